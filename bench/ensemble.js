@@ -3,12 +3,12 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { lastingPort } from '../scripts/server-process.js';
+import { reservePort } from '../scripts/server-process.js';
 import { launch, prepareServer } from './servers.js';
 
 /** As in zoo_sample.cfg. */
 const defaults = { tickTime: 2000, initLimit: 10, syncLimit: 5 };
-const wholeTimeoutMs = 60_000;
+const servingTimeoutMs = 60_000;
 const pollMs = 10;
 
 export class Ensemble {
@@ -38,8 +38,8 @@ export class Ensemble {
   }
 
   /** Waits until every server leads or follows. */
-  async untilWhole() {
-    const deadline = performance.now() + wholeTimeoutMs;
+  async untilServing() {
+    const deadline = performance.now() + servingTimeoutMs;
     for (;;) {
       const modes = await Promise.all(this.#servers.map((server) => server.mode()));
       if (modes.every((mode) => mode !== undefined) && modes.filter((mode) => mode === 'leader').length === 1) return;
@@ -49,8 +49,8 @@ export class Ensemble {
   }
 
   /** Waits until all of them have the same zxid. */
-  async untilLevel() {
-    const deadline = performance.now() + wholeTimeoutMs;
+  async untilConverged() {
+    const deadline = performance.now() + servingTimeoutMs;
     for (;;) {
       const zxids = await Promise.all(this.#servers.map((server) => server.zxid()));
       if (zxids[0] !== undefined && new Set(zxids).size === 1) return;
@@ -80,16 +80,16 @@ export class Ensemble {
 export async function startEnsemble(kind, folder, { count = 3, config = {}, ...options }) {
   const sids = Array.from({ length: count }, (_, index) => index + 1);
   const lines = {};
-  for (const sid of sids) lines[`server.${sid}`] = `127.0.0.1:${await lastingPort()}:${await lastingPort()}`;
+  for (const sid of sids) lines[`server.${sid}`] = `127.0.0.1:${await reservePort()}:${await reservePort()}`;
   const prepared = [];
   for (const sid of sids) {
     const own = path.join(folder, `server-${sid}`);
     await mkdir(path.join(own, 'data'), { recursive: true });
     await writeFile(path.join(own, 'data', 'myid'), `${sid}\n`);
-    prepared.push(await prepareServer(kind, own, { ...options, config: { ...defaults, ...lines, ...config }, port: await lastingPort() }));
+    prepared.push(await prepareServer(kind, own, { ...options, config: { ...defaults, ...lines, ...config }, port: await reservePort() }));
   }
   const ensemble = new Ensemble(kind, prepared);
   for (const [index] of prepared.entries()) await ensemble.start(index);
-  await ensemble.untilWhole();
+  await ensemble.untilServing();
   return ensemble;
 }

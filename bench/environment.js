@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import os from 'node:os';
 import { promisify } from 'node:util';
 
-import { repositoryFolder } from '../scripts/peers.js';
+import { repositoryFolder } from '../scripts/foreign-programs.js';
 
 const run = promisify(execFile);
 

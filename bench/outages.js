@@ -31,10 +31,10 @@ function summary(gaps, name = '') {
 }
 
 /** Causes the outage while all writers write; returns the longest time without a reply. */
-async function gapOver(writers, strike) {
+async function longestGapDuring(writers, causeOutage) {
   await writers.answers(writesBefore, performance.now(), outageTimeoutMs);
   const struckMs = performance.now();
-  await strike();
+  await causeOutage();
   await delay(20);
   await writers.answers(writesAfter, performance.now(), outageTimeoutMs);
   await delay(aftermathMs);
@@ -45,7 +45,7 @@ async function gapOver(writers, strike) {
  * Starts an ensemble of each kind, and runs the rounds in turns. Returns the results of `round`, by
  * kind.
  */
-async function inTurns({ kinds, rounds, start, say }, round) {
+async function measureInRotation({ kinds, rounds, start, say }, round) {
   const all = [];
   for (const kind of kinds) {
     const ensemble = await start(kind);
@@ -74,9 +74,9 @@ function byKind(results, summarise) {
 }
 
 async function failover(context) {
-  const results = await inTurns(context, async (ensemble, writers) => {
+  const results = await measureInRotation(context, async (ensemble, writers) => {
     const leader = await ensemble.leader();
-    const gap = await gapOver(writers, () => void ensemble.servers[leader].kill());
+    const gap = await longestGapDuring(writers, () => void ensemble.servers[leader].kill());
     await ensemble.start(leader);
     return Math.round(gap * 10) / 10;
   });
@@ -88,9 +88,9 @@ async function failover(context) {
  * power.
  */
 async function silentHost(context) {
-  const results = await inTurns(context, async (ensemble, writers) => {
+  const results = await measureInRotation(context, async (ensemble, writers) => {
     const leader = ensemble.servers[await ensemble.leader()];
-    const gap = await gapOver(writers, () => leader.pause());
+    const gap = await longestGapDuring(writers, () => leader.pause());
     leader.resume();
     return Math.round(gap);
   });
@@ -99,14 +99,14 @@ async function silentHost(context) {
 
 /** SIGTERM and a restart of each server, the leader last. */
 async function rollingRestart(context) {
-  const results = await inTurns(context, async (ensemble, writers) => {
+  const results = await measureInRotation(context, async (ensemble, writers) => {
     const leader = await ensemble.leader();
     const followers = ensemble.servers.map((_, index) => index).filter((index) => index !== leader);
     const gaps = {};
     for (const [role, indexes] of Object.entries({ follower: followers, leader: [leader] })) {
       gaps[role] = 0;
       for (const index of indexes) {
-        const gap = await gapOver(writers, async () => {
+        const gap = await longestGapDuring(writers, async () => {
           await ensemble.servers[index].stop();
           await ensemble.start(index);
           await ensemble.untilWhole();

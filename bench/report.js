@@ -76,11 +76,11 @@ export function shown(value) {
 }
 
 /** A demand as text: `operations per second >= 1.3 x java`. */
-export function wording(demand) {
+export function demandText(demand) {
   const sign = demand.atLeast === undefined ? '<=' : '>=';
   const bound = demand.atLeast ?? demand.atMost;
   const whole = `${measureNames[demand.measure] ?? demand.measure} ${sign} ${bound}${demand.against === undefined ? '' : ` x ${demand.against}`}`;
-  return demand.or === undefined ? whole : `${whole}, or ${wording(demand.or)}`;
+  return demand.or === undefined ? whole : `${whole}, or ${demandText(demand.or)}`;
 }
 
 export function table(head, lines) {
@@ -131,7 +131,7 @@ function loadTable(results) {
   return table(head, results.map(cells));
 }
 
-function storyTable(result) {
+function scenarioTable(result) {
   const servers = ['java', 'ours'].filter((server) => result.rounds.some((one) => one[server] !== undefined));
   const measures = [...new Set(result.rounds.flatMap((one) => servers.flatMap((server) => Object.keys(one[server] ?? {}))))];
   const lines = measures.map((measure) => [measure, ...servers.map((server) => shown(measureOf(result, server, measure)))]);
@@ -155,7 +155,7 @@ export function markdown({ environment, settings, results, failures }) {
       .filter((one) => one.level === level)
       .map((one) => [
         one.row,
-        wording(one),
+        demandText(one),
         [shown(one.value), one.or === undefined ? undefined : shown(one.or.value)].filter((text) => text !== undefined).join(', or '),
         one.verdict,
       ]);
@@ -168,7 +168,7 @@ export function markdown({ environment, settings, results, failures }) {
     `${settings.rounds} rounds of ${settings.seconds} s each after ${settings.warmUp} s of warm-up, servers taking turns; numbers are medians over the rounds, ratios are taken within a round.`,
     ...(loads.length > 0 ? ['## Throughput and latency', loadTable(loads)] : []),
     ...(results.length > loads.length
-      ? ['## Other measurements', ...results.filter((result) => result.kind !== 'load').map(storyTable)]
+      ? ['## Other measurements', ...results.filter((result) => result.kind !== 'load').map(scenarioTable)]
       : []),
     '## Tripwires',
     demandTable('tripwire'),

@@ -6,7 +6,7 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 
-import { repositoryFolder } from '../scripts/peers.js';
+import { repositoryFolder } from '../scripts/foreign-programs.js';
 import { clientKinds } from './clients/clients.js';
 import { measureClients } from './clients/measure.js';
 import { clientsMarkdown, fillsReadme, withMeasurements } from './clients/report.js';
@@ -16,11 +16,11 @@ import { environmentOf } from './environment.js';
 import { checkGenerator } from './generator/check.js';
 import { buildGenerator, runGenerator } from './generator/generator.js';
 import { outages } from './outages.js';
-import { markdown, verdicts, wording } from './report.js';
+import { markdown, verdicts, demandText } from './report.js';
 import { rows } from './rows.js';
 import { assertOnDisk, defaultOurCommand, serverKinds, startServer } from './servers.js';
-import { stories } from './stories.js';
-import { turnsOf } from './turns.js';
+import { scenarios } from './scenarios.js';
+import { rotated } from './rotation.js';
 
 const usage = `npm run bench -- [group ...] [options]
 
@@ -191,7 +191,7 @@ async function main() {
   if (values.list) {
     for (const row of [...rows, ...clientRows]) {
       console.log(`${row.name}: ${row.title}`);
-      for (const demand of row.demands) console.log(`    ${demand.level}: ${wording(demand)}`);
+      for (const demand of row.demands) console.log(`    ${demand.level}: ${demandText(demand)}`);
     }
     return;
   }
@@ -228,7 +228,7 @@ async function main() {
     for (let round = 0; round < rounds; round++) {
       const measured = {};
       result.rounds.push(measured);
-      for (const kind of turnsOf(those, round)) {
+      for (const kind of rotated(those, round)) {
         const folder = folderOf(kind);
         const started = [];
         const start = async ({ fresh = false, ...options }) => {
@@ -243,7 +243,7 @@ async function main() {
           return server;
         };
         try {
-          const measure = row.kind === 'load' ? measureLoad : stories[row.kind];
+          const measure = row.kind === 'load' ? measureLoad : scenarios[row.kind];
           measured[kind] = await measure({ program, row: scaled, start, settings });
           say(`${row.name}, round ${round + 1}, ${kind}: ${numbersOf(measured[kind])}`);
         } catch (error) {

@@ -9,7 +9,7 @@ import { connect } from 'node:net';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { ensurePeers, repositoryFolder } from '../scripts/peers.js';
+import { ensureForeignPrograms, repositoryFolder } from '../scripts/foreign-programs.js';
 import { fourLetterWord, freePort } from '../scripts/server-process.js';
 
 export const serverKinds = ['java', 'ours', 'ceiling'];
@@ -40,7 +40,7 @@ export async function assertOnDisk(folder) {
 }
 
 async function javaCommand(heap) {
-  const { 'zookeeper-3.9.5': peer } = await ensurePeers(['zookeeper-3.9.5'], { log: (line) => console.error(line) });
+  const { 'zookeeper-3.9.5': peer } = await ensureForeignPrograms(['zookeeper-3.9.5'], { log: (line) => console.error(line) });
   if (!peer.installed) throw new Error(`ZooKeeper 3.9.5 is not installed: ${peer.reason}`);
   return ['java', `-Xmx${heap}`, '-cp', peer.classpath, 'org.apache.zookeeper.server.quorum.QuorumPeerMain'];
 }

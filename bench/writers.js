@@ -14,7 +14,7 @@ const pauseMs = 5;
 /**
  * Default time after which to leave a server that accepts a connection without opening a session.
  */
-const defaultPatienceMs = 250;
+const defaultDialTimeoutMs = 250;
 const valueBytes = 100;
 const path = '/written';
 
@@ -47,17 +47,17 @@ class Writer {
   #xid = 0;
   #socket;
   #input = Buffer.alloc(0);
-  #isIn = false;
-  #patience;
-  #patienceMs;
+  #isEstablished = false;
+  #dialTimer;
+  #dialTimeoutMs;
   #stopped = false;
-  #gone;
+  #resolveClosed;
   /** The first wrong reply. */
-  fault;
+  protocolError;
 
   constructor(ports, first, patienceMs, acknowledged) {
     this.#ports = ports;
-    this.#patienceMs = patienceMs;
+    this.#dialTimeoutMs = patienceMs;
     this.#next = first;
     this.#acknowledged = acknowledged;
   }
@@ -71,12 +71,12 @@ class Writer {
   async stop() {
     this.#stopped = true;
     const socket = this.#socket;
-    clearTimeout(this.#patience);
+    clearTimeout(this.#dialTimer);
     if (socket === undefined) return;
     const gone = new Promise((resolve) => {
-      this.#gone = resolve;
+      this.#resolveClosed = resolve;
     });
-    if (this.#isIn) socket.write(frame(int(++this.#xid), int(opCloseSession)));
+    if (this.#isEstablished) socket.write(frame(int(++this.#xid), int(opCloseSession)));
     else socket.destroy();
     const late = setTimeout(() => socket.destroy(), 1000);
     await gone;
@@ -91,23 +91,23 @@ class Writer {
     const socket = connect({ port, host: '127.0.0.1', noDelay: true });
     this.#socket = socket;
     this.#input = Buffer.alloc(0);
-    this.#isIn = false;
-    this.#patience = setTimeout(() => socket.destroy(), this.#patienceMs);
+    this.#isEstablished = false;
+    this.#dialTimer = setTimeout(() => socket.destroy(), this.#dialTimeoutMs);
     socket.on('connect', () => socket.write(this.#handshake()));
     socket.on('data', (bytes) => this.#received(bytes));
     socket.on('error', () => {});
-    socket.on('close', () => this.#over());
+    socket.on('close', () => this.#closed());
   }
 
   #handshake() {
     return frame(int(0), this.#zxid, int(sessionTimeoutMs), this.#session, withLength(this.#password), Buffer.from([0]));
   }
 
-  #over() {
-    clearTimeout(this.#patience);
+  #closed() {
+    clearTimeout(this.#dialTimer);
     this.#socket = undefined;
-    this.#isIn = false;
-    this.#gone?.();
+    this.#isEstablished = false;
+    this.#resolveClosed?.();
     if (!this.#stopped) setTimeout(() => this.#dial(), pauseMs);
   }
 
@@ -118,21 +118,21 @@ class Writer {
       if (this.#input.length < end) return;
       const body = this.#input.subarray(4, end);
       this.#input = this.#input.subarray(end);
-      if (this.#isIn) this.#answered(body);
-      else this.#letIn(body);
+      if (this.#isEstablished) this.#answered(body);
+      else this.#onConnectResponse(body);
     }
   }
 
-  #letIn(body) {
-    clearTimeout(this.#patience);
+  #onConnectResponse(body) {
+    clearTimeout(this.#dialTimer);
     if (body.readInt32BE(4) <= 0) {
-      this.fault = 'the session of a client that was alive has expired';
+      this.protocolError = 'the session of a client that was alive has expired';
       this.#session.fill(0);
       this.#password.fill(0);
       this.#socket.destroy();
       return;
     }
-    this.#isIn = true;
+    this.#isEstablished = true;
     this.#session = Buffer.from(body.subarray(8, 16));
     this.#password = Buffer.from(body.subarray(20, 36));
     this.#write();
@@ -144,7 +144,7 @@ class Writer {
     if (body.readBigInt64BE(4) > 0n) body.copy(this.#zxid, 0, 4, 12);
     // The reply to its last write, and to its closeSession.
     if (this.#stopped) return;
-    if (xid !== this.#xid || error !== 0) this.fault = `the answer to write ${this.#xid} was error ${error} for ${xid}`;
+    if (xid !== this.#xid || error !== 0) this.protocolError = `the answer to write ${this.#xid} was error ${error} for ${xid}`;
     this.#acknowledged();
     this.#write();
   }
@@ -188,7 +188,7 @@ export class Writers {
   #times = [];
   #waiting = [];
 
-  constructor(ports, { patienceMs = defaultPatienceMs } = {}) {
+  constructor(ports, { patienceMs = defaultDialTimeoutMs } = {}) {
     this.#writers = ports.map((_, index) => new Writer(ports, index, patienceMs, () => this.#acknowledged()));
   }
 
@@ -234,7 +234,7 @@ export class Writers {
   }
 
   /** Time since the last reply. */
-  silentMs() {
+  msSinceLastAnswer() {
     return performance.now() - (this.#times.at(-1) ?? performance.now());
   }
 }

@@ -21,12 +21,12 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { packAll } from './pack.js';
-import { installInto } from './packages.js';
-import { commandsOf, firstExample, piecesOf, sectionOf, withProject, withServer, worded } from './pages.js';
+import { installInto } from './install-packages.js';
+import { commandsOf, firstExample, codeBlocksOf, sectionOf, withProject, withServer, outputPattern } from './doc-pages.js';
 import { root } from './public-packages.js';
 import { picture, program as pictured, shownIn } from './terminal-picture.js';
 
-const patienceMs = 120_000;
+const commandTimeoutMs = 120_000;
 const home = mkdtempSync(join(tmpdir(), 'tskeeper-newcomer-'));
 const bin = join(home, 'bin');
 /** @type {Set<import('node:child_process').ChildProcess>} */
@@ -55,7 +55,7 @@ async function check(name, trial) {
 function run(line, { cwd, port, until }) {
   return new Promise((resolve, reject) => {
     const child = begin(line, { cwd, port });
-    const patience = setTimeout(() => end('SIGKILL'), patienceMs);
+    const patience = setTimeout(() => end('SIGKILL'), commandTimeoutMs);
     let isSeen = false;
     const end = (signal) => signalAll(child, signal);
     child.printed((output) => {
@@ -109,7 +109,7 @@ function signalAll(child, signal) {
 function serve(line, { cwd, port }) {
   return new Promise((resolve, reject) => {
     const child = begin(line, { cwd, port });
-    const patience = setTimeout(() => signalAll(child, 'SIGKILL'), patienceMs);
+    const patience = setTimeout(() => signalAll(child, 'SIGKILL'), commandTimeoutMs);
     const closed = new Promise((done) => child.on('close', (code, signal) => done(code ?? signal)));
     child.printed((output) => {
       if (!/serving (?:clients )?on 127\.0\.0\.1/.test(output)) return;
@@ -126,7 +126,7 @@ function serve(line, { cwd, port }) {
     async function end(signal, toAll) {
       if (toAll) signalAll(child, signal);
       else child.kill(signal);
-      const late = setTimeout(() => signalAll(child, 'SIGKILL'), patienceMs);
+      const late = setTimeout(() => signalAll(child, 'SIGKILL'), commandTimeoutMs);
       const code = await closed;
       clearTimeout(late);
       if (await isTaken(port))
@@ -159,15 +159,15 @@ function isTaken(port) {
  * The tour of README.md: runs each command, saves each program, and compares the output with the
  * page.
  */
-async function tour(cwd, port) {
+async function runTour(cwd, port) {
   mkdirSync(cwd, { recursive: true });
   const section = sectionOf(page('README.md'), 'Tour');
-  for (const { language, code } of piecesOf(section)) {
+  for (const { language, code } of codeBlocksOf(section)) {
     if (language === 'js') writeFileSync(join(cwd, 'hello.mjs'), withServer(code, port));
     if (language !== 'console') continue;
     for (const { command, printed } of commandsOf(code)) {
       const output = await run(withServer(command, port), { cwd, port });
-      if (!worded(printed).test(output)) throw new Error(`$ ${command}\nprinted:\n${output}\nREADME.md has:\n${printed}`);
+      if (!outputPattern(printed).test(output)) throw new Error(`$ ${command}\nprinted:\n${output}\nREADME.md has:\n${printed}`);
     }
   }
 }
@@ -191,14 +191,14 @@ function makeProject(name, manifest) {
   return folder;
 }
 
-async function inTheClone() {
+async function checkInClone() {
   const port = await freePort();
   const clone = join(root, '.cache', 'newcomer');
   rmSync(clone, { recursive: true, force: true });
   const data = join(home, 'data');
   const server = await serve(`npm start -- --client-port ${port} --data-dir ${data}`, { cwd: root, port });
   try {
-    await tour(clone, port);
+    await runTour(clone, port);
   } finally {
     await server.end('SIGINT', { toAll: true });
     rmSync(clone, { recursive: true, force: true });
@@ -206,12 +206,12 @@ async function inTheClone() {
 }
 
 /** The section "Install" of README.md, then the tour against that server. */
-async function inAProject() {
+async function checkInProject() {
   const port = await freePort();
   const project = join(home, 'my-app');
   let cwd = root;
   let server;
-  const consoles = piecesOf(sectionOf(page('README.md'), 'Install')).filter(({ language }) => language === 'console');
+  const consoles = codeBlocksOf(sectionOf(page('README.md'), 'Install')).filter(({ language }) => language === 'console');
   for (const { command, printed } of consoles.flatMap(({ code }) => commandsOf(code))) {
     const typed = withProject(command, project);
     if (typed.startsWith('cd ')) cwd = typed.slice('cd '.length);
@@ -220,13 +220,13 @@ async function inAProject() {
       server = await serve(typed, { cwd, port });
     } else {
       const output = await run(typed, { cwd, port });
-      if (!worded(printed).test(output)) throw new Error(`$ ${command}\nprinted:\n${output}\nREADME.md has:\n${printed}`);
+      if (!outputPattern(printed).test(output)) throw new Error(`$ ${command}\nprinted:\n${output}\nREADME.md has:\n${printed}`);
     }
   }
   if (server === undefined) throw new Error('README.md starts no server in its section "Install"');
   let code;
   try {
-    await tour(project, port);
+    await runTour(project, port);
   } finally {
     code = await server.end('SIGTERM');
   }
@@ -234,16 +234,16 @@ async function inAProject() {
 }
 
 /** Runs in the project of README.md, where everything is installed. */
-async function thePicture() {
+async function checkTerminalPicture() {
   const cwd = join(home, 'my-app');
   writeFileSync(join(cwd, 'failover.mjs'), pictured);
   const output = await run('node failover.mjs', { cwd, port: 0 });
   const { printed } = shownIn(readFileSync(picture, 'utf8')).find(({ command }) => command === 'node failover.mjs');
-  if (!worded(printed.replaceAll(/[\d.]+ms/g, '...')).test(output)) throw new Error(`it printed:\n${output}\nthe picture has:\n${printed}`);
+  if (!outputPattern(printed.replaceAll(/[\d.]+ms/g, '...')).test(output)) throw new Error(`it printed:\n${output}\nthe picture has:\n${printed}`);
 }
 
 /** `# pass 1`, or with another reporter `ℹ pass 1`; and it has to end by itself. */
-async function withNodeTest() {
+async function checkNodeTest() {
   const cwd = join(home, 'my-app');
   writeFileSync(
     join(cwd, 'ensemble.test.mjs'),
@@ -254,7 +254,7 @@ async function withNodeTest() {
 }
 
 /** Both ways of docs/guides/jest.md, with the version that it names. */
-async function withJest(project) {
+async function checkJest(project) {
   const guide = page('docs/guides/jest.md');
   const [, version] = /with Jest ([\d.]+\d)/.exec(guide);
   const { devDependencies } = JSON.parse(page('package.json'));
@@ -286,16 +286,16 @@ async function withJest(project) {
  * The programs of docs/guides/first-steps.md, with its own commands, before the project has a
  * tsconfig.json.
  */
-async function firstSteps(cwd, port) {
+async function checkFirstSteps(cwd, port) {
   const guide = page('docs/guides/first-steps.md');
   const typeScript = sectionOf(guide, 'The program');
-  const [printed, commands] = piecesOf(typeScript).filter(({ language }) => language === '');
+  const [printed, commands] = codeBlocksOf(typeScript).filter(({ language }) => language === '');
   writeFileSync(join(cwd, 'first-steps.ts'), firstExample(typeScript, 'ts'));
   const [compile, start] = commands.code.trim().split('\n');
   await run(compile, { cwd, port });
   const javaScript = sectionOf(guide, 'In plain JavaScript');
   writeFileSync(join(cwd, 'first-steps.mjs'), withServer(firstExample(javaScript, 'js'), port));
-  const [also] = piecesOf(javaScript).filter(({ language }) => language === '');
+  const [also] = codeBlocksOf(javaScript).filter(({ language }) => language === '');
   for (const [line, wanted] of [
     [start, printed.code],
     ['node first-steps.mjs', also.code],
@@ -306,14 +306,14 @@ async function firstSteps(cwd, port) {
   for (const name of ['first-steps.ts', 'first-steps.js', 'first-steps.mjs']) rmSync(join(cwd, name));
 }
 
-async function inCommonJs(packed) {
+async function checkCommonJs(packed) {
   const project = makeProject('common-js', { type: 'commonjs' });
   installInto(project, packed);
-  await check('the tests of docs/guides/jest.md run in Jest, as ES modules and as CommonJS', () => withJest(project));
+  await check('the tests of docs/guides/jest.md run in Jest, as ES modules and as CommonJS', () => checkJest(project));
   const port = await freePort();
   const server = await serve(`node_modules/.bin/tskeeper serve --client-port ${port} --data-dir ${project}-data`, { cwd: project, port });
   try {
-    const { code } = piecesOf(page('packages/client/README.md')).find(({ language }) => language === 'cjs') ?? {};
+    const { code } = codeBlocksOf(page('packages/client/README.md')).find(({ language }) => language === 'cjs') ?? {};
     if (code === undefined) throw new Error('packages/client/README.md shows no program of CommonJS (```cjs)');
     writeFileSync(join(project, 'program.js'), withServer(code, port));
     const output = await run('node program.js', { cwd: project, port });
@@ -336,7 +336,7 @@ const programs = [
   { name: 'protocol', prints: /^1 getData \{ path: '\/app', watch: true \}$/m },
 ];
 
-async function inTypeScript(packed) {
+async function checkTypeScript(packed) {
   const project = makeProject('type-script', { type: 'module' });
   const [, ...compilers] = /`npm install --save-dev (typescript@\S+) (@types\/node@\S+)`/.exec(page('docs/guides/first-steps.md'));
   installInto(project, packed, compilers);
@@ -345,7 +345,7 @@ async function inTypeScript(packed) {
   const cwd = project;
   const server = await serve(`node_modules/.bin/tskeeper serve --client-port ${port} --data-dir ${project}-data`, { cwd, port });
   try {
-    await check('the first steps compile, run and print what their guide says', () => firstSteps(cwd, port));
+    await check('the first steps compile, run and print what their guide says', () => checkFirstSteps(cwd, port));
     writeFileSync(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions: options }));
     for (const { name } of programs)
       writeFileSync(join(project, `${name}.ts`), withServer(firstExample(page(`packages/${name}/README.md`), 'ts'), port));
@@ -361,7 +361,7 @@ async function inTypeScript(packed) {
         for (const { command, printed } of commandsOf(firstExample(page(`packages/${name}/README.md`), 'console'))) {
           if (command.includes(' serve')) continue; // It keeps running.
           const output = await run(withServer(command, port), { cwd, port });
-          if (!worded(printed).test(output)) throw new Error(`$ ${command}\nprinted:\n${output}\nthe page has:\n${printed}`);
+          if (!outputPattern(printed).test(output)) throw new Error(`$ ${command}\nprinted:\n${output}\nthe page has:\n${printed}`);
         }
       });
     }
@@ -373,12 +373,12 @@ async function inTypeScript(packed) {
 async function main() {
   if (spawnSync('sh', ['-c', 'command -v nc']).status !== 0) provideNc();
   const packed = packAll();
-  await check('the tour of README.md, with npm start in the clone', inTheClone);
-  await check('the tour of README.md, with the packages installed into a project of ES modules', inAProject);
-  await check('the program of the picture in README.md prints what the picture shows', thePicture);
-  await check('the test of docs/guides/test-with-a-real-ensemble.md runs in node:test', withNodeTest);
-  await check('the packages in a project of CommonJS', () => inCommonJs(packed));
-  await check('the packages in a project of TypeScript', () => inTypeScript(packed));
+  await check('the tour of README.md, with npm start in the clone', checkInClone);
+  await check('the tour of README.md, with the packages installed into a project of ES modules', checkInProject);
+  await check('the program of the picture in README.md prints what the picture shows', checkTerminalPicture);
+  await check('the test of docs/guides/test-with-a-real-ensemble.md runs in node:test', checkNodeTest);
+  await check('the packages in a project of CommonJS', () => checkCommonJs(packed));
+  await check('the packages in a project of TypeScript', () => checkTypeScript(packed));
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

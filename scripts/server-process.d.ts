@@ -47,7 +47,7 @@ export interface ServerProcess {
 }
 
 export declare function freePort(): Promise<number>;
-export declare function lastingPort(): Promise<number>;
+export declare function reservePort(): Promise<number>;
 export declare function fourLetterWord(port: number, word: string, timeoutMs?: number): Promise<string>;
 export declare function launchServer(options: ServerOptions, port: number): Promise<ServerProcess>;
 export declare function startServer(options: ServerOptions): Promise<ServerProcess>;

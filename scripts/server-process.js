@@ -14,7 +14,7 @@ import { connect, createServer } from 'node:net';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { ensurePeers, repositoryFolder } from './peers.js';
+import { ensureForeignPrograms, repositoryFolder } from './foreign-programs.js';
 
 /**
  * Time between two checks of a starting server. Short compared with a JVM's start, long compared
@@ -43,9 +43,9 @@ export async function freePort() {
   return port;
 }
 
-const lowestLastingPort = 10_000;
-const lastingPortTries = 200;
-const lastingPorts = new Set();
+const lowestReservedPort = 10_000;
+const reservePortTries = 200;
+const reservedPorts = new Set();
 
 /**
  * Where the system's range of ports for outgoing connections begins; Linux's default if the system
@@ -69,15 +69,15 @@ function isFree(port) {
  * process, and outside of the range from which outgoing connections on the machine may take it
  * while the server is down.
  */
-export async function lastingPort() {
-  const above = Math.max(lowestLastingPort + 1000, await firstOutgoingPort());
-  for (let tries = 0; tries < lastingPortTries; tries++) {
-    const port = lowestLastingPort + Math.floor(Math.random() * (above - lowestLastingPort));
-    if (lastingPorts.has(port) || !(await isFree(port))) continue;
-    lastingPorts.add(port);
+export async function reservePort() {
+  const above = Math.max(lowestReservedPort + 1000, await firstOutgoingPort());
+  for (let tries = 0; tries < reservePortTries; tries++) {
+    const port = lowestReservedPort + Math.floor(Math.random() * (above - lowestReservedPort));
+    if (reservedPorts.has(port) || !(await isFree(port))) continue;
+    reservedPorts.add(port);
     return port;
   }
-  throw new Error(`none of ${lastingPortTries} ports between ${lowestLastingPort} and ${above} is free`);
+  throw new Error(`none of ${reservePortTries} ports between ${lowestReservedPort} and ${above} is free`);
 }
 
 /** Sends a four letter word and resolves with the whole answer; rejects without an answer. */
@@ -109,7 +109,7 @@ async function commandOf(kind, configFile, { properties = {}, heap = '512m', nod
     return limited(ours, openFilesMax);
   }
   const name = `zookeeper-${kind.slice('java-'.length)}`;
-  const { [name]: peer } = await ensurePeers([name]);
+  const { [name]: peer } = await ensureForeignPrograms([name]);
   if (!peer.installed) throw new Error(`${name} is not installed: ${peer.reason}`);
   const options = [`-Xmx${heap}`, ...jvmArguments, '-cp', peer.classpath, ...definitions];
   return limited(['java', ...options, 'org.apache.zookeeper.server.quorum.QuorumPeerMain', configFile], openFilesMax);

@@ -6,7 +6,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { zoo } from '../packages/simulator/src/mutants/zoo.ts';
+import { mutants } from '../packages/simulator/src/mutants/mutants.ts';
 
 const root = join(import.meta.dirname, '..');
 const folder = join(root, 'docs/internals');
@@ -33,7 +33,7 @@ function rowsOf(text: string): Row[] {
     });
 }
 
-type Made = Readonly<Record<string, { readonly from: string }>>;
+type Made = Readonly<Record<string, { readonly origin: string }>>;
 
 function slips(rows: readonly Row[], mutants: Made, read: (path: string) => string | undefined): string[] {
   const named = new Set(rows.flatMap((row) => row.mutants));
@@ -46,8 +46,8 @@ function slips(rows: readonly Row[], mutants: Made, read: (path: string) => stri
       .flatMap(({ tests }) => tests)
       .filter(({ title, path }) => read(path)?.includes(title) !== true)
       .map(({ title, path }) => `${path} has no test “${title}”`),
-    ...Object.entries(mutants).flatMap(([name, { from }]) =>
-      [...from.matchAll(/ZOOKEEPER-(\d+)/g)]
+    ...Object.entries(mutants).flatMap(([name, { origin }]) =>
+      [...origin.matchAll(/ZOOKEEPER-(\d+)/g)]
         .map(([, id]) => rows.filter(({ ids }) => ids.includes(id!)))
         .filter((own) => own.length > 0 && !own.some((row) => row.mutants.includes(name)))
         .map(([row]) => `${name} is made from an issue of the row ${row!.ids.join(', ')}, which does not name it`),
@@ -64,7 +64,7 @@ describe('docs/internals/known-bugs.md', () => {
   it('names only mutants and tests that exist, and each mutant in the row of its ZOOKEEPER issue', () => {
     const rows = rowsOf(readFileSync(pagePath, 'utf8'));
     expect(rows.length).toBeGreaterThan(60);
-    expect(slips(rows, zoo, contentOf)).toEqual([]);
+    expect(slips(rows, mutants, contentOf)).toEqual([]);
   });
 
   it('fails this test for a mutant or a test that does not exist, a row that has neither, or a mutant missing from its row', () => {
@@ -74,12 +74,12 @@ describe('docs/internals/known-bugs.md', () => {
     const has = (path: string) => (path === '../x.test.ts' ? "it('loses nothing', f)" : undefined);
     expect(slips(rowsOf(page), mutants, has)).toEqual([]);
     expect(slips(rowsOf(page), {}, has)).toEqual(['there is no mutant half-quorum']);
-    expect(slips(rowsOf(page), { ...mutants, more: { from: 'F1' } }, has)).toEqual([]);
-    expect(slips(rowsOf(page), { ...mutants, more: { from: 'ZOOKEEPER-8' } }, has)).toHaveLength(1);
+    expect(slips(rowsOf(page), { ...mutants, more: { origin: 'F1' } }, has)).toEqual([]);
+    expect(slips(rowsOf(page), { ...mutants, more: { origin: 'ZOOKEEPER-8' } }, has)).toHaveLength(1);
     expect(slips(rowsOf(page), mutants, () => undefined)).toEqual(['../x.test.ts has no test “loses nothing”']);
     expect(slips(rowsOf(`${page}\n| 10 | It is gone. | Somehow. |`), mutants, has)).toHaveLength(1);
     expect(
-      slips(rowsOf(`${page}\n| 10 | It is gone. | \`other-mutant\` |`), { ...mutants, 'other-mutant': { from: 'ZOOKEEPER-8' } }, has),
+      slips(rowsOf(`${page}\n| 10 | It is gone. | \`other-mutant\` |`), { ...mutants, 'other-mutant': { origin: 'ZOOKEEPER-8' } }, has),
     ).toHaveLength(1);
   });
 });

@@ -6,14 +6,14 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Mutant } from '../packages/simulator/src/mutants/mutant.ts';
-import { zoo } from '../packages/simulator/src/mutants/zoo.ts';
+import { mutants } from '../packages/simulator/src/mutants/mutants.ts';
 
 const root = join(import.meta.dirname, '..');
 const pagePath = join(root, 'docs/internals/mutants.md');
 const write = process.env['GOLDEN_WRITE'] === '1';
 const mark = '<!-- The rest of this page is generated from packages/simulator/src/mutants. -->';
 
-type Zoo = Readonly<Record<string, Omit<Mutant, 'replace' | 'by'>>>;
+type Zoo = Readonly<Record<string, Omit<Mutant, 'original' | 'replacement'>>>;
 
 /** The heading of the table with the mutants of a hunter. Mutants of recipes share one. */
 const titles: Readonly<Record<string, string>> = {
@@ -26,12 +26,12 @@ const titles: Readonly<Record<string, string>> = {
 
 function tables(mutants: Zoo): string {
   const groups = new Map(Object.keys(titles).map((hunter) => [hunter, [] as string[]]));
-  for (const [name, { hunter = 'seeds', what, from, file }] of Object.entries(mutants)) {
-    const [group = '', family] = hunter.split('/');
+  for (const [name, { detector = 'seeds', description, origin, file }] of Object.entries(mutants)) {
+    const [group = '', family] = detector.split('/');
     const rows = groups.get(group);
-    if (rows === undefined) throw new Error(`${name}: no table for ${hunter}`);
+    if (rows === undefined) throw new Error(`${name}: no table for ${detector}`);
     const changed = `[${file.replace(/^.*\//, '')}](../../${file})`;
-    rows.push(`| \`${name}\` | ${family === undefined ? '' : `${family} | `}${what} | ${from} | ${changed} |`);
+    rows.push(`| \`${name}\` | ${family === undefined ? '' : `${family} | `}${description} | ${origin} | ${changed} |`);
   }
   return [...groups]
     .filter(([, rows]) => rows.length > 0)
@@ -52,12 +52,12 @@ function generated(page: string, mutants: Zoo): string {
 describe('docs/internals/mutants.md', () => {
   it('has every mutant, with its own words, and no other', () => {
     const page = readFileSync(pagePath, 'utf8');
-    if (write) writeFileSync(pagePath, generated(page, zoo));
-    expect(readFileSync(pagePath, 'utf8')).toBe(generated(page, zoo));
+    if (write) writeFileSync(pagePath, generated(page, mutants));
+    expect(readFileSync(pagePath, 'utf8')).toBe(generated(page, mutants));
   });
 
   it('links to files that exist', () => {
-    expect(Object.values(zoo).filter(({ file }) => !existsSync(join(root, file)))).toEqual([]);
+    expect(Object.values(mutants).filter(({ file }) => !existsSync(join(root, file)))).toEqual([]);
   });
 
   it('fails this test for a missing mutant, a surplus one, another hunter or other words', () => {
@@ -68,9 +68,9 @@ describe('docs/internals/mutants.md', () => {
     expect(generated(page, { 'half-quorum': one })).toBe(page);
     expect(generated(page, {})).not.toBe(page);
     expect(generated(page, { 'half-quorum': one, 'no-quorum': one })).not.toBe(page);
-    expect(generated(page, { 'half-quorum': { ...one, hunter: 'explorer' } })).not.toBe(page);
-    expect(generated(page, { 'half-quorum': { ...one, what: 'something else' } })).not.toBe(page);
-    const locks = generated(page, { 'half-quorum': { ...one, hunter: 'recipes/locks' } });
+    expect(generated(page, { 'half-quorum': { ...one, detector: 'explorer' } })).not.toBe(page);
+    expect(generated(page, { 'half-quorum': { ...one, description: 'something else' } })).not.toBe(page);
+    const locks = generated(page, { 'half-quorum': { ...one, detector: 'recipes/locks' } });
     expect(locks).toContain('| `half-quorum` | locks | half of the voters are a quorum |');
     expect(() => generated('# Mutants', {})).toThrow('the page lacks the line');
   });

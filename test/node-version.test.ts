@@ -7,7 +7,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { nodeVersionFault } from '@tskeeper/protocol/internal';
+import { nodeVersionError } from '@tskeeper/protocol/internal';
 import { describe, expect, it } from 'vitest';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -37,7 +37,7 @@ it('is in the manifest of each package', () => {
 
 it('is the range that the packages accept', () => {
   for (const version of [...inRange, ...outOfRange]) {
-    expect([version, nodeVersionFault(version) === undefined]).toEqual([version, satisfies(version)]);
+    expect([version, nodeVersionError(version) === undefined]).toEqual([version, satisfies(version)]);
   }
   expect(inRange.filter((version) => !satisfies(version))).toEqual([]);
   expect(outOfRange.filter((version) => satisfies(version))).toEqual([]);

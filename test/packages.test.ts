@@ -6,9 +6,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { stagedManifest, withAbsoluteLinks, withSiblings } from '../scripts/pack.js';
-import { chosen } from '../scripts/packages.js';
-import { missingFrom, needlessFiles } from '../scripts/packed.js';
-import { commandsOf, firstExample, sectionOf, withProject, withServer, worded } from '../scripts/pages.js';
+import { chosen } from '../scripts/install-packages.js';
+import { missingFrom, needlessFiles } from '../scripts/check-packed.js';
+import { commandsOf, firstExample, sectionOf, withProject, withServer, outputPattern } from '../scripts/doc-pages.js';
 import { publicPackages, root } from '../scripts/public-packages.js';
 
 const workspace = {
@@ -139,10 +139,10 @@ describe('npm run newcomer', () => {
   });
 
   it('compares the output of a command with the page, line by line', () => {
-    const pattern = worded('1\n...\n4 of ...\n');
+    const pattern = outputPattern('1\n...\n4 of ...\n');
     for (const printed of ['1\n2\n3\n4 of 5\n', '1\n4 of 9\n']) expect(printed).toMatch(pattern);
     for (const printed of ['1\n2\n', '4 of 5\n', '1\n2\n4 of 5\nmore\n', '']) expect(printed).not.toMatch(pattern);
-    expect('a.b\n').toMatch(worded('a.b'));
-    expect('axb\n').not.toMatch(worded('a.b'));
+    expect('a.b\n').toMatch(outputPattern('a.b'));
+    expect('axb\n').not.toMatch(outputPattern('a.b'));
   });
 });

@@ -9,7 +9,7 @@ import { dirname, join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { checkers } from '../packages/simulator/src/checkers/checkers.ts';
 import { faults } from '../packages/simulator/src/faults/faults.ts';
-import { zoo } from '../packages/simulator/src/mutants/zoo.ts';
+import { mutants } from '../packages/simulator/src/mutants/mutants.ts';
 import { recipeFaults } from '../packages/simulator/src/recipes/recipe-faults.ts';
 import { faults as chaosFaults } from './chaos/faults.ts';
 
@@ -144,7 +144,7 @@ function generatedProperties(page: string): string {
   const checkerFiles = filesIn(`${simulator}/checkers`, /\.ts$/);
   const homes = homesOf(Object.keys(checkers), checkerFiles);
   const judges = byId(each(checkers, ({ property }) => property));
-  const caught = byId(each(zoo, ({ from }) => from));
+  const caught = byId(each(mutants, ({ origin }) => origin));
   const canaries = canariesOf(read('packages/simulator/test/canaries.test.ts'));
   // A run that does not become quiet, or makes no progress, is a finding without a checker.
   const story = link('the run', `${simulator}/story/story.ts`);

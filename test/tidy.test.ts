@@ -86,7 +86,7 @@ const pure = ['protocol', 'core', 'runtime', 'client', 'recipes'];
  * The exceptions: the client's default transport, clock and randomness, and the check of Node's
  * version.
  */
-const impure = ['packages/client/src/node/', 'packages/protocol/src/node-check.ts'];
+const impure = ['packages/client/src/node/', 'packages/protocol/src/check-node-version.ts'];
 const pureModules = ['node:crypto', 'node:zlib', 'node:buffer', 'node:assert', 'node:stream', 'node:stream/promises'];
 
 /** Removes comments and texts, which may mention these globals. */

@@ -51,7 +51,7 @@ class Output {
 
 class Connection {
   input = Buffer.alloc(0);
-  greeted = false;
+  isEstablished = false;
   /** Replies to send at the end of the turn. */
   output = new Output();
   /** Replies that wait for the pending sync, and for the one after it. */
@@ -70,16 +70,16 @@ class Connection {
     while (bytes.length - offset >= frameLengthBytes) {
       const end = offset + frameLengthBytes + bytes.readInt32BE(offset);
       if (end > bytes.length) break;
-      if (this.greeted) this.answer(bytes, offset + frameLengthBytes, end);
-      else this.greet();
+      if (this.isEstablished) this.answer(bytes, offset + frameLengthBytes, end);
+      else this.answerHandshake();
       offset = end;
     }
     this.input = offset === bytes.length ? noBytes : Buffer.from(bytes.subarray(offset));
     this.flush(this.output);
   }
 
-  greet() {
-    this.greeted = true;
+  answerHandshake() {
+    this.isEstablished = true;
     const at = this.output.take(41);
     const { bytes } = this.output;
     bytes.fill(0, at, at + 41);
@@ -93,13 +93,13 @@ class Connection {
     const xid = bytes.readInt32BE(start);
     switch (bytes.readInt32BE(start + 4)) {
       case opGetData:
-        this.reply(this.lastInLine(), xid, 0, this.ceiling.dataAndStat);
+        this.reply(this.orderedOutput(), xid, 0, this.ceiling.dataAndStat);
         break;
       case opExists:
-        this.reply(this.lastInLine(), xid, 0, this.ceiling.stat);
+        this.reply(this.orderedOutput(), xid, 0, this.ceiling.stat);
         break;
       case opPing:
-        this.reply(this.lastInLine(), xid, 0, noBytes);
+        this.reply(this.orderedOutput(), xid, 0, noBytes);
         break;
       case opSetData:
         this.ceiling.append(this, bytes, start, end);
@@ -118,12 +118,12 @@ class Connection {
         this.socket.end();
         break;
       default:
-        this.reply(this.lastInLine(), xid, errUnimplemented, noBytes);
+        this.reply(this.orderedOutput(), xid, errUnimplemented, noBytes);
     }
   }
 
   /** The output for a reply that needs no sync itself, but must not overtake one that does. */
-  lastInLine() {
+  orderedOutput() {
     if (this.pending.length > 0) return this.pending;
     return this.synced.length > 0 ? this.synced : this.output;
   }

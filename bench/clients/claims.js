@@ -102,7 +102,7 @@ async function* textsOf(folder, names) {
 }
 
 /** What is wrong with a claim about the package in `folder`; undefined if it is true. */
-async function faultOf(claim, folder) {
+async function contradictionOf(claim, folder) {
   const missing = claim.in.find((name) => !existsSync(path.join(folder, name)));
   if (missing !== undefined) return `there is no ${missing} to look at`;
   let found = false;
@@ -113,14 +113,14 @@ async function faultOf(claim, folder) {
 
 /** Checks all claims about these clients; returns a sentence for each false one. */
 export async function checkClaims(clients, all = claims) {
-  const faults = [];
+  const violations = [];
   for (const { kind, sourceFolder } of clients) {
     for (const claim of all.filter(({ client }) => client === kind)) {
-      const fault = await faultOf(claim, sourceFolder);
-      if (fault !== undefined) faults.push(`${claim.client}: it is not true that ${claim.says}: ${fault}`);
+      const fault = await contradictionOf(claim, sourceFolder);
+      if (fault !== undefined) violations.push(`${claim.client}: it is not true that ${claim.says}: ${fault}`);
     }
   }
-  return faults;
+  return violations;
 }
 
 /**

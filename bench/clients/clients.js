@@ -7,7 +7,7 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 
-import { ensurePeers, repositoryFolder } from '../../scripts/peers.js';
+import { ensureForeignPrograms, repositoryFolder } from '../../scripts/foreign-programs.js';
 import { countDependencies } from './claims.js';
 
 const driversFolder = path.join(import.meta.dirname, 'drivers');
@@ -54,7 +54,7 @@ export async function availableClients(wanted, log) {
   const absent = [];
   for (const kind of wanted) {
     const name = peerOf[kind];
-    const peer = name === undefined ? undefined : (await ensurePeers([name], { log }))[name];
+    const peer = name === undefined ? undefined : (await ensureForeignPrograms([name], { log }))[name];
     if (peer?.installed === false) absent.push(`${kind}: ${peer.reason}`);
     else clients.push({ kind, ...(await kinds[kind](peer)) });
   }

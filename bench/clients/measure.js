@@ -7,7 +7,7 @@ import path from 'node:path';
 
 import { connect, op } from '../../packages/client/dist/index.js';
 import { startServer } from '../servers.js';
-import { turnsOf } from '../turns.js';
+import { rotated } from '../rotation.js';
 import { checkClaims } from './claims.js';
 import { availableClients, startClient } from './clients.js';
 import { bareOp, bytes, requestsOf, rows, znodes } from './rows.js';
@@ -88,7 +88,7 @@ async function measureOn(serverKind, clients, { folder, rounds, seconds, warmUp,
       for (let round = -1; round < rounds; round++) {
         const measured = {};
         const those = started.filter(({ kind }) => kind !== 'bare' || row.load?.op === bareOp);
-        for (const client of turnsOf(those, round + 1)) {
+        for (const client of rotated(those, round + 1)) {
           try {
             measured[client.kind] = await measure(client, row, round < 0 ? warmUp : seconds);
           } catch (error) {

@@ -2,7 +2,7 @@
  * The page of the clients, and the measured part of the table in packages/client/README.md: pure
  * functions, like bench/report.js, whose medians, ratios and verdicts it uses.
  */
-import { measureOf, ratioOf, shown, table, thousands, verdicts, wording } from '../report.js';
+import { measureOf, ratioOf, shown, table, thousands, verdicts, demandText } from '../report.js';
 
 const names = {
   ours: '@tskeeper/client',
@@ -59,7 +59,7 @@ export function clientsMarkdown({ environment, settings, versions, results, fail
   const judged = verdicts(results).map((one) => [
     servers[one.server],
     one.row,
-    wording(one),
+    demandText(one),
     [one.value, one.or?.value]
       .filter((value) => value !== undefined)
       .map(shown)

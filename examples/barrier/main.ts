@@ -22,7 +22,7 @@ const work = (): Promise<void> => pass(Math.random() * Number(ms));
 const zk = await connect(hosts, { sessionTimeoutMs: 3000 });
 say(`session-timeout-${zk.sessionTimeoutMs}`);
 for (let round = 0; round < Number(rounds); round++) {
-  const barrier = await SimpleBarrier.at(zk, `${root}-${round}`, Number(size), { name });
+  const barrier = await SimpleBarrier.create(zk, `${root}-${round}`, Number(size), { name });
   await work();
   say(`reached-${round}`);
   const inside = await barrier.enter();

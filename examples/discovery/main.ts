@@ -4,7 +4,7 @@
  *   main.js <connect string> <base> register <name> <id> <port>     registers an instance until it is ended
  *   main.js <connect string> <base> watch <name>                    prints the instances, and each one that registers or leaves
  */
-import { ServiceRegistry, Sessions } from '@tskeeper/recipes';
+import { ServiceDiscovery, Sessions } from '@tskeeper/recipes';
 
 const [hosts, base, what, name, id, port] = process.argv.slice(2);
 const isUsed = what === 'watch' || (what === 'register' && id !== undefined && Number(port) > 0);
@@ -19,7 +19,7 @@ const ended = new Promise<void>((resolve) => {
 
 // Opens a new client after a session is lost: the instance is registered again.
 await using sessions = await Sessions.start(hosts, { sessionTimeoutMs: 3000, retry: true });
-const registry = new ServiceRegistry(sessions, base);
+const registry = new ServiceDiscovery(sessions, base);
 if (what === 'register') {
   await using _registration = await registry.register({ name, id, address: '127.0.0.1', port: Number(port) });
   console.log(`${id} is registered`);

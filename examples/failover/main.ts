@@ -64,7 +64,7 @@ try {
   console.log(`the leader was cut off, and ${third === second ? 'leads still' : 'another leads'}`);
   await countTo(zk, 30);
   partition[Symbol.dispose]();
-  await ensemble.inStep();
+  await ensemble.synced();
   console.log(`all servers are in step: ${ensemble.followers.length} follow`);
 
   // A minute passes for the servers and for clients with their clock. The worker uses another clock,

@@ -30,7 +30,7 @@ if (hosts === undefined || user === undefined || !isComplete) {
 
 await using zk = await connect(hosts, { sessionTimeoutMs: 3000 });
 if (what === 'list') {
-  const all = await orders.below(zk, { user }).list();
+  const all = await orders.children(zk, { user }).list();
   for (const { value } of all.toSorted((one, other) => (one.value.item < other.value.item ? -1 : 1)))
     console.log(`${value.item} ${value.count}`);
 } else {

@@ -27,7 +27,7 @@ async function work(signal: AbortSignal): Promise<void> {
     console.log(`${name} works on ${text}`);
     await pass(Math.random() * Number(argument));
     try {
-      await item.done([op.create(`${results!}/${text}`, name)]);
+      await item.acknowledge([op.create(`${results!}/${text}`, name)]);
       console.log(`${name} has done ${text}`);
     } catch (error) {
       // Another worker has the item now, and writes the result.

@@ -8,7 +8,7 @@
  */
 import { setTimeout as pass } from 'node:timers/promises';
 import { connect } from '@tskeeper/client';
-import { SharedLock } from '@tskeeper/recipes';
+import { ReadWriteLock } from '@tskeeper/recipes';
 
 const [hosts, path, side, name, times = '5', ms = '100'] = process.argv.slice(2);
 if (hosts === undefined || path === undefined || (side !== 'read' && side !== 'write') || name === undefined) {
@@ -19,9 +19,9 @@ if (hosts === undefined || path === undefined || (side !== 'read' && side !== 'w
 const say = (what: string): void => console.log(`${name} ${what} ${process.hrtime.bigint()}`);
 
 await using zk = await connect(hosts, { sessionTimeoutMs: 3000 });
-const lock = new SharedLock(zk, path, { data: name });
+const lock = new ReadWriteLock(zk, path, { data: name });
 for (let time = 0; time < Number(times); time++) {
-  await (side === 'read' ? lock.reading : lock.writing).run(async ({ signal }) => {
+  await (side === 'read' ? lock.readLock : lock.writeLock).run(async ({ signal }) => {
     say(`${side}s`);
     await pass(Math.random() * Number(ms), undefined, { signal });
     say('ends');

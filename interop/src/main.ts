@@ -11,11 +11,11 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 
-import { ensurePeers, type PeerName, repositoryFolder } from '../../scripts/peers.js';
+import { ensureForeignPrograms, type ForeignProgramName, repositoryFolder } from '../../scripts/foreign-programs.js';
 import { type ServerKind, type ServerProcess, startServer } from '../../scripts/server-process.js';
-import { runClientEnsembles } from './client/ensembles.ts';
+import { runClientEnsembles } from './client/ensemble-checks.ts';
 import { runClient } from './client/run.ts';
-import { runSecureClient } from './client/secure.ts';
+import { runSecureClient } from './client/secure-checks.ts';
 import { runConformance } from './conformance/run.ts';
 import { reference, runCanary, runComparison } from './differential/run.ts';
 import { buildCDriver, buildJavaProgram } from './drivers/build.ts';
@@ -25,8 +25,8 @@ import { runEnsembles } from './ensemble/run.ts';
 import { type DriverFacts, factArguments, runDriver } from './drivers/driver.ts';
 import { runZkCli } from './drivers/zkcli.ts';
 import { runExchange, scenariosFor } from './exchange/exchange.ts';
-import { rewritingsFor, runRewriting } from './exchange/rewriting.ts';
-import { peerPrograms } from './recipes/peer.ts';
+import { rewritingsFor, runRewriting } from './exchange/rewritten-folders.ts';
+import { recipeClientPrograms } from './recipes/recipe-client.ts';
 import { countRequests, runRecipes } from './recipes/run.ts';
 import { crowdTimeoutMs } from './recipes/traffic.ts';
 import { Report } from './report.ts';
@@ -61,7 +61,7 @@ interface Settings {
 }
 
 interface Part {
-  readonly peers: readonly PeerName[];
+  readonly peers: readonly ForeignProgramName[];
   readonly run: (settings: Settings, report: Report) => Promise<void>;
 }
 
@@ -76,7 +76,7 @@ const driverProperties = { ...superDigestProperty, 'znode.container.checkInterva
  * Containers stay, so that none has to be created again between one client that leaves it and the
  * next one.
  */
-const neverSweeps = { 'znode.container.checkIntervalMs': 3_600_000 };
+const noContainerChecks = { 'znode.container.checkIntervalMs': 3_600_000 };
 
 function factsOf(server: ServerProcess): DriverFacts {
   return {
@@ -118,7 +118,7 @@ const parts: Record<PartName, Part> = {
     peers: ['kazoo'],
     run: ({ kind }, report) =>
       withServer(kind, async (server) => {
-        const { kazoo } = await ensurePeers(['kazoo']);
+        const { kazoo } = await ensureForeignPrograms(['kazoo']);
         if (!kazoo.installed) return;
         const script = path.join(repositoryFolder, 'interop', 'python', 'kazoo_driver.py');
         await runDriver('kazoo', 'python3', [script, JSON.stringify(factsOf(server))], { PYTHONPATH: kazoo.pythonPath }, report);
@@ -127,14 +127,14 @@ const parts: Record<PartName, Part> = {
   'kazoo-suite': {
     peers: ['kazoo-suite'],
     run: async ({ kind, bounded }, report) => {
-      const { 'kazoo-suite': suite } = await ensurePeers(['kazoo-suite']);
+      const { 'kazoo-suite': suite } = await ensureForeignPrograms(['kazoo-suite']);
       if (suite.installed) await runKazooSuite(kind, bounded, suite, report);
     },
   },
   java: {
     peers: ['zookeeper-3.9.5'],
     run: async ({ kind }, report) => {
-      const { 'zookeeper-3.9.5': java } = await ensurePeers(['zookeeper-3.9.5']);
+      const { 'zookeeper-3.9.5': java } = await ensureForeignPrograms(['zookeeper-3.9.5']);
       if (!java.installed) return;
       const classes = await buildJavaProgram('JavaDriver', java);
       await withServer(kind, (server) => {
@@ -149,7 +149,7 @@ const parts: Record<PartName, Part> = {
   cli: {
     peers: ['zookeeper-3.9.5'],
     run: async ({ kind }, report) => {
-      const { 'zookeeper-3.9.5': java } = await ensurePeers(['zookeeper-3.9.5']);
+      const { 'zookeeper-3.9.5': java } = await ensureForeignPrograms(['zookeeper-3.9.5']);
       if (!java.installed) return;
       await withServer(kind, (forOurs) =>
         withServer(kind, async (forZkCli) => {
@@ -162,7 +162,7 @@ const parts: Record<PartName, Part> = {
   c: {
     peers: ['zookeeper-c'],
     run: async ({ kind }, report) => {
-      const { 'zookeeper-c': library } = await ensurePeers(['zookeeper-c']);
+      const { 'zookeeper-c': library } = await ensureForeignPrograms(['zookeeper-c']);
       if (!library.installed) return;
       const program = await buildCDriver(library);
       await withServer(kind, (server) => runDriver('c', program, factArguments(factsOf(server)), {}, report));
@@ -172,7 +172,7 @@ const parts: Record<PartName, Part> = {
     // The compiler of records, needed to build the client, comes with ZooKeeper.
     peers: ['zookeeper-c-suite', 'zookeeper-3.8.0'],
     run: async ({ kind, bounded }, report) => {
-      const { 'zookeeper-c-suite': suite, 'zookeeper-3.8.0': java } = await ensurePeers(['zookeeper-c-suite', 'zookeeper-3.8.0']);
+      const { 'zookeeper-c-suite': suite, 'zookeeper-3.8.0': java } = await ensureForeignPrograms(['zookeeper-c-suite', 'zookeeper-3.8.0']);
       if (suite.installed && java.installed) await runCSuite(kind, bounded, suite, java, report);
     },
   },
@@ -195,14 +195,14 @@ const parts: Record<PartName, Part> = {
   recipes: {
     peers: ['zookeeper-3.9.5', 'kazoo', 'curator'],
     run: async ({ kind }, report) => {
-      const { kazoo, curator } = await ensurePeers(['kazoo', 'curator']);
+      const { kazoo, curator } = await ensureForeignPrograms(['kazoo', 'curator']);
       if (!kazoo.installed || !curator.installed) return;
       const classes = await buildJavaProgram('CuratorPeer', curator, ['CuratorServices', 'CuratorQueues', 'CuratorCaches']);
-      const programs = peerPrograms(kazoo.pythonPath, `${classes}:${curator.classpath}`);
+      const programs = recipeClientPrograms(kazoo.pythonPath, `${classes}:${curator.classpath}`);
       // This part tests our recipes, so it runs with ZooKeeper as well.
       for (const each of kind === 'ours' ? [kind, reference] : [kind]) {
         await withServer(each, (server) => runRecipes(server, programs, report));
-        await withServer(each, (server) => countRequests(server, report), { maxSessionTimeout: crowdTimeoutMs }, neverSweeps);
+        await withServer(each, (server) => countRequests(server, report), { maxSessionTimeout: crowdTimeoutMs }, noContainerChecks);
       }
     },
   },
@@ -296,7 +296,7 @@ async function main(): Promise<void> {
     const start = performance.now();
     const before = { ...report.counts };
     print(`\n${name}`);
-    const peers = await ensurePeers(part.peers, { log: (line) => print(`  ${line}`) });
+    const peers = await ensureForeignPrograms(part.peers, { log: (line) => print(`  ${line}`) });
     const missing = Object.values(peers).find((peer) => !peer.installed);
     if (missing?.installed === false) {
       report.skip(name, `cannot install ${missing.name}: ${missing.reason}`);

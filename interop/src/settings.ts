@@ -17,7 +17,7 @@ function digestOf(identity: string): string {
 export const superDigestProperty = { 'zookeeper.DigestAuthenticationProvider.superDigest': digestOf(superAuth) };
 
 /** No checks of containers: which ones they delete, and when, would depend on time. */
-export const noReaper = { 'znode.container.checkIntervalMs': 3_600_000 };
+export const noContainerChecks = { 'znode.container.checkIntervalMs': 3_600_000 };
 
 /** The ZooKeeper version whose behaviour a kind of server has. */
 export function versionOf(kind: ServerKind): readonly [number, number, number] {

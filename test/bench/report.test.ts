@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { judge, markdown, measureOf, median, ratioOf, verdicts, wording } from '../../bench/report.js';
+import { judge, markdown, measureOf, median, ratioOf, verdicts, demandText } from '../../bench/report.js';
 import { rows } from '../../bench/rows.js';
 
 /** Throughputs of java, ours and the ceiling, round by round. */
@@ -83,7 +83,7 @@ describe('the page', () => {
 
   it('has words for every demand of every row', () => {
     for (const row of rows) {
-      for (const demand of row.demands) expect(wording(demand)).toMatch(/^[\w ]+ (?:>=|<=) [\d.]+/);
+      for (const demand of row.demands) expect(demandText(demand)).toMatch(/^[\w ]+ (?:>=|<=) [\d.]+/);
       expect(verdicts([{ ...row, rounds: [] }]).map(({ verdict }) => verdict)).toEqual(row.demands.map(() => 'unknown'));
     }
     expect(new Set(rows.map((row) => row.name)).size).toBe(rows.length);

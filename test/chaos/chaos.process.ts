@@ -3,27 +3,27 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { check, findingText } from '@tskeeper/simulator';
-import { narrate } from '@tskeeper/simulator/internal';
+import { traceLines } from '@tskeeper/simulator/internal';
 import { describe, expect, it } from 'vitest';
 import { buildDiskFaults } from './disk-faults.ts';
-import { type EpisodeReport, runEpisode } from './episode.ts';
+import { type ChaosRunReport, runChaos } from './chaos-run.ts';
 import { type FaultName, faults } from './faults.ts';
-import { judge } from './ledger.ts';
-import { KillDeck } from './stage.ts';
+import { checkAppendLog } from './append-log.ts';
+import { KillSchedule } from './fault-context.ts';
 
 /**
  * Episodes run until there have been this many SIGKILLs, and this many acknowledged lines of the
  * ledger.
  */
 const kills = Number(process.env['TSKEEPER_CHAOS_KILLS'] ?? 8);
-const lines = Number(process.env['TSKEEPER_CHAOS_WRITES'] ?? 2000);
+const writes = Number(process.env['TSKEEPER_CHAOS_WRITES'] ?? 2000);
 const seed = Number(process.env['TSKEEPER_SEED'] ?? 1);
 /** At least two: the second one has the faults that the first one left out. */
-const episodesMin = 2;
+const runsMin = 2;
 /** A fault may by chance have no effect: this many more episodes are run for the missing ones. */
-const episodesMore = 4;
+const extraRunsMax = 4;
 /** Number of faults in an episode, each once. */
-const strikes = 10;
+const faultsPerRun = 10;
 const names = Object.keys(faults) as FaultName[];
 /** Longer evidence is in the file that the message names. */
 const evidenceMax = 12;
@@ -42,23 +42,23 @@ const marks = [
 ];
 
 /** One episode has half of the faults, and the next one the other half; both have SIGKILL. */
-function faultsOf(episode: number): FaultName[] {
-  const half = names.filter((name, index) => name !== 'kill' && (index + (episode >> 1)) % 2 === episode % 2);
+function faultsOf(run: number): FaultName[] {
+  const half = names.filter((name, index) => name !== 'kill' && (index + (run >> 1)) % 2 === run % 2);
   return ['kill', 'kill', 'kill', ...half];
 }
 
 class Tally {
   readonly marks = new Map<string, number>();
-  episodes = 0;
+  runs = 0;
   sigkills = 0;
   acknowledged = 0;
   readBack = 0;
   txns = 0;
   seconds = 0;
-  ownEnds = 0;
+  unexpectedExits = 0;
 
-  add({ marks: struck, sigkills, acknowledged, readBack, txns, seconds }: EpisodeReport): void {
-    this.episodes++;
+  add({ marks: struck, sigkills, acknowledged, readBack, txns, seconds }: ChaosRunReport): void {
+    this.runs++;
     for (const [mark, count] of struck) this.marks.set(mark, this.count(mark) + count);
     this.sigkills += sigkills;
     this.acknowledged += acknowledged;
@@ -75,14 +75,14 @@ class Tally {
     return kinds.reduce((sum, kind) => sum + this.count(kind), 0);
   }
 
-  get strikes(): number {
+  get faultsInjected(): number {
     return names.reduce((sum, name) => sum + this.count(`fault ${name}`), 0);
   }
 
   text(): string {
     const shares = kinds.map((kind) => `${this.count(kind)} ${kind.slice('kill '.length)}`).join(', ');
     return [
-      `${this.episodes} episodes in ${Math.round(this.seconds)} s: ${this.strikes} faults struck; ${this.kills} kills (${shares}), ${this.sigkills} processes killed in all`,
+      `${this.runs} episodes in ${Math.round(this.seconds)} s: ${this.faultsInjected} faults struck; ${this.kills} kills (${shares}), ${this.sigkills} processes killed in all`,
       `${this.txns} txns; ${this.acknowledged} acknowledged lines, read back ${this.readBack} times one by one`,
       [...this.marks]
         .filter(([mark]) => !mark.startsWith('kill of'))
@@ -95,25 +95,25 @@ class Tally {
 describe('an ensemble of real processes', () => {
   it(`keeps every acknowledged write once, and every living session, during ${kills} kills and all other faults`, async () => {
     const diskFaults = await buildDiskFaults();
-    const deck = new KillDeck(seed);
+    const deck = new KillSchedule(seed);
     const tally = new Tally();
-    let last: EpisodeReport | undefined;
+    let last: ChaosRunReport | undefined;
     const missing = () => marks.filter((mark) => tally.count(mark) === 0);
-    const isDone = () => tally.episodes >= episodesMin && tally.kills >= kills && tally.acknowledged >= lines;
-    for (let more = episodesMore; !isDone() || (missing().length > 0 && more > 0);) {
+    const isDone = () => tally.runs >= runsMin && tally.kills >= kills && tally.acknowledged >= writes;
+    for (let more = extraRunsMax; !isDone() || (missing().length > 0 && more > 0);) {
       if (isDone()) more--;
-      const number = tally.episodes;
+      const number = tally.runs;
       const folder = await mkdtemp(path.join(tmpdir(), 'tskeeper-chaos-'));
       // Every third episode has five servers, of which one is an observer at times.
       const servers = number % 3 === 1 ? 5 : 3;
       const observers = servers === 5 && number % 2 === 0 ? 1 : 0;
-      const options = { seed: seed * 1000 + number, folder, servers, observers, strikes, faults: faultsOf(number), deck, diskFaults };
-      const report = await runEpisode(options);
+      const options = { seed: seed * 1000 + number, folder, servers, observers, strikes: faultsPerRun, faults: faultsOf(number), deck, diskFaults };
+      const report = await runChaos(options);
       tally.add(report);
       last = report;
       if (report.findings.length > 0) {
         const story = path.join(folder, 'story.txt');
-        await writeFile(story, `${[...report.findings.map(findingText), ...narrate(report.recording)].join('\n')}\n`);
+        await writeFile(story, `${[...report.findings.map(findingText), ...traceLines(report.recording)].join('\n')}\n`);
         const evidence = report.findings.slice(0, evidenceMax).map((finding) => findingText(finding).slice(0, 600));
         throw new Error(
           `episode ${number} (${servers} servers): ${report.findings.length} findings\n${evidence.join('\n')}\nall that happened: ${story}`,
@@ -126,17 +126,17 @@ describe('an ensemble of real processes', () => {
     }
     console.log(tally.text());
     expect(missing()).toEqual([]);
-    expect(spoiled(last!)).toEqual([]);
+    expect(undetectedTampering(last!)).toEqual([]);
   });
 
   it('fails when a line is lost, is there twice, or was written by no client', () => {
     const acknowledged = new Map([['/ledger/n-1', 'a']]);
     const sent = new Set(['a', 'b']);
-    expect(judge(acknowledged, sent, new Map([['/ledger/n-1', 'a']]))).toEqual([]);
-    expect(judge(acknowledged, sent, new Map())).toHaveLength(1);
-    expect(judge(acknowledged, sent, new Map([['/ledger/n-1', 'b']]))).toHaveLength(1);
+    expect(checkAppendLog(acknowledged, sent, new Map([['/ledger/n-1', 'a']]))).toEqual([]);
+    expect(checkAppendLog(acknowledged, sent, new Map())).toHaveLength(1);
+    expect(checkAppendLog(acknowledged, sent, new Map([['/ledger/n-1', 'b']]))).toHaveLength(1);
     expect(
-      judge(
+      checkAppendLog(
         acknowledged,
         sent,
         new Map([
@@ -146,7 +146,7 @@ describe('an ensemble of real processes', () => {
       ),
     ).toHaveLength(1);
     expect(
-      judge(
+      checkAppendLog(
         acknowledged,
         sent,
         new Map([
@@ -159,7 +159,7 @@ describe('an ensemble of real processes', () => {
 });
 
 /** The canary: changes of a recording that must be detected. Returns those that were not. */
-function spoiled({ recording }: EpisodeReport): string[] {
+function undetectedTampering({ recording }: ChaosRunReport): string[] {
   const missed: string[] = [];
   const at = recording.log.findIndex(({ logged }) => logged.txn.kind === 'create' && logged.txn.path.startsWith('/ledger/'));
   const [lost] = recording.log.splice(at, 1);

@@ -36,14 +36,14 @@ function written(): string {
 
 it('a disk without faults accepts everything', () => {
   expect(written()).toBe('100 100 synced');
-  expect(disk.struck).toBe(0);
+  expect(disk.affectedCalls).toBe(0);
 });
 
 it('a disk that fills up accepts what fits, and then nothing', () => {
   disk.set('full', 150);
   expect(written()).toBe('100 50 synced');
   expect(written()).toBe('ENOSPC ENOSPC synced');
-  expect(disk.struck).toBeGreaterThanOrEqual(2);
+  expect(disk.affectedCalls).toBeGreaterThanOrEqual(2);
 });
 
 it('syncs fail, or writes do, with EIO', () => {

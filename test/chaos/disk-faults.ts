@@ -62,11 +62,11 @@ export class FaultyDisk {
     // Write the value first: the mode activates it.
     writeSync(this.#fd, words, 4, 4, 4);
     writeSync(this.#fd, words, 0, 4, 0);
-    if (this.struck === undefined) writeSync(this.#fd, Buffer.alloc(4), 0, 4, 8);
+    if (this.affectedCalls === undefined) writeSync(this.#fd, Buffer.alloc(4), 0, 4, 8);
   }
 
   /** How many calls the fault has affected so far. */
-  get struck(): number | undefined {
+  get affectedCalls(): number | undefined {
     const word = Buffer.alloc(4);
     return readSync(this.#fd, word, 0, 4, 8) === 4 ? word.readInt32LE(0) : undefined;
   }

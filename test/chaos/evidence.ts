@@ -5,16 +5,16 @@ import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { type CoreOptions, coreDefaults } from '@tskeeper/core';
 import { counterOf, epochOf, formatZxid, Reader, readTxn, type Zxid } from '@tskeeper/protocol';
-import { MemoryDisk, numberedFiles, readLog, SeededRandom } from '@tskeeper/runtime';
+import { VirtualDisk, numberedFiles, readLog, SeededRandom } from '@tskeeper/runtime';
 import { snappy } from '@tskeeper/simulator';
 import { snapshotState } from '@tskeeper/simulator/internal';
-import type { KeptLog, LogKeeper, LogsAtOnce } from './log-keeper.ts';
-import type { Member } from './member.ts';
+import type { ArchivedLog, LogArchive, LogSet } from './log-archive.ts';
+import type { RealServer } from './real-server.ts';
 import type { RealWorld } from './real-world.ts';
 
 const txnBytesMax = 4_000_000;
 
-async function filesOf(server: Member, prefix: 'log' | 'snapshot'): Promise<Map<string, Buffer>> {
+async function filesOf(server: RealServer, prefix: 'log' | 'snapshot'): Promise<Map<string, Buffer>> {
   const folder = path.join(server.dataDir, 'version-2');
   const names = numberedFiles(await readdir(folder), prefix).map(({ name }) => name);
   const files = new Map<string, Buffer>();
@@ -28,21 +28,21 @@ interface Entry {
 }
 
 /** The content of a log file, in order. */
-type Contents = readonly Zxid[];
+type LogZxids = readonly Zxid[];
 
 /**
  * Merges the logs of all servers, including removed ones: a zxid names one txn in all of them. Txns
  * that an epoch proposed without committing them are omitted: they come after the last txn from
  * which a later history continues.
  */
-export async function readLogs(world: RealWorld, states: LogKeeper['states']): Promise<void> {
+export async function readLogs(world: RealWorld, states: LogArchive['logSets']): Promise<void> {
   const { recording } = world;
   const entries = new Map<Zxid, Entry>();
-  const contents = new Map<KeptLog, Contents>();
+  const contents = new Map<ArchivedLog, LogZxids>();
   for (const [server, all] of states) {
-    for (const log of new Set(all.flat())) contents.set(log, await readOne(log, server, entries, recording.faults));
+    for (const log of new Set(all.flat())) contents.set(log, await readLogFile(log, server, entries, recording.violations));
   }
-  const ends = epochEnds(states, contents, recording.faults);
+  const ends = epochEnds(states, contents, recording.violations);
   recording.log = [...entries]
     .filter(([zxid]) => counterOf(zxid) <= (ends.get(epochOf(zxid)) ?? Infinity))
     .toSorted(([a], [b]) => a - b)
@@ -52,9 +52,9 @@ export async function readLogs(world: RealWorld, states: LogKeeper['states']): P
     });
 }
 
-async function readOne({ name, path: file }: KeptLog, server: Member, entries: Map<Zxid, Entry>, faults: string[]): Promise<Contents> {
-  const disk = new MemoryDisk();
-  disk.plant(`/${name}`, await readFile(file));
+async function readLogFile({ name, path: file }: ArchivedLog, server: RealServer, entries: Map<Zxid, Entry>, violations: string[]): Promise<LogZxids> {
+  const disk = new VirtualDisk();
+  disk.putFile(`/${name}`, await readFile(file));
   const zxids: Zxid[] = [];
   await readLog(await disk.open(`/${name}`, 'existing'), txnBytesMax, (zxid, bytes, start, stop) => {
     zxids.push(zxid);
@@ -62,7 +62,7 @@ async function readOne({ name, path: file }: KeptLog, server: Member, entries: M
     const known = entries.get(zxid);
     if (known === undefined) entries.set(zxid, entry);
     else if (!known.bytes.equals(entry.bytes)) {
-      faults.push(`${formatZxid(zxid)} is one txn in ${known.server} and another in ${entry.server}`);
+      violations.push(`${formatZxid(zxid)} is one txn in ${known.server} and another in ${entry.server}`);
     }
   });
   return zxids;
@@ -72,13 +72,13 @@ async function readOne({ name, path: file }: KeptLog, server: Member, entries: M
  * By epoch, the counter of its last committed txn, as far as a history continues after it. In the
  * end all histories must agree; an abandoned one counts only for epochs that no other history has.
  */
-function epochEnds(states: LogKeeper['states'], contents: ReadonlyMap<KeptLog, Contents>, faults: string[]): Map<number, number> {
+function epochEnds(states: LogArchive['logSets'], contents: ReadonlyMap<ArchivedLog, LogZxids>, violations: string[]): Map<number, number> {
   const ends = new Map<number, number>();
   for (const [server, all] of states) {
     for (const [epoch, counter] of endsIn(all.at(-1) ?? [], contents)) {
       const known = ends.get(epoch);
       if (known !== undefined && known !== counter) {
-        faults.push(`epoch ${epoch} ends with its txn ${counter} in the log of ${server.name}, and with its txn ${known} in another`);
+        violations.push(`epoch ${epoch} ends with its txn ${counter} in the log of ${server.name}, and with its txn ${known} in another`);
       }
       ends.set(epoch, counter);
     }
@@ -91,7 +91,7 @@ function epochEnds(states: LogKeeper['states'], contents: ReadonlyMap<KeptLog, C
   return ends;
 }
 
-function endsIn(logs: LogsAtOnce, contents: ReadonlyMap<KeptLog, Contents>): Map<number, number> {
+function endsIn(logs: LogSet, contents: ReadonlyMap<ArchivedLog, LogZxids>): Map<number, number> {
   const ends = new Map<number, number>();
   let before: Zxid | undefined;
   for (const log of logs) {

@@ -62,9 +62,9 @@ export function delay(ms: number): Promise<void> {
 }
 
 /** Polls until the condition holds; false after the time limit. */
-export async function eventually(isSo: () => boolean | Promise<boolean>, atMostMs: number, everyMs = 20): Promise<boolean> {
+export async function eventually(condition: () => boolean | Promise<boolean>, atMostMs: number, everyMs = 20): Promise<boolean> {
   const end = performance.now() + atMostMs;
-  while (!(await isSo())) {
+  while (!(await condition())) {
     if (performance.now() > end) return false;
     await delay(everyMs);
   }

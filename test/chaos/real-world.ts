@@ -6,14 +6,14 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { coreDefaults } from '@tskeeper/core';
-import { FrameCutter } from '@tskeeper/protocol';
+import { FrameDecoder } from '@tskeeper/protocol';
 import type { ClientMachine, ClientWorld, Recording } from '@tskeeper/simulator';
 import { newRecording } from '@tskeeper/simulator/internal';
-import { type Cable, Cables, redirected } from './cables.ts';
-import { RealMachine } from './client-machine.ts';
+import { type Proxy, ProxyNetwork, redirectDialBack } from './proxy.ts';
+import { RealMachine } from './real-machine.ts';
 import { FaultyDisk } from './disk-faults.ts';
-import { Member } from './member.ts';
-import { lastingPort } from '../../scripts/server-process.js';
+import { RealServer } from './real-server.ts';
+import { reservePort } from '../../scripts/server-process.js';
 import { RealClock } from './real-clock.ts';
 
 export interface RealWorldOptions {
@@ -34,11 +34,11 @@ export interface RealWorldOptions {
 export class RealWorld implements ClientWorld {
   readonly clock = new RealClock();
   readonly recording: Recording;
-  readonly cables = new Cables();
-  readonly servers: Member[] = [];
+  readonly network = new ProxyNetwork();
+  readonly servers: RealServer[] = [];
   readonly #machines: RealMachine[] = [];
   /** Names of open connections by their port. */
-  readonly #names = new Map<number, string>();
+  readonly #cnxnNames = new Map<number, string>();
   #cnxns = 0;
 
   private constructor({ tickMs, minSessionTimeoutMs, maxSessionTimeoutMs }: RealWorldOptions) {
@@ -49,7 +49,7 @@ export class RealWorld implements ClientWorld {
       extendedTypesEnabled: true,
       containerMaxNeverUsedIntervalMs: 0,
       txnBytesMax: coreDefaults.juteMaxBuffer + coreDefaults.juteMaxBufferExtra,
-      clientsMayBeLate: true,
+      isRealTime: true,
     });
   }
 
@@ -62,18 +62,18 @@ export class RealWorld implements ClientWorld {
   async #build(options: RealWorldOptions): Promise<void> {
     const { servers, observers, clients } = options;
     const sids = Array.from({ length: servers }, (_, index) => index + 1);
-    const ports = new Map<number, Member['parts']['ports']>();
-    for (const sid of sids) ports.set(sid, { client: await lastingPort(), quorum: await lastingPort(), election: await lastingPort() });
-    for (const from of sids) for (const to of sids) if (from !== to) await this.#layBetween(from, to, ports.get(to)!);
-    for (const client of clients) for (const to of sids) await this.#layToClients(client, `server-${to}`, ports.get(to)!.client);
+    const ports = new Map<number, RealServer['options']['ports']>();
+    for (const sid of sids) ports.set(sid, { client: await reservePort(), quorum: await reservePort(), election: await reservePort() });
+    for (const from of sids) for (const to of sids) if (from !== to) await this.#addServerProxies(from, to, ports.get(to)!);
+    for (const client of clients) for (const to of sids) await this.#addClientProxy(client, `server-${to}`, ports.get(to)!.client);
     for (const sid of sids) {
       const folder = path.join(options.folder, `server-${sid}`);
       await mkdir(folder, { recursive: true });
       const lines = sids.map((each) => [
         `server.${each}`,
-        `${this.#seenFrom(sid, each, ports)}${each > servers - observers ? ':observer' : ''}`,
+        `${this.#addressSeenFrom(sid, each, ports)}${each > servers - observers ? ':observer' : ''}`,
       ]);
-      const member: Member = new Member({
+      const member: RealServer = new RealServer({
         sid,
         folder,
         ports: ports.get(sid)!,
@@ -81,8 +81,8 @@ export class RealWorld implements ClientWorld {
         disk: new FaultyDisk(path.join(folder, 'disk-faults'), options.diskFaults),
         clock: this.clock,
         recording: this.recording,
-        up: () => this.cables.up(`server-${sid}`),
-        down: () => this.cables.down(`server-${sid}`),
+        up: () => this.network.accept(`server-${sid}`),
+        down: () => this.network.refuse(`server-${sid}`),
       });
       this.servers.push(member);
       this.recording.ensemble.set(member.name, { sid, isVoter: sid <= servers - observers });
@@ -90,28 +90,28 @@ export class RealWorld implements ClientWorld {
     }
   }
 
-  async #layBetween(from: number, to: number, ports: Member['parts']['ports']): Promise<void> {
+  async #addServerProxies(from: number, to: number, ports: RealServer['options']['ports']): Promise<void> {
     const [dialler, target] = [`server-${from}`, `server-${to}`];
-    await this.cables.lay(dialler, target, 'quorum', ports.quorum);
+    await this.network.add(dialler, target, 'quorum', ports.quorum);
     // The proxy for the return path may be created later; look it up at the first connection.
-    const rewrite = (beginning: Buffer) => redirected(this.cables.find(target, dialler, 'election').port)(beginning);
-    await this.cables.lay(dialler, target, 'election', ports.election, { rewrite });
+    const rewrite = (firstBytes: Buffer) => redirectDialBack(this.network.find(target, dialler, 'election').port)(firstBytes);
+    await this.network.add(dialler, target, 'election', ports.election, { rewrite });
   }
 
-  async #layToClients(client: string, server: string, port: number): Promise<void> {
-    const cutters = new Map<string, FrameCutter>();
-    const passed = (senderPort: number, bytes: Buffer) => {
-      const name = this.#names.get(senderPort);
+  async #addClientProxy(client: string, server: string, port: number): Promise<void> {
+    const cutters = new Map<string, FrameDecoder>();
+    const onBytes = (senderPort: number, bytes: Buffer) => {
+      const name = this.#cnxnNames.get(senderPort);
       if (name === undefined) return;
       let cutter = cutters.get(name);
-      if (cutter === undefined) cutters.set(name, (cutter = new FrameCutter(0x7fffffff)));
+      if (cutter === undefined) cutters.set(name, (cutter = new FrameDecoder(0x7fffffff)));
       this.#arrived(server, name, cutter, bytes);
     };
-    await this.cables.lay(client, server, 'client', port, { passed });
+    await this.network.add(client, server, 'client', port, { onBytes });
   }
 
   /** A stopped server receives nothing: bytes count only while it runs. */
-  #arrived(server: string, name: string, cutter: FrameCutter, bytes: Buffer): void {
+  #arrived(server: string, name: string, cutter: FrameDecoder, bytes: Buffer): void {
     const copy = Buffer.from(bytes);
     let frames = 0;
     try {
@@ -124,16 +124,16 @@ export class RealWorld implements ClientWorld {
       return;
     }
     if (frames === 0 || this.servers.find((each) => each.name === server)?.paused === true) return;
-    const { arrivals } = this.recording;
-    const known = arrivals.get(name);
-    if (known === undefined) arrivals.set(name, [this.clock.elapsedMs]);
+    const { frameArrivals } = this.recording;
+    const known = frameArrivals.get(name);
+    if (known === undefined) frameArrivals.set(name, [this.clock.elapsedMs]);
     else known.push(this.clock.elapsedMs);
   }
 
   /** Others are reached through proxies, and the server itself directly. */
-  #seenFrom(sid: number, other: number, ports: ReadonlyMap<number, Member['parts']['ports']>): string {
+  #addressSeenFrom(sid: number, other: number, ports: ReadonlyMap<number, RealServer['options']['ports']>): string {
     if (sid === other) return `127.0.0.1:${ports.get(sid)!.quorum}:${ports.get(sid)!.election}`;
-    const port = (purpose: 'quorum' | 'election') => this.cables.find(`server-${sid}`, `server-${other}`, purpose).port;
+    const port = (purpose: 'quorum' | 'election') => this.network.find(`server-${sid}`, `server-${other}`, purpose).port;
     return `127.0.0.1:${port('quorum')}:${port('election')}`;
   }
 
@@ -144,10 +144,10 @@ export class RealWorld implements ClientWorld {
       {
         clock: this.clock,
         recording: this.recording,
-        cablePort: (from, server) => this.cables.find(from, server, 'client').port,
+        proxyPort: (from, server) => this.network.find(from, server, 'client').port,
         nameCnxn: (localPort) => {
           const name = `127.0.0.1:${localPort}#${++this.#cnxns}`;
-          this.#names.set(localPort, name);
+          this.#cnxnNames.set(localPort, name);
           return name;
         },
       },
@@ -158,26 +158,26 @@ export class RealWorld implements ClientWorld {
   }
 
   link(a: string, b: string): { cut(): void; heal(): void } {
-    const lanes = [this.cables.lane(a, b), this.cables.lane(b, a)];
+    const lanes = [this.network.direction(a, b), this.network.direction(b, a)];
     return {
       cut: () => {
-        for (const lane of lanes) lane.cut = true;
+        for (const lane of lanes) lane.isCut = true;
       },
-      heal: () => this.cables.heal(lanes),
+      heal: () => this.network.heal(lanes),
     };
   }
 
   // --- For faults and for checks
 
-  note(text: string): void {
-    this.recording.noted.push({ atMs: this.clock.elapsedMs, text });
+  annotate(text: string): void {
+    this.recording.annotations.push({ atMs: this.clock.elapsedMs, text });
   }
 
-  cablesBetweenServers(): Cable[] {
-    return this.cables.all.filter(({ parts }) => parts.purpose !== 'client');
+  serverProxies(): Proxy[] {
+    return this.network.all.filter(({ options }) => options.purpose !== 'client');
   }
 
-  async leader(): Promise<Member | undefined> {
+  async leader(): Promise<RealServer | undefined> {
     const modes = await Promise.all(this.servers.map(async (server) => ({ server, mode: await server.mode() })));
     return modes.find(({ mode }) => mode === 'leader')?.server;
   }
@@ -188,9 +188,9 @@ export class RealWorld implements ClientWorld {
     for (const server of this.servers) {
       server.resume();
       await server.kill();
-      server.parts.disk.close();
+      server.options.disk.close();
     }
-    this.cables.close();
+    this.network.close();
   }
 }
 

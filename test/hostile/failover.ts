@@ -5,8 +5,8 @@
 import path from 'node:path';
 import { makeZnode, Writers } from '../../bench/writers.js';
 import { eventually } from '../chaos/real-clock.ts';
-import { Cluster, type Kind } from './cluster.ts';
-import { carryOut, type PartContext } from './part.ts';
+import { HostileEnsemble, type Kind } from './ensemble.ts';
+import { measureRow, type PartContext } from './part.ts';
 import { atMost, type Figure, percentile, quantity, type Row, shown } from './report.ts';
 
 const limitS = 3;
@@ -23,10 +23,10 @@ const answersBefore = 6;
 const answersAfter = 3;
 const answersMaxMs = 60_000;
 /** Time limit for resuming a session over a follower with a slow link to its leader. */
-const patienceMs = 2000;
+const dialTimeoutMs = 2000;
 
 /** Seconds without a reply after the kill of the leader. */
-async function kill(cluster: Cluster, writers: Writers): Promise<number> {
+async function kill(cluster: HostileEnsemble, writers: Writers): Promise<number> {
   await writers.answers(answersBefore, performance.now(), answersMaxMs);
   const leader = await cluster.leader();
   const killedMs = performance.now();
@@ -39,18 +39,18 @@ async function kill(cluster: Cluster, writers: Writers): Promise<number> {
   }
   const gapMs = writers.longestGap(killedMs);
   await cluster.launch(leader);
-  await cluster.untilWhole();
+  await cluster.untilServing();
   return gapMs / 1000;
 }
 
 async function measure(name: string, delayMs: number, kind: Kind, context: PartContext): Promise<readonly Figure[]> {
   const folder = path.join(context.folder, `${name}-${kind}`);
-  await using cluster = await Cluster.start({ kind, folder, servers: 3, tickMs, isCabled: true });
-  for (const from of cluster.members) {
-    for (const to of cluster.members) if (from !== to) cluster.cables.lane(from.name, to.name).delayMs = delayMs;
+  await using cluster = await HostileEnsemble.start({ kind, folder, servers: 3, tickMs, hasProxies: true });
+  for (const from of cluster.peers) {
+    for (const to of cluster.peers) if (from !== to) cluster.network.direction(from.name, to.name).delayMs = delayMs;
   }
   await makeZnode(cluster.ports[0]);
-  const writers = new Writers(cluster.ports, { patienceMs });
+  const writers = new Writers(cluster.ports, { patienceMs: dialTimeoutMs });
   writers.start();
   const kills = context.rounds ?? (kind === 'ours' ? killsOfOurs : killsOfJavas);
   const seconds: number[] = [];
@@ -74,7 +74,7 @@ export async function runFailover(context: PartContext): Promise<Row[]> {
   for (const delayMs of context.isBounded ? [] : delaysMs) {
     const name = `kill-leader-${delayMs}ms`;
     const row = { part: 'failover', name, limit: `${limitS} s without an answer` };
-    rows.push(...(await carryOut(context, row, (kind) => measure(name, delayMs, kind, context))));
+    rows.push(...(await measureRow(context, row, (kind) => measure(name, delayMs, kind, context))));
   }
   return rows;
 }

@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { within } from '../process/raw-client.ts';
 
-const patienceMs = 60_000;
+const replyTimeoutMs = 60_000;
 
 /** What a helper sends instead of an answer when it cannot continue. */
 export interface Failure {
@@ -25,21 +25,21 @@ export class HelperProcess<Word extends string, Answer extends object> implement
   static async start<Word extends string, Answer extends object>(program: URL, options: object): Promise<HelperProcess<Word, Answer>> {
     const child = fork(fileURLToPath(program), [JSON.stringify(options)], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
     const helper = new HelperProcess<Word, Answer>(child);
-    await helper.#hear();
+    await helper.#receive();
     return helper;
   }
 
-  tell(word: Word): void {
+  send(word: Word): void {
     this.#child.send(word);
   }
 
-  ask(word: Word): Promise<Answer> {
-    this.tell(word);
-    return this.#hear();
+  request(word: Word): Promise<Answer> {
+    this.send(word);
+    return this.#receive();
   }
 
-  async #hear(): Promise<Answer> {
-    const [message] = (await within(patienceMs, 'message from a helper process', once(this.#child, 'message'))) as [Answer | Failure];
+  async #receive(): Promise<Answer> {
+    const [message] = (await within(replyTimeoutMs, 'message from a helper process', once(this.#child, 'message'))) as [Answer | Failure];
     if ('failure' in message) throw new Error(message.failure);
     return message;
   }

@@ -25,7 +25,7 @@ const valueBytes = 100;
 const sessionTimeoutMs = 20_000;
 const retryMs = 50;
 /** A server that accepts a connection without opening a session is left after this time. */
-const patienceMs = 2000;
+const dialTimeoutMs = 2000;
 const nodeExists = -110;
 const handshake = encodeConnect({
   protocolVersion: 0,
@@ -45,7 +45,7 @@ class Connection {
   readonly #acknowledged: (count: number) => void;
   #next: number;
   #socket: Socket | undefined;
-  #isIn = false;
+  #isEstablished = false;
   #input: Buffer = Buffer.alloc(0);
 
   constructor(ports: readonly number[], first: number, inFlight: number, acknowledged: (count: number) => void) {
@@ -56,8 +56,8 @@ class Connection {
     this.#dial();
   }
 
-  get isIn(): boolean {
-    return this.#isIn;
+  get isEstablished(): boolean {
+    return this.#isEstablished;
   }
 
   write(): void {
@@ -68,7 +68,7 @@ class Connection {
     const socket = connect({ port: this.#ports[this.#next++ % this.#ports.length]!, host: '127.0.0.1', noDelay: true });
     this.#socket = socket;
     this.#input = Buffer.alloc(0);
-    const patience = setTimeout(() => socket.destroy(), patienceMs);
+    const patience = setTimeout(() => socket.destroy(), dialTimeoutMs);
     socket.on('error', () => {});
     socket.on('data', (bytes) => {
       clearTimeout(patience);
@@ -76,7 +76,7 @@ class Connection {
     });
     socket.on('close', () => {
       clearTimeout(patience);
-      this.#isIn = false;
+      this.#isEstablished = false;
       setTimeout(() => this.#dial(), retryMs);
     });
     socket.write(handshake);
@@ -92,8 +92,8 @@ class Connection {
     }
     this.#input = input.subarray(at);
     if (frames === 0) return;
-    if (!this.#isIn) {
-      this.#isIn = true;
+    if (!this.#isEstablished) {
+      this.#isEstablished = true;
       for (let count = 0; count < this.#inFlight; count++) this.write();
       frames--;
     }
@@ -120,7 +120,7 @@ async function main({ ports, connections, shape }: LoadOptions): Promise<void> {
     setInterval(() => {
       const due = ((performance.now() - beganMs) * shape.perSecond) / 1000;
       for (; sent < due; sent++) {
-        const able = all.filter(({ isIn }) => isIn);
+        const able = all.filter(({ isEstablished }) => isEstablished);
         able[sent % able.length]?.write();
       }
     }, dueEveryMs);

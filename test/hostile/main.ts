@@ -6,12 +6,12 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { environmentOf } from '../../bench/environment.js';
-import { cacheFolder, ensurePeers } from '../../scripts/peers.js';
+import { cacheFolder, ensureForeignPrograms } from '../../scripts/foreign-programs.js';
 import { attackLimits, attacks, checkCanary, runAttack } from './attacks/run.ts';
-import type { Kind } from './cluster.ts';
+import type { Kind } from './ensemble.ts';
 import { runCuts } from './cuts.ts';
 import { runFailover } from './failover.ts';
-import { carryOut, type PartContext } from './part.ts';
+import { measureRow, type PartContext } from './part.ts';
 import { isRed, type Row, table, verdictOf } from './report.ts';
 import { runRestarts } from './restarts.ts';
 
@@ -28,7 +28,7 @@ const usage = `npm run test:hostile -- [part ...] [options]
 `;
 
 /** A busy machine must not fail the bounded form; see the times of the full one. */
-const boundedTimes = 10;
+const boundedTimeFactor = 10;
 
 const say = (line: string): void => {
   process.stdout.write(`${line}\n`);
@@ -40,9 +40,9 @@ async function runAttacks(context: PartContext): Promise<Row[]> {
   const rows: Row[] = [];
   if (context.kinds.includes('ours')) await checkCanary(context);
   for (const attack of attacks) {
-    if (context.isBounded && attack.isCheap !== true) continue;
+    if (context.isBounded && attack.isBounded !== true) continue;
     const limit = attack.limit === undefined ? attackLimits : `${attackLimits}; ${attack.limit}`;
-    rows.push(...(await carryOut(context, { part: 'attacks', name: attack.name, limit }, (kind) => runAttack(attack, kind, context))));
+    rows.push(...(await measureRow(context, { part: 'attacks', name: attack.name, limit }, (kind) => runAttack(attack, kind, context))));
   }
   return rows;
 }
@@ -74,7 +74,7 @@ function parse() {
 
 async function kindsOf(options: ReturnType<typeof parse>): Promise<Kind[]> {
   if (options['no-java'] || options.bounded) return ['ours'];
-  const { 'zookeeper-3.9.5': peer } = await ensurePeers(['zookeeper-3.9.5'], { log: say });
+  const { 'zookeeper-3.9.5': peer } = await ensureForeignPrograms(['zookeeper-3.9.5'], { log: say });
   if (peer.installed) return options.java ? ['java-3.9.5'] : ['ours', 'java-3.9.5'];
   if (options.java) throw new Error(`ZooKeeper 3.9.5 is not installed: ${peer.reason}`);
   say(`ZooKeeper 3.9.5 could not be installed, so ours runs alone: ${peer.reason}`);
@@ -109,7 +109,7 @@ async function main(): Promise<void> {
     return !options.list && (options.only?.includes(row) ?? true);
   };
   const kinds = options.list ? [] : await kindsOf(options);
-  const timeLimit = (limit: number): number => (options.bounded ? boundedTimes * limit : limit);
+  const timeLimit = (limit: number): number => (options.bounded ? boundedTimeFactor * limit : limit);
   const rounds = options.bounded ? 1 : options.rounds;
   const context = { folder, kinds, rounds, isBounded: options.bounded, timeLimit, isWanted, say };
   if (!options.list) for (const [what, text] of Object.entries(await environmentOf(folder, say))) say(`${what}: ${text}`);

@@ -1,5 +1,5 @@
 /** Common settings of the parts: which servers, how many rounds, and how to run a row. */
-import { type Kind } from './cluster.ts';
+import { type Kind } from './ensemble.ts';
 import { type Figure, type Outcome, type Row, textOf, verdictOf } from './report.ts';
 
 export interface PartContext {
@@ -29,7 +29,7 @@ async function outcomeOf(kind: Kind, measure: Measure): Promise<Outcome> {
 }
 
 /** Measures a row for each kind of server, one after the other, and prints the results. */
-export async function carryOut(
+export async function measureRow(
   context: PartContext,
   row: { readonly part: string; readonly name: string; readonly limit: string },
   measure: Measure,

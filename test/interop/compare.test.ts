@@ -3,7 +3,7 @@ import { OpCode, Writer } from '@tskeeper/protocol';
 import { describe, expect, test } from 'vitest';
 
 import { Comparison } from '../../interop/src/differential/compare.ts';
-import { justified } from '../../interop/src/differential/justified.ts';
+import { justifiedDifferences } from '../../interop/src/differential/justified-differences.ts';
 import type { Entry } from '../../interop/src/differential/side.ts';
 import type { Op, Quirk } from '../../interop/src/differential/step.ts';
 import { record } from '../../interop/src/wire/requests.ts';
@@ -61,7 +61,7 @@ const names = (list: string[]) => (w: Writer) => w.vector(list, (v, name) => v.u
 
 function compare(a: Entry[], b: Entry[], sessions: [bigint, bigint] = [1n, 2n]): Comparison {
   const comparison = new Comparison(new Map([[sessions[0], 'session 1']]), new Map([[sessions[1], 'session 1']]));
-  comparison.round(0, [a], [b], 0);
+  comparison.compareRound(0, [a], [b], 0);
   return comparison;
 }
 
@@ -139,20 +139,20 @@ test('after a zxid that only one server used, later zxids are compared by their 
     [reply(create, 5, 0), reply(undecodable, 6, -5), reply(ping, 6, 0)],
   );
   expect(fieldsOf(comparison)).toEqual(['create zxid']);
-  comparison.round(
+  comparison.compareRound(
     1,
     [[reply(create, 6, 0), reply(getData, 6, 0, data('x', { zxid: 6 })), reply(getData, 6, 0, data('x', { zxid: 5 }))]],
     [[reply(create, 7, 0), reply(getData, 7, 0, data('x', { zxid: 7 })), reply(getData, 7, 0, data('x', { zxid: 5 }))]],
     0,
   );
   expect(comparison.differences).toHaveLength(1);
-  expect(comparison.toSecond(6)).toBe(7);
-  expect(comparison.toSecond(4)).toBe(4);
+  expect(comparison.toSecondZxid(6)).toBe(7);
+  expect(comparison.toSecondZxid(4)).toBe(4);
 });
 
 describe('justified differences', () => {
   const judge = (a: Entry[], b: Entry[]) =>
-    compare(a, b).differences.map((difference) => justified.find((rule) => rule.explains(difference))?.id);
+    compare(a, b).differences.map((difference) => justifiedDifferences.find((rule) => rule.explains(difference))?.id);
 
   test('a connection that stays open while the other one closes is not justified', () => {
     const unknown = opOf(500, 'opcode 500', 'unknown-opcode');
@@ -174,14 +174,14 @@ describe('justified differences', () => {
     // A second client sends the next request, as the first one's connection is closed: the extra
     // zxid of the first server is already known.
     const comparison = new Comparison(new Map(), new Map());
-    comparison.round(
+    comparison.compareRound(
       0,
       [[reply(ping, 5, 0)], [reply(deleteContainer, 5, -101), reply(ping, 5, 0)]],
       [[reply(ping, 4, 0)], [reply(deleteContainer, -1, -6), closed]],
       1,
     );
-    comparison.round(1, [[reply(create, 6, 0)], []], [[reply(create, 5, 0)], []], 0);
-    expect(comparison.differences.map((each) => justified.find((rule) => rule.explains(each))?.id)).toEqual(
+    comparison.compareRound(1, [[reply(create, 6, 0)], []], [[reply(create, 5, 0)], []], 0);
+    expect(comparison.differences.map((each) => justifiedDifferences.find((rule) => rule.explains(each))?.id)).toEqual(
       comparison.differences.map(() => 'delete-container-from-client'),
     );
     expect(comparison.differences.every(({ client }) => client === 1)).toBe(true);

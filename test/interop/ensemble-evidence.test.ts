@@ -1,8 +1,8 @@
 /** What the part `ensemble` reads from the servers' answers and logs. */
 import { makeZxid, OpCode, Writer } from '@tskeeper/protocol';
 import { expect, test } from 'vitest';
-import { asLogged } from '../../interop/src/ensemble/agreement.ts';
-import { modeToldByLeader, modeToldByLearner } from '../../interop/src/ensemble/synchronisation.ts';
+import { normalizeLogged } from '../../interop/src/ensemble/agreement.ts';
+import { modeFromLeaderLog, modeFromLearnerLog } from '../../interop/src/ensemble/sync-mode.ts';
 import { until } from '../../interop/src/ensemble/until.ts';
 
 const leader = [
@@ -15,8 +15,8 @@ const leader = [
 ];
 
 test('the log of a leader of ZooKeeper shows how it synchronized each learner the last time', () => {
-  expect([1, 2, 3].map((sid) => modeToldByLeader(leader, sid))).toEqual(['TRUNC', 'SNAP', undefined]);
-  expect(modeToldByLeader(leader.slice(0, 4), 1)).toBe('DIFF');
+  expect([1, 2, 3].map((sid) => modeFromLeaderLog(leader, sid))).toEqual(['TRUNC', 'SNAP', undefined]);
+  expect(modeFromLeaderLog(leader.slice(0, 4), 1)).toBe('DIFF');
 });
 
 test('the log of a learner of ZooKeeper shows how it was synchronized the last time', () => {
@@ -24,10 +24,10 @@ test('the log of a learner of ZooKeeper shows how it was synchronized the last t
     'o.a.z.s.q.Learner Getting a snapshot from leader 0x100000000',
     'o.a.z.s.q.Learner Truncating log to get in sync with the leader 0x3',
   ];
-  expect(modeToldByLearner(lines)).toBe('TRUNC');
-  expect(modeToldByLearner(lines.slice(0, 1))).toBe('SNAP');
-  expect(modeToldByLearner(['o.a.z.s.q.Learner Getting a diff from the leader 0x1'])).toBe('DIFF');
-  expect(modeToldByLearner([])).toBeUndefined();
+  expect(modeFromLearnerLog(lines)).toBe('TRUNC');
+  expect(modeFromLearnerLog(lines.slice(0, 1))).toBe('SNAP');
+  expect(modeFromLearnerLog(['o.a.z.s.q.Learner Getting a diff from the leader 0x1'])).toBe('DIFF');
+  expect(modeFromLearnerLog([])).toBeUndefined();
 });
 
 /** A multi whose parts have these types, each with the same record. */
@@ -49,8 +49,8 @@ function multi(types: readonly number[]): Buffer {
 test('a failed multi is equal in two logs, whichever has errors for its first parts; a successful one is not', () => {
   const written = multi([OpCode.check, OpCode.error]);
   const applied = multi([OpCode.error, OpCode.error]);
-  expect(asLogged(written).equals(asLogged(applied))).toBe(true);
-  expect(asLogged(multi([OpCode.check, OpCode.setData])).equals(asLogged(multi([OpCode.check, OpCode.delete])))).toBe(false);
+  expect(normalizeLogged(written).equals(normalizeLogged(applied))).toBe(true);
+  expect(normalizeLogged(multi([OpCode.check, OpCode.setData])).equals(normalizeLogged(multi([OpCode.check, OpCode.delete])))).toBe(false);
   expect(written.readInt32BE(36)).toBe(OpCode.check);
 });
 

@@ -25,7 +25,7 @@ function opsOf(step: Step): readonly Op[] {
 
 function stream(seed: number, rounds: number): Step[] {
   const generator = new Generator(new Random(seed));
-  const steps = generator.opening();
+  const steps = generator.initialSteps();
   for (let i = 0; i < rounds; i++) steps.push(...generator.round(120));
   return steps;
 }

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { OpCode, Writer, Xid } from '@tskeeper/protocol';
 import { expect, test } from 'vitest';
-import { forgetfulPorts, RawClient } from '../../interop/src/wire/raw-client.ts';
+import { lostWakeupPorts, RawClient } from '../../interop/src/wire/raw-client.ts';
 import { record } from '../../interop/src/wire/requests.ts';
 import { frameOf } from '../../interop/src/wire/wire-cnxn.ts';
 
@@ -41,15 +41,15 @@ test('a missing answer is requested by a ping, whose own answer is skipped', asy
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
-  forgetfulPorts.add(port);
+  lostWakeupPorts.add(port);
   try {
-    const client = await RawClient.connected(port, 30_000);
+    const client = await RawClient.connectOrThrow(port, 30_000);
     expect((await client.call(OpCode.delete, record.pathAndInt('/a', -1))).err).toBe(0);
     expect((await client.call(OpCode.delete, record.pathAndInt('/b', -1))).err).toBe(0);
     expect(asked.slice(1)).toEqual([1, Xid.ping, 2]);
     client.abandon();
   } finally {
-    forgetfulPorts.delete(port);
+    lostWakeupPorts.delete(port);
     server.close();
   }
 });

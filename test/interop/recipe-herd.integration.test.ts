@@ -6,11 +6,11 @@ import type { Client } from '@tskeeper/client';
 import { TestServer } from '@tskeeper/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { sample } from '../breadth.ts';
-import { oneByOne } from '../../interop/src/recipes/herd.ts';
-import { bySquares } from '../../interop/src/recipes/everybody.ts';
-import { queueScenes } from '../../interop/src/recipes/queue-herd.ts';
-import { forAll } from '../../interop/src/recipes/together.ts';
-import { crowdTimeoutMs, type Gather, type Scene, steps, type Traffic, trafficOf, withCrowd } from '../../interop/src/recipes/traffic.ts';
+import { handoverTraffic } from '../../interop/src/recipes/handover-traffic.ts';
+import { quadraticTraffic } from '../../interop/src/recipes/quadratic-traffic.ts';
+import { queueTraffic } from '../../interop/src/recipes/queue-traffic.ts';
+import { broadcastTraffic } from '../../interop/src/recipes/broadcast-traffic.ts';
+import { crowdTimeoutMs, type SetUpCrowd, type TrafficCase, stepsPerCase, type Traffic, trafficOf, withCrowd } from '../../interop/src/recipes/traffic.ts';
 
 /** Clients of a server without other clients. */
 class Ground {
@@ -52,7 +52,7 @@ class Ground {
     });
   }
 
-  traffic(gather: Gather, path: string): Promise<readonly Traffic[]> {
+  traffic(gather: SetUpCrowd, path: string): Promise<readonly Traffic[]> {
     return trafficOf(gather, this.#server.connectString, this.clients, path);
   }
 }
@@ -62,44 +62,44 @@ let many: Ground;
 
 beforeAll(async () => {
   // The fewest that a scene needs.
-  [few, many] = await Promise.all([Ground.of(3 + steps), Ground.of(101)]);
+  [few, many] = await Promise.all([Ground.of(3 + stepsPerCase), Ground.of(101)]);
 });
 
 afterAll(async () => {
   await Promise.all([few.close(), many.close()]);
 });
 
-async function check(name: string, { gather, costs, atMost }: Scene): Promise<void> {
+async function check(name: string, { setUp, expected, isUpperBound }: TrafficCase): Promise<void> {
   const path = `/${name.replaceAll(/\W+/g, '-')}`;
   for (const [{ clients }, traffic] of await Promise.all(
-    [few, many].map(async (each) => [each, await each.traffic(gather, path)] as const),
+    [few, many].map(async (each) => [each, await each.traffic(setUp, path)] as const),
   )) {
-    const most = costs(clients.length);
+    const most = expected(clients.length);
     const cut = ({ received, sent }: Traffic) => ({ received: Math.max(received, most.received), sent: Math.max(sent, most.sent) });
-    expect(atMost === true ? traffic.map(cut) : traffic).toEqual(traffic.map(() => most));
+    expect(isUpperBound === true ? traffic.map(cut) : traffic).toEqual(traffic.map(() => most));
   }
 }
 
-test.each(sample(Object.entries({ ...oneByOne, ...queueScenes }), 6))(
+test.each(sample(Object.entries({ ...handoverTraffic, ...queueTraffic }), 6))(
   'C1-2: with 100 waiters, %s, and the server gets no more requests and sends no more events than with a few',
   async (name, scene) => {
-    expect(scene.costs(101)).toEqual(scene.costs(0));
+    expect(scene.expected(101)).toEqual(scene.expected(0));
     await check(name, scene);
   },
 );
 
-test.each(sample(Object.entries(forAll), 3))(
+test.each(sample(Object.entries(broadcastTraffic), 3))(
   'C1-2, C1-11, C1-27, C1-36: %s, and each of 100 sends and receives as much as each of a few',
   check,
 );
 
-test.each(sample(Object.entries(bySquares), 1))(
+test.each(sample(Object.entries(quadraticTraffic), 1))(
   'C1-2, C1-36: %s, for which all n read the znodes of n others, as the page of the recipe says, and no more',
   check,
 );
 
 /** Every client watches every other one: what the recipes avoid. */
-const herd: Gather = async ([first, ...others], path) => {
+const herd: SetUpCrowd = async ([first, ...others], path) => {
   await first!.create(path);
   let listed = 0;
   const list = async (zk: Client): Promise<void> => {

@@ -9,7 +9,7 @@ import { describe, expect, test } from 'vitest';
 import { Report } from '../../interop/src/report.ts';
 import { readResults } from '../../interop/src/suites/c-suite.ts';
 import { countResult, cSuiteExceptions, type Exceptions, kazooSuiteExceptions } from '../../interop/src/suites/exceptions.ts';
-import { parseJvmCommand, withoutMissing } from '../../interop/src/suites/jvm-command.ts';
+import { parseJvmCommand, withoutUnsupported } from '../../interop/src/suites/jvm-command.ts';
 
 /**
  * Output of cppunit: lines of servers and their scripts appear between a test's name and its
@@ -93,7 +93,7 @@ describe('the stand-in for a JVM', () => {
   test('a standalone server is started without TLS and SASL, and each omitted setting is named', () => {
     const config = 'tickTime=500\nssl.keyStore.location=a\nsecureClientPort=22281\nlocalSessionsEnabled=true';
     const properties = ['-Dzookeeper.authProvider.1=a.b.C', '-Dznode.container.checkIntervalMs=100', '-Dreadonlymode.enabled=true'];
-    expect(withoutMissing({ config, properties })).toEqual({
+    expect(withoutUnsupported({ config, properties })).toEqual({
       config: 'tickTime=500\nlocalSessionsEnabled=true',
       properties: ['-Dznode.container.checkIntervalMs=100', '-Dreadonlymode.enabled=true'],
       leftOut: ['ssl.keyStore.location', 'secureClientPort', 'zookeeper.authProvider.1'],
@@ -102,7 +102,7 @@ describe('the stand-in for a JVM', () => {
 
   test('a server of an ensemble is started without local sessions and read-only mode as well', () => {
     const config = 'localSessionsEnabled=true\nserver.1=a:1:2;3\nreconfigEnabled=true';
-    expect(withoutMissing({ config, properties: ['-Dreadonlymode.enabled=true'] })).toEqual({
+    expect(withoutUnsupported({ config, properties: ['-Dreadonlymode.enabled=true'] })).toEqual({
       config: 'server.1=a:1:2;3\nreconfigEnabled=true',
       properties: [],
       leftOut: ['localSessionsEnabled', 'readonlymode.enabled'],

@@ -4,7 +4,7 @@
  * `auth`, and the events of a session's ephemeral znodes.
  */
 import { isDeepStrictEqual } from 'node:util';
-import type { Heard } from '@tskeeper/simulator';
+import type { ModelOutput } from '@tskeeper/simulator';
 import type { Body, Message } from '@tskeeper/simulator';
 
 const byText =
@@ -36,7 +36,7 @@ export function show(message: Message | undefined): string {
 }
 
 /** Describes the difference; undefined if both are the same. */
-export function difference(expected: readonly Pick<Heard, 'message' | 'anyOrder'>[], actual: readonly Message[]): string | undefined {
+export function difference(expected: readonly Pick<ModelOutput, 'message' | 'anyOrder'>[], actual: readonly Message[]): string | undefined {
   const wanted: Message[] = [];
   const got = actual.map(normal);
   for (let at = 0; at < expected.length;) {

@@ -25,7 +25,7 @@ describe('the core against the reference model', () => {
       let digests = 0;
       for (let seed = 1; seed <= streams / 2; seed++) {
         const report = runStream({ makeCore, seeds: stream(seed, streamLength), log });
-        expect(report.wrong, `stream ${seed}`).toBeUndefined();
+        expect(report.divergence, `stream ${seed}`).toBeUndefined();
         digests += report.digests;
       }
       // A stream with many closed connections has few txns, so this is a sum; the small form has
@@ -36,7 +36,7 @@ describe('the core against the reference model', () => {
 
   it('answers as the model does on short streams of any kind', () => {
     const shortStreams = property(seedStreams(60), (seeds) => {
-      expect(runStream({ makeCore, seeds, log: 'delayed' }).wrong).toBeUndefined();
+      expect(runStream({ makeCore, seeds, log: 'delayed' }).divergence).toBeUndefined();
     });
     expect(() => assert(shortStreams, { numRuns: breadth(20, 200), seed: 1 })).not.toThrow();
   });
@@ -47,8 +47,8 @@ describe('the core against the reference model', () => {
       makeCore,
       seeds: stream(1, 300),
       log: 'serial',
-      spoil: (message) => (message.kind === 'reply' && ++at === 100 ? { ...message, zxid: message.zxid + 1 } : message),
+      tamper: (message) => (message.kind === 'reply' && ++at === 100 ? { ...message, zxid: message.zxid + 1 } : message),
     });
-    expect(report.wrong).toMatch(/expected/);
+    expect(report.divergence).toMatch(/expected/);
   });
 });

@@ -8,10 +8,10 @@
  */
 import { OpCode, Xid } from '@tskeeper/protocol';
 import { difference, show } from './compare.ts';
-import { type Append, coreSettings, InProcess, type MakeCore } from './in-process.ts';
+import { type Append, coreSettings, InProcessCore, type MakeCore } from './in-process.ts';
 import type { ConnectRequest, ConnectResponse, Message, Operation } from '@tskeeper/simulator';
 import { type Action, actionFrom, type Hints, Prng, superDigest, superPassword } from './operations.ts';
-import { type Admitted, type Heard, isWrite, ReferenceModel } from '@tskeeper/simulator';
+import { type Admitted, type ModelOutput, isWrite, ReferenceModel } from '@tskeeper/simulator';
 import { encodeConnect, encodeRequest } from './wire.ts';
 
 export interface StreamOptions {
@@ -20,7 +20,7 @@ export interface StreamOptions {
   readonly seeds: readonly number[];
   readonly log: 'serial' | 'delayed';
   /** Changes a message of the core, for the canary. */
-  readonly spoil?: (message: Message) => Message;
+  readonly tamper?: (message: Message) => Message;
 }
 
 export interface StreamReport {
@@ -29,15 +29,15 @@ export interface StreamReport {
   readonly digests: number;
   readonly outcomes: ReadonlyMap<string, number>;
   /** The first difference between core and model. */
-  readonly wrong: string | undefined;
+  readonly divergence: string | undefined;
 }
 
-const profile = { sparesJava: false, slots: 5 };
+const profile = { javaSafe: false, slots: 5 };
 const sessionTimeoutMs = 20_000;
-const crowdedAt = 100;
+const manyZnodes = 100;
 const noPassword = '\0'.repeat(16);
 
-type Waiting =
+type PendingItem =
   | {
       readonly kind: 'request';
       readonly admitted: Admitted;
@@ -52,10 +52,10 @@ interface Slot {
   session: ConnectResponse | undefined;
   lastXid: number;
   /** Sent and not yet due, oldest first. */
-  waiting: Waiting[];
+  waiting: PendingItem[];
 }
 
-class Parted extends Error {}
+class Divergence extends Error {}
 
 export function runStream(options: StreamOptions): StreamReport {
   return new Stream(options).run();
@@ -64,15 +64,15 @@ export function runStream(options: StreamOptions): StreamReport {
 class Stream {
   readonly #options: StreamOptions;
   readonly #model: ReferenceModel;
-  readonly #inProcess: InProcess;
-  readonly #chance: Prng;
+  readonly #inProcess: InProcessCore;
+  readonly #random: Prng;
   readonly #slots: Slot[];
-  readonly #expected = new Map<number, Heard[]>();
+  readonly #expected = new Map<number, ModelOutput[]>();
   readonly #hints: Hints = { paths: [], zxid: 0, leaves: [] };
   readonly #outcomes = new Map<string, number>();
   readonly #recent: string[] = [];
   /** Txns that no client requested, and the wall clock when they were proposed. */
-  readonly #ownAccord = new Map<number, number>();
+  readonly #serverTxns = new Map<number, number>();
   #operations = 0;
   #messages = 0;
   #digests = 0;
@@ -84,18 +84,18 @@ class Stream {
     const enforceQuota = options.log === 'serial';
     const settings = { ...coreSettings, superDigest, enforceQuota };
     this.#model = new ReferenceModel(settings);
-    this.#chance = new Prng(options.seeds.length + (options.seeds[0] ?? 0));
-    this.#inProcess = new InProcess(options.makeCore, settings, new Prng(1));
+    this.#random = new Prng(options.seeds.length + (options.seeds[0] ?? 0));
+    this.#inProcess = new InProcessCore(options.makeCore, settings, new Prng(1));
     this.#slots = Array.from({ length: profile.slots + 1 }, () => ({ cnxn: undefined, session: undefined, lastXid: 0, waiting: [] }));
   }
 
   run(): StreamReport {
-    let wrong: string | undefined;
+    let divergence: string | undefined;
     try {
       for (const seed of this.#options.seeds) {
-        this.#passTime(this.#chance.below(3));
+        this.#advanceTime(this.#random.below(3));
         this.#hints.zxid = this.#model.zxid;
-        this.#hints.leaves = this.#model.znodeCount > crowdedAt ? this.#model.leaves() : [];
+        this.#hints.leaves = this.#model.znodeCount > manyZnodes ? this.#model.leaves() : [];
         this.#act(actionFrom(seed, profile, this.#hints));
         this.#operations++;
       }
@@ -103,10 +103,10 @@ class Stream {
       this.#readEverything();
     } catch (error) {
       // Any error of the core is a finding, reported with the actions before it.
-      const text = error instanceof Parted ? error.message : String(error instanceof Error ? error.stack : error);
-      wrong = `action ${this.#operations}: ${text}\nbefore it:\n${this.#recent.join('\n')}`;
+      const text = error instanceof Divergence ? error.message : String(error instanceof Error ? error.stack : error);
+      divergence = `action ${this.#operations}: ${text}\nbefore it:\n${this.#recent.join('\n')}`;
     }
-    return { operations: this.#operations, messages: this.#messages, digests: this.#digests, outcomes: this.#outcomes, wrong };
+    return { operations: this.#operations, messages: this.#messages, digests: this.#digests, outcomes: this.#outcomes, divergence };
   }
 
   // --- actions
@@ -121,7 +121,7 @@ class Stream {
     if (action.kind === 'request') this.#request(slot, action.operation);
     else if (action.kind === 'takeOver') this.#takeOver(slot, action.rightPassword);
     else this.#disconnect(slot);
-    if (this.#options.log === 'serial' || this.#chance.chance(25)) this.#acknowledgeSome();
+    if (this.#options.log === 'serial' || this.#random.chance(25)) this.#acknowledgeSome();
     this.#compare();
   }
 
@@ -147,7 +147,7 @@ class Stream {
   }
 
   #connectRequest(slot: Slot, passwd: string): ConnectRequest {
-    const readOnly = this.#chance.chance(80) ? { readOnly: false } : {};
+    const readOnly = this.#random.chance(80) ? { readOnly: false } : {};
     const sessionId = slot.session?.sessionId ?? 0n;
     return { protocolVersion: 0, lastZxidSeen: 0, timeOut: sessionTimeoutMs, sessionId, passwd, ...readOnly };
   }
@@ -163,11 +163,11 @@ class Stream {
     const answerXid = operation.kind === 'ping' ? Xid.ping : xid;
     this.#inProcess.send(cnxn, encodeRequest(xid, operation), { xid: answerXid, kind: operation.kind });
     const append = this.#inProcess.appends[before];
-    if ((append !== undefined) !== isWrite(operation)) throw new Parted(`a ${operation.kind} ${append ? 'was' : 'was not'} logged`);
+    if ((append !== undefined) !== isWrite(operation)) throw new Divergence(`a ${operation.kind} ${append ? 'was' : 'was not'} logged`);
     const isSync = operation.kind === 'sync' || (operation.kind === 'undecodable' && operation.opCode === OpCode.sync);
     const behind = isSync ? this.#inProcess.appends.at(-1)?.zxid : undefined;
     slot.waiting.push({ kind: 'request', admitted, zxid: append?.zxid, behind });
-    this.#release(slot);
+    this.#performDue(slot);
     if (operation.kind === 'closeSession') {
       this.#drain();
       slot.session = undefined;
@@ -180,7 +180,7 @@ class Stream {
     this.#inProcess.disconnect(slot.cnxn!);
     this.#model.disconnected(slot.cnxn!);
     slot.cnxn = undefined;
-    if (this.#chance.chance(40)) this.#expire(slot);
+    if (this.#random.chance(40)) this.#expire(slot);
   }
 
   #takeOver(slot: Slot, rightPassword: boolean): void {
@@ -203,33 +203,33 @@ class Stream {
     const stepMs = 500;
     let waitedMs = 0;
     for (; slot.session !== undefined; waitedMs += stepMs) {
-      if (waitedMs > sessionTimeoutMs + 2 * coreSettings.tickTimeMs) throw new Parted(`a session was not expired after ${waitedMs} ms`);
-      this.#passTime(stepMs);
+      if (waitedMs > sessionTimeoutMs + 2 * coreSettings.tickTimeMs) throw new Divergence(`a session was not expired after ${waitedMs} ms`);
+      this.#advanceTime(stepMs);
       for (const other of this.#slots) if (other.cnxn !== undefined) this.#request(other, { kind: 'ping' });
       this.#drain();
       this.#compare();
     }
-    if (waitedMs < sessionTimeoutMs) throw new Parted(`a session was expired after ${waitedMs} ms already`);
+    if (waitedMs < sessionTimeoutMs) throw new Divergence(`a session was expired after ${waitedMs} ms already`);
   }
 
   /** What the server does by itself as time passes goes through the log as well. */
-  #passTime(ms: number): void {
+  #advanceTime(ms: number): void {
     this.#inProcess.advance(ms);
     const before = this.#inProcess.appends.length;
     this.#inProcess.settle();
-    for (const append of this.#inProcess.appends.slice(before)) this.#ownAccord.set(append.zxid, this.#inProcess.wallMs);
+    for (const append of this.#inProcess.appends.slice(before)) this.#serverTxns.set(append.zxid, this.#inProcess.wallMs);
     if (this.#options.log === 'serial') this.#drain();
   }
 
-  #performOwnAccord(append: Append, wallMs: number): void {
+  #performServerTxn(append: Append, wallMs: number): void {
     if (append.type === OpCode.deleteContainer) {
-      if (!this.#model.sweepCandidates(wallMs).includes(append.path!)) throw new Parted(`${append.path} was reaped too early`);
-      this.#expect(this.#model.reap(append.path!));
+      if (!this.#model.sweepCandidates(wallMs).includes(append.path!)) throw new Divergence(`${append.path} was reaped too early`);
+      this.#expect(this.#model.sweep(append.path!));
       this.#count('reaped', 0);
       return;
     }
     const slot = this.#slots.find(({ cnxn, session }) => cnxn === undefined && session?.sessionId === append.session);
-    if (append.type !== OpCode.closeSession || slot === undefined) throw new Parted(`a txn of type ${append.type} without a request`);
+    if (append.type !== OpCode.closeSession || slot === undefined) throw new Divergence(`a txn of type ${append.type} without a request`);
     this.#expect(this.#model.expire(append.session));
     this.#count('expired', 0);
     slot.session = undefined;
@@ -238,7 +238,7 @@ class Stream {
   // --- the log, and what is due after its answer
 
   #acknowledgeSome(): void {
-    let count = this.#options.log === 'serial' ? Infinity : 1 + this.#chance.below(4);
+    let count = this.#options.log === 'serial' ? Infinity : 1 + this.#random.below(4);
     while (count-- > 0 && this.#inProcess.appends.length > 0) this.#acknowledgeOne();
   }
 
@@ -248,37 +248,37 @@ class Stream {
 
   #acknowledgeOne(): void {
     const append = this.#inProcess.appends[0]!;
-    const ownAccordMs = this.#ownAccord.get(append.zxid);
+    const ownAccordMs = this.#serverTxns.get(append.zxid);
     if (ownAccordMs !== undefined) {
       this.#inProcess.acknowledge(append.zxid);
-      this.#performOwnAccord(append, ownAccordMs);
+      this.#performServerTxn(append, ownAccordMs);
       this.#checkDigest(append);
-      for (const each of this.#slots) this.#release(each);
+      for (const each of this.#slots) this.#performDue(each);
       return;
     }
     const slot = this.#slots.find(({ waiting }) => waiting[0]?.zxid === append.zxid);
-    if (slot === undefined) throw new Parted(`no request for the txn of type ${append.type} at zxid ${append.zxid}`);
+    if (slot === undefined) throw new Divergence(`no request for the txn of type ${append.type} at zxid ${append.zxid}`);
     this.#inProcess.acknowledge(append.zxid);
     const due = slot.waiting.shift()!;
     if (due.kind === 'handshake') {
-      const given = this.#inProcess.heard(slot.cnxn!)[0];
-      if (given?.kind !== 'connected') throw new Parted(`a new session was answered by ${show(given)}`);
+      const given = this.#inProcess.takeReceived(slot.cnxn!)[0];
+      if (given?.kind !== 'connected') throw new Divergence(`a new session was answered by ${show(given)}`);
       slot.session = given;
       const [wanted] = this.#model.handshake(slot.cnxn!, due.request, given.sessionId);
       const wrong = difference([wanted!], [given]);
-      if (wrong !== undefined) throw new Parted(wrong);
+      if (wrong !== undefined) throw new Divergence(wrong);
     } else {
       this.#perform(due.admitted);
     }
     this.#checkDigest(append);
-    for (const each of this.#slots) this.#release(each);
+    for (const each of this.#slots) this.#performDue(each);
   }
 
   /**
    * Reads are due as soon as no earlier write of their session is pending, and syncs when the log
    * has written everything before them.
    */
-  #release(slot: Slot): void {
+  #performDue(slot: Slot): void {
     for (let due = slot.waiting[0]; due?.kind === 'request' && due.zxid === undefined; due = slot.waiting[0]) {
       if (due.behind !== undefined && (this.#inProcess.appends[0]?.zxid ?? Infinity) <= due.behind) return;
       slot.waiting.shift();
@@ -311,19 +311,19 @@ class Stream {
    */
   #checkDigest({ zxid, digest, type }: Append): void {
     if (type === OpCode.error) {
-      if (digest !== undefined) throw new Parted(`the refusal at zxid ${zxid} has a tree digest`);
+      if (digest !== undefined) throw new Divergence(`the refusal at zxid ${zxid} has a tree digest`);
       return;
     }
-    if (digest === undefined) throw new Parted(`the txn at zxid ${zxid} has no tree digest`);
+    if (digest === undefined) throw new Divergence(`the txn at zxid ${zxid} has no tree digest`);
     if (zxid % 16 !== 0) return;
     this.#digests++;
     const wanted = this.#model.digest();
-    if (digest !== wanted) throw new Parted(`tree digest in the txn of type ${type} at zxid ${zxid}: expected ${wanted}, logged ${digest}`);
+    if (digest !== wanted) throw new Divergence(`tree digest in the txn of type ${type} at zxid ${zxid}: expected ${wanted}, logged ${digest}`);
   }
 
   // --- comparing
 
-  #expect(heard: readonly Heard[]): void {
+  #expect(heard: readonly ModelOutput[]): void {
     for (const one of heard) this.#expected.set(one.cnxn, [...(this.#expected.get(one.cnxn) ?? []), one]);
   }
 
@@ -339,12 +339,12 @@ class Stream {
   #compareCnxn(cnxn: number): boolean {
     const expected = this.#expected.get(cnxn) ?? [];
     this.#expected.delete(cnxn);
-    let heard = this.#inProcess.heard(cnxn);
-    const { spoil } = this.#options;
-    if (spoil !== undefined) heard = heard.map(spoil);
+    let heard = this.#inProcess.takeReceived(cnxn);
+    const { tamper } = this.#options;
+    if (tamper !== undefined) heard = heard.map(tamper);
     this.#messages += heard.length;
     const wrong = difference(expected, heard);
-    if (wrong !== undefined) throw new Parted(`${wrong}\n  all received: ${heard.map(show).join('\n                 ')}`);
+    if (wrong !== undefined) throw new Divergence(`${wrong}\n  all received: ${heard.map(show).join('\n                 ')}`);
     if (!this.#inProcess.closing.has(cnxn)) return false;
     this.#inProcess.disconnect(cnxn);
     return true;

@@ -21,7 +21,7 @@ describe('a core among hostile clients', () => {
   it('throws nothing, keeps no memory, and serves an honest client as if it were alone', () => {
     for (let seed = 1; seed <= runs; seed++) {
       const report = runHostile({ makeCore, seed, frames: framesPerRun });
-      expect(report.wrong).toBeUndefined();
+      expect(report.violation).toBeUndefined();
       expect(report.honestReplies).toBeGreaterThan(breadth(100, 500));
       expect(report.grownBytes).toBeLessThan(grownBytesMax);
     }
@@ -32,13 +32,13 @@ describe('a core among hostile clients', () => {
       makeCore,
       seed: 1,
       frames: 2000,
-      spoil: (message) => {
+      tamper: (message) => {
         const stat = message.kind === 'reply' ? message.body?.stat : undefined;
         return stat?.version === 3 && message.kind === 'reply'
           ? { ...message, body: { ...message.body, stat: { ...stat, version: 4 } } }
           : message;
       },
     });
-    expect(report.wrong).toMatch(/expected/);
+    expect(report.violation).toMatch(/expected/);
   });
 });

@@ -6,10 +6,10 @@
  * zxids. The log says how many, so the model can follow.
  */
 import { difference, show } from './compare.ts';
-import { coreSettings, InProcess, type MakeCore } from './in-process.ts';
-import { hostileHandshake, mutatedFrame } from './mutations.ts';
+import { coreSettings, InProcessCore, type MakeCore } from './in-process.ts';
+import { hostileHandshake, mutatedFrame } from './malformed-frames.ts';
 import type { AclEntry, ConnectRequest, Message, Operation } from '@tskeeper/simulator';
-import { digestId, type Heard, ReferenceModel } from '@tskeeper/simulator';
+import { digestId, type ModelOutput, ReferenceModel } from '@tskeeper/simulator';
 import { type Hints, Prng } from './operations.ts';
 import { encodeConnect, encodeRequest } from './wire.ts';
 
@@ -18,7 +18,7 @@ export interface HostileOptions {
   readonly seed: number;
   readonly frames: number;
   /** Changes what the honest connection receives, for the canary. */
-  readonly spoil?: (message: Message) => Message;
+  readonly tamper?: (message: Message) => Message;
 }
 
 export interface HostileReport {
@@ -27,12 +27,12 @@ export interface HostileReport {
   readonly honestReplies: number;
   /** Heap and buffers after the run minus those before it. */
   readonly grownBytes: number;
-  readonly wrong: string | undefined;
+  readonly violation: string | undefined;
 }
 
 const attackers = 6;
 const honestIdentity = 'honest:work';
-const privately: readonly AclEntry[] = [{ perms: 31, scheme: 'digest', id: digestId(honestIdentity) }];
+const honestAcl: readonly AclEntry[] = [{ perms: 31, scheme: 'digest', id: digestId(honestIdentity) }];
 
 function memoryInUse(): number {
   (globalThis as { gc?: () => void }).gc?.();
@@ -44,7 +44,7 @@ function memoryInUse(): number {
 export function honestOperation(random: Prng): Operation {
   const path = `/honest/${random.pick(['a', 'b', 'c'])}`;
   return random.weighted<() => Operation>([
-    [3, () => ({ kind: 'create2', path, data: 'one', acl: privately, flags: 0 })],
+    [3, () => ({ kind: 'create2', path, data: 'one', acl: honestAcl, flags: 0 })],
     [3, () => ({ kind: 'setData', path, data: `v${random.below(1000)}`, version: -1 })],
     [2, () => ({ kind: 'delete', path, version: -1 })],
     [3, () => ({ kind: 'getData', path, watch: true })],
@@ -57,18 +57,18 @@ export function honestOperation(random: Prng): Operation {
         kind: 'multi',
         steps: [
           { kind: 'check', path: '/honest/keep', version: 0 },
-          { kind: 'create', path: '/honest/s-', data: null, acl: privately, flags: 2 },
+          { kind: 'create', path: '/honest/s-', data: null, acl: honestAcl, flags: 2 },
         ],
       }),
     ],
   ])();
 }
 
-export function runHostile({ makeCore, seed, frames, spoil }: HostileOptions): HostileReport {
+export function runHostile({ makeCore, seed, frames, tamper }: HostileOptions): HostileReport {
   const random = new Prng(seed);
   const hints: Hints = { paths: [], zxid: 0, leaves: [] };
   const model = new ReferenceModel(coreSettings);
-  const server = new InProcess(makeCore, coreSettings, new Prng(2));
+  const server = new InProcessCore(makeCore, coreSettings, new Prng(2));
   const hostiles: number[] = [];
   let hostileCnxns = 0;
   let honestReplies = 0;
@@ -100,8 +100,8 @@ export function runHostile({ makeCore, seed, frames, spoil }: HostileOptions): H
     server.send(honest, encodeRequest(xid, operation), { xid, kind: operation.kind });
     const own = server.appends[0];
     if (own !== undefined) server.acknowledge(own.zxid);
-    const expected: Heard[] = model.perform(admitted);
-    const heard = spoil === undefined ? server.heard(honest) : server.heard(honest).map(spoil);
+    const expected: ModelOutput[] = model.perform(admitted);
+    const heard = tamper === undefined ? server.takeReceived(honest) : server.takeReceived(honest).map(tamper);
     honestReplies++;
     return difference(
       expected.filter(({ cnxn }) => cnxn === honest),
@@ -112,13 +112,13 @@ export function runHostile({ makeCore, seed, frames, spoil }: HostileOptions): H
   const run = (): string | undefined => {
     server.send(honest, encodeConnect(request));
     server.acknowledge(1);
-    const [connected] = server.heard(honest);
+    const [connected] = server.takeReceived(honest);
     if (connected?.kind !== 'connected') return `the honest handshake was answered by ${show(connected)}`;
     model.handshake(honest, request, connected.sessionId);
     for (const operation of [
       { kind: 'auth', scheme: 'digest', auth: honestIdentity },
-      { kind: 'create', path: '/honest', data: '', acl: privately, flags: 0 },
-      { kind: 'create', path: '/honest/keep', data: '', acl: privately, flags: 0 },
+      { kind: 'create', path: '/honest', data: '', acl: honestAcl, flags: 0 },
+      { kind: 'create', path: '/honest/keep', data: '', acl: honestAcl, flags: 0 },
     ] as const) {
       const wrong = work(operation);
       if (wrong !== undefined) return wrong;
@@ -159,12 +159,12 @@ export function runHostile({ makeCore, seed, frames, spoil }: HostileOptions): H
   };
 
   const before = memoryInUse();
-  let wrong: string | undefined;
+  let violation: string | undefined;
   try {
-    wrong = run();
+    violation = run();
   } catch (error) {
-    wrong = String(error instanceof Error ? error.stack : error);
+    violation = String(error instanceof Error ? error.stack : error);
   }
-  if (wrong !== undefined) wrong = `seed ${seed}, frame ${sent} ${lastFrame.toString('hex')}\n${wrong}`;
-  return { frames: sent, hostileCnxns, honestReplies, grownBytes: memoryInUse() - before, wrong };
+  if (violation !== undefined) violation = `seed ${seed}, frame ${sent} ${lastFrame.toString('hex')}\n${violation}`;
+  return { frames: sent, hostileCnxns, honestReplies, grownBytes: memoryInUse() - before, violation };
 }

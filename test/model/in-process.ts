@@ -71,10 +71,10 @@ export interface Append {
   readonly digest: bigint | undefined;
 }
 
-interface Line {
+interface CnxnState {
   readonly cutter: FrameCutter;
   readonly kinds: Map<number, OperationKind>;
-  readonly heard: Message[];
+  readonly received: Message[];
   writer: Writer;
   handshakeDone: boolean;
   /** Replies to garbage belong to no request, so they are not read. */
@@ -83,12 +83,12 @@ interface Line {
 
 const digestBytes = 12;
 
-export class InProcess {
+export class InProcessCore {
   readonly core: CoreUnderTest;
   readonly appends: Append[] = [];
   /** Closed by the core; `disconnected` has not been called yet. */
   readonly closing = new Set<number>();
-  readonly #lines = new Map<number, Line>();
+  readonly #cnxns = new Map<number, CnxnState>();
   /** Connections with new output. */
   readonly #dirty = new Set<number>();
   /** Positioned on each frame in turn, as a port does: the core may not keep what it reads. */
@@ -102,7 +102,7 @@ export class InProcess {
     const out: CoreOut = {
       reply: (cnxn) => {
         this.#dirty.add(cnxn);
-        return this.#lines.get(cnxn)?.writer ?? new Writer();
+        return this.#cnxns.get(cnxn)?.writer ?? new Writer();
       },
       isFull: () => false,
       close: (cnxn) => {
@@ -127,7 +127,7 @@ export class InProcess {
   connect(): number {
     const cnxn = ++this.#lastCnxn;
     const cutter = new FrameCutter();
-    this.#lines.set(cnxn, { cutter, kinds: new Map(), heard: [], writer: new Writer(), handshakeDone: false, ignored: false });
+    this.#cnxns.set(cnxn, { cutter, kinds: new Map(), received: [], writer: new Writer(), handshakeDone: false, ignored: false });
     const context = { remoteAddress: '127.0.0.1', remotePort: 40_000, localPort: 2181, secure: false, peerCertificate: undefined };
     this.core.connect(cnxn, context, this.now());
     return cnxn;
@@ -135,18 +135,18 @@ export class InProcess {
 
   /** `frame` includes its length, as on the wire. */
   send(cnxn: number, frame: Buffer, answerTo?: { xid: number; kind: OperationKind }): void {
-    if (answerTo !== undefined) this.#lines.get(cnxn)!.kinds.set(answerTo.xid, answerTo.kind);
+    if (answerTo !== undefined) this.#cnxns.get(cnxn)!.kinds.set(answerTo.xid, answerTo.kind);
     // The bytes are overwritten after the call, as a receive buffer is: anything kept without a
     // copy becomes visible.
     const bytes = Buffer.from(frame.subarray(4));
-    this.core.frame(cnxn, this.#reader.place(bytes, 0, bytes.length), this.now());
+    this.core.frame(cnxn, this.#reader.wrap(bytes, 0, bytes.length), this.now());
     bytes.fill(0xee);
     this.settle();
   }
 
   /** Sends a frame whose answers are discarded. */
   sendRaw(cnxn: number, frame: Buffer): void {
-    this.#lines.get(cnxn)!.ignored = true;
+    this.#cnxns.get(cnxn)!.ignored = true;
     this.send(cnxn, frame);
   }
 
@@ -160,7 +160,7 @@ export class InProcess {
   disconnect(cnxn: number): void {
     this.closing.delete(cnxn);
     this.core.disconnected(cnxn, this.now());
-    this.#lines.delete(cnxn);
+    this.#cnxns.delete(cnxn);
     this.settle();
   }
 
@@ -175,16 +175,16 @@ export class InProcess {
   }
 
   /** What the connection has received since the last call. */
-  heard(cnxn: number): Message[] {
-    return this.#lines.get(cnxn)?.heard.splice(0) ?? [];
+  takeReceived(cnxn: number): Message[] {
+    return this.#cnxns.get(cnxn)?.received.splice(0) ?? [];
   }
 
   isOpen(cnxn: number): boolean {
-    return this.#lines.has(cnxn) && !this.closing.has(cnxn);
+    return this.#cnxns.has(cnxn) && !this.closing.has(cnxn);
   }
 
   #collect(cnxn: number): void {
-    const line = this.#lines.get(cnxn);
+    const line = this.#cnxns.get(cnxn);
     if (line === undefined) return;
     if (line.ignored) {
       line.writer = new Writer();
@@ -194,13 +194,13 @@ export class InProcess {
     line.writer.clear();
     for (const frame of line.cutter.push(bytes)) {
       if (line.handshakeDone) {
-        line.heard.push(decodeMessage(frame, (xid) => line.kinds.get(xid)!));
+        line.received.push(decodeMessage(frame, (xid) => line.kinds.get(xid)!));
       } else {
         line.handshakeDone = true;
-        line.heard.push(decodeConnectResponse(frame));
+        line.received.push(decodeConnectResponse(frame));
       }
     }
-    if (this.closing.has(cnxn)) line.heard.push({ kind: 'closed' });
+    if (this.closing.has(cnxn)) line.received.push({ kind: 'closed' });
   }
 
   #append(zxid: number, bytes: Buffer): void {

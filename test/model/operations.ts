@@ -66,7 +66,7 @@ export interface Profile {
   /**
    * Omit requests that make Apache ZooKeeper 3.9.5 stop, or answer after a NullPointerException.
    */
-  readonly sparesJava: boolean;
+  readonly javaSafe: boolean;
   /** Number of connections. */
   readonly slots: number;
 }
@@ -198,7 +198,7 @@ function randomAcl(random: Prng, profile: Profile): readonly AclEntry[] | null {
     [18, () => random.pick(goodAcls)],
     [4, () => random.pick(badAcls)],
     [1, () => null],
-    [profile.sparesJava ? 0 : 1, () => random.pick(nullAcls)],
+    [profile.javaSafe ? 0 : 1, () => random.pick(nullAcls)],
   ])();
 }
 
@@ -241,7 +241,7 @@ function randomCreate(random: Prng, profile: Profile, hints: Hints): WriteStep {
         const ttls = [1, 1000, 3_600_000, 2 ** 40 - 1, 2 ** 40, 0, -1, -5];
         const ttl = random.pick(ttls);
         // A negative ttl on a mode without one passes Java's checks and then ends the process.
-        const deadly = profile.sparesJava && mode !== 5 && mode !== 6 && ttl < 0;
+        const deadly = profile.javaSafe && mode !== 5 && mode !== 6 && ttl < 0;
         return { kind: 'createTTL', ...fields, flags: mode, ttl: deadly ? 1 : ttl };
       },
     ],
@@ -279,7 +279,7 @@ function randomMulti(random: Prng, profile: Profile, hints: Hints): Operation {
     const step = random.below(100) === 0 ? randomReadStep(random, hints) : randomWriteStep(random, profile, hints);
     // Java takes a null ACL inside a multi for a malformed record, and a step without a path for a
     // fatal error.
-    const harmless = !profile.sparesJava || (step.path !== null && !('acl' in step && step.acl === null));
+    const harmless = !profile.javaSafe || (step.path !== null && !('acl' in step && step.acl === null));
     if (harmless) steps.push(step);
   }
   return { kind: 'multi', steps };
@@ -287,7 +287,7 @@ function randomMulti(random: Prng, profile: Profile, hints: Hints): Operation {
 
 /** Creates the znodes of quotas, with valid data: other data ends a Java server. */
 function randomQuota(random: Prng, profile: Profile): Operation {
-  const limitsData = profile.sparesJava ? quotaData : quotaDataWithHoles;
+  const limitsData = profile.javaSafe ? quotaData : quotaDataWithHoles;
   const base = `/zookeeper/quota${random.pick(['/a', '/b', '/a/b', '/c', '/d'])}`;
   const limits = `${base}/zookeeper_limits`;
   const stats = `${base}/zookeeper_stats`;
@@ -398,7 +398,7 @@ export function randomOperation(random: Prng, profile: Profile, hints: Hints): O
     [4, () => ({ kind: 'unknown', opCode: random.pick([0, 10, 23, 99, 108, 500, 999, -3, -100]) })],
     [4, () => ({ kind: 'check', path: '/a', version: -1 })],
     [6, () => ({ kind: 'deleteContainer', path: randomPath(random, hints) })],
-    [4, () => ({ kind: 'multiRead', steps: [randomWriteStep(random, { ...profile, sparesJava: true }, hints)] })],
+    [4, () => ({ kind: 'multiRead', steps: [randomWriteStep(random, { ...profile, javaSafe: true }, hints)] })],
     [12, () => cutShort(randomDecodable(random, profile, hints), random)],
     [6, () => ({ kind: 'closeSession' })],
   ])();

@@ -3,19 +3,19 @@ import { describe, expect, it } from 'vitest';
 import { difference } from './compare.ts';
 import type { Message, OperationKind } from '@tskeeper/simulator';
 import { connectRequestOf, frameOf, recordedCaptures, type RecordedFrame, requestOf } from './recorded.ts';
-import { type Heard, ReferenceModel } from '@tskeeper/simulator';
-import { TimeBook } from './times.ts';
+import { type ModelOutput, ReferenceModel } from '@tskeeper/simulator';
+import { TimeMapping } from './times.ts';
 import { decodeConnectResponse, decodeMessage, encodeConnect, encodeRequest } from './wire.ts';
 
 /** Where the model and a recording differ; undefined if they agree. */
 function replay(captures: readonly (readonly RecordedFrame[])[]): string | undefined {
-  const model = new ReferenceModel({ extendedTypesEnabled: true, minSessionTimeoutMs: 4000, maxSessionTimeoutMs: 40_000, java: true });
-  const times = new TimeBook();
-  const expected = new Map<number, Heard[]>();
+  const model = new ReferenceModel({ extendedTypesEnabled: true, minSessionTimeoutMs: 4000, maxSessionTimeoutMs: 40_000, javaCompatible: true });
+  const times = new TimeMapping();
+  const expected = new Map<number, ModelOutput[]>();
   const heard = new Map<number, Message[]>();
   const kinds = new Map<number, OperationKind>();
   let cnxn = 0;
-  const take = (all: Heard[]): void => {
+  const take = (all: ModelOutput[]): void => {
     for (const one of all) {
       if (one.message.kind !== 'closed') expected.set(one.cnxn, [...(expected.get(one.cnxn) ?? []), one]);
     }

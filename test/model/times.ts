@@ -5,7 +5,7 @@
  */
 import type { Message } from '@tskeeper/simulator';
 
-export class TimeBook {
+export class TimeMapping {
   readonly #real = new Map<number, number>();
   #tick = 1_000_000;
   /** When each tick was issued, for a rough check of the server's time. */
@@ -37,12 +37,12 @@ export class TimeBook {
     return Object.fromEntries(
       Object.entries(expected).map(([key, value]) => {
         if (key !== 'ctime' && key !== 'mtime') return [key, this.#walk(value, other?.[key])];
-        return [key, this.#agree(value as number, other?.[key] as number | undefined)];
+        return [key, this.#match(value as number, other?.[key] as number | undefined)];
       }),
     );
   }
 
-  #agree(tick: number, shown: number | undefined): number {
+  #match(tick: number, shown: number | undefined): number {
     const known = this.real(tick);
     if (known !== undefined || shown === undefined) return known ?? tick;
     const handedOut = this.#handedOutMs.get(tick) ?? 0;

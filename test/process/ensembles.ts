@@ -6,7 +6,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Sid } from '@tskeeper/protocol';
-import { lastingPort, type ServerProcess, startServer } from '../../scripts/server-process.js';
+import { reservePort, type ServerProcess, startServer } from '../../scripts/server-process.js';
 
 export interface EnsembleOptions {
   readonly voters: number;
@@ -41,7 +41,7 @@ export class ProcessEnsemble implements AsyncDisposable {
     const { voters, observers = 0 } = options;
     const count = voters + observers;
     const ports: number[] = [];
-    for (let index = 0; index < 3 * count; index++) ports.push(await lastingPort());
+    for (let index = 0; index < 3 * count; index++) ports.push(await reservePort());
     const lines: Record<string, string> = {};
     for (let index = 0; index < count; index++) {
       const role = index < voters ? '' : ':observer';

@@ -4,12 +4,12 @@
  */
 import { type Client, connect, KeeperError } from '@tskeeper/client';
 import { afterAll, beforeAll } from 'vitest';
-import { ensurePeers } from '../../scripts/peers.js';
+import { ensureForeignPrograms } from '../../scripts/foreign-programs.js';
 import { ProcessEnsemble } from './ensembles.ts';
 import { Program } from './program.ts';
 import { inFolder, start } from './servers.ts';
 
-const java = (await ensurePeers(['zookeeper-3.9.5']))['zookeeper-3.9.5'];
+const java = (await ensureForeignPrograms(['zookeeper-3.9.5']))['zookeeper-3.9.5'];
 export const kinds = ['ours', 'three of ours', ...(java.installed ? (['java-3.9.5'] as const) : [])] as const;
 /**
  * The longest time in ms of a timer, of which a random part is unlikely to be short. For programs

@@ -2,7 +2,7 @@
 import { connect } from '@tskeeper/client';
 import { SimpleBarrier } from '@tskeeper/recipes';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ensurePeers } from '../../scripts/peers.js';
+import { ensureForeignPrograms } from '../../scripts/foreign-programs.js';
 import type { ServerKind, ServerProcess } from '../../scripts/server-process.js';
 import { Program } from './program.ts';
 import { inFolder, start } from './servers.ts';
@@ -36,7 +36,7 @@ function breaches(programs: readonly Program[], rounds: number): string[] {
   return found;
 }
 
-const java = (await ensurePeers(['zookeeper-3.9.5']))['zookeeper-3.9.5'];
+const java = (await ensureForeignPrograms(['zookeeper-3.9.5']))['zookeeper-3.9.5'];
 const kinds: readonly ServerKind[] = java.installed ? ['ours', 'java-3.9.5'] : ['ours'];
 
 describe.each(kinds)('the examples with %s', (kind) => {
@@ -97,7 +97,7 @@ describe.each(kinds)('the examples with %s', (kind) => {
     const victim = programs[2]!;
     // As long as one stays, none leaves.
     await using zk = await connect(server.connectString);
-    const inside = await (await SimpleBarrier.at(zk, '/killed-0', 4, { name: 'dora' })).enter();
+    const inside = await (await SimpleBarrier.create(zk, '/killed-0', 4, { name: 'dora' })).enter();
     await victim.line('entered-0');
     victim.kill('SIGKILL');
     expect(await victim.ended).toBeNull();

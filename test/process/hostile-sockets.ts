@@ -8,7 +8,7 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { difference } from '../model/compare.ts';
 import { honestOperation } from '../model/hostile.ts';
-import { hostileHandshake, mutatedFrame, randomBytes } from '../model/mutations.ts';
+import { hostileHandshake, mutatedFrame, randomBytes } from '../model/malformed-frames.ts';
 import type { AclEntry, ConnectRequest, Message, Operation } from '@tskeeper/simulator';
 import { type Hints, Prng } from '../model/operations.ts';
 import { digestId, ReferenceModel } from '@tskeeper/simulator';
@@ -162,7 +162,7 @@ export async function runHostileSockets(options: HostileSocketsOptions): Promise
   const { endpoint, seed, spoil } = options;
   const random = new Prng(seed);
   const attack = new Attack(options);
-  const model = new ReferenceModel({ java: true });
+  const model = new ReferenceModel({ javaCompatible: true });
   const client = await RawClient.open(endpoint);
   const session = await client.openSession(40_000);
   if (session === undefined) throw new Error('the server refused the honest client');

@@ -10,8 +10,8 @@ import { connect } from 'node:net';
 import { difference, show } from '../model/compare.ts';
 import type { ConnectRequest, ConnectResponse, Message, Operation } from '@tskeeper/simulator';
 import { type Action, type Hints, Prng, type Profile, randomAction, superPassword } from '../model/operations.ts';
-import { type Heard, type ModelOptions, ReferenceModel } from '@tskeeper/simulator';
-import { TimeBook } from '../model/times.ts';
+import { type ModelOutput, type ModelOptions, ReferenceModel } from '@tskeeper/simulator';
+import { TimeMapping } from '../model/times.ts';
 import { type Endpoint, RawClient } from './raw-client.ts';
 
 export interface LockstepOptions {
@@ -39,7 +39,7 @@ interface Slot {
   client: RawClient | undefined;
   cnxn: number;
   session: ConnectResponse | undefined;
-  expected: Heard[];
+  expected: ModelOutput[];
 }
 
 const sessionTimeoutMs = 60_000;
@@ -52,7 +52,7 @@ class Parted extends Error {}
 export class Lockstep {
   readonly #options: LockstepOptions;
   readonly #model: ReferenceModel;
-  readonly #times = new TimeBook();
+  readonly #times = new TimeMapping();
   readonly #slots: Slot[] = [];
   readonly #hints: Hints = { paths: [], zxid: 0, leaves: [] };
   readonly #outcomes = new Map<string, number>();
@@ -177,7 +177,7 @@ export class Lockstep {
    * Records what connections must receive. `cnxn` may be a connection of `slot` that is not yet its
    * own.
    */
-  #expect(heard: Heard[], cnxn?: number, slotOfCnxn?: Slot): void {
+  #expect(heard: ModelOutput[], cnxn?: number, slotOfCnxn?: Slot): void {
     for (const one of heard) {
       const slot = one.cnxn === cnxn ? slotOfCnxn : this.#slots.find((candidate) => candidate.client && candidate.cnxn === one.cnxn);
       slot?.expected.push(one);

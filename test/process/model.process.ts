@@ -20,7 +20,7 @@ interface Settings {
 }
 
 function compare(settings: Settings, count: number, spoil?: (message: Message, at: number) => Message): Promise<LockstepReport> {
-  const java = kind !== 'ours';
+  const javaCompatible = kind !== 'ours';
   return inFolder(async (folder) => {
     const server = await start(folder, kind, {
       'zookeeper.extendedTypesEnabled': settings.extendedTypesEnabled,
@@ -29,8 +29,8 @@ function compare(settings: Settings, count: number, spoil?: (message: Message, a
     try {
       return await new Lockstep({
         endpoint: endpointOf(server.connectString),
-        model: { ...settings, java, superDigest, minSessionTimeoutMs: 4000, maxSessionTimeoutMs: 40_000 },
-        profile: { sparesJava: java, slots },
+        model: { ...settings, javaCompatible, superDigest, minSessionTimeoutMs: 4000, maxSessionTimeoutMs: 40_000 },
+        profile: { javaSafe: javaCompatible, slots },
         seed,
         actions: count,
         ...(spoil && { spoil }),

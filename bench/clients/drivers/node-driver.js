@@ -29,7 +29,7 @@ class Load {
 }
 
 /** One request after the other, with a function that returns a promise. */
-async function promiseLane(load, one) {
+async function promiseWorker(load, one) {
   for (let turn = 0; !load.over; turn++) {
     const startMs = turn % timedEvery === 0 ? performance.now() : undefined;
     await one();
@@ -38,7 +38,7 @@ async function promiseLane(load, one) {
 }
 
 /** The same with a function that takes a callback. */
-function callbackLane(load, one) {
+function callbackWorker(load, one) {
   return new Promise((resolve, reject) => {
     let turn = 0;
     const next = () => {
@@ -96,7 +96,7 @@ async function measureLoad(lane, operationOf, { op, inFlight, seconds }) {
  * - `close(client)`, a promise
  */
 export async function drive(adapter) {
-  const lane = adapter.style === 'promise' ? promiseLane : callbackLane;
+  const lane = adapter.style === 'promise' ? promiseWorker : callbackWorker;
   const say = (answer) => console.log(JSON.stringify(answer));
   let client;
   const commands = {

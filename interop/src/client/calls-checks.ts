@@ -42,7 +42,7 @@ export const callsChecks: readonly Check[] = [
       const [zk, other] = [await openThroughProxy(), await open()];
       for (const mode of ['ephemeralSequential', 'persistentSequential', 'ephemeral', 'container'] as const) {
         await other.create(`${root}/${mode}`);
-        proxy.loseNextAnswer();
+        proxy.dropNextReply();
         const { path, stat } = await zk.create(`${root}/${mode}/x-`, 'x', { mode, protection: true });
         assert.match(path, /\/_c_[0-9a-f-]{36}-x-/);
         assert.equal(stat.ephemeralOwner, mode.startsWith('ephemeral') ? zk.sessionId : 0n);
@@ -57,18 +57,18 @@ export const callsChecks: readonly Check[] = [
     async run({ openThroughProxy, proxy, root }) {
       const zk = await openThroughProxy({ retry: true });
       await zk.create(`${root}/a`, '0');
-      proxy.loseNextAnswer();
+      proxy.dropNextReply();
       assert.equal((await zk.getData(`${root}/a`)).stat.version, 0);
-      proxy.loseNextAnswer();
+      proxy.dropNextReply();
       await assert.rejects(zk.setData(`${root}/a`, '1'), fails('ConnectionLoss', 'unknown'));
       assert.equal((await zk.setData(`${root}/a`, '2', { version: 1 })).version, 2);
-      proxy.loseNextAnswer();
+      proxy.dropNextReply();
       assert.equal((await zk.setData(`${root}/a`, '3', { version: 2, idempotent: true })).version, 3);
-      proxy.loseNextAnswer();
+      proxy.dropNextReply();
       assert.equal((await zk.create(`${root}/b`, 'x', { idempotent: true, mode: 'ephemeral' })).stat.ephemeralOwner, zk.sessionId);
-      proxy.loseNextAnswer();
+      proxy.dropNextReply();
       await zk.delete(`${root}/b`, { idempotent: true });
-      proxy.loseNextAnswer();
+      proxy.dropNextReply();
       await assert.rejects(zk.delete(`${root}/a`, { version: 3, guaranteed: true, retry: false }), fails('ConnectionLoss', 'unknown'));
       assert.equal(await zk.exists(`${root}/a`), null);
     },
@@ -82,7 +82,7 @@ export const callsChecks: readonly Check[] = [
       assert.equal(utf8.decode(data ?? undefined), '30');
       assert.equal(stat.version, 29);
       const losing = clients[2]!.update(`${root}/n`, (before) => {
-        proxy.loseNextAnswer();
+        proxy.dropNextReply();
         return plusOne(before);
       });
       await assert.rejects(losing, fails('ConnectionLoss', 'unknown'));

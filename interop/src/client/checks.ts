@@ -18,7 +18,7 @@ import {
 import type { DriverFacts } from '../drivers/driver.ts';
 import type { Proxy } from './proxy.ts';
 
-export interface Ground {
+export interface CheckContext {
   readonly facts: DriverFacts;
   /** The check's own znode. */
   readonly root: string;
@@ -31,13 +31,13 @@ export interface Ground {
 
 export interface Check {
   readonly name: string;
-  readonly run: (ground: Ground) => Promise<void>;
+  readonly run: (context: CheckContext) => Promise<void>;
 }
 
 const utf8 = new TextDecoder();
 const text = (data: Uint8Array | null): string | null => (data === null ? null : utf8.decode(data));
 
-async function rejection(promise: Promise<unknown>): Promise<KeeperError> {
+async function rejectionOf(promise: Promise<unknown>): Promise<KeeperError> {
   try {
     await promise;
   } catch (error) {
@@ -47,14 +47,14 @@ async function rejection(promise: Promise<unknown>): Promise<KeeperError> {
   throw new Error('it was not rejected');
 }
 
-async function refused(code: string, promise: Promise<unknown>): Promise<KeeperError> {
-  const error = await rejection(promise);
+async function expectRejected(code: string, promise: Promise<unknown>): Promise<KeeperError> {
+  const error = await rejectionOf(promise);
   assert.equal(error.code, code, error.message);
   return error;
 }
 
 /** Collects events, and waits for a number of them. */
-function listener(): {
+function collectEvents(): {
   readonly watch: (event: WatchedEvent) => void;
   readonly nodes: (count: number) => Promise<NodeEvent[]>;
   readonly states: string[];
@@ -72,7 +72,7 @@ function listener(): {
     async nodes(count) {
       while (nodes.length < count) {
         await new Promise<void>((resolve, reject) => {
-          const timer = setTimeout(() => reject(new Error(`${nodes.length} of ${count} events arrived: ${shown(nodes)}`)), 10_000);
+          const timer = setTimeout(() => reject(new Error(`${nodes.length} of ${count} events arrived: ${eventsText(nodes)}`)), 10_000);
           wake = () => {
             clearTimeout(timer);
             resolve();
@@ -84,10 +84,10 @@ function listener(): {
   };
 }
 
-const shown = (events: readonly NodeEvent[]): string => events.map(({ type, path }) => `${type} ${path}`).join(', ');
+const eventsText = (events: readonly NodeEvent[]): string => events.map(({ type, path }) => `${type} ${path}`).join(', ');
 
 /** The next state of the session that is one of these. */
-function stateOf(zk: Client, ...states: string[]): Promise<string> {
+function nextState(zk: Client, ...states: string[]): Promise<string> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new Error(`the state ${states.join(' or ')} was not reached`)), 30_000);
     const off = zk.on('state', ({ state }) => {
@@ -134,7 +134,7 @@ export const checks: readonly Check[] = [
       const bytes = new Uint8Array(1_000_000).map((_, index) => index * 7);
       await zk.create(`${root}/large`, bytes);
       assert.deepEqual((await zk.getData(`${root}/large`)).data, bytes);
-      await refused('BadArguments', zk.setData(`${root}/large`, new Uint8Array(1_048_576)));
+      await expectRejected('BadArguments', zk.setData(`${root}/large`, new Uint8Array(1_048_576)));
       await zk.setData(`${root}/large`, 'small');
     },
   },
@@ -145,20 +145,20 @@ export const checks: readonly Check[] = [
       await zk.create(`${root}/a`);
       await zk.create(`${root}/a/b`);
       await zk.create(`${root}/e`, null, { mode: 'ephemeral' });
-      await refused('NodeExists', zk.create(`${root}/a`));
-      await refused('NoNode', zk.create(`${root}/x/y`));
-      await refused('NoNode', zk.getData(`${root}/x`));
-      await refused('NoNode', zk.getChildren(`${root}/x`));
-      await refused('NoNode', zk.getACL(`${root}/x`));
-      await refused('NoNode', zk.setData(`${root}/x`, ''));
-      await refused('BadVersion', zk.setData(`${root}/a`, '', { version: 7 }));
-      await refused('BadVersion', zk.delete(`${root}/a/b`, { version: 7 }));
-      await refused('BadVersion', zk.setACL(`${root}/a`, openAcl, { version: 7 }));
-      await refused('NotEmpty', zk.delete(`${root}/a`));
-      await refused('NoChildrenForEphemerals', zk.create(`${root}/e/x`));
-      await refused('InvalidACL', zk.create(`${root}/i`, null, { acl: [] }));
-      await refused('BadArguments', zk.delete('/zookeeper'));
-      const error = await refused('NoNode', zk.delete(`${root}/x`));
+      await expectRejected('NodeExists', zk.create(`${root}/a`));
+      await expectRejected('NoNode', zk.create(`${root}/x/y`));
+      await expectRejected('NoNode', zk.getData(`${root}/x`));
+      await expectRejected('NoNode', zk.getChildren(`${root}/x`));
+      await expectRejected('NoNode', zk.getACL(`${root}/x`));
+      await expectRejected('NoNode', zk.setData(`${root}/x`, ''));
+      await expectRejected('BadVersion', zk.setData(`${root}/a`, '', { version: 7 }));
+      await expectRejected('BadVersion', zk.delete(`${root}/a/b`, { version: 7 }));
+      await expectRejected('BadVersion', zk.setACL(`${root}/a`, openAcl, { version: 7 }));
+      await expectRejected('NotEmpty', zk.delete(`${root}/a`));
+      await expectRejected('NoChildrenForEphemerals', zk.create(`${root}/e/x`));
+      await expectRejected('InvalidACL', zk.create(`${root}/i`, null, { acl: [] }));
+      await expectRejected('BadArguments', zk.delete('/zookeeper'));
+      const error = await expectRejected('NoNode', zk.delete(`${root}/x`));
       assert.deepEqual(
         [error.errno, error.op, error.path, error.outcome, error.retryable],
         [-101, 'delete', `${root}/x`, 'refused', false],
@@ -191,8 +191,8 @@ export const checks: readonly Check[] = [
       const zk = await openThroughProxy({ auth: [{ scheme: 'digest', auth: 'user:password' }] });
       await zk.create(`${root}/mine`, 'x', { acl: creatorAcl });
       const other = await open();
-      await refused('NoAuth', other.getData(`${root}/mine`));
-      const back = stateOf(zk, 'SyncConnected');
+      await expectRejected('NoAuth', other.getData(`${root}/mine`));
+      const back = nextState(zk, 'SyncConnected');
       proxy.cut();
       await back;
       assert.equal(text((await zk.getData(`${root}/mine`)).data), 'x');
@@ -201,7 +201,7 @@ export const checks: readonly Check[] = [
       assert.ok((await zk.whoAmI()).some(({ authScheme, user }) => authScheme === 'digest' && user === 'user'));
       await other.addAuth('digest', facts.superAuth);
       assert.equal((await other.setACL(`${root}/mine`, openAcl, { version: 0 })).aversion, 1);
-      await refused('AuthFailed', other.addAuth('nonsense', 'x'));
+      await expectRejected('AuthFailed', other.addAuth('nonsense', 'x'));
       assert.equal(other.state, 'authFailed');
     },
   },
@@ -228,7 +228,7 @@ export const checks: readonly Check[] = [
         modes.map(({ path }) => path),
         [`${root}/s-0000000001`, `${root}/c`, `${root}/t`, `${root}/e`],
       );
-      const error = await refused('NoNode', zk.multi([op.create(`${root}/n`), op.delete(`${root}/missing`), op.check(root)]));
+      const error = await expectRejected('NoNode', zk.multi([op.create(`${root}/n`), op.delete(`${root}/missing`), op.check(root)]));
       assert.equal(error.failedIndex, 1);
       assert.deepEqual(
         error.results?.map(({ code }) => code),
@@ -253,19 +253,19 @@ export const checks: readonly Check[] = [
     async run({ open, root, facts }) {
       const zk = await open();
       const other = await open();
-      const { watch, nodes } = listener();
+      const { watch, nodes } = collectEvents();
       await zk.exists(`${root}/a`, { watch });
       await zk.getChildren(root, { watch });
       const { stat } = await other.create(`${root}/a`);
       const born = await nodes(2);
-      assert.equal(shown(born), `NodeCreated ${root}/a, NodeChildrenChanged ${root}`);
+      assert.equal(eventsText(born), `NodeCreated ${root}/a, NodeChildrenChanged ${root}`);
       assert.equal(born[0]!.zxid, isBefore(facts.version, [3, 9, 0]) ? undefined : stat.czxid);
       await zk.getData(`${root}/a`, { watch });
       await zk.getChildren(`${root}/a`, { watch });
       await other.setData(`${root}/a`, '1');
       await other.setData(`${root}/a`, '2');
       await other.delete(`${root}/a`);
-      assert.equal(shown(await nodes(2)), `NodeDataChanged ${root}/a, NodeDeleted ${root}/a`);
+      assert.equal(eventsText(await nodes(2)), `NodeDataChanged ${root}/a, NodeDeleted ${root}/a`);
     },
   },
   {
@@ -273,26 +273,26 @@ export const checks: readonly Check[] = [
     async run({ open, root, facts }) {
       const zk = await open();
       const other = await open();
-      const persistent = listener();
-      const recursive = listener();
+      const persistent = collectEvents();
+      const recursive = collectEvents();
       await other.create(`${root}/a`);
       await zk.addWatch(`${root}/a`, { watch: persistent.watch });
       await zk.addWatch(root, { mode: 'persistentRecursive', watch: recursive.watch });
       await other.setData(`${root}/a`, '1');
       await other.create(`${root}/a/b`);
       await other.setData(`${root}/a/b`, '1');
-      assert.equal(shown(await persistent.nodes(2)), `NodeDataChanged ${root}/a, NodeChildrenChanged ${root}/a`);
-      assert.equal(shown(await recursive.nodes(3)), `NodeDataChanged ${root}/a, NodeCreated ${root}/a/b, NodeDataChanged ${root}/a/b`);
+      assert.equal(eventsText(await persistent.nodes(2)), `NodeDataChanged ${root}/a, NodeChildrenChanged ${root}/a`);
+      assert.equal(eventsText(await recursive.nodes(3)), `NodeDataChanged ${root}/a, NodeCreated ${root}/a/b, NodeDataChanged ${root}/a/b`);
       // Servers before 3.9 have no type for them.
       const type = isBefore(facts.version, [3, 9, 0]) ? 'any' : 'persistentRecursive';
       await zk.removeWatches(root, { type, watch: recursive.watch });
-      assert.equal(shown(await recursive.nodes(1)), `PersistentWatchRemoved ${root}`);
+      assert.equal(eventsText(await recursive.nodes(1)), `PersistentWatchRemoved ${root}`);
       await zk.removeWatches(`${root}/a`);
-      assert.equal(shown(await persistent.nodes(1)), `PersistentWatchRemoved ${root}/a`);
-      await refused('NoWatcher', zk.removeWatches(`${root}/a`));
+      assert.equal(eventsText(await persistent.nodes(1)), `PersistentWatchRemoved ${root}/a`);
+      await expectRejected('NoWatcher', zk.removeWatches(`${root}/a`));
       await other.setData(`${root}/a`, '2');
       await zk.sync(root);
-      assert.equal(shown(await persistent.nodes(0)), '');
+      assert.equal(eventsText(await persistent.nodes(0)), '');
     },
   },
   {
@@ -303,16 +303,16 @@ export const checks: readonly Check[] = [
       await other.create(`${root}/data`, '1');
       await other.create(`${root}/gone`);
       await zk.create(`${root}/mine`, null, { mode: 'ephemeral' });
-      const { watch, nodes, states } = listener();
+      const { watch, nodes, states } = collectEvents();
       await zk.getData(`${root}/data`, { watch });
       await zk.exists(`${root}/gone`, { watch });
       await zk.exists(`${root}/born`, { watch });
       await zk.getChildren(root, { watch });
-      const every = listener();
+      const every = collectEvents();
       await zk.addWatch(root, { mode: 'persistentRecursive', watch: every.watch });
       const { sessionId } = zk;
-      const lost = stateOf(zk, 'Disconnected');
-      proxy.breakOff();
+      const lost = nextState(zk, 'Disconnected');
+      proxy.cutAndHold();
       await lost;
       await other.setData(`${root}/data`, '2');
       await other.delete(`${root}/gone`);
@@ -331,8 +331,8 @@ export const checks: readonly Check[] = [
       // It may have received events when the others received what they had missed.
       await every.nodes(0);
       await other.setData(`${root}/data`, '3');
-      assert.equal(shown(await every.nodes(1)), `NodeDataChanged ${root}/data`);
-      assert.equal(shown(await nodes(0)), '');
+      assert.equal(eventsText(await every.nodes(1)), `NodeDataChanged ${root}/data`);
+      assert.equal(eventsText(await nodes(0)), '');
     },
   },
   {
@@ -341,9 +341,9 @@ export const checks: readonly Check[] = [
       const zk = await openThroughProxy();
       const other = await open();
       const paths = Array.from({ length: 10_000 }, (_, index) => `${root}/${'x'.repeat(100)}${index}`);
-      const { watch, nodes } = listener();
+      const { watch, nodes } = collectEvents();
       await Promise.all(paths.map((path) => zk.exists(path, { watch })));
-      const back = stateOf(zk, 'SyncConnected');
+      const back = nextState(zk, 'SyncConnected');
       proxy.cut();
       await back;
       await zk.sync(root);
@@ -366,22 +366,22 @@ export const checks: readonly Check[] = [
       await survivor!.create(lives, null, { mode: 'ephemeral' });
       await victim!.create(dies, null, { mode: 'ephemeral' });
       const other = await open();
-      const { watch, nodes } = listener();
+      const { watch, nodes } = collectEvents();
       assert.notEqual(await other.exists(dies, { watch }), null);
       const [statesOfSurvivor, statesOfVictim]: [string[], string[]] = [[], []];
       survivor!.on('state', ({ state }) => void statesOfSurvivor.push(state));
       victim!.on('state', ({ state }) => void statesOfVictim.push(state));
-      const expired = stateOf(victim!, 'Expired');
+      const expired = nextState(victim!, 'Expired');
       proxy.hold();
-      const call = await rejection(survivor!.exists(root));
+      const call = await rejectionOf(survivor!.exists(root));
       assert.deepEqual([call.code, call.outcome], ['ConnectionLoss', 'unknown']);
-      assert.equal(shown(await nodes(1)), `NodeDeleted ${dies}`);
+      assert.equal(eventsText(await nodes(1)), `NodeDeleted ${dies}`);
       proxy.release();
       assert.equal((await survivor!.exists(lives))?.ephemeralOwner, survivor!.sessionId);
       assert.deepEqual(statesOfSurvivor, ['Disconnected', 'SyncConnected']);
       await expired;
       assert.deepEqual(statesOfVictim, ['Disconnected', 'Expired']);
-      assert.equal((await rejection(victim!.exists(root))).code, 'SessionExpired');
+      assert.equal((await rejectionOf(victim!.exists(root))).code, 'SessionExpired');
     },
   },
   {
@@ -395,9 +395,9 @@ export const checks: readonly Check[] = [
       const heir = await open({ session });
       assert.equal((await heir.exists(`${root}/mine`))?.ephemeralOwner, heir.sessionId);
       await heir.close();
-      await refused('SessionExpired', open({ session }));
-      await refused('SessionExpired', open({ session: { ...session, password: new Uint8Array(16) } }));
-      const expired = stateOf(zk, 'Expired');
+      await expectRejected('SessionExpired', open({ session }));
+      await expectRejected('SessionExpired', open({ session: { ...session, password: new Uint8Array(16) } }));
+      const expired = nextState(zk, 'Expired');
       proxy.release();
       await expired;
     },
@@ -442,13 +442,13 @@ export const checks: readonly Check[] = [
       const outside = await open();
       await outside.create(`${root}/app`);
       const zk = await open({}, `${root}/app`);
-      const { watch, nodes } = listener();
+      const { watch, nodes } = collectEvents();
       await zk.exists('/x', { watch });
       assert.equal((await zk.create('/x', '1', { mode: 'ephemeral' })).path, '/x');
-      assert.equal(shown(await nodes(1)), 'NodeCreated /x');
+      assert.equal(eventsText(await nodes(1)), 'NodeCreated /x');
       assert.deepEqual(await zk.getEphemerals(), ['/x']);
       assert.equal(text((await outside.getData(`${root}/app/x`)).data), '1');
-      assert.equal((await refused('NoNode', zk.getData('/y'))).path, '/y');
+      assert.equal((await expectRejected('NoNode', zk.getData('/y'))).path, '/y');
       const [{ path }] = await zk.multi([op.create('/m')]);
       assert.equal(path, '/m');
       assert.deepEqual([...(await zk.getChildren('/')).children].sort(), ['m', 'x']);
@@ -488,9 +488,9 @@ export const checks: readonly Check[] = [
       await zk.create(`/zookeeper/quota${root}/q`);
       await zk.create(`/zookeeper/quota${root}/q/zookeeper_limits`, 'count=-1,bytes=-1=;byteHardLimit=10;countHardLimit=-1');
       await zk.create(`/zookeeper/quota${root}/q/zookeeper_stats`, 'count=1,bytes=0');
-      await refused('QuotaExceeded', zk.setData(`${root}/q`, 'more than ten bytes'));
+      await expectRejected('QuotaExceeded', zk.setData(`${root}/q`, 'more than ten bytes'));
       assert.equal((await zk.getConfig()).stat.aversion, -1);
-      await refused('ReconfigDisabled', zk.reconfig({ leavingServers: [7] }));
+      await expectRejected('ReconfigDisabled', zk.reconfig({ leavingServers: [7] }));
     },
   },
 ];

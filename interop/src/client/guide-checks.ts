@@ -5,7 +5,7 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 
-import { repositoryFolder } from '../../../scripts/peers.js';
+import { repositoryFolder } from '../../../scripts/foreign-programs.js';
 import type { Check } from './checks.ts';
 
 const program = path.join(repositoryFolder, 'packages', 'client', 'test', 'guide', 'first-steps.js');

@@ -20,7 +20,7 @@ export interface KeyStores {
   readonly clientJks: string;
   readonly clientPkcs12: string;
   /** Self-signed. */
-  readonly strangerPkcs12: string;
+  readonly selfSignedPkcs12: string;
   /** PEM texts. */
   readonly ca: string;
   readonly cert: string;
@@ -106,7 +106,7 @@ export async function makeKeyStores(folder: string): Promise<KeyStores> {
     trustPkcs12: file('trust.pkcs12'),
     clientJks: file('client.jks'),
     clientPkcs12: file('client.p12'),
-    strangerPkcs12: file('stranger.p12'),
+    selfSignedPkcs12: file('stranger.p12'),
     ca: await readFile(file('ca.pem'), 'utf8'),
     cert: own.cert,
     key: own.key,

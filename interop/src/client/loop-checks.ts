@@ -10,14 +10,14 @@ import type { Check } from './checks.ts';
 
 type Loop = AsyncIterableIterator<RecursiveWatchLoopEvent>;
 
-async function next(loop: Loop): Promise<RecursiveWatchLoopEvent> {
+async function nextEvent(loop: Loop): Promise<RecursiveWatchLoopEvent> {
   const { value, done } = await loop.next();
   assert.ok(done !== true, 'the loop has ended');
   return value;
 }
 
-const shown = (event: RecursiveWatchLoopEvent): string =>
-  event.type === 'Reread' ? `Reread ${event.because}` : `${event.type} ${event.path}`;
+const eventText = (event: RecursiveWatchLoopEvent): string =>
+  event.type === 'Reread' ? `Reread ${event.cause}` : `${event.type} ${event.path}`;
 
 /** What a mirror knows: path and version. */
 async function treeOf(zk: Client, root: string): Promise<Map<string, number>> {
@@ -32,17 +32,17 @@ export const loopChecks: readonly Check[] = [
     async run({ open, root, facts }) {
       const [zk, other] = [await open(), await open()];
       const loop = zk.watch(root, { recursive: true });
-      assert.equal(shown(await next(loop)), 'Reread started');
+      assert.equal(eventText(await nextEvent(loop)), 'Reread started');
       const { czxid } = (await other.create(`${root}/a`)).stat;
       await other.setData(`${root}/a`, '1');
       await other.create(`${root}/a/b`, null, { mode: 'ephemeral' });
       await other.delete(`${root}/a/b`);
-      const first = await next(loop);
-      assert.equal(shown(first), `NodeCreated ${root}/a`);
+      const first = await nextEvent(loop);
+      assert.equal(eventText(first), `NodeCreated ${root}/a`);
       // Servers before 3.9 do not report it.
       const [major, minor] = facts.version;
       assert.equal(first.type !== 'Reread' && first.zxid, major > 3 || minor >= 9 ? czxid : undefined);
-      const rest = [await next(loop), await next(loop), await next(loop)].map(shown);
+      const rest = [await nextEvent(loop), await nextEvent(loop), await nextEvent(loop)].map(eventText);
       assert.deepEqual(rest, [`NodeDataChanged ${root}/a`, `NodeCreated ${root}/a/b`, `NodeDeleted ${root}/a/b`]);
       await loop.return?.();
       await assert.rejects(zk.removeWatches(root), (error: unknown) => KeeperError.is(error, 'NoWatcher'));

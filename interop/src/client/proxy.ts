@@ -5,10 +5,10 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 export class Proxy {
   readonly #server: Server;
   readonly #pairs = new Set<readonly [Socket, Socket]>();
-  #held = false;
-  #losesNextAnswer = false;
+  #isHeld = false;
+  #dropsNextReply = false;
 
-  private constructor(port: number, answered: (bytes: Buffer) => Buffer) {
+  private constructor(port: number, rewriteReplies: (bytes: Buffer) => Buffer) {
     this.#server = createServer((near) => {
       const far = connect(port, '127.0.0.1');
       const pair = [near, far] as const;
@@ -23,21 +23,21 @@ export class Proxy {
         from.on('close', over);
         from.on('end', () => to.end());
         from.on('data', (bytes) => {
-          if (from === far && this.#losesNextAnswer) {
-            this.#losesNextAnswer = false;
+          if (from === far && this.#dropsNextReply) {
+            this.#dropsNextReply = false;
             this.cut();
           } else {
-            to.write(from === far ? answered(bytes) : bytes);
+            to.write(from === far ? rewriteReplies(bytes) : bytes);
           }
         });
       }
-      if (this.#held) for (const socket of pair) socket.pause();
+      if (this.#isHeld) for (const socket of pair) socket.pause();
     });
   }
 
   /** `answered` may change the server's bytes, which arrive in pieces. */
-  static async to(port: number, answered = (bytes: Buffer): Buffer => bytes): Promise<Proxy> {
-    const proxy = new Proxy(port, answered);
+  static async to(port: number, rewriteReplies = (bytes: Buffer): Buffer => bytes): Promise<Proxy> {
+    const proxy = new Proxy(port, rewriteReplies);
     proxy.#server.listen(0, '127.0.0.1');
     await once(proxy.#server, 'listening');
     return proxy;
@@ -57,24 +57,24 @@ export class Proxy {
   }
 
   /** The next reply of the server resets every connection instead of arriving. */
-  loseNextAnswer(): void {
-    this.#losesNextAnswer = true;
+  dropNextReply(): void {
+    this.#dropsNextReply = true;
   }
 
   /** No byte passes, and no connection is closed. */
   hold(): void {
-    this.#held = true;
+    this.#isHeld = true;
     for (const pair of this.#pairs) for (const socket of pair) socket.pause();
   }
 
   /** Resets every connection, and holds later ones: no session is resumed before `release`. */
-  breakOff(): void {
+  cutAndHold(): void {
     this.cut();
     this.hold();
   }
 
   release(): void {
-    this.#held = false;
+    this.#isHeld = false;
     for (const pair of this.#pairs) for (const socket of pair) socket.resume();
   }
 

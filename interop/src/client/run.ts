@@ -5,20 +5,20 @@ import type { ServerProcess } from '../../../scripts/server-process.js';
 import type { DriverFacts } from '../drivers/driver.ts';
 import type { Report } from '../report.ts';
 import { callsChecks } from './calls-checks.ts';
-import { checks, type Ground } from './checks.ts';
+import { checks, type CheckContext } from './checks.ts';
 import { guideChecks } from './guide-checks.ts';
 import { loopChecks } from './loop-checks.ts';
 import { Proxy } from './proxy.ts';
-import { recipeChecks } from './recipe-checks.ts';
+import { clientCacheChecks } from './cache-checks.ts';
 
 /** For all checks of one server; each has its own znode below. */
 const folder = '/client-checks';
 
 export async function runClient(server: ServerProcess, facts: DriverFacts, report: Report): Promise<void> {
-  const keeper = await connect(server.connectString);
-  await keeper.create(folder);
+  const admin = await connect(server.connectString);
+  await admin.create(folder);
   let number = 0;
-  for (const { name, run } of [...checks, ...callsChecks, ...loopChecks, ...recipeChecks, ...guideChecks]) {
+  for (const { name, run } of [...checks, ...callsChecks, ...loopChecks, ...clientCacheChecks, ...guideChecks]) {
     const title = `client on ${server.kind}: ${name}`;
     const clients: Client[] = [];
     const opened = async (opening: Promise<Client>): Promise<Client> => {
@@ -28,7 +28,7 @@ export async function runClient(server: ServerProcess, facts: DriverFacts, repor
     };
     const proxy = await Proxy.to(server.port);
     const root = `${folder}/c${number++}`;
-    const ground: Ground = {
+    const context: CheckContext = {
       facts,
       root,
       proxy,
@@ -36,8 +36,8 @@ export async function runClient(server: ServerProcess, facts: DriverFacts, repor
       openThroughProxy: (options: ConnectOptions = {}) => opened(connect(proxy.connectString, options)),
     };
     try {
-      await keeper.create(root);
-      await run(ground);
+      await admin.create(root);
+      await run(context);
       report.pass(title);
     } catch (error) {
       report.fail(title, error instanceof Error ? (error.stack ?? error.message) : String(error));
@@ -46,5 +46,5 @@ export async function runClient(server: ServerProcess, facts: DriverFacts, repor
       await proxy.close();
     }
   }
-  await keeper.close();
+  await admin.close();
 }

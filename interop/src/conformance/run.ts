@@ -39,7 +39,7 @@ async function runChecks(where: string, connectString: string, options: SuiteOpt
  * The canary of `config.reconfig`, which only Apache's servers pass so far: a proxy replaces the
  * version of each configuration by 0, so that a written configuration has no new version.
  */
-async function findsReconfigWithoutVersion(ensemble: Ensemble, report: Report): Promise<void> {
+async function checkReconfigCanary(ensemble: Ensemble, report: Report): Promise<void> {
   const [first, ...others] = ensemble.connectString.split(',');
   const wrong = await Proxy.to(Number(first!.split(':')[1]), (bytes) =>
     Buffer.from(
@@ -58,7 +58,7 @@ async function findsReconfigWithoutVersion(ensemble: Ensemble, report: Report): 
   }
 }
 
-async function runAlone(kind: ServerKind, report: Report): Promise<void> {
+async function runStandalone(kind: ServerKind, report: Report): Promise<void> {
   const folder = await mkdtemp(path.join(tmpdir(), 'tskeeper-conformance-'));
   const config = { tickTime, extendedTypesEnabled: true };
   const server = await startServer({ kind, folder, config, properties: superDigestProperty });
@@ -79,13 +79,13 @@ async function runEnsemble(kind: ServerKind, report: Report): Promise<void> {
     await ensemble.launch([1, 2, 3]);
     await ensemble.untilServing();
     await runChecks(`an ensemble of ${kind}`, ensemble.connectString, { reconfig: true }, report);
-    await findsReconfigWithoutVersion(ensemble, report);
+    await checkReconfigCanary(ensemble, report);
   } finally {
     await ensemble.end();
   }
 }
 
 export async function runConformance(kinds: readonly ServerKind[], report: Report): Promise<void> {
-  await twoAtATime(kinds, (kind) => runAlone(kind, report));
+  await twoAtATime(kinds, (kind) => runStandalone(kind, report));
   for (const kind of kinds.filter((each) => each === 'java-3.9.5')) await runEnsemble(kind, report);
 }

@@ -32,7 +32,7 @@ export interface Difference {
 type Plain = string | number | boolean | null | undefined | Plain[] | { [field: string]: Plain };
 
 /** The distance of the second server's zxids from the first's, from some zxid of the second on. */
-interface Shift {
+interface ZxidOffset {
   readonly from: number;
   readonly by: number;
 }
@@ -40,12 +40,12 @@ interface Shift {
 export class Comparison {
   readonly #namesA: ReadonlyMap<SessionId, string>;
   readonly #namesB: ReadonlyMap<SessionId, string>;
-  readonly #shifts: Shift[] = [{ from: -Infinity, by: 0 }];
+  readonly #zxidOffsets: ZxidOffset[] = [{ from: -Infinity, by: 0 }];
   /**
    * Exceptions to the shifts for the zxid in reply headers, while the second server has used no
    * further zxid.
    */
-  readonly #headers = new Map<number, number>();
+  readonly #headerZxids = new Map<number, number>();
   /** zxids of the first server whose events have no particular order. */
   readonly #unordered = new Set<number>();
   readonly differences: Difference[] = [];
@@ -59,19 +59,19 @@ export class Comparison {
   }
 
   /** The second server's zxid for one of the first's. */
-  toSecond(zxid: number): number {
-    for (let i = this.#shifts.length - 1; i > 0; i--) {
-      const { from, by } = this.#shifts[i]!;
+  toSecondZxid(zxid: number): number {
+    for (let i = this.#zxidOffsets.length - 1; i > 0; i--) {
+      const { from, by } = this.#zxidOffsets[i]!;
       if (zxid - by >= from) return zxid - by;
     }
     return zxid;
   }
 
-  #toFirst(zxid: number): number {
+  #toFirstZxid(zxid: number): number {
     // -1 and 0 are not zxids but special values.
     if (zxid <= 0) return zxid;
-    for (let i = this.#shifts.length - 1; i >= 0; i--) {
-      const { from, by } = this.#shifts[i]!;
+    for (let i = this.#zxidOffsets.length - 1; i >= 0; i--) {
+      const { from, by } = this.#zxidOffsets[i]!;
       if (zxid >= from) return zxid + by;
     }
     return zxid;
@@ -81,7 +81,7 @@ export class Comparison {
    * Compares the logs of one round; those of `first`, who acted last, before the others, since
    * zxids may diverge at the round's end.
    */
-  round(round: number, logsA: readonly Entry[][], logsB: readonly Entry[][], first: number): void {
+  compareRound(round: number, logsA: readonly Entry[][], logsB: readonly Entry[][], first: number): void {
     this.#round = round;
     this.#unordered.clear();
     for (const log of logsA) {
@@ -100,7 +100,7 @@ export class Comparison {
     let quirk: Quirk | undefined;
     for (;;) {
       const eventsA = this.#eventsFrom(a, atA, (zxid) => zxid);
-      const eventsB = this.#eventsFrom(b, atB, (zxid) => this.#toFirst(zxid));
+      const eventsB = this.#eventsFrom(b, atB, (zxid) => this.#toFirstZxid(zxid));
       atA += eventsA.length;
       atB += eventsB.length;
       this.#compareEvents(client, eventsA, eventsB, a[atA]?.op ?? b[atB]?.op);
@@ -165,27 +165,27 @@ export class Comparison {
     if (a.message.kind === 'reply' && b.message.kind === 'reply')
       this.#compareHeaderZxids(client, name, text, quirk, a.message.zxid, b.message.zxid);
     const plainA = this.#plain(a, (zxid) => zxid, this.#namesA);
-    const plainB = this.#plain(b, (zxid) => this.#toFirst(zxid), this.#namesB);
+    const plainB = this.#plain(b, (zxid) => this.#toFirstZxid(zxid), this.#namesB);
     if (JSON.stringify(plainA) !== JSON.stringify(plainB)) this.#compareFields(client, name, text, quirk, '', plainA, plainB);
   }
 
   #compareHeaderZxids(client: number, name: string, text: string, quirk: Quirk | undefined, a: number, b: number): void {
-    const seen = this.#toFirst(b);
+    const seen = this.#toFirstZxid(b);
     // Of the replies with the zxid at which the servers diverged, those before that point match one
     // way, those after it the other.
-    if (seen === a || this.#headers.get(b) === a) return;
+    if (seen === a || this.#headerZxids.get(b) === a) return;
     this.#add(client, name, text, quirk, 'zxid', String(a), String(seen));
     if (a <= 0) return;
-    if (b > 0) this.#partAt(a, b);
+    if (b > 0) this.#recordDivergence(a, b);
     // The second server has used no zxid and closed the connection: it is still where the first was
     // before.
-    else if (quirk === 'delete-container') this.#partAt(a, this.toSecond(a - 1));
+    else if (quirk === 'delete-container') this.#recordDivergence(a, this.toSecondZxid(a - 1));
   }
 
   /** From here on compare how far each server's zxids advance. */
-  #partAt(a: number, b: number): void {
-    this.#headers.set(b, a);
-    this.#shifts.push({ from: b + 1, by: a - b });
+  #recordDivergence(a: number, b: number): void {
+    this.#headerZxids.set(b, a);
+    this.#zxidOffsets.push({ from: b + 1, by: a - b });
   }
 
   #plain({ message, op }: Entry, zxidOf: (zxid: number) => number, names: ReadonlyMap<SessionId, string>): Plain {

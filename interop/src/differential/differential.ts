@@ -50,7 +50,7 @@ export async function runDifferential({
   const generator = new Generator(new Random(seed), generatorOptions);
   const a = new Side(portA, clientCount, { zxid: (zxid) => zxid });
   // Declared before the comparison, which needs the names of both sides.
-  const b: Side = new Side(portB, clientCount, { zxid: (zxid) => comparison.toSecond(zxid) });
+  const b: Side = new Side(portB, clientCount, { zxid: (zxid) => comparison.toSecondZxid(zxid) });
   const comparison = new Comparison(a.sessionNames, b.sessionNames);
   let asked = 0;
   const both = async (steps: readonly Step[]): Promise<void> => {
@@ -60,20 +60,20 @@ export async function runDifferential({
     }
   };
   let round = 0;
-  let steps = generator.opening();
+  let steps = generator.initialSteps();
   for (;;) {
     await both(steps);
     await Promise.all([a.settle(), b.settle()]);
     const logsA = a.takeLogs();
     for (const { message, op } of logsA.flat()) {
       if (message.kind !== 'reply') continue;
-      generator.seen(message.zxid);
-      if (op !== undefined && message.err === 0 && op.text.startsWith('create')) learnPath(generator, message.body);
+      generator.zxidSeen(message.zxid);
+      if (op !== undefined && message.err === 0 && op.text.startsWith('create')) rememberSequentialPath(generator, message.body);
     }
-    comparison.round(round, logsA, b.takeLogs(), lastActor(steps));
+    comparison.compareRound(round, logsA, b.takeLogs(), lastActor(steps));
     round += 1;
     if (asked >= operations || comparison.differences.length > differencesMax || stopWhen?.() === true) break;
-    await both(order(generator, a, b));
+    await both(reconnectSteps(generator, a, b));
     steps = generator.round(roundSize);
   }
   await Promise.all([a.end(), b.end()]);
@@ -105,10 +105,10 @@ function requestsIn(step: Step): number {
  * The path in a CreateResponse, which begins every reply to a create. Kept if the server chose the
  * name, so that it can be used again.
  */
-function learnPath(generator: Generator, body: Buffer): void {
+function rememberSequentialPath(generator: Generator, body: Buffer): void {
   if (body.length < 4) return;
   const path = body.toString('utf8', 4, 4 + body.readInt32BE(0));
-  if (/\d{10}$/.test(path)) generator.created(path);
+  if (/\d{10}$/.test(path)) generator.sequentialCreated(path);
 }
 
 function lastActor(steps: readonly Step[]): number {
@@ -117,7 +117,7 @@ function lastActor(steps: readonly Step[]): number {
 }
 
 /** Steps that give every client of both sides a connection with a session. */
-function order(generator: Generator, a: Side, b: Side): Step[] {
+function reconnectSteps(generator: Generator, a: Side, b: Side): Step[] {
   const steps: Step[] = [];
   for (let client = 0; client < clientCount; client++) {
     if (a.isConnected(client) && b.isConnected(client)) continue;

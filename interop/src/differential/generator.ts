@@ -105,12 +105,12 @@ export interface GeneratorOptions {
    * without a result. One server answers them all; a leader proposes them with a zxid that it has
    * already used, and commits nothing from then on.
    */
-  readonly passedOn?: boolean;
+  readonly ensembleSafe?: boolean;
   /**
    * For servers led by ZooKeeper: no setACL. A leader validates by the ACLs it has applied, and the
    * follower that forwarded the setACL may have applied and answered it before.
    */
-  readonly keepsAcls?: boolean;
+  readonly withoutSetAcl?: boolean;
 }
 
 interface Choices {
@@ -122,7 +122,7 @@ export class Generator {
   readonly #random: Random;
   readonly #options: GeneratorOptions;
   /** Paths chosen by the servers, that is of sequential znodes, newest last. */
-  readonly #made: string[] = [];
+  readonly #sequentialPaths: string[] = [];
   /** zxids in replies of the first server, for relativeZxid. */
   #lastZxid = 0;
   /** Opcodes requested so far, by name. */
@@ -134,12 +134,12 @@ export class Generator {
   }
 
   /** Records the path that a create has returned. */
-  created(path: string): void {
-    this.#made.push(path);
-    if (this.#made.length > 64) this.#made.shift();
+  sequentialCreated(path: string): void {
+    this.#sequentialPaths.push(path);
+    if (this.#sequentialPaths.length > 64) this.#sequentialPaths.shift();
   }
 
-  seen(zxid: number): void {
+  zxidSeen(zxid: number): void {
     if (zxid > this.#lastZxid) this.#lastZxid = zxid;
   }
 
@@ -147,7 +147,7 @@ export class Generator {
    * The first steps: every client gets a session, some get identities, and the tree gets its first
    * level.
    */
-  opening(): Step[] {
+  initialSteps(): Step[] {
     const steps: Step[] = [];
     for (let client = 0; client < clientCount; client++) steps.push(this.#newSession(client), ...this.identities(client));
     const floor = names.map((name) => this.#op(OpCode.create, `create /${name}`, record.create(`/${name}`, null, openAcl, 0)));
@@ -192,7 +192,7 @@ export class Generator {
         left -= ops.length;
       } else if (kind === 'pipelined') {
         const ops = this.#many(2 + random.below(random.chance(0.05) ? 200 : 30), () => this.#request({ pipelined: true }));
-        if (random.chance(0.3) && this.#options.keepsAcls !== true) ops.push(this.#setACL());
+        if (random.chance(0.3) && this.#options.withoutSetAcl !== true) ops.push(this.#setACL());
         steps.push({ kind, client, ops });
         left -= ops.length;
       } else if (kind === 'concurrent') {
@@ -211,15 +211,15 @@ export class Generator {
         left -= 1;
       }
     }
-    steps.push(...this.#ending());
+    steps.push(...this.#roundEnd());
     return steps;
   }
 
   /** One event of a connection or a session, or one odd request, at the end of a round. */
-  #ending(): Step[] {
+  #roundEnd(): Step[] {
     const random = this.#random;
     const client = random.below(clientCount);
-    const odd = this.#options.passedOn === true ? 0 : 1;
+    const odd = this.#options.ensembleSafe === true ? 0 : 1;
     const kind = random.weighted([
       [20, 'nothing'],
       [6, 'close'],
@@ -332,7 +332,7 @@ export class Generator {
 
   #poolPath(): string {
     const random = this.#random;
-    if (this.#made.length > 0 && random.chance(0.12)) return random.pick(this.#made);
+    if (this.#sequentialPaths.length > 0 && random.chance(0.12)) return random.pick(this.#sequentialPaths);
     const depth = random.weighted([
       [2, 1],
       [5, 2],
@@ -551,7 +551,7 @@ export class Generator {
       [28, () => this.#create({ inMulti: false })],
       [12, () => this.#delete()],
       [12, () => this.#setData()],
-      [pipelined || this.#options.keepsAcls === true ? 0 : 6, () => this.#setACL()],
+      [pipelined || this.#options.withoutSetAcl === true ? 0 : 6, () => this.#setACL()],
       [7, () => this.#multi()],
       [1, () => this.#sync()],
       [0.3, () => this.#reconfig()],

@@ -8,10 +8,10 @@ import path from 'node:path';
 
 import { type ServerKind, type ServerProcess, startServer } from '../../../scripts/server-process.js';
 import type { Report } from '../report.ts';
-import { noReaper, superDigestProperty } from '../settings.ts';
+import { noContainerChecks, superDigestProperty } from '../settings.ts';
 import type { Difference } from './compare.ts';
 import { type DifferentialResult, runDifferential } from './differential.ts';
-import { type Justification, justified, knownBetweenVersions } from './justified.ts';
+import { type Justification, justifiedDifferences, knownVersionDifferences } from './justified-differences.ts';
 
 export const reference: ServerKind = 'java-3.9.5';
 /** Enough requests to show each known difference between two ZooKeeper versions many times. */
@@ -31,7 +31,7 @@ async function withServers<T>(kinds: readonly ServerKind[], use: (servers: reado
           kind,
           folder: own,
           config: { extendedTypesEnabled: true, enforceQuota: true, maxSessionTimeout: 1_200_000 },
-          properties: { ...superDigestProperty, ...noReaper, 'log.level': 'OFF' },
+          properties: { ...superDigestProperty, ...noContainerChecks, 'log.level': 'OFF' },
         }),
       );
     }
@@ -50,7 +50,7 @@ export async function runCanary(seed: number, report: Report): Promise<void> {
   const result = await withServers([reference, 'java-3.8.0'], ([a, b]) =>
     runDifferential({ portA: a!.port, portB: b!.port, seed, operations: canaryOperations }),
   );
-  for (const known of knownBetweenVersions) {
+  for (const known of knownVersionDifferences) {
     const count = result.differences.filter(known.shows).length;
     const name = `differential, canary: ${reference} and java-3.8.0 differ in that ${known.id}`;
     if (count > 0) report.pass(`${name} (${count} times)`);
@@ -67,10 +67,10 @@ export async function runComparison(kind: ServerKind, seed: number, operations: 
   describe(result, report);
   for (const server of ended) report.fail(name, `${server} ended during the run`);
   // Between two servers of one kind nothing is justified.
-  judge({ name, result, operations, rules: kind === 'ours' ? justified : [], a: reference, b: kind }, report);
+  reportComparison({ name, result, operations, rules: kind === 'ours' ? justifiedDifferences : [], a: reference, b: kind }, report);
 }
 
-export interface Verdict {
+export interface ComparisonRun {
   readonly name: string;
   readonly result: DifferentialResult;
   /** The number of requested operations. */
@@ -83,25 +83,25 @@ export interface Verdict {
 }
 
 /** Passes or fails a run, and prints the differences. */
-export function judge({ name, result, operations, rules, a: nameA, b: nameB }: Verdict, report: Report): void {
+export function reportComparison({ name, result, operations, rules, a: nameA, b: nameB }: ComparisonRun, report: Report): void {
   const explained = new Map<string, number>();
-  const open: Difference[] = [];
+  const unexplained: Difference[] = [];
   for (const difference of result.differences) {
     const rule = rules.find((candidate) => candidate.explains(difference));
-    if (rule === undefined) open.push(difference);
+    if (rule === undefined) unexplained.push(difference);
     else explained.set(rule.id, (explained.get(rule.id) ?? 0) + 1);
   }
   for (const [id, count] of explained) report.note(`${count} differences justified by ${id}`);
-  for (const { round, client, op, text, field, a, b } of open.slice(0, printedMax)) {
+  for (const { round, client, op, text, field, a, b } of unexplained.slice(0, printedMax)) {
     report.note(`round ${round}, client ${client}, ${op} ${field}: ${nameA} ${a}, ${nameB} ${b}\n      ${text}`);
   }
-  if (open.length > printedMax) {
+  if (unexplained.length > printedMax) {
     const kinds = new Map<string, number>();
-    for (const { op, field } of open) kinds.set(`${op} ${field}`, (kinds.get(`${op} ${field}`) ?? 0) + 1);
+    for (const { op, field } of unexplained) kinds.set(`${op} ${field}`, (kinds.get(`${op} ${field}`) ?? 0) + 1);
     for (const [what, count] of [...kinds].toSorted((x, y) => y[1] - x[1])) report.note(`${count} x ${what}`);
   }
-  if (open.length === 0 && result.operations >= operations) report.pass(`${name}, no unexplained difference`);
-  else report.fail(name, `${open.length} unexplained differences after ${result.operations} operations`);
+  if (unexplained.length === 0 && result.operations >= operations) report.pass(`${name}, no unexplained difference`);
+  else report.fail(name, `${unexplained.length} unexplained differences after ${result.operations} operations`);
 }
 
 function describe({ operations, rounds, replies, events, byOpcode }: DifferentialResult, report: Report): void {

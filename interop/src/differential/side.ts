@@ -16,7 +16,7 @@ import type { HandshakeStep, Op, ServerView, Step } from './step.ts';
 const replyTimeoutMs = 20_000;
 
 /** Interval of checks while a connection should be closed and is not yet. */
-const visitMs = 1000;
+const wakeDialMs = 1000;
 
 /** Round trips after which a server that intends to close a connection has done so. */
 const closingPingsMax = 50;
@@ -90,7 +90,7 @@ export class Side {
         // A server that closes need not send pending messages, so fetch them first.
         await this.#ping(this.#clients[step.client]!);
         await this.#exchange(this.#clients[step.client]!, [step.op]);
-        await this.#seeWhetherClosed(this.#clients[step.client]!);
+        await this.#checkClosed(this.#clients[step.client]!);
         return;
       case 'close':
         await this.#close(this.#clients[step.client]!);
@@ -171,7 +171,7 @@ export class Side {
    * Leaves in the log either that the server closed the connection or one reply to a ping. A server
    * that closes may still answer a few pings before, so their number means nothing.
    */
-  async #seeWhetherClosed(client: Client): Promise<void> {
+  async #checkClosed(client: Client): Promise<void> {
     for (let pings = 1; client.cnxn?.closed === false && pings <= closingPingsMax; pings++) {
       const before = client.log.length;
       await this.#ping(client);
@@ -185,11 +185,11 @@ export class Side {
    * selector next wakes up, which without traffic may be never. A new connection wakes it.
    */
   async #untilClosed(cnxn: WireCnxn): Promise<void> {
-    const visit = () =>
+    const wakeDial = () =>
       void WireCnxn.open(this.#port)
         .then((newcomer) => newcomer.destroy())
         .catch(() => undefined);
-    const visits = setInterval(visit, visitMs);
+    const visits = setInterval(wakeDial, wakeDialMs);
     try {
       await cnxn.untilClosed(replyTimeoutMs);
     } finally {

@@ -9,12 +9,12 @@ import { mkdir, readFile, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 
-import { cacheFolder, type JavaPeer, type LibraryPeer, repositoryFolder } from '../../../scripts/peers.js';
+import { cacheFolder, type JavaProgram, type CLibrary, repositoryFolder } from '../../../scripts/foreign-programs.js';
 
 const run = promisify(execFile);
 
 /** Runs `compile` in a folder that gets its final name only when it is complete. */
-export async function builtOnce(
+export async function buildOnce(
   name: string,
   sources: readonly string[],
   built: string,
@@ -38,18 +38,18 @@ export async function builtOnce(
 /**
  * `program` is the class with `main`, and the file in interop/java; `parts` are its other classes.
  */
-export async function buildJavaProgram(program: string, peer: JavaPeer, parts: readonly string[] = []): Promise<string> {
+export async function buildJavaProgram(program: string, peer: JavaProgram, parts: readonly string[] = []): Promise<string> {
   const sources = [program, ...parts].map((name) => path.join(repositoryFolder, 'interop', 'java', `${name}.java`));
-  return builtOnce(program, sources, peer.classpath, (folder) =>
+  return buildOnce(program, sources, peer.classpath, (folder) =>
     run('javac', ['-nowarn', '-d', folder, '-cp', peer.classpath, ...sources]),
   );
 }
 
-export async function buildCDriver({ include, library }: LibraryPeer): Promise<string> {
+export async function buildCDriver({ include, library }: CLibrary): Promise<string> {
   const source = path.join(repositoryFolder, 'interop', 'c', 'c_driver.c');
   const warnings = ['-std=gnu11', '-Wall', '-Wextra', '-Werror'];
   const libraries = [`-L${library}`, `-Wl,-rpath,${library}`, '-lzookeeper_mt', '-lpthread'];
-  const folder = await builtOnce('c', [source], library, (target) =>
+  const folder = await buildOnce('c', [source], library, (target) =>
     run('gcc', [...warnings, '-O1', '-DTHREADED', `-I${include}`, '-o', path.join(target, 'c_driver'), source, ...libraries]),
   );
   return path.join(folder, 'c_driver');

@@ -7,7 +7,7 @@
 export interface CliDifference {
   readonly id: string;
   /** Whether the rule applies to this line. */
-  readonly concerns: (line: string) => boolean;
+  readonly appliesTo: (line: string) => boolean;
   readonly ours?: (text: string) => string;
   readonly theirs?: (text: string) => string;
 }
@@ -18,46 +18,46 @@ const zxids = (text: string): string => text.replaceAll(/^([cmp]Zxid = ).*$/gm, 
 export const cliDifferences: readonly CliDifference[] = [
   {
     id: 'cli-no-java-classes',
-    concerns: () => true,
+    appliesTo: () => true,
     theirs: (text) => text.replaceAll(/org\.apache\.commons\.cli\.\w+Exception: /g, ''),
   },
   {
     id: 'cli-quiet-connection',
-    concerns: oneShot,
+    appliesTo: oneShot,
     theirs: (text) =>
       text.replace(/^Connecting to .*\n/, '').replaceAll(/\nWATCHER::\n\nWatchedEvent state:\w+ type:None path:null zxid: -1\n/g, ''),
   },
-  { id: 'cli-ends-its-session', concerns: oneShot, ours: zxids, theirs: zxids },
+  { id: 'cli-ends-its-session', appliesTo: oneShot, ours: zxids, theirs: zxids },
   {
     id: 'cli-own-version',
-    concerns: (line) => line === 'version',
+    appliesTo: (line) => line === 'version',
     ours: (text) => text.replace(/^tskeeper CLI version: \d+\.\d+\.\d+$/m, 'VERSION'),
     theirs: (text) => text.replace(/^ZooKeeper CLI version: .*$/m, 'VERSION'),
   },
   {
     id: 'cli-nearest-command',
-    concerns: (line) => line === 'nonsense',
+    appliesTo: (line) => line === 'nonsense',
     ours: (text) => text.replace(/^"help" lists the commands\.\n/m, ''),
     theirs: (text) => text.replace(/^ZooKeeper -server host:port -client-configuration properties-file cmd args\n(?:\t.*\n)*/m, ''),
   },
   {
     id: 'cli-one-complaint',
-    concerns: (line) => line.startsWith('create '),
+    appliesTo: (line) => line.startsWith('create '),
     theirs: (text) => text.replace(/^KeeperErrorCode = InvalidACL for .*\n/m, ''),
   },
   {
     id: 'cli-acl-of-which-znode',
-    concerns: (line) => line === 'setAcl /joined nonsense',
+    appliesTo: (line) => line === 'setAcl /joined nonsense',
     theirs: (text) => text.replace('Acl is not valid : null', 'Acl is not valid : /joined'),
   },
   {
     id: 'cli-help-is-no-mistake',
-    concerns: (line) => line === 'ls -?',
+    appliesTo: (line) => line === 'ls -?',
     theirs: (text) => text.replace(/^ls \[-s\].*\n/m, ''),
   },
   {
     id: 'cli-quota-of-a-path',
-    concerns: (line) => line === 'listquota relative' || line === 'delquota relative',
+    appliesTo: (line) => line === 'listquota relative' || line === 'delquota relative',
     ours: (text) => text.replace('Path must start with / character', 'NONE'),
     theirs: (text) =>
       text
@@ -67,11 +67,11 @@ export const cliDifferences: readonly CliDifference[] = [
 ];
 
 /** Both texts without the intended differences, and the rules that applied. */
-export function broughtTogether(line: string, ours: string, theirs: string): { ours: string; theirs: string; rules: string[] } {
+export function normalizeOutputs(line: string, ours: string, theirs: string): { ours: string; theirs: string; rules: string[] } {
   let [a, b] = [ours, theirs];
   const rules: string[] = [];
-  for (const { id, concerns, ours: change, theirs: changeOther } of cliDifferences) {
-    if (!concerns(line)) continue;
+  for (const { id, appliesTo, ours: change, theirs: changeOther } of cliDifferences) {
+    if (!appliesTo(line)) continue;
     const [nextA, nextB] = [change?.(a) ?? a, changeOther?.(b) ?? b];
     if (nextA !== a || nextB !== b) rules.push(id);
     [a, b] = [nextA, nextB];

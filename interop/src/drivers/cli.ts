@@ -5,13 +5,13 @@
  */
 import type { ServerProcess } from '../../../scripts/server-process.js';
 import type { Report } from '../report.ts';
-import { broughtTogether, cliDifferences } from './cli-differences.ts';
-import { bin, cutByMarkers, javaCli, type Output, runProgram, typed, withMarkers } from './zkcli.ts';
+import { normalizeOutputs, cliDifferences } from './cli-differences.ts';
+import { ownCliPath, cutByMarkers, runJavaCli, type Output, runProgram, typedLines, withMarkers } from './zkcli.ts';
 
 /**
  * Further lines besides those typed into zkCli against two servers: parsing of lines and options.
  */
-const alsoTyped = [
+const ownCliLines = [
   'history',
   'printwatches',
   'create "/with space" \'quoted "data"\'',
@@ -112,7 +112,7 @@ const alsoTyped = [
 ];
 
 /** Watches of every kind, and changes that fire them. */
-const watching = [
+const watchLines = [
   'create /watched x',
   'get -w /watched',
   'set /watched y',
@@ -141,7 +141,7 @@ function eventsIn({ out, err }: Output): string {
 }
 
 /** One command each, on the command line. */
-const single = [
+const oneShotCommands = [
   ['ls', '/'],
   ['stat', '/zookeeper'],
   ['get', '/missing'],
@@ -152,30 +152,30 @@ const single = [
   ['config'],
 ];
 
-function ownCli(server: ServerProcess, args: readonly string[], input: readonly string[], lastWords?: RegExp): Promise<Output> {
-  return runProgram('node', [bin, '-server', server.connectString, ...args], input, server, lastWords);
+function runOwnCli(server: ServerProcess, args: readonly string[], input: readonly string[], lastWords?: RegExp): Promise<Output> {
+  return runProgram('node', [ownCliPath, '-server', server.connectString, ...args], input, server, lastWords);
 }
 
 export async function compareClis(classpath: string, forOurs: ServerProcess, forZkCli: ServerProcess, report: Report): Promise<void> {
-  const lines = [...typed, ...alsoTyped];
+  const lines = [...typedLines, ...ownCliLines];
   // Output before the first marker is not compared.
   const input = ['create /marker', ...withMarkers(['printwatches off', ...lines]), 'quit'];
-  const [ours, theirs] = [await ownCli(forOurs, ['shell'], input), await javaCli(classpath, forZkCli, [], input)];
+  const [ours, theirs] = [await runOwnCli(forOurs, ['shell'], input), await runJavaCli(classpath, forZkCli, [], input)];
   const [a, b] = [cutByMarkers(ours).slice(1), cutByMarkers(theirs).slice(1)];
   const needed = new Set<string>();
   const compareOne = (line: string, own: string, other: string | undefined) => {
     for (const rule of compare(line, own, other, report)) needed.add(rule);
   };
   for (const [index, line] of lines.entries()) compareOne(line, a[index] ?? 'nothing, it ended before', b[index]);
-  for (const args of single) {
-    const [own, other] = [await ownCli(forOurs, args, []), await javaCli(classpath, forZkCli, args, [])];
+  for (const args of oneShotCommands) {
+    const [own, other] = [await runOwnCli(forOurs, args, []), await runJavaCli(classpath, forZkCli, args, [])];
     compareOne(`${args.join(' ')} (one-shot)`, own.out + own.err, other.out + other.err);
     const agree = (own.code === 0) === (other.code === 0);
     if (agree) report.pass(`exit code of ${args.join(' ')}`);
     else report.fail(`exit code of ${args.join(' ')}`, `${own.code}, zkCli's is ${other.code}`);
   }
-  const seen = await ownCli(forOurs, ['shell'], watching, lastEvent);
-  const told = await javaCli(classpath, forZkCli, [], watching, lastEvent);
+  const seen = await runOwnCli(forOurs, ['shell'], watchLines, lastEvent);
+  const told = await runJavaCli(classpath, forZkCli, [], watchLines, lastEvent);
   const events = eventsIn(told);
   if (events === '') report.fail('events of watches', 'zkCli printed none');
   compareOne('events of watches', eventsIn(seen), events);
@@ -192,7 +192,7 @@ function compare(line: string, own: string, other: string | undefined, report: R
     report.fail(name, 'zkCli did not reach this command');
     return [];
   }
-  const { ours, theirs, rules } = broughtTogether(line, own, other);
+  const { ours, theirs, rules } = normalizeOutputs(line, own, other);
   if (ours === theirs) report.pass(name);
   else report.fail(name, `printed\n${ours}\n    and zkCli\n${theirs}`);
   return rules;

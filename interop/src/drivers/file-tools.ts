@@ -5,10 +5,10 @@
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 
-import { repositoryFolder } from '../../../scripts/peers.js';
+import { repositoryFolder } from '../../../scripts/foreign-programs.js';
 import type { ServerProcess } from '../../../scripts/server-process.js';
 import type { Report } from '../report.ts';
-import { bin, runProgram } from './zkcli.ts';
+import { ownCliPath, runProgram } from './zkcli.ts';
 
 const fixtures = path.join(repositoryFolder, 'fixtures');
 
@@ -89,7 +89,7 @@ export async function compareFileTools(classpath: string, server: ServerProcess,
     return (await runProgram('java', [...options, ...args], [], server)).raw;
   };
   const own = async (...args: readonly string[]): Promise<string> =>
-    (await runProgram('node', [bin, '-o', 'json', ...args], [], server)).raw;
+    (await runProgram('node', [ownCliPath, '-o', 'json', ...args], [], server)).raw;
 
   // Sessions that expire in the meantime would add txns.
   await server.stop();

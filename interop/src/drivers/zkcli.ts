@@ -7,7 +7,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
 
-import { repositoryFolder } from '../../../scripts/peers.js';
+import { repositoryFolder } from '../../../scripts/foreign-programs.js';
 import type { ServerProcess } from '../../../scripts/server-process.js';
 import type { Report } from '../report.ts';
 
@@ -15,7 +15,7 @@ import type { Report } from '../report.ts';
  * The lines, one command each. Watch events are off, since they appear between the lines at
  * arbitrary times.
  */
-export const typed: readonly string[] = [
+export const typedLines: readonly string[] = [
   'printwatches off',
   'ls /',
   'create /a one',
@@ -92,7 +92,7 @@ export const typed: readonly string[] = [
 ];
 
 /** One command each, on the command line of its own process. */
-const single = [
+const oneShotCommands = [
   ['ls', '/'],
   ['stat', '/zookeeper'],
   ['get', '/missing'],
@@ -115,7 +115,7 @@ export interface Output {
   readonly code: number | null;
 }
 
-export function javaCli(
+export function runJavaCli(
   classpath: string,
   server: ServerProcess,
   args: readonly string[],
@@ -127,10 +127,10 @@ export function javaCli(
 }
 
 /** Our command line. */
-export const bin: string = path.join(repositoryFolder, 'packages', 'cli', 'bin', 'tskeeper.js');
+export const ownCliPath: string = path.join(repositoryFolder, 'packages', 'cli', 'bin', 'tskeeper.js');
 
 /** How long to wait for a program's last output. It takes less unless something is wrong. */
-const lastWordsMs = 20_000;
+const finalOutputMs = 20_000;
 
 /**
  * Runs a program that talks to `server`, typing lines into it. The end of the lines is the end of
@@ -148,7 +148,7 @@ export async function runProgram(
   let err = '';
   child.stdin.write(input.map((line) => `${line}\n`).join(''));
   const end = (): void => void child.stdin.end();
-  const timer = setTimeout(end, lastWords === undefined ? 0 : lastWordsMs);
+  const timer = setTimeout(end, lastWords === undefined ? 0 : finalOutputMs);
   // A character may arrive in two pieces.
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
     out += chunk;
@@ -178,16 +178,16 @@ export function normalised(text: string, connectString: string): string {
 }
 
 export async function runZkCli(classpath: string, server: ServerProcess, reference: ServerProcess, report: Report): Promise<void> {
-  const input = ['create /marker', ...withMarkers(typed), 'quit'];
-  const tested = await javaCli(classpath, server, [], input);
-  const expected = await javaCli(classpath, reference, [], input);
+  const input = ['create /marker', ...withMarkers(typedLines), 'quit'];
+  const tested = await runJavaCli(classpath, server, [], input);
+  const expected = await runJavaCli(classpath, reference, [], input);
   const pieces = [cutByMarkers(tested), cutByMarkers(expected)] as const;
-  for (const [index, command] of typed.entries()) {
+  for (const [index, command] of typedLines.entries()) {
     compare(`zkCli: ${command}`, pieces[0][index], pieces[1][index], report);
   }
   compare('zkCli: exit code', `code ${tested.code}\n${pieces[0].at(-1)}`, `code ${expected.code}\n${pieces[1].at(-1)}`, report);
-  for (const args of single) {
-    const [a, b] = [await javaCli(classpath, server, args, []), await javaCli(classpath, reference, args, [])];
+  for (const args of oneShotCommands) {
+    const [a, b] = [await runJavaCli(classpath, server, args, []), await runJavaCli(classpath, reference, args, [])];
     compare(`zkCli: ${args.join(' ')} as a command line`, `code ${a.code}\n${a.out}${a.err}`, `code ${b.code}\n${b.out}${b.err}`, report);
   }
 }

@@ -11,20 +11,20 @@ import { FsDisk } from '@tskeeper/server/internal';
 
 import { type Dump, differencesBetween, dumpTree } from '../exchange/dump.ts';
 import { RawClient } from '../wire/raw-client.ts';
-import type { Ensemble, Member } from './ensemble.ts';
+import type { Ensemble, EnsemblePeer } from './ensemble.ts';
 import { until } from './until.ts';
 
 const configPath = '/zookeeper/config';
 
 /** Time limit for all servers to apply what the leader has committed. */
-const levelMs = 30_000;
+const convergeMs = 30_000;
 
 /**
  * Opens a session at a server and closes it: two txns, so that every server has applied something
  * of this epoch.
  */
-async function touch(port: number): Promise<void> {
-  const client = await RawClient.connected(port, 30_000);
+async function commitTxn(port: number): Promise<void> {
+  const client = await RawClient.connectOrThrow(port, 30_000);
   await client.close();
 }
 
@@ -32,22 +32,22 @@ async function touch(port: number): Promise<void> {
  * Waits until all running servers have applied the same, including something of this epoch; returns
  * the zxid.
  */
-export async function untilLevel(ensemble: Ensemble): Promise<string> {
+export async function untilConverged(ensemble: Ensemble): Promise<string> {
   const leader = await ensemble.leader();
-  await touch(leader.port);
+  await commitTxn(leader.port);
   return await until(
     'all servers report the same zxid',
     async () => {
-      const [first, ...others] = await Promise.all(ensemble.up.map((member) => member.srvr()));
+      const [first, ...others] = await Promise.all(ensemble.running.map((member) => member.srvr()));
       const isLevel = others.every(({ mode, zxid }) => mode !== 'none' && zxid === first!.zxid);
       return isLevel && first!.mode !== 'none' ? first!.zxid : undefined;
     },
-    levelMs,
+    convergeMs,
     () => ensemble.evidence(),
   );
 }
 
-async function dumpOf(member: Member): Promise<Dump> {
+async function dumpOf(member: EnsemblePeer): Promise<Dump> {
   const hash = await member.ask('hash');
   const mntr = await member.ask('mntr');
   const znodes = await dumpTree(member.port);
@@ -72,9 +72,9 @@ export interface Agreement {
 
 /** Compares all running servers with the leader. No other client may be writing. */
 export async function compareServers(ensemble: Ensemble): Promise<Agreement> {
-  const zxid = await untilLevel(ensemble);
+  const zxid = await untilConverged(ensemble);
   const leader = await ensemble.leader();
-  const members = [leader, ...ensemble.up.filter((member) => member !== leader)];
+  const members = [leader, ...ensemble.running.filter((member) => member !== leader)];
   const dumps = members.map((member) =>
     dumpOf(member).catch(async (error: unknown) => {
       throw new Error(`${member.name} does not report its state: ${String(error)}\n${await ensemble.evidence()}`, { cause: error });
@@ -97,14 +97,14 @@ export interface LogAgreement {
 }
 
 /** The last txn in a server's log; 0 for none. */
-export async function lastLogged(member: Member): Promise<number> {
+export async function lastLogged(member: EnsemblePeer): Promise<number> {
   let last = 0;
   await readTxns(member, (zxid) => (last = zxid));
   return last;
 }
 
 /** `onTxn` may keep nothing of the bytes. */
-async function readTxns(member: Member, onTxn: (zxid: number, bytes: Buffer, start: number, end: number) => void): Promise<void> {
+async function readTxns(member: EnsemblePeer, onTxn: (zxid: number, bytes: Buffer, start: number, end: number) => void): Promise<void> {
   const folder = path.join(member.dataDir, 'version-2');
   const disk = new FsDisk();
   const names = await readdir(folder).catch(() => []);
@@ -126,7 +126,7 @@ const errorType = -1;
  * its parts become `error`, their records stay. An observer logs a txn and applies it at once, so
  * its log has either form. Here all such parts are errors.
  */
-export function asLogged(txn: Buffer): Buffer {
+export function normalizeLogged(txn: Buffer): Buffer {
   if (txn.readInt32BE(txnTypeAt) !== OpCode.multi) return txn;
   const types: number[] = [];
   let at = txnTypeAt + 8;
@@ -148,7 +148,7 @@ export async function compareLogs(ensemble: Ensemble): Promise<LogAgreement> {
   const known = new Map<number, { readonly name: string; readonly bytes: Buffer }>();
   const shared = new Set<number>();
   const differences: string[] = [];
-  for (const member of ensemble.members) {
+  for (const member of ensemble.peers) {
     let last = 0;
     await readTxns(member, (zxid, bytes, start, end) => {
       // ZooKeeper logs an undecodable request with the zxid of the txn before it; the first one
@@ -163,7 +163,7 @@ export async function compareLogs(ensemble: Ensemble): Promise<LogAgreement> {
       }
       shared.add(zxid);
       const own = Buffer.from(bytes.subarray(start, end));
-      if (other.bytes.equals(own) || asLogged(other.bytes).equals(asLogged(own))) return;
+      if (other.bytes.equals(own) || normalizeLogged(other.bytes).equals(normalizeLogged(own))) return;
       const [ours, theirs] = [own.toString('hex', 0, 200), other.bytes.toString('hex', 0, 200)];
       differences.push(
         `epoch ${epochOf(zxid)}, txn ${counterOf(zxid)} is ${theirs} in the log of ${other.name} and ${ours} in that of ${member.name}`,

@@ -9,12 +9,12 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 
-import { fourLetterWord, lastingPort, launchServer, type ServerKind, type ServerProcess } from '../../../scripts/server-process.js';
-import { noReaper, superDigestProperty } from '../settings.ts';
-import { forgetfulPorts } from '../wire/raw-client.ts';
+import { fourLetterWord, reservePort, launchServer, type ServerKind, type ServerProcess } from '../../../scripts/server-process.js';
+import { noContainerChecks, superDigestProperty } from '../settings.ts';
+import { lostWakeupPorts } from '../wire/raw-client.ts';
 import { until } from './until.ts';
 
-export interface MemberSpec {
+export interface PeerSpec {
   readonly sid: number;
   readonly kind: ServerKind;
   readonly role: 'participant' | 'observer';
@@ -32,13 +32,13 @@ export interface EnsembleOptions {
 export type Mode = 'leader' | 'follower' | 'observer' | 'standalone' | 'none';
 
 /** Time limit for a server to find its role. A JVM on a busy machine takes seconds to start. */
-export const placeMs = 60_000;
+export const roleTimeoutMs = 60_000;
 
 /** Lines of a server's output in a failure. */
 const evidenceLines = 15;
 
 /** Neither a line of a stack trace, nor a message about every session. */
-function isTelling(line: string): boolean {
+function isRelevant(line: string): boolean {
   return !/^\s+at |Committing global session|Submitting global closeSession/.test(line);
 }
 
@@ -48,16 +48,16 @@ interface Ports {
   readonly election: number;
 }
 
-export class Member {
+export class EnsemblePeer {
   readonly sid: number;
-  readonly role: MemberSpec['role'];
+  readonly role: PeerSpec['role'];
   readonly ports: Ports;
   readonly folder: string;
   kind: ServerKind;
-  life = 0;
+  startCount = 0;
   process: ServerProcess | undefined;
 
-  constructor(spec: MemberSpec, ports: Ports, folder: string) {
+  constructor(spec: PeerSpec, ports: Ports, folder: string) {
     this.sid = spec.sid;
     this.kind = spec.kind;
     this.role = spec.role;
@@ -102,22 +102,22 @@ export class Member {
 
 export class Ensemble {
   readonly #folder: string;
-  readonly #members: ReadonlyMap<number, Member>;
+  readonly #peers: ReadonlyMap<number, EnsemblePeer>;
   readonly #options: EnsembleOptions;
 
-  private constructor(folder: string, members: ReadonlyMap<number, Member>, options: EnsembleOptions) {
+  private constructor(folder: string, members: ReadonlyMap<number, EnsemblePeer>, options: EnsembleOptions) {
     this.#folder = folder;
-    this.#members = members;
+    this.#peers = members;
     this.#options = options;
   }
 
   /** Does not start any server. */
-  static async create(specs: readonly MemberSpec[], options: EnsembleOptions = {}): Promise<Ensemble> {
+  static async create(specs: readonly PeerSpec[], options: EnsembleOptions = {}): Promise<Ensemble> {
     const folder = await mkdtemp(path.join(tmpdir(), 'tskeeper-ensemble-'));
-    const members = new Map<number, Member>();
+    const members = new Map<number, EnsemblePeer>();
     for (const spec of specs) {
-      const ports = { client: await lastingPort(), quorum: await lastingPort(), election: await lastingPort() };
-      const member = new Member(spec, ports, path.join(folder, `server-${spec.sid}`));
+      const ports = { client: await reservePort(), quorum: await reservePort(), election: await reservePort() };
+      const member = new EnsemblePeer(spec, ports, path.join(folder, `server-${spec.sid}`));
       await mkdir(member.dataDir, { recursive: true });
       await writeFile(path.join(member.dataDir, 'myid'), `${spec.sid}\n`);
       members.set(spec.sid, member);
@@ -125,29 +125,29 @@ export class Ensemble {
     return new Ensemble(folder, members, options);
   }
 
-  get members(): readonly Member[] {
-    return [...this.#members.values()];
+  get peers(): readonly EnsemblePeer[] {
+    return [...this.#peers.values()];
   }
 
-  get up(): readonly Member[] {
-    return this.members.filter((member) => member.isUp);
+  get running(): readonly EnsemblePeer[] {
+    return this.peers.filter((member) => member.isUp);
   }
 
-  member(sid: number): Member {
-    const member = this.#members.get(sid);
+  peer(sid: number): EnsemblePeer {
+    const member = this.#peers.get(sid);
     if (member === undefined) throw new Error(`there is no server ${sid}`);
     return member;
   }
 
   /** `host:port` of each, for a client. */
   get connectString(): string {
-    return this.members.map(({ port }) => `127.0.0.1:${port}`).join(',');
+    return this.peers.map(({ port }) => `127.0.0.1:${port}`).join(',');
   }
 
   /** The lines `server.N` of zoo.cfg. */
   get serverLines(): Record<string, string> {
     return Object.fromEntries(
-      this.members.map(({ sid, role, ports }) => [
+      this.peers.map(({ sid, role, ports }) => [
         `server.${sid}`,
         `127.0.0.1:${ports.quorum}:${ports.election}:${role};127.0.0.1:${ports.client}`,
       ]),
@@ -156,15 +156,15 @@ export class Ensemble {
 
   /** Starts a process for each without waiting for the result. Sets their `kind`, if given. */
   async launch(sids: readonly number[], { kind, properties }: { kind?: ServerKind; properties?: Settings } = {}): Promise<void> {
-    await Promise.all(sids.map((sid) => this.#launch(this.member(sid), kind, properties)));
+    await Promise.all(sids.map((sid) => this.#launch(this.peer(sid), kind, properties)));
   }
 
-  async #launch(member: Member, kind: ServerKind | undefined, properties: Settings = {}): Promise<void> {
+  async #launch(member: EnsemblePeer, kind: ServerKind | undefined, properties: Settings = {}): Promise<void> {
     if (member.isUp) throw new Error(`${member.name} is already running`);
     if (kind !== undefined) member.kind = kind;
-    if (member.kind === 'java-3.8.0') forgetfulPorts.add(member.port);
-    else forgetfulPorts.delete(member.port);
-    const folder = path.join(member.folder, `life-${++member.life}`);
+    if (member.kind === 'java-3.8.0') lostWakeupPorts.add(member.port);
+    else lostWakeupPorts.delete(member.port);
+    const folder = path.join(member.folder, `life-${++member.startCount}`);
     await mkdir(folder);
     member.process = await launchServer(
       {
@@ -183,7 +183,7 @@ export class Ensemble {
         },
         properties: {
           ...superDigestProperty,
-          ...noReaper,
+          ...noContainerChecks,
           'log.level': 'INFO',
           'zookeeper.admin.enableServer': false,
           ...this.#options.properties,
@@ -199,20 +199,20 @@ export class Ensemble {
   }
 
   async stop(sid: number): Promise<void> {
-    const member = this.member(sid);
+    const member = this.peer(sid);
     if (member.process !== undefined && !(await member.process.stop())) throw new Error(`${member.name} did not end after SIGTERM`);
   }
 
   async kill(sid: number): Promise<void> {
-    const { process } = this.member(sid);
+    const { process } = this.peer(sid);
     if (process === undefined || !process.alive) throw new Error(`server ${sid} had ended by itself:\n${await this.evidence()}`);
     await process.kill();
   }
 
   /** Waits until each of these reports this mode. */
-  async untilMode(sids: readonly number[], mode: Mode, timeoutMs = placeMs): Promise<void> {
+  async untilMode(sids: readonly number[], mode: Mode, timeoutMs = roleTimeoutMs): Promise<void> {
     for (const sid of sids) {
-      const member = this.member(sid);
+      const member = this.peer(sid);
       await this.until(`${member.name} is ${mode}`, async () => ((await member.srvr()).mode === mode ? true : undefined), timeoutMs, sid);
     }
   }
@@ -221,19 +221,19 @@ export class Ensemble {
    * Waits until each of these serves clients, in any mode, and one of all leads. Returns the
    * leader.
    */
-  async untilServing(sids: readonly number[] = this.up.map(({ sid }) => sid), timeoutMs = placeMs): Promise<Member> {
+  async untilServing(sids: readonly number[] = this.running.map(({ sid }) => sid), timeoutMs = roleTimeoutMs): Promise<EnsemblePeer> {
     for (const sid of sids) {
-      const member = this.member(sid);
+      const member = this.peer(sid);
       await this.until(`${member.name} serves`, async () => ((await member.srvr()).mode === 'none' ? undefined : true), timeoutMs, sid);
     }
     return await this.leader(timeoutMs);
   }
 
-  leader(timeoutMs = placeMs): Promise<Member> {
+  leader(timeoutMs = roleTimeoutMs): Promise<EnsemblePeer> {
     return this.until(
       'one of the servers leads',
       async () => {
-        for (const member of this.up) if ((await member.srvr()).mode === 'leader') return member;
+        for (const member of this.running) if ((await member.srvr()).mode === 'leader') return member;
         return undefined;
       },
       timeoutMs,
@@ -242,7 +242,7 @@ export class Ensemble {
 
   /** `sid`: the server that must stay alive in the meantime. */
   async until<T>(what: string, look: () => Promise<T | undefined>, timeoutMs: number, sid?: number): Promise<T> {
-    const watched = sid === undefined ? undefined : this.member(sid);
+    const watched = sid === undefined ? undefined : this.peer(sid);
     let ended = false;
     const found = await until(
       what,
@@ -263,23 +263,23 @@ export class Ensemble {
   /** The state that each server reports, and its last output. */
   async evidence(): Promise<string> {
     const lines: string[] = [];
-    for (const member of this.members) {
+    for (const member of this.peers) {
       const { mode, zxid } = await member.srvr();
-      lines.push(`--- ${member.name}, life ${member.life}, ${member.isUp ? 'up' : 'down'}, mode ${mode}, zxid ${zxid}`);
-      lines.push(...(await member.log()).filter(isTelling).slice(-evidenceLines));
+      lines.push(`--- ${member.name}, life ${member.startCount}, ${member.isUp ? 'up' : 'down'}, mode ${mode}, zxid ${zxid}`);
+      lines.push(...(await member.log()).filter(isRelevant).slice(-evidenceLines));
     }
     return lines.join('\n');
   }
 
   async configOf(sid: number): Promise<string> {
-    const member = this.member(sid);
-    return await readFile(path.join(member.folder, `life-${member.life}`, 'zoo.cfg'), 'utf8');
+    const member = this.peer(sid);
+    return await readFile(path.join(member.folder, `life-${member.startCount}`, 'zoo.cfg'), 'utf8');
   }
 
   /** Ends every process and deletes every file. */
   async end(): Promise<void> {
     await Promise.all(
-      this.up.map(async ({ process }) => {
+      this.running.map(async ({ process }) => {
         process!.resume();
         await process!.kill();
       }),

@@ -23,7 +23,7 @@ import { until } from './until.ts';
  * Time limit for a message of the server, which repeats itself in shorter intervals while it looks
  * for a leader.
  */
-const heardMs = 20_000;
+const replyTimeoutMs = 20_000;
 /**
  * A voter repeats itself until it receives something new, and dials again after a disconnect: so do
  * these.
@@ -33,9 +33,9 @@ const repeatMs = 1000;
 /** How a server introduces itself when it dials: as 3.4 did, with one address, or with several. */
 export type Introduction = 'sid alone' | 'one address' | 'several addresses';
 /** The format of a notification: as before 3.4, as in 3.4, with a version, with a configuration. */
-export type Form = '28 bytes' | '40 bytes' | '44 bytes' | 'with a configuration';
+export type NotificationForm = '28 bytes' | '40 bytes' | '44 bytes' | 'with a configuration';
 
-const bytesOf: Readonly<Record<Form, number>> = { '28 bytes': 28, '40 bytes': 40, '44 bytes': 44, 'with a configuration': Infinity };
+const bytesOf: Readonly<Record<NotificationForm, number>> = { '28 bytes': 28, '40 bytes': 40, '44 bytes': 44, 'with a configuration': Infinity };
 const versionAt = 36;
 
 function framed(body: Uint8Array): Buffer {
@@ -47,7 +47,7 @@ function framed(body: Uint8Array): Buffer {
 export class FakeVoter {
   readonly sid: number;
   readonly port: number;
-  readonly heard: Notification[] = [];
+  readonly received: Notification[] = [];
   /**
    * Open connections. ZooKeeper may dial twice at about the same time, and uses the connection that
    * it has recorded last: so read and write all of them.
@@ -66,7 +66,7 @@ export class FakeVoter {
 
   /** Accepts the server's connection. */
   async listen(): Promise<void> {
-    this.#server = createServer((socket) => this.#take(socket, true));
+    this.#server = createServer((socket) => this.#addSocket(socket, true));
     this.#server.listen(this.port, '127.0.0.1');
     await once(this.#server, 'listening');
   }
@@ -75,7 +75,7 @@ export class FakeVoter {
     const socket = connect(port, '127.0.0.1');
     await once(socket, 'connect');
     this.#dialled = { port, introduction };
-    this.#take(socket, false);
+    this.#addSocket(socket, false);
     const address = { host: '127.0.0.1', port: this.port };
     const writer = new Writer(64);
     writeInitialMessage(writer, {
@@ -90,7 +90,7 @@ export class FakeVoter {
     socket.write(writer.written());
   }
 
-  say(notification: Notification, form: Form): void {
+  send(notification: Notification, form: NotificationForm): void {
     const writer = new Writer(128);
     writeNotification(writer, notification);
     const body = Buffer.from(writer.written());
@@ -99,28 +99,28 @@ export class FakeVoter {
   }
 
   /** Sends it until an answer arrives. */
-  async ask(notification: Notification, form: Form, what: string, isMeant: (answer: Notification) => boolean): Promise<Notification> {
+  async sendUntilAnswered(notification: Notification, form: NotificationForm, what: string, isMeant: (answer: Notification) => boolean): Promise<Notification> {
     let saidMs = -Infinity;
     return await until(
-      `server ${this.sid} hears ${what}; it has heard ${this.heard.map(textOf).slice(-5).join(' / ')}`,
+      `server ${this.sid} hears ${what}; it has heard ${this.received.map(textOf).slice(-5).join(' / ')}`,
       async () => {
         if (performance.now() - saidMs > repeatMs) {
           if (this.#sockets.size === 0 && this.#dialled !== undefined) await this.dial(this.#dialled.port, this.#dialled.introduction);
-          this.say(notification, form);
+          this.send(notification, form);
           saidMs = performance.now();
         }
-        return this.heard.find(isMeant);
+        return this.received.find(isMeant);
       },
-      heardMs,
+      replyTimeoutMs,
     );
   }
 
   /** The first notification that matches, among those received and later ones. */
-  async hears(what: string, isMeant: (notification: Notification) => boolean): Promise<Notification> {
+  async waitFor(what: string, isMeant: (notification: Notification) => boolean): Promise<Notification> {
     return await until(
-      `server ${this.sid} hears ${what}; it has heard ${this.heard.map(textOf).slice(-5).join(' / ')}`,
-      async () => this.heard.find(isMeant),
-      heardMs,
+      `server ${this.sid} hears ${what}; it has heard ${this.received.map(textOf).slice(-5).join(' / ')}`,
+      async () => this.received.find(isMeant),
+      replyTimeoutMs,
     );
   }
 
@@ -129,7 +129,7 @@ export class FakeVoter {
     this.#server?.close();
   }
 
-  #take(socket: Socket, wasDialled: boolean): void {
+  #addSocket(socket: Socket, wasDialled: boolean): void {
     let pending = Buffer.alloc(0);
     let awaitsIntroduction = wasDialled;
     this.#sockets.add(socket);
@@ -148,7 +148,7 @@ export class FakeVoter {
       }
       while (pending.length >= 4 && pending.length >= 4 + pending.readInt32BE(0)) {
         const length = pending.readInt32BE(0);
-        this.heard.push(readNotification(new Reader(pending.subarray(4, 4 + length))));
+        this.received.push(readNotification(new Reader(pending.subarray(4, 4 + length))));
         pending = pending.subarray(4 + length);
       }
     });

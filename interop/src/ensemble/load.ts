@@ -14,7 +14,7 @@ import { until } from './until.ts';
 
 const timeOut = 60_000;
 /** A writer without a reply for this long tries another server. */
-const patienceMs = 60_000;
+const progressTimeoutMs = 60_000;
 /** One sequential create per this many sets. */
 const createEvery = 5;
 
@@ -23,38 +23,38 @@ export interface LoadOutcome {
   readonly acknowledged: number;
   readonly reconnects: number;
   /** Violations. */
-  readonly faults: readonly string[];
+  readonly violations: readonly string[];
 }
 
 /**
  * After this the client sees what was acknowledged elsewhere. A sync does not suffice: a leader of
  * ZooKeeper answers one of its own clients before it has applied everything.
  */
-async function caughtUp(client: RawClient): Promise<void> {
+async function syncWithLeader(client: RawClient): Promise<void> {
   await client.call(OpCode.multi, record.multi([]));
 }
 
-class Writer {
+class LoadWriter {
   readonly #path: string;
   readonly #ports: readonly number[];
-  readonly #faults: string[];
-  #at: number;
+  readonly #violations: string[];
+  #portIndex: number;
   #session: { readonly id: SessionId; readonly passwd: Buffer } | undefined;
   #client: RawClient | undefined;
   #isMade = false;
   #version = 0;
   #attempts = 0;
   /** By name, the data of an acknowledged create. */
-  readonly #made = new Map<string, string>();
+  readonly #createdData = new Map<string, string>();
   acknowledged = 0;
   reconnects = -1;
   isStopped = false;
 
-  constructor(index: number, ports: readonly number[], faults: string[]) {
+  constructor(index: number, ports: readonly number[], violations: string[]) {
     this.#path = `/load-${index}`;
     this.#ports = ports;
-    this.#at = index;
-    this.#faults = faults;
+    this.#portIndex = index;
+    this.#violations = violations;
   }
 
   async run(): Promise<void> {
@@ -77,17 +77,17 @@ class Writer {
    * The next server that accepts the session; if there is none, the wait for progress reports it.
    */
   async #connect(): Promise<RawClient> {
-    const port = this.#ports[this.#at++ % this.#ports.length]!;
+    const port = this.#ports[this.#portIndex++ % this.#ports.length]!;
     const session = this.#session === undefined ? {} : { sessionId: this.#session.id, passwd: this.#session.passwd };
     const cnxn = await until(
       `the server on port ${port} accepts a connection`,
-      async () => RawClient.connect(port, { timeOut, ...session }, () => this.#faults.push(`the session of ${this.#path} was lost`)),
+      async () => RawClient.connect(port, { timeOut, ...session }, () => this.#violations.push(`the session of ${this.#path} was lost`)),
       0,
     );
     this.#session = { id: cnxn.sessionId, passwd: cnxn.passwd };
     this.reconnects += 1;
     this.#client = cnxn;
-    await caughtUp(cnxn);
+    await syncWithLeader(cnxn);
     return cnxn;
   }
 
@@ -109,7 +109,7 @@ class Writer {
       return;
     }
     if (version !== this.#version) {
-      this.#fault(`${this.#path} is at version ${version}, and ${this.#version} writes were acknowledged`);
+      this.#reportViolation(`${this.#path} is at version ${version}, and ${this.#version} writes were acknowledged`);
       this.#version = version;
       return;
     }
@@ -123,20 +123,20 @@ class Writer {
     const text = `attempt ${this.#attempts++}`;
     const { err, value } = await client.call(OpCode.create, record.create(`${this.#path}/s-`, Buffer.from(text), openAcl, 2));
     if (err !== 0) throw new Error(`create gave ${err}`);
-    if (this.#made.has(value.path!)) this.#fault(`two creates returned ${value.path}`);
-    this.#made.set(value.path!, text);
+    if (this.#createdData.has(value.path!)) this.#reportViolation(`two creates returned ${value.path}`);
+    this.#createdData.set(value.path!, text);
     this.acknowledged += 1;
   }
 
   /** Reads everything back. */
   async verify(port: number): Promise<void> {
-    const client = await RawClient.connected(port, timeOut);
-    await caughtUp(client);
+    const client = await RawClient.connectOrThrow(port, timeOut);
+    await syncWithLeader(client);
     const { value } = await client.call(OpCode.getData, record.pathAndWatch(this.#path, false));
     const { version } = value.stat!;
     // The last write may have been applied without a reply.
     if (version !== this.#version && version !== this.#version + 1) {
-      this.#fault(`${this.#path} is at version ${version}, and ${this.#version} writes were acknowledged`);
+      this.#reportViolation(`${this.#path} is at version ${version}, and ${this.#version} writes were acknowledged`);
     }
     const { value: listed } = await client.call(OpCode.getChildren, record.pathAndWatch(this.#path, false));
     const seen = new Map<string, string>();
@@ -145,26 +145,26 @@ class Writer {
       const { value: found } = await client.call(OpCode.getData, record.pathAndWatch(path, false));
       const text = found.data!.toString();
       const twin = seen.get(text);
-      if (twin !== undefined) this.#fault(`${text} was applied twice: ${twin} and ${path}`);
+      if (twin !== undefined) this.#reportViolation(`${text} was applied twice: ${twin} and ${path}`);
       seen.set(text, path);
     }
-    for (const [path, text] of this.#made) if (seen.get(text) !== path) this.#fault(`${path} of ${text} was acknowledged and is lost`);
+    for (const [path, text] of this.#createdData) if (seen.get(text) !== path) this.#reportViolation(`${path} of ${text} was acknowledged and is lost`);
     await client.close();
   }
 
-  #fault(what: string): void {
-    this.#faults.push(what);
+  #reportViolation(what: string): void {
+    this.#violations.push(what);
   }
 }
 
 export class Load {
-  readonly #writers: readonly Writer[];
-  readonly #faults: string[] = [];
+  readonly #writers: readonly LoadWriter[];
+  readonly #violations: string[] = [];
   #running: Promise<unknown> = Promise.resolve();
 
   /** Writes nothing before `begin`. */
   constructor(ports: readonly number[], writers: number) {
-    this.#writers = Array.from({ length: writers }, (_, index) => new Writer(index, ports, this.#faults));
+    this.#writers = Array.from({ length: writers }, (_, index) => new LoadWriter(index, ports, this.#violations));
   }
 
   begin(): void {
@@ -182,13 +182,13 @@ export class Load {
   async untilProgress(count: number, evidence: () => Promise<string>): Promise<void> {
     const goals = this.#writers.map(({ acknowledged }) => acknowledged + count);
     const isThere = (): boolean => this.#writers.every(({ acknowledged }, index) => acknowledged >= goals[index]!);
-    await until(`${count} more writes of each writer are acknowledged`, async () => (isThere() ? true : undefined), patienceMs, evidence);
+    await until(`${count} more writes of each writer are acknowledged`, async () => (isThere() ? true : undefined), progressTimeoutMs, evidence);
   }
 
   /** Reads everything back through one server. No client may be writing. */
   async verify(port: number): Promise<LoadOutcome> {
     for (const writer of this.#writers) await writer.verify(port);
-    const sum = (of: (writer: Writer) => number): number => this.#writers.reduce((total, writer) => total + of(writer), 0);
-    return { acknowledged: sum(({ acknowledged }) => acknowledged), reconnects: sum(({ reconnects }) => reconnects), faults: this.#faults };
+    const sum = (of: (writer: LoadWriter) => number): number => this.#writers.reduce((total, writer) => total + of(writer), 0);
+    return { acknowledged: sum(({ acknowledged }) => acknowledged), reconnects: sum(({ reconnects }) => reconnects), violations: this.#violations };
   }
 }

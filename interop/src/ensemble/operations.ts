@@ -6,10 +6,10 @@
 import { counterOf } from '@tskeeper/protocol';
 
 import { runDifferential } from '../differential/differential.ts';
-import { type Justification, justified } from '../differential/justified.ts';
-import { judge } from '../differential/run.ts';
+import { type Justification, justifiedDifferences } from '../differential/justified-differences.ts';
+import { reportComparison } from '../differential/run.ts';
 import type { Report } from '../report.ts';
-import { Ensemble, type EnsembleOptions, type Member } from './ensemble.ts';
+import { Ensemble, type EnsembleOptions, type EnsemblePeer } from './ensemble.ts';
 
 /** The configuration names the servers, which differ. */
 const otherServers: Justification = {
@@ -22,14 +22,14 @@ export interface OperationsRun {
   readonly name: string;
   readonly ensemble: Ensemble;
   /** The server that receives the requests. */
-  readonly subject: Member;
+  readonly subject: EnsemblePeer;
   readonly seed: number;
   readonly operations: number;
   /** Options of the ensemble, and of the server it is compared with. */
   readonly options: EnsembleOptions;
 }
 
-async function epochText(member: Member): Promise<string> {
+async function epochText(member: EnsemblePeer): Promise<string> {
   return (await member.srvr()).zxid;
 }
 
@@ -46,14 +46,14 @@ export async function runOperations(run: OperationsRun, report: Report): Promise
     await alone.launch([1]);
     await alone.untilServing();
     // Each start is an epoch; an ensemble may have needed more than one.
-    while ((await epochText(alone.member(1))) !== wanted) {
+    while ((await epochText(alone.peer(1))) !== wanted) {
       await alone.stop(1);
       await alone.launch([1]);
       await alone.untilServing();
     }
-    const everyone = [...alone.members, ...ensemble.members];
+    const everyone = [...alone.peers, ...ensemble.peers];
     const result = await runDifferential({
-      portA: alone.member(1).port,
+      portA: alone.peer(1).port,
       portB: subject.port,
       seed,
       operations,
@@ -61,15 +61,15 @@ export async function runOperations(run: OperationsRun, report: Report): Promise
         // ZooKeeper's leader logs a wrong digest for the omitted requests, and every server reports
         // it.
         exactDigests: true,
-        passedOn: true,
-        keepsAcls: leader.kind !== 'ours',
-        readableBy38: ensemble.members.some(({ kind }) => kind === 'java-3.8.0'),
+        ensembleSafe: true,
+        withoutSetAcl: leader.kind !== 'ours',
+        readableBy38: ensemble.peers.some(({ kind }) => kind === 'java-3.8.0'),
       },
       stopWhen: () => everyone.some(({ isUp }) => !isUp),
     });
     for (const member of everyone)
       if (!member.isUp) throw new Error(`${member.name} ended during the run:\n${(await member.log()).slice(-20).join('\n')}`);
-    judge({ name, result, operations, rules: [...justified, otherServers], a: 'java-3.9.5 alone', b: subject.name }, report);
+    reportComparison({ name, result, operations, rules: [...justifiedDifferences, otherServers], a: 'java-3.9.5 alone', b: subject.name }, report);
   } catch (error) {
     report.fail(name, error instanceof Error ? error.message : String(error));
   } finally {

@@ -10,13 +10,13 @@ import { ErrorCode, OpCode } from '@tskeeper/protocol';
 import type { Report } from '../report.ts';
 import { RawClient } from '../wire/raw-client.ts';
 import { creatorAcl, openAcl, record } from '../wire/requests.ts';
-import type { Ensemble, Member } from './ensemble.ts';
+import type { Ensemble, EnsemblePeer } from './ensemble.ts';
 import { until } from './until.ts';
 
 /** Longer than any check takes on a busy machine. */
 const timeOut = 60_000;
 /** Time limit for a change to be visible everywhere. */
-const seenMs = 20_000;
+const visibleMs = 20_000;
 /** The shortest session, of two ticks. */
 const shortestMs = 1000;
 
@@ -31,21 +31,21 @@ function expect(what: string, found: unknown, expected: unknown): void {
 
 /** Ports of leaders that are ZooKeeper's. */
 const javaLeaderPorts = new Set<number>();
-const atJavaLeader = new WeakSet<RawClient>();
+const clientsOfJavaLeader = new WeakSet<RawClient>();
 
-async function noteLeaderOf(ensemble: Ensemble): Promise<void> {
+async function recordLeaderOf(ensemble: Ensemble): Promise<void> {
   const { kind, port } = await ensemble.leader();
   if (kind === 'ours') javaLeaderPorts.delete(port);
   else javaLeaderPorts.add(port);
 }
 
-function noteLeader(client: RawClient, port: number): void {
-  if (javaLeaderPorts.has(port)) atJavaLeader.add(client);
+function recordIfJavaLeader(client: RawClient, port: number): void {
+  if (javaLeaderPorts.has(port)) clientsOfJavaLeader.add(client);
 }
 
-async function connected(port: number, sessionTimeOut: number): Promise<RawClient> {
-  const client = await RawClient.connected(port, sessionTimeOut);
-  noteLeader(client, port);
+async function connectClient(port: number, sessionTimeOut: number): Promise<RawClient> {
+  const client = await RawClient.connectOrThrow(port, sessionTimeOut);
+  recordIfJavaLeader(client, port);
   return client;
 }
 
@@ -55,7 +55,7 @@ async function connected(port: number, sessionTimeOut: number): Promise<RawClien
  * waits for that.
  */
 async function sync(client: RawClient): Promise<void> {
-  if (atJavaLeader.has(client)) await client.call(OpCode.multi, record.multi([]));
+  if (clientsOfJavaLeader.has(client)) await client.call(OpCode.multi, record.multi([]));
   else await client.call(OpCode.sync, record.pathOnly('/'));
 }
 
@@ -75,8 +75,8 @@ async function isThere(client: RawClient, path: string): Promise<boolean> {
 
 export interface Pair {
   readonly ensemble: Ensemble;
-  readonly from: Member;
-  readonly to: Member;
+  readonly from: EnsemblePeer;
+  readonly to: EnsemblePeer;
 }
 
 /**
@@ -84,12 +84,12 @@ export interface Pair {
  * have no effect and end it.
  */
 async function sessionMoves({ from, to }: Pair): Promise<void> {
-  const old = await connected(from.port, timeOut);
+  const old = await connectClient(from.port, timeOut);
   const path = newName('moving');
   await create(old, path, 1);
   const moved = await RawClient.connect(to.port, { timeOut, sessionId: old.sessionId, passwd: old.passwd });
   if (moved === undefined) throw new Error('the session was rejected');
-  noteLeader(moved, to.port);
+  recordIfJavaLeader(moved, to.port);
   expect('the resumed session', moved.sessionId, old.sessionId);
   expect('its password', moved.passwd.equals(old.passwd), true);
   expect('whether the ephemeral znode exists', await isThere(moved, path), true);
@@ -107,7 +107,7 @@ async function sessionMoves({ from, to }: Pair): Promise<void> {
   const after = await moved.call(OpCode.getData, record.pathAndWatch(path, false));
   expect('the data of the ephemeral znode', after.value.data!.toString(), 'one');
   await moved.close();
-  const witness = await connected(from.port, timeOut);
+  const witness = await connectClient(from.port, timeOut);
   expect('whether the ephemeral znode exists after the end of its session', await isThere(witness, path), false);
   await witness.close();
   const again = await RawClient.connect(from.port, { timeOut, sessionId: moved.sessionId, passwd: moved.passwd });
@@ -116,7 +116,7 @@ async function sessionMoves({ from, to }: Pair): Promise<void> {
 
 /** A session cannot be resumed with a wrong password, and is not affected by the attempt. */
 async function wrongPassword({ from, to }: Pair): Promise<void> {
-  const client = await connected(from.port, timeOut);
+  const client = await connectClient(from.port, timeOut);
   const passwd = Buffer.alloc(16, 7);
   expect('a wrong password', await RawClient.connect(to.port, { timeOut, sessionId: client.sessionId, passwd }), undefined);
   const path = newName('unharmed');
@@ -132,10 +132,10 @@ async function wrongPassword({ from, to }: Pair): Promise<void> {
  * that only pings stays alive.
  */
 async function expiry({ ensemble, from, to }: Pair): Promise<void> {
-  const witness = await connected(to.port, timeOut);
+  const witness = await connectClient(to.port, timeOut);
   // Neither is the shortest, since all processes here may pause for that long.
-  const silent = await connected(from.port, 3 * shortestMs);
-  const pinging = await connected(from.port, 5 * shortestMs);
+  const silent = await connectClient(from.port, 3 * shortestMs);
+  const pinging = await connectClient(from.port, 5 * shortestMs);
   const [dies, lives] = [newName('dies'), newName('lives')];
   await create(silent, dies, 1);
   await create(pinging, lives, 1);
@@ -147,7 +147,7 @@ async function expiry({ ensemble, from, to }: Pair): Promise<void> {
       await pinging.ping();
       return (await isThere(witness, dies)) ? undefined : true;
     },
-    seenMs,
+    visibleMs,
     () => ensemble.evidence(),
   );
   // One and a half times its timeout, with only pings.
@@ -163,8 +163,8 @@ async function expiry({ ensemble, from, to }: Pair): Promise<void> {
 
 /** A watch at one server fires for a write at the other, and no later than a read shows it. */
 async function watches({ from, to }: Pair): Promise<void> {
-  const watcher = await connected(from.port, timeOut);
-  const writer = await connected(to.port, timeOut);
+  const watcher = await connectClient(from.port, timeOut);
+  const writer = await connectClient(to.port, timeOut);
   const path = newName('watched');
   await create(writer, path);
   expect('whether it exists', await isThere(watcher, path), true);
@@ -183,8 +183,8 @@ async function watches({ from, to }: Pair): Promise<void> {
 
 /** A write acknowledged at one server is visible at the other after a sync, repeatedly. */
 async function syncs({ from, to }: Pair): Promise<void> {
-  const writer = await connected(from.port, timeOut);
-  const reader = await connected(to.port, timeOut);
+  const writer = await connectClient(from.port, timeOut);
+  const reader = await connectClient(to.port, timeOut);
   const path = newName('synced');
   await create(writer, path);
   for (let i = 0; i < 20; i++) {
@@ -202,8 +202,8 @@ async function syncs({ from, to }: Pair): Promise<void> {
  * After this the leader validates by what was acknowledged before. It may not have applied what a
  * follower has applied and answered; an answer to a txn of its own client shows that it has.
  */
-async function appliedByLeader({ ensemble }: Pair): Promise<void> {
-  const client = await connected((await ensemble.leader()).port, timeOut);
+async function syncLeader({ ensemble }: Pair): Promise<void> {
+  const client = await connectClient((await ensemble.leader()).port, timeOut);
   await client.call(OpCode.multi, record.multi([]));
   await client.close();
 }
@@ -214,13 +214,13 @@ async function appliedByLeader({ ensemble }: Pair): Promise<void> {
  */
 async function aclsAndQuotas(pair: Pair): Promise<void> {
   const { from, to } = pair;
-  const owner = await connected(from.port, timeOut);
+  const owner = await connectClient(from.port, timeOut);
   await owner.auth('digest', 'ann:secret');
-  const stranger = await connected(to.port, timeOut);
+  const stranger = await connectClient(to.port, timeOut);
   const path = newName('owned');
   await create(owner, path);
   expect('setACL', (await owner.call(OpCode.setACL, record.setACL(path, creatorAcl, 0))).err, 0);
-  await appliedByLeader(pair);
+  await syncLeader(pair);
   await sync(stranger);
   const write = (client: RawClient): Promise<number> =>
     client.call(OpCode.setData, record.setData(path, data('mine'), -1)).then(({ err }) => err);
@@ -238,7 +238,7 @@ async function aclsAndQuotas(pair: Pair): Promise<void> {
   expect('the stats', (await owner.call(OpCode.create, record.create(`${quota}/zookeeper_stats`, stats, openAcl, 0))).err, 0);
   await create(stranger, `${limited}/a`);
   await create(owner, `${limited}/b`);
-  await appliedByLeader(pair);
+  await syncLeader(pair);
   const { err } = await stranger.call(OpCode.create, record.create(`${limited}/c`, null, openAcl, 0));
   expect('a create above a hard quota', err, ErrorCode.QuotaExceeded);
   await owner.close();
@@ -247,7 +247,7 @@ async function aclsAndQuotas(pair: Pair): Promise<void> {
 
 /** Sequence numbers are one sequence for all servers, and a multi is atomic at all of them. */
 async function sequencesAndMultis({ from, to }: Pair): Promise<void> {
-  const clients = await Promise.all([from, to].map(({ port }) => connected(port, timeOut)));
+  const clients = await Promise.all([from, to].map(({ port }) => connectClient(port, timeOut)));
   const top = newName('numbered');
   await create(clients[0]!, top);
   expect('whether it exists', await isThere(clients[1]!, top), true);
@@ -277,13 +277,13 @@ async function sequencesAndMultis({ from, to }: Pair): Promise<void> {
  * server's client created them. The servers must be configured to check often.
  */
 export async function checkSweeps({ ensemble, from, to }: Pair): Promise<void> {
-  await noteLeaderOf(ensemble);
+  await recordLeaderOf(ensemble);
   // A follower of a leader that has just ended may not have noticed.
-  const opened = (member: Member): Promise<RawClient> =>
+  const opened = (member: EnsemblePeer): Promise<RawClient> =>
     until(
       `${member.name} opens a session`,
-      () => connected(member.port, timeOut),
-      seenMs,
+      () => connectClient(member.port, timeOut),
+      visibleMs,
       () => ensemble.evidence(),
     );
   const [client, witness] = [await opened(from), await opened(to)];
@@ -297,7 +297,7 @@ export async function checkSweeps({ ensemble, from, to }: Pair): Promise<void> {
     await until(
       `${path}, created at ${from.name}, is deleted by the leader, as seen at ${to.name}`,
       async () => ((await isThere(witness, path)) ? undefined : true),
-      seenMs,
+      visibleMs,
       () => ensemble.evidence(),
     );
   }
@@ -311,7 +311,7 @@ async function handshakes({ from, to }: Pair): Promise<void> {
   for (const { port } of [from, to]) {
     const negotiated: number[] = [];
     for (const asked of [1, 30_000, 2_000_000_000]) {
-      const client = await connected(port, asked);
+      const client = await connectClient(port, asked);
       negotiated.push(client.timeOut);
       if (asked === 30_000) {
         const { value } = await client.call(OpCode.getData, record.pathAndWatch('/zookeeper/config', false));
@@ -344,10 +344,10 @@ export async function runPairs(
   name: string,
   report: Report,
 ): Promise<void> {
-  await noteLeaderOf(ensemble);
+  await recordLeaderOf(ensemble);
   await Promise.all(
     pairs.map(async ([a, b]) => {
-      const pair = { ensemble, from: ensemble.member(a), to: ensemble.member(b) };
+      const pair = { ensemble, from: ensemble.peer(a), to: ensemble.peer(b) };
       for (const [what, check] of checks) {
         const step = `${name}: ${pair.from.name} and ${pair.to.name}: ${what}`;
         try {

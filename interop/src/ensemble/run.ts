@@ -10,14 +10,14 @@
 import type { ServerKind } from '../../../scripts/server-process.js';
 import type { Report } from '../report.ts';
 import { compareLogs } from './agreement.ts';
-import { absence, lostTail, succession } from './cycles.ts';
+import { restartLearner, restartWithUncommittedTail, replaceLeader } from './restarts.ts';
 import { runElectionPort } from './election-port.ts';
-import { Ensemble, type EnsembleOptions, type MemberSpec } from './ensemble.ts';
+import { Ensemble, type EnsembleOptions, type PeerSpec } from './ensemble.ts';
 import { runOperations } from './operations.ts';
 import { runPairs } from './pairs.ts';
-import { runSwap } from './swap.ts';
+import { runRollingSwap } from './rolling-swap.ts';
 
-interface Casting {
+interface MixedEnsemble {
   /**
    * Voters, ordered by sid. The last one leads: among equals the largest sid wins. The one before
    * it takes over.
@@ -33,7 +33,7 @@ interface Casting {
    * The server that receives the differential stream. None where 3.8.0 takes part in the answers,
    * which are compared with 3.9.5.
    */
-  readonly through?: number;
+  readonly subjectSid?: number;
 }
 
 const ours: ServerKind = 'ours';
@@ -41,17 +41,17 @@ const java39: ServerKind = 'java-3.9.5';
 const java38: ServerKind = 'java-3.8.0';
 
 /** Those of the bounded form come first. */
-const castings: readonly Casting[] = [
-  { voters: [java38, ours, java39], observer: ours, longAbsence: 'snapshot', through: 2 },
-  { voters: [java38, java39, ours], observer: java39, longAbsence: 'snapshot', through: 2 },
+const mixedEnsembles: readonly MixedEnsemble[] = [
+  { voters: [java38, ours, java39], observer: ours, longAbsence: 'snapshot', subjectSid: 2 },
+  { voters: [java38, java39, ours], observer: java39, longAbsence: 'snapshot', subjectSid: 2 },
   { voters: [java39, ours, java38], observer: ours, longAbsence: 'log' },
-  { voters: [java39, java38, ours], observer: java39, longAbsence: 'log', through: 3 },
-  { voters: [java38, ours, java39], observer: ours, longAbsence: 'log', through: 4 },
+  { voters: [java39, java38, ours], observer: java39, longAbsence: 'log', subjectSid: 3 },
+  { voters: [java38, ours, java39], observer: ours, longAbsence: 'log', subjectSid: 4 },
   { voters: [ours, ours, java38], observer: java38, longAbsence: 'snapshot' },
-  { voters: [ours, java39, ours], observer: java39, longAbsence: 'log', through: 4 },
-  { voters: [java39, ours, ours], observer: ours, longAbsence: 'snapshot', through: 2 },
+  { voters: [ours, java39, ours], observer: java39, longAbsence: 'log', subjectSid: 4 },
+  { voters: [java39, ours, ours], observer: ours, longAbsence: 'snapshot', subjectSid: 2 },
 ];
-const castingsBounded = 4;
+const boundedEnsembles = 4;
 
 /**
  * More than a leader keeps in memory for returning learners: 500, the minimum that ZooKeeper
@@ -67,16 +67,16 @@ export interface EnsembleSettings {
   readonly rounds: number;
 }
 
-function specsOf({ voters, observer }: Casting): MemberSpec[] {
-  const participants = voters.map((kind, index): MemberSpec => ({ sid: index + 1, kind, role: 'participant' }));
+function specsOf({ voters, observer }: MixedEnsemble): PeerSpec[] {
+  const participants = voters.map((kind, index): PeerSpec => ({ sid: index + 1, kind, role: 'participant' }));
   return [...participants, { sid: voters.length + 1, kind: observer, role: 'observer' }];
 }
 
 const observerSid = 4;
 const leaderSid = 3;
-const nextSid = 2;
+const successorSid = 2;
 
-async function runCasting(casting: Casting, operations: number, seed: number, report: Report): Promise<void> {
+async function runMixedEnsemble(casting: MixedEnsemble, operations: number, seed: number, report: Report): Promise<void> {
   const specs = specsOf(casting);
   const name = `${casting.voters.join(', ')} with observer ${casting.observer}, ${casting.longAbsence}`;
   const options: EnsembleOptions = {
@@ -88,21 +88,21 @@ async function runCasting(casting: Casting, operations: number, seed: number, re
   const ensemble = await Ensemble.create(specs, options);
   try {
     // The intended leader is in the first quorum.
-    await ensemble.launch([nextSid, leaderSid]);
-    await ensemble.untilServing([nextSid, leaderSid]);
+    await ensemble.launch([successorSid, leaderSid]);
+    await ensemble.untilServing([successorSid, leaderSid]);
     await ensemble.launch([1, observerSid]);
     const leader = await ensemble.untilServing([1, observerSid]);
     if (leader.sid !== leaderSid) throw new Error(`server ${leader.sid} leads instead of server ${leaderSid}`);
     report.pass(`${name}: all servers have formed an ensemble`);
-    const { through } = casting;
-    if (through !== undefined)
-      await runOperations({ name, ensemble, subject: ensemble.member(through), seed, operations, options }, report);
+    const { subjectSid } = casting;
+    if (subjectSid !== undefined)
+      await runOperations({ name, ensemble, subject: ensemble.peer(subjectSid), seed, operations, options }, report);
     await runPairs(
       ensemble,
       [
         [1, leaderSid],
-        [leaderSid, nextSid],
-        [nextSid, 1],
+        [leaderSid, successorSid],
+        [successorSid, 1],
         [observerSid, 1],
       ],
       name,
@@ -110,15 +110,15 @@ async function runCasting(casting: Casting, operations: number, seed: number, re
     );
     const cycles = { ensemble, report, name };
     const long = casting.longAbsence === 'log' ? 'DIFF' : 'SNAP';
-    for (const sid of [1, nextSid, observerSid]) {
-      await absence(cycles, { sid, end: 'kill', writes: shortAbsenceTxns, expect: 'DIFF' });
-      await absence(cycles, { sid, end: 'stop', writes: longAbsenceTxns, expect: long });
+    for (const sid of [1, successorSid, observerSid]) {
+      await restartLearner(cycles, { sid, end: 'kill', writes: shortAbsenceTxns, expect: 'DIFF' });
+      await restartLearner(cycles, { sid, end: 'stop', writes: longAbsenceTxns, expect: long });
     }
-    await succession(cycles, 'kill', nextSid);
-    await succession(cycles, 'stop', leaderSid);
-    await lostTail(cycles, { tail: 5, writes: 0 });
-    await succession(cycles, 'kill', leaderSid);
-    await lostTail(cycles, { tail: 5, writes: 5 });
+    await replaceLeader(cycles, 'kill', successorSid);
+    await replaceLeader(cycles, 'stop', leaderSid);
+    await restartWithUncommittedTail(cycles, { tail: 5, writes: 0 });
+    await replaceLeader(cycles, 'kill', leaderSid);
+    await restartWithUncommittedTail(cycles, { tail: 5, writes: 5 });
     const { differences, compared } = await compareLogs(ensemble);
     if (differences.length > 0) report.fail(`${name}: the logs`, `\n    ${differences.join('\n    ')}`);
     else report.pass(`${name}: ${compared} txns are the same bytes in the logs of more than one server`);
@@ -132,11 +132,11 @@ async function runCasting(casting: Casting, operations: number, seed: number, re
 export async function runEnsembles({ seed, bounded, rounds }: EnsembleSettings, report: Report): Promise<void> {
   for (let round = 0; round < rounds; round++) {
     await runElectionPort(report);
-    const chosen = bounded ? castings.slice(0, castingsBounded) : castings;
-    for (const [index, casting] of chosen.entries()) await runCasting(casting, bounded ? 1000 : 5000, seed + 100 * round + index, report);
-    await runSwap([java39, ours, java39], 'stop', report);
+    const chosen = bounded ? mixedEnsembles.slice(0, boundedEnsembles) : mixedEnsembles;
+    for (const [index, casting] of chosen.entries()) await runMixedEnsemble(casting, bounded ? 1000 : 5000, seed + 100 * round + index, report);
+    await runRollingSwap([java39, ours, java39], 'stop', report);
     if (bounded) continue;
-    await runSwap([java38, ours, java39], 'stop', report);
-    await runSwap([java39, ours, java39], 'kill', report);
+    await runRollingSwap([java38, ours, java39], 'stop', report);
+    await runRollingSwap([java39, ours, java39], 'kill', report);
   }
 }

@@ -12,23 +12,23 @@ const pollMs = 40;
  */
 export async function until<T>(
   what: string,
-  look: () => Promise<T | undefined>,
+  poll: () => Promise<T | undefined>,
   timeoutMs: number,
   evidence?: () => Promise<string>,
 ): Promise<T> {
   const deadline = performance.now() + timeoutMs;
-  let trouble = '';
+  let lastError = '';
   for (;;) {
     try {
-      const seen = await look();
+      const seen = await poll();
       if (seen !== undefined) return seen;
-      trouble = '';
+      lastError = '';
     } catch (error) {
-      trouble = `: ${error instanceof Error ? error.message : String(error)}`;
+      lastError = `: ${error instanceof Error ? error.message : String(error)}`;
     }
     if (performance.now() > deadline) {
       throw new Error(
-        `timed out after ${timeoutMs} ms waiting for: ${what}${trouble}${evidence === undefined ? '' : `\n${await evidence()}`}`,
+        `timed out after ${timeoutMs} ms waiting for: ${what}${lastError}${evidence === undefined ? '' : `\n${await evidence()}`}`,
       );
     }
     await delay(pollMs);

@@ -24,7 +24,7 @@ export interface Dump {
 
 /** The whole tree, read as the super user. */
 export async function dumpTree(port: number): Promise<Map<string, string>> {
-  const client = await RawClient.connected(port, 60_000);
+  const client = await RawClient.connectOrThrow(port, 60_000);
   await client.auth('digest', superAuth);
   const znodes = new Map<string, string>();
   const open = ['/'];

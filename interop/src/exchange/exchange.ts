@@ -10,7 +10,7 @@ import { OpCode } from '@tskeeper/protocol';
 
 import { type ServerKind, type ServerProcess, startServer } from '../../../scripts/server-process.js';
 import type { Report } from '../report.ts';
-import { noReaper, superDigestProperty } from '../settings.ts';
+import { noContainerChecks, superDigestProperty } from '../settings.ts';
 import { RawClient } from '../wire/raw-client.ts';
 import { record } from '../wire/requests.ts';
 import { differencesBetween, dump, type Dump } from './dump.ts';
@@ -54,7 +54,7 @@ export function scenariosFor(from: ServerKind, to: ServerKind, seed: number): Ex
  * Killed before any snapshot except the first: everything is replayed, so both servers pass the
  * zxids at which digests are kept.
  */
-function everythingInTheLog({ end, snapCount }: ExchangeScenario): boolean {
+function replaysWholeLog({ end, snapCount }: ExchangeScenario): boolean {
   return end === 'kill' && snapCount === 100_000;
 }
 
@@ -81,7 +81,7 @@ export async function runExchange(scenario: ExchangeScenario, report: Report): P
           snapCount: scenario.snapCount,
           ...(scenario.compression === '' ? {} : { 'snapshot.compression.method': scenario.compression }),
         },
-        properties: { ...superDigestProperty, ...noReaper, 'log.level': 'ERROR' },
+        properties: { ...superDigestProperty, ...noContainerChecks, 'log.level': 'ERROR' },
       });
       if (before !== undefined) {
         const after = await dump(server, { treeFirst: false });
@@ -91,10 +91,10 @@ export async function runExchange(scenario: ExchangeScenario, report: Report): P
         else report.fail(step, `\n    ${differences.join('\n    ')}`);
         const shared = [...after.digests.keys()].filter((zxid) => before?.digests.has(zxid)).length;
         if (after.digestMismatches !== '0') report.fail(step, `zk_digest_mismatches_count is ${after.digestMismatches}`);
-        else if (shared === 0 && everythingInTheLog(scenario))
+        else if (shared === 0 && replaysWholeLog(scenario))
           report.fail(step, 'the servers had no tree digest in common, so none was compared');
         else report.pass(`${step}, ${shared} tree digests agreeing`);
-        await takeUpSessions(server.port, sessions, step, report);
+        await resumeSessions(server.port, sessions, step, report);
       }
       if (turn === 2) break;
       sessions = await fixedWorkload(server.port, `turn-${turn}`);
@@ -115,7 +115,7 @@ export async function runExchange(scenario: ExchangeScenario, report: Report): P
  * Sessions left open on one server must be resumable on the other by id and password, with their
  * ephemeral znodes, and must close properly.
  */
-export async function takeUpSessions(port: number, sessions: readonly OpenSession[], step: string, report: Report): Promise<void> {
+export async function resumeSessions(port: number, sessions: readonly OpenSession[], step: string, report: Report): Promise<void> {
   for (const { sessionId, passwd, ephemerals } of sessions) {
     const name = `${step}, session with ${ephemerals.length} ephemerals continues`;
     const client = await RawClient.connect(port, { timeOut: 600_000, sessionId, passwd });
@@ -126,7 +126,7 @@ export async function takeUpSessions(port: number, sessions: readonly OpenSessio
     const { value } = await client.call(OpCode.getEphemerals, record.pathOnly('/'));
     const held = new Set(value.paths);
     await client.close();
-    const witness = await RawClient.connected(port, 10_000);
+    const witness = await RawClient.connectOrThrow(port, 10_000);
     const left: string[] = [];
     for (const ephemeral of ephemerals) {
       const { err } = await witness.call(OpCode.exists, record.pathAndWatch(ephemeral, false));

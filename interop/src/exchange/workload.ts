@@ -23,7 +23,7 @@ const timeOut = 600_000;
 
 /** The part that is the same every time; `name` separates several runs on one server. */
 export async function fixedWorkload(port: number, name: string): Promise<OpenSession[]> {
-  const client = await RawClient.connected(port, timeOut);
+  const client = await RawClient.connectOrThrow(port, timeOut);
   await client.auth('digest', 'ann:secret');
   const top = `/${name}`;
   const expect = async (err: number, type: number, fields: Parameters<RawClient['call']>[1]): Promise<void> => {
@@ -74,12 +74,12 @@ export async function fixedWorkload(port: number, name: string): Promise<OpenSes
   await expect(0, OpCode.create, record.create(`${quota}/zookeeper_stats`, Buffer.from('count=0,bytes=0'), openAcl, 0));
   await expect(0, OpCode.create, record.create(`${top}/counted`, text, openAcl, 0));
   // Sessions that end, and sessions that stay.
-  const ending = await RawClient.connected(port, timeOut);
+  const ending = await RawClient.connectOrThrow(port, timeOut);
   await ending.call(OpCode.create, record.create(`${top}/passing`, text, openAcl, 1));
   await ending.close();
   const open: OpenSession[] = [];
   for (let i = 0; i < 3; i++) {
-    const holder = await RawClient.connected(port, timeOut);
+    const holder = await RawClient.connectOrThrow(port, timeOut);
     const ephemerals: string[] = [];
     for (let n = 0; n < i; n++) {
       const { value } = await holder.call(OpCode.create, record.create(`${top}/e-`, text, openAcl, 3));
@@ -96,7 +96,7 @@ export async function fixedWorkload(port: number, name: string): Promise<OpenSes
 export async function randomWorkload(port: number, seed: number, requests: number, options: GeneratorOptions): Promise<void> {
   const generator = new Generator(new Random(seed), options);
   const side = new Side(port, clientCount, { zxid: (zxid) => zxid });
-  let steps = generator.opening();
+  let steps = generator.initialSteps();
   for (let sent = 0; sent < requests; sent += 120) {
     for (const step of steps) await side.run(step);
     await side.settle();

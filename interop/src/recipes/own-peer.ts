@@ -6,13 +6,13 @@ import assert from 'node:assert/strict';
 import { createInterface } from 'node:readline';
 import { connect } from '@tskeeper/client';
 
-import { kindsOf } from './own-verbs.ts';
+import { handleFactories } from './own-verbs.ts';
 import type { Verbs } from './verbs.ts';
 
 const [hosts, sessionTimeoutMs] = process.argv.slice(2);
 if (hosts === undefined) throw new Error('usage: own-peer.js <connect string> <session timeout in ms>');
 const zk = await connect(hosts, { sessionTimeoutMs: Number(sessionTimeoutMs) });
-const kinds = kindsOf(zk);
+const kinds = handleFactories(zk);
 
 function answer(number: string, kind: 'ok' | 'error', text: string): void {
   process.stdout.write(`${number}\t${kind}\t${text.replaceAll(/[\n\t]/g, ' ')}\n`);
@@ -24,7 +24,7 @@ interface HandleState {
 }
 const handles = new Map<string, HandleState>();
 
-async function obey(handle: HandleState, number: string, verb: string, args: string[]): Promise<void> {
+async function execute(handle: HandleState, number: string, verb: string, args: string[]): Promise<void> {
   try {
     if (verb === 'open') {
       const [kind, ...rest] = args;
@@ -47,6 +47,6 @@ for await (const line of createInterface({ input: process.stdin })) {
   const [number, name, verb, ...args] = line.split('\t');
   const handle = handles.get(name!) ?? { verbs: {}, last: Promise.resolve() };
   handles.set(name!, handle);
-  handle.last = handle.last.then(() => obey(handle, number!, verb!, args));
+  handle.last = handle.last.then(() => execute(handle, number!, verb!, args));
 }
 await zk.close();

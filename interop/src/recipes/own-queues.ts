@@ -5,13 +5,13 @@ import {
   curatorItemsCodec,
   DelayQueue,
   IdQueue,
-  type ItemQueueOptions,
+  type BaseQueueOptions,
   PriorityQueue,
   Queue,
   type QueueItem,
 } from '@tskeeper/recipes';
 
-import { patience, textOf, type Verbs } from './verbs.ts';
+import { callOptions, textOf, type Verbs } from './verbs.ts';
 
 export function queueVerbs(queue: Queue | PriorityQueue, put: (value: string, priority?: string) => Promise<void>): Verbs {
   return {
@@ -20,10 +20,10 @@ export function queueVerbs(queue: Queue | PriorityQueue, put: (value: string, pr
       return '';
     },
     async take() {
-      return textOf((await queue.take(patience)).data);
+      return textOf((await queue.take(callOptions)).data);
     },
     async poll() {
-      const item = await queue.tryTake(patience);
+      const item = await queue.tryTake(callOptions);
       return item === undefined ? 'nothing' : textOf(item.data);
     },
   };
@@ -37,11 +37,11 @@ export function claimVerbs(queue: PriorityQueue): Verbs {
       return '';
     },
     async take() {
-      item = await queue.claim(patience);
+      item = await queue.claim(callOptions);
       return textOf(item.data);
     },
     async consume() {
-      await item?.done();
+      await item?.acknowledge();
       return 'yes';
     },
     async release() {
@@ -55,23 +55,23 @@ type Consumed = Pick<Queue, 'take' | 'tryTake' | 'claim' | 'tryClaim' | 'process
 type Putter = (data: Data, label: string) => Promise<void>;
 
 /** Our counterpart of each of Curator's queues, and how it puts an item with a label. */
-function queueInOrder(zk: Client, path: string, order: string, options: ItemQueueOptions): readonly [Consumed, Putter] {
+function queueInOrder(zk: Client, path: string, order: string, options: BaseQueueOptions): readonly [Consumed, Putter] {
   switch (order) {
     case 'plain': {
       const queue = new Queue(zk, path, options);
-      return [queue, (data) => queue.put(data, patience)];
+      return [queue, (data) => queue.put(data, callOptions)];
     }
     case 'id': {
       const queue = new IdQueue(zk, path, options);
-      return [queue, (data, id) => queue.put(data, { id, ...patience })];
+      return [queue, (data, id) => queue.put(data, { id, ...callOptions })];
     }
     case 'priority': {
       const queue = new PriorityQueue(zk, path, { ...options, naming: 'curator' });
-      return [queue, (data, priority) => queue.put(data, { priority: Number(priority), ...patience })];
+      return [queue, (data, priority) => queue.put(data, { priority: Number(priority), ...callOptions })];
     }
     default: {
       const queue = new DelayQueue(zk, path, options);
-      return [queue, (data, dueMs) => queue.put(data, { dueMs: Number(dueMs), ...patience })];
+      return [queue, (data, dueMs) => queue.put(data, { dueAtMs: Number(dueMs), ...callOptions })];
     }
   }
 }
@@ -82,7 +82,7 @@ function queueInOrder(zk: Client, path: string, order: string, options: ItemQueu
  */
 export function curatorQueueVerbs(zk: Client, path: string, order: string, consumes: string): Verbs {
   const locks = consumes.startsWith('/') ? consumes : undefined;
-  const [queue, put] = queueInOrder(zk, path, order, { takenPath: locks });
+  const [queue, put] = queueInOrder(zk, path, order, { claimsPath: locks });
   const shown = ({ data }: Pick<QueueItem, 'data'>) => curatorItemsCodec.decode(data).map(textOf).join('+');
   const itemsOf = (...items: string[]) => curatorItemsCodec.encode(items);
   return {
@@ -95,23 +95,23 @@ export function curatorQueueVerbs(zk: Client, path: string, order: string, consu
       return '';
     },
     async take() {
-      return locks === undefined ? shown(await queue.take(patience)) : await queue.process(shown, patience);
+      return locks === undefined ? shown(await queue.take(callOptions)) : await queue.process(shown, callOptions);
     },
     async poll() {
       if (locks !== undefined) {
-        const claimed = await queue.tryClaim(patience);
-        await claimed?.done();
+        const claimed = await queue.tryClaim(callOptions);
+        await claimed?.acknowledge();
         return claimed === undefined ? 'nothing' : shown(claimed);
       }
-      const item = await queue.tryTake(patience);
+      const item = await queue.tryTake(callOptions);
       return item === undefined ? 'nothing' : shown(item);
     },
     /** For peers that are killed while they work on an item. */
     async claim() {
-      return shown(await queue.claim(patience));
+      return shown(await queue.claim(callOptions));
     },
     async remove(id) {
-      return String(await new IdQueue(zk, path).remove(id, patience));
+      return String(await new IdQueue(zk, path).remove(id, callOptions));
     },
     async close() {
       await queue.close();

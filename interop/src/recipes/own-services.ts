@@ -5,12 +5,12 @@ import {
   type ServiceCache,
   type ServiceInstance,
   type ServiceProvider,
-  ServiceRegistry,
+  ServiceDiscovery,
   type ServiceType,
-  uriOf,
+  buildUri,
 } from '@tskeeper/recipes';
 
-import { patience, type Verbs } from './verbs.ts';
+import { callOptions, type Verbs } from './verbs.ts';
 
 /** The name of the class of an object payload on Curator's side. */
 const zoneClass = 'CuratorServices$Zone';
@@ -30,7 +30,7 @@ const wordOfType: Readonly<Record<ServiceType, string>> = {
 };
 
 export function serviceVerbs(zk: Client, path: string, hasZones: boolean): Verbs {
-  const registry = new ServiceRegistry<Payload>(zk, path);
+  const registry = new ServiceDiscovery<Payload>(zk, path);
   const payloadOf = (text: string): Payload => (hasZones ? { '@class': zoneClass, zone: text } : text);
   let registration: Registration<Payload> | undefined;
   let cache: ServiceCache<Payload> | undefined;
@@ -47,12 +47,12 @@ export function serviceVerbs(zk: Client, path: string, hasZones: boolean): Verbs
           serviceType: typeOfWord[type],
           uriSpec: '{scheme}://{address}:{port}/{id}',
         },
-        patience,
+        callOptions,
       );
       return '';
     },
     async change(payload, enabled) {
-      await registration!.update({ payload: payloadOf(payload), enabled: enabled === 'on' }, patience);
+      await registration!.update({ payload: payloadOf(payload), enabled: enabled === 'on' }, callOptions);
       return '';
     },
     async unregister() {
@@ -60,15 +60,15 @@ export function serviceVerbs(zk: Client, path: string, hasZones: boolean): Verbs
       return '';
     },
     async names() {
-      return [...(await registry.names(patience))].sort().join(',');
+      return [...(await registry.names(callOptions))].sort().join(',');
     },
     async instances(name) {
-      return shown(await registry.instances(name, patience));
+      return shown(await registry.instances(name, callOptions));
     },
     async watch(name) {
       cache = registry.cache(name);
       provider = registry.provider(name);
-      await Promise.all([cache.ready(patience), provider.ready(patience)]);
+      await Promise.all([cache.ready(callOptions), provider.ready(callOptions)]);
       return '';
     },
     async cached() {
@@ -84,7 +84,7 @@ function shown(instances: readonly ServiceInstance<Payload>[]): string {
   return instances
     .map((each) => {
       const payload = typeof each.payload === 'string' ? each.payload : `zone ${each.payload.zone}`;
-      return [each.id, uriOf(each), payload, wordOfType[each.serviceType], each.enabled ? 'on' : 'off'].join(' ');
+      return [each.id, buildUri(each), payload, wordOfType[each.serviceType], each.enabled ? 'on' : 'off'].join(' ');
     })
     .sort()
     .join(',');

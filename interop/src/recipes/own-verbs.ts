@@ -7,7 +7,7 @@ import {
   Election,
   Group,
   type GroupNaming,
-  type Held,
+  type Hold,
   int32,
   type Leadership,
   Lock,
@@ -17,7 +17,7 @@ import {
   PriorityQueue,
   Queue,
   Semaphore,
-  SharedLock,
+  ReadWriteLock,
   SharedValue,
   textCodec,
   textInteger,
@@ -27,20 +27,20 @@ import {
 import { cacheVerbs } from './own-caches.ts';
 import { claimVerbs, curatorQueueVerbs, queueVerbs } from './own-queues.ts';
 import { serviceVerbs } from './own-services.ts';
-import { leaseVerbs, partitionerVerbs } from './own-shares.ts';
-import { patience, textOf, type Verbs } from './verbs.ts';
+import { leaseVerbs, partitionerVerbs } from './own-leases.ts';
+import { callOptions, textOf, type Verbs } from './verbs.ts';
 
 /** What `open` creates, by its first argument. */
-export function kindsOf(zk: Client): Readonly<Record<string, (...args: string[]) => Verbs>> {
-  const shared = (path: string, read: string, write: string) => new SharedLock(zk, path, { names: { read, write } });
+export function handleFactories(zk: Client): Readonly<Record<string, (...args: string[]) => Verbs>> {
+  const shared = (path: string, read: string, write: string) => new ReadWriteLock(zk, path, { prefixes: { read, write } });
   return {
-    lock: (path, name) => exclusiveVerbs(zk, new Lock(zk, path, { name })),
-    'revocable-lock': (path, name) => revocableVerbs(zk, new Lock(zk, path, { name })),
-    'read-lock': (path, read, write) => lockVerbs(zk, shared(path, read, write).reading),
-    'write-lock': (path, read, write) => lockVerbs(zk, shared(path, read, write).writing),
+    lock: (path, prefix) => exclusiveVerbs(zk, new Lock(zk, path, { prefix })),
+    'revocable-lock': (path, prefix) => revocableVerbs(zk, new Lock(zk, path, { prefix })),
+    'read-lock': (path, read, write) => lockVerbs(zk, shared(path, read, write).readLock),
+    'write-lock': (path, read, write) => lockVerbs(zk, shared(path, read, write).writeLock),
     'multi-lock': (...paths) => lockVerbs(zk, new MultiLock(paths.map((path) => new Lock(zk, path)))),
     semaphore: (path, size) => lockVerbs(zk, new Semaphore(zk, path, { size: Number(size) })),
-    election: (path, name, id) => electionVerbs(zk, new Election(zk, path, { name, data: id })),
+    election: (path, prefix, id) => electionVerbs(zk, new Election(zk, path, { prefix, data: id })),
     barrier: (path) => barrierVerbs(new Barrier(zk, path)),
     'double-barrier': (path, size) => doubleBarrierVerbs(new DoubleBarrier(zk, path, Number(size))),
     queue: (path, prefix) => {
@@ -51,7 +51,7 @@ export function kindsOf(zk: Client): Readonly<Record<string, (...args: string[])
       const queue = new PriorityQueue(zk, path, { naming: 'kazoo' });
       return queueVerbs(queue, (value, priority = '100') => queue.put(value, { priority: Number(priority) }));
     },
-    'locking-queue': (path) => claimVerbs(new PriorityQueue(zk, `${path}/entries`, { naming: 'kazoo', takenPath: `${path}/taken` })),
+    'locking-queue': (path) => claimVerbs(new PriorityQueue(zk, `${path}/entries`, { naming: 'kazoo', claimsPath: `${path}/taken` })),
     'item-queue': (path, order, consumes) => curatorQueueVerbs(zk, path, order, consumes),
     services: (path) => serviceVerbs(zk, path, false),
     'zoned-services': (path) => serviceVerbs(zk, path, true),
@@ -60,9 +60,9 @@ export function kindsOf(zk: Client): Readonly<Record<string, (...args: string[])
     partitioner: (path, name, items, timeBoundaryMs) => partitionerVerbs(zk, path, name, items, timeBoundaryMs),
     'children-cache': (path) => cacheVerbs(zk, path, 'children'),
     'tree-cache': (path) => cacheVerbs(zk, path, 'tree'),
-    'persistent-node': (path, data) => keptVerbs(() => new PersistentNode(zk, path, data)),
+    'persistent-node': (path, data) => persistentNodeVerbs(() => new PersistentNode(zk, path, data)),
     'ttl-node': (path, data, ttlMs) =>
-      keptVerbs(() => new PersistentNode(zk, path, data, { mode: 'persistentWithTtl', ttlMs: Number(ttlMs) })),
+      persistentNodeVerbs(() => new PersistentNode(zk, path, data, { mode: 'persistentWithTtl', ttlMs: Number(ttlMs) })),
     'shared-value': (path, seed) => sharedValueVerbs(zk, path, seed),
     number: (path, format) => {
       if (format === 'int64') return numberVerbs(new AtomicNumber(zk, path), BigInt);
@@ -74,21 +74,21 @@ export function kindsOf(zk: Client): Readonly<Record<string, (...args: string[])
 
 /** What the verbs of a lock need from it. */
 interface Lockable {
-  acquire(options: typeof patience): Promise<Releasable>;
-  tryAcquire(options: typeof patience): Promise<Releasable | undefined>;
-  run(work: () => Promise<void>, options: typeof patience): Promise<void>;
+  acquire(options: typeof callOptions): Promise<Releasable>;
+  tryAcquire(options: typeof callOptions): Promise<Releasable | undefined>;
+  run(work: () => Promise<void>, options: typeof callOptions): Promise<void>;
 }
-type Releasable = Pick<Held, 'release'> & Partial<Pick<Held, 'path'>>;
+type Releasable = Pick<Hold, 'release'> & Partial<Pick<Hold, 'path'>>;
 
 function lockVerbs(zk: Client, lock: Lockable): Verbs {
   let held: Releasable | undefined;
   return {
     async acquire() {
-      held = await lock.acquire(patience);
+      held = await lock.acquire(callOptions);
       return held.path ?? '';
     },
     async try_acquire() {
-      held = await lock.tryAcquire(patience);
+      held = await lock.tryAcquire(callOptions);
       return held === undefined ? 'no' : 'yes';
     },
     async release() {
@@ -106,7 +106,7 @@ function lockVerbs(zk: Client, lock: Lockable): Verbs {
           const { data } = await zk.getData(path);
           await zk.setData(path, String(Number(textOf(data)) + 1));
           await zk.delete(`${path}/inside`);
-        }, patience);
+        }, callOptions);
       }
       return rounds;
     },
@@ -118,8 +118,8 @@ function exclusiveVerbs(zk: Client, lock: Lock): Verbs {
     ...lockVerbs(zk, lock),
     /** Asks the holder to release it. */
     async revoke(deleteAfterMs?: string) {
-      const [holder] = await lock.contenders(patience);
-      await lock.revoke(holder!, { ...patience, deleteAfterMs: deleteAfterMs === undefined ? undefined : Number(deleteAfterMs) });
+      const [holder] = await lock.contenders(callOptions);
+      await lock.revoke(holder!, { ...callOptions, deleteAfterMs: deleteAfterMs === undefined ? undefined : Number(deleteAfterMs) });
       return '';
     },
   };
@@ -128,11 +128,11 @@ function exclusiveVerbs(zk: Client, lock: Lock): Verbs {
 /** A lock that receives a revocation and then releases itself. */
 function revocableVerbs(zk: Client, lock: Lock): Verbs {
   let isAsked = false;
-  let held: Held | undefined;
+  let held: Hold | undefined;
   return {
     ...lockVerbs(zk, lock),
     async acquire() {
-      held = await lock.acquire({ ...patience, onRevocation: () => void (isAsked = true) });
+      held = await lock.acquire({ ...callOptions, onRevocation: () => void (isAsked = true) });
       return held.path;
     },
     async asked() {
@@ -152,7 +152,7 @@ function electionVerbs(zk: Client, election: Election): Verbs {
   let leadership: Leadership | undefined;
   return {
     async lead() {
-      leadership = await election.lead(patience);
+      leadership = await election.lead(callOptions);
       await leadership.acknowledge();
       return '';
     },
@@ -161,10 +161,10 @@ function electionVerbs(zk: Client, election: Election): Verbs {
       return '';
     },
     async leader() {
-      return textOf((await election.leader(patience))?.data ?? null);
+      return textOf((await election.leader(callOptions))?.data ?? null);
     },
     async contenders() {
-      const all = await election.candidates(patience);
+      const all = await election.contenders(callOptions);
       return (await Promise.all(all.map(async ({ path }) => textOf((await zk.getData(path)).data)))).join(',');
     },
   };
@@ -173,15 +173,15 @@ function electionVerbs(zk: Client, election: Election): Verbs {
 function barrierVerbs(barrier: Barrier): Verbs {
   return {
     async raise_() {
-      await barrier.set(patience);
+      await barrier.set(callOptions);
       return '';
     },
     async wait() {
-      await barrier.wait(patience);
+      await barrier.wait(callOptions);
       return '';
     },
     async remove() {
-      await barrier.remove(patience);
+      await barrier.remove(callOptions);
       return '';
     },
   };
@@ -191,11 +191,11 @@ function doubleBarrierVerbs(barrier: DoubleBarrier): Verbs {
   let participation: Participation | undefined;
   return {
     async enter() {
-      participation = await barrier.enter(patience);
+      participation = await barrier.enter(callOptions);
       return '';
     },
     async leave() {
-      await participation?.leave(patience);
+      await participation?.leave(callOptions);
       return '';
     },
   };
@@ -204,10 +204,10 @@ function doubleBarrierVerbs(barrier: DoubleBarrier): Verbs {
 function numberVerbs<Value extends number | bigint>(number: AtomicNumber<Value>, parse: (text: string) => Value): Verbs {
   return {
     async add(delta) {
-      return String((await number.add(parse(delta), patience)).after);
+      return String((await number.add(parse(delta), callOptions)).after);
     },
     async value() {
-      return String(await number.get(patience));
+      return String(await number.get(callOptions));
     },
   };
 }
@@ -216,7 +216,7 @@ function memberVerbs(group: Group, id: string, data: string | undefined): Verbs 
   let membership: PersistentNode | undefined;
   return {
     async join() {
-      membership = await group.join(id, { ...patience, data });
+      membership = await group.join(id, { ...callOptions, data });
       return '';
     },
     async leave() {
@@ -224,13 +224,13 @@ function memberVerbs(group: Group, id: string, data: string | undefined): Verbs 
       return '';
     },
     async members() {
-      const members = await group.members(patience);
+      const members = await group.members(callOptions);
       return members.map((member) => (data === undefined ? member.name : `${member.name}=${textOf(member.data)}`)).join(',');
     },
   };
 }
 
-function keptVerbs(keep: () => PersistentNode): Verbs {
+function persistentNodeVerbs(keep: () => PersistentNode): Verbs {
   let node: PersistentNode | undefined;
   return {
     async keep() {
@@ -249,8 +249,8 @@ function sharedValueVerbs(zk: Client, path: string, seed: string): Verbs {
   const value = new SharedValue(zk, path, textCodec);
   let seen: VersionedValue<string> | undefined;
   const begin = async (): Promise<void> => {
-    await value.ready(patience);
-    seen = (await value.compareAndSet(undefined, seed, patience)) ?? value.current;
+    await value.ready(callOptions);
+    seen = (await value.compareAndSet(undefined, seed, callOptions)) ?? value.current;
   };
   const begun = begin();
   return {
@@ -261,7 +261,7 @@ function sharedValueVerbs(zk: Client, path: string, seed: string): Verbs {
     },
     async set(text) {
       await begun;
-      return (await value.compareAndSet(seen, text, patience)) === undefined ? 'no' : 'yes';
+      return (await value.compareAndSet(seen, text, callOptions)) === undefined ? 'no' : 'yes';
     },
   };
 }

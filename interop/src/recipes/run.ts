@@ -12,20 +12,20 @@ import { cacheChecks } from './cache-checks.ts';
 import { curatorQueueChecks } from './curator-queue-checks.ts';
 import { discoveryChecks } from './discovery-checks.ts';
 import { electionChecks } from './election-checks.ts';
-import { bySquares } from './everybody.ts';
-import type { Check, Ground } from './ground.ts';
+import { quadraticTraffic } from './quadratic-traffic.ts';
+import type { Check, RecipeCheckContext } from './check-context.ts';
 import { groupChecks } from './group-checks.ts';
-import { oneByOne } from './herd.ts';
+import { handoverTraffic } from './handover-traffic.ts';
 import { leaseChecks } from './lease-checks.ts';
 import { lockChecks } from './lock-checks.ts';
 import { queueChecks } from './queue-checks.ts';
-import { queueScenes } from './queue-herd.ts';
+import { queueTraffic } from './queue-traffic.ts';
 import { revocationChecks } from './revocation-checks.ts';
-import { sharingChecks } from './sharing-checks.ts';
+import { partitionChecks } from './partition-checks.ts';
 import { valueChecks } from './value-checks.ts';
-import { Peer, type PeerKind, type PeerPrograms } from './peer.ts';
-import { forAll } from './together.ts';
-import { steps, type Traffic, trafficOf, withCrowd } from './traffic.ts';
+import { RecipeClient, type RecipeClientKind, type RecipeClientPrograms } from './recipe-client.ts';
+import { broadcastTraffic } from './broadcast-traffic.ts';
+import { stepsPerCase, type Traffic, trafficOf, withCrowd } from './traffic.ts';
 
 const checks = [
   ...lockChecks,
@@ -35,7 +35,7 @@ const checks = [
   ...queueChecks,
   ...curatorQueueChecks,
   ...groupChecks,
-  ...sharingChecks,
+  ...partitionChecks,
   ...leaseChecks,
   ...discoveryChecks,
   ...valueChecks,
@@ -46,12 +46,12 @@ const checks = [
 const sessionTimeoutMs = 10_000;
 
 /** Number of concurrent checks. */
-const atOnce = 4;
+const checksAtOnce = 4;
 
-export async function runRecipes(server: ServerProcess, programs: PeerPrograms, report: Report): Promise<void> {
-  const started: Peer[] = [];
-  const start = async (kind: PeerKind): Promise<Peer> => {
-    const peer = await Peer.start(programs, kind, server.connectString, sessionTimeoutMs);
+export async function runRecipes(server: ServerProcess, programs: RecipeClientPrograms, report: Report): Promise<void> {
+  const started: RecipeClient[] = [];
+  const start = async (kind: RecipeClientKind): Promise<RecipeClient> => {
+    const peer = await RecipeClient.start(programs, kind, server.connectString, sessionTimeoutMs);
     started.push(peer);
     return peer;
   };
@@ -60,17 +60,17 @@ export async function runRecipes(server: ServerProcess, programs: PeerPrograms, 
     const [ours, kazoo, Curator] = await Promise.all([start('ours'), start('kazoo'), start('Curator')]);
     const runOne = async (check: Check, index: number): Promise<void> => {
       const title = `recipes on ${server.kind}: ${check.name}`;
-      const ground: Ground = {
+      const context: RecipeCheckContext = {
         server,
-        peers: { ours, kazoo, Curator },
-        another: start,
-        kill: (peer) => kill(peer, server),
+        clients: { ours, kazoo, Curator },
+        startClient: start,
+        killClient: (peer) => kill(peer, server),
         zk,
         root: `/recipes-${index}`,
       };
       await report.check(title, async () => {
-        if (check.hasRoot === true) await zk.create(ground.root);
-        await check.run(ground);
+        if (check.hasRoot === true) await zk.create(context.root);
+        await check.run(context);
       });
     };
     // Each has its own path, and many mostly wait for the end of a session.
@@ -78,7 +78,7 @@ export async function runRecipes(server: ServerProcess, programs: PeerPrograms, 
     const worker = async () => {
       for (const [index, check] of left) await runOne(check, index);
     };
-    await Promise.all(Array.from({ length: atOnce }, worker));
+    await Promise.all(Array.from({ length: checksAtOnce }, worker));
   } finally {
     await Promise.all(started.map((peer) => peer.kill()));
     await zk.close();
@@ -90,7 +90,7 @@ export async function runRecipes(server: ServerProcess, programs: PeerPrograms, 
  * requests the shortest timeout and then stays silent: so it expires soon, whenever the process is
  * killed.
  */
-async function kill(peer: Peer, { port }: ServerProcess): Promise<void> {
+async function kill(peer: RecipeClient, { port }: ServerProcess): Promise<void> {
   const { kind, sessionId } = peer;
   await peer.kill();
   const last = await RawClient.connect(port, { timeOut: 1, sessionId, passwd: sessionPasswd(sessionId) });
@@ -102,27 +102,27 @@ async function kill(peer: Peer, { port }: ServerProcess): Promise<void> {
  * ZooKeeper sends its statistics in one piece more, or less, when its numbers have grown. At most
  * this many looks belong to a step; a herd would cause a hundred.
  */
-const looksMax = 25;
+const counterReadsMax = 25;
 
 /** By the counters of the whole server, so no other client may be connected. */
 export async function countRequests(server: ServerProcess, report: Report): Promise<void> {
   const { connectString } = server;
   await withCrowd(connectString, 101, async (clients) => {
-    for (const [index, [name, { gather, costs, atMost }]] of Object.entries({
-      ...oneByOne,
-      ...queueScenes,
-      ...forAll,
-      ...bySquares,
+    for (const [index, [name, { setUp, expected, isUpperBound }]] of Object.entries({
+      ...handoverTraffic,
+      ...queueTraffic,
+      ...broadcastTraffic,
+      ...quadraticTraffic,
     }).entries()) {
-      const { received, sent } = costs(clients.length);
+      const { received, sent } = expected(clients.length);
       const title = `recipes on ${server.kind}: with 100 waiters, ${name}, and that takes ${received} requests`;
       await report.check(title, async () => {
-        const traffic = await trafficOf(gather, connectString, clients, `/herd-${index}`);
+        const traffic = await trafficOf(setUp, connectString, clients, `/herd-${index}`);
         // Together, as ZooKeeper counts what it sends on another thread.
         const sum = (each: (step: Traffic) => number) => traffic.reduce((total, step) => total + each(step), 0);
         const asked = sum((step) => step.received);
-        assert(atMost === true ? asked <= steps * received : asked === steps * received, JSON.stringify(traffic));
-        assert(sum((step) => step.sent) <= steps * (sent + looksMax), JSON.stringify(traffic));
+        assert(isUpperBound === true ? asked <= stepsPerCase * received : asked === stepsPerCase * received, JSON.stringify(traffic));
+        assert(sum((step) => step.sent) <= stepsPerCase * (sent + counterReadsMax), JSON.stringify(traffic));
       });
     }
   });

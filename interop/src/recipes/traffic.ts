@@ -5,7 +5,7 @@
  */
 import { type Client, connect, fourLetterWord } from '@tskeeper/client';
 
-import { patienceMs, until } from './ground.ts';
+import { waitTimeoutMs, until } from './check-context.ts';
 
 /** Of one step: requests received, and replies and watch events sent. */
 export interface Traffic {
@@ -26,19 +26,19 @@ export interface Crowd {
 }
 
 /** Makes these clients act around one path, until they all wait. */
-export type Gather = (clients: readonly Client[], path: string) => Promise<Crowd>;
+export type SetUpCrowd = (clients: readonly Client[], path: string) => Promise<Crowd>;
 
 /** What is counted, and its cost. */
-export interface Scene {
-  readonly gather: Gather;
+export interface TrafficCase {
+  readonly setUp: SetUpCrowd;
   /** Cost of each step, with this many clients. */
-  readonly costs: (clients: number) => Traffic;
+  readonly expected: (clients: number) => Traffic;
   /** It may cost less. */
-  readonly atMost?: true;
+  readonly isUpperBound?: true;
 }
 
 /** Number of steps, each counted separately. */
-export const steps = 2;
+export const stepsPerCase = 2;
 
 /**
  * So long that no client has to ping while requests are counted. The server must allow it:
@@ -61,28 +61,28 @@ export async function withCrowd(connectString: string, count: number, use: (clie
  * reading the counters.
  */
 export async function trafficOf(
-  gather: Gather,
+  gather: SetUpCrowd,
   connectString: string,
   clients: readonly Client[],
   path: string,
 ): Promise<readonly Traffic[]> {
   const counters = new Counters(connectString, clients);
-  const watchesBefore = (await counters.look()).watches;
+  const watchesBefore = (await counters.read()).watches;
   const crowd = await gather(clients, path);
   try {
-    await until('all wait', async () => (await counters.look()).watches - watchesBefore >= crowd.watches);
+    await until('all wait', async () => (await counters.read()).watches - watchesBefore >= crowd.watches);
     const traffic: Traffic[] = [];
-    let before = await counters.atRest();
-    for (let step = 0; step < steps; step++) {
+    let before = await counters.untilQuiescent();
+    for (let step = 0; step < stepsPerCase; step++) {
       await crowd.step();
-      const after = await counters.atRest();
+      const after = await counters.untilQuiescent();
       traffic.push({ received: after.received - before.received, sent: after.sent - before.sent });
       before = after;
     }
     return traffic;
   } finally {
     await crowd.end?.();
-    await counters.atRest();
+    await counters.untilQuiescent();
   }
 }
 
@@ -92,13 +92,13 @@ export async function trafficOf(
  * everything received before it is executed; after the second, every client has received its
  * events; and the third would contain the requests that follow.
  */
-const quietRounds = 3;
+const quiescentRounds = 3;
 
 /** The server's counters, without the cost of reading them. */
 class Counters {
   readonly #connectString: string;
   readonly #clients: readonly Client[];
-  #looks = 0;
+  #reads = 0;
   #rounds = 0;
   #cost: Traffic | undefined;
 
@@ -107,23 +107,23 @@ class Counters {
     this.#clients = clients;
   }
 
-  async look(): Promise<Traffic & { readonly watches: number }> {
+  async read(): Promise<Traffic & { readonly watches: number }> {
     const cost = (this.#cost ??= await this.#measureCost());
-    const { received, sent, watches } = await this.#read();
+    const { received, sent, watches } = await this.#readRaw();
     const asked = this.#rounds * this.#clients.length;
-    return { received: received - asked - this.#looks * cost.received, sent: sent - asked - this.#looks * cost.sent, watches };
+    return { received: received - asked - this.#reads * cost.received, sent: sent - asked - this.#reads * cost.sent, watches };
   }
 
   /**
    * Waits until no request is pending, however long that takes. Timers of the clients are not
    * covered.
    */
-  async atRest(): Promise<Traffic> {
-    let last = await this.look();
-    for (let quiet = 0; quiet < quietRounds;) {
+  async untilQuiescent(): Promise<Traffic> {
+    let last = await this.read();
+    for (let quiet = 0; quiet < quiescentRounds;) {
       await Promise.all(this.#clients.map((zk) => zk.exists('/')));
       this.#rounds++;
-      const now = await this.look();
+      const now = await this.read();
       quiet = now.received === last.received ? quiet + 1 : 0;
       last = now;
     }
@@ -133,15 +133,15 @@ class Counters {
   /** Over several reads, as ZooKeeper counts what it sends a little later. */
   async #measureCost(): Promise<Traffic> {
     const looks = 8;
-    const first = await this.#read();
+    const first = await this.#readRaw();
     let last = first;
-    for (let look = 0; look < looks; look++) last = await this.#read();
+    for (let look = 0; look < looks; look++) last = await this.#readRaw();
     return { received: Math.round((last.received - first.received) / looks), sent: Math.round((last.sent - first.sent) / looks) };
   }
 
-  async #read(): Promise<Traffic & { readonly watches: number }> {
-    const text = await fourLetterWord(this.#connectString, 'mntr', { timeoutMs: patienceMs });
-    this.#looks++;
+  async #readRaw(): Promise<Traffic & { readonly watches: number }> {
+    const text = await fourLetterWord(this.#connectString, 'mntr', { timeoutMs: waitTimeoutMs });
+    this.#reads++;
     const counter = (name: string) => Number(new RegExp(`^zk_${name}\\t(\\d+)`, 'm').exec(text)?.[1]);
     return { received: counter('packets_received'), sent: counter('packets_sent'), watches: counter('watch_count') };
   }

@@ -3,7 +3,7 @@
 export type Verbs = Readonly<Record<string, (...args: string[]) => Promise<string>>>;
 
 /** Above any delay of a busy machine; only a failure takes this long. */
-export const patience = { timeoutMs: 20_000 };
+export const callOptions = { timeoutMs: 20_000 };
 
 export function textOf(data: Uint8Array | null): string {
   return new TextDecoder().decode(data ?? undefined);

@@ -10,8 +10,8 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
-import type { JavaPeer, SourcePeer } from '../../../scripts/peers.js';
-import { builtOnce } from '../drivers/build.ts';
+import type { JavaProgram, SourcePackage } from '../../../scripts/foreign-programs.js';
+import { buildOnce } from '../drivers/build.ts';
 
 const run = promisify(execFile);
 
@@ -31,7 +31,7 @@ const configuration = [
 ].join('\n');
 
 /** Lines of the tests that make them fail with any server, or with none, and their replacements. */
-const mended = [
+const patchedLines = [
   {
     // A patch of Debian expects an answer within two milliseconds, which a busy machine does not
     // give. It guards against an answer after a third of the session timeout (ZOOKEEPER-770), so a
@@ -58,7 +58,7 @@ const mended = [
 
 async function copyTests(from: string, to: string): Promise<void> {
   await cp(from, to, { recursive: true });
-  for (const { file, from: before, to: after } of mended) {
+  for (const { file, from: before, to: after } of patchedLines) {
     const text = await readFile(path.join(to, file), 'utf8');
     if (!text.includes(before)) throw new Error(`the tests of the C client have changed: ${file} does not contain ${before}`);
     await writeFile(path.join(to, file), text.replace(before, after));
@@ -97,7 +97,7 @@ const commonOptions = [
   '-DZKSERVER_CMD="./tests/zkServer.sh"',
 ];
 
-async function compile(program: CProgram, { source, include, library }: SourcePeer, java: JavaPeer, folder: string): Promise<void> {
+async function compile(program: CProgram, { source, include, library }: SourcePackage, java: JavaProgram, folder: string): Promise<void> {
   const client = path.join(source, 'zookeeper-client', 'zookeeper-client-c');
   const tests = path.join(folder, 'tests');
   await copyTests(path.join(client, 'tests'), tests);
@@ -141,8 +141,8 @@ async function compile(program: CProgram, { source, include, library }: SourcePe
  * The path of `zktest-mt` or `zktest-st`. Built once for each version of the source and of this
  * file.
  */
-export async function buildCSuite(program: CProgram, suite: SourcePeer, java: JavaPeer): Promise<string> {
-  const folder = await builtOnce(`c-suite-${program}`, [fileURLToPath(import.meta.url)], suite.source, (target) =>
+export async function buildCSuite(program: CProgram, suite: SourcePackage, java: JavaProgram): Promise<string> {
+  const folder = await buildOnce(`c-suite-${program}`, [fileURLToPath(import.meta.url)], suite.source, (target) =>
     compile(program, suite, java, target),
   );
   return path.join(folder, `zktest-${program}`);

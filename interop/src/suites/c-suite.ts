@@ -11,7 +11,7 @@ import { mkdtemp, readdir, readFile, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 
-import type { JavaPeer, SourcePeer } from '../../../scripts/peers.js';
+import type { JavaProgram, SourcePackage } from '../../../scripts/foreign-programs.js';
 import type { ServerKind } from '../../../scripts/server-process.js';
 import type { Report } from '../report.ts';
 import { buildCSuite, type CProgram } from './c-suite-build.ts';
@@ -59,16 +59,16 @@ const fixtureTimeoutMs = 600_000;
 const pidFile = path.join('/tmp', 'zk.pid');
 
 /** The files that the tests expect: the source, and folders for their output. */
-async function makeGround(source: string): Promise<string> {
-  const ground = await mkdtemp(path.join(tmpdir(), 'tskeeper-c-suite-'));
-  for (const name of ['bin', 'zookeeper-client']) await symlink(path.join(source, name), path.join(ground, name));
-  await symlink(path.join('zookeeper-client', 'zookeeper-client-c', 'tests'), path.join(ground, 'tests'));
-  return ground;
+async function makeWorkFolder(source: string): Promise<string> {
+  const workDir = await mkdtemp(path.join(tmpdir(), 'tskeeper-c-suite-'));
+  for (const name of ['bin', 'zookeeper-client']) await symlink(path.join(source, name), path.join(workDir, name));
+  await symlink(path.join('zookeeper-client', 'zookeeper-client-c', 'tests'), path.join(workDir, 'tests'));
+  return workDir;
 }
 
 /** Ends the servers left by an aborted program, by the pid files of their scripts. */
-async function endServers(ground: string): Promise<void> {
-  const ensemble = path.join(ground, 'build', 'test', 'test-cppunit');
+async function endServers(workDir: string): Promise<void> {
+  const ensemble = path.join(workDir, 'build', 'test', 'test-cppunit');
   const members = (await readdir(ensemble).catch(() => [])).map((name) => path.join(ensemble, name, 'zookeeper_server.pid'));
   for (const file of [pidFile, ...members]) {
     const pid = Number(await readFile(file, 'utf8').catch(() => ''));
@@ -87,20 +87,20 @@ async function endServers(ground: string): Promise<void> {
  * A test's name, and later its result; the output of the test, its servers and their scripts is in
  * between. Two of these texts begin right after the name.
  */
-const landmarks = /^((?:Zookeeper|Test)\w+::\w+?)(?=Log Message|terminate called|\W|$)|( : assertion| : error)? : elapsed \d+( : OK)?$/gm;
+const resultPattern = /^((?:Zookeeper|Test)\w+::\w+?)(?=Log Message|terminate called|\W|$)|( : assertion| : error)? : elapsed \d+( : OK)?$/gm;
 
 /**
  * At the end each failure has its own line, in the order in which the tests ran, with only its
  * place in the source.
  */
-const failures = /^\S+:\d+: (?:Assertion|Error): .*$/gm;
+const failurePattern = /^\S+:\d+: (?:Assertion|Error): .*$/gm;
 
 /** Reads the output of a run of one fixture test by test. `ending` says how its process ended. */
 export function readResults(printed: string, fixture: string, expected: number, ending: string): SuiteResult[] {
-  const reasons = [...printed.matchAll(failures)].map(([line]) => line);
+  const reasons = [...printed.matchAll(failurePattern)].map(([line]) => line);
   const results: SuiteResult[] = [];
   let current: string | undefined;
-  for (const [, name, , isOk] of printed.matchAll(landmarks)) {
+  for (const [, name, , isOk] of printed.matchAll(resultPattern)) {
     if (name !== undefined) current = name;
     else if (current !== undefined) {
       results.push({ test: current, detail: isOk === undefined ? (reasons.shift() ?? 'no reason given') : undefined });
@@ -113,8 +113,8 @@ export function readResults(printed: string, fixture: string, expected: number, 
   return results;
 }
 
-async function runFixture(program: string, fixture: string, ground: string, variables: NodeJS.ProcessEnv): Promise<[string, string]> {
-  const child = spawn(program, [fixture], { cwd: ground, env: variables, stdio: ['ignore', 'pipe', 'pipe'] });
+async function runFixture(program: string, fixture: string, workDir: string, variables: NodeJS.ProcessEnv): Promise<[string, string]> {
+  const child = spawn(program, [fixture], { cwd: workDir, env: variables, stdio: ['ignore', 'pipe', 'pipe'] });
   let printed = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream.on('data', (chunk: Buffer) => {
@@ -128,7 +128,7 @@ async function runFixture(program: string, fixture: string, ground: string, vari
   return [printed, signal === null ? `exit code ${code}` : `signal ${signal}`];
 }
 
-export async function runCSuite(kind: ServerKind, isBounded: boolean, suite: SourcePeer, java: JavaPeer, report: Report): Promise<void> {
+export async function runCSuite(kind: ServerKind, isBounded: boolean, suite: SourcePackage, java: JavaProgram, report: Report): Promise<void> {
   const { variables, classpath } = await suiteEnvironment(kind);
   const listed = kind === 'ours' ? cSuiteExceptions : new Map<string, string>();
   // Their ports and their pid file are the same in every checkout, so a pid of an earlier run may
@@ -138,16 +138,16 @@ export async function runCSuite(kind: ServerKind, isBounded: boolean, suite: Sou
     const executable = await buildCSuite(program, suite, java);
     for (const [fixture, expected] of Object.entries(fixtures[program])) {
       if (isBounded && !boundedFixtures.includes(fixture)) continue;
-      const ground = await makeGround(suite.source);
+      const workDir = await makeWorkFolder(suite.source);
       try {
-        const places = { base_dir: ground, ZKROOT: ground, CLASSPATH: classpath };
-        const [printed, ending] = await runFixture(executable, fixture, ground, { ...variables, ...places });
+        const places = { base_dir: workDir, ZKROOT: workDir, CLASSPATH: classpath };
+        const [printed, ending] = await runFixture(executable, fixture, workDir, { ...variables, ...places });
         for (const { test, detail } of readResults(printed, fixture, expected, ending)) {
           countResult('c-suite', { test: `${program} ${test}`, detail }, listed, report);
         }
       } finally {
-        await endServers(ground);
-        await rm(ground, { recursive: true, force: true });
+        await endServers(workDir);
+        await rm(workDir, { recursive: true, force: true });
       }
     }
   }

@@ -4,7 +4,7 @@
  */
 import path from 'node:path';
 
-import { ensurePeers, repositoryFolder } from '../../../scripts/peers.js';
+import { ensureForeignPrograms, repositoryFolder } from '../../../scripts/foreign-programs.js';
 import type { ServerKind } from '../../../scripts/server-process.js';
 
 export interface SuiteEnvironment {
@@ -22,7 +22,7 @@ export async function suiteEnvironment(kind: ServerKind): Promise<SuiteEnvironme
     return { variables: { ...variables, PATH: `${standIn}:${variables['PATH']}` }, classpath: standIn };
   }
   const name = kind === 'java-3.8.0' ? 'zookeeper-3.8.0' : 'zookeeper-3.9.5';
-  const { [name]: java } = await ensurePeers([name]);
+  const { [name]: java } = await ensureForeignPrograms([name]);
   if (!java.installed) throw new Error(`cannot install ${name}: ${java.reason}`);
   return { variables, classpath: java.classpath };
 }

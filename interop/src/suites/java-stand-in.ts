@@ -11,8 +11,8 @@ import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-import { repositoryFolder } from '../../../scripts/peers.js';
-import { type JvmCommand, parseJvmCommand, withoutMissing } from './jvm-command.ts';
+import { repositoryFolder } from '../../../scripts/foreign-programs.js';
+import { type JvmCommand, parseJvmCommand, withoutUnsupported } from './jvm-command.ts';
 
 function say(line: string): void {
   process.stderr.write(`java stand-in: ${line}\n`);
@@ -26,7 +26,7 @@ async function runTskeeper(args: readonly string[]): Promise<void> {
 }
 
 async function serve({ properties, args: [configFile = ''] }: JvmCommand): Promise<void> {
-  const kept = withoutMissing({ config: await readFile(configFile, 'utf8'), properties });
+  const kept = withoutUnsupported({ config: await readFile(configFile, 'utf8'), properties });
   for (const name of kept.leftOut) say(`the server starts without ${name}, which tskeeper does not have`);
   const copy = `${configFile}.tskeeper`;
   await writeFile(copy, kept.config);

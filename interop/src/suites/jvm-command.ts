@@ -23,11 +23,11 @@ export function parseJvmCommand(argv: readonly string[]): JvmCommand {
 }
 
 /** TLS on the client port and SASL: tskeeper does not start with any of these. */
-const missing = /^(secureClientPort(Address)?|ssl\..+|serverCnxnFactory|authProvider\..+|sessionRequireClientSASLAuth)$/;
+const unsupported = /^(secureClientPort(Address)?|ssl\..+|serverCnxnFactory|authProvider\..+|sessionRequireClientSASLAuth)$/;
 /**
  * Local sessions and read-only mode: no tskeeper server of an ensemble starts with any of these.
  */
-const missingInEnsemble = /^(localSessions(Upgrading)?Enabled|readonlymode\.enabled)$/;
+const unsupportedInEnsemble = /^(localSessions(Upgrading)?Enabled|readonlymode\.enabled)$/;
 
 export interface ServerSettings {
   /** The text of zoo.cfg. */
@@ -39,13 +39,13 @@ export interface ServerSettings {
  * The settings without those that keep tskeeper from starting, and the names of these. The suites
  * configure TLS, SASL and the like for every server, even for tests that need none of it.
  */
-export function withoutMissing({ config, properties }: ServerSettings): ServerSettings & { readonly leftOut: readonly string[] } {
+export function withoutUnsupported({ config, properties }: ServerSettings): ServerSettings & { readonly leftOut: readonly string[] } {
   const isEnsemble = /^\s*server\.\d+\s*=/m.test(config);
   const leftOut: string[] = [];
   const isKept = (setting: string): boolean => {
     const name = setting.split('=')[0]!.trim();
     const key = name.replace(/^zookeeper\./, '');
-    if (!missing.test(key) && !(isEnsemble && missingInEnsemble.test(key))) return true;
+    if (!unsupported.test(key) && !(isEnsemble && unsupportedInEnsemble.test(key))) return true;
     leftOut.push(name);
     return false;
   };

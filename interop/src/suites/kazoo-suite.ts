@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 
-import { type PythonPeer, repositoryFolder } from '../../../scripts/peers.js';
+import { type PythonProgram, repositoryFolder } from '../../../scripts/foreign-programs.js';
 import type { ServerKind } from '../../../scripts/server-process.js';
 import type { Report } from '../report.ts';
 import { versionOf } from '../settings.ts';
@@ -31,11 +31,11 @@ const boundedTestsMin = 80;
 const testTimeoutSeconds = 180;
 const suiteTimeoutMs = 1_800_000;
 
-export async function runKazooSuite(kind: ServerKind, isBounded: boolean, { pythonPath }: PythonPeer, report: Report): Promise<void> {
+export async function runKazooSuite(kind: ServerKind, isBounded: boolean, { pythonPath }: PythonProgram, report: Report): Promise<void> {
   const { variables, classpath } = await suiteEnvironment(kind);
   const tests = path.join(pythonPath, 'kazoo', 'tests');
   const chosen = isBounded ? boundedTests.map((name) => path.join(tests, name)) : [tests];
-  const ground = await mkdtemp(path.join(tmpdir(), 'tskeeper-kazoo-suite-'));
+  const workDir = await mkdtemp(path.join(tmpdir(), 'tskeeper-kazoo-suite-'));
   const child = spawn(
     'python3',
     [
@@ -53,13 +53,13 @@ export async function runKazooSuite(kind: ServerKind, isBounded: boolean, { pyth
       ...chosen,
     ],
     {
-      cwd: ground,
+      cwd: workDir,
       stdio: ['ignore', 'pipe', 'pipe'],
       env: {
         ...variables,
         PYTHONPATH: [pythonPath, path.join(repositoryFolder, 'interop', 'python')].join(':'),
         PYTHONDONTWRITEBYTECODE: '1',
-        TMPDIR: ground,
+        TMPDIR: workDir,
         ZOOKEEPER_CLASSPATH: classpath,
         ZOOKEEPER_VERSION: versionOf(kind).join('.'),
       },
@@ -85,7 +85,7 @@ export async function runKazooSuite(kind: ServerKind, isBounded: boolean, { pyth
   }
   const [code, signal] = await exited;
   clearTimeout(timer);
-  await rm(ground, { recursive: true, force: true });
+  await rm(workDir, { recursive: true, force: true });
   // 1 means that tests failed, and these have been counted.
   if (code !== 0 && code !== 1) report.fail('kazoo-suite', `pytest ended with ${signal ?? `exit code ${code}`}:\n${printed}`);
   const expected = isBounded ? boundedTestsMin : testsMin;

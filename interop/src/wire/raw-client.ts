@@ -14,15 +14,15 @@ const replyTimeoutMs = 20_000;
  * 3.6.0 to 3.8.0 do in an ensemble: the thread that should process it may go to sleep as it arrives
  * (ZOOKEEPER-4537). Other clients do not notice, since they ping.
  */
-export const forgetfulPorts = new Set<number>();
+export const lostWakeupPorts = new Set<number>();
 /** How long to wait for one of these before a ping. */
-const forgottenMs = 2000;
+const reminderMs = 2000;
 /**
  * First xid of a resumed session. A server of ZooKeeper takes a txn for that of its own client if
  * session and xid are the same: a create that is committed just after the session has moved would
  * answer the first request there if both counted from 1.
  */
-const xidOfTakenUp = 1_000_000;
+const resumedXidStart = 1_000_000;
 
 export interface Answer {
   readonly err: number;
@@ -65,10 +65,10 @@ export class RawClient {
       return undefined;
     }
     const isTakenUp = handshake.sessionId !== undefined && handshake.sessionId !== 0n;
-    return new RawClient(port, cnxn, answer.sessionId, answer.passwd, answer.timeOut, isTakenUp ? xidOfTakenUp : 0);
+    return new RawClient(port, cnxn, answer.sessionId, answer.passwd, answer.timeOut, isTakenUp ? resumedXidStart : 0);
   }
 
-  static async connected(port: number, timeOut: number): Promise<RawClient> {
+  static async connectOrThrow(port: number, timeOut: number): Promise<RawClient> {
     const client = await RawClient.connect(port, { timeOut });
     if (client === undefined) throw new Error(`the server on port ${port} rejected a new session`);
     return client;
@@ -115,12 +115,12 @@ export class RawClient {
    * over.
    */
   async #answers(count: number): Promise<Message[]> {
-    const isForgetful = forgetfulPorts.has(this.#port);
+    const isForgetful = lostWakeupPorts.has(this.#port);
     const lateMs = performance.now() + replyTimeoutMs;
     const answers: Message[] = [];
     let missing = count;
     for (;;) {
-      await this.#cnxn.replies(missing, isForgetful ? forgottenMs : replyTimeoutMs);
+      await this.#cnxn.replies(missing, isForgetful ? reminderMs : replyTimeoutMs);
       const messages = this.#take().filter((message) => !this.#answersReminder(message));
       answers.push(...messages);
       missing -= messages.filter(({ kind }) => kind === 'reply' || kind === 'unreadable').length;

@@ -9,15 +9,15 @@
 import { spawn } from 'node:child_process';
 
 /** Work on a thread by Node's names: file system, resolver, zlib and crypto. */
-const onThread = /^(FSReq|GetAddrInfo|GetNameInfo|Zlib)|(Job|Request)$/;
-const patienceMs = 2000;
+const threadWorkPattern = /^(FSReq|GetAddrInfo|GetNameInfo|Zlib)|(Job|Request)$/;
+const killAfterMs = 2000;
 
 /**
  * Ends the process with this exit code. Threads in a system call have two seconds to return; then
  * the process is killed.
  */
 export function endProcess(code: number): never {
-  if (process.getActiveResourcesInfo().some((name) => onThread.test(name))) leaveKiller();
+  if (process.getActiveResourcesInfo().some((name) => threadWorkPattern.test(name))) spawnKiller();
   process.exit(code);
 }
 
@@ -25,9 +25,9 @@ export function endProcess(code: number): never {
  * Starts a process that kills this one if it still exists then. As long as it is the parent, its
  * pid cannot belong to another process.
  */
-function leaveKiller(): void {
+function spawnKiller(): void {
   const { pid } = process;
-  const program = `setTimeout(() => process.ppid === ${pid} && process.kill(${pid}, 'SIGKILL'), ${patienceMs})`;
+  const program = `setTimeout(() => process.ppid === ${pid} && process.kill(${pid}, 'SIGKILL'), ${killAfterMs})`;
   try {
     const killer = spawn(process.execPath, ['-e', program], { stdio: 'ignore', detached: true, env: {} });
     killer.on('error', () => process.kill(pid, 'SIGKILL'));

@@ -5,6 +5,6 @@ export { defineZk } from './commands/zk.ts';
 export { endProcess } from './end-process.ts';
 export { exitCodes } from './exit-codes.ts';
 export { main } from './main.ts';
-export type { NpmLine } from './npm-watch.ts';
-export { type DefineCommand, programOf, run } from './program.ts';
+export type { NpmAncestors } from './npm-watch.ts';
+export { type DefineCommand, createProgram, run } from './program.ts';
 export type { Terminal } from './terminal.ts';

@@ -1,7 +1,7 @@
 import { startServer } from '@tskeeper/server';
 import { defineServe } from './commands/serve.ts';
 import { type DefineCommand, run } from './program.ts';
-import type { NpmLine } from './npm-watch.ts';
+import type { NpmAncestors } from './npm-watch.ts';
 import { processTerminal } from './terminal.ts';
 
 /**
@@ -9,7 +9,7 @@ import { processTerminal } from './terminal.ts';
  * up to the package manager that started this process, as found at its start: a server ends when
  * one of them ends. Rejects as `run` does.
  */
-export async function main(argv: readonly string[], npm?: NpmLine): Promise<number> {
+export async function main(argv: readonly string[], npm?: NpmAncestors): Promise<number> {
   const serve = defineServe(startServer);
   // A server loads only what it needs: it starts sooner, and it can start where few files may be
   // open.

@@ -24,7 +24,7 @@ export interface ProcessTable {
    * The command line, or the title that the process has set, with blanks between the words;
    * undefined if the process has ended or the system does not say.
    */
-  commandOf(pid: number): string | undefined;
+  commandLineOf(pid: number): string | undefined;
 }
 
 /** This process and, on Linux, all other processes. */
@@ -45,7 +45,7 @@ export const processTable: ProcessTable = {
     // A zombie has ended.
     return ppid === undefined || state === 'Z' || state === 'X' ? undefined : Number(ppid);
   },
-  commandOf(pid) {
+  commandLineOf(pid) {
     // The file is empty while a process ends.
     return read(`/proc/${pid}/cmdline`)?.replaceAll('\0', ' ').trim() || undefined;
   },
@@ -63,26 +63,26 @@ function read(path: string): string | undefined {
  * npm sets its title to `npm start` or `npm exec tskeeper serve`; yarn, pnpm and deno keep the name
  * of their script or program.
  */
-const packageManager = /^(\S*node\S* )?(\S*\/)?(npm|npx|pnpm|pnpx|yarn|bun|bunx|deno)(-cli|-\d[\w.-]*?)?(\.[cm]?js)?( |$)/;
-const shell = /^(\S*\/)?(sh|dash|bash|zsh|ash|busybox)( |$)/;
+const packageManagerPattern = /^(\S*node\S* )?(\S*\/)?(npm|npx|pnpm|pnpx|yarn|bun|bunx|deno)(-cli|-\d[\w.-]*?)?(\.[cm]?js)?( |$)/;
+const shellPattern = /^(\S*\/)?(sh|dash|bash|zsh|ash|busybox)( |$)/;
 /** npm and two shells: one of the script, and one of a script that it calls. */
 const depthMax = 3;
 /** More than any chain of ancestors has. */
-const ancestorsMax = 100;
+const ancestorsCheckedMax = 100;
 
 /**
  * Pids from the parent up to the package manager; 'gone' if the package manager has already ended;
  * undefined if no package manager started this process.
  */
-export type NpmLine = readonly number[] | 'gone' | undefined;
+export type NpmAncestors = readonly number[] | 'gone' | undefined;
 
 /** How this process was started. */
-export interface OwnStart {
+export interface ProcessStart {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** The file that Node runs. */
   readonly program: string;
   /** The parent pid that the first statement of that file read. */
-  readonly parent: number;
+  readonly parentPid: number;
 }
 
 /**
@@ -91,29 +91,29 @@ export interface OwnStart {
  * environment variables decide: they name the command that it started. If the system says nothing
  * about other processes, the chain is the parent alone.
  */
-export function lineToNpm({ environment, program, parent }: OwnStart, table: ProcessTable): NpmLine {
+export function findNpmAncestors({ environment, program, parentPid }: ProcessStart, table: ProcessTable): NpmAncestors {
   // Children of a script inherit these variables too, so they do not suffice.
   if (environment['npm_lifecycle_event'] === undefined && environment['npm_command'] === undefined) return undefined;
-  const orphaned = startsProgram(environment['npm_lifecycle_script'], program) ? 'gone' : undefined;
-  if (table.ppid !== parent) return orphaned;
+  const ifNotFound = startsProgram(environment['npm_lifecycle_script'], program) ? 'gone' : undefined;
+  if (table.ppid !== parentPid) return ifNotFound;
   const manager = environment['npm_execpath'];
-  const line: number[] = [];
-  let byShells = true;
+  const ancestors: number[] = [];
+  let isThroughShells = true;
   for (
-    let pid: number | 'unreadable' | undefined = parent;
-    typeof pid === 'number' && pid > 0 && line.length < ancestorsMax;
+    let pid: number | 'unreadable' | undefined = parentPid;
+    typeof pid === 'number' && pid > 0 && ancestors.length < ancestorsCheckedMax;
     pid = table.parentOf(pid)
   ) {
-    const command = table.commandOf(pid);
+    const command = table.commandLineOf(pid);
     // In a container npm may be process 1.
-    if (command === undefined && pid > 1) return line.length === 0 ? [pid] : undefined;
-    line.push(pid);
-    if (command !== undefined && (packageManager.test(command) || (manager !== undefined && command.split(' ').includes(manager)))) {
-      return byShells && line.length <= depthMax ? line : undefined;
+    if (command === undefined && pid > 1) return ancestors.length === 0 ? [pid] : undefined;
+    ancestors.push(pid);
+    if (command !== undefined && (packageManagerPattern.test(command) || (manager !== undefined && command.split(' ').includes(manager)))) {
+      return isThroughShells && ancestors.length <= depthMax ? ancestors : undefined;
     }
-    byShells &&= command !== undefined && shell.test(command);
+    isThroughShells &&= command !== undefined && shellPattern.test(command);
   }
-  return orphaned;
+  return ifNotFound;
 }
 
 /**
@@ -130,13 +130,13 @@ function startsProgram(script: string | undefined, program: string): boolean {
       .map((word) => word.replaceAll(/["']/g, ''))
       .filter((word) => word !== '');
     let at = words.findIndex((word) => !/^\w+=/.test(word) && word !== 'exec');
-    if (nameOf(words[at] ?? '') === 'node') at = words.findIndex((word, index) => index > at && !word.startsWith('-'));
-    return nameOf(words[at] ?? '') === nameOf(program);
+    if (programName(words[at] ?? '') === 'node') at = words.findIndex((word, index) => index > at && !word.startsWith('-'));
+    return programName(words[at] ?? '') === programName(program);
   });
 }
 
 /** `tskeeper` for `node_modules/.bin/tskeeper` and `bin\tskeeper.js`. */
-function nameOf(path: string): string {
+function programName(path: string): string {
   return path.replace(/^.*[/\\]/, '').replace(/\.\w+$/, '');
 }
 
@@ -144,9 +144,9 @@ function nameOf(path: string): string {
  * Whether each process of the chain is still the parent of the one before it, as far as the system
  * says.
  */
-export function isWhole(line: readonly number[], table: ProcessTable): boolean {
-  return line.every((pid, at) => {
-    const found = at === 0 ? table.ppid : table.parentOf(line[at - 1]!);
+export function areStillAncestors(ancestors: readonly number[], table: ProcessTable): boolean {
+  return ancestors.every((pid, at) => {
+    const found = at === 0 ? table.ppid : table.parentOf(ancestors[at - 1]!);
     return found === 'unreadable' || found === pid;
   });
 }

@@ -1,16 +1,16 @@
 import { DiskError } from '@tskeeper/runtime';
 import { Command, CommanderError, Option } from 'commander';
 import { CommandRefused, exitCodes } from './exit-codes.ts';
-import { type OutputFormat, ReaderGone } from './files/output.ts';
+import { type OutputFormat, OutputClosed } from './files/output.ts';
 import { ownVersion } from './own-version.ts';
 import type { Terminal } from './terminal.ts';
-import { visibleTerminal } from './visible.ts';
+import { escapingTerminal } from './terminal-escapes.ts';
 
 /** Adds one command to the program. Its action passes the exit code to `finish`. */
 export type DefineCommand = (program: Command, terminal: Terminal, finish: (code: number) => void) => void;
 
 /** The program with these commands; each passes its exit code to `finish`. */
-export function programOf(terminal: Terminal, commands: readonly DefineCommand[], finish: (code: number) => void): Command {
+export function createProgram(terminal: Terminal, commands: readonly DefineCommand[], finish: (code: number) => void): Command {
   const program = new Command('tskeeper')
     .description('ZooKeeper without the JVM: run a server, send requests to one, inspect its files.')
     .enablePositionalOptions()
@@ -28,28 +28,28 @@ export function programOf(terminal: Terminal, commands: readonly DefineCommand[]
  * Runs one command line, without the program's name; resolves with the exit code. Rejects with
  * unexpected errors; a user's mistake becomes a sentence and an exit code.
  */
-export async function run(argv: readonly string[], plain: Terminal, commands: readonly DefineCommand[]): Promise<number> {
-  const terminal = visibleTerminal(plain);
+export async function run(argv: readonly string[], rawTerminal: Terminal, commands: readonly DefineCommand[]): Promise<number> {
+  const terminal = escapingTerminal(rawTerminal);
   let code: number = exitCodes.done;
-  const program = programOf(terminal, commands, (result) => {
+  const program = createProgram(terminal, commands, (result) => {
     code = result;
   });
   try {
-    await program.parseAsync(asLongOptions(argv), { from: 'user' });
+    await program.parseAsync(toLongOptions(argv), { from: 'user' });
     return code;
   } catch (error) {
-    return codeOf(error, terminal);
+    return exitCodeFor(error, terminal);
   }
 }
 
 /** Prints why a command failed and returns its exit code. Rethrows unexpected errors. */
-function codeOf(error: unknown, terminal: Terminal): number {
+function exitCodeFor(error: unknown, terminal: Terminal): number {
   // Help and version end with success; every other CommanderError is a mistake on the command line
   // that commander has already explained.
   if (error instanceof CommanderError && error.code === 'commander.unknownCommand') return exitCodes.noCommand;
   if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.refused;
   // The reader, such as `head`, has read enough.
-  if (error instanceof ReaderGone) return exitCodes.done;
+  if (error instanceof OutputClosed) return exitCodes.done;
   if (error instanceof CommandRefused || error instanceof DiskError) {
     terminal.err(`tskeeper: ${error.message}\n`);
     return error instanceof DiskError && error.code === 'EIO' ? exitCodes.diskFailure : exitCodes.refused;
@@ -64,7 +64,7 @@ export function outputOption(): Option {
 }
 
 /** The format given to the command itself, or before it. */
-export function formatOf(program: Command, { output }: { readonly output?: OutputFormat }): OutputFormat {
+export function outputFormatOf(program: Command, { output }: { readonly output?: OutputFormat }): OutputFormat {
   return output ?? program.opts<{ readonly output?: OutputFormat }>().output ?? 'text';
 }
 
@@ -78,7 +78,7 @@ const zkCliOptions = ['-server', '-timeout', '-readonly', '-waitforconnection', 
  * Rewrites zkCli's forms of the options before the command; the words after it belong to the
  * command.
  */
-function asLongOptions(argv: readonly string[]): string[] {
+function toLongOptions(argv: readonly string[]): string[] {
   const words = [...argv];
   for (let at = 0; at < words.length && words[at]!.startsWith('-'); at++) {
     const word = words[at]!;

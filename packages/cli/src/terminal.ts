@@ -3,7 +3,7 @@ import { isatty } from 'node:tty';
 import type { Clock } from '@tskeeper/client';
 import { SystemClock } from '@tskeeper/server/internal';
 import { endProcess } from './end-process.ts';
-import { isWhole, type NpmLine, processTable } from './npm-watch.ts';
+import { areStillAncestors, type NpmAncestors, processTable } from './npm-watch.ts';
 
 /** What a command may use of its process. */
 export interface Terminal {
@@ -53,7 +53,7 @@ const npmWatchMs = 500;
 /**
  * The terminal of this process; `line` is the chain of ancestors up to npm, as found at the start.
  */
-export function processTerminal(line: NpmLine): Terminal {
+export function processTerminal(npmAncestors: NpmAncestors): Terminal {
   // Asked now: after a terminal has been closed, isatty says false.
   const hadTerminal = [0, 1, 2].some((fd) => isatty(fd));
   return {
@@ -93,15 +93,15 @@ export function processTerminal(line: NpmLine): Terminal {
       return () => process.off('SIGHUP', onHup);
     },
     onNpmGone(callback) {
-      if (line === undefined) return () => undefined;
-      if (line === 'gone' || !isWhole(line, processTable)) {
-        callback(line === 'gone' ? undefined : line.at(-1));
+      if (npmAncestors === undefined) return () => undefined;
+      if (npmAncestors === 'gone' || !areStillAncestors(npmAncestors, processTable)) {
+        callback(npmAncestors === 'gone' ? undefined : npmAncestors.at(-1));
         return () => undefined;
       }
       const timer = setInterval(() => {
-        if (isWhole(line, processTable)) return;
+        if (areStillAncestors(npmAncestors, processTable)) return;
         clearInterval(timer);
-        callback(line.at(-1));
+        callback(npmAncestors.at(-1));
       }, npmWatchMs);
       timer.unref();
       return () => clearInterval(timer);
@@ -116,7 +116,7 @@ export function processTerminal(line: NpmLine): Terminal {
 }
 
 /** A slow reader of a pipe may delay the server for this long per line; then the line is cut. */
-const patienceMs = 50;
+const stallMsMax = 50;
 
 /**
  * Writes synchronously, so that the last lines of a process that ends are not lost. Ignores a
@@ -124,7 +124,7 @@ const patienceMs = 50;
  */
 function write(fd: number, text: string): void {
   const bytes = Buffer.from(text);
-  const until = performance.now() + patienceMs;
+  const until = performance.now() + stallMsMax;
   let written = 0;
   while (written < bytes.length) {
     try {

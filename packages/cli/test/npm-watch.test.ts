@@ -1,10 +1,10 @@
 /** Which ancestors count as npm. */
 import { describe, expect, it } from 'vitest';
-import { isWhole, lineToNpm, type ProcessTable } from '../src/npm-watch.ts';
+import { areStillAncestors, findNpmAncestors, type ProcessTable } from '../src/npm-watch.ts';
 
 /** Processes by pid: parent and command. The process itself is a child of `ppid`. */
 function table(ppid: number, processes: Readonly<Record<number, readonly [ppid: number, command: string]>>): ProcessTable {
-  return { ppid, parentOf: (pid) => processes[pid]?.[0], commandOf: (pid) => processes[pid]?.[1] };
+  return { ppid, parentOf: (pid) => processes[pid]?.[0], commandLineOf: (pid) => processes[pid]?.[1] };
 }
 
 const byNpm = { npm_lifecycle_event: 'start' };
@@ -25,20 +25,20 @@ describe('the chain of ancestors up to npm', () => {
     ['a folder of that name', { 10: [1, 'node /srv/npm/run.js'] }, undefined],
     ['a system without /proc', {}, [10]],
   ])('for a child of %s', (_, processes, line) => {
-    expect(lineToNpm(start(byNpm), table(10, processes))).toEqual(line);
+    expect(findNpmAncestors(start(byNpm), table(10, processes))).toEqual(line);
   });
 
   it('ends with the program named by npm_execpath', () => {
     const processes = { 10: [9, 'sh -c tskeeper serve'], 9: [1, '/opt/other /opt/other/cli.js start'] } as const;
-    expect(lineToNpm(start({ ...byNpm, npm_execpath: '/opt/other/cli.js' }), table(10, processes))).toEqual([10, 9]);
-    expect(lineToNpm(start(byNpm), table(10, processes))).toBeUndefined();
+    expect(findNpmAncestors(start({ ...byNpm, npm_execpath: '/opt/other/cli.js' }), table(10, processes))).toEqual([10, 9]);
+    expect(findNpmAncestors(start(byNpm), table(10, processes))).toBeUndefined();
   });
 
   it('is undefined without the variables of npm', () => {
     const processes = { 10: [1, 'npm start'] } as const;
-    expect(lineToNpm(start({}), table(10, processes))).toBeUndefined();
-    expect(lineToNpm(start({ npm_lifecycle_script: 'tskeeper serve' }, 1), table(1, {}))).toBeUndefined();
-    expect(lineToNpm(start({ npm_command: 'exec' }), table(10, processes))).toEqual([10]);
+    expect(findNpmAncestors(start({}), table(10, processes))).toBeUndefined();
+    expect(findNpmAncestors(start({ npm_lifecycle_script: 'tskeeper serve' }, 1), table(1, {}))).toBeUndefined();
+    expect(findNpmAncestors(start({ npm_command: 'exec' }), table(10, processes))).toEqual([10]);
   });
 
   const running = (npm_lifecycle_script: string) => ({ ...byNpm, npm_lifecycle_script });
@@ -49,13 +49,13 @@ describe('the chain of ancestors up to npm', () => {
     ['another program has adopted this process', { 10: [1, 'python3 supervisor.py'], 1: [0, '/sbin/init'] }, 10],
     ['a shell has, as process 1 of a container', { 1: [0, 'sh -c npm run all'] }, 1],
   ])('is gone when npm has ended, %s, and a script of npm runs the command', (_, processes, ppid) => {
-    expect(lineToNpm(start(running('tskeeper serve; true'), ppid), table(ppid, processes))).toBe('gone');
-    expect(lineToNpm(start(byNpm, ppid), table(ppid, processes))).toBeUndefined();
+    expect(findNpmAncestors(start(running('tskeeper serve; true'), ppid), table(ppid, processes))).toBe('gone');
+    expect(findNpmAncestors(start(byNpm, ppid), table(ppid, processes))).toBeUndefined();
   });
 
   it('is gone when the parent has changed since the process started', () => {
-    expect(lineToNpm(start(running('tskeeper serve'), 10), table(1, { 1: [0, 'npm start'] }))).toBe('gone');
-    expect(lineToNpm(start(running('sh run.sh'), 10), table(1, {}))).toBeUndefined();
+    expect(findNpmAncestors(start(running('tskeeper serve'), 10), table(1, { 1: [0, 'npm start'] }))).toBe('gone');
+    expect(findNpmAncestors(start(running('sh run.sh'), 10), table(1, {}))).toBeUndefined();
   });
 
   it.each([
@@ -73,23 +73,23 @@ describe('the chain of ancestors up to npm', () => {
     ['tskeeper-exporter', false],
     ['', false],
   ])('a script of npm that says %j runs the command in the foreground: %s', (script, does) => {
-    expect(lineToNpm(start(running(script), 1), table(1, {}))).toBe(does ? 'gone' : undefined);
+    expect(findNpmAncestors(start(running(script), 1), table(1, {}))).toBe(does ? 'gone' : undefined);
   });
 
   it('is not gone while npm is an ancestor of a program in between, whatever the script says', () => {
     const processes = { 10: [9, 'node /opt/shim/node tskeeper'], 9: [8, 'sh -c tskeeper serve'], 8: [1, 'npm start'] } as const;
-    expect(lineToNpm(start(running('tskeeper serve')), table(10, processes))).toBeUndefined();
+    expect(findNpmAncestors(start(running('tskeeper serve')), table(10, processes))).toBeUndefined();
   });
 
   it('is whole until one of its processes has another parent', () => {
     const processes = { 10: [9, 'sh -c x'], 9: [1, 'npm start'] } as const;
-    expect(isWhole([10, 9], table(10, processes))).toBe(true);
-    expect(isWhole([10, 9], table(1, processes))).toBe(false);
-    expect(isWhole([10, 9], table(10, { 10: [1, 'sh -c x'] }))).toBe(false);
-    expect(isWhole([10], table(10, {}))).toBe(true);
+    expect(areStillAncestors([10, 9], table(10, processes))).toBe(true);
+    expect(areStillAncestors([10, 9], table(1, processes))).toBe(false);
+    expect(areStillAncestors([10, 9], table(10, { 10: [1, 'sh -c x'] }))).toBe(false);
+    expect(areStillAncestors([10], table(10, {}))).toBe(true);
     // No file could be opened, so nothing is known to have ended.
-    const unreadable: ProcessTable = { ppid: 10, parentOf: () => 'unreadable', commandOf: () => undefined };
-    expect(isWhole([10, 9], unreadable)).toBe(true);
-    expect(isWhole([11, 9], unreadable)).toBe(false);
+    const unreadable: ProcessTable = { ppid: 10, parentOf: () => 'unreadable', commandLineOf: () => undefined };
+    expect(areStillAncestors([10, 9], unreadable)).toBe(true);
+    expect(areStillAncestors([11, 9], unreadable)).toBe(false);
   });
 });

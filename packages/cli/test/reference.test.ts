@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { expect, it } from 'vitest';
 import { zkCommands } from '../src/commands/zk/table.ts';
-import { defineServe, defineSnapshot, defineTxnlog, defineZk, exitCodes, programOf } from '../src/index.ts';
+import { defineServe, defineSnapshot, defineTxnlog, defineZk, exitCodes, createProgram } from '../src/index.ts';
 import { shellCommands } from '../src/zk/shell-commands.ts';
 import { FakeTerminal } from './support/fake-terminal.ts';
 
@@ -25,7 +25,7 @@ function rowsBehind(text: string, start: string, header: string): string[][] {
   return rows;
 }
 
-const program = programOf(
+const program = createProgram(
   new FakeTerminal(),
   [defineServe(() => Promise.reject(new Error('not asked for'))), defineZk, defineTxnlog, defineSnapshot],
   () => undefined,

@@ -1,5 +1,5 @@
 import { ConfigError, exitCodes, type Server, type ServerOptions } from '@tskeeper/server';
-import type { Inspect } from '@tskeeper/core';
+import type { Inspector } from '@tskeeper/core';
 import { DiskError } from '@tskeeper/runtime';
 import { describe, expect, it } from 'vitest';
 import { defineServe, run } from '../src/index.ts';
@@ -18,8 +18,8 @@ class FakeServer implements Server {
     });
   }
   place: { readonly sid: number; readonly voterCount: number } | undefined;
-  get inspect(): Inspect {
-    return { ensemble: () => this.place } as Inspect;
+  get inspect(): Inspector {
+    return { ensemble: () => this.place } as Inspector;
   }
   expireSession(): never {
     throw new Error('not asked for');

@@ -10,128 +10,128 @@
 import { editDistance } from '@tskeeper/protocol/internal';
 
 /** What a value must be. */
-export interface Kind {
+export interface ValueType {
   /** Completes the sentence "version must be ...": `a whole number`. */
-  readonly wanted: string;
+  readonly expected: string;
   /**
    * Whether a number that does not fit is out of range (RangeError) rather than of the wrong type.
    */
   readonly isNumber?: boolean;
   /** Whether an error must not quote the value. Set by `secret`. */
   readonly isSecret?: boolean;
-  fits(given: unknown): boolean;
+  accepts(value: unknown): boolean;
   /**
    * Throws if something inside a fitting value is wrong. `what` names the value in the error:
    * `connect: auth`.
    */
-  inside?(given: unknown, what: string): void;
+  checkContents?(value: unknown, what: string): void;
 }
 
-/** The options of a call by name. Made by `optionKinds`. */
-export type OptionKinds = Readonly<Record<string, Kind>>;
+/** The options of a call by name. Made by `optionTypes`. */
+export type OptionTypes = Readonly<Record<string, ValueType>>;
 
 /** Names and kinds of options, without inherited properties: `toString` is not an option. */
-export function optionKinds(...groups: readonly Readonly<Record<string, Kind>>[]): OptionKinds {
-  return Object.assign(Object.create(null) as Record<string, Kind>, ...groups) as OptionKinds;
+export function optionTypes(...groups: readonly Readonly<Record<string, ValueType>>[]): OptionTypes {
+  return Object.assign(Object.create(null) as Record<string, ValueType>, ...groups) as OptionTypes;
 }
 
 const int32Max = 0x7fffffff;
 
 /** The kinds that several calls use. */
-export const kinds = {
-  boolean: { wanted: 'true or false', fits: (given) => typeof given === 'boolean' },
-  string: { wanted: 'a string', fits: isString },
+export const valueTypes = {
+  boolean: { expected: 'true or false', accepts: (value) => typeof value === 'boolean' },
+  string: { expected: 'a string', accepts: isString },
   /** A version of a znode: an int, and -1 means any version. */
   version: {
-    wanted: `a whole number from -${int32Max + 1} to ${int32Max}`,
+    expected: `a whole number from -${int32Max + 1} to ${int32Max}`,
     isNumber: true,
-    fits: (given) => Number.isInteger(given) && (given as number) >= -int32Max - 1 && (given as number) <= int32Max,
+    accepts: (value) => Number.isInteger(value) && (value as number) >= -int32Max - 1 && (value as number) <= int32Max,
   },
   /** A count: 1 or more. */
-  count: { wanted: 'a whole number >= 1', isNumber: true, fits: (given) => Number.isInteger(given) && (given as number) >= 1 },
+  count: { expected: 'a whole number >= 1', isNumber: true, accepts: (value) => Number.isInteger(value) && (value as number) >= 1 },
   /** A number that the protocol encodes as a positive int. */
   int: {
-    wanted: `a whole number from 1 to ${int32Max}`,
+    expected: `a whole number from 1 to ${int32Max}`,
     isNumber: true,
-    fits: (given) => Number.isInteger(given) && (given as number) >= 1 && (given as number) <= int32Max,
+    accepts: (value) => Number.isInteger(value) && (value as number) >= 1 && (value as number) <= int32Max,
   },
   milliseconds: {
-    wanted: 'a number of milliseconds >= 0, or Infinity',
+    expected: 'a number of milliseconds >= 0, or Infinity',
     isNumber: true,
-    fits: (given) => typeof given === 'number' && given >= 0,
+    accepts: (value) => typeof value === 'number' && value >= 0,
   },
-  function: { wanted: 'a function', fits: (given) => typeof given === 'function' },
-  watch: { wanted: 'a function or true', fits: (given) => typeof given === 'function' || given === true },
-  signal: { wanted: 'an AbortSignal (pass controller.signal)', fits: isSignal },
-  object: { wanted: 'an object', fits: isObject },
-  array: { wanted: 'an array', fits: Array.isArray },
+  function: { expected: 'a function', accepts: (value) => typeof value === 'function' },
+  watch: { expected: 'a function or true', accepts: (value) => typeof value === 'function' || value === true },
+  signal: { expected: 'an AbortSignal (pass controller.signal)', accepts: isSignal },
+  object: { expected: 'an object', accepts: isObject },
+  array: { expected: 'an array', accepts: Array.isArray },
   data: {
-    wanted: 'a Uint8Array, a string or null',
-    fits: (given) => given === null || typeof given === 'string' || given instanceof Uint8Array,
+    expected: 'a Uint8Array, a string or null',
+    accepts: (value) => value === null || typeof value === 'string' || value instanceof Uint8Array,
   },
-  bytes: { wanted: 'a Uint8Array or a string', fits: (given) => typeof given === 'string' || given instanceof Uint8Array },
+  bytes: { expected: 'a Uint8Array or a string', accepts: (value) => typeof value === 'string' || value instanceof Uint8Array },
   acl: {
-    wanted: 'an array of { perms: Perms.read, id: { scheme, id } }',
-    fits: Array.isArray,
-    inside: (given, what) => {
-      for (const [index, each] of (given as readonly unknown[]).entries()) if (!isAclEntry(each)) checkAclEntry(each, `${what}[${index}]`);
+    expected: 'an array of { perms: Perms.read, id: { scheme, id } }',
+    accepts: Array.isArray,
+    checkContents: (value, what) => {
+      for (const [index, each] of (value as readonly unknown[]).entries()) if (!isAclEntry(each)) checkAclEntry(each, `${what}[${index}]`);
     },
   },
-} as const satisfies Readonly<Record<string, Kind>>;
+} as const satisfies Readonly<Record<string, ValueType>>;
 
-const aclEntry: Kind = { wanted: 'an object { perms, id: { scheme, id } }', fits: isObject };
-const perms: Kind = { wanted: 'a whole number, such as Perms.read | Perms.write', fits: Number.isInteger };
-const aclId: Kind = { wanted: 'an object { scheme, id } of two strings', fits: isAclId };
+const aclEntryType: ValueType = { expected: 'an object { perms, id: { scheme, id } }', accepts: isObject };
+const permsType: ValueType = { expected: 'a whole number, such as Perms.read | Perms.write', accepts: Number.isInteger };
+const aclIdType: ValueType = { expected: 'an object { scheme, id } of two strings', accepts: isAclId };
 
-function checkAclEntry(given: unknown, what: string): void {
-  checkValue(given, aclEntry, what);
-  const entry = given as { readonly perms?: unknown; readonly id?: unknown };
-  checkValue(entry.perms, perms, `${what}.perms`);
-  checkValue(entry.id, aclId, `${what}.id`);
+function checkAclEntry(value: unknown, what: string): void {
+  checkValue(value, aclEntryType, what);
+  const entry = value as { readonly perms?: unknown; readonly id?: unknown };
+  checkValue(entry.perms, permsType, `${what}.perms`);
+  checkValue(entry.id, aclIdType, `${what}.id`);
 }
 
 /** One of these words. */
-export function oneOf(...words: readonly (string | boolean)[]): Kind {
+export function oneOf(...words: readonly (string | boolean)[]): ValueType {
   const quoted = words.map((word) => JSON.stringify(word));
-  return { wanted: `${quoted.slice(0, -1).join(', ')} or ${quoted.at(-1)}`, fits: (given) => words.includes(given as string) };
+  return { expected: `${quoted.slice(0, -1).join(', ')} or ${quoted.at(-1)}`, accepts: (value) => words.includes(value as string) };
 }
 
 /** An object with options of its own, such as `session: { id, password }`. */
-export function nested(options: OptionKinds, required: readonly string[] = []): Kind {
+export function objectOf(options: OptionTypes, required: readonly string[] = []): ValueType {
   const form = `{ ${required.length > 0 ? required.join(', ') : Object.keys(options)[0]}${required.length > 0 ? '' : ': ...'} }`;
   return {
-    wanted: `an object ${form}`,
-    fits: isOptionsObject,
-    inside: (given, what) => {
-      checkNames(given as object, options, what);
+    expected: `an object ${form}`,
+    accepts: isOptionsObject,
+    checkContents: (value, what) => {
+      checkNames(value as object, options, what);
       for (const name of required) {
-        if ((given as Record<string, unknown>)[name] === undefined) throw new TypeError(`${what}.${name} is missing: write ${form}`);
+        if ((value as Record<string, unknown>)[name] === undefined) throw new TypeError(`${what}.${name} is missing: write ${form}`);
       }
     },
   };
 }
 
 /** An array of values of one kind. */
-export function arrayOf(kind: Kind): Kind {
+export function arrayOf(kind: ValueType): ValueType {
   return {
-    wanted: `an array with each element ${kind.wanted}`,
-    fits: Array.isArray,
-    inside: (given, what) => (given as readonly unknown[]).forEach((each, index) => checkValue(each, kind, `${what}[${index}]`)),
+    expected: `an array with each element ${kind.expected}`,
+    accepts: Array.isArray,
+    checkContents: (value, what) => (value as readonly unknown[]).forEach((each, index) => checkValue(each, kind, `${what}[${index}]`)),
   };
 }
 
 /** The same kind, for values that may contain a password: errors do not quote them. */
-export function secret(kind: Kind): Kind {
+export function secret(kind: ValueType): ValueType {
   return { ...kind, isSecret: true };
 }
 
 /** The kind, or one of the values. */
-export function orOneOf(kind: Kind, ...values: readonly unknown[]): Kind {
+export function orOneOf(kind: ValueType, ...values: readonly unknown[]): ValueType {
   return {
-    wanted: [...values.filter((value) => value !== undefined).map(described), kind.wanted].join(' or '),
-    fits: (given) => values.includes(given) || kind.fits(given),
-    inside: (given, what) => {
-      if (!values.includes(given)) kind.inside?.(given, what);
+    expected: [...values.filter((value) => value !== undefined).map(describeValue), kind.expected].join(' or '),
+    accepts: (given) => values.includes(given) || kind.accepts(given),
+    checkContents: (given, what) => {
+      if (!values.includes(given)) kind.checkContents?.(given, what);
     },
   };
 }
@@ -140,15 +140,15 @@ export function orOneOf(kind: Kind, ...values: readonly unknown[]): Kind {
  * Throws a TypeError, or a RangeError for a number out of range. `what` names the value in the
  * error: `setData: version`.
  */
-export function checkValue(given: unknown, kind: Kind, what: string): void {
-  if (kind.fits(given)) kind.inside?.(given, what);
-  else throw wrongValue(given, kind, what);
+export function checkValue(value: unknown, kind: ValueType, what: string): void {
+  if (kind.accepts(value)) kind.checkContents?.(value, what);
+  else throw wrongValueError(value, kind, what);
 }
 
-function wrongValue(given: unknown, kind: Kind, what: string): TypeError | RangeError {
-  const quoted = kind.isSecret === true && typeof given === 'string' ? 'a string' : described(given);
-  const message = `${what} must be ${kind.wanted}, not ${quoted}`;
-  return kind.isNumber === true && typeof given === 'number' ? new RangeError(message) : new TypeError(message);
+function wrongValueError(value: unknown, kind: ValueType, what: string): TypeError | RangeError {
+  const quoted = kind.isSecret === true && typeof value === 'string' ? 'a string' : describeValue(value);
+  const message = `${what} must be ${kind.expected}, not ${quoted}`;
+  return kind.isNumber === true && typeof value === 'number' ? new RangeError(message) : new TypeError(message);
 }
 
 /**
@@ -156,19 +156,19 @@ function wrongValue(given: unknown, kind: Kind, what: string): TypeError | Range
  * its kind or undefined. `form` is the call as a program writes it, with the word `options` in
  * their place: `setData(path, data, options)`. Throws a TypeError or a RangeError.
  */
-export function checkOptions(given: unknown, options: OptionKinds, form: string): void {
-  if (!isOptionsObject(given)) throw notOptions(given, options, form);
-  checkNames(given, options, nameOf(form));
+export function checkOptions(value: unknown, options: OptionTypes, form: string): void {
+  if (!isOptionsObject(value)) throw notAnObjectError(value, options, form);
+  checkNames(value, options, callName(form));
 }
 
-function checkNames(given: object, options: OptionKinds, what: string): void {
+function checkNames(given: object, options: OptionTypes, what: string): void {
   for (const name in given) {
     const kind = options[name];
-    if (kind === undefined) throw unknownOption(given, name, options, what);
+    if (kind === undefined) throw unknownOptionError(given, name, options, what);
     const value = (given as Record<string, unknown>)[name];
     if (value === undefined) continue;
-    if (!kind.fits(value)) throw wrongValue(value, kind, within(what, name));
-    if (kind.inside !== undefined) kind.inside(value, within(what, name));
+    if (!kind.accepts(value)) throw wrongValueError(value, kind, qualifiedName(what, name));
+    if (kind.checkContents !== undefined) kind.checkContents(value, qualifiedName(what, name));
   }
 }
 
@@ -176,40 +176,40 @@ function checkNames(given: object, options: OptionKinds, what: string): void {
  * `count` is `arguments.length` of a call of this form, which takes at most `most` arguments.
  * Throws a TypeError.
  */
-export function checkCount(count: number, most: number, form: string): void {
-  if (count <= most) return;
-  const many = most === 0 ? 'no argument' : most === 1 ? '1 argument' : `${most} arguments`;
+export function checkArgumentCount(count: number, max: number, form: string): void {
+  if (count <= max) return;
+  const many = max === 0 ? 'no argument' : max === 1 ? '1 argument' : `${max} arguments`;
   throw new TypeError(`${form} takes ${many}, not ${count}; calls return promises and take no callback`);
 }
 
-/** Throws a TypeError for a path that is not a string. `pathFault` validates strings. */
-export function checkPathType(given: unknown, form: string): void {
-  if (typeof given !== 'string') throw new TypeError(`${nameOf(form)}: the path must be a string, not ${described(given)}: write ${form}`);
+/** Throws a TypeError for a path that is not a string. `pathError` validates strings. */
+export function checkPathType(value: unknown, form: string): void {
+  if (typeof value !== 'string') throw new TypeError(`${callName(form)}: the path must be a string, not ${describeValue(value)}: write ${form}`);
 }
 
 // --- Texts of errors
 
 /** `connect: session`, and inside it `connect: session.id`. */
-function within(what: string, name: string): string {
+function qualifiedName(what: string, name: string): string {
   return what.includes(': ') ? `${what}.${name}` : `${what}: ${name}`;
 }
 
 /** `setData` from `setData(path, data, options)`. */
-function nameOf(form: string): string {
+function callName(form: string): string {
   const end = form.indexOf('(');
   return end === -1 ? form : form.slice(0, end);
 }
 
 /** The value as an error quotes it. Never the content of bytes or objects, which may be secret. */
-export function described(given: unknown): string {
-  if (typeof given === 'string') return given.length > 60 ? 'a string' : JSON.stringify(given);
-  if (typeof given === 'function') return 'a function';
-  if (typeof given === 'bigint') return `${given}n`;
-  if (typeof given !== 'object' || given === null) return String(given);
-  if (Array.isArray(given)) return 'an array';
-  if (typeof (given as { readonly then?: unknown }).then === 'function') return 'a promise; await it first';
-  if (isSignal(given)) return 'an AbortSignal';
-  const className = (given as { readonly constructor?: { readonly name?: string } }).constructor?.name;
+export function describeValue(value: unknown): string {
+  if (typeof value === 'string') return value.length > 60 ? 'a string' : JSON.stringify(value);
+  if (typeof value === 'function') return 'a function';
+  if (typeof value === 'bigint') return `${value}n`;
+  if (typeof value !== 'object' || value === null) return String(value);
+  if (Array.isArray(value)) return 'an array';
+  if (typeof (value as { readonly then?: unknown }).then === 'function') return 'a promise; await it first';
+  if (isSignal(value)) return 'an AbortSignal';
+  const className = (value as { readonly constructor?: { readonly name?: string } }).constructor?.name;
   return className === undefined || className === 'Object' || className === '' ? 'an object' : `an object of class ${className}`;
 }
 
@@ -217,7 +217,7 @@ export function described(given: unknown): string {
  * The option that an argument of this type means in other clients' calls; the first one that the
  * call has wins.
  */
-const meantBy: Readonly<Record<string, readonly (readonly [name: string, value: (given: unknown) => string])[]>> = {
+const likelyOptionsByType: Readonly<Record<string, readonly (readonly [name: string, value: (value: unknown) => string])[]>> = {
   number: [
     ['version', String],
     ['mode', () => "'ephemeral'"],
@@ -230,21 +230,21 @@ const meantBy: Readonly<Record<string, readonly (readonly [name: string, value: 
     ['mode', () => "'ephemeral'"],
     ['recursive', String],
   ],
-  string: [['mode', (given) => `'${String(given)}'`]],
+  string: [['mode', (value) => `'${String(value)}'`]],
   array: [['acl', () => '[...]']],
   signal: [['signal', () => '']],
 };
 
-function notOptions(given: unknown, options: OptionKinds, form: string): TypeError {
+function notAnObjectError(given: unknown, options: OptionTypes, form: string): TypeError {
   const type = Array.isArray(given) ? 'array' : isSignal(given) ? 'signal' : typeof given;
-  const meant = (meantBy[type] ?? []).find(([name]) => options[name]?.fits !== undefined);
+  const meant = (likelyOptionsByType[type] ?? []).find(([name]) => options[name]?.accepts !== undefined);
   const first = Object.keys(options)[0];
   const value = meant === undefined ? '...' : meant[1](given);
   const name = meant === undefined ? first : meant[0];
   const example = name === undefined ? '{}' : value === '' ? `{ ${name} }` : `{ ${name}: ${value} }`;
   const callback = type === 'function' ? '; calls return promises and take no callback' : '';
   return new TypeError(
-    `${nameOf(form)}: options must be an object, not ${described(given)}: write ${form.replace(/\boptions\b/, example)}${callback}`,
+    `${callName(form)}: options must be an object, not ${describeValue(given)}: write ${form.replace(/\boptions\b/, example)}${callback}`,
   );
 }
 
@@ -252,7 +252,7 @@ function notOptions(given: unknown, options: OptionKinds, form: string): TypeErr
  * The names of the options in other ZooKeeper clients (node-zookeeper-client, zookeeper on npm,
  * kazoo, Curator, Java), in lower case without signs.
  */
-const otherNames: ReadonlyMap<string, readonly string[]> = new Map([
+const optionSynonyms: ReadonlyMap<string, readonly string[]> = new Map([
   ['aborted', ['signal']],
   ['abortcontroller', ['signal']],
   ['abortsignal', ['signal']],
@@ -300,7 +300,7 @@ const otherNames: ReadonlyMap<string, readonly string[]> = new Map([
 ]);
 
 /** Options of other clients that are not options here. */
-const elsewhere: ReadonlyMap<string, string> = new Map([
+const notAnOption: ReadonlyMap<string, string> = new Map([
   ['chroot', 'write the chroot at the end of the connect string, as in "zk1:2181/app", or call client.chroot(path)'],
   ['connect', 'the servers are the first argument, as in "zk1:2181,zk2:2181"'],
   ['connectstring', 'the servers are the first argument, as in "zk1:2181,zk2:2181"'],
@@ -309,20 +309,20 @@ const elsewhere: ReadonlyMap<string, string> = new Map([
   ['servers', 'the servers are the first argument, as in "zk1:2181,zk2:2181"'],
 ]);
 
-function unknownOption(given: object, name: string, options: OptionKinds, what: string): TypeError {
-  if (isSignal(given)) return new TypeError(`${what}: options must be an object, not an AbortSignal: write { signal }`);
+function unknownOptionError(value: object, name: string, options: OptionTypes, what: string): TypeError {
+  if (isSignal(value)) return new TypeError(`${what}: options must be an object, not an AbortSignal: write { signal }`);
   const plain = name.toLowerCase().replaceAll(/[_-]/g, '');
   const known = Object.keys(options);
-  const near = otherNames.get(plain)?.find((each) => known.includes(each)) ?? nearest(plain, known);
+  const near = optionSynonyms.get(plain)?.find((each) => known.includes(each)) ?? closestName(plain, known);
   const remedy =
     near === undefined
-      ? (elsewhere.get(plain) ?? `the options are ${known.join(', ')}`)
-      : `write ${near}, which must be ${options[near]!.wanted}`;
+      ? (notAnOption.get(plain) ?? `the options are ${known.join(', ')}`)
+      : `write ${near}, which must be ${options[near]!.expected}`;
   return new TypeError(`${what}: unknown option ${JSON.stringify(name)}; ${remedy}`);
 }
 
 /** The known name with the smallest edit distance; undefined if all distances are too large. */
-export function nearest(plain: string, known: readonly string[]): string | undefined {
+export function closestName(plain: string, known: readonly string[]): string | undefined {
   let best: string | undefined;
   let fewest = Math.min(2, Math.floor(plain.length / 3)) + 1;
   for (const name of known) {
@@ -338,47 +338,47 @@ export function nearest(plain: string, known: readonly string[]): string | undef
 
 // --- Types of values
 
-function isString(given: unknown): boolean {
-  return typeof given === 'string';
+function isString(value: unknown): boolean {
+  return typeof value === 'string';
 }
 
-function isObject(given: unknown): given is object {
-  return typeof given === 'object' && given !== null;
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
 }
 
 /** Does not check the class: signals of another realm or of a package are signals too. */
-function isSignal(given: unknown): given is AbortSignal {
-  return isObject(given) && typeof (given as Partial<AbortSignal>).aborted === 'boolean' && 'addEventListener' in given;
+function isSignal(value: unknown): value is AbortSignal {
+  return isObject(value) && typeof (value as Partial<AbortSignal>).aborted === 'boolean' && 'addEventListener' in value;
 }
 
 /**
  * Whether the value can be options: a plain object, or an object of a class that programs may use
  * for options.
  */
-function isOptionsObject(given: unknown): given is object {
-  if (typeof given !== 'object' || given === null) return false;
-  const prototype: unknown = Object.getPrototypeOf(given);
+function isOptionsObject(value: unknown): value is object {
+  if (typeof value !== 'object' || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype === Object.prototype || prototype === null) return true;
   return !(
-    Array.isArray(given) ||
-    ArrayBuffer.isView(given) ||
-    isSignal(given) ||
-    given instanceof Date ||
-    given instanceof Error ||
-    given instanceof Map ||
-    given instanceof Set ||
-    typeof (given as { readonly then?: unknown }).then === 'function'
+    Array.isArray(value) ||
+    ArrayBuffer.isView(value) ||
+    isSignal(value) ||
+    value instanceof Date ||
+    value instanceof Error ||
+    value instanceof Map ||
+    value instanceof Set ||
+    typeof (value as { readonly then?: unknown }).then === 'function'
   );
 }
 
-function isAclEntry(given: unknown): boolean {
-  if (!isObject(given)) return false;
-  const entry = given as { readonly perms?: unknown; readonly id?: unknown };
+function isAclEntry(value: unknown): boolean {
+  if (!isObject(value)) return false;
+  const entry = value as { readonly perms?: unknown; readonly id?: unknown };
   return Number.isInteger(entry.perms) && isAclId(entry.id);
 }
 
-function isAclId(given: unknown): boolean {
-  if (!isObject(given)) return false;
-  const { scheme, id } = given as { readonly scheme?: unknown; readonly id?: unknown };
+function isAclId(value: unknown): boolean {
+  if (!isObject(value)) return false;
+  const { scheme, id } = value as { readonly scheme?: unknown; readonly id?: unknown };
   return typeof scheme === 'string' && typeof id === 'string';
 }

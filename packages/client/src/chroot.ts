@@ -12,7 +12,7 @@ export class Chroot {
   }
 
   /** The path as the server knows it. */
-  outer(path: string): string {
+  prepend(path: string): string {
     if (this.#prefix === '') return path;
     return path === '/' ? this.#prefix : this.#prefix + path;
   }
@@ -21,7 +21,7 @@ export class Chroot {
    * The path as the user knows it. Returns a path outside of the chroot unchanged, as ZooKeeper's
    * client does.
    */
-  inner(path: string): string {
+  strip(path: string): string {
     const prefix = this.#prefix;
     if (prefix === '' || !path.startsWith(prefix)) return path;
     if (path.length === prefix.length) return '/';
@@ -33,7 +33,7 @@ export class Chroot {
    * For operations that match prefixes of strings instead of paths: nothing outside of the chroot
    * may match.
    */
-  outerPrefix(prefix: string): string {
+  prependPrefix(prefix: string): string {
     if (this.#prefix === '') return prefix;
     return prefix === '' ? `${this.#prefix}/` : this.#prefix + prefix;
   }

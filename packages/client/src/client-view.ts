@@ -11,22 +11,22 @@ import {
   ErrorCode,
   formatSessionId,
   type Millis,
-  pathFault,
+  pathError,
   type SessionId,
   systemPath,
 } from '@tskeeper/protocol';
-import { credentialsOf } from './auth/credentials.ts';
-import { Bounds } from './calls/bounds.ts';
-import { type CallDefaults, Caller, inWordsOf } from './calls/caller.ts';
+import { toCredentials } from './auth/credentials.ts';
+import { CallDeadline } from './calls/call-deadline.ts';
+import { type CallDefaults, CallRunner, toCallError } from './calls/call-runner.ts';
 import { createWithExtras, hasExtras } from './calls/create.ts';
 import { deleteRecursive, type DeleteRecursiveResult } from './calls/delete-recursive.ts';
 import { deleteGuaranteed } from './calls/guaranteed-delete.ts';
 import { deleteIdempotently, setDataIdempotently } from './calls/idempotent.ts';
-import { ensurePaths, type Parents } from './calls/parents.ts';
+import { ensurePaths, type ParentsToCreate } from './calls/parents.ts';
 import { update, type Updater } from './calls/update.ts';
 import { walk, type WalkedZnode } from './calls/walk.ts';
 import { ancestorsOf, parentOf } from './paths.ts';
-import { checkListening, methodForms } from './call-forms.ts';
+import { checkListener, methodSignatures } from './method-signatures.ts';
 import { Chroot } from './chroot.ts';
 import type { Clock } from './clock.ts';
 import type {
@@ -46,10 +46,10 @@ import type {
   WalkOptions,
 } from './client-options.ts';
 import { formatServer } from './connect-string.ts';
-import { KeeperError, Refusal } from './keeper-error.ts';
-import { type GetJsonResult, type GetTextResult, jsonFault, readAs, textOf, valueOf } from './data-forms.ts';
+import { KeeperError, RequestFailure } from './keeper-error.ts';
+import { type GetJsonResult, type GetTextResult, jsonError, mapResult, textOf, jsonOf } from './text-and-json.ts';
 import { checkCreatePath, checkPath, type CreateSettings, type Data, isSequential } from './operations/create.ts';
-import { checkOps } from './operations/op-forms.ts';
+import { checkOps } from './operations/op-signatures.ts';
 import { multiOperation, multiReadOperation, type ReadOp, type ReadResults, type WriteOp, type WriteResults } from './operations/multi.ts';
 import {
   createOperation,
@@ -68,7 +68,7 @@ import {
   setAclOperation,
   setDataOperation,
   syncOperation,
-  type WatchNote,
+  type WatchRecorder,
   whoAmIOperation,
 } from './operations/single.ts';
 import type { CallOptions, Operation } from './session/operation.ts';
@@ -92,14 +92,14 @@ export class ClientView {
   readonly #session: Session;
   readonly #chroot: Chroot;
   readonly #defaults: CallDefaults;
-  readonly #caller: Caller;
+  readonly #runner: CallRunner;
   readonly #watches: ViewWatches;
   readonly #listeners: { readonly [Name in keyof ClientEvents]: Set<(event: ClientEvents[Name]) => void> } = {
     state: new Set(),
     event: new Set(),
     connectFailed: new Set(),
   };
-  #unobserve: (() => void) | undefined;
+  #unsubscribe: (() => void) | undefined;
 
   /** Called by `connect` and `chroot`. Throws a TypeError when a program calls it. */
   constructor(session: Session, chroot: string, defaults: CallDefaults) {
@@ -110,7 +110,7 @@ export class ClientView {
     this.#session = session;
     this.#chroot = new Chroot(chroot);
     this.#defaults = defaults;
-    this.#caller = new Caller(session, chroot, defaults);
+    this.#runner = new CallRunner(session, chroot, defaults);
     this.#watches = new ViewWatches(session, this.#chroot);
   }
 
@@ -118,19 +118,19 @@ export class ClientView {
    * Observes the session only while there are listeners, so that an unused view leaves nothing on
    * the session.
    */
-  #observe(): () => void {
+  #subscribe(): () => void {
     const session = this.#session;
     return session.observe({
       state: (event) => {
-        for (const listener of this.#listeners.state) session.tell(() => listener(event));
+        for (const listener of this.#listeners.state) session.deliver(() => listener(event));
       },
       event: (type, path, zxid) => {
         if (this.#listeners.event.size === 0) return;
-        const event: NodeEvent = { type, state: 'SyncConnected', path: this.#chroot.inner(path), zxid };
-        for (const listener of this.#listeners.event) session.tell(() => listener(event));
+        const event: NodeEvent = { type, state: 'SyncConnected', path: this.#chroot.strip(path), zxid };
+        for (const listener of this.#listeners.event) session.deliver(() => listener(event));
       },
       connectFailed: (failure) => {
-        for (const listener of this.#listeners.connectFailed) session.tell(() => listener(failure));
+        for (const listener of this.#listeners.connectFailed) session.deliver(() => listener(failure));
       },
     });
   }
@@ -144,11 +144,11 @@ export class ClientView {
    * path.
    */
   chroot(path: string): ClientView {
-    methodForms.chroot.check(arguments.length, noOptions, path);
-    const fault = pathFault(path);
-    if (fault !== undefined) throw new KeeperError('chroot', path, badArguments(`a path ${fault}`));
-    const outer = this.#chroot.outer(path);
-    return new ClientView(this.#session, outer === '/' ? '' : outer, this.#defaults);
+    methodSignatures.chroot.check(arguments.length, noOptions, path);
+    const fault = pathError(path);
+    if (fault !== undefined) throw new KeeperError('chroot', path, badArgumentsFailure(`a path ${fault}`));
+    const serverPath = this.#chroot.prepend(path);
+    return new ClientView(this.#session, serverPath === '/' ? '' : serverPath, this.#defaults);
   }
 
   /** What `console.log` prints of a client: never its password. */
@@ -157,8 +157,8 @@ export class ClientView {
     options: unknown,
     inspect: (shown: object, options: unknown) => string,
   ): string {
-    const { state, sessionId, connectedTo: server } = this;
-    const shown = { state, sessionId: formatSessionId(sessionId), server, chroot: this.#chroot.outer('/') };
+    const { state, sessionId, connectedServer: server } = this;
+    const shown = { state, sessionId: formatSessionId(sessionId), server, chroot: this.#chroot.prepend('/') };
     return `${this.constructor.name} ${inspect(shown, options)}`;
   }
 
@@ -176,7 +176,7 @@ export class ClientView {
    * Why this client has ended; then its `state` is the same word. undefined while the client is
    * open.
    */
-  get closedBecause(): EndReason | undefined {
+  get endReason(): EndReason | undefined {
     return this.#session.endReason;
   }
 
@@ -205,8 +205,8 @@ export class ClientView {
    * although only the ensemble knows. It may also end earlier: a server that was cut off from its
    * leader still answers, for syncLimit ticks at most.
    */
-  get sessionLeftMs(): Millis {
-    return this.#session.leftMs;
+  get sessionRemainingMs(): Millis {
+    return this.#session.remainingMs;
   }
 
   /**
@@ -221,8 +221,8 @@ export class ClientView {
    * The connected server, `10.0.0.1:2181`, as the list of servers names it; undefined while there
    * is no connection.
    */
-  get connectedTo(): string | undefined {
-    return this.#session.connectedTo;
+  get connectedServer(): string | undefined {
+    return this.#session.connectedServer;
   }
 
   /**
@@ -247,22 +247,22 @@ export class ClientView {
    * TypeError for an event that is not in `ClientEvents`. (ZooKeeper's default watcher.)
    */
   on<Name extends keyof ClientEvents>(name: Name, listener: (event: ClientEvents[Name]) => void): () => void {
-    checkListening(arguments.length, name, listener, Object.keys(this.#listeners));
+    checkListener(arguments.length, name, listener, Object.keys(this.#listeners));
     const listeners: Set<typeof listener> = this.#listeners[name];
     // A separate function for each call, so that a listener added twice is called twice, and
     // removed one at a time.
-    const own = (event: ClientEvents[Name]) => {
+    const ownListener = (event: ClientEvents[Name]) => {
       // The listener may be removed while an event is on its way.
-      if (listeners.has(own)) listener(event);
+      if (listeners.has(ownListener)) listener(event);
     };
-    listeners.add(own);
-    this.#unobserve ??= this.#observe();
+    listeners.add(ownListener);
+    this.#unsubscribe ??= this.#subscribe();
     return () => {
-      listeners.delete(own);
+      listeners.delete(ownListener);
       const { state, event, connectFailed } = this.#listeners;
       if (state.size + event.size + connectFailed.size > 0) return;
-      this.#unobserve?.();
-      this.#unobserve = undefined;
+      this.#unsubscribe?.();
+      this.#unsubscribe = undefined;
     };
   }
 
@@ -274,11 +274,11 @@ export class ClientView {
    * proves the identity. (ZooKeeper's `addAuthInfo`.)
    */
   addAuth(scheme: string, auth: Uint8Array | string, options: CallOptions = noOptions): Promise<void> {
-    const misuse = methodForms.addAuth.misuse(arguments.length, options, scheme, auth);
-    if (misuse !== undefined) return rejection(misuse);
+    const misuse = methodSignatures.addAuth.misuse(arguments.length, options, scheme, auth);
+    if (misuse !== undefined) return reject(misuse);
     // No retry: the session repeats it on the next connection.
-    return this.#caller.guard('addAuth', undefined, { ...options, retry: false }, true, (limits) =>
-      this.#session.authenticate(credentialsOf(scheme, auth), limits),
+    return this.#runner.runWithRetries('addAuth', undefined, { ...options, retry: false }, true, (limits) =>
+      this.#session.authenticate(toCredentials(scheme, auth), limits),
     );
   }
 
@@ -287,9 +287,9 @@ export class ClientView {
    * before ZooKeeper 3.7.
    */
   whoAmI(options: CallOptions = noOptions): Promise<readonly ClientInfo[]> {
-    const misuse = methodForms.whoAmI.misuse(arguments.length, options);
-    if (misuse !== undefined) return rejection(misuse);
-    return this.#caller.call('whoAmI', undefined, options, whoAmIOperation, true);
+    const misuse = methodSignatures.whoAmI.misuse(arguments.length, options);
+    if (misuse !== undefined) return reject(misuse);
+    return this.#runner.call('whoAmI', undefined, options, whoAmIOperation, true);
   }
 
   // --- Znodes
@@ -301,16 +301,16 @@ export class ClientView {
    * the servers have no extended types.
    */
   create(path: string, data?: Data, options: CreateOptions = noOptions): Promise<CreateResult> {
-    const misuse = methodForms.create.misuse(arguments.length, options, path, data);
-    if (misuse !== undefined) return rejection(misuse);
-    return this.#make('create', path, data, options);
+    const misuse = methodSignatures.create.misuse(arguments.length, options, path, data);
+    if (misuse !== undefined) return reject(misuse);
+    return this.#createWithOptions('create', path, data, options);
   }
 
-  #make(method: string, path: string, data: Data | undefined, options: CreateOptions): Promise<CreateResult> {
-    if (!hasExtras(options)) return this.#create(method, path, data, options);
+  #createWithOptions(method: string, path: string, data: Data | undefined, options: CreateOptions): Promise<CreateResult> {
+    if (!hasExtras(options)) return this.#createPlain(method, path, data, options);
     const { signal: _signal, timeoutMs: _timeoutMs, retry, parents, protection, idempotent, ...settings } = options;
     const { mode, acl } = settings;
-    return this.#caller.compound(method, path, options, (bounds) => {
+    return this.#runner.runCompound(method, path, options, (deadline) => {
       checkCreatePath(path, mode ?? 'persistent');
       return createWithExtras({
         session: this.#session,
@@ -320,17 +320,17 @@ export class ClientView {
         settings,
         extras: { parents, protection, idempotent },
         retry,
-        bounds,
-        retries: () => this.#caller.repetitions(options, bounds),
-        parents: (parentMode) => this.#parents(parentOf(path), { mode: parentMode, acl, retry }, bounds),
+        deadline,
+        retries: () => this.#runner.idempotentRetries(options, deadline),
+        parents: (parentMode) => this.#parentsToCreate(parentOf(path), { mode: parentMode, acl, retry }, deadline),
       });
     });
   }
 
-  #create(method: string, path: string, data: Data | undefined, options: CreateSettings & CallOptions): Promise<CreateResult> {
-    return this.#caller.call(method, path, options, () => {
+  #createPlain(method: string, path: string, data: Data | undefined, options: CreateSettings & CallOptions): Promise<CreateResult> {
+    return this.#runner.call(method, path, options, () => {
       checkCreatePath(path, options.mode ?? 'persistent');
-      return createOperation(this.#chroot.outer(path), data, options, (outer) => this.#chroot.inner(outer));
+      return createOperation(this.#chroot.prepend(path), data, options, (serverPath) => this.#chroot.strip(serverPath));
     });
   }
 
@@ -341,20 +341,20 @@ export class ClientView {
    * `createContainers` and `creatingParentsIfNeeded`.)
    */
   ensurePath(path: string, options: EnsurePathOptions = noOptions): Promise<void> {
-    const misuse = methodForms.ensurePath.misuse(arguments.length, options, path);
-    if (misuse !== undefined) return rejection(misuse);
-    return this.#caller.compound('ensurePath', path, options, (bounds) => {
+    const misuse = methodSignatures.ensurePath.misuse(arguments.length, options, path);
+    if (misuse !== undefined) return reject(misuse);
+    return this.#runner.runCompound('ensurePath', path, options, (deadline) => {
       checkPath(path);
-      return ensurePaths(this.#parents(path, options, bounds));
+      return ensurePaths(this.#parentsToCreate(path, options, deadline));
     });
   }
 
-  #parents(path: string, { mode = 'persistent', acl, retry }: EnsurePathOptions, bounds: Bounds): Parents {
+  #parentsToCreate(path: string, { mode = 'persistent', acl, retry }: EnsurePathOptions, deadline: CallDeadline): ParentsToCreate {
     const znodes = new ClientView(this.#session, '', { ...this.#defaults, retry: undefined });
-    const outer = this.#chroot.outer(path);
-    const paths = outer === '/' ? [] : [...ancestorsOf(outer), outer];
-    const inner = (each: string) => this.#chroot.inner(each);
-    return { znodes, inner, paths, settings: { mode, acl }, bounds, retries: this.#caller.retries(retry, bounds) };
+    const serverPath = this.#chroot.prepend(path);
+    const paths = serverPath === '/' ? [] : [...ancestorsOf(serverPath), serverPath];
+    const stripChroot = (each: string) => this.#chroot.strip(each);
+    return { znodes, stripChroot, paths, settings: { mode, acl }, deadline, retries: this.#runner.retriesFor(retry, deadline) };
   }
 
   /**
@@ -362,22 +362,22 @@ export class ClientView {
    * BadArguments for a znode that ZooKeeper itself needs.
    */
   delete(path: string, options: DeleteOptions = noOptions): Promise<void> {
-    const misuse = methodForms.delete.misuse(arguments.length, options, path);
-    if (misuse !== undefined) return rejection(misuse);
+    const misuse = methodSignatures.delete.misuse(arguments.length, options, path);
+    if (misuse !== undefined) return reject(misuse);
     const { version, retry, idempotent, guaranteed } = options;
     if (idempotent !== true && guaranteed !== true) return this.#delete(path, options);
-    return this.#caller.compound('delete', path, options, (bounds) => {
-      const once = () =>
+    return this.#runner.runCompound('delete', path, options, (deadline) => {
+      const deleteOnce = () =>
         idempotent === true
-          ? deleteIdempotently(this, path, version, this.#caller.repetitions(options, bounds))
-          : this.#delete(path, { version, retry, ...bounds.left });
-      if (guaranteed !== true) return once();
-      return deleteGuaranteed(this.#session, once, (limits) => this.#delete(path, { version, retry: false, ...limits }));
+          ? deleteIdempotently(this, path, version, this.#runner.idempotentRetries(options, deadline))
+          : this.#delete(path, { version, retry, ...deadline.requestLimits });
+      if (guaranteed !== true) return deleteOnce();
+      return deleteGuaranteed(this.#session, deleteOnce, (limits) => this.#delete(path, { version, retry: false, ...limits }));
     });
   }
 
   #delete(path: string, options: VersionOptions): Promise<void> {
-    return this.#callOn('delete', path, options, (outer) => deleteOperation(outer, options.version ?? -1));
+    return this.#callWithPath('delete', path, options, (serverPath) => deleteOperation(serverPath, options.version ?? -1));
   }
 
   /**
@@ -390,15 +390,15 @@ export class ClientView {
    * tree that other clients use.)
    */
   deleteRecursive(path: string, options: CallOptions = noOptions): Promise<DeleteRecursiveResult> {
-    const misuse = methodForms.deleteRecursive.misuse(arguments.length, options, path);
-    if (misuse !== undefined) return rejection(misuse);
-    const bounds = new Bounds(this.#session, options);
-    return this.#caller.within('deleteRecursive', path, async () => {
+    const misuse = methodSignatures.deleteRecursive.misuse(arguments.length, options, path);
+    if (misuse !== undefined) return reject(misuse);
+    const deadline = new CallDeadline(this.#session, options);
+    return this.#runner.runSteps('deleteRecursive', path, async () => {
       checkPath(path);
-      const outer = this.#chroot.outer(path);
-      if (outer === '/' || outer === '/zookeeper' || outer.startsWith('/zookeeper/'))
-        throw badArguments('servers need the root and /zookeeper; delete the znodes below instead');
-      return deleteRecursive(this, path, bounds, this.#caller.retries(options.retry, bounds));
+      const serverPath = this.#chroot.prepend(path);
+      if (serverPath === '/' || serverPath === '/zookeeper' || serverPath.startsWith('/zookeeper/'))
+        throw badArgumentsFailure('servers need the root and /zookeeper; delete the znodes below instead');
+      return deleteRecursive(this, path, deadline, this.#runner.retriesFor(options.retry, deadline));
     });
   }
 
@@ -408,9 +408,9 @@ export class ClientView {
    * have: ConnectionLoss, SessionExpired, RequestTimeout, BadArguments for an invalid path.
    */
   exists(path: string, options: ReadOptions = noOptions): Promise<Stat | null> {
-    const misuse = methodForms.exists.misuse(arguments.length, options, path);
-    if (misuse !== undefined) return rejection(misuse);
-    return this.#readOn('exists', path, options, (outer) => existsOperation(outer, this.#note(outer, options.watch)));
+    const misuse = methodSignatures.exists.misuse(arguments.length, options, path);
+    if (misuse !== undefined) return reject(misuse);
+    return this.#readWithPath('exists', path, options, (serverPath) => existsOperation(serverPath, this.#watchRecorder(serverPath, options.watch)));
   }
 
   /**
@@ -418,9 +418,9 @@ export class ClientView {
    * then no watch is set.
    */
   getData(path: string, options: ReadOptions = noOptions): Promise<GetDataResult> {
-    const misuse = methodForms.getData.misuse(arguments.length, options, path);
-    if (misuse !== undefined) return rejection(misuse);
-    return this.#readOn('getData', path, options, (outer) => getDataOperation(outer, this.#note(outer, options.watch)));
+    const misuse = methodSignatures.getData.misuse(arguments.length, options, path);
+    if (misuse !== undefined) return reject(misuse);
+    return this.#readWithPath('getData', path, options, (serverPath) => getDataOperation(serverPath, this.#watchRecorder(serverPath, options.watch)));
   }
 
   /**
@@ -429,10 +429,10 @@ export class ClientView {
    * `getData`.)
    */
   getText(path: string, options: ReadOptions = noOptions): Promise<GetTextResult> {
-    const misuse = methodForms.getText.misuse(arguments.length, options, path);
-    if (misuse !== undefined) return rejection(misuse);
-    return this.#readOn('getText', path, options, (outer) =>
-      readAs(getDataOperation(outer, this.#note(outer, options.watch)), ({ data, stat }) => ({
+    const misuse = methodSignatures.getText.misuse(arguments.length, options, path);
+    if (misuse !== undefined) return reject(misuse);
+    return this.#readWithPath('getText', path, options, (serverPath) =>
+      mapResult(getDataOperation(serverPath, this.#watchRecorder(serverPath, options.watch)), ({ data, stat }) => ({
         text: textOf(data),
         stat,
       })),
@@ -446,11 +446,11 @@ export class ClientView {
    * (ZooKeeper's `getData`.)
    */
   getJson<Value = unknown>(path: string, options: ReadOptions = noOptions): Promise<GetJsonResult<Value>> {
-    const misuse = methodForms.getJson.misuse(arguments.length, options, path);
-    if (misuse !== undefined) return rejection(misuse);
-    return this.#readOn('getJson', path, options, (outer) =>
-      readAs(getDataOperation(outer, this.#note(outer, options.watch)), ({ data, stat }) => ({
-        value: valueOf(data) as Value | undefined,
+    const misuse = methodSignatures.getJson.misuse(arguments.length, options, path);
+    if (misuse !== undefined) return reject(misuse);
+    return this.#readWithPath('getJson', path, options, (serverPath) =>
+      mapResult(getDataOperation(serverPath, this.#watchRecorder(serverPath, options.watch)), ({ data, stat }) => ({
+        value: jsonOf(data) as Value | undefined,
         stat,
       })),
     );
@@ -462,8 +462,8 @@ export class ClientView {
    * `setData`.)
    */
   setJson(path: string, value: unknown, options: SetDataOptions = noOptions): Promise<Stat> {
-    const misuse = methodForms.setJson.misuse(arguments.length, options, path) ?? jsonFault('setJson', value);
-    if (misuse !== undefined) return rejection(misuse);
+    const misuse = methodSignatures.setJson.misuse(arguments.length, options, path) ?? jsonError('setJson', value);
+    if (misuse !== undefined) return reject(misuse);
     return this.#writeData('setJson', path, JSON.stringify(value), options);
   }
 
@@ -472,9 +472,9 @@ export class ClientView {
    * value that JSON cannot express. (ZooKeeper's `create`.)
    */
   createJson(path: string, value: unknown, options: CreateOptions = noOptions): Promise<CreateResult> {
-    const misuse = methodForms.createJson.misuse(arguments.length, options, path) ?? jsonFault('createJson', value);
-    if (misuse !== undefined) return rejection(misuse);
-    return this.#make('createJson', path, JSON.stringify(value), options);
+    const misuse = methodSignatures.createJson.misuse(arguments.length, options, path) ?? jsonError('createJson', value);
+    if (misuse !== undefined) return reject(misuse);
+    return this.#createWithOptions('createJson', path, JSON.stringify(value), options);
   }
 
   /**
@@ -482,16 +482,16 @@ export class ClientView {
    * BadVersion, NoAuth, QuotaExceeded.
    */
   setData(path: string, data: Data, options: SetDataOptions = noOptions): Promise<Stat> {
-    const misuse = methodForms.setData.misuse(arguments.length, options, path, data);
-    if (misuse !== undefined) return rejection(misuse);
+    const misuse = methodSignatures.setData.misuse(arguments.length, options, path, data);
+    if (misuse !== undefined) return reject(misuse);
     return this.#writeData('setData', path, data, options);
   }
 
   #writeData(method: string, path: string, data: Data, options: SetDataOptions): Promise<Stat> {
     if (options.idempotent !== true)
-      return this.#callOn(method, path, options, (outer) => setDataOperation(outer, data, options.version ?? -1));
-    return this.#caller.compound(method, path, options, (bounds) =>
-      setDataIdempotently(this, path, data, options.version, this.#caller.repetitions(options, bounds)),
+      return this.#callWithPath(method, path, options, (serverPath) => setDataOperation(serverPath, data, options.version ?? -1));
+    return this.#runner.runCompound(method, path, options, (deadline) =>
+      setDataIdempotently(this, path, data, options.version, this.#runner.idempotentRetries(options, deadline)),
     );
   }
 
@@ -507,15 +507,15 @@ export class ClientView {
    * and set with ZooKeeper's versions: Programmer's Guide, "ZNodes".)
    */
   update(path: string, updater: Updater, options: UpdateOptions = noOptions): Promise<GetDataResult | undefined> {
-    const misuse = methodForms.update.misuse(arguments.length, options, path, updater);
-    if (misuse !== undefined) return rejection(misuse);
+    const misuse = methodSignatures.update.misuse(arguments.length, options, path, updater);
+    if (misuse !== undefined) return reject(misuse);
     const { create: createOption, idempotent = false, retry } = options;
     const create = createOption === true ? {} : createOption === false ? undefined : createOption;
-    return this.#caller.compound('update', path, options, async (bounds) => {
+    return this.#runner.runCompound('update', path, options, async (deadline) => {
       checkPath(path);
       if (create?.mode !== undefined && isSequential(create.mode))
-        throw badArguments(`update cannot be used with the mode ${create.mode}: each create of a sequential znode has another path`);
-      return update(this.#session, this, path, updater, { create, idempotent, retry }, bounds);
+        throw badArgumentsFailure(`update cannot be used with the mode ${create.mode}: each create of a sequential znode has another path`);
+      return update(this.#session, this, path, updater, { create, idempotent, retry }, deadline);
     });
   }
 
@@ -524,9 +524,9 @@ export class ClientView {
    * NoNode and NoAuth; then no watch is set.
    */
   getChildren(path: string, options: ReadOptions = noOptions): Promise<GetChildrenResult> {
-    const misuse = methodForms.getChildren.misuse(arguments.length, options, path);
-    if (misuse !== undefined) return rejection(misuse);
-    return this.#readOn('getChildren', path, options, (outer) => getChildrenOperation(outer, this.#note(outer, options.watch)));
+    const misuse = methodSignatures.getChildren.misuse(arguments.length, options, path);
+    if (misuse !== undefined) return reject(misuse);
+    return this.#readWithPath('getChildren', path, options, (serverPath) => getChildrenOperation(serverPath, this.#watchRecorder(serverPath, options.watch)));
   }
 
   /**
@@ -538,18 +538,18 @@ export class ClientView {
    * each request. (ZooKeeper's `ZKUtil.visitSubTreeDFS`, with several requests at once.)
    */
   walk(path: string, options: WalkOptions = noOptions): AsyncGenerator<WalkedZnode, void, undefined> {
-    methodForms.walk.check(arguments.length, options, path);
+    methodSignatures.walk.check(arguments.length, options, path);
     return this.#walk(path, options);
   }
 
   async *#walk(path: string, options: WalkOptions): AsyncGenerator<WalkedZnode, void, undefined> {
     const { concurrency = 16, data = false, retry } = options;
-    const bounds = new Bounds(this.#session, options);
+    const deadline = new CallDeadline(this.#session, options);
     try {
       checkPath(path);
-      yield* walk(this, path, { concurrency, data, retry }, bounds);
+      yield* walk(this, path, { concurrency, data, retry }, deadline);
     } catch (error) {
-      throw inWordsOf('walk', path, error);
+      throw toCallError('walk', path, error);
     }
   }
 
@@ -558,9 +558,9 @@ export class ClientView {
    * with NoNode and NoAuth.
    */
   getAllChildrenNumber(path: string, options: PlainReadOptions = noOptions): Promise<number> {
-    const misuse = methodForms.getAllChildrenNumber.misuse(arguments.length, options, path);
-    if (misuse !== undefined) return rejection(misuse);
-    return this.#readOn('getAllChildrenNumber', path, options, getAllChildrenNumberOperation);
+    const misuse = methodSignatures.getAllChildrenNumber.misuse(arguments.length, options, path);
+    if (misuse !== undefined) return reject(misuse);
+    return this.#readWithPath('getAllChildrenNumber', path, options, getAllChildrenNumberOperation);
   }
 
   /**
@@ -569,13 +569,13 @@ export class ClientView {
    * with a slash.
    */
   getEphemerals(prefix = '/', options: PlainReadOptions = noOptions): Promise<readonly string[]> {
-    const misuse = methodForms.getEphemerals.misuse(arguments.length, options, prefix);
-    if (misuse !== undefined) return rejection(misuse);
-    return this.#read('getEphemerals', prefix, options, () => {
-      if (prefix !== '' && !prefix.startsWith('/')) throw badArguments('a prefix must start with "/"');
+    const misuse = methodSignatures.getEphemerals.misuse(arguments.length, options, prefix);
+    if (misuse !== undefined) return reject(misuse);
+    return this.#readPlainOrSynced('getEphemerals', prefix, options, () => {
+      if (prefix !== '' && !prefix.startsWith('/')) throw badArgumentsFailure('a prefix must start with "/"');
       // For a server, `/` means all. Below a chroot it must not: `/app` must not match `/apple`.
-      const outer = this.#chroot.outerPrefix(prefix === '/' ? '' : prefix);
-      return getEphemeralsOperation(outer, (path) => this.#chroot.inner(path));
+      const serverPath = this.#chroot.prependPrefix(prefix === '/' ? '' : prefix);
+      return getEphemeralsOperation(serverPath, (path) => this.#chroot.strip(path));
     });
   }
 
@@ -584,9 +584,9 @@ export class ClientView {
    * ADMIN is granted.
    */
   getACL(path: string, options: PlainReadOptions = noOptions): Promise<GetAclResult> {
-    const misuse = methodForms.getACL.misuse(arguments.length, options, path);
-    if (misuse !== undefined) return rejection(misuse);
-    return this.#readOn('getACL', path, options, getAclOperation);
+    const misuse = methodSignatures.getACL.misuse(arguments.length, options, path);
+    if (misuse !== undefined) return reject(misuse);
+    return this.#readWithPath('getACL', path, options, getAclOperation);
   }
 
   /**
@@ -594,9 +594,9 @@ export class ClientView {
    * NoNode, BadVersion, InvalidACL, NoAuth.
    */
   setACL(path: string, acl: readonly Acl[], options: VersionOptions = noOptions): Promise<Stat> {
-    const misuse = methodForms.setACL.misuse(arguments.length, options, path, acl);
-    if (misuse !== undefined) return rejection(misuse);
-    return this.#callOn('setACL', path, options, (outer) => setAclOperation(outer, acl, options.version ?? -1));
+    const misuse = methodSignatures.setACL.misuse(arguments.length, options, path, acl);
+    if (misuse !== undefined) return reject(misuse);
+    return this.#callWithPath('setACL', path, options, (serverPath) => setAclOperation(serverPath, acl, options.version ?? -1));
   }
 
   /**
@@ -605,9 +605,9 @@ export class ClientView {
    * (ZooKeeper's `sync`; Programmer's Guide, "Consistency Guarantees".)
    */
   sync(path = '/', options: CallOptions = noOptions): Promise<void> {
-    const misuse = methodForms.sync.misuse(arguments.length, options, path);
-    if (misuse !== undefined) return rejection(misuse);
-    return this.#callOn('sync', path, options, syncOperation, true);
+    const misuse = methodSignatures.sync.misuse(arguments.length, options, path);
+    if (misuse !== undefined) return reject(misuse);
+    return this.#callWithPath('sync', path, options, syncOperation, true);
   }
 
   // --- Several operations at once
@@ -618,10 +618,10 @@ export class ClientView {
    * `multi`, ZOOKEEPER-965.)
    */
   multi<const Ops extends readonly WriteOp[]>(ops: Ops, options: CallOptions = noOptions): Promise<WriteResults<Ops>> {
-    const misuse = methodForms.multi.misuse(arguments.length, options);
-    if (misuse !== undefined) return rejection(misuse);
+    const misuse = methodSignatures.multi.misuse(arguments.length, options);
+    if (misuse !== undefined) return reject(misuse);
     if (Array.isArray(ops) && ops.length === 0) return Promise.resolve([] as unknown as WriteResults<Ops>);
-    return this.#caller.call('multi', undefined, options, () => {
+    return this.#runner.call('multi', undefined, options, () => {
       checkOps(ops, 'multi');
       return multiOperation(ops, this.#chroot);
     });
@@ -633,10 +633,10 @@ export class ClientView {
    * have. (ZOOKEEPER-3402, ZooKeeper 3.6.)
    */
   multiRead<const Ops extends readonly ReadOp[]>(ops: Ops, options: PlainReadOptions = noOptions): Promise<ReadResults<Ops>> {
-    const misuse = methodForms.multiRead.misuse(arguments.length, options);
-    if (misuse !== undefined) return rejection(misuse);
+    const misuse = methodSignatures.multiRead.misuse(arguments.length, options);
+    if (misuse !== undefined) return reject(misuse);
     if (Array.isArray(ops) && ops.length === 0) return Promise.resolve([] as unknown as ReadResults<Ops>);
-    return this.#read('multiRead', undefined, options, () => {
+    return this.#readPlainOrSynced('multiRead', undefined, options, () => {
       checkOps(ops, 'multiRead');
       return multiReadOperation(ops, this.#chroot);
     });
@@ -650,12 +650,12 @@ export class ClientView {
    * 3.6.
    */
   addWatch(path: string, options: AddWatchOptions): Promise<void> {
-    const misuse = methodForms.addWatch.misuse(arguments.length, options, path);
-    if (misuse !== undefined) return rejection(misuse);
+    const misuse = methodSignatures.addWatch.misuse(arguments.length, options, path);
+    if (misuse !== undefined) return reject(misuse);
     const { mode = 'persistent', watch } = options;
-    if (watch === undefined) return rejection(new TypeError('addWatch: watch is missing: write addWatch(path, { watch: listener })'));
-    const add = (outer: string) => addWatchOperation(mode, outer, () => this.#watches.add(mode, outer, watch));
-    return this.#callOn('addWatch', path, options, add, true);
+    if (watch === undefined) return reject(new TypeError('addWatch: watch is missing: write addWatch(path, { watch: listener })'));
+    const add = (serverPath: string) => addWatchOperation(mode, serverPath, () => this.#watches.add(mode, serverPath, watch));
+    return this.#callWithPath('addWatch', path, options, add, true);
   }
 
   /**
@@ -673,7 +673,7 @@ export class ClientView {
   /** The same for one znode, and creates and deletes of its children. */
   watch(path: string, options?: WatchLoopOptions): WatchLoop;
   watch(path: string, options: WatchLoopOptions = noOptions): WatchLoop | WatchLoop<RecursiveWatchLoopEvent> {
-    methodForms.watch.check(arguments.length, options, path);
+    methodSignatures.watch.check(arguments.length, options, path);
     return new WatchLoop(this.#session, this.#chroot, path, options);
   }
 
@@ -682,12 +682,12 @@ export class ClientView {
    * path end. Fails with NoWatcher if there is none. (ZOOKEEPER-442.)
    */
   removeWatches(path: string, options: RemoveWatchesOptions = noOptions): Promise<void> {
-    const misuse = methodForms.removeWatches.misuse(arguments.length, options, path);
-    if (misuse !== undefined) return rejection(misuse);
+    const misuse = methodSignatures.removeWatches.misuse(arguments.length, options, path);
+    if (misuse !== undefined) return reject(misuse);
     const { type = 'any', watch, local = false } = options;
-    return this.#caller.guard('removeWatches', path, options, true, async (limits) => {
+    return this.#runner.runWithRetries('removeWatches', path, options, true, async (limits) => {
       checkPath(path);
-      await this.#watches.remove(this.#chroot.outer(path), { type, watch, local }, limits);
+      await this.#watches.remove(this.#chroot.prepend(path), { type, watch, local }, limits);
     });
   }
 
@@ -698,10 +698,10 @@ export class ClientView {
    * ZOOKEEPER-107). Empty on a standalone server. Fails with NoAuth.
    */
   getConfig(options: ReadOptions = noOptions): Promise<GetDataResult> {
-    const misuse = methodForms.getConfig.misuse(arguments.length, options);
-    if (misuse !== undefined) return rejection(misuse);
-    return this.#read('getConfig', systemPath.config, options, () =>
-      getDataOperation(systemPath.config, this.#note(systemPath.config, options.watch)),
+    const misuse = methodSignatures.getConfig.misuse(arguments.length, options);
+    if (misuse !== undefined) return reject(misuse);
+    return this.#readPlainOrSynced('getConfig', systemPath.config, options, () =>
+      getDataOperation(systemPath.config, this.#watchRecorder(systemPath.config, options.watch)),
     );
   }
 
@@ -711,48 +711,48 @@ export class ClientView {
    * (ZooKeeperAdmin's `reconfigure`, ZOOKEEPER-107.)
    */
   reconfig(options: ReconfigOptions): Promise<GetDataResult> {
-    const misuse = methodForms.reconfig.misuse(arguments.length, options);
-    if (misuse !== undefined) return rejection(misuse);
-    return this.#caller.call('reconfig', systemPath.config, options, () => reconfigOperation(options));
+    const misuse = methodSignatures.reconfig.misuse(arguments.length, options);
+    if (misuse !== undefined) return reject(misuse);
+    return this.#runner.call('reconfig', systemPath.config, options, () => reconfigOperation(options));
   }
 
   // --- Helpers
 
-  #note(outer: string, watch: WatchListener | true | undefined): WatchNote {
-    return watch && ((kind) => this.#watches.add(kind, outer, watch));
+  #watchRecorder(serverPath: string, watch: WatchListener | true | undefined): WatchRecorder {
+    return watch && ((kind) => this.#watches.add(kind, serverPath, watch));
   }
 
-  #callOn<Result>(
+  #callWithPath<Result>(
     method: string,
     path: string,
     options: CallOptions,
-    make: (outer: string) => Operation<Result>,
+    make: (serverPath: string) => Operation<Result>,
     isRepeatable = false,
   ): Promise<Result> {
     const onPath = () => {
       checkPath(path);
-      return make(this.#chroot.outer(path));
+      return make(this.#chroot.prepend(path));
     };
-    return this.#caller.call(method, path, options, onPath, isRepeatable);
+    return this.#runner.call(method, path, options, onPath, isRepeatable);
   }
 
-  #readOn<Result>(method: string, path: string, options: PlainReadOptions, make: (outer: string) => Operation<Result>): Promise<Result> {
-    return this.#read(method, path, options, () => {
+  #readWithPath<Result>(method: string, path: string, options: PlainReadOptions, make: (serverPath: string) => Operation<Result>): Promise<Result> {
+    return this.#readPlainOrSynced(method, path, options, () => {
       checkPath(path);
-      return make(this.#chroot.outer(path));
+      return make(this.#chroot.prepend(path));
     });
   }
 
-  #read<Result>(method: string, path: string | undefined, options: PlainReadOptions, make: () => Operation<Result>): Promise<Result> {
-    if (options.linearizable !== true) return this.#caller.call(method, path, options, make, true);
-    return this.#caller.readBehindSync(method, path, options, make);
+  #readPlainOrSynced<Result>(method: string, path: string | undefined, options: PlainReadOptions, make: () => Operation<Result>): Promise<Result> {
+    if (options.linearizable !== true) return this.#runner.call(method, path, options, make, true);
+    return this.#runner.readAfterSync(method, path, options, make);
   }
 }
 
-function rejection(misuse: unknown): Promise<never> {
+function reject(misuse: unknown): Promise<never> {
   return Promise.reject(misuse);
 }
 
-function badArguments(reason: string): Refusal {
-  return new Refusal(ErrorCode.BadArguments, 'notSent', reason);
+function badArgumentsFailure(reason: string): RequestFailure {
+  return new RequestFailure(ErrorCode.BadArguments, 'notSent', reason);
 }

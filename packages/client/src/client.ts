@@ -1,27 +1,27 @@
 /** The client: a view of the tree with its own session. Closing the client ends the session. */
-import type { CallDefaults } from './calls/caller.ts';
-import { checkCount } from './arguments.ts';
-import { methodForms } from './call-forms.ts';
+import type { CallDefaults } from './calls/call-runner.ts';
+import { checkArgumentCount } from './arguments.ts';
+import { methodSignatures } from './method-signatures.ts';
 import { ClientView } from './client-view.ts';
 import { parseServerList } from './connect-string.ts';
-import { KeeperError, Refusal } from './keeper-error.ts';
+import { KeeperError, RequestFailure } from './keeper-error.ts';
 import type { Session } from './session/session.ts';
-import { succeeded, tracedCall } from './tracing.ts';
+import { traceSuccess, newTracedCall } from './tracing.ts';
 import type { ServerAddress } from './transport.ts';
 
 /** A client with its own session: closing the client ends the session. */
 export class Client extends ClientView implements AsyncDisposable {
   readonly #session: Session;
-  readonly #connected: Promise<void>;
+  readonly #ready: Promise<void>;
 
   /** Called by `connect` and `createClient`. `open` settles when the client is ready. */
   constructor(session: Session, chroot: string, defaults: CallDefaults, open: (client: Client) => Promise<void>) {
     super(session, chroot, defaults);
     this.#session = session;
-    this.#connected = open(this);
+    this.#ready = open(this);
     // A program that does not wait for the connection learns of a failure from its calls and from
     // the state.
-    this.#connected.catch(() => undefined);
+    this.#ready.catch(() => undefined);
   }
 
   /**
@@ -32,13 +32,13 @@ export class Client extends ClientView implements AsyncDisposable {
    * signal's reason. `on('state', ...)` delivers later losses of the connection. (ZooKeeper's first
    * `SyncConnected`.)
    */
-  async connected(): Promise<void> {
-    methodForms.connected.check(arguments.length, {});
+  async ready(): Promise<void> {
+    methodSignatures.ready.check(arguments.length, {});
     try {
-      await this.#session.held(this.#connected);
+      await this.#session.holdProcess(this.#ready);
     } catch (error) {
       // Create the error here, so that its stack shows the caller.
-      throw error instanceof Refusal ? new KeeperError('connect', undefined, error) : error;
+      throw error instanceof RequestFailure ? new KeeperError('connect', undefined, error) : error;
     }
   }
 
@@ -58,7 +58,7 @@ export class Client extends ClientView implements AsyncDisposable {
    * ConnectStringError, and a TypeError if `servers` is neither a string nor an array.
    */
   updateServerList(servers: string | readonly (string | ServerAddress)[]): boolean {
-    checkCount(arguments.length, 1, 'updateServerList(servers)');
+    checkArgumentCount(arguments.length, 1, 'updateServerList(servers)');
     return this.#session.updateServers(parseServerList(servers));
   }
 
@@ -76,11 +76,11 @@ export class Client extends ClientView implements AsyncDisposable {
     if (typeof (arguments[0] as unknown) === 'function')
       return Promise.reject(new TypeError('close takes no callback; it returns a promise'));
     const { tracer, id } = this.#session;
-    if (!tracer.hearsCalls) return this.#session.close();
-    const traced = tracedCall('close', id);
+    if (!tracer.tracesCalls) return this.#session.close();
+    const traced = newTracedCall('close', id);
     return tracer.run(traced, () => {
       const closed = this.#session.close();
-      void closed.then(() => succeeded(tracer, traced, undefined));
+      void closed.then(() => traceSuccess(tracer, traced, undefined));
       return closed;
     });
   }

@@ -35,9 +35,9 @@ export function uniform(random: Random, below: number): number {
 /** A copy in random order; every order is equally likely. */
 export function shuffled<T>(random: Random, items: readonly T[]): T[] {
   const result = [...items];
-  for (let left = result.length - 1; left > 0; left--) {
-    const pick = Math.floor(uniform(random, left + 1));
-    [result[left], result[pick]] = [result[pick]!, result[left]!];
+  for (let index = result.length - 1; index > 0; index--) {
+    const pick = Math.floor(uniform(random, index + 1));
+    [result[index], result[pick]] = [result[pick]!, result[index]!];
   }
   return result;
 }

@@ -8,26 +8,26 @@
  * `srv:_zookeeper._tcp.example.com/chroot` names a service instead of servers, and DNS lists its
  * servers. It cannot be confused with a host, as the port of a host is a number.
  */
-import { pathFault } from '@tskeeper/protocol';
-import { checkValue, type Kind, kinds } from './arguments.ts';
+import { pathError } from '@tskeeper/protocol';
+import { checkValue, type ValueType, valueTypes } from './arguments.ts';
 import type { ServerAddress } from './transport.ts';
 
 /** ZooKeeper's default clientPort. */
 export const defaultPort = 2181;
 
-const connectStringKind: Kind = { ...kinds.string, wanted: 'a string such as "zk1:2181,zk2:2181/app"' };
-const serversKind: Kind = {
-  wanted: 'a string such as "zk1:2181,zk2:2181" or an array such as ["zk1:2181", { host: "zk2", port: 2181 }]',
-  fits: Array.isArray,
+const connectStringType: ValueType = { ...valueTypes.string, expected: 'a string such as "zk1:2181,zk2:2181/app"' };
+const serverListType: ValueType = {
+  expected: 'a string such as "zk1:2181,zk2:2181" or an array such as ["zk1:2181", { host: "zk2", port: 2181 }]',
+  accepts: Array.isArray,
 };
-const serverKind: Kind = {
-  wanted: 'a string such as "zk1:2181" or an object such as { host: "zk1", port: 2181 }',
-  fits: (given) => kinds.object.fits(given) && typeof (given as { readonly host?: unknown }).host === 'string',
+const serverType: ValueType = {
+  expected: 'a string such as "zk1:2181" or an object such as { host: "zk1", port: 2181 }',
+  accepts: (given) => valueTypes.object.fits(given) && typeof (given as { readonly host?: unknown }).host === 'string',
 };
 
-const addressKind: Kind = {
-  wanted: 'an object such as { host: "zk1", port: 2181 }',
-  fits: (given) => serverKind.fits(given) && typeof (given as { readonly port?: unknown }).port === 'number',
+const addressType: ValueType = {
+  expected: 'an object such as { host: "zk1", port: 2181 }',
+  accepts: (given) => serverType.accepts(given) && typeof (given as { readonly port?: unknown }).port === 'number',
 };
 
 /** The parts of a connect string. */
@@ -35,7 +35,7 @@ export interface ConnectString {
   /** In the given order; at least one, unless a service is given. */
   readonly servers: readonly ServerAddress[];
   /** The SRV name of the servers; undefined if they are listed one by one. */
-  readonly service: string | undefined;
+  readonly srvName: string | undefined;
   /** A path without a slash at the end; empty for none and for `/`. */
   readonly chroot: string;
 }
@@ -48,17 +48,17 @@ export class ConnectStringError extends Error {
   override readonly name = 'ConnectStringError';
 }
 
-function fail(text: string, complaint: string, form = 'host:port,host:port/chroot'): never {
-  throw new ConnectStringError(`connect string "${text}": ${complaint} Write it as ${form}.`);
+function fail(text: string, problem: string, form = 'host:port,host:port/chroot'): never {
+  throw new ConnectStringError(`connect string "${text}": ${problem} Write it as ${form}.`);
 }
 
 /** A connect string, or an array of `host:port` and `{ host, port }`. */
-export type Servers = string | readonly (string | ServerAddress)[];
+export type ServerList = string | readonly (string | ServerAddress)[];
 
 /** Parses the `servers` of `connect`. Throws a ConnectStringError or a TypeError. */
-export function parseServers(servers: Servers): ConnectString {
+export function parseServers(servers: ServerList): ConnectString {
   if (typeof servers === 'string') return parseConnectString(servers);
-  return { servers: parseServerList(servers), service: undefined, chroot: '' };
+  return { servers: parseServerList(servers), srvName: undefined, chroot: '' };
 }
 
 /**
@@ -66,11 +66,11 @@ export function parseServers(servers: Servers): ConnectString {
  * ConnectStringError, and a TypeError if `text` is not a string.
  */
 export function parseConnectString(text: string): ConnectString {
-  checkValue(text, connectStringKind, 'the connect string');
+  checkValue(text, connectStringType, 'the connect string');
   const slash = text.indexOf('/');
   const hosts = slash === -1 ? text : text.slice(0, slash);
   const chroot = slash === -1 ? '/' : text.slice(slash);
-  const fault = pathFault(chroot);
+  const fault = pathError(chroot);
   if (fault !== undefined) fail(text, `the chroot ${chroot} ${fault}.`);
   // Like ZooKeeper, accept "a:1,,b:2" and a comma at the end.
   const parts = hosts
@@ -78,15 +78,15 @@ export function parseConnectString(text: string): ConnectString {
     .map((part) => part.trim())
     .filter((part) => part !== '');
   if (parts.length === 0) fail(text, 'it has no host.');
-  const service = parts.map((part) => parseService(text, part)).find((name) => name !== undefined);
-  if (service !== undefined && parts.length > 1) fail(text, `"srv:${service}" names all servers, so it cannot be combined with others.`);
+  const srvName = parts.map((part) => parseSrvName(text, part)).find((name) => name !== undefined);
+  if (srvName !== undefined && parts.length > 1) fail(text, `"srv:${srvName}" names all servers, so it cannot be combined with others.`);
   const servers: ServerAddress[] = [];
-  for (const part of service === undefined ? parts : []) servers.push(parseServer(text, part));
-  return { servers, service, chroot: chroot === '/' ? '' : chroot };
+  for (const part of srvName === undefined ? parts : []) servers.push(parseServer(text, part));
+  return { servers, srvName, chroot: chroot === '/' ? '' : chroot };
 }
 
 /** `srv:2181` is a port of the host "srv". */
-function parseService(text: string, part: string): string | undefined {
+function parseSrvName(text: string, part: string): string | undefined {
   if (!part.startsWith('srv:') || /^srv:\d+$/.test(part)) return undefined;
   const name = part.slice('srv:'.length);
   if (name === '') fail(text, '"srv:" must be followed by a name, as in srv:_zookeeper._tcp.example.com.');
@@ -99,9 +99,9 @@ function parseService(text: string, part: string): string | undefined {
  * Parses a list of servers for a connected client: `host:port,host:port`, or an array. Throws a
  * ConnectStringError.
  */
-export function parseServerList(list: Servers): readonly ServerAddress[] {
+export function parseServerList(list: ServerList): readonly ServerAddress[] {
   if (typeof list === 'string') return parseHostsOnly(list);
-  checkValue(list, serversKind, 'the list of servers');
+  checkValue(list, serverListType, 'the list of servers');
   const servers = list.flatMap((each) => (typeof each === 'string' ? parseHostsOnly(each) : [checkServer(each)]));
   if (servers.length === 0) throw new ConnectStringError('The list of servers is empty. Give at least one server.');
   return servers;
@@ -114,8 +114,8 @@ function parseHostsOnly(text: string): readonly ServerAddress[] {
       'a list of servers cannot have a chroot; write it at the end of a connect string, or call client.chroot(path).',
       'host:port,host:port',
     );
-  const { servers, service } = parseConnectString(text);
-  if (service !== undefined)
+  const { servers, srvName } = parseConnectString(text);
+  if (srvName !== undefined)
     fail(text, 'a list contains servers; use an SRV name only as a connect string of its own.', 'host:port,host:port');
   return servers;
 }
@@ -126,7 +126,7 @@ export function isHost(host: string): boolean {
 }
 
 function checkServer(server: ServerAddress): ServerAddress {
-  checkValue(server, serverKind, 'each element of the list of servers');
+  checkValue(server, serverType, 'each element of the list of servers');
   const { host, port } = server;
   if (!isHost(host)) {
     throw new ConnectStringError(`"${host}" in the list of servers is not a host. Give a name or an address; IPv6 without brackets.`);
@@ -167,7 +167,7 @@ function parsePort(text: string, part: string, digits: string): number {
  * `server` is not a server.
  */
 export function formatServer(server: ServerAddress): string {
-  checkValue(server, addressKind, 'formatServer: the server');
+  checkValue(server, addressType, 'formatServer: the server');
   const { host, port } = server;
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }

@@ -2,25 +2,25 @@
  * Entry points: `connect` and `createClient` turn a connect string into a client with a session.
  */
 import { ErrorCode, juteMaxBufferDefault, type Millis, type SessionId } from '@tskeeper/protocol';
-import { credentialsOf } from './auth/credentials.ts';
-import { fullPolicy, type RetryPolicy } from './calls/retry-policy.ts';
+import { toCredentials } from './auth/credentials.ts';
+import { resolveRetryPolicy, type RetryPolicy } from './calls/retry-policy.ts';
 import { Client } from './client.ts';
 import { type Clock, type Random, timerMsMax } from './clock.ts';
-import { functionForms } from './connect-forms.ts';
+import { functionSignatures } from './function-signatures.ts';
 import { ConnectOptionsError } from './connect-options-error.ts';
-import { type ConnectString, ConnectStringError, parseServers, type Servers } from './connect-string.ts';
+import { type ConnectString, ConnectStringError, parseServers, type ServerList } from './connect-string.ts';
 import { followConfig } from './ensemble/follow-config.ts';
-import { Refusal } from './keeper-error.ts';
+import { RequestFailure } from './keeper-error.ts';
 import { diagnosticsTracer } from './node/diagnostics-tracer.ts';
 import { NodeTransport } from './node/node-transport.ts';
 import { TimerHold } from './node/process-hold.ts';
 import { backgroundClock, systemClock } from './node/system-clock.ts';
-import { type SaslOptions, saslMechanism } from './node/sasl-mechanism.ts';
+import { type SaslOptions, createSaslMechanism } from './node/sasl-mechanism.ts';
 import { systemRandom } from './node/system-random.ts';
-import type { TlsOptions } from './node/tls-material.ts';
+import type { TlsOptions } from './node/tls-context.ts';
 import { TlsTransport } from './node/tls-transport.ts';
-import { Session, type Trouble } from './session/session.ts';
-import { failed, succeeded, tracedCall, type Tracer } from './tracing.ts';
+import { Session, type ServerFailures } from './session/session.ts';
+import { traceFailure, traceSuccess, newTracedCall, type Tracer } from './tracing.ts';
 import type { Transport } from './transport.ts';
 import type { SessionEvent } from './watched-event.ts';
 
@@ -120,7 +120,7 @@ export interface ConnectOptions {
    * after five consecutive connections that were closed within a second: its state becomes `moved`,
    * calls fail with SessionMoved, and the session continues with the other client.
    */
-  readonly yieldsSession?: boolean | undefined;
+  readonly yieldSession?: boolean | undefined;
   /**
    * Whether to use the servers that the ensemble itself lists in `/zookeeper/config`, now and after
    * each reconfig, as if passed to `client.updateServerList`. Default: false. `connect` then
@@ -181,34 +181,34 @@ const connectTimeoutMsDefault = 30_000;
  * The client then keeps the session alive by itself: it sends pings, and connects to another server
  * when it loses one.
  */
-export function connect(servers: Servers, options: ConnectOptions = {}): Promise<Client> {
-  const misuse = functionForms.connect.misuse(arguments.length, options);
+export function connect(servers: ServerList, options: ConnectOptions = {}): Promise<Client> {
+  const misuse = functionSignatures.connect.misuse(arguments.length, options);
   if (misuse !== undefined) return Promise.reject(misuse);
   const { tracer = diagnosticsTracer } = options;
-  if (!tracer.hearsCalls) return connected(servers, options, tracer);
-  const traced = tracedCall('connect', options.session?.id ?? 0n);
+  if (!tracer.tracesCalls) return connectClient(servers, options, tracer);
+  const traced = newTracedCall('connect', options.session?.id ?? 0n);
   return tracer.run(traced, async () => {
     try {
-      const client = await connected(servers, options, tracer);
+      const client = await connectClient(servers, options, tracer);
       traced.sessionId = client.sessionId;
-      traced.server = client.connectedTo;
-      succeeded(tracer, traced, client);
+      traced.server = client.connectedServer;
+      traceSuccess(tracer, traced, client);
       return client;
     } catch (error) {
-      failed(tracer, traced, error);
+      traceFailure(tracer, traced, error);
       throw error;
     }
   });
 }
 
-async function connected(servers: Servers, options: ConnectOptions, tracer: Tracer): Promise<Client> {
+async function connectClient(servers: ServerList, options: ConnectOptions, tracer: Tracer): Promise<Client> {
   const parsed = parseServers(servers);
-  const transport = transportOf(options);
+  const transport = transportFor(options);
   // Only options with files to read take a turn. The error names the file at once, and its stack
   // shows the caller.
   if (transport instanceof TlsTransport) await transport.check();
-  const client = clientOf(parsed, transport, options, tracer);
-  await client.connected();
+  const client = newClient(parsed, transport, options, tracer);
+  await client.ready();
   return client;
 }
 
@@ -224,26 +224,26 @@ async function connected(servers: Servers, options: ConnectOptions, tracer: Trac
  * ConnectOptionsError for options that exclude each other. If a file cannot be read, the client
  * ends, as after a time-out.
  */
-export function createClient(servers: Servers, options: ConnectOptions = {}): Client {
-  functionForms.createClient.check(arguments.length, options);
-  const transport = transportOf(options);
+export function createClient(servers: ServerList, options: ConnectOptions = {}): Client {
+  functionSignatures.createClient.check(arguments.length, options);
+  const transport = transportFor(options);
   const checks = transport instanceof TlsTransport ? transport.check() : undefined;
-  return clientOf(parseServers(servers), transport, options, options.tracer ?? diagnosticsTracer, checks);
+  return newClient(parseServers(servers), transport, options, options.tracer ?? diagnosticsTracer, checks);
 }
 
 /** `checks`: what else must succeed before the client is ready. */
-function clientOf(
-  { servers, service, chroot }: ConnectString,
+function newClient(
+  { servers, srvName, chroot }: ConnectString,
   transport: Transport,
   options: ConnectOptions,
   tracer: Tracer,
   checks?: Promise<void>,
 ): Client {
   const { clock = systemClock, random = systemRandom, keepProcessAlive = true } = options;
-  const sasl = options.sasl === undefined ? undefined : saslMechanism(options.sasl, random);
-  if (service !== undefined && transport.resolveService === undefined) {
+  const sasl = options.sasl === undefined ? undefined : createSaslMechanism(options.sasl, random);
+  if (srvName !== undefined && transport.resolveSrv === undefined) {
     throw new ConnectStringError(
-      `connect string "srv:${service}": the transport does not support SRV names, as it has no resolveService. List the servers one by one.`,
+      `connect string "srv:${srvName}": the transport does not support SRV names, as it has no resolveService. List the servers one by one.`,
     );
   }
   const session = new Session(
@@ -257,29 +257,29 @@ function clientOf(
           ? undefined
           : { id: BigInt.asIntN(64, options.session.id), password: new Uint8Array(options.session.password) },
       expireLocally: options.expireLocally ?? false,
-      yieldsSession: options.yieldsSession ?? false,
-      service,
-      waitsForFirst: true,
+      yieldSession: options.yieldSession ?? false,
+      srvName,
+      waitForFirstConnection: true,
       requestTimeoutMs: options.requestTimeoutMs,
     },
-    (options.auth ?? []).map(({ scheme, auth }) => credentialsOf(scheme, auth)),
+    (options.auth ?? []).map(({ scheme, auth }) => toCredentials(scheme, auth)),
     {
       clock,
       transport,
       random,
       tracer,
       sasl,
-      ...(keepProcessAlive ? {} : { background: backgroundClock, hold: new TimerHold() }),
+      ...(keepProcessAlive ? {} : { backgroundClock: backgroundClock, processHold: new TimerHold() }),
     },
   );
-  return new Client(session, chroot, { retry: fullPolicy(options.retry) }, (client) => {
+  return new Client(session, chroot, { retry: resolveRetryPolicy(options.retry) }, (client) => {
     if (options.onState !== undefined) client.on('state', options.onState);
-    return open(client, session, checks, options);
+    return awaitReady(client, session, checks, options);
   });
 }
 
 /** Settles when the client is ready, or has given up. */
-async function open(client: Client, session: Session, checks: Promise<void> | undefined, options: ConnectOptions): Promise<void> {
+async function awaitReady(client: Client, session: Session, checks: Promise<void> | undefined, options: ConnectOptions): Promise<void> {
   const { signal } = options;
   let ready = session.established;
   if (options.followConfig === true) ready = ready.then(() => followConfig(client));
@@ -288,22 +288,22 @@ async function open(client: Client, session: Session, checks: Promise<void> | un
   ready.catch(() => undefined);
   try {
     signal?.throwIfAborted();
-    await firstOf(ready, session, options.connectTimeoutMs ?? connectTimeoutMsDefault, signal);
+    await readyOrTimeout(ready, session, options.connectTimeoutMs ?? connectTimeoutMsDefault, signal);
   } catch (error) {
     const refusal =
-      error instanceof Refusal
+      error instanceof RequestFailure
         ? error
-        : new Refusal(ErrorCode.ConnectionLoss, 'notSent', `stopped connecting: ${wordsOf(error)}`, { cause: error });
-    session.giveUp(refusal);
+        : new RequestFailure(ErrorCode.ConnectionLoss, 'notSent', `stopped connecting: ${messageOf(error)}`, { cause: error });
+    session.abort(refusal);
     throw error;
   }
 }
 
-function wordsOf(error: unknown): string {
+function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-function transportOf({ transport, clock, tls = false, keepProcessAlive = true }: ConnectOptions): Transport {
+function transportFor({ transport, clock, tls = false, keepProcessAlive = true }: ConnectOptions): Transport {
   if (!keepProcessAlive && (transport ?? clock) !== undefined)
     throw new ConnectOptionsError(
       'keepProcessAlive: false requires the default transport and clock; a custom transport or clock decides that itself',
@@ -315,30 +315,30 @@ function transportOf({ transport, clock, tls = false, keepProcessAlive = true }:
 }
 
 /** Maximum number of servers in the error of a session that could not be opened. */
-const troublesNamed = 8;
+const serverFailuresShown = 8;
 
-function noSessionWithin(timeoutMs: Millis, troubles: readonly Trouble[]): Refusal {
+function noSessionFailure(timeoutMs: Millis, troubles: readonly ServerFailures[]): RequestFailure {
   const named = troubles
-    .slice(0, troublesNamed)
-    .map(({ place, reason, attempts }) => `${place}: ${reason}${attempts === 1 ? '' : ` (${attempts} attempts)`}`);
-  if (troubles.length > troublesNamed) named.push(`and ${troubles.length - troublesNamed} more`);
+    .slice(0, serverFailuresShown)
+    .map(({ server, reason, attempts }) => `${server}: ${reason}${attempts === 1 ? '' : ` (${attempts} attempts)`}`);
+  if (troubles.length > serverFailuresShown) named.push(`and ${troubles.length - serverFailuresShown} more`);
   const tried = named.length === 0 ? 'no server has answered' : named.join('; ');
-  return new Refusal(ErrorCode.ConnectionLoss, 'notSent', `no session within ${timeoutMs} ms; ${tried}`);
+  return new RequestFailure(ErrorCode.ConnectionLoss, 'notSent', `no session within ${timeoutMs} ms; ${tried}`);
 }
 
 /**
  * Settles when the session is ready, the time is over, or the signal fires, whichever comes first.
  */
-function firstOf(ready: Promise<void>, session: Session, timeoutMs: Millis, signal: AbortSignal | undefined): Promise<void> {
-  const { background: clock } = session;
+function readyOrTimeout(ready: Promise<void>, session: Session, timeoutMs: Millis, signal: AbortSignal | undefined): Promise<void> {
+  const { backgroundClock: clock } = session;
   return new Promise((resolve, reject) => {
-    const timer = timeoutMs > timerMsMax ? undefined : clock.after(timeoutMs, () => reject(noSessionWithin(timeoutMs, session.troubles)));
+    const timer = timeoutMs > timerMsMax ? undefined : clock.after(timeoutMs, () => reject(noSessionFailure(timeoutMs, session.serverFailures)));
     const onAbort = () => reject(signal!.reason);
     signal?.addEventListener('abort', onAbort, { once: true });
-    const over = () => {
+    const cleanUp = () => {
       if (timer !== undefined) clock.cancel(timer);
       signal?.removeEventListener('abort', onAbort);
     };
-    void ready.then(resolve, reject).finally(over);
+    void ready.then(resolve, reject).finally(cleanUp);
   });
 }

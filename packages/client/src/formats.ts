@@ -9,11 +9,11 @@ import {
   type SessionId,
   type Zxid,
 } from '@tskeeper/protocol';
-import { checkValue, type Kind, kinds } from './arguments.ts';
+import { checkValue, type ValueType, valueTypes } from './arguments.ts';
 
-const bigint: Kind = { wanted: 'a bigint', fits: (given) => typeof given === 'bigint' };
-const zxidKind: Kind = { wanted: 'a bigint or a number', fits: (given) => typeof given === 'bigint' || typeof given === 'number' };
-const algorithmKind: Kind = { ...kinds.string, wanted: 'a string, as in "SHA-256"' };
+const bigintType: ValueType = { expected: 'a bigint', accepts: (given) => typeof given === 'bigint' };
+const zxidType: ValueType = { expected: 'a bigint or a number', accepts: (given) => typeof given === 'bigint' || typeof given === 'number' };
+const algorithmType: ValueType = { ...valueTypes.string, expected: 'a string, as in "SHA-256"' };
 const digestIdForm = 'digestId: the text "user:password"';
 
 /**
@@ -24,10 +24,10 @@ const digestIdForm = 'digestId: the text "user:password"';
  * `generateDigest`.)
  */
 export function digestId(userAndPassword: string, algorithm: string = 'SHA1'): string {
-  checkValue(userAndPassword, kinds.string, digestIdForm);
+  checkValue(userAndPassword, valueTypes.string, digestIdForm);
   // Do not quote the text, as it may be only the password. A server would take it for a user name.
   if (!userAndPassword.includes(':')) throw new TypeError(`${digestIdForm} must contain ":"`);
-  checkValue(algorithm, algorithmKind, 'digestId: the algorithm');
+  checkValue(algorithm, algorithmType, 'digestId: the algorithm');
   return digestIdOf(userAndPassword, algorithm);
 }
 
@@ -36,7 +36,7 @@ export function digestId(userAndPassword: string, algorithm: string = 'SHA1'): s
  * TypeError if it is not a number.
  */
 export function formatZxid(zxid: Zxid | bigint): string {
-  checkValue(zxid, zxidKind, 'formatZxid: the zxid');
+  checkValue(zxid, zxidType, 'formatZxid: the zxid');
   return zxidText(zxid);
 }
 
@@ -45,6 +45,6 @@ export function formatZxid(zxid: Zxid | bigint): string {
  * Throws a TypeError if it is not a bigint.
  */
 export function formatSessionId(id: SessionId): string {
-  checkValue(id, bigint, 'formatSessionId: the id');
+  checkValue(id, bigintType, 'formatSessionId: the id');
   return sessionIdText(id);
 }

@@ -3,13 +3,13 @@
  * instead of a handshake.
  */
 import { ErrorCode, type Millis } from '@tskeeper/protocol';
-import { functionForms } from './connect-forms.ts';
+import { functionSignatures } from './function-signatures.ts';
 import { type Clock, timerMsMax } from './clock.ts';
 import { formatServer, parseServerList } from './connect-string.ts';
-import { KeeperError, Refusal } from './keeper-error.ts';
+import { KeeperError, RequestFailure } from './keeper-error.ts';
 import { NodeTransport } from './node/node-transport.ts';
 import { systemClock } from './node/system-clock.ts';
-import type { TlsOptions } from './node/tls-material.ts';
+import type { TlsOptions } from './node/tls-context.ts';
 import { TlsTransport } from './node/tls-transport.ts';
 import type { ServerAddress, Transport, TransportCnxn } from './transport.ts';
 
@@ -42,50 +42,50 @@ const refusedByWhitelist = 'is not executed because it is not in the whitelist';
  * reason. Source: ZooKeeper's administrator's guide, "The Four Letter Words".
  */
 export async function fourLetterWord(server: string, word: string, options: FourLetterWordOptions = {}): Promise<string> {
-  functionForms.fourLetterWord.check(arguments.length, options, server, word);
+  functionSignatures.fourLetterWord.check(arguments.length, options, server, word);
   try {
-    return await ask(server, word, options);
+    return await sendWord(server, word, options);
   } catch (error) {
-    throw error instanceof Refusal ? new KeeperError('fourLetterWord', undefined, error) : error;
+    throw error instanceof RequestFailure ? new KeeperError('fourLetterWord', undefined, error) : error;
   }
 }
 
-async function ask(server: string, word: string, options: FourLetterWordOptions): Promise<string> {
+async function sendWord(server: string, word: string, options: FourLetterWordOptions): Promise<string> {
   const { timeoutMs = timeoutMsDefault, signal, clock = systemClock } = options;
   if (!/^[a-z]{4}$/.test(word))
     throw badArguments(`a four letter word must be four lower-case letters, such as srvr, not ${JSON.stringify(word)}`);
   const [address, ...others] = parseServerList(server);
   if (others.length > 0) throw badArguments(`fourLetterWord takes one server, not ${JSON.stringify(server)}`);
-  const transport = transportOf(options);
+  const transport = transportForWord(options);
   if (transport instanceof TlsTransport) await transport.check();
   signal?.throwIfAborted();
-  const question = new Question(address!, word, transport);
-  const answer = question.answer();
-  const limit =
+  const request = new FourLetterRequest(address!, word, transport);
+  const answer = request.send();
+  const timer =
     timeoutMs > timerMsMax
       ? undefined
       : clock.after(timeoutMs, () =>
-          question.giveUp(new Refusal(ErrorCode.RequestTimeout, 'unknown', `no answer from ${server} within ${timeoutMs} ms`)),
+          request.abort(new RequestFailure(ErrorCode.RequestTimeout, 'unknown', `no answer from ${server} within ${timeoutMs} ms`)),
         );
-  const onAbort = () => question.giveUp(signal!.reason);
+  const onAbort = () => request.abort(signal!.reason);
   signal?.addEventListener('abort', onAbort, { once: true });
   try {
     const text = await answer;
     if (!text.startsWith(word) || !text.includes(refusedByWhitelist)) return text;
-    throw new Refusal(ErrorCode.Unimplemented, 'refused', `the 4lw.commands.whitelist of ${server} does not have ${word}`);
+    throw new RequestFailure(ErrorCode.Unimplemented, 'refused', `the 4lw.commands.whitelist of ${server} does not have ${word}`);
   } finally {
-    if (limit !== undefined) clock.cancel(limit);
+    if (timer !== undefined) clock.cancel(timer);
     signal?.removeEventListener('abort', onAbort);
   }
 }
 
-class Question {
+class FourLetterRequest {
   readonly #server: ServerAddress;
   readonly #word: string;
   readonly #transport: Transport;
   #cnxn: TransportCnxn | undefined;
-  #isOver = false;
-  #end!: { resolve(text: string): void; reject(reason: unknown): void };
+  #isAborted = false;
+  #settle!: { resolve(text: string): void; reject(reason: unknown): void };
 
   constructor(server: ServerAddress, word: string, transport: Transport) {
     this.#server = server;
@@ -93,21 +93,21 @@ class Question {
     this.#transport = transport;
   }
 
-  answer(): Promise<string> {
+  send(): Promise<string> {
     return new Promise((resolve, reject) => {
-      this.#end = { resolve, reject };
-      void this.#askAll().catch(reject);
+      this.#settle = { resolve, reject };
+      void this.#tryAddresses().catch(reject);
     });
   }
 
-  giveUp(reason: unknown): void {
-    this.#isOver = true;
+  abort(reason: unknown): void {
+    this.#isAborted = true;
     this.#cnxn?.destroy();
-    this.#end.reject(reason);
+    this.#settle.reject(reason);
   }
 
   /** Tries the addresses of the server until one of them answers. */
-  async #askAll(): Promise<void> {
+  async #tryAddresses(): Promise<void> {
     const { host } = this.#server;
     let trouble = 'its name has no address';
     let addresses: readonly string[] = [host];
@@ -118,19 +118,19 @@ class Question {
       trouble = `address lookup failed: ${error instanceof Error ? ((error as NodeJS.ErrnoException).code ?? error.message) : String(error)}`;
     }
     for (const address of addresses) {
-      if (this.#isOver) return;
-      const { text, error } = await this.#askAt(address);
+      if (this.#isAborted) return;
+      const { text, error } = await this.#sendTo(address);
       if (text !== undefined) {
-        this.#end.resolve(text);
+        this.#settle.resolve(text);
         return;
       }
       trouble = error;
     }
-    throw new Refusal(ErrorCode.ConnectionLoss, 'unknown', `${formatServer(this.#server)}: ${trouble}`);
+    throw new RequestFailure(ErrorCode.ConnectionLoss, 'unknown', `${formatServer(this.#server)}: ${trouble}`);
   }
 
   /** The text is complete when the server closes the connection without an error. */
-  #askAt(address: string): Promise<{ readonly text: string; readonly error?: never } | { readonly text?: never; readonly error: string }> {
+  #sendTo(address: string): Promise<{ readonly text: string; readonly error?: never } | { readonly text?: never; readonly error: string }> {
     return new Promise((resolve) => {
       const { host, port } = this.#server;
       const pieces: Buffer[] = [];
@@ -162,12 +162,12 @@ class Question {
   }
 }
 
-function transportOf({ transport, tls = false }: FourLetterWordOptions): Transport {
+function transportForWord({ transport, tls = false }: FourLetterWordOptions): Transport {
   if (tls === false) return transport ?? new NodeTransport();
   if (transport !== undefined) throw badArguments('tls and transport exclude each other: a custom transport sets up its own TLS');
   return new TlsTransport(tls === true ? {} : tls);
 }
 
-function badArguments(reason: string): Refusal {
-  return new Refusal(ErrorCode.BadArguments, 'notSent', reason);
+function badArguments(reason: string): RequestFailure {
+  return new RequestFailure(ErrorCode.BadArguments, 'notSent', reason);
 }

@@ -43,9 +43,9 @@ export type {
   WatchOption,
 } from './client-options.ts';
 export { ClientView } from './client-view.ts';
-export { DataFormatError, type GetJsonResult, type GetTextResult } from './data-forms.ts';
+export { DataFormatError, type GetJsonResult, type GetTextResult } from './text-and-json.ts';
 export type { Clock, Random, TimerHandle } from './clock.ts';
-export { type ConnectString, ConnectStringError, type Servers, defaultPort, formatServer, parseConnectString } from './connect-string.ts';
+export { type ConnectString, ConnectStringError, type ServerList, defaultPort, formatServer, parseConnectString } from './connect-string.ts';
 export { connect, type ConnectOptions, createClient } from './connect.ts';
 export { ConnectOptionsError } from './connect-options-error.ts';
 export { digestId, formatSessionId, formatZxid } from './formats.ts';
@@ -54,7 +54,7 @@ export { KeeperError, type KeeperErrorCode, type OperationOutcome, type Outcome 
 export { NodeTransport, type NodeTransportOptions } from './node/node-transport.ts';
 export type { GssapiOptions } from './node/gssapi.ts';
 export type { SaslOptions } from './node/sasl-mechanism.ts';
-export type { TlsOptions, TlsSource } from './node/tls-material.ts';
+export type { TlsOptions, TlsSource } from './node/tls-context.ts';
 export { TlsTransport } from './node/tls-transport.ts';
 export type { CreateMode, CreateSettings, Data, PlainCreateSettings, TtlCreateMode, TtlCreateSettings } from './operations/create.ts';
 export {
@@ -85,8 +85,8 @@ export type { CallOptions } from './session/operation.ts';
 export type { EndReason } from './session/session-machine.ts';
 export { compareSequences, sequenceOf } from './sequence.ts';
 export type { Stat } from './stat.ts';
-export type { SessionNews, TracedCall, TracedSessionEvent, Tracer } from './tracing.ts';
-export type { DialledAddress, ServerAddress, ServiceRecord, Transport, TransportCnxn, TransportSink } from './transport.ts';
+export type { SessionTraceDetail, TracedCall, TracedSessionEvent, Tracer } from './tracing.ts';
+export type { ResolvedAddress, ServerAddress, SrvRecord, Transport, TransportCnxn, TransportSink } from './transport.ts';
 export type {
   ChangeType,
   ConnectFailure,

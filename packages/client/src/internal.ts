@@ -1,26 +1,26 @@
 /** What sibling packages need and users do not. */
 export { childPath, nameOf, parentOf } from './paths.ts';
-export { Refusal } from './keeper-error.ts';
-export { CallForm } from './call-form.ts';
-export { callKinds, methodForms } from './call-forms.ts';
-export { connectOptions } from './connect-forms.ts';
-export { checkOps, createSettings } from './operations/op-forms.ts';
-export { parsedJson } from './json-text.ts';
+export { RequestFailure } from './keeper-error.ts';
+export { CallSignature } from './call-signature.ts';
+export { callOptionTypes, methodSignatures } from './method-signatures.ts';
+export { connectOptionTypes } from './function-signatures.ts';
+export { checkOps, createSettingTypes } from './operations/op-signatures.ts';
+export { parseJson } from './json-text.ts';
 export { onAbort } from './signals.ts';
-export { pathFault } from '@tskeeper/protocol';
+export { pathError } from '@tskeeper/protocol';
 export {
   arrayOf,
-  checkCount,
+  checkArgumentCount,
   checkOptions,
   checkPathType,
   checkValue,
-  described,
-  kinds,
-  type Kind,
-  nested,
+  describeValue,
+  valueTypes,
+  type ValueType,
+  objectOf,
   oneOf,
-  optionKinds,
-  type OptionKinds,
+  optionTypes,
+  type OptionTypes,
   orOneOf,
   secret,
 } from './arguments.ts';

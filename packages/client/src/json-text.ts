@@ -5,7 +5,7 @@ const position = /at position \d+/;
  * Parses JSON. Throws a SyntaxError, `not JSON at position 7`, that contains nothing of the text:
  * the error of JSON.parse quotes it, and a password in it would appear in every log of the error.
  */
-export function parsedJson(text: string): unknown {
+export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {

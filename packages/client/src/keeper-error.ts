@@ -34,7 +34,7 @@ export interface OperationOutcome {
  * Why a request failed, without the call's method and path. Decoders throw it instead of an Error,
  * as capturing a stack is expensive.
  */
-export class Refusal {
+export class RequestFailure {
   readonly errno: number;
   readonly outcome: Outcome;
   /** One clause that adds to the code; undefined if the code says everything. */
@@ -62,7 +62,7 @@ export class Refusal {
 const brand: unique symbol = Symbol.for('tskeeper.KeeperError') as never;
 
 /** Codes with a temporary cause: the same call on the same client may succeed later. */
-const passing: ReadonlySet<number> = new Set<number>([
+const retryableErrors: ReadonlySet<number> = new Set<number>([
   ErrorCode.ConnectionLoss,
   ErrorCode.OperationTimeout,
   ErrorCode.RequestTimeout,
@@ -74,8 +74,8 @@ const passing: ReadonlySet<number> = new Set<number>([
   ErrorCode.NotReadOnly,
 ]);
 
-export function isPassing(errno: number): boolean {
-  return passing.has(errno);
+export function isRetryable(errno: number): boolean {
+  return retryableErrors.has(errno);
 }
 
 export function codeOf(errno: number): KeeperErrorCode {
@@ -118,14 +118,14 @@ export class KeeperError extends Error {
   /** For a multi: the result of each operation. */
   readonly results: readonly OperationOutcome[] | undefined;
 
-  constructor(op: string, path: string | undefined, refusal: Refusal) {
-    const { errno, outcome, reason, cause, failedIndex, results } = refusal;
+  constructor(op: string, path: string | undefined, failure: RequestFailure) {
+    const { errno, outcome, reason, cause, failedIndex, results } = failure;
     super(keeperErrorMessage(errno, path) + (reason === undefined ? '' : ` (${reason})`), cause === undefined ? undefined : { cause });
     this.code = codeOf(errno);
     this.errno = errno;
     this.op = op;
     this.path = path;
-    this.retryable = isPassing(errno);
+    this.retryable = isRetryable(errno);
     this.outcome = outcome;
     this.reason = reason;
     this.failedIndex = failedIndex;

@@ -6,10 +6,10 @@
  * the creates: after an overflow, a lock that uses either order elects its newest waiter for ever.
  */
 import { sequenceSuffix } from '@tskeeper/protocol';
-import { checkValue, type Kind, kinds } from './arguments.ts';
+import { checkValue, type ValueType, valueTypes } from './arguments.ts';
 import { nameOf } from './paths.ts';
 
-const sequence: Kind = { ...kinds.version, wanted: `${kinds.version.wanted}, as sequenceOf gives it` };
+const sequenceType: ValueType = { ...valueTypes.version, expected: `${valueTypes.version.wanted}, as sequenceOf gives it` };
 /** The prefix that `protection` adds to a name. */
 const guidPrefix = /^_c_[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}-/i;
 const numberForm = /^-?\d{9,10}$/;
@@ -21,8 +21,8 @@ const numberForm = /^-?\d{9,10}$/;
  * `lock-2000000000` is number 2000000000 of `lock-`, and number -2000000000 of `lock`.
  */
 export function sequenceOf(name: string, prefix: string): number | undefined {
-  checkValue(name, kinds.string, 'sequenceOf: the name');
-  checkValue(prefix, kinds.string, 'sequenceOf: the prefix');
+  checkValue(name, valueTypes.string, 'sequenceOf: the name');
+  checkValue(prefix, valueTypes.string, 'sequenceOf: the prefix');
   const last = nameOf(name).replace(guidPrefix, '');
   if (!last.startsWith(prefix)) return undefined;
   const digits = last.slice(prefix.length);
@@ -38,7 +38,7 @@ export function sequenceOf(name: string, prefix: string): number | undefined {
  * than 2^31 creates lie between them. For `sort`: all numbers must be that close together.
  */
 export function compareSequences(first: number, second: number): number {
-  checkValue(first, sequence, 'compareSequences: the first number');
-  checkValue(second, sequence, 'compareSequences: the second number');
+  checkValue(first, sequenceType, 'compareSequences: the first number');
+  checkValue(second, sequenceType, 'compareSequences: the second number');
   return (first - second) | 0;
 }

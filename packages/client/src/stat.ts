@@ -85,6 +85,6 @@ Object.defineProperty(ServerStat, 'name', { value: 'Stat' });
  * Exact: the session closes a connection that sends zxids above 2^53
  * (docs/decisions/zxid-as-number.md).
  */
-export function toStat(stat: WireStat): Stat {
+export function toClientStat(stat: WireStat): Stat {
   return new ServerStat(stat);
 }

@@ -59,7 +59,7 @@ export interface TracedCall {
 }
 
 /** A change of a session. Paths are those of the server, including the chroot. */
-export type SessionNews =
+export type SessionTraceDetail =
   /** The state has changed; `reason` is one clause. */
   | { readonly kind: 'state'; readonly state: KeeperState; readonly reason: string | undefined }
   /** A server could not be reached, or rejected the session; the client tries another one. */
@@ -70,7 +70,7 @@ export type SessionNews =
   | ({ readonly kind: 'reread'; readonly path: string } & Omit<Reread, 'type'>);
 
 /** A change of a session, with the session and the server. */
-export type TracedSessionEvent = SessionNews & {
+export type TracedSessionEvent = SessionTraceDetail & {
   /** 0n until a server has opened the session. */
   readonly sessionId: SessionId;
   /**
@@ -86,22 +86,22 @@ export interface Tracer {
    * The client reads this before each call. If it is false, the call is not reported and has no
    * further cost.
    */
-  readonly hearsCalls: boolean;
+  readonly tracesCalls: boolean;
   /** The client reads this before each event of the session. */
-  readonly hearsSession: boolean;
+  readonly tracesSession: boolean;
   /**
    * Reports the start of a call, runs its synchronous part, reports the end of that part, and
    * returns the same promise.
    */
   run<Result>(call: TracedCall, work: () => Promise<Result>): Promise<Result>;
   /** The call has its `result` or its `error`; the program receives it right after this. */
-  settled(call: TracedCall): void;
+  callSettled(call: TracedCall): void;
   /** The session has changed. */
-  session(event: TracedSessionEvent): void;
+  sessionEvent(event: TracedSessionEvent): void;
 }
 
 /** A call at its start. */
-export function tracedCall(
+export function newTracedCall(
   op: string,
   sessionId: SessionId,
   where: Partial<Pick<TracedCall, 'path' | 'chroot' | 'isCompound'>> = {},
@@ -111,13 +111,13 @@ export function tracedCall(
 }
 
 /** Records the result of a call and reports it. */
-export function succeeded(tracer: Tracer, call: TracedCall, result: unknown): void {
+export function traceSuccess(tracer: Tracer, call: TracedCall, result: unknown): void {
   call.result = result;
-  tracer.settled(call);
+  tracer.callSettled(call);
 }
 
 /** Records the error of a call and reports it. */
-export function failed(tracer: Tracer, call: TracedCall, error: unknown): void {
+export function traceFailure(tracer: Tracer, call: TracedCall, error: unknown): void {
   call.error = error;
-  tracer.settled(call);
+  tracer.callSettled(call);
 }

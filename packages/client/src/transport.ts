@@ -14,7 +14,7 @@ export interface ServerAddress {
 }
 
 /** The address to connect to. */
-export interface DialledAddress extends ServerAddress {
+export interface ResolvedAddress extends ServerAddress {
   /**
    * The server's name in the connect string, if `host` is one of the addresses of that name. Its
    * certificate must be valid for this name.
@@ -23,7 +23,7 @@ export interface DialledAddress extends ServerAddress {
 }
 
 /** One server of an SRV name (RFC 2782). */
-export interface ServiceRecord extends ServerAddress {
+export interface SrvRecord extends ServerAddress {
   /**
    * The client tries servers with a higher number after all servers with lower ones have failed.
    */
@@ -72,7 +72,7 @@ export interface Transport {
    * Resolves an SRV name (`srv:...` in a connect string). A transport without this method does not
    * support SRV names.
    */
-  resolveService?(name: string): Promise<readonly ServiceRecord[]>;
+  resolveSrv?(name: string): Promise<readonly SrvRecord[]>;
   /** Starts to connect; then calls `connected` or `closed`. */
-  connect(address: DialledAddress, sink: TransportSink): TransportCnxn;
+  connect(address: ResolvedAddress, sink: TransportSink): TransportCnxn;
 }

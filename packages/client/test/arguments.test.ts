@@ -1,24 +1,24 @@
 import { describe, expect, it } from 'vitest';
 import {
-  checkCount,
+  checkArgumentCount,
   checkOptions,
   checkPathType,
   checkValue,
-  kinds,
-  nested,
+  valueTypes,
+  objectOf,
   oneOf,
-  optionKinds,
+  optionTypes,
   secret,
   arrayOf,
 } from '../src/arguments.ts';
 
 const form = 'setData(path, data, options)';
-const options = optionKinds({
-  version: kinds.version,
-  timeoutMs: kinds.milliseconds,
-  signal: kinds.signal,
-  idempotent: kinds.boolean,
-  watch: kinds.watch,
+const options = optionTypes({
+  version: valueTypes.version,
+  timeoutMs: valueTypes.milliseconds,
+  signal: valueTypes.signal,
+  idempotent: valueTypes.boolean,
+  watch: valueTypes.watch,
 });
 
 function messageOf(act: () => void): string {
@@ -110,9 +110,9 @@ describe('options', () => {
   });
 
   it('nested options are validated too, and errors contain their full name', () => {
-    const outer = optionKinds({
-      session: nested(optionKinds({ id: kinds.int, password: kinds.bytes }), ['id', 'password']),
-      auth: arrayOf(nested(optionKinds({ scheme: kinds.string, auth: kinds.bytes }), ['scheme', 'auth'])),
+    const outer = optionTypes({
+      session: objectOf(optionTypes({ id: valueTypes.int, password: valueTypes.bytes }), ['id', 'password']),
+      auth: arrayOf(objectOf(optionTypes({ scheme: valueTypes.string, auth: valueTypes.bytes }), ['scheme', 'auth'])),
     });
     const of = (given: object) => messageOf(() => checkOptions(given, outer, 'connect(servers, options)'));
     expect(of({ session: 5 })).toBe('TypeError: connect: session must be an object { id, password }, not 5');
@@ -131,14 +131,14 @@ describe('options', () => {
 
 it('an error does not quote a value that may be a password', () => {
   const given = { auth: 'user:password' };
-  expect(messageOf(() => checkOptions(given, optionKinds({ auth: secret(kinds.array) }), 'connect(servers, options)'))).toBe(
+  expect(messageOf(() => checkOptions(given, optionTypes({ auth: secret(valueTypes.array) }), 'connect(servers, options)'))).toBe(
     'TypeError: connect: auth must be an array, not a string',
   );
 });
 
 it('a surplus argument causes a TypeError, as a callback would never be called', () => {
-  expect(messageOf(() => checkCount(2, 2, 'getData(path, options)'))).toBe('nothing was thrown');
-  expect(messageOf(() => checkCount(3, 2, 'getData(path, options)'))).toBe(
+  expect(messageOf(() => checkArgumentCount(2, 2, 'getData(path, options)'))).toBe('nothing was thrown');
+  expect(messageOf(() => checkArgumentCount(3, 2, 'getData(path, options)'))).toBe(
     'TypeError: getData(path, options) takes 2 arguments, not 3; calls return promises and take no callback',
   );
 });
@@ -150,11 +150,11 @@ it('a path that is not a string causes a TypeError', () => {
 });
 
 it.each([
-  [kinds.data, 5, 'TypeError: x must be a Uint8Array, a string or null, not 5'],
-  [kinds.data, { a: 1 }, 'TypeError: x must be a Uint8Array, a string or null, not an object'],
-  [kinds.acl, {}, 'TypeError: x must be an array of { perms: Perms.read, id: { scheme, id } }, not an object'],
+  [valueTypes.data, 5, 'TypeError: x must be a Uint8Array, a string or null, not 5'],
+  [valueTypes.data, { a: 1 }, 'TypeError: x must be a Uint8Array, a string or null, not an object'],
+  [valueTypes.acl, {}, 'TypeError: x must be an array of { perms: Perms.read, id: { scheme, id } }, not an object'],
   [
-    kinds.acl,
+    valueTypes.acl,
     [{ perms: 'rw', id: { scheme: 'world', id: 'anyone' } }],
     'TypeError: x[0].perms must be a whole number, such as Perms.read | Perms.write, not "rw"',
   ],

@@ -14,17 +14,17 @@ describe('a chroot', () => {
     ['/app/a', '/foo/bar', '/app/a/foo/bar', '/foo/bar'],
   ])('%s: %s is %s on the server, and is mapped back', (prefix, path, outer, inner) => {
     const chroot = new Chroot(prefix);
-    expect(chroot.outer(path)).toBe(outer);
-    expect(chroot.inner(outer)).toBe(inner);
+    expect(chroot.prepend(path)).toBe(outer);
+    expect(chroot.strip(outer)).toBe(inner);
   });
 
   it('does not change paths that only share its prefix', () => {
     const chroot = new Chroot('/app');
-    expect(chroot.inner('/apple')).toBe('/apple');
-    expect(chroot.inner('/zookeeper/config')).toBe('/zookeeper/config');
-    expect(chroot.outerPrefix('')).toBe('/app/');
-    expect(chroot.outerPrefix('/a')).toBe('/app/a');
-    expect(new Chroot('').outerPrefix('')).toBe('');
+    expect(chroot.strip('/apple')).toBe('/apple');
+    expect(chroot.strip('/zookeeper/config')).toBe('/zookeeper/config');
+    expect(chroot.prependPrefix('')).toBe('/app/');
+    expect(chroot.prependPrefix('/a')).toBe('/app/a');
+    expect(new Chroot('').prependPrefix('')).toBe('');
   });
 });
 

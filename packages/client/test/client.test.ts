@@ -224,7 +224,7 @@ describe('connect', () => {
   });
 
   it('its time to find a server does not depend on the session time-out', async () => {
-    world.wire.mannersOf = () => ({ delayMs: 40 });
+    world.wire.conditionsOf = () => ({ delayMs: 40 });
     expect((await world.connect({ sessionTimeoutMs: 1 })).sessionTimeoutMs).toBe(2000);
   });
 
@@ -269,8 +269,8 @@ describe('connect', () => {
     expect(other.sessionId).toBe(id);
     expect((await world.until(other.getData('/e'))).stat.ephemeralOwner).toBe(id);
     await world.until(other.close());
-    await world.untilSo(() => zk.closedBecause !== undefined);
-    expect(zk.closedBecause).toBe('expired');
+    await world.untilSo(() => zk.endReason !== undefined);
+    expect(zk.endReason).toBe('expired');
   });
 
   it('C2-9: rejects with SessionExpired if the password is wrong', async () => {
@@ -287,15 +287,15 @@ describe('a session', () => {
     const off = zk.on('state', ({ state }) => void states.push(`${state} ${zk.state}`));
     world.break();
     await world.settle();
-    expect(zk.connectedTo).toBe(undefined);
+    expect(zk.connectedServer).toBe(undefined);
     await world.untilSo(() => zk.state === 'connected');
-    expect(zk.connectedTo).toBe('server:2181');
+    expect(zk.connectedServer).toBe('server:2181');
     expect(states).toEqual(['Disconnected suspended', 'SyncConnected connected']);
     off();
     await world.until(zk.close());
     await world.settle();
     expect(states).toHaveLength(2);
-    expect([zk.state, zk.closedBecause]).toEqual(['closed', 'closed']);
+    expect([zk.state, zk.endReason]).toEqual(['closed', 'closed']);
   });
 
   it('C2-11: survives a server, with its ephemerals', async () => {
@@ -334,10 +334,10 @@ describe('a session', () => {
     expect(await world.until(other.exists('/e'))).toBe(null);
     expect(states).toEqual(['Disconnected']);
     world.wire.heal(dialer.address, listener.address);
-    await world.untilSo(() => zk.closedBecause !== undefined);
+    await world.untilSo(() => zk.endReason !== undefined);
     await world.settle();
     expect(states).toEqual(['Disconnected', 'Expired']);
-    expect(zk.closedBecause).toBe('expired');
+    expect(zk.endReason).toBe('expired');
     expect(events.map(({ state }) => state)).toEqual(['Disconnected', 'Expired']);
     expect(await failureOf(zk.exists('/x'))).toMatchObject({ code: 'SessionExpired', outcome: 'notSent' });
   });
@@ -367,7 +367,7 @@ describe('a session', () => {
       await using zk = await connect('server:2181', world.options());
       return zk;
     }
-    expect((await world.until(useIt())).closedBecause).toBe('closed');
+    expect((await world.until(useIt())).endReason).toBe('closed');
   });
 
   it('B40: addAuth proves an identity, and again after a reconnect; a rejection ends the client', async () => {
@@ -383,7 +383,7 @@ describe('a session', () => {
       op: 'addAuth',
       outcome: 'refused',
     });
-    expect([zk.state, zk.closedBecause]).toEqual(['authFailed', 'authFailed']);
+    expect([zk.state, zk.endReason]).toEqual(['authFailed', 'authFailed']);
     expect(await failureOf(zk.exists('/'))).toMatchObject({ code: 'AuthFailed', outcome: 'notSent' });
   });
 });

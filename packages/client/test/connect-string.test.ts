@@ -19,7 +19,7 @@ describe('C2-3, B34: a connect string', () => {
     const parsed = parseConnectString(text);
     expect(parsed.servers.map(formatServer)).toEqual(servers);
     expect(parsed.chroot).toBe(chroot);
-    expect(parsed.service).toBe(undefined);
+    expect(parsed.srvName).toBe(undefined);
   });
 
   it.each([

@@ -25,12 +25,12 @@ function create(options: ConnectOptions = {}, servers = 'server:2181'): { zk: Cl
 describe('C2-1: a client of createClient', () => {
   it('C2-1: is connecting at once, and its calls wait for the session, in order', async () => {
     const { zk, states } = create();
-    expect([zk.state, zk.sessionId, zk.connectedTo, zk.closedBecause]).toEqual(['connecting', 0n, undefined, undefined]);
+    expect([zk.state, zk.sessionId, zk.connectedServer, zk.endReason]).toEqual(['connecting', 0n, undefined, undefined]);
     const calls = [zk.create('/a', 'one'), zk.setData('/a', 'two', { version: 0 }), zk.getText('/a')] as const;
     const [, , { text, stat }] = await world.until(Promise.all(calls));
     expect([text, stat.version]).toEqual(['two', 1]);
-    expect([zk.state, zk.connectedTo]).toEqual(['connected', 'server:2181']);
-    await zk.connected();
+    expect([zk.state, zk.connectedServer]).toEqual(['connected', 'server:2181']);
+    await zk.ready();
     expect(states.map(({ state }) => state)).toEqual(['SyncConnected']);
   });
 
@@ -60,7 +60,7 @@ describe('C2-1: a client of createClient', () => {
   it('C2-1: ends if no server was found in time: waiting calls fail with ConnectionLoss, and the reason names each server', async () => {
     const { zk, states } = create({ connectTimeoutMs: 3000 }, 'one:2181,two:2182');
     const call = settle(zk.getData('/a'));
-    const failure = await world.until(settle(zk.connected()));
+    const failure = await world.until(settle(zk.ready()));
     expect(failure.outcome).toBe('ConnectionLoss notSent');
     expect(failure.error).toMatchObject({ op: 'connect' });
     for (const server of ['one:2181', 'two:2182'])
@@ -68,7 +68,7 @@ describe('C2-1: a client of createClient', () => {
     const waited = await world.until(call);
     expect(waited.outcome).toBe('ConnectionLoss notSent');
     expect(waited.error!.message).toContain('no session within 3000 ms; ');
-    expect([zk.state, zk.closedBecause]).toEqual(['closed', 'closed']);
+    expect([zk.state, zk.endReason]).toEqual(['closed', 'closed']);
     expect(states).toMatchObject([{ state: 'Closed', reason: waited.error!.reason }]);
     const late = await world.until(settle(zk.getData('/a')));
     expect(late.outcome).toBe('SessionExpired notSent');
@@ -83,7 +83,7 @@ describe('C2-1: a client of createClient', () => {
     await world.pass(2000);
     await zk.close();
     expect((await world.until(call)).outcome).toBe('SessionExpired notSent');
-    expect((await world.until(settle(zk.connected()))).outcome).toBe('SessionExpired notSent');
+    expect((await world.until(settle(zk.ready()))).outcome).toBe('SessionExpired notSent');
     expect(states.map(({ state }) => state)).toEqual(['Closed']);
     const attempts = failures.length;
     await world.pass(60_000);
@@ -95,7 +95,7 @@ describe('C2-1: a client of createClient', () => {
     const controller = new AbortController();
     const { zk } = create({ signal: controller.signal });
     const call = settle(zk.getData('/a'));
-    const waiting = zk.connected();
+    const waiting = zk.ready();
     await world.pass(1000);
     const reason = new Error('enough');
     controller.abort(reason);
@@ -106,12 +106,12 @@ describe('C2-1: a client of createClient', () => {
     expect(waited.error!.cause).toBe(reason);
     const never = create({ signal: AbortSignal.abort(reason) });
     expect(never.zk.state).toBe('closed');
-    await expect(world.until(never.zk.connected())).rejects.toBe(reason);
+    await expect(world.until(never.zk.ready())).rejects.toBe(reason);
   });
 
   it('C2-1: ends if its identity is rejected, or the session to resume is gone', async () => {
     const { zk } = create({ auth: [{ scheme: 'nothing', auth: 'x' }] });
-    expect((await world.until(settle(zk.connected()))).outcome).toBe('AuthFailed refused');
+    expect((await world.until(settle(zk.ready()))).outcome).toBe('AuthFailed refused');
     expect(zk.state).toBe('authFailed');
     const { zk: late } = create({ session: { id: 0x123n, password: new Uint8Array(16) } });
     expect(late.state).toBe('suspended');
@@ -124,7 +124,7 @@ describe('C2-1: a client of createClient', () => {
     await world.untilSo(() => zk.state === 'closed');
     // vitest fails the run for an unhandled rejection.
     await world.pass(1000);
-    expect((await world.until(settle(zk.connected()))).outcome).toBe('ConnectionLoss notSent');
+    expect((await world.until(settle(zk.ready()))).outcome).toBe('ConnectionLoss notSent');
   });
 
   it('throws for invalid arguments', () => {

@@ -47,7 +47,7 @@ async function run(seed: number): Promise<string[]> {
       () => zk.getData(path, { watch: told }),
       () => zk.exists(path, { timeoutMs: 200, watch: told }),
     ];
-    if (random.below(8) === 0) world.break([...world.wire.cnxns].find(({ forward }) => !forward.from.gone && !forward.to.gone));
+    if (random.below(8) === 0) world.break([...world.wire.cnxns].find(({ forward }) => !forward.from.isClosed && !forward.to.isClosed));
     calls[random.below(calls.length)]!().then(
       () => note(name, 'is answered'),
       (error: unknown) => note(name, KeeperError.is(error) ? `${error.code} ${error.outcome}` : String(error)),

@@ -19,7 +19,7 @@ describe('a signal', () => {
   it.each(Object.entries(methods))('B33: ends %s at once with its reason', async (_, call) => {
     const zk = await world.connect();
     world.kill();
-    await world.untilSo(() => zk.connectedTo === undefined);
+    await world.untilSo(() => zk.connectedServer === undefined);
     const controller = new AbortController();
     const called = call(zk, '/a', { signal: controller.signal }).catch((error: unknown) => error);
     expect(await Promise.race([called, world.settle().then(() => waiting)])).toBe(waiting);

@@ -33,7 +33,7 @@ afterEach(async () => {
 });
 
 const all = (): string => proxies.map(({ connectString }) => connectString).join();
-const proxyOf = (zk: Client): FaultProxy => proxies.find(({ connectString }) => connectString === zk.connectedTo)!;
+const proxyOf = (zk: Client): FaultProxy => proxies.find(({ connectString }) => connectString === zk.connectedServer)!;
 
 /**
  * Pauses of almost 0, so that many attempts take no time; and the same order of servers for all.
@@ -84,15 +84,15 @@ function nextOf(zk: Client, path: string): Promise<WatchedEvent> {
 describe('through a proxy with faults', () => {
   it('C2-1, C2-18: a client skips servers that accept a connection and send nothing, and its first event is the connect', async () => {
     const { zk: scout } = await opened();
-    const others = scout.servers.filter((server) => server !== scout.connectedTo);
-    const [first, second, third] = [scout.connectedTo, ...others].map((server) =>
+    const others = scout.servers.filter((server) => server !== scout.connectedServer);
+    const [first, second, third] = [scout.connectedServer, ...others].map((server) =>
       proxies.find(({ connectString }) => connectString === server)!,
     ) as [FaultProxy, FaultProxy, FaultProxy];
     first.stall();
     second.refuse();
     const accepted = [first.accepted, second.accepted];
     const { zk, heard } = await opened({ sessionTimeoutMs: 900 });
-    expect([zk.state, zk.connectedTo]).toEqual(['connected', third.connectString]);
+    expect([zk.state, zk.connectedServer]).toEqual(['connected', third.connectString]);
     // Once, or again if the third server was too late in its turn.
     for (const [at, passedOver] of [first, second].entries()) expect(passedOver.accepted).toBeGreaterThan(accepted[at]!);
     expect(await heard.atLeast(1)).toEqual(['SyncConnected']);
@@ -102,21 +102,21 @@ describe('through a proxy with faults', () => {
     // Fixed seeds, so that the random choices are the same each time.
     const seeds = Array.from({ length: 30 }, (_, index) => 1 + index * 7919);
     const begun = await Promise.all(seeds.map((seed) => opened({ random: new SeededRandom(seed) })));
-    const firsts = begun.map(({ zk }) => zk.connectedTo);
+    const firsts = begun.map(({ zk }) => zk.connectedServer);
     for (const { connectString } of proxies) expect(firsts.filter((server) => server === connectString).length).toBeGreaterThanOrEqual(5);
     // Without randomness all start at the same server.
     const alike = await Promise.all(seeds.slice(0, 3).map(() => opened()));
-    expect(new Set(alike.map(({ zk }) => zk.connectedTo)).size).toBe(1);
+    expect(new Set(alike.map(({ zk }) => zk.connectedServer)).size).toBe(1);
   });
 
   it('C2-3, C2-6, C2-30: after each lost server a client uses the next of the list, round robin, with one session', async () => {
     const { zk, heard } = await opened();
     const { sessionId } = zk;
-    const visited: (string | undefined)[] = [zk.connectedTo];
+    const visited: (string | undefined)[] = [zk.connectedServer];
     for (let round = 1; round <= 6; round++) {
       proxyOf(zk).cut();
       await heard.atLeast(1 + 2 * round);
-      visited.push(zk.connectedTo);
+      visited.push(zk.connectedServer);
     }
     expect(new Set(visited.slice(0, 3)).size).toBe(3);
     expect(visited.slice(3)).toEqual(visited.slice(0, 4));
@@ -294,9 +294,9 @@ describe('through a proxy with faults', () => {
     const { zk: first } = await opened();
     await first.create('/mine', null, { mode: 'ephemeral' });
     const session = { id: first.sessionId, password: first.sessionPassword };
-    const { zk: second, heard } = await opened({ session, yieldsSession: true });
+    const { zk: second, heard } = await opened({ session, yieldSession: true });
     // An ensemble closes the older connection only when it receives something on it.
-    while (second.closedBecause === undefined) await Promise.all([first, second].map((zk) => settle(zk.setData('/mine', ''))));
+    while (second.endReason === undefined) await Promise.all([first, second].map((zk) => settle(zk.setData('/mine', ''))));
     await heard.atLeast(1 + 2 * 4 + 1);
     expect([second.state, heard.states.at(-1)]).toEqual(['moved', 'Closed']);
     expect(heard.states.filter((state) => state === 'Disconnected').length).toBeGreaterThanOrEqual(4);
@@ -310,7 +310,7 @@ describe('through a proxy with faults', () => {
     proxies[1]!.refuse();
     expect(zk.updateServerList([two, three])).toBe(true);
     await heard.atLeast(3);
-    expect(zk.connectedTo).toBe(three);
+    expect(zk.connectedServer).toBe(three);
     expect((await zk.exists('/mine'))!.ephemeralOwner).toBe(zk.sessionId);
     expect(proxies[0]!.openCount).toBe(0);
   });

@@ -1,6 +1,6 @@
 /** The error for invalid JSON contains the engine's position, and nothing of the text. */
 import { expect, it } from 'vitest';
-import { parsedJson } from '../src/json-text.ts';
+import { parseJson } from '../src/json-text.ts';
 
 it.each([
   'password=hunter2',
@@ -12,14 +12,14 @@ it.each([
   `{"${'a'.repeat(100)}":hunter2}`,
   'null hunter2',
 ])('%j is not JSON, and the error does not quote it', (text) => {
-  expect(() => parsedJson(text)).toThrow(SyntaxError);
-  expect(() => parsedJson(text)).toThrow(/^not JSON( at position \d+)?$/);
+  expect(() => parseJson(text)).toThrow(SyntaxError);
+  expect(() => parseJson(text)).toThrow(/^not JSON( at position \d+)?$/);
 });
 
 it('the error contains the position if the engine reports it', () => {
-  expect(() => parsedJson('{"a":1')).toThrow(new SyntaxError('not JSON at position 6'));
+  expect(() => parseJson('{"a":1')).toThrow(new SyntaxError('not JSON at position 6'));
 });
 
 it.each(['1', ' [1, -2.5e+3, "a\\u0041\\n", null, true, {}] ', '{"a":{"b":[]},"c":false}'])('%j is JSON', (text) => {
-  expect(parsedJson(text)).toEqual(JSON.parse(text));
+  expect(parseJson(text)).toEqual(JSON.parse(text));
 });

@@ -100,7 +100,7 @@ async function shown({ shows }: Case): Promise<boolean> {
 describe('C2-20: when the server is lost', () => {
   it.each(cases)('while the request is on its way: $name', async (each) => {
     const { forward } = world.cnxn;
-    forward.hold();
+    forward.cut();
     const call = settle(each.call(zk));
     await world.settle();
     world.break();
@@ -114,7 +114,7 @@ describe('C2-20: when the server is lost', () => {
 
   it.each(cases)('while the answer is on its way: $name', async (each) => {
     const { backward } = world.cnxn;
-    backward.hold();
+    backward.cut();
     const call = settle(each.call(zk));
     await world.settle();
     world.break();
@@ -167,7 +167,7 @@ describe('C2-20: when the server is lost', () => {
     expect(zk.state).toBe('suspended');
     world.wire.heal(dialer, listener);
     await world.untilSo(() => zk.state !== 'suspended');
-    expect([zk.state, zk.closedBecause]).toEqual(['expired', 'expired']);
+    expect([zk.state, zk.endReason]).toEqual(['expired', 'expired']);
     expect((await world.until(settle(each.call(zk)))).outcome).toBe('SessionExpired notSent');
   });
 });
@@ -198,7 +198,7 @@ describe('C2-20: while there is no server', () => {
 describe('when the server is lost while', () => {
   it('an identity is being proved, the next connection proves it', async () => {
     const { backward } = world.cnxn;
-    backward.hold();
+    backward.cut();
     const call = settle(zk.addAuth('digest', 'user:password'));
     await world.settle();
     world.break();
@@ -208,13 +208,13 @@ describe('when the server is lost while', () => {
 
   it('an identity whose caller no longer waits is being proved, it is still proved', async () => {
     const { backward } = world.cnxn;
-    backward.hold();
+    backward.cut();
     expect((await world.until(settle(zk.addAuth('digest', 'user:password', { timeoutMs: 100 })))).outcome).toBe('RequestTimeout unknown');
     const controller = new AbortController();
     const aborted = zk.addAuth('digest', 'other:password', { signal: controller.signal });
     controller.abort(new Error('never mind'));
     await expect(aborted).rejects.toThrow('never mind');
-    backward.release();
+    backward.heal();
     const identities = await world.until(zk.whoAmI());
     expect(identities.filter(({ authScheme }) => authScheme === 'digest').map(({ user }) => user)).toEqual(['user', 'other']);
   });
@@ -222,19 +222,19 @@ describe('when the server is lost while', () => {
   it('the session is being closed, the client is closed, and the session ends by its time-out at the latest', async () => {
     await world.until(zk.create('/mine', null, { mode: 'ephemeral' }));
     const { forward } = world.cnxn;
-    forward.hold();
+    forward.cut();
     const closing = zk.close();
     await world.settle();
     world.break();
     await world.until(closing);
-    expect([zk.state, zk.closedBecause]).toEqual(['closed', 'closed']);
+    expect([zk.state, zk.endReason]).toEqual(['closed', 'closed']);
     await world.pass(12_000);
     expect(await world.until(other.exists('/mine'))).toBe(null);
   });
 
   it('many calls are pending, all of them fail in order', async () => {
     const { backward } = world.cnxn;
-    backward.hold();
+    backward.cut();
     const order: number[] = [];
     const calls = Array.from({ length: 100 }, async (_, index) => {
       await settle(zk.setData('/t', String(index)));
@@ -250,14 +250,14 @@ describe('when the server is lost while', () => {
 describe('timeoutMs and signal', () => {
   it('a call that takes too long rejects with RequestTimeout, keeps its position, and may have been applied', async () => {
     const { backward } = world.cnxn;
-    backward.hold();
+    backward.cut();
     const late = settle(zk.setData('/t', 'y', { timeoutMs: 500 }));
     const patient = zk.exists('/t');
     const { outcome, error } = await world.until(late);
     expect(outcome).toBe('RequestTimeout unknown');
     expect(error).toMatchObject({ errno: -122, retryable: true, path: '/t', op: 'setData' });
     expect(error!.message).toBe('KeeperErrorCode = Unknown error REQUESTTIMEOUT for /t (no answer within 500 ms)');
-    backward.release();
+    backward.heal();
     expect((await world.until(patient))!.version).toBe(1);
     expect(zk.state).toBe('connected');
   });
@@ -265,13 +265,13 @@ describe('timeoutMs and signal', () => {
   it('A89: requestTimeoutMs applies to every call without a time-out of its own', async () => {
     const hasty = await world.connect({ requestTimeoutMs: 300 });
     const { backward } = world.cnxn;
-    backward.hold();
+    backward.cut();
     const started = world.clock.now().elapsedMs;
     expect((await world.until(settle(hasty.exists('/t')))).outcome).toBe('RequestTimeout unknown');
     expect(world.clock.now().elapsedMs - started).toBeLessThan(500);
     const own = settle(hasty.exists('/t', { timeoutMs: Infinity }));
     await world.pass(1000);
-    backward.release();
+    backward.heal();
     expect((await world.until(own)).outcome).toBe('done');
   });
 

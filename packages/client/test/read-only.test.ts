@@ -163,7 +163,7 @@ describe('B39: a client that accepts read-only servers', () => {
       calls.push(settle(zk.exists('/x')).then(({ outcome, result }) => (result === null ? 'absent' : outcome)));
       await ensemble.pass(50);
     }
-    expect([zk.state, zk.connectedTo, zk.sessionId]).toEqual(['connected', 'b:2181', sessionId]);
+    expect([zk.state, zk.connectedServer, zk.sessionId]).toEqual(['connected', 'b:2181', sessionId]);
     expect(new Set(await ensemble.until(Promise.all(calls)))).toEqual(new Set(['absent']));
     expect(heard).toEqual(['SyncConnected', 'Disconnected', 'ConnectedReadOnly', 'Disconnected', 'SyncConnected']);
     const [hello, watches] = ensemble.asked.filter((line) => line.startsWith('b: ') && !line.endsWith('isro'));
@@ -186,7 +186,7 @@ describe('B39: a client that accepts read-only servers', () => {
     ensemble.modes['b'] = 'rw';
     ensemble.asked.length = 0;
     for (let round = 0; round < 1000 && zk.state !== 'connected'; round++) await ensemble.pass(50);
-    expect([zk.state, zk.connectedTo]).toEqual(['connected', 'b:2181']);
+    expect([zk.state, zk.connectedServer]).toEqual(['connected', 'b:2181']);
     expect(zk.sessionId).not.toBe(sessionId);
     expect(ensemble.asked.find((line) => line.startsWith('b: connect'))).toContain('session=0x0');
     expect(ensemble.asked.find((line) => line.startsWith('b: setWatches'))).toContain('"/w"');
@@ -210,7 +210,7 @@ describe('B39: a client that accepts read-only servers', () => {
 
   it('repeats a write until there is a quorum', async () => {
     const ensemble = new Ensemble({ a: 'ro' });
-    const zk = await ensemble.connect({ retry: { pauseMs: 100, pauseMsMax: 200, attempts: 100 } });
+    const zk = await ensemble.connect({ retry: { baseDelayMs: 100, maxDelayMs: 200, maxAttempts: 100 } });
     const write = settle(zk.setData('/a', 'x'));
     await ensemble.pass(2000);
     ensemble.modes['a'] = 'rw';

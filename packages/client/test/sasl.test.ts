@@ -129,7 +129,7 @@ describe('A89, B42: DIGEST-MD5 from connect to close', () => {
     server.transport.latest.sink.closed('ECONNRESET');
     await expect(server.until(zk.delete('/a'))).rejects.toMatchObject({ code: 'AuthFailed', outcome: 'notSent' });
     expect(states.map(({ state }) => state)).toEqual(['Disconnected', 'AuthFailed']);
-    expect([zk.state, zk.closedBecause]).toEqual(['authFailed', 'authFailed']);
+    expect([zk.state, zk.endReason]).toEqual(['authFailed', 'authFailed']);
   });
 
   it('moves to another server when one never answers', async () => {

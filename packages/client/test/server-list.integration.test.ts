@@ -22,9 +22,9 @@ it('C2-6: a client moves to another server each time its server is killed, with 
   const { sessionId } = zk;
   await zk.create('/e', 'x', { mode: 'ephemeral' });
   for (let round = 0; round < 2; round++) {
-    const lost = ensemble.servers.find(({ connectString }) => connectString === zk.connectedTo)!;
+    const lost = ensemble.servers.find(({ connectString }) => connectString === zk.connectedServer)!;
     await lost.kill();
-    await connectedAs(zk, () => zk.connectedTo !== lost.connectString);
+    await connectedAs(zk, () => zk.connectedServer !== lost.connectString);
     expect((await zk.exists('/e'))!.ephemeralOwner).toBe(sessionId);
     await lost.start();
   }
@@ -37,12 +37,12 @@ it('C2-24, C2-25: a client moves from server to server with new lists while it w
   await zk.create('/n');
   const writes: Promise<unknown>[] = [];
   for (const list of [two, `${one},${three}`, two, one]) {
-    const before = zk.connectedTo;
+    const before = zk.connectedServer;
     for (let write = 0; write < 20; write++) writes.push(zk.setData('/n', String(write)));
     expect(zk.updateServerList(list)).toBe(true);
     for (let write = 0; write < 20; write++) writes.push(zk.setData('/n', String(write)));
-    await connectedAs(zk, () => zk.connectedTo !== before);
-    expect(list).toContain(zk.connectedTo);
+    await connectedAs(zk, () => zk.connectedServer !== before);
+    expect(list).toContain(zk.connectedServer);
   }
   await Promise.all(writes);
   const { stat } = await zk.getData('/n');

@@ -47,7 +47,7 @@ describe('updateServerList', () => {
     expect((await world.until(before)).version).toBe(1);
     expect((await world.until(after)).version).toBe(2);
     expect(states).toEqual(['Disconnected', 'SyncConnected']);
-    expect(zk.connectedTo).toMatch(/^(?:two|three):2181$/);
+    expect(zk.connectedServer).toMatch(/^(?:two|three):2181$/);
     expect(zk.servers.toSorted()).toEqual(['three:2181', 'two:2181']);
     expect(zk.sessionId).toBe(sessionId);
     await world.until(other.create('/w'));
@@ -60,7 +60,7 @@ describe('updateServerList', () => {
     name('one');
     const zk = await world.until(connect('one:2181/app', world.options()));
     await world.until((await world.connect()).create('/app'));
-    expect(zk.updateServerList(['one', { host: '::1', port: 99 }, '[::2]:98'])).toBe(zk.connectedTo === undefined);
+    expect(zk.updateServerList(['one', { host: '::1', port: 99 }, '[::2]:98'])).toBe(zk.connectedServer === undefined);
     expect(zk.servers.toSorted()).toEqual(['[::1]:99', '[::2]:98', 'one:2181']);
     expect((await world.until(zk.create('/x'))).path).toBe('/x');
   });
@@ -109,7 +109,7 @@ describe('names', () => {
       await world.boot();
       name(to);
       await world.untilSo(() => zk.state === 'connected');
-      expect(zk.connectedTo).toBe(`${to}:2181`);
+      expect(zk.connectedServer).toBe(`${to}:2181`);
     }
   });
 
@@ -141,7 +141,7 @@ describe('names', () => {
       }
       const begun = world.clock.now().elapsedMs;
       const zk = await world.until(connect('many:2181', options));
-      expect(zk.connectedTo).toBe('many:2181');
+      expect(zk.connectedServer).toBe('many:2181');
       took.push(world.clock.now().elapsedMs - begun);
     }
     // A quarter of 10 s for each silent address; the order is random.
@@ -156,7 +156,7 @@ describe('B37: an SRV name', () => {
     const wire = world.options().transport!;
     const transport: Transport = {
       resolve: (host) => wire.resolve!(host),
-      resolveService: async (service) => {
+      resolveSrv: async (service) => {
         asked.push(service);
         return (await lookUp()).map((server) => ({ ...server, priority: 0, weight: 0 }));
       },
@@ -194,7 +194,7 @@ describe('B37: an SRV name', () => {
     await world.boot();
     name('two');
     servers = [{ host: 'two', port: 2181 }];
-    await world.untilSo(() => zk.connectedTo === 'two:2181');
+    await world.untilSo(() => zk.connectedServer === 'two:2181');
     expect(asked.length).toBeGreaterThanOrEqual(3);
     expect(zk.servers).toEqual(['two:2181']);
   });
@@ -235,7 +235,7 @@ describe('followConfig', () => {
     const zk = await world.until(connect('one', world.options({ followConfig: true })));
     expect(zk.servers.toSorted()).toEqual(['one:2181', 'two:2181']);
     const follows = (...listed: string[]) =>
-      world.untilSo(() => zk.servers.toSorted().join() === listed.join() && listed.includes(zk.connectedTo ?? ''));
+      world.untilSo(() => zk.servers.toSorted().join() === listed.join() && listed.includes(zk.connectedServer ?? ''));
     await publish(admin, server(2, 'two', ';2181'), server(3, 'three', ';0.0.0.0:2181'), 'version=2');
     await follows('three:2181', 'two:2181');
     // The same servers again, in another order and with other roles: no client moves.
@@ -254,7 +254,7 @@ describe('followConfig', () => {
     await publish(await operator(), server(1, 'one'), 'version=1');
     const zk = await world.until(connect('front', world.options({ followConfig: true })));
     expect((await world.until(zk.create('/x'))).path).toBe('/x');
-    expect(zk.connectedTo).toBe('one:2181');
+    expect(zk.connectedServer).toBe('one:2181');
   });
 
   it('B36: a configuration that changes during a lost connection is applied after the reconnect', async () => {
@@ -280,7 +280,7 @@ describe('followConfig', () => {
     if (lines.length > 0) await publish(await operator(), ...lines);
     const zk = await world.connect({ followConfig: true });
     expect(zk.servers).toEqual(['server:2181']);
-    expect(zk.connectedTo).toBe('server:2181');
+    expect(zk.connectedServer).toBe('server:2181');
   });
 
   it('B36: a client that may not read the configuration keeps its list, until it may', async () => {
@@ -311,7 +311,7 @@ describe('followConfig', () => {
       (zk) => zk.on('state', (event) => events.push(event)),
       (error: unknown) => error,
     );
-    world.wire.mannersOf = () => ({ delayMs: 300 });
+    world.wire.conditionsOf = () => ({ delayMs: 300 });
     await world.pass(1000);
     controller.abort(new Error('never mind'));
     expect(await world.until(joining)).toMatchObject({ message: 'never mind' });

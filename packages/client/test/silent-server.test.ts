@@ -187,7 +187,7 @@ describe('A89: requestTimeoutMs, if the server does not answer', () => {
   });
 
   it('does not count as another client with the session, however early it expires', async () => {
-    const zk = await servers.client({ requestTimeoutMs: 200, retry: { attempts: 9 }, yieldsSession: true });
+    const zk = await servers.client({ requestTimeoutMs: 200, retry: { maxAttempts: 9 }, yieldSession: true });
     servers.silent.add('one').add('two');
     expect(await servers.until(outcomeOf(zk.exists('/a')))).toBe('RequestTimeout unknown');
     expect(servers.cnxns.length).toBeGreaterThan(5);

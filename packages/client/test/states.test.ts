@@ -46,9 +46,9 @@ describe('B54: the states of a client', () => {
       heard.length = 0;
       world.break();
       await world.untilSo(() => zk.state !== 'connected');
-      expect([zk.state, zk.closedBecause, heard]).toEqual(['suspended', undefined, ['Disconnected']]);
+      expect([zk.state, zk.endReason, heard]).toEqual(['suspended', undefined, ['Disconnected']]);
       await world.untilSo(() => zk.state !== 'suspended');
-      expect([zk.state, zk.closedBecause, heard]).toEqual(['connected', undefined, ['Disconnected', 'SyncConnected']]);
+      expect([zk.state, zk.endReason, heard]).toEqual(['connected', undefined, ['Disconnected', 'SyncConnected']]);
     }
   });
 
@@ -90,7 +90,7 @@ describe('B54: the states of a client', () => {
     expect([...states]).toEqual(['suspended']);
     expect(heard).toEqual(['SyncConnected', 'Disconnected']);
     heal();
-    await world.untilSo(() => zk.closedBecause !== undefined);
+    await world.untilSo(() => zk.endReason !== undefined);
     await world.pass(3_600_000, 10_000);
     expect(heard).toEqual(['SyncConnected', 'Disconnected', 'Expired']);
   });
@@ -120,12 +120,12 @@ describe('B54: the states of a client', () => {
       const { sessionId } = zk;
       await bringAbout(zk);
       await world.settle();
-      expect([zk.state, zk.closedBecause, heard.at(-1)]).toEqual([end, end, event]);
-      expect(zk.connectedTo).toBe(undefined);
+      expect([zk.state, zk.endReason, heard.at(-1)]).toEqual([end, end, event]);
+      expect(zk.connectedServer).toBe(undefined);
       expect(await refusedFor(zk)).toBe(outcome);
       const told = heard.length;
       await world.pass(3_600_000, 10_000);
-      expect([...world.wire.cnxns].filter(({ forward }) => !forward.from.gone && !forward.to.gone)).toEqual([]);
+      expect([...world.wire.cnxns].filter(({ forward }) => !forward.from.isClosed && !forward.to.isClosed)).toEqual([]);
       expect([zk.state, zk.sessionId, heard.length]).toEqual([end, sessionId, told]);
       await world.until(zk.close());
       expect([zk.state, await refusedFor(zk)]).toEqual([end, outcome]);
@@ -137,8 +137,8 @@ describe('B54: the states of a client', () => {
     const options = { yieldsSession: true, onState: ({ reason }: SessionEvent) => void reasons.push(reason) };
     const zk = await world.until(connect('server:2181', world.options(options)));
     const other = await world.connect({ session: { id: zk.sessionId, password: zk.sessionPassword } });
-    await world.untilSo(() => zk.closedBecause !== undefined);
-    expect([zk.state, zk.closedBecause]).toEqual(['moved', 'moved']);
+    await world.untilSo(() => zk.endReason !== undefined);
+    expect([zk.state, zk.endReason]).toEqual(['moved', 'moved']);
     await world.settle();
     expect(reasons.at(-1)).toContain('another client uses this session');
     expect(await refusedFor(zk)).toBe('SessionMoved notSent');

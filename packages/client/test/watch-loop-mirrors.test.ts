@@ -94,12 +94,12 @@ class Mirror {
           this.#tally.left++;
           break;
         }
-        if (zk.closedBecause === 'closed') return;
+        if (zk.endReason === 'closed') return;
         this.idle = false;
         await this.#pause(this.#random.below(3) * 500);
       } catch (error) {
         if (!KeeperError.is(error, 'SessionExpired')) throw error;
-        if (zk.closedBecause === 'closed') return;
+        if (zk.endReason === 'closed') return;
         this.#tally.expired++;
       }
       this.idle = false;
@@ -108,10 +108,10 @@ class Mirror {
 
   async #session(): Promise<Client> {
     if (this.#host !== undefined) {
-      while (this.#host.client === undefined || this.#host.client.closedBecause !== undefined) await this.#pause(100);
+      while (this.#host.client === undefined || this.#host.client.endReason !== undefined) await this.#pause(100);
       return this.#host.client;
     }
-    if (this.client === undefined || this.client.closedBecause !== undefined) {
+    if (this.client === undefined || this.client.endReason !== undefined) {
       this.client = await connect('server:2181', this.#world.options({ sessionTimeoutMs: 4000, connectTimeoutMs: Infinity }));
     }
     return this.client;
@@ -126,7 +126,7 @@ class Mirror {
   async #heed(zk: Client, event: WatchLoopEvent): Promise<void> {
     try {
       if (event.type === 'Reread') {
-        if (event.because !== 'started') this.#tally[event.because]++;
+        if (event.cause !== 'started') this.#tally[event.cause]++;
         const before = this.tree;
         this.tree = await readTree(zk, root, this.recursive);
         if (event.since !== undefined && this.recursive && !this.#incomplete) this.#expectExplained(before, event.since);
@@ -177,7 +177,7 @@ async function run(seed: number, tally: Tally): Promise<Outcome> {
   const random = new SeededRandom(seed);
   const world = await ClientWorld.start();
   const delayMsMax = random.below(2) === 0 ? 0 : 40;
-  world.wire.mannersOf = () => ({ delayMs: random.below(delayMsMax + 1) });
+  world.wire.conditionsOf = () => ({ delayMs: random.below(delayMsMax + 1) });
   const writer = await world.connect({ sessionTimeoutMs: 40_000 });
   const first = new Mirror(world, new SeededRandom(random.uint32()), tally);
   const mirrors = [
@@ -189,7 +189,7 @@ async function run(seed: number, tally: Tally): Promise<Outcome> {
   const trouble: unknown[] = [];
   for (const each of running) each.catch((error: unknown) => void trouble.push(error));
 
-  const cables = () => [...world.wire.cnxns].filter(({ dialer, forward }) => dialer.address !== '10.1.0.1' && !forward.from.gone);
+  const cables = () => [...world.wire.cnxns].filter(({ dialer, forward }) => dialer.address !== '10.1.0.1' && !forward.from.isClosed);
   const cuts: { readonly at: number; readonly heal: () => void }[] = [];
   const write = (): void => {
     const path = paths[random.below(paths.length)]!;

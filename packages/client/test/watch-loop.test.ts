@@ -38,7 +38,7 @@ afterEach(async () => {
 const go = <T>(promise: Promise<T>): Promise<T> => world.until(promise);
 
 function lineOf(event: WatchLoopEvent): string {
-  return event.type === 'Reread' ? `Reread ${event.because}` : `${event.type} ${event.path}`;
+  return event.type === 'Reread' ? `Reread ${event.cause}` : `${event.type} ${event.path}`;
 }
 
 interface Told {
@@ -256,7 +256,7 @@ describe('leaving a watch loop', () => {
     clock.advance(1000);
     transport.latest.sink.connected();
     transport.latest.sink.received(refusal);
-    expect(client.closedBecause).toBe('expired');
+    expect(client.endReason).toBe('expired');
     expect(await first).toEqual({ done: true, value: undefined });
     expect(await loop.next()).toEqual({ done: true, value: undefined });
   });
@@ -429,7 +429,7 @@ describe('the end of a watch loop', () => {
     await go(other.create('/a'));
     await world.settle();
     await whileGoneFor(15_000);
-    expect(zk.closedBecause).toBe('expired');
+    expect(zk.endReason).toBe('expired');
     expect(told.lines).toEqual(['Reread started', 'NodeCreated /a']);
     expect(told.end).toMatchObject({ name: 'KeeperError', code: 'SessionExpired', op: 'watch', path: '/a', retryable: false });
     expect((told.end as Error).message).toMatch(/SessionExpired|expired/);
@@ -458,13 +458,13 @@ describe('the end of a watch loop', () => {
   });
 
   it('C2-23: with a session that another client uses is SessionMoved', async () => {
-    const yielding = await world.connect({ yieldsSession: true });
+    const yielding = await world.connect({ yieldSession: true });
     const told = loopOver('/a', {}, yielding);
     await world.settle();
     const taker = await world.connect({ session: { id: yielding.sessionId, password: yielding.sessionPassword } });
-    await world.untilSo(() => yielding.closedBecause !== undefined);
+    await world.untilSo(() => yielding.endReason !== undefined);
     await world.settle();
-    expect(yielding.closedBecause).toBe('moved');
+    expect(yielding.endReason).toBe('moved');
     expect(told.end).toMatchObject({ code: 'SessionMoved', op: 'watch', path: '/a' });
     await go(taker.close());
   });
@@ -486,7 +486,7 @@ async function whileGoneFor(ms: number): Promise<void> {
   world.wire.cut(dialer.address, listener.address);
   await world.pass(ms, 500);
   world.wire.heal(dialer.address, listener.address);
-  await world.untilSo(() => zk.state === 'connected' || zk.closedBecause !== undefined);
+  await world.untilSo(() => zk.state === 'connected' || zk.endReason !== undefined);
   await world.settle();
 }
 

@@ -1,5 +1,5 @@
 /** The definition of a check. */
-import type { Ground } from './ground.ts';
+import type { CheckContext } from './check-context.ts';
 import type { Release } from './release.ts';
 
 /**
@@ -19,7 +19,7 @@ export interface Check {
   /** The correct behaviour, as one sentence. */
   readonly title: string;
   /** The ids of the promises in docs/reference/behaviour that the check verifies. */
-  readonly rows: readonly string[];
+  readonly behaviourIds: readonly string[];
   /** The place in ZooKeeper's documentation or, if that is silent, in the source of a release. */
   readonly docs: string;
   /** The first release with this behaviour; undefined if 3.5 has it. */
@@ -34,7 +34,7 @@ export interface RunnableCheck extends Check {
    * Resolves if the server is correct; throws a `Mismatch` if it is not, and `NotApplicable` if the
    * server's own answer shows why the check cannot run.
    */
-  run(ground: Ground): Promise<void>;
+  run(context: CheckContext): Promise<void>;
 }
 
 /** Why a check cannot run on this server, in one sentence. */

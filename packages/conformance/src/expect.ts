@@ -7,45 +7,45 @@ export class Mismatch extends Error {
   override readonly name = 'Mismatch';
   readonly what: string;
   readonly expected: string;
-  readonly came: string;
+  readonly actual: string;
 
-  constructor(what: string, expected: string, came: string) {
-    super(`${what}: expected ${expected}; got ${came}`);
+  constructor(what: string, expected: string, actual: string) {
+    super(`${what}: expected ${expected}; got ${actual}`);
     this.what = what;
     this.expected = expected;
-    this.came = came;
+    this.actual = actual;
   }
 }
 
-const shownBytesMax = 40;
+const describedBytesMax = 40;
 
 /** A value as text for people. */
-export function show(value: unknown): string {
+export function describe(value: unknown): string {
   if (value === undefined) return 'nothing';
   if (typeof value === 'bigint') return `0x${value.toString(16)}`;
   if (value instanceof Uint8Array) {
-    const hex = Buffer.from(value.subarray(0, shownBytesMax)).toString('hex');
-    return `${value.length} bytes${value.length === 0 ? '' : ` ${hex}${value.length > shownBytesMax ? '...' : ''}`}`;
+    const hex = Buffer.from(value.subarray(0, describedBytesMax)).toString('hex');
+    return `${value.length} bytes${value.length === 0 ? '' : ` ${hex}${value.length > describedBytesMax ? '...' : ''}`}`;
   }
-  if (Array.isArray(value)) return `[${value.map(show).join(', ')}]`;
+  if (Array.isArray(value)) return `[${value.map(describe).join(', ')}]`;
   if (typeof value === 'object' && value !== null)
     return `{ ${Object.entries(value)
-      .map(([key, each]) => `${key}: ${show(each)}`)
+      .map(([key, each]) => `${key}: ${describe(each)}`)
       .join(', ')} }`;
   return JSON.stringify(value);
 }
 
-export function equal<T>(what: string, actual: T, expected: NoInfer<T>): void {
-  if (!isDeepStrictEqual(actual, expected)) throw new Mismatch(what, show(expected), show(actual));
+export function expectEqual<T>(what: string, actual: T, expected: NoInfer<T>): void {
+  if (!isDeepStrictEqual(actual, expected)) throw new Mismatch(what, describe(expected), describe(actual));
 }
 
 /** Requires a condition; `expected` says it in words. */
-export function holds(what: string, isSo: boolean, expected: string, came: unknown): asserts isSo {
-  if (!isSo) throw new Mismatch(what, expected, show(came));
+export function expectThat(what: string, condition: boolean, expected: string, actual: unknown): asserts condition {
+  if (!condition) throw new Mismatch(what, expected, describe(actual));
 }
 
 /** Requires that the server rejects a call with one of these codes. */
-export async function refused(what: string, call: Promise<unknown>, ...codes: readonly KeeperErrorCode[]): Promise<KeeperError> {
+export async function expectError(what: string, call: Promise<unknown>, ...codes: readonly KeeperErrorCode[]): Promise<KeeperError> {
   const expected = codes.join(' or ');
   let result: unknown;
   try {
@@ -55,7 +55,7 @@ export async function refused(what: string, call: Promise<unknown>, ...codes: re
     if (codes.includes(error.code)) return error;
     throw new Mismatch(what, expected, `${error.code} (${error.message})`);
   }
-  throw new Mismatch(what, expected, `success${result === undefined ? '' : `, with ${show(result)}`}`);
+  throw new Mismatch(what, expected, `success${result === undefined ? '' : `, with ${describe(result)}`}`);
 }
 
 const utf8 = new TextDecoder();

@@ -57,16 +57,16 @@ async function isReachable(address: ServerAddress): Promise<boolean> {
   }
 }
 
-async function askServer(address: ServerAddress): Promise<ServerFacts> {
+async function queryServer(address: ServerAddress): Promise<ServerFacts> {
   // Some servers do not answer, or may not; the output shows what is unknown.
   const answer = await fourLetterWord(formatServer(address), 'srvr').catch(() => '');
   return { address, version: /^Zookeeper version: ([^,\n]*)/.exec(answer)?.[1], mode: /^Mode: (.*)$/m.exec(answer)?.[1] };
 }
 
-async function grantedTimeout(address: ServerAddress, timeOut: number): Promise<number> {
+async function queryGrantedTimeout(address: ServerAddress, timeOut: number): Promise<number> {
   const cnxn = await RawCnxn.open(address);
   try {
-    const answer = await cnxn.shakeHands({ timeOut });
+    const answer = await cnxn.handshake({ timeOut });
     if (answer === undefined) throw new Error(`${formatServer(address)} has closed the connection instead of opening a session`);
     await cnxn.close();
     return answer.response.timeOut;
@@ -75,7 +75,7 @@ async function grantedTimeout(address: ServerAddress, timeOut: number): Promise<
   }
 }
 
-async function hasExtendedTypes(zk: Client, path: string): Promise<boolean> {
+async function supportsExtendedTypes(zk: Client, path: string): Promise<boolean> {
   try {
     await zk.create(path, null, { mode: 'persistentWithTtl', ttlMs: 3_600_000 });
   } catch (error) {
@@ -87,7 +87,7 @@ async function hasExtendedTypes(zk: Client, path: string): Promise<boolean> {
 }
 
 /** The oldest release that a server reports. */
-function oldestOf(servers: readonly ServerFacts[]): Release | undefined {
+function oldestRelease(servers: readonly ServerFacts[]): Release | undefined {
   const releases = servers.map(({ version }) => (version === undefined ? undefined : parseRelease(version)));
   if (releases.includes(undefined)) return undefined;
   const order = (one: Release, other: Release) => one[0] - other[0] || one[1] - other[1] || one[2] - other[2];
@@ -95,24 +95,24 @@ function oldestOf(servers: readonly ServerFacts[]): Release | undefined {
 }
 
 /** Asks the servers, with a session on them and a znode to try things below. */
-export async function askFacts(
+export async function collectFacts(
   zk: Client,
   addresses: readonly ServerAddress[],
-  scratch: string,
-  said: Release | undefined,
+  scratchPath: string,
+  givenRelease: Release | undefined,
 ): Promise<Facts> {
   const reachable = await Promise.all(addresses.map(isReachable));
-  const servers = await Promise.all(addresses.filter((_, at) => reachable[at]).map(askServer));
-  const told = oldestOf(servers);
+  const servers = await Promise.all(addresses.filter((_, at) => reachable[at]).map(queryServer));
+  const reportedRelease = oldestRelease(servers);
   const [first] = servers;
   if (first === undefined) throw new Error('the servers were reachable a moment ago, and no longer are');
   return {
     servers,
     unreachable: addresses.filter((_, at) => reachable[at] !== true).map(formatServer),
-    release: said ?? told ?? releaseDefault,
-    releaseFrom: said !== undefined ? 'caller' : told === undefined ? 'default' : 'srvr',
-    sessionTimeoutMs: { min: await grantedTimeout(first.address, 1), max: await grantedTimeout(first.address, 0x7fffffff) },
-    hasExtendedTypes: await hasExtendedTypes(zk, `${scratch}/ttl`),
+    release: givenRelease ?? reportedRelease ?? releaseDefault,
+    releaseFrom: givenRelease !== undefined ? 'caller' : reportedRelease === undefined ? 'default' : 'srvr',
+    sessionTimeoutMs: { min: await queryGrantedTimeout(first.address, 1), max: await queryGrantedTimeout(first.address, 0x7fffffff) },
+    hasExtendedTypes: await supportsExtendedTypes(zk, `${scratchPath}/ttl`),
     // A server that does not report its mode is taken for one of the ensemble that it was named
     // with.
     isEnsemble: servers.length > 1 && servers.every(({ mode }) => mode !== 'standalone'),

@@ -7,7 +7,7 @@ import { connect, type Socket } from 'node:net';
 import type { ServerAddress } from '@tskeeper/client';
 import {
   type ConnectResponse,
-  FrameCutter,
+  FrameDecoder,
   juteMaxBufferDefault,
   OpCode,
   Reader,
@@ -42,20 +42,20 @@ export interface RawReply {
 }
 
 const noPassword = new Uint8Array(16);
-const frameMax = 4 * juteMaxBufferDefault;
+const frameBytesMax = 4 * juteMaxBufferDefault;
 
 export class RawCnxn {
   readonly #socket: Socket;
-  readonly #cutter = new FrameCutter(frameMax);
+  readonly #cutter = new FrameDecoder(frameBytesMax);
   /**
    * Each waits for the next frame that is not an event; undefined if the connection is closed
    * first.
    */
-  readonly #waiting: ((body: Buffer | undefined) => void)[] = [];
+  readonly #frameWaiters: ((body: Buffer | undefined) => void)[] = [];
   readonly #frames: Buffer[] = [];
   readonly events: WatcherEvent[] = [];
   #isClosed = false;
-  #isShaken = false;
+  #hasHandshaken = false;
   #xid = 0;
   readonly #closed: Promise<void>;
 
@@ -64,12 +64,12 @@ export class RawCnxn {
     socket.setNoDelay(true);
     socket.on('error', () => undefined);
     socket.on('data', (bytes) => {
-      this.#cutter.feed(bytes, 0, bytes.length, (reader) => this.#take(reader));
+      this.#cutter.feed(bytes, 0, bytes.length, (reader) => this.#onFrame(reader));
     });
     this.#closed = new Promise((resolve) => {
       socket.on('close', () => {
         this.#isClosed = true;
-        for (const wake of this.#waiting.splice(0)) wake(undefined);
+        for (const wake of this.#frameWaiters.splice(0)) wake(undefined);
         resolve();
       });
     });
@@ -90,25 +90,25 @@ export class RawCnxn {
     return this.#closed;
   }
 
-  #take(reader: Reader): boolean {
+  #onFrame(reader: Reader): boolean {
     const body = Buffer.from(reader.bytes.subarray(reader.offset, reader.limit));
-    if (this.#isShaken && body.length >= 4 && body.readInt32BE(0) === Xid.notification) {
+    if (this.#hasHandshaken && body.length >= 4 && body.readInt32BE(0) === Xid.notification) {
       const event = new Reader(body);
       readReplyHeader(event);
       this.events.push(readWatcherEvent(event));
       return true;
     }
-    this.#isShaken = true;
-    const wake = this.#waiting.shift();
+    this.#hasHandshaken = true;
+    const wake = this.#frameWaiters.shift();
     if (wake === undefined) this.#frames.push(body);
     else wake(body);
     return true;
   }
 
-  #next(): Promise<Buffer | undefined> {
+  #nextFrame(): Promise<Buffer | undefined> {
     const frame = this.#frames.shift();
     if (frame !== undefined || this.#isClosed) return Promise.resolve(frame);
-    return new Promise((resolve) => void this.#waiting.push(resolve));
+    return new Promise((resolve) => void this.#frameWaiters.push(resolve));
   }
 
   /** Sends what `write` writes as a frame. */
@@ -126,7 +126,7 @@ export class RawCnxn {
   }
 
   /** The reply to a handshake; undefined if the connection was closed without one. */
-  async shakeHands(handshake: RawHandshake = {}): Promise<{ readonly response: ConnectResponse; readonly rest: number } | undefined> {
+  async handshake(handshake: RawHandshake = {}): Promise<{ readonly response: ConnectResponse; readonly rest: number } | undefined> {
     const { timeOut = 30_000, session, lastZxidSeen = 0, withReadOnly = true } = handshake;
     this.#send((writer) =>
       writeConnectRequest(writer, {
@@ -138,7 +138,7 @@ export class RawCnxn {
         readOnly: withReadOnly ? false : undefined,
       }),
     );
-    const body = await this.#next();
+    const body = await this.#nextFrame();
     if (body === undefined) return undefined;
     const reader = new Reader(body);
     return { response: readConnectResponse(reader), rest: reader.remaining };
@@ -153,7 +153,7 @@ export class RawCnxn {
       writeRequestHeader(writer, { xid, type: opCode });
       write(writer);
     });
-    const body = await this.#next();
+    const body = await this.#nextFrame();
     if (body === undefined) return undefined;
     const reader = new Reader(body);
     return { ...readReplyHeader(reader), body: reader };
@@ -164,13 +164,13 @@ export class RawCnxn {
   }
 
   /** Pings until this many events have arrived, or the connection is closed. */
-  async untilEvents(count: number): Promise<void> {
+  async waitForEvents(count: number): Promise<void> {
     while (this.events.length < count && !this.#isClosed) await this.ping();
   }
 
   /** Closes session and connection. */
   async close(): Promise<void> {
-    if (!this.#isClosed && this.#isShaken) await this.call(OpCode.closeSession);
+    if (!this.#isClosed && this.#hasHandshaken) await this.call(OpCode.closeSession);
     this.destroy();
   }
 

@@ -7,8 +7,8 @@ import { type Client, connect, KeeperError, parseConnectString } from '@tskeeper
 import { type Check, type Need, NotApplicable, type RunnableCheck } from './check.ts';
 import { runnableChecks } from './checks/all.ts';
 import { Mismatch } from './expect.ts';
-import { askFacts, type Facts } from './facts.ts';
-import { Ground, identities } from './ground.ts';
+import { collectFacts, type Facts } from './facts.ts';
+import { CheckContext, identities } from './check-context.ts';
 import { formatRelease, isAtLeast, type Release } from './release.ts';
 
 /** How to run checks. */
@@ -47,12 +47,12 @@ export interface CheckResult {
   /** Its result. */
   readonly outcome: Outcome;
   /** How long it took, in ms. */
-  readonly ms: number;
+  readonly durationMs: number;
   /** Why it is not applicable, or the expected and the actual value; undefined if it passed. */
   readonly reason: string | undefined;
 }
 
-const runnable: ReadonlyMap<string, RunnableCheck> = new Map(runnableChecks.map((check) => [check.name, check]));
+const runnableByName: ReadonlyMap<string, RunnableCheck> = new Map(runnableChecks.map((check) => [check.name, check]));
 const timeoutMsDefault = 30_000;
 const connectMsMax = 10_000;
 
@@ -61,15 +61,15 @@ export class Suite implements AsyncDisposable {
   /** What the servers report about themselves and show when asked. */
   readonly facts: Facts;
   /** The znode that contains everything the checks create. */
-  readonly scratch: string;
-  readonly #keeper: Client;
+  readonly scratchPath: string;
+  readonly #adminClient: Client;
   readonly #options: SuiteOptions;
   #runs = 0;
 
-  private constructor(facts: Facts, scratch: string, keeper: Client, options: SuiteOptions) {
+  private constructor(facts: Facts, scratchPath: string, adminClient: Client, options: SuiteOptions) {
     this.facts = facts;
-    this.scratch = scratch;
-    this.#keeper = keeper;
+    this.scratchPath = scratchPath;
+    this.#adminClient = adminClient;
     this.#options = options;
   }
 
@@ -79,25 +79,25 @@ export class Suite implements AsyncDisposable {
    * (ConnectionLoss), the chroot is missing (NoNode) or nothing may be created there (NoAuth).
    */
   static async prepare(connectString: string, options: SuiteOptions = {}): Promise<Suite> {
-    const { servers, chroot, service } = parseConnectString(connectString);
-    if (service !== undefined)
+    const { servers, chroot, srvName } = parseConnectString(connectString);
+    if (srvName !== undefined)
       throw new TypeError('a connect string with an SRV name does not say which servers to check; name them one by one');
-    const keeper = await connect(connectString.split('/')[0]!, {
+    const adminClient = await connect(connectString.split('/')[0]!, {
       connectTimeoutMs: Math.min(connectMsMax, options.timeoutMs ?? timeoutMsDefault),
       auth: Object.values(identities).map((auth) => ({ scheme: 'digest', auth })),
       retry: true,
     });
     try {
-      const scratch = `${chroot}/tskeeper-conformance-${randomBytes(6).toString('hex')}`;
-      await keeper.create(scratch, `checks of conformance, begun ${new Date().toISOString()}; to be deleted`);
+      const scratchPath = `${chroot}/tskeeper-conformance-${randomBytes(6).toString('hex')}`;
+      await adminClient.create(scratchPath, `checks of conformance, begun ${new Date().toISOString()}; to be deleted`);
       try {
-        return new Suite(await askFacts(keeper, servers, scratch, options.release), scratch, keeper, options);
+        return new Suite(await collectFacts(adminClient, servers, scratchPath, options.release), scratchPath, adminClient, options);
       } catch (error) {
-        await keeper.deleteRecursive(scratch);
+        await adminClient.deleteRecursive(scratchPath);
         throw error;
       }
     } catch (error) {
-      await keeper.close();
+      await adminClient.close();
       throw error;
     }
   }
@@ -107,31 +107,31 @@ export class Suite implements AsyncDisposable {
    * check is not one of `checks`. `signal` ends it early, as a failure.
    */
   async run({ name }: Check, signal?: AbortSignal): Promise<CheckResult> {
-    const check = runnable.get(name);
+    const check = runnableByName.get(name);
     if (check === undefined) throw new TypeError(`there is no check "${name}"; \`checks\` lists all of them`);
     const begun = performance.now();
-    const result = (outcome: Outcome, reason?: string): CheckResult => ({ check, outcome, reason, ms: performance.now() - begun });
-    const lacking = this.#lacking(check);
-    if (lacking !== undefined) return result('notApplicable', lacking);
-    const root = `${this.scratch}/${++this.#runs}-${check.name}`;
-    const ground = new Ground({ facts: this.facts, root, superAuth: this.#options.superAuth });
+    const result = (outcome: Outcome, reason?: string): CheckResult => ({ check, outcome, reason, durationMs: performance.now() - begun });
+    const notApplicableReason = this.#notApplicableReason(check);
+    if (notApplicableReason !== undefined) return result('notApplicable', notApplicableReason);
+    const rootPath = `${this.scratchPath}/${++this.#runs}-${check.name}`;
+    const context = new CheckContext({ facts: this.facts, rootPath, superAuth: this.#options.superAuth });
     try {
-      await this.#keeper.create(root);
-      await this.#bounded(ground, check.run(ground), signal);
+      await this.#adminClient.create(rootPath);
+      await this.#withTimeout(context, check.run(context), signal);
       return result('passed');
     } catch (error) {
       if (error instanceof NotApplicable) return result('notApplicable', error.message);
       return result('failed', `${reasonOf(error)}. Documentation: ${check.docs}`);
     } finally {
-      await ground.end();
+      await context.end();
     }
   }
 
-  #bounded(ground: Ground, running: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
+  #withTimeout(context: CheckContext, running: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
     const { timeoutMs = timeoutMsDefault } = this.#options;
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
-        reject(new Mismatch('in time', ground.waitingFor, `timed out after ${timeoutMs} ms`));
+        reject(new Mismatch('in time', context.awaited, `timed out after ${timeoutMs} ms`));
       }, timeoutMs);
       const onAbort = () => reject(new Error('the check was interrupted'));
       if (signal?.aborted === true) onAbort();
@@ -144,15 +144,15 @@ export class Suite implements AsyncDisposable {
   }
 
   /** Why the check cannot run here; undefined if it can. */
-  #lacking({ since, needs = [] }: Check): string | undefined {
+  #notApplicableReason({ since, needs = [] }: Check): string | undefined {
     const { release } = this.facts;
     if (since !== undefined && !isAtLeast(release, since)) {
       return `it came with ZooKeeper ${formatRelease(since)}, and the servers are compared with ${formatRelease(release)}`;
     }
-    return needs.map((need) => this.#lackingNeed(need)).find((reason) => reason !== undefined);
+    return needs.map((need) => this.#unmetNeedReason(need)).find((reason) => reason !== undefined);
   }
 
-  #lackingNeed(need: Need): string | undefined {
+  #unmetNeedReason(need: Need): string | undefined {
     const { facts } = this;
     const { slow = false, superAuth, reconfig = false } = this.#options;
     switch (need) {
@@ -182,11 +182,11 @@ export class Suite implements AsyncDisposable {
    */
   async close(): Promise<void> {
     try {
-      await this.#keeper.deleteRecursive(this.scratch);
+      await this.#adminClient.deleteRecursive(this.scratchPath);
     } catch (error) {
-      throw new Error(`cannot remove ${this.scratch}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+      throw new Error(`cannot remove ${this.scratchPath}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
     } finally {
-      await this.#keeper.close();
+      await this.#adminClient.close();
     }
   }
 

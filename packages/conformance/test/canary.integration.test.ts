@@ -5,7 +5,7 @@ import { TestEnsemble, TestServer } from '@tskeeper/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runnableChecks } from '../src/checks/all.ts';
 import { Mismatch } from '../src/expect.ts';
-import { Ground, type OpenOptions } from '../src/ground.ts';
+import { CheckContext, type OpenOptions } from '../src/check-context.ts';
 import { type CheckResult, checks, Suite, type SuiteOptions } from '../src/index.ts';
 import { canaries, clientCanaries, ensembleCanaries, superCanaries, withoutCanary } from './support/canaries.ts';
 import { mutations } from './support/mutations.ts';
@@ -79,10 +79,10 @@ async function expectCanary(shown: Shown, name: string, make: () => Wrongness): 
 /** Runs a check with a changed client, connected to a correct server. */
 async function runWithClient(name: string, methods: (right: Client) => Partial<Client>): Promise<void> {
   await using suite = await Suite.prepare(server.connectString);
-  const root = `${suite.scratch}/${name}`;
-  const ground = new (class extends Ground {
-    override async open(options?: OpenOptions): Promise<Client> {
-      const right = await super.open(options);
+  const rootPath = `${suite.scratchPath}/${name}`;
+  const ground = new (class extends CheckContext {
+    override async openClient(options?: OpenOptions): Promise<Client> {
+      const right = await super.openClient(options);
       const own = methods(right);
       return new Proxy(right, {
         get: (_, key) => {
@@ -91,8 +91,8 @@ async function runWithClient(name: string, methods: (right: Client) => Partial<C
         },
       });
     }
-  })({ facts: suite.facts, root, superAuth: undefined });
-  await (await ground.open()).create(root);
+  })({ facts: suite.facts, rootPath, superAuth: undefined });
+  await (await ground.openClient()).create(rootPath);
   try {
     await runnableChecks.find((check) => check.name === name)!.run(ground);
   } finally {

@@ -20,17 +20,17 @@ export function age(sinceMs: Millis, nowMs: Millis, limitMs: Millis): Millis {
 }
 
 /** The time until something is due; -1 if nothing is. */
-export function distance(dueMs: Millis | undefined, nowMs: Millis): Millis {
+export function msUntil(dueMs: Millis | undefined, nowMs: Millis): Millis {
   return dueMs === undefined ? -1 : Math.max(0, dueMs - nowMs);
 }
 
 /** Bytes, one character each. */
-export function writeBytes(to: Fingerprint, bytes: Buffer, start = 0, end = bytes.length): void {
+export function fingerprintBytes(to: Fingerprint, bytes: Buffer, start = 0, end = bytes.length): void {
   to.text(bytes.toString('latin1', start, end));
 }
 
 /** Numbers without an order of their own. */
-export function writeSet(to: Fingerprint, numbers: Iterable<number>): void {
+export function fingerprintSet(to: Fingerprint, numbers: Iterable<number>): void {
   const ascending = [...numbers].sort((a, b) => a - b);
   to.number(ascending.length);
   for (const number of ascending) to.number(number);

@@ -4,7 +4,7 @@ export {
   type ConnectionThrottleOptions,
   type SessionKind,
 } from './cnxn/connection-throttle.ts';
-export { type ElectionConfig, type ElectionOptions, FastLeaderElection, type Outcome } from './election/fast-leader-election.ts';
+export { type ElectionConfig, type ElectionOptions, FastLeaderElection, type ElectionOutcome } from './election/fast-leader-election.ts';
 export type { Vote } from './election/vote.ts';
 export { Fifo } from './fifo.ts';
 export type { Fingerprint } from './fingerprint.ts';
@@ -12,14 +12,14 @@ export { HierarchicalQuorum, type HierarchicalQuorumOptions } from './quorum/hie
 export { JointQuorum } from './quorum/joint-quorum.ts';
 export { MajorityQuorum } from './quorum/majority-quorum.ts';
 export { OracleQuorum } from './quorum/oracle-quorum.ts';
-export type { QuorumVerifier, Sids } from './quorum/quorum-verifier.ts';
-export { verifierOf } from './quorum/verifier-of.ts';
-export { StepBudget, stepUnitsDefault } from './request/budget.ts';
-export { FairQueue, Turn } from './request/fair-queue.ts';
+export type { QuorumVerifier, SidSet } from './quorum/quorum-verifier.ts';
+export { verifierOf } from './quorum/config-verifier.ts';
+export { StepBudget, stepUnitsDefault } from './request/step-budget.ts';
+export { FairQueue, FairShare } from './request/fair-queue.ts';
 export { Replica, replicaOptions } from './request/replica.ts';
 export { ExpiryQueue } from './session/expiry-queue.ts';
 export { fileLimits, type LoadedSnapshot, type SnapshotLimits, SnapshotLoader } from './snapshot/snapshot-loader.ts';
 export type { DataTree, NodeId, NodeKind } from './tree/data-tree.ts';
-export { CommittedLog, committedLogDefaults, type CommittedLogOptions, mayFollow } from './zab/committed-log.ts';
-export { disloyalVoter } from './zab/leader.ts';
+export { CommittedLog, committedLogDefaults, type CommittedLogOptions, isPossibleSuccessor } from './zab/committed-log.ts';
+export { disloyalVoterReason } from './zab/leader.ts';
 export { logBytesMax, LogWalk, planSync, type SyncPlan } from './zab/sync-plan.ts';

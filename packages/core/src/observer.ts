@@ -1,7 +1,7 @@
 import type { Millis, SessionId, Sid, Zxid } from '@tskeeper/protocol';
 import type { CnxnContext } from './cnxn/cnxn-context.ts';
 import type { CloseReason, CnxnId } from './client-output.ts';
-import type { StepKind } from './request/budget.ts';
+import type { StepKind } from './request/step-budget.ts';
 import type { NamespaceId } from './tree/namespace-table.ts';
 
 /** An event for operators. The runtime logs it once, in words. */
@@ -20,7 +20,7 @@ export type Notice =
  * The option of a limit at which requests, bytes or connections wait until there is room, without
  * an error to a client.
  */
-export type Limit =
+export type LimitName =
   | 'globalOutstandingLimit'
   | 'inFlightBytesMax'
   | 'identityBytesPerAddressMax'
@@ -58,37 +58,37 @@ export interface Observer {
    */
   admitted(cnxn: CnxnId, opCode: number, frameBytes: number, waitedMs: Millis): void;
   /** The next request must wait, since too many are outstanding. Called each time this is found. */
-  heldBack(): void;
+  requestThrottled(): void;
   /** Something waits because a limit is reached. Called each time this is found. */
-  limitMet(limit: Limit): void;
+  limitReached(limit: LimitName): void;
   /**
    * The connection of a request has closed before its turn. A write is performed without a reply,
    * unless it is dropped.
    */
-  stale(dropped: boolean): void;
+  staleRequest(isDropped: boolean): void;
   /**
    * A request was refused before it was validated: throttled, oversized, stale, or on a closed
    * session.
    */
-  refused(cnxn: CnxnId, opCode: number, errorCode: number): void;
+  requestRejected(cnxn: CnxnId, opCode: number, errorCode: number): void;
   /** A write that is being validated will change a znode. */
-  changeRecorded(): void;
+  changeQueued(): void;
   /** `count` recorded changes have been applied. */
-  changesForgotten(count: number): void;
+  changesRemoved(count: number): void;
   /** The server has refused a write because of a hard limit of a quota. */
   quotaExceeded(namespace: NamespaceId): void;
   /**
    * A write has its zxid and is appended to the log. `bytes` is the size of the log entry's txn
-   * bytes, `judgedMs` the duration of its validation.
+   * bytes, `prepareMs` the duration of its validation.
    */
-  proposed(zxid: Zxid, txnType: number, bytes: number, judgedMs: Millis): void;
+  proposed(zxid: Zxid, txnType: number, bytes: number, prepareMs: Millis): void;
   /**
    * A txn has changed the tree, or an error txn has had its turn. `errorCode` is 0 for a change.
    * `ageMs` runs from the txn's wall-clock time, and is negative if the clock has been set back.
    */
   applied(zxid: Zxid, txnType: number, errorCode: number, ageMs: Millis): void;
   /** From now on this number means this namespace, and no longer an earlier one. */
-  namespaceNamed(namespace: NamespaceId, name: string): void;
+  namespaceAssigned(namespace: NamespaceId, name: string): void;
   /**
    * Data, Stat or children of a znode have been read; `bytes` is the size of its path, its data or
    * its children's names, and its Stat.
@@ -130,19 +130,19 @@ export interface Observer {
   sessionValidated(session: SessionId, lives: boolean): void;
   roleChanged(role: 'standalone' | 'leader' | 'follower' | 'observer' | 'looking' | 'read-only'): void;
   /** An election has ended after `lookedMs` with `leader`, which may be this server. */
-  elected(leader: Sid, lookedMs: Millis): void;
+  elected(leader: Sid, electionMs: Millis): void;
   /**
    * This server serves in an epoch, as its leader or as a learner. `historyEnd` was the end of its
    * history at the start.
    */
-  epochBegun(epoch: number, historyEnd: Zxid): void;
+  epochStarted(epoch: number, historyEnd: Zxid): void;
   /**
    * This server no longer leads or learns; `reason` is for the operator. Everything in its log has
    * been applied.
    */
   roleEnded(reason: string): void;
   /** Every txn up to `zxid` is durable in the log of a server of an ensemble. */
-  logged(zxid: Zxid): void;
+  txnLogged(zxid: Zxid): void;
   /**
    * The log has been truncated after `zxid`; or the leader's snapshot of `zxid` has replaced
    * everything on disk.
@@ -153,16 +153,16 @@ export interface Observer {
    * learners it is sending snapshots. `isBehind`: the tree being sent does not contain all
    * committed txns yet.
    */
-  learnerSynchronised(by: 'diff' | 'trunc' | 'snap', from: 'memory' | 'log' | 'tree', snapshotsUnderWay: number, isBehind: boolean): void;
+  learnerSyncStarted(by: 'diff' | 'trunc' | 'snap', from: 'memory' | 'log' | 'tree', activeSnapshotCount: number, isBehind: boolean): void;
   /** A step has ended with work of this kind left for the next one. */
-  stepEnded(kind: StepKind): void;
+  stepYielded(kind: StepKind): void;
   /**
    * A request or a commit takes more than one step. The server starts no other, and ends no session, before `jobEnded`. */
   jobBegan(): void;
   jobEnded(): void;
   /** A long write must wait until fewer units are proposed and not applied; `passedOn` on a learner.
    */
-  longWriteWaits(passedOn: boolean): void;
+  longWriteQueued(isForwarded: boolean): void;
   notice(notice: Notice): void;
 }
 
@@ -172,16 +172,16 @@ export const silentObserver: Observer = {
   cnxnClosed() {},
   authenticated() {},
   admitted() {},
-  heldBack() {},
-  limitMet() {},
-  stale() {},
-  refused() {},
-  changeRecorded() {},
-  changesForgotten() {},
+  requestThrottled() {},
+  limitReached() {},
+  staleRequest() {},
+  requestRejected() {},
+  changeQueued() {},
+  changesRemoved() {},
   quotaExceeded() {},
   proposed() {},
   applied() {},
-  namespaceNamed() {},
+  namespaceAssigned() {},
   znodeRead() {},
   znodeWritten() {},
   replied() {},
@@ -194,14 +194,14 @@ export const silentObserver: Observer = {
   sessionValidated() {},
   roleChanged() {},
   elected() {},
-  epochBegun() {},
+  epochStarted() {},
   roleEnded() {},
-  logged() {},
+  txnLogged() {},
   historyReplaced() {},
-  learnerSynchronised() {},
-  stepEnded() {},
+  learnerSyncStarted() {},
+  stepYielded() {},
   jobBegan() {},
   jobEnded() {},
-  longWriteWaits() {},
+  longWriteQueued() {},
   notice() {},
 };

@@ -1,6 +1,6 @@
 import { digestAlgorithmDefault, type Millis } from '@tskeeper/protocol';
 import type { AuthProvider } from './auth/auth-provider.ts';
-import { stepUnitsDefault } from './request/budget.ts';
+import { stepUnitsDefault } from './request/step-budget.ts';
 
 /**
  * Everything an operator can set that changes the core's decisions. Parsed once, before the core is
@@ -77,7 +77,7 @@ export interface CoreOptions {
   readonly identityBytesPerCnxnMax: number;
   /**
    * Bytes of identities that a learner is forwarding to its leader for the connections of one
-   * address; above it, a connection with more than `fewIdentityBytes` of its own is not read.
+   * address; above it, a connection with more than `exemptIdentityBytes` of its own is not read.
    * Requests of others are sent after them, and a connection may send all its identities with each
    * request.
    */
@@ -86,7 +86,7 @@ export interface CoreOptions {
    * A connection with at most this many bytes of identities outstanding is read, whatever its
    * address has.
    */
-  readonly fewIdentityBytes: number;
+  readonly exemptIdentityBytes: number;
   /** An ACL with more entries gets an index for look-ups. 0: every ACL with entries. */
   readonly shortAclEntriesMax: number;
   /**
@@ -115,7 +115,7 @@ export interface CoreOptions {
    * Units of work (request/budget.ts) of one step, after which other input is processed. A
    * simulator sets it small, to interrupt work often.
    */
-  readonly turnUnits: number;
+  readonly stepUnits: number;
   /**
    * Schemes in addition to `ip` and `digest`, or replacing them; for a program that creates a
    * server itself.
@@ -149,13 +149,13 @@ export const coreDefaults: CoreOptions = {
   identitiesPerCnxnMax: 1000,
   identityBytesPerCnxnMax: 64 * 1024,
   identityBytesPerAddressMax: 512 * 1024,
-  fewIdentityBytes: 32 * 1024,
+  exemptIdentityBytes: 32 * 1024,
   shortAclEntriesMax: 16,
   requestThrottleLimit: 0,
   requestThrottleStallMs: 100,
   requestThrottleDropStale: true,
   throttledOpWaitMs: 0,
   enforcedAuthSchemes: [],
-  turnUnits: stepUnitsDefault,
+  stepUnits: stepUnitsDefault,
   authProviders: [],
 };

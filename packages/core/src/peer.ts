@@ -9,47 +9,47 @@
  * the server says in an election how far its log goes. What a TRUNC takes from the log, it takes from memory (ZOOKEEPER-2845).
  */
 import type { Millis, Notification, PacketView, Reader, SessionId, Sid, Zxid } from '@tskeeper/protocol';
-import type { AuthTicket, AuthVerdict } from './auth/auth-provider.ts';
+import type { AuthTicket, AuthResult } from './auth/auth-provider.ts';
 import type { CnxnContext } from './cnxn/cnxn-context.ts';
 import type { ElectionConfig } from './election/fast-leader-election.ts';
 import type { Fingerprint } from './fingerprint.ts';
-import type { EnsembleInspect, Inspect } from './inspect.ts';
+import type { EnsembleStatus, Inspector } from './inspector.ts';
 import type { Now } from './now.ts';
 import type { Observer } from './observer.ts';
 import type { CnxnId } from './client-output.ts';
-import { PeerInspection } from './peer-inspection.ts';
+import { PeerInspector } from './peer-inspector.ts';
 import type { PeerOptions } from './peer-options.ts';
 import type { PeerIo } from './peer-io.ts';
 import type { Random } from './random.ts';
-import { earliest } from './request/authority.ts';
+import { earlierOf } from './request/local-sequencer.ts';
 import type { MemoryState } from './request/memory-limits.ts';
 import type { Replica } from './request/replica.ts';
-import { RestingInspection } from './resting-inspection.ts';
+import { IdleInspector } from './idle-inspector.ts';
 import { ConnectingRole } from './roles/connecting-role.ts';
 import { FlushingRole } from './roles/flushing-role.ts';
 import { LeadingRole } from './roles/leading-role.ts';
 import { LearningRole } from './roles/learning-role.ts';
 import { LookingRole } from './roles/looking-role.ts';
 import type { PeerRole, Transition } from './roles/peer-role.ts';
-import { PeerState, type Recovered } from './roles/peer-state.ts';
+import { PeerState, type PeerStart } from './roles/peer-state.ts';
 import type { Server } from './server.ts';
-import type { SnapshotSource } from './snapshot/snapshot-source.ts';
-import type { TryOutcome } from './zab/dialling.ts';
-import type { LogEntry } from './zab/synchroniser.ts';
+import type { SnapshotWriter } from './snapshot/snapshot-writer.ts';
+import type { ConnectFailure } from './zab/leader-connector.ts';
+import type { LogEntry } from './zab/learner-syncer.ts';
 import type { EpochName } from './zab/peer-storage.ts';
 import type { ChannelId, ChannelRank } from './zab/quorum-links.ts';
 
 export class Peer {
   readonly #state: PeerState;
   #role: PeerRole;
-  readonly inspect: Inspect;
+  readonly inspect: Inspector;
   /** Everything that had arrived by then has been delivered. */
-  #heardMs: Millis = -Infinity;
+  #inputWatermarkMs: Millis = -Infinity;
 
   constructor(
     options: PeerOptions,
     config: ElectionConfig,
-    recovered: Recovered,
+    recovered: PeerStart,
     view: PacketView,
     io: PeerIo,
     random: Random,
@@ -58,13 +58,13 @@ export class Peer {
   ) {
     this.#state = new PeerState(options, config, recovered, view, io, random, observer);
     this.#role = new FlushingRole(this.#state.disk, undefined);
-    const withoutClients = new RestingInspection(options.core.tickTimeMs, io.clients);
-    this.inspect = new PeerInspection(
-      () => this.#front?.inspect ?? withoutClients.of(this.#state.replica),
+    const withoutClients = new IdleInspector(options.core.tickTimeMs, io.clients);
+    this.inspect = new PeerInspector(
+      () => this.#front?.inspect ?? withoutClients.inspectorOf(this.#state.replica),
       () => this.#status(),
     );
-    this.#state.maybeAdoptKept(now);
-    this.#state.config.keepIn(this.#state.replica.tree);
+    this.#state.maybeAdoptStoredConfig(now);
+    this.#state.config.storeIn(this.#state.replica.tree);
     this.#enter({ to: 'flushing', delayMs: 0 }, now);
     this.#advanceRole(now);
   }
@@ -93,7 +93,7 @@ export class Peer {
         return;
       }
       case 'looking':
-        state.maybeAdoptKept(now);
+        state.maybeAdoptStoredConfig(now);
         this.#role = new LookingRole(state, now);
         return;
       case 'connecting':
@@ -132,17 +132,17 @@ export class Peer {
   }
 
   /** A long job is under way: frames given now would only be copied and wait. */
-  get busy(): boolean {
-    return this.server?.busy ?? false;
+  get isBusy(): boolean {
+    return this.server?.isBusy ?? false;
   }
 
-  get busyWith(): CnxnId | undefined {
-    return this.server?.busyWith;
+  get busyCnxn(): CnxnId | undefined {
+    return this.server?.busyCnxn;
   }
 
   /** See `Server.work`. Each server counts from 0. */
-  get work(): number {
-    return this.server?.work ?? 0;
+  get workUnits(): number {
+    return this.server?.workUnits ?? 0;
   }
 
   /** See `Server.wantsInput`. A connection that is not served is being closed, so nothing holds its input back. */
@@ -155,7 +155,7 @@ export class Peer {
   }
 
   get returnedTreeBytes(): number {
-    return this.replica.tree.returnedBytes;
+    return this.replica.tree.releasedBytes;
   }
 
   get watchBytes(): number {
@@ -164,18 +164,18 @@ export class Peer {
 
   /** Whether a snapshot can begin: the state is that of a txn's end, and stays what it is. */
   get canSnapshot(): boolean {
-    return !this.busy && !this.#state.disk.isAtWork;
+    return !this.isBusy && !this.#state.disk.isBusy;
   }
 
   /** A snapshot of this moment, to be written in slices. See `SnapshotSource` for `writeLastZxid`. */
-  snapshot(writeLastZxid = true): SnapshotSource {
+  snapshot(writeLastZxid = true): SnapshotWriter {
     return this.replica.snapshot(writeLastZxid);
   }
 
   /** How memory is; see `MemoryLimits`. */
-  memory(state: MemoryState, watchesMayGrow: boolean): void {
+  setMemoryState(state: MemoryState, watchesMayGrow: boolean): void {
     this.#state.memory = { state, watchesMayGrow };
-    this.server?.memory(state, watchesMayGrow);
+    this.server?.setMemoryState(state, watchesMayGrow);
   }
 
   /** See `Server.expireSession`. Returns false as well while this server serves no clients. */
@@ -192,7 +192,7 @@ export class Peer {
     return this.#role.epoch;
   }
 
-  #status(): EnsembleInspect {
+  #status(): EnsembleStatus {
     const { options, config } = this.#state;
     const { verifier, text: configText } = config.active;
     const shared = { sid: options.zab.sid, voterCount: verifier.voters.length, configText, syncMode: undefined, leading: undefined };
@@ -210,12 +210,12 @@ export class Peer {
     this.server?.frame(cnxn, reader, now, arrivedMs);
   }
 
-  heard(cnxn: CnxnId, now: Now): void {
-    this.server?.heard(cnxn, now);
+  bytesReceived(cnxn: CnxnId, now: Now): void {
+    this.server?.bytesReceived(cnxn, now);
   }
 
-  handshakeHeard(reader: Reader, now: Now): void {
-    this.server?.handshakeHeard(reader, now);
+  handshakeDelayed(reader: Reader, now: Now): void {
+    this.server?.handshakeDelayed(reader, now);
   }
 
   lastFrame(cnxn: CnxnId, reader: Reader, now: Now, arrivedMs?: Millis): void {
@@ -230,8 +230,8 @@ export class Peer {
     this.server?.drained(cnxn, now);
   }
 
-  authenticated(ticket: AuthTicket, verdict: AuthVerdict, now: Now): void {
-    this.server?.authenticated(ticket, verdict, now);
+  authenticated(ticket: AuthTicket, result: AuthResult, now: Now): void {
+    this.server?.authenticated(ticket, result, now);
   }
 
   // ---- the election port
@@ -239,7 +239,7 @@ export class Peer {
   notified(from: Sid, notification: Notification, now: Now): void {
     this.#state.election.notified(from, notification, now);
     this.#role.voted(from, notification.state, now);
-    this.#state.maybeAdoptHeard(now);
+    this.#state.maybeAdoptLastSeenConfig(now);
     this.#role.peersChanged();
     this.#advanceRole(now);
   }
@@ -255,9 +255,9 @@ export class Peer {
   }
 
   /** Whether the oracle of an ensemble of two lets this server go on without the other; see `OracleQuorum`. Without effect on others. */
-  oracleSaid(mayGoAlone: boolean, now: Now): void {
+  oracleAnswered(canServeAlone: boolean, now: Now): void {
     const { config, election } = this.#state;
-    if (!config.oracleSaid(mayGoAlone)) return;
+    if (!config.oracleAnswered(canServeAlone)) return;
     election.reconfigure(config.active, now);
     this.#role.quorumChanged(now);
     this.#advanceRole(now);
@@ -271,8 +271,8 @@ export class Peer {
   }
 
   /** Learners cannot reach this server, so it must not lead. */
-  standDown(reason: string, now: Now): void {
-    this.#role.standDown(reason);
+  stepDown(reason: string, now: Now): void {
+    this.#role.stepDown(reason);
     this.#advanceRole(now);
   }
 
@@ -282,7 +282,7 @@ export class Peer {
     else this.#enter(transition, now);
   }
 
-  dialFailed(outcome: TryOutcome, now: Now): void {
+  dialFailed(outcome: ConnectFailure, now: Now): void {
     this.#role.dialFailed(outcome, now);
     this.#advanceRole(now);
   }
@@ -293,17 +293,17 @@ export class Peer {
     this.#advanceRole(now);
   }
 
-  /** Whether the next bytes of this stream belong to a snapshot, and go to `snapshotBytes`. */
-  isLoading(channel: ChannelId): boolean {
-    return this.#role.isLoading(channel);
+  /** Whether the next bytes of this stream belong to a snapshot, and go to `feedSnapshot`. */
+  isReceivingSnapshot(channel: ChannelId): boolean {
+    return this.#role.isReceivingSnapshot(channel);
   }
 
   /**
    * Takes the next bytes of the snapshot, and returns how many of them belong to it. Throws a `ProtocolError` if they are not a snapshot; the
    * stream is to be closed then.
    */
-  snapshotBytes(channel: ChannelId, bytes: Buffer, now: Now): number {
-    return this.#role.snapshotBytes(channel, bytes, now);
+  feedSnapshot(channel: ChannelId, bytes: Buffer, now: Now): number {
+    return this.#role.feedSnapshot(channel, bytes, now);
   }
 
   /** Part of a packet has arrived over a stream. */
@@ -337,7 +337,7 @@ export class Peer {
 
   appended(zxid: Zxid, now: Now): void {
     this.#state.disk.appended(zxid);
-    this.#state.observer.logged(zxid);
+    this.#state.observer.txnLogged(zxid);
     this.#role.appended(zxid, now);
     this.#advanceRole(now);
   }
@@ -375,8 +375,8 @@ export class Peer {
   }
 
   /** The log that `readLog` asked for is more than is worth sending. */
-  logRefused(channel: ChannelId, now: Now): void {
-    this.#role.logRefused(channel);
+  logReadRefused(channel: ChannelId, now: Now): void {
+    this.#role.logReadRefused(channel);
     this.#wakeRole(now);
   }
 
@@ -391,25 +391,25 @@ export class Peer {
    * Input: the process did nothing for longer than a tick, so that input may wait. A server whose peers have given it up meanwhile stops serving before it
    * reads any of that input.
    */
-  stoodStill(now: Now): void {
+  resumedAfterPause(now: Now): void {
     this.#role.resumed(now);
     this.#advanceRole(now);
   }
 
   /** See `Server.wake` for `heardMs`. */
-  wake(now: Now, heardMs: Millis = now.elapsedMs): void {
-    this.#heardMs = heardMs;
+  wake(now: Now, inputWatermarkMs: Millis = now.elapsedMs): void {
+    this.#inputWatermarkMs = inputWatermarkMs;
     this.#wakeRole(now);
   }
 
   #wakeRole(now: Now): void {
-    this.#role.wake(now, this.#heardMs);
-    this.server?.wake(now, this.#heardMs);
+    this.#role.wake(now, this.#inputWatermarkMs);
+    this.server?.wake(now, this.#inputWatermarkMs);
     this.#advanceRole(now);
   }
 
   deadline(): Millis | undefined {
-    return earliest(this.#role.deadline(), this.server?.deadline());
+    return earlierOf(this.#role.deadline(), this.server?.deadline());
   }
 
   /**

@@ -19,40 +19,40 @@ import {
   Writer,
   type Zxid,
 } from '@tskeeper/protocol';
-import { AuthRegistry, type AuthTicket, type AuthVerdict } from './auth/auth-provider.ts';
+import { AuthRegistry, type AuthTicket, type AuthResult } from './auth/auth-provider.ts';
 import { Authentication } from './auth/authentication.ts';
 import { digestProvider } from './auth/digest-provider.ts';
 import { Identities } from './auth/identities.ts';
 import { ipProvider } from './auth/ip-provider.ts';
-import { Permissions } from './auth/permission.ts';
+import { Permissions } from './auth/permissions.ts';
 import { Cnxn } from './cnxn/cnxn.ts';
 import type { CnxnContext } from './cnxn/cnxn-context.ts';
 import { CnxnTable } from './cnxn/cnxn-table.ts';
 import type { Fingerprint } from './fingerprint.ts';
-import type { Inspect } from './inspect.ts';
-import { Inspection } from './inspection.ts';
+import type { Inspector } from './inspector.ts';
+import { ServerInspector } from './server-inspector.ts';
 import type { Now } from './now.ts';
 import type { Observer } from './observer.ts';
 import type { CoreOptions } from './options.ts';
 import type { ClientOutput, CnxnId, SessionOwner } from './client-output.ts';
 import type { Random } from './random.ts';
-import { Answers } from './request/answer.ts';
-import { earliest, type OrderFactory } from './request/authority.ts';
-import { bytesPerUnit, type Job, StepBudget, type StepKind, unitsPerChange, unitsPerRequest, unitsPerTxn } from './request/budget.ts';
-import { HeldFrames } from './request/held-frames.ts';
+import { ReplyWriter } from './request/reply-writer.ts';
+import { earlierOf, type OrderFactory } from './request/local-sequencer.ts';
+import { bytesPerUnit, type Job, StepBudget, type StepKind, unitsPerChange, unitsPerRequest, unitsPerTxn } from './request/step-budget.ts';
+import { AdmissionQueue } from './request/admission-queue.ts';
 import { AddressLoad, Load } from './request/load.ts';
-import { LongWrites, type WaitingRequest } from './request/long-writes.ts';
+import { LongWriteQueue, type QueuedForward } from './request/long-write-queue.ts';
 import { MemoryLimits, type MemoryState } from './request/memory-limits.ts';
-import { Notifier } from './request/notify.ts';
-import type { Order } from './request/order.ts';
-import { changesOf, closesSession, type ForwardedRequest, isWrite, noCnxn, type Proposal, type WriteOrigin } from './request/proposal.ts';
-import { type ReadRequest, Reads } from './request/read.ts';
-import { nobody, Replica, replicaOptions } from './request/replica.ts';
-import { parkFrame, type ParkedFrame, type WaitingSync } from './request/session-order.ts';
+import { WatchNotifier } from './request/watch-notifier.ts';
+import type { WriteSequencer } from './request/write-sequencer.ts';
+import { changeCountOf, isCloseSession, type ForwardedRequest, isWrite, noCnxn, type Proposal, type WriteOrigin } from './request/proposal.ts';
+import { type ReadRequest, ReadHandler } from './request/read-handler.ts';
+import { silentChangeListener, Replica, replicaOptions } from './request/replica.ts';
+import { parkFrame, type ParkedFrame, type PendingSync } from './request/pending-request.ts';
 import { writeResult } from './request/write-result.ts';
-import { asksForItsSession, Handshakes } from './session/handshake.ts';
-import { ownerBefore, ownerHere, SessionTracker } from './session/session-tracker.ts';
-import type { SnapshotSource } from './snapshot/snapshot-source.ts';
+import { requestsExistingSession, Handshakes } from './session/handshake.ts';
+import { previousOwner, localOwner, SessionTracker } from './session/session-tracker.ts';
+import type { SnapshotWriter } from './snapshot/snapshot-writer.ts';
 import { WatchTable } from './tree/watch-table.ts';
 
 const headerBytes = 8;
@@ -75,54 +75,54 @@ export class Server {
   readonly #tracker: SessionTracker;
   readonly #watches: WatchTable;
   readonly #load = new Load();
-  readonly #limits: MemoryLimits;
+  readonly #memoryLimits: MemoryLimits;
   readonly #cnxns: CnxnTable;
-  readonly #answers: Answers;
+  readonly #replyWriter: ReplyWriter;
   readonly #authentication: Authentication;
   readonly #permissions: Permissions;
   readonly #handshakes: Handshakes;
-  readonly #order: Order;
-  readonly #reads: Reads;
-  readonly inspect: Inspect;
+  readonly #sequencer: WriteSequencer;
+  readonly #readHandler: ReadHandler;
+  readonly inspect: Inspector;
 
   /** A job of more than one step. While it runs, nothing else is applied or answered. */
   #job: Job | undefined;
   /** Whether the job was started from a queue, not directly by an input. */
-  #jobWaited = false;
+  #jobFromQueue = false;
   /** The connection whose request the job serves. */
   #jobCnxn: CnxnId = noCnxn;
   /** The write that the job validates; undefined if it validates none. */
-  #judging: WriteOrigin | undefined;
+  #preparingWrite: WriteOrigin | undefined;
   /** Work done in steps of jobs so far, in units. */
   #jobUnits = 0;
   /**
    * Set while the continuation of a finished job runs. It starts nothing long, so that other
    * connections get their turn before the next job.
    */
-  #endsJob = false;
+  #isCompletingJob = false;
   /** Set while `#advanceQueues` runs. */
   #isAdvancing = false;
-  #afterJob: ((now: Now) => void) | undefined;
+  #onJobDone: ((now: Now) => void) | undefined;
   #jobKind: StepKind = 'request';
   /** All input that had arrived by this time has been delivered. */
-  #heardMs: Millis = -Infinity;
+  #inputWatermarkMs: Millis = -Infinity;
   /** The last txn that has been applied completely. */
   #appliedZxid: Zxid;
   /**
    * Connections whose parked reads need more than one step. No txn is applied before they are
    * answered.
    */
-  readonly #draining: Cnxn[] = [];
+  readonly #replyQueue: Cnxn[] = [];
   /**
    * Work done so far in units, except what replica, order, permissions and reads count themselves;
    * and the amount of work at which this step ends.
    */
-  #units = 0;
-  #enough = 0;
-  readonly #held: HeldFrames;
-  readonly #longWrites = new LongWrites();
+  #ownWorkUnits = 0;
+  #stepEndUnits = 0;
+  readonly #admissionQueue: AdmissionQueue;
+  readonly #longWriteQueue = new LongWriteQueue();
   /** Held frames or a long write could be admitted, but the budget of the step is spent. */
-  #releasing = false;
+  #canResumeAdmission = false;
   /** Placed over frames that were parked or held. */
   readonly #parkedReader = new Reader();
   /** The read being answered. Reads are answered one at a time, so one object serves all. */
@@ -131,10 +131,10 @@ export class Server {
   readonly #multiResults = new Writer(256);
 
   /**
-   * @param orderOf creates the order of the server's writes: `standaloneOrder`, or that of a leader
+   * @param createSequencercreateSequencer creates the order of the server's writes: `standaloneOrder`, or that of a leader
    * or a learner.
    * @param replica the state that the storage has recovered; by default the server starts empty.
-   * @param notesTouches whether `takeTouched` will be called: another server decides which sessions
+   * @param recordsTouchesrecordsTouches whether `takeTouched` will be called: another server decides which sessions
    * live.
    */
   constructor(
@@ -143,32 +143,32 @@ export class Server {
     random: Random,
     observer: Observer,
     now: Now,
-    orderOf: OrderFactory,
+    createSequencer: OrderFactory,
     replica: Replica = new Replica(replicaOptions(options, random)),
-    notesTouches = false,
+    recordsTouches = false,
   ) {
     this.#options = options;
-    this.#budget = new StepBudget(options.turnUnits);
+    this.#budget = new StepBudget(options.stepUnits);
     this.#out = out;
     this.#observer = observer;
     this.#replica = replica;
     this.#appliedZxid = replica.lastZxid;
-    this.#tracker = new SessionTracker(options.tickTimeMs, notesTouches);
+    this.#tracker = new SessionTracker(options.tickTimeMs, recordsTouches);
     this.#watches = new WatchTable({ hashSeed: random.uint32(), reapedAtOnce: Math.max(1, this.#budget.rows >>> 4) });
-    this.#limits = new MemoryLimits(options, replica.tree, this.#watches, this.#load, observer);
+    this.#memoryLimits = new MemoryLimits(options, replica.tree, this.#watches, this.#load, observer);
     this.#cnxns = new CnxnTable(out, this.#tracker, this.#watches, this.#load);
-    this.#answers = new Answers(out, observer);
+    this.#replyWriter = new ReplyWriter(out, observer);
     const registry = new AuthRegistry([
       ipProvider,
       ...(options.digestAuthEnabled ? [digestProvider(options.digestAlgorithm, options.superDigest)] : []),
       ...options.authProviders,
     ]);
     this.#permissions = new Permissions(replica.tree.acls, registry, options.skipAcl);
-    this.#authentication = new Authentication(registry, options, this.#cnxns, this.#answers, observer);
+    this.#authentication = new Authentication(registry, options, this.#cnxns, this.#replyWriter, observer);
     const tracker = this.#tracker;
-    const headOfLine = (high: number, low: number, zxid: Zxid) => this.#headOfLine(high, low, zxid);
-    this.#order = orderOf(
-      { options, replica, tracker, load: this.#load, headOfLine, registry, permissions: this.#permissions, observer },
+    const oldestPendingWrite = (high: number, low: number, zxid: Zxid) => this.#oldestPendingWrite(high, low, zxid);
+    this.#sequencer = createSequencer(
+      { options, replica, tracker, load: this.#load, oldestPendingWrite, registry, permissions: this.#permissions, observer },
       now,
     );
     this.#handshakes = new Handshakes(
@@ -176,40 +176,40 @@ export class Server {
       replica,
       this.#tracker,
       this.#cnxns,
-      this.#answers,
+      this.#replyWriter,
       observer,
       now,
-      (high, low, timeoutMs, then) => this.#order.revalidate(high, low, timeoutMs, then),
+      (high, low, timeoutMs, then) => this.#sequencer.revalidate(high, low, timeoutMs, then),
     );
-    this.#reads = new Reads(
+    this.#readHandler = new ReadHandler(
       replica,
       this.#watches,
       this.#cnxns,
-      this.#limits,
-      this.#answers,
+      this.#memoryLimits,
+      this.#replyWriter,
       registry,
       this.#permissions,
       observer,
       this.#budget,
     );
-    this.#held = new HeldFrames(options, this.#load);
-    this.inspect = new Inspection(this.#order.role, replica, this.#tracker, this.#watches, this.#cnxns, this.#load);
-    const notifier = new Notifier(this.#watches, this.#cnxns, this.#answers, this.#permissions, observer, this.#budget);
-    replica.notice = (notice) => observer.notice(notice);
+    this.#admissionQueue = new AdmissionQueue(options, this.#load);
+    this.inspect = new ServerInspector(this.#sequencer.role, replica, this.#tracker, this.#watches, this.#cnxns, this.#load);
+    const notifier = new WatchNotifier(this.#watches, this.#cnxns, this.#replyWriter, this.#permissions, observer, this.#budget);
+    replica.onNotice = (notice) => observer.notice(notice);
     const { namespaces } = replica.tree;
-    for (const [id, name] of namespaces.entries()) observer.namespaceNamed(id, name);
-    namespaces.named = (id, name) => observer.namespaceNamed(id, name);
+    for (const [id, name] of namespaces.entries()) observer.namespaceAssigned(id, name);
+    namespaces.onAssigned = (id, name) => observer.namespaceAssigned(id, name);
     const watches = this.#watches;
-    const answers = this.#answers;
+    const answers = this.#replyWriter;
     replica.listener = {
-      get listens() {
+      get isListening() {
         return watches.count > 0;
       },
-      get work() {
-        return answers.work;
+      get workUnits() {
+        return answers.workUnits;
       },
-      changed: (path, eventType, zxid, acl, parentAcl) => notifier.changed(path, eventType, zxid, acl, parentAcl),
-      written: (namespace, bytes) => observer.znodeWritten(namespace, bytes),
+      znodeChanged: (path, eventType, zxid, acl, parentAcl) => notifier.znodeChanged(path, eventType, zxid, acl, parentAcl),
+      znodeWritten: (namespace, bytes) => observer.znodeWritten(namespace, bytes),
       sessionOpened: (high, low, timeoutMs) => observer.sessionOpened(sessionIdOf(high, low), timeoutMs),
       sessionClosed: (high, low, cxid) => this.#sessionClosed(high, low, cxid),
     };
@@ -220,7 +220,7 @@ export class Server {
       now.wallMs,
     );
     this.#readRequest = { cnxn: unconnected, xid: 0, opCode: 0, identities: Identities.none, arrivedMs: 0, now };
-    observer.roleChanged(this.#order.role);
+    observer.roleChanged(this.#sequencer.role);
   }
 
   // ---- inputs
@@ -243,9 +243,9 @@ export class Server {
     cnxn.packetsReceived++;
     // Resuming a session costs little, and the session's timeout runs while the handshake waits; so
     // only a long job delays it.
-    const takesUpSession = cnxn.state === 'new' && cnxn.framesHeld === 0 && !this.busy && asksForItsSession(reader);
-    if (this.#mustHold() && !takesUpSession) {
-      this.#hold(cnxn, reader, arrivedMs, now);
+    const resumesSession = cnxn.state === 'new' && cnxn.framesAwaitingAdmission === 0 && !this.isBusy && requestsExistingSession(reader);
+    if (this.#mustQueueForAdmission() && !resumesSession) {
+      this.#queueForAdmission(cnxn, reader, arrivedMs, now);
       return;
     }
     this.#admit(cnxn, reader, cnxn.identities, arrivedMs, now);
@@ -255,7 +255,7 @@ export class Server {
    * Bytes of a connection have arrived, but no complete frame can be delivered yet. They show that
    * the client is alive: a client whose turn comes late was not silent.
    */
-  heard(id: CnxnId, now: Now): void {
+  bytesReceived(id: CnxnId, now: Now): void {
     const cnxn = this.#cnxns.get(id);
     if (cnxn !== undefined && cnxn.slot !== -1) this.#tracker.touch(cnxn.slot, now.elapsedMs, cnxn.timeoutMs);
   }
@@ -264,8 +264,8 @@ export class Server {
    * A client resumes its session, but its handshake waits for a long job. The session must not
    * expire meanwhile.
    */
-  handshakeHeard(reader: Reader, now: Now): void {
-    this.#handshakes.heard(reader, now);
+  handshakeDelayed(reader: Reader, now: Now): void {
+    this.#handshakes.handshakeDelayed(reader, now);
   }
 
   /**
@@ -275,8 +275,8 @@ export class Server {
   lastFrame(id: CnxnId, reader: Reader, now: Now, arrivedMs: Millis = now.elapsedMs): void {
     const cnxn = this.#cnxns.get(id);
     if (cnxn === undefined || cnxn.isClosed) return;
-    if (this.#mustHold()) {
-      this.#hold(cnxn, reader, arrivedMs, now);
+    if (this.#mustQueueForAdmission()) {
+      this.#queueForAdmission(cnxn, reader, arrivedMs, now);
       return;
     }
     if (cnxn.state !== 'open' || reader.remaining < headerBytes) return;
@@ -294,8 +294,8 @@ export class Server {
     if (cnxn === undefined) return;
     const reason = cnxn.closeReason;
     const mayKeep = cnxn.state === 'queued' && !this.#options.requestThrottleDropStale;
-    const keepsTurn = mayKeep && this.#longWrites.keeps(cnxn);
-    if (!keepsTurn) this.#longWrites.remove(cnxn);
+    const keepsTurn = mayKeep && this.#longWriteQueue.keepsTurn(cnxn);
+    if (!keepsTurn) this.#longWriteQueue.remove(cnxn);
     this.#cnxns.remove(cnxn, keepsTurn);
     this.#observer.cnxnClosed(id, reason, cnxn.context, sessionIdOf(cnxn.sessionHigh, cnxn.sessionLow));
     // The requests of this connection no longer count: other connections may get their turn.
@@ -305,16 +305,16 @@ export class Server {
   /** A connection whose output was full has room again: the replies held back for it may follow. */
   drained(id: CnxnId, now: Now): void {
     const cnxn = this.#cnxns.get(id);
-    if (cnxn === undefined || !cnxn.isFull) return;
-    cnxn.isFull = false;
+    if (cnxn === undefined || !cnxn.isOutputFull) return;
+    cnxn.isOutputFull = false;
     // A job of another connection may be running.
-    this.#draining.push(cnxn);
+    this.#replyQueue.push(cnxn);
     this.#advance(now);
   }
 
   /** All txns sent to the log up to `zxid` are durable. */
   appended(zxid: Zxid, now: Now): void {
-    this.#order.appended(zxid);
+    this.#sequencer.appended(zxid);
     this.#advance(now);
   }
 
@@ -323,12 +323,12 @@ export class Server {
    * `heard`. Sessions are judged as of that time, since later input may contain the last sign of
    * life of one.
    */
-  wake(now: Now, heardMs: Millis = now.elapsedMs): void {
-    this.#heardMs = heardMs;
+  wake(now: Now, inputWatermarkMs: Millis = now.elapsedMs): void {
+    this.#inputWatermarkMs = inputWatermarkMs;
     this.#advance(now);
-    if (this.busy) return;
+    if (this.isBusy) return;
     this.#watches.reap(this.#budget.rows);
-    this.#wakeOrder(now);
+    this.#wakeSequencer(now);
   }
 
   /**
@@ -336,36 +336,36 @@ export class Server {
    * past means at once.
    */
   deadline(): Millis | undefined {
-    if (this.busy || this.#watches.hasDead || this.#releasing || this.#draining.length > 0 || this.#order.hasNext) return 0;
-    return earliest(this.#order.deadline(), this.#held.deadline);
+    if (this.isBusy || this.#watches.hasDeadRows || this.#canResumeAdmission || this.#replyQueue.length > 0 || this.#sequencer.hasCommitted) return 0;
+    return earlierOf(this.#sequencer.deadline(), this.#admissionQueue.deadline);
   }
 
   /** An authentication that was decided elsewhere is complete (see `AuthOutcome`, kind `later`). */
-  authenticated(ticket: AuthTicket, verdict: AuthVerdict, now: Now): void {
-    this.#enough = this.#work() + this.#options.turnUnits;
-    const cnxn = this.#authentication.decided(ticket, verdict, now);
-    if (cnxn !== undefined) this.#readmit(cnxn, now);
+  authenticated(ticket: AuthTicket, result: AuthResult, now: Now): void {
+    this.#stepEndUnits = this.#stepWorkUnits() + this.#options.stepUnits;
+    const cnxn = this.#authentication.complete(ticket, result, now);
+    if (cnxn !== undefined) this.#admitDeferred(cnxn, now);
   }
 
   // ---- inputs of a server in an ensemble
 
   /** A learner has forwarded a request of one of its clients. */
   forwarded(request: ForwardedRequest, now: Now): void {
-    if (!this.#mustHold()) {
-      this.#forwarded(request, now);
+    if (!this.#mustQueueForAdmission()) {
+      this.#submitForwarded(request, now);
       return;
     }
-    this.#load.held(request);
-    this.#held.pushForwarded(request, this.#tracker.movesOf(request.sessionHigh, request.sessionLow), now.elapsedMs);
+    this.#load.forwardQueued(request);
+    this.#admissionQueue.pushForwarded(request, this.#tracker.moveCountOf(request.sessionHigh, request.sessionLow), now.elapsedMs);
   }
 
   /**
    * All txns that were committed when a sync was requested have been delivered. The sync is
    * answered when all of them have been applied.
    */
-  synced(sync: WaitingSync, now: Now): void {
-    this.#order.synced(sync);
-    this.#releaseSyncs(now);
+  synced(sync: PendingSync, now: Now): void {
+    this.#sequencer.synced(sync);
+    this.#replySyncs(now);
     this.#advance(now);
   }
 
@@ -375,18 +375,18 @@ export class Server {
    * most `zxid`.
    */
   revalidated(high: number, low: number, isValid: boolean, zxid: Zxid, now: Now): void {
-    this.#enough = this.#work() + this.#options.turnUnits;
+    this.#stepEndUnits = this.#stepWorkUnits() + this.#options.stepUnits;
     const cnxn = this.#handshakes.revalidated(sessionIdOf(high, low), isValid, now);
     if (cnxn === undefined) return;
-    cnxn.tookUpBehind = zxid;
-    this.#readmit(cnxn, now);
+    cnxn.resumedAtZxid = zxid;
+    this.#admitDeferred(cnxn, now);
   }
 
   /**
    * A learner asks whether a session is alive, for one of its clients. From here on the session's
    * requests come from that learner.
    */
-  validate(high: number, low: number, timeoutMs: Millis, owner: SessionOwner, now: Now): boolean {
+  validateSession(high: number, low: number, timeoutMs: Millis, owner: SessionOwner, now: Now): boolean {
     const slot = this.#tracker.findLive(high, low);
     this.#observer.sessionValidated(sessionIdOf(high, low), slot !== -1);
     if (slot === -1) return false;
@@ -394,10 +394,10 @@ export class Server {
     if (older !== undefined) this.#cnxns.close(older, 'session moved');
     this.#tracker.setOwner(slot, owner);
     // The session is on another connection now, even if that is at the same server.
-    this.#tracker.moved(slot);
-    const judging = this.#judging;
+    this.#tracker.countMove(slot);
+    const judging = this.#preparingWrite;
     // Its txn comes after the move and must not be taken for a request of the new connection.
-    if (judging?.sessionHigh === high && judging.sessionLow === low && judging.owner === owner) judging.owner = ownerBefore;
+    if (judging?.sessionHigh === high && judging.sessionLow === low && judging.owner === owner) judging.owner = previousOwner;
     this.#tracker.touch(slot, now.elapsedMs, Math.max(0, timeoutMs));
     return true;
   }
@@ -418,14 +418,14 @@ export class Server {
    * applied are applied now, all in one call, since a server that takes part in an election must
    * have the state that its vote states.
    */
-  end(now: Now): void {
+  stop(now: Now): void {
     for (const cnxn of this.#cnxns.all()) this.#cnxns.close(cnxn, 'not serving');
     while (this.#job !== undefined) this.#runJob(now);
-    this.#replica.listener = nobody;
-    for (const { header, txn, digest } of this.#order.rest()) {
+    this.#replica.listener = silentChangeListener;
+    for (const { header, txn, digest } of this.#sequencer.drainUnapplied()) {
       const job = this.#replica.apply(header, txn, digest);
       if (job !== undefined) while (job.next(now).done !== true);
-      this.#order.applied(header.zxid);
+      this.#sequencer.forgetApplied(header.zxid);
     }
   }
 
@@ -435,22 +435,22 @@ export class Server {
    * long writes that wait, watches.
    */
   fingerprint(to: Fingerprint, now: Now): void {
-    if (this.busy || !this.#held.isEmpty || !this.#longWrites.isEmpty || this.#watches.count > 0) {
+    if (this.isBusy || !this.#admissionQueue.isEmpty || !this.#longWriteQueue.isEmpty || this.#watches.count > 0) {
       throw new Error('jobs, held frames, long writes that wait, and watches have no fingerprint');
     }
-    this.#order.fingerprint(to, now);
+    this.#sequencer.fingerprint(to, now);
     this.#tracker.fingerprint(to, now.elapsedMs);
     this.#handshakes.fingerprint(to);
-    to.number(this.#draining.length);
-    for (const { id } of this.#draining) to.number(id);
+    to.number(this.#replyQueue.length);
+    for (const { id } of this.#replyQueue) to.number(id);
     to.number(this.#cnxns.size);
     const cnxns = [...this.#cnxns.all()].sort((a, b) => a.id - b.id);
     for (const cnxn of cnxns) cnxn.fingerprint(to);
   }
 
   /** Sets the state of the memory; see `MemoryLimits`. */
-  memory(state: MemoryState, watchesMayGrow: boolean): void {
-    this.#limits.set(state, watchesMayGrow);
+  setMemoryState(state: MemoryState, watchesMayGrow: boolean): void {
+    this.#memoryLimits.setState(state, watchesMayGrow);
   }
 
   // ---- questions of the runtime
@@ -459,7 +459,7 @@ export class Server {
    * A long job is running: frames delivered now would only be copied and wait. Call `wake` again
    * soon.
    */
-  get busy(): boolean {
+  get isBusy(): boolean {
     return this.#job !== undefined;
   }
 
@@ -467,13 +467,13 @@ export class Server {
    * The connection whose request the running job serves; undefined without a job, or if the request
    * came from no connection of this server.
    */
-  get busyWith(): CnxnId | undefined {
+  get busyCnxn(): CnxnId | undefined {
     return this.#job === undefined || this.#jobCnxn === noCnxn ? undefined : this.#jobCnxn;
   }
 
   /** Units of work done so far, including those of jobs; see budget.ts. */
-  get work(): number {
-    return this.#work() + this.#jobUnits;
+  get workUnits(): number {
+    return this.#stepWorkUnits() + this.#jobUnits;
   }
 
   /**
@@ -483,22 +483,22 @@ export class Server {
   wantsInput(id: CnxnId): boolean {
     const cnxn = this.#cnxns.get(id);
     if (cnxn === undefined) return false;
-    if (cnxn.isFull || (cnxn.state !== 'open' && cnxn.state !== 'new')) return false;
-    if (cnxn.waiting.length === 0 && cnxn.framesHeld === 0) return true;
+    if (cnxn.isOutputFull || (cnxn.state !== 'open' && cnxn.state !== 'new')) return false;
+    if (cnxn.pendingRequests.length === 0 && cnxn.framesAwaitingAdmission === 0) return true;
     // Frames after a handshake that is held would only be held as well.
-    if (cnxn.longReadsWaiting > 0 || cnxn.state === 'new') return false;
+    if (cnxn.pendingLongReadCount > 0 || cnxn.state === 'new') return false;
     const load = this.#load;
-    const { globalOutstandingLimit, inFlightBytesMax, identityBytesPerAddressMax, fewIdentityBytes } = this.#options;
-    const ownIdentityBytes = cnxn.identities.bytes * cnxn.waiting.length;
-    if (cnxn.address.identityBytes > identityBytesPerAddressMax && ownIdentityBytes > fewIdentityBytes) {
-      this.#observer.limitMet('identityBytesPerAddressMax');
+    const { globalOutstandingLimit, inFlightBytesMax, identityBytesPerAddressMax, exemptIdentityBytes } = this.#options;
+    const ownIdentityBytes = cnxn.identities.bytes * cnxn.pendingRequests.length;
+    if (cnxn.addressLoad.identityBytes > identityBytesPerAddressMax && ownIdentityBytes > exemptIdentityBytes) {
+      this.#observer.limitReached('identityBytesPerAddressMax');
       return false;
     }
-    const bytes = Math.max(load.bytes, this.#order.queuedBytes);
-    if (load.requests + load.heldBack <= globalOutstandingLimit && bytes <= inFlightBytesMax) return true;
+    const bytes = Math.max(load.bytes, this.#sequencer.queuedBytes);
+    if (load.requests + load.awaitingAdmission <= globalOutstandingLimit && bytes <= inFlightBytesMax) return true;
     // Addresses above their share of the limits do not keep the others from using theirs.
-    if (load.isBelowShare(cnxn.address, globalOutstandingLimit, inFlightBytesMax)) return true;
-    this.#observer.limitMet(bytes > inFlightBytesMax ? 'inFlightBytesMax' : 'globalOutstandingLimit');
+    if (load.isBelowShare(cnxn.addressLoad, globalOutstandingLimit, inFlightBytesMax)) return true;
+    this.#observer.limitReached(bytes > inFlightBytesMax ? 'inFlightBytesMax' : 'globalOutstandingLimit');
     return false;
   }
 
@@ -509,12 +509,12 @@ export class Server {
 
   /** Memory that the tree has released since its peak, in bytes. */
   get returnedTreeBytes(): number {
-    return this.#replica.tree.returnedBytes;
+    return this.#replica.tree.releasedBytes;
   }
 
   /** Whether a snapshot can begin: no txn is partly applied. */
   get canSnapshot(): boolean {
-    return !this.busy;
+    return !this.isBusy;
   }
 
   /** Memory of the watches, in bytes. */
@@ -526,7 +526,7 @@ export class Server {
    * A snapshot of this moment, to be written in slices while requests continue. One at a time. See
    * `SnapshotSource` for `writeLastZxid`.
    */
-  snapshot(writeLastZxid = true): SnapshotSource {
+  snapshot(writeLastZxid = true): SnapshotWriter {
     return this.#replica.snapshot(writeLastZxid);
   }
 
@@ -535,52 +535,52 @@ export class Server {
    * no such session.
    */
   expireSession(session: SessionId, now: Now): boolean {
-    if (!this.#order.condemn(sessionHigh(session), sessionLow(session))) return false;
-    if (!this.busy) this.#wakeOrder(now);
+    if (!this.#sequencer.expireNow(sessionHigh(session), sessionLow(session))) return false;
+    if (!this.isBusy) this.#wakeSequencer(now);
     return true;
   }
 
   // ---- admit
 
-  #mustHold(): boolean {
-    return !this.#held.isEmpty || !this.#hasRoom();
+  #mustQueueForAdmission(): boolean {
+    return !this.#admissionQueue.isEmpty || !this.#canAdmit();
   }
 
   /**
    * Whether a request may be admitted now: no job is running, and the number of outstanding
    * requests is below the limit.
    */
-  #hasRoom(): boolean {
+  #canAdmit(): boolean {
     const limit = this.#options.requestThrottleLimit;
-    return !this.busy && (limit === 0 || this.#load.requests < limit);
+    return !this.isBusy && (limit === 0 || this.#load.requests < limit);
   }
 
-  #hold(cnxn: Cnxn, reader: Reader, arrivedMs: Millis, now: Now): void {
+  #queueForAdmission(cnxn: Cnxn, reader: Reader, arrivedMs: Millis, now: Now): void {
     const frame = parkFrame(reader.bytes, reader.offset, reader.limit, cnxn.identities, arrivedMs, false);
-    this.#noteHolding();
-    this.#held.push(cnxn, frame, now.elapsedMs);
+    this.#reportThrottled();
+    this.#admissionQueue.push(cnxn, frame, now.elapsedMs);
     // The client was alive at this time, whenever the request gets its turn.
     if (cnxn.slot !== -1 && arrivedMs === now.elapsedMs) this.#tracker.touch(cnxn.slot, arrivedMs, cnxn.timeoutMs);
   }
 
-  #noteHolding(): void {
-    if (this.#held.isEmpty && !this.busy) this.#observer.heldBack();
+  #reportThrottled(): void {
+    if (this.#admissionQueue.isEmpty && !this.isBusy) this.#observer.requestThrottled();
   }
 
-  #releaseHeld(now: Now): void {
-    this.#releasing = false;
-    while (!this.#held.isEmpty && this.#hasRoom()) {
-      if (this.#stepEnds('request')) {
-        this.#releasing = true;
+  #admitQueued(now: Now): void {
+    this.#canResumeAdmission = false;
+    while (!this.#admissionQueue.isEmpty && this.#canAdmit()) {
+      if (this.#yieldsStep('request')) {
+        this.#canResumeAdmission = true;
         return;
       }
-      this.#units += unitsPerRequest;
-      const taken = this.#held.take(now.elapsedMs);
+      this.#ownWorkUnits += unitsPerRequest;
+      const taken = this.#admissionQueue.take(now.elapsedMs);
       if (taken.kind === 'forwarded') {
-        const { request, moves, behindLong } = taken;
-        this.#load.released(request);
-        this.#forwarded(request, now, moves, behindLong !== 'no');
-        if (behindLong === 'last') this.#longWrites.resume(request.sessionHigh, request.sessionLow);
+        const { request, sessionMoves, afterLongWrite } = taken;
+        this.#load.forwardTaken(request);
+        this.#submitForwarded(request, now, sessionMoves, afterLongWrite !== 'no');
+        if (afterLongWrite === 'last') this.#longWriteQueue.resume(request.sessionHigh, request.sessionLow);
         continue;
       }
       const { cnxn, frame: held } = taken;
@@ -590,55 +590,55 @@ export class Server {
       if (!cnxn.isClosed) this.#admitParked(cnxn, frame, now);
       // The long write of this connection keeps its place in the queue; the other requests wait for
       // it.
-      else if (cnxn.early.length > 0) this.#waitBehindLong(cnxn, frame);
-      else this.#stale(cnxn, frame, now);
+      else if (cnxn.deferredFrames.length > 0) this.#deferAfterLongWrite(cnxn, frame);
+      else this.#onStaleRequest(cnxn, frame, now);
     }
-    if (!this.#held.isEmpty && !this.busy) this.#observer.heldBack();
-    this.#held.lookAgainLater(now.elapsedMs);
+    if (!this.#admissionQueue.isEmpty && !this.isBusy) this.#observer.requestThrottled();
+    this.#admissionQueue.scheduleRetry(now.elapsedMs);
   }
 
   /**
    * Handles a held request whose connection has closed meanwhile. After a dropped request, no later
    * request of that connection has an effect.
    */
-  #stale(cnxn: Cnxn, frame: ParkedFrame, now: Now): void {
+  #onStaleRequest(cnxn: Cnxn, frame: ParkedFrame, now: Now): void {
     const opCode = opCodeOf(frame);
     // A client that closes its session disconnects at once; the closeSession is valid all the same.
-    const isGoodBye = opCode === OpCode.closeSession;
-    if (opCode === OpCode.auth || opCode === OpCode.sasl) cnxn.hasLostCredentials = true;
-    const isUnwanted = !isGoodBye && (this.#options.requestThrottleDropStale || cnxn.hasLostCredentials);
-    if (isUnwanted) cnxn.hasDropped = true;
-    if (cnxn.hasDropped || !isGoodBye) this.#observer.stale(cnxn.hasDropped);
-    if (cnxn.hasDropped) return;
+    const isCloseRequest = opCode === OpCode.closeSession;
+    if (opCode === OpCode.auth || opCode === OpCode.sasl) cnxn.authPendingAtClose = true;
+    const isUnwanted = !isCloseRequest && (this.#options.requestThrottleDropStale || cnxn.authPendingAtClose);
+    if (isUnwanted) cnxn.hasDroppedRequest = true;
+    if (cnxn.hasDroppedRequest || !isCloseRequest) this.#observer.staleRequest(cnxn.hasDroppedRequest);
+    if (cnxn.hasDroppedRequest) return;
     // A write that is refused is dropped: there is no connection for the reply.
-    if (frame.throttled) cnxn.hasDropped = opCode !== undefined && isWrite(opCode);
-    else this.#writeStale(cnxn, frame, now);
+    if (frame.isThrottled) cnxn.hasDroppedRequest = opCode !== undefined && isWrite(opCode);
+    else this.#submitStaleWrite(cnxn, frame, now);
   }
 
   /**
    * Performs a write that was held while its client disconnected, if the session is still alive. No
    * reply is sent.
    */
-  #writeStale(cnxn: Cnxn, { bytes, identities, arrivedMs }: ParkedFrame, now: Now): void {
+  #submitStaleWrite(cnxn: Cnxn, { bytes, identities, arrivedMs }: ParkedFrame, now: Now): void {
     // Input of a connection that the server has closed must not have any effect.
-    if (cnxn.closeReason !== undefined || bytes.length < headerBytes || !this.#authentication.mayWork(identities)) return;
+    if (cnxn.closeReason !== undefined || bytes.length < headerBytes || !this.#authentication.isAuthenticated(identities)) return;
     const { sessionHigh: high, sessionLow: low } = cnxn;
     // Nor must input that arrived before the session moved to another connection.
-    if (this.#tracker.findLive(high, low) === -1 || this.#tracker.movesOf(high, low) !== cnxn.moves) return;
-    const reader = this.#parkedReader.place(bytes, 0, bytes.length);
+    if (this.#tracker.findLive(high, low) === -1 || this.#tracker.moveCountOf(high, low) !== cnxn.sessionMoves) return;
+    const reader = this.#parkedReader.wrap(bytes, 0, bytes.length);
     const xid = reader.int32();
     const opCode = reader.int32();
     if (!isWrite(opCode)) return;
-    if (this.#limits.refuses(opCode, reader, this.#order.queuedBytes)) {
-      cnxn.hasDropped = true;
+    if (this.#memoryLimits.rejects(opCode, reader, this.#sequencer.queuedBytes)) {
+      cnxn.hasDroppedRequest = true;
       return;
     }
     const cxid = xid;
-    this.#bringInOrder(
+    this.#submitWrite(
       {
         kind: 'write',
         cnxn: noCnxn,
-        owner: ownerHere,
+        owner: localOwner,
         sessionHigh: high,
         sessionLow: low,
         cxid,
@@ -654,22 +654,22 @@ export class Server {
   }
 
   /**
-   * @param moves how often the session had moved when the request arrived, if the request was held.
-   * @param isItsTurn for a long write whose turn has come, and for requests that waited for one.
+   * @param movesAtArrival how often the session had moved when the request arrived, if the request was held.
+   * @param isLongWriteTurnisLongWriteTurn for a long write whose turn has come, and for requests that waited for one.
    */
-  #forwarded(forwarded: ForwardedRequest, now: Now, moves?: number, isItsTurn = false): void {
-    if (!isItsTurn && this.#maybeQueueForwarded(forwarded, moves)) return;
-    this.#units += unitsPerRequest;
+  #submitForwarded(forwarded: ForwardedRequest, now: Now, movesAtArrival?: number, isLongWriteTurn = false): void {
+    if (!isLongWriteTurn && this.#maybeQueueForwarded(forwarded, movesAtArrival)) return;
+    this.#ownWorkUnits += unitsPerRequest;
     const { record, ...request } = forwarded;
     const { sessionHigh: high, sessionLow: low } = request;
     // The session has since moved to another connection at the same server: the request must not be
     // taken for one of the new connection.
-    const isOld = moves !== undefined && this.#tracker.movesOf(high, low) !== moves && this.#tracker.isOwnedBy(high, low, request.owner);
-    const owner = isOld ? ownerBefore : request.owner;
+    const isOld = movesAtArrival !== undefined && this.#tracker.moveCountOf(high, low) !== movesAtArrival && this.#tracker.isOwnedBy(high, low, request.owner);
+    const owner = isOld ? previousOwner : request.owner;
     const origin: WriteOrigin = { kind: 'write', cnxn: noCnxn, ...request, owner, heldBytes: 0, frameBytes: 0 };
-    const reader = this.#parkedReader.place(record, 0, record.length);
-    if (request.opCode === OpCode.createSession && this.#opensSession(origin, reader)) this.#order.openSession(origin, reader.int32(), now);
-    else this.#bringInOrder(origin, reader, now);
+    const reader = this.#parkedReader.wrap(record, 0, record.length);
+    if (request.opCode === OpCode.createSession && this.#isSessionCreation(origin, reader)) this.#sequencer.openSession(origin, reader.int32(), now);
+    else this.#submitWrite(origin, reader, now);
   }
 
   /**
@@ -677,7 +677,7 @@ export class Server {
    * of a ZooKeeper server sends as an ordinary request comes the same way, with any record: it is
    * judged like any other unknown request.
    */
-  #opensSession({ sessionHigh: high, sessionLow: low }: WriteOrigin, reader: Reader): boolean {
+  #isSessionCreation({ sessionHigh: high, sessionLow: low }: WriteOrigin, reader: Reader): boolean {
     if (reader.remaining < int32Bytes || (high === 0 && low === 0) || this.#tracker.find(high, low) !== -1) return false;
     return reader.bytes.readInt32BE(reader.offset) > 0;
   }
@@ -685,107 +685,107 @@ export class Server {
   // ---- long writes
 
   /** Units that it takes to validate a write, if that is more than a step; otherwise 0. */
-  #unitsOfLong(opCode: number, bytes: number): number {
+  #longWriteUnits(opCode: number, bytes: number): number {
     const stepUnits = this.#budget.units;
     if (bytes * unitsPerByteOfParts <= stepUnits || !isWrite(opCode)) return 0;
-    const units = unitsOfWrite(opCode, bytes);
+    const units = writeUnits(opCode, bytes);
     return units > stepUnits ? units : 0;
   }
 
-  #mustQueue(): boolean {
-    return !this.#longWrites.isEmpty || !this.#hasRoomForLong();
+  #mustQueueLongWrite(): boolean {
+    return !this.#longWriteQueue.isEmpty || !this.#canStartLongWrite();
   }
 
-  #hasRoomForLong(): boolean {
-    const { unitsProposedMax, multiBytesPassedOnMax } = this.#budget;
-    return this.#load.unitsProposed <= unitsProposedMax && this.#load.multiBytesPassedOn <= multiBytesPassedOnMax;
+  #canStartLongWrite(): boolean {
+    const { unitsProposedMax, multiBytesForwardedMax } = this.#budget;
+    return this.#load.unitsProposed <= unitsProposedMax && this.#load.multiBytesForwarded <= multiBytesForwardedMax;
   }
 
   /** A request of an unknown session does not wait, however long it is: it is refused. */
   #maybeQueueForwarded(request: ForwardedRequest, movesBefore: number | undefined): boolean {
     const { sessionHigh: high, sessionLow: low, opCode, record } = request;
-    const long = this.#unitsOfLong(opCode, record.length);
+    const long = this.#longWriteUnits(opCode, record.length);
     const units = long > 0 && this.#tracker.find(high, low) !== -1 ? long : 0;
-    if (!(units > 0 && this.#mustQueue()) && !this.#longWrites.hasRequestsOf(high, low)) {
-      if (units > 0) this.#longWrites.begun(request, units);
+    if (!(units > 0 && this.#mustQueueLongWrite()) && !this.#longWriteQueue.hasRequestsOf(high, low)) {
+      if (units > 0) this.#longWriteQueue.chargeStarted(request, units);
       return false;
     }
-    this.#load.held(request);
-    if (units > 0) this.#observer.longWriteWaits(true);
-    this.#longWrites.pushForwarded({ request, moves: movesBefore ?? this.#tracker.movesOf(high, low), units });
+    this.#load.forwardQueued(request);
+    if (units > 0) this.#observer.longWriteQueued(true);
+    this.#longWriteQueue.pushForwarded({ request, sessionMoves: movesBefore ?? this.#tracker.moveCountOf(high, low), units });
     return true;
   }
 
-  #queue(cnxn: Cnxn, frame: ParkedFrame, units: number): void {
-    this.#observer.longWriteWaits(false);
-    cnxn.early.push(frame);
+  #queueLongWrite(cnxn: Cnxn, frame: ParkedFrame, units: number): void {
+    this.#observer.longWriteQueued(false);
+    cnxn.deferredFrames.push(frame);
     cnxn.state = 'queued';
-    this.#longWrites.push(cnxn, units);
+    this.#longWriteQueue.push(cnxn, units);
   }
 
   /** Starts long writes while the limits allow. */
-  #beginLong(now: Now): void {
-    if (this.#longWrites.isEmpty) return;
+  #startLongWrites(now: Now): void {
+    if (this.#longWriteQueue.isEmpty) return;
     // However many short writes were admitted before, they were a step's work at most.
-    this.#leaveRoom();
-    while (!this.#longWrites.isEmpty && !this.busy && this.#hasRoomForLong()) {
-      if (this.#stepEnds('request')) {
-        this.#releasing = true;
+    this.#extendBudget();
+    while (!this.#longWriteQueue.isEmpty && !this.isBusy && this.#canStartLongWrite()) {
+      if (this.#yieldsStep('request')) {
+        this.#canResumeAdmission = true;
         return;
       }
-      const next = this.#longWrites.take();
-      if (next.kind === 'cnxn') this.#beginQueued(next.cnxn, now);
-      else this.#beginForwarded(next.requests, now);
+      const next = this.#longWriteQueue.take();
+      if (next.kind === 'cnxn') this.#startQueuedWrite(next.cnxn, now);
+      else this.#startForwardedWrite(next.requests, now);
     }
   }
 
-  #beginQueued(cnxn: Cnxn, now: Now): void {
-    const first = cnxn.early.shift();
+  #startQueuedWrite(cnxn: Cnxn, now: Now): void {
+    const first = cnxn.deferredFrames.shift();
     // The server has closed the connection.
     if (first === undefined) return;
-    this.#load.unparked(first, cnxn.address);
+    this.#load.unparked(first, cnxn.addressLoad);
     if (cnxn.isClosed) {
-      this.#stale(cnxn, first, now);
-      this.#holdEarly(cnxn, now);
+      this.#onStaleRequest(cnxn, first, now);
+      this.#requeueDeferred(cnxn, now);
       return;
     }
     cnxn.state = 'open';
     this.#admitParked(cnxn, first, now, true);
-    if (!cnxn.isClosed) this.#readmit(cnxn, now);
+    if (!cnxn.isClosed) this.#admitDeferred(cnxn, now);
   }
 
-  #waitBehindLong(cnxn: Cnxn, frame: ParkedFrame): void {
-    this.#load.parked(frame, cnxn.address);
-    cnxn.early.push(frame);
+  #deferAfterLongWrite(cnxn: Cnxn, frame: ParkedFrame): void {
+    this.#load.parked(frame, cnxn.addressLoad);
+    cnxn.deferredFrames.push(frame);
   }
 
   /**
    * Moves the frames that a closed connection had queued after its long write to the held frames.
    */
-  #holdEarly(cnxn: Cnxn, now: Now): void {
-    const early = cnxn.early.takeAll();
+  #requeueDeferred(cnxn: Cnxn, now: Now): void {
+    const early = cnxn.deferredFrames.takeAll();
     if (early.length === 0) return;
-    for (const frame of early) this.#load.unparked(frame, cnxn.address);
-    this.#noteHolding();
-    this.#held.putBack(cnxn, early, now.elapsedMs);
-    this.#releasing = true;
+    for (const frame of early) this.#load.unparked(frame, cnxn.addressLoad);
+    this.#reportThrottled();
+    this.#admissionQueue.requeue(cnxn, early, now.elapsedMs);
+    this.#canResumeAdmission = true;
   }
 
-  #beginForwarded([first, ...others]: readonly WaitingRequest[], now: Now): void {
-    this.#load.released(first!.request);
+  #startForwardedWrite([first, ...others]: readonly QueuedForward[], now: Now): void {
+    this.#load.forwardTaken(first!.request);
     if (others.length > 0) {
-      this.#held.putBackForwarded(others, now.elapsedMs);
-      this.#releasing = true;
+      this.#admissionQueue.requeueForwarded(others, now.elapsedMs);
+      this.#canResumeAdmission = true;
     }
-    this.#forwarded(first!.request, now, first!.moves, true);
+    this.#submitForwarded(first!.request, now, first!.sessionMoves, true);
   }
 
-  #admitParked(cnxn: Cnxn, frame: ParkedFrame, now: Now, isItsTurn = false): void {
-    const reader = this.#parkedReader.place(frame.bytes, 0, frame.bytes.length);
-    this.#admit(cnxn, reader, frame.identities, frame.arrivedMs, now, frame.throttled, isItsTurn);
+  #admitParked(cnxn: Cnxn, frame: ParkedFrame, now: Now, isLongWriteTurn = false): void {
+    const reader = this.#parkedReader.wrap(frame.bytes, 0, frame.bytes.length);
+    this.#admit(cnxn, reader, frame.identities, frame.arrivedMs, now, frame.isThrottled, isLongWriteTurn);
   }
 
-  #admit(cnxn: Cnxn, reader: Reader, identities: Identities, arrivedMs: Millis, now: Now, throttled = false, isItsTurn = false): void {
+  #admit(cnxn: Cnxn, reader: Reader, identities: Identities, arrivedMs: Millis, now: Now, throttled = false, isLongWriteTurn = false): void {
     const start = reader.offset;
     switch (cnxn.state) {
       case 'new':
@@ -794,7 +794,7 @@ export class Server {
       case 'opening':
       case 'parked':
       case 'queued':
-        cnxn.early.push(this.#parked(cnxn, reader, start, identities, arrivedMs, throttled));
+        cnxn.deferredFrames.push(this.#parkedFrame(cnxn, reader, start, identities, arrivedMs, throttled));
         return;
       case 'closed':
         return;
@@ -814,57 +814,57 @@ export class Server {
     if (cnxn.slot === -1 || this.#tracker.isClosing(cnxn.slot)) return;
     // A held frame counted as a sign of life when it arrived; its client may be dead by now.
     if (arrivedMs === now.elapsedMs) this.#tracker.touch(cnxn.slot, arrivedMs, cnxn.timeoutMs);
-    const units = isItsTurn ? 0 : this.#unitsOfLong(opCode, reader.remaining);
+    const units = isLongWriteTurn ? 0 : this.#longWriteUnits(opCode, reader.remaining);
     // A write that must wait is queued; one that the limits refuse is refused below.
-    if (units > 0 && this.#mustQueue() && !this.#limits.refuses(opCode, reader, this.#order.queuedBytes)) {
-      this.#queue(cnxn, this.#parked(cnxn, reader, start, identities, arrivedMs, throttled), units);
+    if (units > 0 && this.#mustQueueLongWrite() && !this.#memoryLimits.rejects(opCode, reader, this.#sequencer.queuedBytes)) {
+      this.#queueLongWrite(cnxn, this.#parkedFrame(cnxn, reader, start, identities, arrivedMs, throttled), units);
       return;
     }
-    if (units > 0) this.#longWrites.begun(cnxn, units);
+    if (units > 0) this.#longWriteQueue.chargeStarted(cnxn, units);
     this.#observer.admitted(cnxn.id, opCode, reader.limit - start + 4, now.elapsedMs - arrivedMs);
 
     if (opCode === OpCode.auth || opCode === OpCode.sasl) {
       // Credentials are hashed, and identities added.
-      this.#units += unitsPerCredentials + reader.remaining / hashedBytesPerUnit;
-      this.#authentication.request(cnxn, opCode, xid, reader, now);
+      this.#ownWorkUnits += unitsPerCredentials + reader.remaining / hashedBytesPerUnit;
+      this.#authentication.authenticate(cnxn, opCode, xid, reader, now);
       return;
     }
-    if (!this.#authentication.mayWork(identities)) {
-      this.#authentication.refuse(cnxn, opCode, xid, now);
+    if (!this.#authentication.isAuthenticated(identities)) {
+      this.#authentication.rejectUnauthenticated(cnxn, opCode, xid, now);
       return;
     }
     if (isWrite(opCode)) {
-      const isRefused = throttled || this.#limits.refuses(opCode, reader, this.#order.queuedBytes);
+      const isRefused = throttled || this.#memoryLimits.rejects(opCode, reader, this.#sequencer.queuedBytes);
       // Report it now: the connection may be closed before the reply is sent.
-      if (isRefused) this.#observer.refused(cnxn.id, opCode, ErrorCode.ThrottledOp);
-      if (isRefused) this.#answerInOrder(cnxn, reader, start, identities, arrivedMs, true, now);
+      if (isRefused) this.#observer.requestRejected(cnxn.id, opCode, ErrorCode.ThrottledOp);
+      if (isRefused) this.#readOrPark(cnxn, reader, start, identities, arrivedMs, true, now);
       else this.#write(cnxn, opCode, xid, reader, identities, arrivedMs, now);
       return;
     }
-    if (opCode === OpCode.sync && !throttled && !this.#order.isCaughtUp) {
-      this.#sync(cnxn, this.#parked(cnxn, reader, start, identities, arrivedMs, throttled), now);
+    if (opCode === OpCode.sync && !throttled && !this.#sequencer.isCaughtUp) {
+      this.#sync(cnxn, this.#parkedFrame(cnxn, reader, start, identities, arrivedMs, throttled), now);
       return;
     }
-    this.#answerInOrder(cnxn, reader, start, identities, arrivedMs, throttled, now);
+    this.#readOrPark(cnxn, reader, start, identities, arrivedMs, throttled, now);
   }
 
   #sync(cnxn: Cnxn, frame: ParkedFrame, now: Now): void {
     const { id, sessionHigh: high, sessionLow: low } = cnxn;
-    const heldBytes = this.#order.passesOn ? frame.identities.bytes : 0;
-    const sync: WaitingSync = { kind: 'sync', cnxn: id, sessionHigh: high, sessionLow: low, frame, heldBytes, isDone: false };
-    cnxn.waiting.push(sync);
-    this.#load.syncInLine(sync, cnxn.address);
-    this.#order.sync(sync, now);
+    const heldBytes = this.#sequencer.forwardsToLeader ? frame.identities.bytes : 0;
+    const sync: PendingSync = { kind: 'sync', cnxn: id, sessionHigh: high, sessionLow: low, frame, heldBytes, isDone: false };
+    cnxn.pendingRequests.push(sync);
+    this.#load.syncQueued(sync, cnxn.addressLoad);
+    this.#sequencer.sync(sync, now);
   }
 
-  #releaseSyncs(now: Now): void {
+  #replySyncs(now: Now): void {
     const applied = this.#appliedZxid;
-    for (let sync = this.#order.takeSynced(applied); sync !== undefined; sync = this.#order.takeSynced(applied)) {
+    for (let sync = this.#sequencer.takeSynced(applied); sync !== undefined; sync = this.#sequencer.takeSynced(applied)) {
       sync.isDone = true;
       const cnxn = this.#cnxns.get(sync.cnxn);
-      if (cnxn === undefined || cnxn.waiting.peek() !== sync) continue;
-      if (this.busy || !this.#isAdvancing) this.#draining.push(cnxn);
-      else this.#drain(cnxn, now);
+      if (cnxn === undefined || cnxn.pendingRequests.peek() !== sync) continue;
+      if (this.isBusy || !this.#isAdvancing) this.#replyQueue.push(cnxn);
+      else this.#answerPendingReads(cnxn, now);
     }
   }
 
@@ -872,8 +872,8 @@ export class Server {
    * Session order: a read waits while an earlier request of its connection is unanswered; otherwise
    * it is answered at once.
    */
-  #answerInOrder(cnxn: Cnxn, reader: Reader, start: number, identities: Identities, arrivedMs: Millis, throttled: boolean, now: Now): void {
-    if (cnxn.waiting.length > 0) this.#park(cnxn, reader, start, identities, arrivedMs, throttled);
+  #readOrPark(cnxn: Cnxn, reader: Reader, start: number, identities: Identities, arrivedMs: Millis, throttled: boolean, now: Now): void {
+    if (cnxn.pendingRequests.length > 0) this.#park(cnxn, reader, start, identities, arrivedMs, throttled);
     else this.#read(cnxn, reader, start, identities, arrivedMs, throttled, now);
   }
 
@@ -881,13 +881,13 @@ export class Server {
     reader.offset = start + int32Bytes;
     const opCode = reader.int32();
     const isLong = this.#isLong(opCode, reader);
-    if (isLong) cnxn.longReadsWaiting++;
-    cnxn.waiting.push(this.#parked(cnxn, reader, start, identities, arrivedMs, throttled, isLong));
+    if (isLong) cnxn.pendingLongReadCount++;
+    cnxn.pendingRequests.push(this.#parkedFrame(cnxn, reader, start, identities, arrivedMs, throttled, isLong));
   }
 
   #isLong(opCode: number, reader: Reader): boolean {
     try {
-      return this.#reads.isLong(opCode, reader);
+      return this.#readHandler.isLong(opCode, reader);
     } catch (error) {
       // It is answered with an error when its turn comes.
       if (error instanceof ProtocolError) return false;
@@ -895,7 +895,7 @@ export class Server {
     }
   }
 
-  #parked(
+  #parkedFrame(
     cnxn: Cnxn,
     reader: Reader,
     start: number,
@@ -905,7 +905,7 @@ export class Server {
     isLong = false,
   ): ParkedFrame {
     const frame = parkFrame(reader.bytes, start, reader.limit, identities, arrivedMs, throttled, isLong);
-    this.#load.parked(frame, cnxn.address);
+    this.#load.parked(frame, cnxn.addressLoad);
     return frame;
   }
 
@@ -914,8 +914,8 @@ export class Server {
     const xid = reader.int32();
     const opCode = reader.int32();
     if (throttled && opCode !== OpCode.ping) {
-      if (!isWrite(opCode)) this.#observer.refused(cnxn.id, opCode, ErrorCode.ThrottledOp);
-      this.#answers.header(cnxn, opCode, xid, this.#replica.lastZxid, ErrorCode.ThrottledOp, arrivedMs, now.elapsedMs, false);
+      if (!isWrite(opCode)) this.#observer.requestRejected(cnxn.id, opCode, ErrorCode.ThrottledOp);
+      this.#replyWriter.replyWithoutBody(cnxn, opCode, xid, this.#replica.lastZxid, ErrorCode.ThrottledOp, arrivedMs, now.elapsedMs, false);
       return;
     }
     const request = this.#readRequest;
@@ -925,19 +925,19 @@ export class Server {
     request.identities = identities;
     request.arrivedMs = arrivedMs;
     request.now = now;
-    const job = this.#reads.answer(request, reader);
-    if (job !== undefined) this.#begin(job, cnxn.id, (later) => this.#drain(cnxn, later));
+    const job = this.#readHandler.handle(request, reader);
+    if (job !== undefined) this.#startJob(job, cnxn.id, (later) => this.#answerPendingReads(cnxn, later));
   }
 
   // ---- writes
 
-  #headOfLine(high: number, low: number, zxid: Zxid): WriteOrigin | undefined {
+  #oldestPendingWrite(high: number, low: number, zxid: Zxid): WriteOrigin | undefined {
     const slot = this.#tracker.find(high, low);
     if (slot === -1) return undefined;
     const cnxn = this.#cnxns.get(this.#tracker.cnxnOf(slot));
     // It belongs to an older connection of the session, which may have used the same xids.
-    if (cnxn === undefined || zxid <= cnxn.tookUpBehind) return undefined;
-    const head = cnxn.waiting.peek();
+    if (cnxn === undefined || zxid <= cnxn.resumedAtZxid) return undefined;
+    const head = cnxn.pendingRequests.peek();
     return head?.kind === 'write' ? head : undefined;
   }
 
@@ -946,124 +946,124 @@ export class Server {
     const origin: WriteOrigin = {
       kind: 'write',
       cnxn: id,
-      owner: ownerHere,
+      owner: localOwner,
       sessionHigh: high,
       sessionLow: low,
       cxid: xid,
       opCode,
       identities,
-      heldBytes: this.#order.passesOn ? reader.remaining + identities.bytes : 0,
+      heldBytes: this.#sequencer.forwardsToLeader ? reader.remaining + identities.bytes : 0,
       frameBytes: reader.remaining,
       arrivedMs,
     };
-    this.#standInLine(cnxn, origin);
-    this.#bringInOrder(origin, reader, now);
+    this.#enqueue(cnxn, origin);
+    this.#submitWrite(origin, reader, now);
   }
 
-  #standInLine(cnxn: Cnxn, origin: WriteOrigin): void {
-    cnxn.waiting.push(origin);
-    cnxn.writesWaiting++;
-    this.#load.inLine(origin, cnxn.address);
-    if (!cnxn.isFull) return;
-    cnxn.isFull = false;
-    this.#draining.push(cnxn);
+  #enqueue(cnxn: Cnxn, origin: WriteOrigin): void {
+    cnxn.pendingRequests.push(origin);
+    cnxn.pendingWriteCount++;
+    this.#load.writeQueued(origin, cnxn.addressLoad);
+    if (!cnxn.isOutputFull) return;
+    cnxn.isOutputFull = false;
+    this.#replyQueue.push(cnxn);
   }
 
-  #bringInOrder(origin: WriteOrigin, reader: Reader, now: Now): void {
-    this.#units += unitsOfWrite(origin.opCode, reader.remaining);
-    const job = this.#order.write(origin, reader, now);
+  #submitWrite(origin: WriteOrigin, reader: Reader, now: Now): void {
+    this.#ownWorkUnits += writeUnits(origin.opCode, reader.remaining);
+    const job = this.#sequencer.submitWrite(origin, reader, now);
     if (job === undefined) return;
-    this.#begin(job, origin.cnxn, nothing);
-    this.#judging = origin;
+    this.#startJob(job, origin.cnxn, noop);
+    this.#preparingWrite = origin;
   }
 
   /** Continues the running job, then applies txns of the log, then admits requests that waited. */
   #advance(now: Now): void {
-    this.#enough = this.#work() + this.#budget.units;
+    this.#stepEndUnits = this.#stepWorkUnits() + this.#budget.units;
     this.#isAdvancing = true;
     this.#advanceQueues(now);
     this.#isAdvancing = false;
   }
 
   #advanceQueues(now: Now): void {
-    if (this.busy) {
-      const waited = this.#jobWaited;
+    if (this.isBusy) {
+      const waited = this.#jobFromQueue;
       if (!this.#runJob(now)) return;
-      this.#endSessions(now);
-      if (this.busy) return;
+      this.#expireSessions(now);
+      if (this.isBusy) return;
       // Requests that waited and new input take turns: after a job from a queue, connections with
       // new input are served, or a few clients with expensive requests would have the server to
       // themselves; after any other job, the queues are served.
       if (waited) {
-        this.#releasing = !this.#held.isEmpty || (!this.#longWrites.isEmpty && this.#hasRoomForLong());
+        this.#canResumeAdmission = !this.#admissionQueue.isEmpty || (!this.#longWriteQueue.isEmpty && this.#canStartLongWrite());
         return;
       }
     }
-    while (this.#draining.length > 0) {
-      if (this.#stepEnds('request')) return;
-      this.#drain(this.#draining.shift()!, now);
-      if (this.busy) return;
+    while (this.#replyQueue.length > 0) {
+      if (this.#yieldsStep('request')) return;
+      this.#answerPendingReads(this.#replyQueue.shift()!, now);
+      if (this.isBusy) return;
     }
-    while (this.#order.hasNext) {
-      if (this.#stepEnds('commit')) return;
-      this.#apply(this.#order.take(), now);
+    while (this.#sequencer.hasCommitted) {
+      if (this.#yieldsStep('commit')) return;
+      this.#apply(this.#sequencer.takeCommitted(), now);
       // No later write may be answered before an unanswered read of the same connection.
-      if (this.busy || this.#draining.length > 0) return;
+      if (this.isBusy || this.#replyQueue.length > 0) return;
     }
-    this.#releaseHeld(now);
-    this.#beginLong(now);
+    this.#admitQueued(now);
+    this.#startLongWrites(now);
   }
 
-  #work(): number {
-    return this.#units + this.#order.work + this.#replica.work + this.#permissions.work + this.#reads.work;
+  #stepWorkUnits(): number {
+    return this.#ownWorkUnits + this.#sequencer.workUnits + this.#replica.workUnits + this.#permissions.workUnits + this.#readHandler.workUnits;
   }
 
-  readonly #hasEnough = (): boolean => this.#work() >= this.#enough;
+  readonly #isBudgetSpent = (): boolean => this.#stepWorkUnits() >= this.#stepEndUnits;
 
   /** Ends the step if its budget is spent. Call it only where work of this kind is left. */
-  #stepEnds(kind: StepKind): boolean {
-    if (!this.#hasEnough()) return false;
-    this.#observer.stepEnded(kind);
+  #yieldsStep(kind: StepKind): boolean {
+    if (!this.#isBudgetSpent()) return false;
+    this.#observer.stepYielded(kind);
     return true;
   }
 
   #apply(proposal: Proposal, now: Now): void {
     const { header, txn, node, digest } = proposal;
     this.#multiResults.clear();
-    this.#units += unitsPerTxn + changesOf(txn) * unitsPerChange;
+    this.#ownWorkUnits += unitsPerTxn + changeCountOf(txn) * unitsPerChange;
     const job = this.#replica.apply(header, txn, digest, this.#multiResults, node);
     if (job === undefined) {
-      this.#order.applied(header.zxid);
+      this.#sequencer.forgetApplied(header.zxid);
       this.#applied(proposal, now);
     } else {
-      this.#begin(this.#applying(job, header.zxid), proposal.origin.cnxn, (later) => this.#applied(proposal, later), 'commit');
+      this.#startJob(this.#applying(job, header.zxid), proposal.origin.cnxn, (later) => this.#applied(proposal, later), 'commit');
     }
   }
 
   *#applying(job: Job, zxid: Zxid): Job {
     yield* job;
-    while (!this.#order.applied(zxid, this.#budget.records)) yield;
+    while (!this.#sequencer.forgetApplied(zxid, this.#budget.records)) yield;
   }
 
   #applied(proposal: Proposal, now: Now): void {
     this.#appliedZxid = proposal.zxid;
-    this.#answerWrite(proposal, now);
-    this.#releaseSyncs(now);
+    this.#replyToWrite(proposal, now);
+    this.#replySyncs(now);
   }
 
-  #answerWrite(proposal: Proposal, now: Now): void {
+  #replyToWrite(proposal: Proposal, now: Now): void {
     const { zxid, header, txn, origin } = proposal;
     const error = txn.kind === 'error' ? txn.err : ErrorCode.Ok;
     this.#observer.applied(zxid, header.type, error, now.wallMs - header.time);
     const cnxn = this.#cnxns.get(origin.cnxn);
     // The connection may be closed by now, and its id may have been reused.
-    if (cnxn === undefined || cnxn.waiting.peek() !== origin) return;
-    cnxn.waiting.shift();
-    cnxn.writesWaiting--;
-    this.#load.answered(origin, cnxn.address);
+    if (cnxn === undefined || cnxn.pendingRequests.peek() !== origin) return;
+    cnxn.pendingRequests.shift();
+    cnxn.pendingWriteCount--;
+    this.#load.writeDone(origin, cnxn.addressLoad);
     this.#reply(cnxn, proposal, error, now);
-    if (closesSession(origin)) this.#cnxns.close(cnxn, 'closed by the client');
-    this.#drain(cnxn, now);
+    if (isCloseSession(origin)) this.#cnxns.close(cnxn, 'closed by the client');
+    this.#answerPendingReads(cnxn, now);
   }
 
   #reply(cnxn: Cnxn, proposal: Proposal, error: number, now: Now): void {
@@ -1075,39 +1075,39 @@ export class Server {
       return;
     }
     if (opCode === OpCode.createSession) {
-      this.#handshakes.open(cnxn, arrivedMs, now);
-      this.#readmit(cnxn, now);
+      this.#handshakes.sessionCreated(cnxn, arrivedMs, now);
+      this.#admitDeferred(cnxn, now);
       return;
     }
-    const answers = this.#answers;
+    const answers = this.#replyWriter;
     const writer = answers.begin(cnxn, cxid, zxid, error);
     writeResult(writer, proposal, this.#replica, this.#multiResults);
     answers.end(cnxn, writer, opCode, cxid, zxid, error, arrivedMs, now.elapsedMs, true);
   }
 
   /** Answers the reads that waited for the request just answered, up to the next write. */
-  #drain(cnxn: Cnxn, now: Now): void {
-    while (!this.busy && !cnxn.isClosed) {
-      const next = cnxn.waiting.peek();
+  #answerPendingReads(cnxn: Cnxn, now: Now): void {
+    while (!this.isBusy && !cnxn.isClosed) {
+      const next = cnxn.pendingRequests.peek();
       if (next === undefined || next.kind === 'write' || (next.kind === 'sync' && !next.isDone)) return;
-      if (this.#endsJob || this.#stepEnds('request')) {
-        this.#draining.push(cnxn);
+      if (this.#isCompletingJob || this.#yieldsStep('request')) {
+        this.#replyQueue.push(cnxn);
         return;
       }
       // Many small requests may have large replies. They need not all be in memory at once, unless
       // a write follows them: they must not see its effect.
-      if (cnxn.writesWaiting === 0) {
-        cnxn.isFull = this.#out.isFull(cnxn.id);
-        if (cnxn.isFull) return;
+      if (cnxn.pendingWriteCount === 0) {
+        cnxn.isOutputFull = this.#out.isFull(cnxn.id);
+        if (cnxn.isOutputFull) return;
       }
-      this.#units += unitsPerRequest;
-      cnxn.waiting.shift();
+      this.#ownWorkUnits += unitsPerRequest;
+      cnxn.pendingRequests.shift();
       const frame = next.kind === 'sync' ? next.frame : next;
-      if (next.kind === 'sync') this.#load.syncDone(next, cnxn.address);
-      this.#load.unparked(frame, cnxn.address);
-      if (frame.isLong) cnxn.longReadsWaiting--;
-      const reader = this.#parkedReader.place(frame.bytes, 0, frame.bytes.length);
-      this.#read(cnxn, reader, 0, frame.identities, frame.arrivedMs, frame.throttled, now);
+      if (next.kind === 'sync') this.#load.syncDone(next, cnxn.addressLoad);
+      this.#load.unparked(frame, cnxn.addressLoad);
+      if (frame.isLong) cnxn.pendingLongReadCount--;
+      const reader = this.#parkedReader.wrap(frame.bytes, 0, frame.bytes.length);
+      this.#read(cnxn, reader, 0, frame.identities, frame.arrivedMs, frame.isThrottled, now);
     }
   }
 
@@ -1115,31 +1115,31 @@ export class Server {
    * Admits the frames that arrived before the connection was ready for them, before its held
    * frames.
    */
-  #readmit(cnxn: Cnxn, now: Now): void {
-    const early = cnxn.early.takeAll();
-    for (const frame of early) this.#load.unparked(frame, cnxn.address);
+  #admitDeferred(cnxn: Cnxn, now: Now): void {
+    const early = cnxn.deferredFrames.takeAll();
+    for (const frame of early) this.#load.unparked(frame, cnxn.addressLoad);
     for (const [at, frame] of early.entries()) {
-      if (!this.#hasRoom() || this.#hasEnough()) {
-        this.#noteHolding();
-        this.#held.putBack(cnxn, early.slice(at), now.elapsedMs);
-        this.#releasing = this.#hasRoom();
+      if (!this.#canAdmit() || this.#isBudgetSpent()) {
+        this.#reportThrottled();
+        this.#admissionQueue.requeue(cnxn, early.slice(at), now.elapsedMs);
+        this.#canResumeAdmission = this.#canAdmit();
         return;
       }
-      this.#units += unitsPerRequest;
+      this.#ownWorkUnits += unitsPerRequest;
       // An earlier frame may have authenticated the client.
       this.#admitParked(cnxn, { ...frame, identities: cnxn.identities }, now);
     }
   }
 
-  #begin(job: Job, cnxn: CnxnId, then: (now: Now) => void, kind: StepKind = 'request'): void {
+  #startJob(job: Job, cnxn: CnxnId, then: (now: Now) => void, kind: StepKind = 'request'): void {
     this.#job = job;
     this.#jobCnxn = cnxn;
-    this.#jobWaited = this.#isAdvancing;
+    this.#jobFromQueue = this.#isAdvancing;
     this.#jobUnits += this.#budget.units;
-    this.#afterJob = then;
+    this.#onJobDone = then;
     this.#jobKind = kind;
     this.#observer.jobBegan();
-    this.#observer.stepEnded(kind);
+    this.#observer.stepYielded(kind);
   }
 
   /** Runs the next step of the current job. Returns whether no job is left. */
@@ -1147,33 +1147,33 @@ export class Server {
     if (this.#job === undefined) return true;
     this.#jobUnits += this.#budget.units;
     if (this.#job.next(now).done !== true) {
-      this.#observer.stepEnded(this.#jobKind);
+      this.#observer.stepYielded(this.#jobKind);
       return false;
     }
-    const then = this.#afterJob!;
+    const then = this.#onJobDone!;
     this.#job = undefined;
-    this.#afterJob = undefined;
-    this.#judging = undefined;
+    this.#onJobDone = undefined;
+    this.#preparingWrite = undefined;
     this.#observer.jobEnded();
-    this.#endsJob = true;
+    this.#isCompletingJob = true;
     then(now);
-    this.#endsJob = false;
-    return !this.busy;
+    this.#isCompletingJob = false;
+    return !this.isBusy;
   }
 
   /**
    * Clients can keep a server busy with long work. A session that is due expires before the next
    * job starts.
    */
-  #endSessions(now: Now): void {
-    this.#leaveRoom();
-    const job = this.#order.endSessions(now, this.#heardMs, this.#hasEnough);
-    if (job !== undefined) this.#begin(job, noCnxn, nothing);
+  #expireSessions(now: Now): void {
+    this.#extendBudget();
+    const job = this.#sequencer.expireSessions(now, this.#inputWatermarkMs, this.#isBudgetSpent);
+    if (job !== undefined) this.#startJob(job, noCnxn, noop);
   }
 
   /** Work that was done earlier in this step must not delay the expiry of sessions. */
-  #leaveRoom(): void {
-    this.#enough = Math.max(this.#enough, this.#work() + this.#budget.units / 4);
+  #extendBudget(): void {
+    this.#stepEndUnits = Math.max(this.#stepEndUnits, this.#stepWorkUnits() + this.#budget.units / 4);
   }
 
   // ---- sessions
@@ -1181,17 +1181,17 @@ export class Server {
   #handshake(cnxn: Cnxn, reader: Reader, now: Now): void {
     const outcome = this.#handshakes.request(cnxn, reader, now);
     if (outcome.kind === 'create') {
-      this.#standInLine(cnxn, outcome.origin);
-      this.#order.openSession(outcome.origin, cnxn.timeoutMs, now);
+      this.#enqueue(cnxn, outcome.origin);
+      this.#sequencer.openSession(outcome.origin, cnxn.timeoutMs, now);
     } else if (outcome.kind === 'taken up') {
-      this.#readmit(cnxn, now);
+      this.#admitDeferred(cnxn, now);
     }
   }
 
-  #wakeOrder(now: Now): void {
-    this.#leaveRoom();
-    const job = this.#order.wake(now, this.#heardMs, this.#hasEnough);
-    if (job !== undefined) this.#begin(job, noCnxn, nothing);
+  #wakeSequencer(now: Now): void {
+    this.#extendBudget();
+    const job = this.#sequencer.wake(now, this.#inputWatermarkMs, this.#isBudgetSpent);
+    if (job !== undefined) this.#startJob(job, noCnxn, noop);
   }
 
   /** A closeSession has been applied, whichever server received it. */
@@ -1207,18 +1207,18 @@ export class Server {
     cnxn.slot = -1;
     // A client that sent this closeSession here still gets its reply. A client that sent another
     // one, through a server that the session has left, never would.
-    const waitsForReply = cnxn.waiting.some((one) => one.kind === 'write' && closesSession(one) && one.cxid === cxid);
+    const waitsForReply = cnxn.pendingRequests.some((one) => one.kind === 'write' && isCloseSession(one) && one.cxid === cxid);
     if (!waitsForReply) this.#cnxns.close(cnxn, 'session expired');
   }
 }
 
-function nothing(): void {}
+function noop(): void {}
 
 /**
  * The cost of validating a write beyond the fixed cost of a request: parts of a multi and entries
  * of an ACL are short but expensive.
  */
-function unitsOfWrite(opCode: number, bytes: number): number {
+function writeUnits(opCode: number, bytes: number): number {
   if (opCode === OpCode.multi) return bytes * unitsPerByteOfParts;
   return bytes / (opCode === OpCode.setACL ? bytesPerUnitOfAcl : bytesPerUnit);
 }

@@ -56,9 +56,9 @@ const digests: Acl[] = Array.from({ length: 1000 }, (_, at) => ({ perms: 1, id: 
 
 /** The work of one call: of the request itself, not of what follows. */
 function costOf(stepper: Stepper, opCode: number, body: (writer: Writer) => void): number {
-  const before = stepper.core.work;
+  const before = stepper.core.workUnits;
   stepper.ask(client, 7, opCode, body);
-  return stepper.core.work - before;
+  return stepper.core.workUnits - before;
 }
 
 describe('the work that is counted', () => {

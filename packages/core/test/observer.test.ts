@@ -22,7 +22,7 @@ class Notes {
     };
     this.observer = {
       ...silentObserver,
-      namespaceNamed: (id, name) => {
+      namespaceAssigned: (id, name) => {
         this.names[id] = name;
         note('namespaceNamed', id, name);
       },
@@ -31,10 +31,10 @@ class Notes {
       quotaExceeded: (id) => note('quotaExceeded', this.names[id]),
       eventSent: (_cnxn, bytes) => note('eventSent', bytes),
       watchesFired: (type, count) => note('watchesFired', type, count),
-      changeRecorded: () => note('changeRecorded'),
-      changesForgotten: (count) => note('changesForgotten', count),
-      heldBack: () => note('heldBack'),
-      stale: (dropped) => note('stale', dropped),
+      changeQueued: () => note('changeRecorded'),
+      changesRemoved: (count) => note('changesForgotten', count),
+      requestThrottled: () => note('heldBack'),
+      staleRequest: (dropped) => note('stale', dropped),
       admitted: (_cnxn, opCode, _bytes, waitedMs) => note('admitted', opCode, waitedMs),
       proposed: (_zxid, type, _bytes, judgedMs) => note('proposed', type, judgedMs),
       applied: (_zxid, type, _error, ageMs) => note('applied', type, ageMs),
@@ -263,7 +263,7 @@ describe('txns', () => {
     stepper.attach(2, 2n);
     stepper.ask(2, 1, OpCode.closeSession, () => {});
     stepper.ask(1, 1, OpCode.closeSession, () => {});
-    while (stepper.core.busy) {
+    while (stepper.core.isBusy) {
       stepper.pass(1);
       stepper.step();
     }

@@ -2,7 +2,7 @@ import { OpCode, operations, Reader, Writer, writeConnectRequest } from '@tskeep
 import { describe, expect, it } from 'vitest';
 import { coreDefaults, type CoreOptions, type ClientOutput, type TxnLog, silentObserver, Server } from '../src/index.ts';
 import { Script } from './support/script.ts';
-import { standaloneOrder } from '../src/request/authority.ts';
+import { standaloneOrder } from '../src/request/local-sequencer.ts';
 
 const now = { elapsedMs: 1000, wallMs: 1_700_000_000_000 };
 const context = { remoteAddress: '127.0.0.1', remotePort: 1, localPort: 2181, secure: false, peerCertificate: undefined };
@@ -95,7 +95,7 @@ describe('replies to reads that wait for a write', () => {
   });
 
   it('follow when their connection has drained while a long request of another one is running', () => {
-    const { out, core } = connected({ turnUnits: 1000 });
+    const { out, core } = connected({ stepUnits: 1000 });
     core.connect(2, context, now);
     core.frame(2, connectRequest(), now);
     core.appended(out.lastAppended, now);
@@ -106,10 +106,10 @@ describe('replies to reads that wait for a write', () => {
     out.frames();
     out.full = false;
     core.frame(2, setWatches(1, 2000), now);
-    expect(core.busy).toBe(true);
+    expect(core.isBusy).toBe(true);
     core.drained(1, now);
     for (let turns = 0; turns < 1000 && core.deadline() === 0; turns++) core.wake(now);
-    expect([core.busy, out.frames()]).toEqual([false, 11]);
+    expect([core.isBusy, out.frames()]).toEqual([false, 11]);
   });
 
   it('are not written to a closed connection', () => {

@@ -12,19 +12,19 @@ import {
 } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
 import { silentObserver } from '../src/index.ts';
-import { StepBudget } from '../src/request/budget.ts';
+import { StepBudget } from '../src/request/step-budget.ts';
 import { Stepper } from './support/stepper.ts';
 
 const session = 0x0100_0000_0000_0001n;
 const cnxn = 1;
 
 /** A core with steps of this many units, and its reports of steps that ended early. */
-function withSteps(turnUnits: number) {
+function withSteps(stepUnits: number) {
   const ended: string[] = [];
   const stepper = new Stepper(
     (replica) => replica.sessions.open(sessionHigh(session), sessionLow(session), 10_000),
-    { turnUnits },
-    { ...silentObserver, stepEnded: (kind) => void ended.push(kind) },
+    { stepUnits },
+    { ...silentObserver, stepYielded: (kind) => void ended.push(kind) },
   );
   stepper.attach(cnxn, session);
   stepper.reset();

@@ -21,7 +21,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { expectIs } from '../../../test/expect-is.ts';
 import { breadth, sample } from '../../../test/breadth.ts';
 import type { Replica } from '../src/request/replica.ts';
-import { containerOwner } from '../src/request/special-owner.ts';
+import { containerOwner } from '../src/request/ephemeral-type.ts';
 import { type Received, Stepper } from './support/stepper.ts';
 import { countWork } from './support/work.ts';
 
@@ -82,13 +82,13 @@ function create(text: string, flags: number = CreateMode.persistent): (writer: W
 
 /** Runs three steps of a job, lets another client send a request between them, and finishes. */
 function withBystander(stepper: Stepper): void {
-  expect(stepper.core.busy).toBe(true);
+  expect(stepper.core.isBusy).toBe(true);
   stepper.ask(other, 1, OpCode.exists, at('/', false));
   stepper.step();
   stepper.ask(other, 2, OpCode.create, create('/between'));
   stepper.step();
   stepper.ask(other, 3, OpCode.exists, at('/between', false));
-  expect(stepper.core.busy).toBe(true);
+  expect(stepper.core.isBusy).toBe(true);
   expect(repliesTo(stepper, other)).toEqual([]);
   stepper.finish();
   expect(repliesTo(stepper, other).map(({ header }) => [header.xid, header.err])).toEqual([
@@ -199,7 +199,7 @@ describe('long reads', () => {
     heavy.ask(big, 1, OpCode.multiRead, (writer) => writeMultiRequest(writer, { ops }));
     heavy.finish();
     expect(repliesTo(heavy, big).map(({ header }) => header.err)).toEqual([ErrorCode.MarshallingError]);
-    expect(heavy.core.busy).toBe(false);
+    expect(heavy.core.isBusy).toBe(false);
   });
 
   it('write nothing more to a connection that closes in the middle, even if its id is reused', () => {
@@ -253,7 +253,7 @@ describe('long reads that waited for a write', () => {
     let asked = 0;
     const heard = new Set<number>();
     while (stepper.step()) {
-      if (stepper.core.busy) continue;
+      if (stepper.core.isBusy) continue;
       stepper.ask(other, ++asked, OpCode.exists, at('/', false));
       if (repliesTo(stepper, other).length === asked) heard.add(repliesTo(stepper, big).length);
     }
@@ -268,7 +268,7 @@ describe('long reads that waited for a write', () => {
     stepper.finish();
     stepper.ask(other, 1, OpCode.create, create('/between'));
     while (repliesTo(stepper, other).length === 0 && listings < 20) {
-      if (!stepper.core.busy) stepper.ask(big, ++listings, OpCode.getChildren, at('/many', false));
+      if (!stepper.core.isBusy) stepper.ask(big, ++listings, OpCode.getChildren, at('/many', false));
       stepper.step();
     }
     expect(listings).toBeLessThan(4);
@@ -299,15 +299,15 @@ describe('long reads that waited for a write', () => {
   it('count as work of their connection', () => {
     const stepper = listing();
     stepper.finish();
-    const before = stepper.core.work;
+    const before = stepper.core.workUnits;
     stepper.ask(big, 2, OpCode.getChildren, at('/many', false));
-    expect(stepper.core.busyWith).toBe(big);
+    expect(stepper.core.busyCnxn).toBe(big);
     stepper.finish();
-    expect(stepper.core.busyWith).toBeUndefined();
-    expect(stepper.core.work - before).toBeGreaterThan(60_000);
-    const short = stepper.core.work;
+    expect(stepper.core.busyCnxn).toBeUndefined();
+    expect(stepper.core.workUnits - before).toBeGreaterThan(60_000);
+    const short = stepper.core.workUnits;
     stepper.ask(big, 3, OpCode.exists, at('/many', false));
-    expect(stepper.core.work - short).toBeLessThan(40);
+    expect(stepper.core.workUnits - short).toBeLessThan(40);
   });
 });
 
@@ -365,7 +365,7 @@ describe('setWatches', () => {
     const stepper = serving(() => {});
     ask(stepper, [[], paths, [], [], []]);
     while (stepper.core.inspect.watchCount() === 0) stepper.step();
-    expect(stepper.core.busy).toBe(true);
+    expect(stepper.core.isBusy).toBe(true);
     stepper.disconnect(big);
     stepper.attach(big, owner);
     stepper.finish();
@@ -542,10 +542,10 @@ describe('expiry', () => {
       const ops: MultiOp[] = Array.from({ length: 10_000 }, () => ({ kind: 'check', path: '/crowd', version: -1 }));
       writeMultiRequest(writer, { ops });
     });
-    expect(stepper.core.busy).toBe(true);
+    expect(stepper.core.isBusy).toBe(true);
     const { elapsedMs } = stepper.now;
     stepper.pass(8000);
-    while (stepper.core.busy) stepper.core.wake(stepper.now, elapsedMs);
+    while (stepper.core.isBusy) stepper.core.wake(stepper.now, elapsedMs);
     stepper.core.wake(stepper.now, elapsedMs);
     expect(stepper.closed).toEqual([]);
     // A ping that waited for the busy server.

@@ -10,7 +10,7 @@
  * A first long that is not negative is the sid of a server of 3.4, which sends nothing else.
  */
 import { formatHostPort, type HostPort, isWildcardHost, parseHostPort, splitList } from './host-port.ts';
-import { KeptBytes } from './kept-bytes.ts';
+import { PendingBytes } from './pending-bytes.ts';
 import type { Sid } from './notification.ts';
 import { ProtocolError } from './protocol-error.ts';
 import { Reader } from './reader.ts';
@@ -48,7 +48,7 @@ const anonymousLow = -1;
  * The minimum length of the message that begins at `start`, as far as [start, end) shows; the
  * message is complete when that many bytes are there.
  */
-function leastLength(bytes: Buffer, start: number, end: number): number {
+function knownLengthMin(bytes: Buffer, start: number, end: number): number {
   if (end - start < longBytes || bytes[start]! < 0x80) return longBytes;
   if (end - start < headBytes) return headBytes;
   const length = bytes.readInt32BE(start + headBytes - 4);
@@ -67,7 +67,7 @@ function readSid(reader: Reader): Sid | undefined {
 }
 
 function writeSid(writer: Writer, sid: Sid | undefined): void {
-  if (sid === undefined) writer.halves(anonymousHigh, anonymousLow);
+  if (sid === undefined) writer.int64Halves(anonymousHigh, anonymousLow);
   else writer.int64(sid);
 }
 
@@ -90,7 +90,7 @@ export function readInitialMessage(reader: Reader): InitialMessage {
     throw new ProtocolError(`a version of the election protocol, not ${first}`, at);
   }
   const sid = readSid(reader);
-  leastLength(reader.bytes, at, reader.limit);
+  knownLengthMin(reader.bytes, at, reader.limit);
   const textAt = reader.offset;
   return { sid, protocolVersion: first, addresses: parseAddresses(reader.text('addresses'), textAt) };
 }
@@ -102,8 +102,8 @@ export function writeInitialMessage(writer: Writer, { sid, protocolVersion, addr
 }
 
 /** Assembles the initial message from pieces of any size; uses at most 2068 bytes of memory. */
-export class InitialMessageCollector {
-  readonly #kept = new KeptBytes();
+export class InitialMessageDecoder {
+  readonly #pending = new PendingBytes();
   #message: InitialMessage | undefined;
 
   /** The message, once it is complete. */
@@ -113,7 +113,7 @@ export class InitialMessageCollector {
 
   /** Memory held for an incomplete message. */
   get retainedBytes(): number {
-    return this.#kept.retainedBytes;
+    return this.#pending.retainedBytes;
   }
 
   /**
@@ -123,16 +123,16 @@ export class InitialMessageCollector {
    */
   feed(chunk: Buffer, start: number, end: number): number {
     let at = start;
-    const kept = this.#kept;
+    const kept = this.#pending;
     while (this.#message === undefined) {
-      const missing = leastLength(kept.bytes, kept.start, kept.end) - kept.length;
+      const missing = knownLengthMin(kept.bytes, kept.start, kept.end) - kept.length;
       if (missing === 0) {
         this.#message = readInitialMessage(new Reader(kept.bytes, kept.start, kept.end));
         kept.release();
         break;
       }
       const taken = Math.min(missing, end - at);
-      kept.keep(chunk, at, at + taken);
+      kept.append(chunk, at, at + taken);
       at += taken;
       if (taken < missing) break;
     }

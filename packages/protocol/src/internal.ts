@@ -1,2 +1,2 @@
 export { editDistance } from './edit-distance.ts';
-export { nodeVersionFault } from './node-version.ts';
+export { nodeVersionError } from './node-version.ts';

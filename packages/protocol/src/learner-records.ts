@@ -84,7 +84,7 @@ export function writeAckEpoch(writer: Writer, currentEpoch: number): void {
 }
 
 /** REQUEST: a client's request to the learner. */
-export interface ForwardedRequest {
+export interface LearnerRequest {
   readonly sessionHigh: number;
   readonly sessionLow: number;
   readonly cxid: number;
@@ -94,18 +94,18 @@ export interface ForwardedRequest {
   readonly payload: Uint8Array;
 }
 
-export function readForwardedRequest(reader: Reader): ForwardedRequest {
+export function readLearnerRequest(reader: Reader): LearnerRequest {
   return {
     sessionHigh: reader.int32(),
     sessionLow: reader.int32(),
     cxid: reader.int32(),
     type: reader.int32(),
-    payload: reader.rest(),
+    payload: reader.remainingBytes(),
   };
 }
 
-export function writeForwardedRequest(writer: Writer, request: ForwardedRequest): void {
-  writer.halves(request.sessionHigh, request.sessionLow);
+export function writeLearnerRequest(writer: Writer, request: LearnerRequest): void {
+  writer.int64Halves(request.sessionHigh, request.sessionLow);
   writer.int32(request.cxid);
   writer.int32(request.type);
   writer.raw(request.payload);
@@ -123,24 +123,24 @@ export function readRevalidateRequest(reader: Reader): RevalidateRequest {
 }
 
 export function writeRevalidateRequest(writer: Writer, request: RevalidateRequest): void {
-  writer.halves(request.sessionHigh, request.sessionLow);
+  writer.int64Halves(request.sessionHigh, request.sessionLow);
   writer.int32(request.timeOut);
 }
 
 /** REVALIDATE from a leader. */
-export interface RevalidateAnswer {
+export interface RevalidateReply {
   readonly sessionHigh: number;
   readonly sessionLow: number;
   /** False if the session is unknown or being closed. */
   readonly valid: boolean;
 }
 
-export function readRevalidateAnswer(reader: Reader): RevalidateAnswer {
+export function readRevalidateReply(reader: Reader): RevalidateReply {
   return { sessionHigh: reader.int32(), sessionLow: reader.int32(), valid: reader.boolean() };
 }
 
-export function writeRevalidateAnswer(writer: Writer, answer: RevalidateAnswer): void {
-  writer.halves(answer.sessionHigh, answer.sessionLow);
+export function writeRevalidateReply(writer: Writer, answer: RevalidateReply): void {
+  writer.int64Halves(answer.sessionHigh, answer.sessionLow);
   writer.boolean(answer.valid);
 }
 
@@ -161,7 +161,7 @@ export function readTouchedSessions(reader: Reader, touch: (high: number, low: n
 
 /** One entry of a learner's PING; without entries it has empty data, not null. */
 export function writeTouchedSession(writer: Writer, high: number, low: number, timeOut: Millis): void {
-  writer.halves(high, low);
+  writer.int64Halves(high, low);
   writer.int32(timeOut);
 }
 
@@ -177,18 +177,18 @@ export function writeDesignatedLeader(writer: Writer, leader: Sid): void {
   writer.int64(leader);
 }
 
-const snapshotMark = 'BenWasHere';
+const snapshotSignature = 'BenWasHere';
 
 /**
  * The end of the snapshot after a packet SNAP: it follows the path "/", where a file has its seal.
  */
-export const snapshotMarkBytes: Uint8Array = Uint8Array.of(0, 0, 0, snapshotMark.length, ...Buffer.from(snapshotMark, 'latin1'));
+export const snapshotSignatureBytes: Uint8Array = Uint8Array.of(0, 0, 0, snapshotSignature.length, ...Buffer.from(snapshotSignature, 'latin1'));
 
-export function readSnapshotMark(reader: Reader): void {
+export function readSnapshotSignature(reader: Reader): void {
   const at = reader.offset;
-  if (reader.ustring() !== snapshotMark) throw new ProtocolError(`"${snapshotMark}" after a snapshot`, at);
+  if (reader.ustring() !== snapshotSignature) throw new ProtocolError(`"${snapshotSignature}" after a snapshot`, at);
 }
 
-export function writeSnapshotMark(writer: Writer): void {
-  writer.raw(snapshotMarkBytes);
+export function writeSnapshotSignature(writer: Writer): void {
+  writer.raw(snapshotSignatureBytes);
 }

@@ -28,7 +28,7 @@ export const logEntryEndByte = 0x42;
 /** Appends the entry for the txn in [start, end). */
 export function writeLogEntry(writer: Writer, txn: Uint8Array, start = 0, end: number = txn.length): void {
   writer.reserve(logEntryFrameBytes + end - start);
-  writer.halves(0, adler32(txn, start, end));
+  writer.int64Halves(0, adler32(txn, start, end));
   writer.int32(end - start);
   writer.raw(txn, start, end);
   writer.int8(logEntryEndByte);

@@ -70,7 +70,7 @@ const oldestBytes = 28;
 const olderBytes = 40;
 
 /** A number of a vote, which is `noVote` if its sender does not vote. */
-function readOfVote(reader: Reader, expected: string): number {
+function readVoteNumber(reader: Reader, expected: string): number {
   const { bytes, offset } = reader;
   const value = reader.int64();
   if (Number.isSafeInteger(value)) return value;
@@ -94,10 +94,10 @@ function readState(reader: Reader): ServerState {
 export function readNotification(reader: Reader): Notification {
   const length = reader.remaining;
   const state = readState(reader);
-  const leader = readOfVote(reader, 'a leader');
-  const zxid = readOfVote(reader, 'a zxid');
+  const leader = readVoteNumber(reader, 'a leader');
+  const zxid = readVoteNumber(reader, 'a zxid');
   const electionEpoch = reader.exactInt64('a round');
-  const peerEpoch = length === oldestBytes ? epochOf(zxid) : readOfVote(reader, 'an epoch');
+  const peerEpoch = length === oldestBytes ? epochOf(zxid) : readVoteNumber(reader, 'an epoch');
   const version = length === oldestBytes || length === olderBytes ? 0 : reader.int32();
   const config = version < notificationVersion ? undefined : reader.text('a configuration');
   return { state, leader, zxid, peerEpoch, electionEpoch, version, config };

@@ -34,7 +34,7 @@ function describe(code: number): string {
  * What is wrong with a path, in words that can follow it in a sentence, or undefined if it is
  * valid. The rules are those of ZooKeeper's PathUtils.validatePath.
  */
-export function pathFault(path: string | null | undefined): string | undefined {
+export function pathError(path: string | null | undefined): string | undefined {
   if (path === null || path === undefined) return 'must not be null';
   if (path.length === 0) return 'must not be empty';
   if (path.charCodeAt(0) !== slashCode) return 'must start with "/"';
@@ -66,7 +66,7 @@ export function isValidPath(bytes: Buffer, start: number, end: number): boolean 
   let nameStart = start + 1;
   for (let at = nameStart; at < end; at++) {
     const code = bytes[at]!;
-    if (code >= 0x80) return pathFault(bytes.toString('utf8', start, end)) === undefined;
+    if (code >= 0x80) return pathError(bytes.toString('utf8', start, end)) === undefined;
     const kind = kindOf[code];
     if (kind === plain) continue;
     if (kind === refused || !isName(bytes, nameStart, at)) return false;

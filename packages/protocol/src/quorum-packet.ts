@@ -143,16 +143,16 @@ export class PacketView {
    * Places this view over a packet that fills [start, end). Throws a ProtocolError if its zxid is
    * beyond the exact range; the connection must then be closed.
    */
-  place(bytes: Buffer, start: number, end: number): this {
+  wrap(bytes: Buffer, start: number, end: number): this {
     const { data } = this;
-    data.place(bytes, start, end);
+    data.wrap(bytes, start, end);
     this.type = data.int32();
     this.zxid = data.exactInt64('a zxid');
     this.hasData = data.range();
     this.bytes = bytes;
     this.start = start;
     this.end = end;
-    data.place(bytes, data.rangeStart, data.rangeEnd);
+    data.wrap(bytes, data.rangeStart, data.rangeEnd);
     return this;
   }
 

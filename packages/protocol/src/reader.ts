@@ -28,11 +28,11 @@ export class Reader {
   lengthMax = 0x7fffffff;
 
   constructor(bytes?: Buffer, offset = 0, limit: number = bytes?.length ?? 0) {
-    if (bytes !== undefined) this.place(bytes, offset, limit);
+    if (bytes !== undefined) this.wrap(bytes, offset, limit);
   }
 
   /** Places this reader over other bytes. */
-  place(bytes: Buffer, offset: number, limit: number): this {
+  wrap(bytes: Buffer, offset: number, limit: number): this {
     this.bytes = bytes;
     this.offset = offset;
     this.limit = limit;
@@ -117,7 +117,7 @@ export class Reader {
   }
 
   /** The rest of the bytes: a view, as from `buffer`. */
-  rest(): Buffer {
+  remainingBytes(): Buffer {
     const at = this.offset;
     this.offset = this.limit;
     return this.bytes.subarray(at, this.limit);

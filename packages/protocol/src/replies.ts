@@ -4,7 +4,7 @@
  * Buffers are views into the frame from which they were decoded. A caller copies those it keeps.
  */
 import { type Acl, readAclList, writeAclList } from './acl.ts';
-import { readNames, writeNames } from './names.ts';
+import { readStringVector, writeStringVector } from './string-vector.ts';
 import type { Reader } from './reader.ts';
 import { readStat, type Stat, writeStat } from './stat.ts';
 import type { Writer } from './writer.ts';
@@ -126,19 +126,19 @@ export function writeGetACLReply(writer: Writer, reply: GetACLReply): void {
 }
 
 export function readGetChildrenReply(reader: Reader): GetChildrenReply {
-  return { children: readNames(reader) };
+  return { children: readStringVector(reader) };
 }
 
 export function writeGetChildrenReply(writer: Writer, reply: GetChildrenReply): void {
-  writeNames(writer, reply.children);
+  writeStringVector(writer, reply.children);
 }
 
 export function readGetChildren2Reply(reader: Reader): GetChildren2Reply {
-  return { children: readNames(reader), stat: readStat(reader) };
+  return { children: readStringVector(reader), stat: readStat(reader) };
 }
 
 export function writeGetChildren2Reply(writer: Writer, reply: GetChildren2Reply): void {
-  writeNames(writer, reply.children);
+  writeStringVector(writer, reply.children);
   writeStat(writer, reply.stat);
 }
 
@@ -151,11 +151,11 @@ export function writeErrorReply(writer: Writer, reply: ErrorReply): void {
 }
 
 export function readGetEphemeralsReply(reader: Reader): GetEphemeralsReply {
-  return { ephemerals: readNames(reader) };
+  return { ephemerals: readStringVector(reader) };
 }
 
 export function writeGetEphemeralsReply(writer: Writer, reply: GetEphemeralsReply): void {
-  writeNames(writer, reply.ephemerals);
+  writeStringVector(writer, reply.ephemerals);
 }
 
 export function readGetAllChildrenNumberReply(reader: Reader): GetAllChildrenNumberReply {

@@ -7,7 +7,7 @@
  * stays different from empty data.
  */
 import { type Acl, readRequestedAcl, writeAclList } from './acl.ts';
-import { readNames, writeNames } from './names.ts';
+import { readStringVector, writeStringVector } from './string-vector.ts';
 import type { Millis, Zxid } from './numbers.ts';
 import type { Reader } from './reader.ts';
 import type { Writer } from './writer.ts';
@@ -233,34 +233,34 @@ export function writeGetEphemeralsRequest(writer: Writer, request: GetEphemerals
 export function readSetWatchesRequest(reader: Reader): SetWatchesRequest {
   return {
     relativeZxid: reader.int64(),
-    dataWatches: readNames(reader),
-    existWatches: readNames(reader),
-    childWatches: readNames(reader),
+    dataWatches: readStringVector(reader),
+    existWatches: readStringVector(reader),
+    childWatches: readStringVector(reader),
   };
 }
 
 export function writeSetWatchesRequest(writer: Writer, request: SetWatchesRequest): void {
   writer.int64(request.relativeZxid);
-  writeNames(writer, request.dataWatches);
-  writeNames(writer, request.existWatches);
-  writeNames(writer, request.childWatches);
+  writeStringVector(writer, request.dataWatches);
+  writeStringVector(writer, request.existWatches);
+  writeStringVector(writer, request.childWatches);
 }
 
 export function readSetWatches2Request(reader: Reader): SetWatches2Request {
   return {
     relativeZxid: reader.int64(),
-    dataWatches: readNames(reader),
-    existWatches: readNames(reader),
-    childWatches: readNames(reader),
-    persistentWatches: readNames(reader),
-    persistentRecursiveWatches: readNames(reader),
+    dataWatches: readStringVector(reader),
+    existWatches: readStringVector(reader),
+    childWatches: readStringVector(reader),
+    persistentWatches: readStringVector(reader),
+    persistentRecursiveWatches: readStringVector(reader),
   };
 }
 
 export function writeSetWatches2Request(writer: Writer, request: SetWatches2Request): void {
   writeSetWatchesRequest(writer, request);
-  writeNames(writer, request.persistentWatches);
-  writeNames(writer, request.persistentRecursiveWatches);
+  writeStringVector(writer, request.persistentWatches);
+  writeStringVector(writer, request.persistentRecursiveWatches);
 }
 
 export function readAuthRequest(reader: Reader): AuthRequest {

@@ -10,7 +10,7 @@ const zxidBits = 24;
 /**
  * 2 to the power of 32, divided by the golden ratio: about 31 days between one epoch and the next.
  */
-const epochMs = 0x9e3779b9;
+const clockShiftPerEpochMs = 0x9e3779b9;
 
 /**
  * The first id that a server assigns after its start; each later one is greater by one. The top
@@ -23,14 +23,14 @@ const epochMs = 0x9e3779b9;
  * either: the log of a restarted follower may lack the sessions that the follower has opened, and
  * zxids restart when the folder is emptied or replaced by an old copy.
  *
- * Each epoch counts zxids from 1. So the clock is also advanced by `epochMs` per epoch: a clock
+ * Each epoch counts zxids from 1. So the clock is also advanced by `clockShiftPerEpochMs` per epoch: a clock
  * that was set back by minutes or hours then still gives another value than in the epoch before.
  *
  * (ZooKeeper's SessionTrackerImpl uses 40 bits of the clock in milliseconds and no zxid. Programs
  * that parse an id rely only on the top byte.)
  */
 export function initialSessionId(serverId: number, wallMs: Millis, lastZxid: Zxid): SessionId {
-  const clock = BigInt.asUintN(clockBits, BigInt(Math.floor(wallMs)) + BigInt(epochOf(lastZxid)) * BigInt(epochMs));
+  const clock = BigInt.asUintN(clockBits, BigInt(Math.floor(wallMs)) + BigInt(epochOf(lastZxid)) * BigInt(clockShiftPerEpochMs));
   const start = (clock << BigInt(zxidBits)) + BigInt.asUintN(zxidBits, BigInt(lastZxid) + 1n);
   const id = BigInt.asIntN(64, (BigInt(serverId) << 56n) | start);
   return id === containerOwner || id === 0n ? id + 1n : id;

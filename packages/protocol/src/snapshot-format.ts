@@ -81,7 +81,7 @@ export function readSnapshotSession(reader: Reader): SnapshotSession {
 }
 
 export function writeSnapshotSession(writer: Writer, session: SnapshotSession): void {
-  writer.halves(session.high, session.low);
+  writer.int64Halves(session.high, session.low);
   writer.int32(session.timeOut);
 }
 
@@ -125,7 +125,7 @@ export function readSeal(reader: Reader): number {
 }
 
 export function writeSeal(writer: Writer, checksum: number): void {
-  writer.halves(0, checksum);
+  writer.int64Halves(0, checksum);
   writer.ustring(snapshotTerminator);
 }
 
@@ -149,5 +149,5 @@ export function readSnapshotDigest(reader: Reader): SnapshotDigest {
 export function writeSnapshotDigest(writer: Writer, digest: SnapshotDigest): void {
   writer.int64(digest.zxid);
   writer.int32(digest.version);
-  writer.halves(digest.high, digest.low);
+  writer.int64Halves(digest.high, digest.low);
 }

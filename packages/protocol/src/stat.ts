@@ -106,6 +106,6 @@ export function writeStatPersisted(writer: Writer, stat: StatPersisted): void {
   writer.int32(stat.version);
   writer.int32(stat.cversion);
   writer.int32(stat.aversion);
-  writer.halves(stat.ephemeralOwnerHigh, stat.ephemeralOwnerLow);
+  writer.int64Halves(stat.ephemeralOwnerHigh, stat.ephemeralOwnerLow);
   writer.int64(stat.pzxid);
 }

@@ -8,7 +8,7 @@
  */
 import { type Acl, readAclList, writeAclList } from './acl.ts';
 import { OpCode } from './constants.ts';
-import { readNames, writeNames } from './names.ts';
+import { readStringVector, writeStringVector } from './string-vector.ts';
 import type { Millis, Zxid } from './numbers.ts';
 import { ProtocolError } from './protocol-error.ts';
 import type { Reader } from './reader.ts';
@@ -133,7 +133,7 @@ export interface TxnDigest {
   readonly low: number;
 }
 
-export interface LoggedTxn {
+export interface TxnLogEntry {
   readonly header: TxnHeader;
   readonly txn: Txn;
   readonly digest: TxnDigest | undefined;
@@ -158,7 +158,7 @@ export function readTxnHeader(reader: Reader): TxnHeader {
 }
 
 export function writeTxnHeader(writer: Writer, header: TxnHeader): void {
-  writer.halves(header.clientHigh, header.clientLow);
+  writer.int64Halves(header.clientHigh, header.clientLow);
   writer.int32(header.cxid);
   writer.int64(header.zxid);
   writer.int64(header.time);
@@ -241,7 +241,7 @@ function readMember(reader: Reader): MultiMember {
 function readCloseSessionTxn(reader: Reader): CloseSessionTxn {
   const { remaining, offset, bytes } = reader;
   const listIsMissing = remaining < 4 || (remaining === txnDigestBytes && bytes.readInt32BE(offset) === digestVersion);
-  return { kind: 'closeSession', paths2Delete: listIsMissing ? null : readNames(reader) };
+  return { kind: 'closeSession', paths2Delete: listIsMissing ? null : readStringVector(reader) };
 }
 
 /** The record after a header of this type. */
@@ -309,7 +309,7 @@ export function writeTxnRecord(writer: Writer, txn: Txn): void {
       writer.int32(txn.timeOut);
       break;
     case 'closeSession':
-      if (txn.paths2Delete !== null) writeNames(writer, txn.paths2Delete);
+      if (txn.paths2Delete !== null) writeStringVector(writer, txn.paths2Delete);
       break;
     case 'error':
       writer.int32(txn.err);
@@ -332,20 +332,20 @@ export function readTxnDigest(reader: Reader): TxnDigest {
 
 export function writeTxnDigest(writer: Writer, digest: TxnDigest): void {
   writer.int32(digest.version);
-  writer.halves(digest.high, digest.low);
+  writer.int64Halves(digest.high, digest.low);
 }
 
 /**
  * A txn in a log entry or a proposal: everything up to the reader's limit belongs to it. A digest
  * is read if there is one; bytes after it belong to a newer version, and are ignored.
  */
-export function readTxn(reader: Reader): LoggedTxn {
+export function readTxn(reader: Reader): TxnLogEntry {
   const header = readTxnHeader(reader);
   const txn = readTxnRecord(reader, header.type);
   return { header, txn, digest: reader.remaining >= txnDigestBytes ? readTxnDigest(reader) : undefined };
 }
 
-export function writeTxn(writer: Writer, { header, txn, digest }: LoggedTxn): void {
+export function writeTxn(writer: Writer, { header, txn, digest }: TxnLogEntry): void {
   writeTxnHeader(writer, header);
   writeTxnRecord(writer, txn);
   if (digest !== undefined) writeTxnDigest(writer, digest);

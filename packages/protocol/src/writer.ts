@@ -65,11 +65,11 @@ export class Writer {
 
   /** A long given as a number within the exact range of numbers.ts. */
   int64(value: number): void {
-    this.halves(highHalf(value), value | 0);
+    this.int64Halves(highHalf(value), value | 0);
   }
 
   /** A long given as two int32. */
-  halves(high: number, low: number): void {
+  int64Halves(high: number, low: number): void {
     this.reserve(8);
     this.patchInt32(this.offset, high);
     this.patchInt32(this.offset + 4, low);
@@ -77,7 +77,7 @@ export class Writer {
   }
 
   bigint64(value: bigint): void {
-    this.halves(Number(BigInt.asIntN(32, value >> 32n)), Number(BigInt.asIntN(32, value)));
+    this.int64Halves(Number(BigInt.asIntN(32, value >> 32n)), Number(BigInt.asIntN(32, value)));
   }
 
   /** Bytes without a length prefix. */

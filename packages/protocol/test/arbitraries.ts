@@ -5,7 +5,7 @@ import {
   type ConnectRequest,
   type ConnectResponse,
   type Id,
-  type LoggedTxn,
+  type TxnLogEntry,
   type MultiMember,
   type MultiOp,
   type MultiResult,
@@ -214,7 +214,7 @@ const txnHeader: fc.Arbitrary<Omit<TxnHeader, 'type'>> = record({
   time: long,
 });
 
-export const loggedTxn: fc.Arbitrary<LoggedTxn> = record({
+export const loggedTxn: fc.Arbitrary<TxnLogEntry> = record({
   header: txnHeader,
   typed: typedTxn,
   digest: fc.option(txnDigest, { nil: undefined }),

@@ -4,7 +4,7 @@ import {
   adler32,
   type FileHeader,
   LogEntryCursor,
-  type LoggedTxn,
+  type TxnLogEntry,
   logFileHeader,
   logMagic,
   OpCode,
@@ -82,7 +82,7 @@ function withoutKind(txn: Txn): unknown {
   return kind === 'multi' ? { txns: txn.txns.map((member) => ({ type: member.type, txn: withoutKind(member.txn) })) } : record;
 }
 
-function listedHeader({ header }: LoggedTxn): unknown {
+function listedHeader({ header }: TxnLogEntry): unknown {
   const { clientHigh, clientLow, ...rest } = header;
   return { clientId: sessionIdOf(clientHigh, clientLow), ...rest };
 }

@@ -4,9 +4,9 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
-  FrameCutter,
+  FrameDecoder,
   type InitialMessage,
-  InitialMessageCollector,
+  InitialMessageDecoder,
   InitialMessageVersion,
   type Notification,
   notificationBytesMax,
@@ -31,8 +31,8 @@ const streams = recordedStreams('election');
  * Decodes a stream as its acceptor, or as the dialling server, in pieces of at most `size` bytes.
  */
 function hear(bytes: Buffer, fromInitiator: boolean, size: number): { initial: InitialMessage | undefined; notifications: Notification[] } {
-  const collector = new InitialMessageCollector();
-  const cutter = new FrameCutter(notificationBytesMax, new Reader(), notificationBytesMin);
+  const collector = new InitialMessageDecoder();
+  const cutter = new FrameDecoder(notificationBytesMax, new Reader(), notificationBytesMin);
   const notifications: Notification[] = [];
   for (let at = 0; at < bytes.length; at += size) {
     // A copy, overwritten afterwards: nothing may still point into it.
@@ -186,7 +186,7 @@ describe('a notification', () => {
   });
 
   test('comes in a frame of 1 to 524288 bytes', () => {
-    const cutter = (): FrameCutter => new FrameCutter(notificationBytesMax, new Reader(), notificationBytesMin);
+    const cutter = (): FrameDecoder => new FrameDecoder(notificationBytesMax, new Reader(), notificationBytesMin);
     for (const length of [0, -1, 524_289]) {
       const head = Buffer.alloc(4);
       head.writeInt32BE(length);
@@ -226,14 +226,14 @@ describe('an initial message', () => {
   test('ends at the right byte, also byte by byte, and later bytes are not consumed', () => {
     const bytes = written((writer) => writeInitialMessage(writer, greeting(5, addresses, ['h', 1], ['i', 2])));
     const stream = Buffer.concat([bytes, Buffer.from('behind')]);
-    const collector = new InitialMessageCollector();
+    const collector = new InitialMessageDecoder();
     for (let at = 0; at < bytes.length; at++) {
       expect(collector.message).toBeUndefined();
       expect(collector.feed(stream, at, at + 1)).toBe(at + 1);
     }
     expect(collector.message?.sid).toBe(5);
     expect(collector.feed(stream, bytes.length, stream.length)).toBe(bytes.length);
-    expect(new InitialMessageCollector().feed(stream, 0, stream.length)).toBe(bytes.length);
+    expect(new InitialMessageDecoder().feed(stream, 0, stream.length)).toBe(bytes.length);
   });
 
   test.each(['0.0.0.0', '::', '0:0:0:0:0:0:0:0', '0', '::0.0.0.0'])('drops the address %s', (host) => {
@@ -250,7 +250,7 @@ describe('an initial message', () => {
         writer.ustring(address);
       });
       expect(() => readInitialMessage(new Reader(bytes))).toThrow(ProtocolError);
-      expect(() => new InitialMessageCollector().feed(bytes, 0, bytes.length)).toThrow(ProtocolError);
+      expect(() => new InitialMessageDecoder().feed(bytes, 0, bytes.length)).toThrow(ProtocolError);
     },
   );
 
@@ -260,7 +260,7 @@ describe('an initial message', () => {
       writer.int64(1);
       writer.int32(length);
     });
-    const collector = new InitialMessageCollector();
+    const collector = new InitialMessageDecoder();
     expect(() => collector.feed(head, 0, head.length)).toThrow(`expected 1 to 2048 bytes of addresses, not ${length}`);
     expect(collector.retainedBytes).toBeLessThanOrEqual(128);
   });
@@ -280,7 +280,7 @@ describe('an initial message', () => {
     const bytes = written((writer) => writeInitialMessage(writer, greeting(1, oneAddress, ['host', 3888])));
     for (let length = 0; length < bytes.length; length++) {
       expect(() => readInitialMessage(new Reader(bytes, 0, length))).toThrow(ProtocolError);
-      const collector = new InitialMessageCollector();
+      const collector = new InitialMessageDecoder();
       expect(collector.feed(bytes, 0, length)).toBe(length);
       expect(collector.message).toBeUndefined();
     }
@@ -301,7 +301,7 @@ describe('an initial message', () => {
             writer.raw(rest);
           });
           try {
-            new InitialMessageCollector().feed(bytes, 0, bytes.length);
+            new InitialMessageDecoder().feed(bytes, 0, bytes.length);
           } catch (error) {
             expect(error).toBeInstanceOf(ProtocolError);
           }

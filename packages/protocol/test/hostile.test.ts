@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { breadth, strided } from '../../../test/breadth.ts';
 import {
   fixupAcl,
-  FrameCutter,
+  FrameDecoder,
   LogEntryCursor,
   operationOf,
   PacketView,
@@ -59,7 +59,7 @@ function readReplyTo(opCode: number): Read {
 
 function readPacketAndData(fromLearner: boolean): Read {
   return (reader) => {
-    const view = new PacketView(reader.lengthMax).place(reader.bytes, reader.offset, reader.limit);
+    const view = new PacketView(reader.lengthMax).wrap(reader.bytes, reader.offset, reader.limit);
     readQuorumPacket(reader);
     return readPacketData(view.type, fromLearner, view.data, view.hasData);
   };
@@ -271,7 +271,7 @@ test(`${mutantCount} mutated frames and txns give records or ProtocolErrors, not
     const bytes = mutate(sample.bytes, recorded[below(recorded.length)]!.bytes, below);
     // Mostly its own decoder, which goes deepest; sometimes one that expects something else.
     const read = below(4) === 0 ? usual[below(usual.length)]! : sample.read;
-    const outcome = outcomeOf(read, reader.place(bytes, 0, bytes.length));
+    const outcome = outcomeOf(read, reader.wrap(bytes, 0, bytes.length));
     expectOnlyProtocolError(outcome, `mutant ${i} of ${sample.title}: ${bytes.toString('hex')}`);
     if (outcome instanceof ProtocolError) errors++;
   }
@@ -297,7 +297,7 @@ test('a frame cutter gives frames or a ProtocolError for any bytes in any pieces
       }),
     );
     const stream = mutate(frames, frames, below);
-    const cutter = new FrameCutter(0xfffff);
+    const cutter = new FrameDecoder(0xfffff);
     const feedAll = (): void => {
       for (let at = 0; at < stream.length;) {
         const end = Math.min(stream.length, at + 1 + below(50));

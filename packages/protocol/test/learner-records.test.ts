@@ -9,10 +9,10 @@ import {
   PacketType,
   ProtocolError,
   Reader,
-  readForwardedRequest,
+  readLearnerRequest,
   readLearnerInfo,
   readTouchedSessions,
-  writeForwardedRequest,
+  writeLearnerRequest,
   writeLearnerInfo,
   writeTouchedSession,
 } from '../src/index.ts';
@@ -51,7 +51,7 @@ describe('LearnerInfo', () => {
   test('does not consume the bytes after it', () => {
     const reader = new Reader(Buffer.concat([whole, Buffer.from('more')]));
     readLearnerInfo(reader);
-    expect(reader.rest().toString()).toBe('more');
+    expect(reader.remainingBytes().toString()).toBe('more');
   });
 
   test('without a complete sid is refused', () => {
@@ -85,10 +85,10 @@ describe('touched sessions', () => {
 
 test('the payload of a forwarded request is a view, and may be empty', () => {
   const request = { sessionHigh: -1, sessionLow: 2, cxid: 3, type: -11, payload: Buffer.alloc(0) };
-  const bytes = written((writer) => writeForwardedRequest(writer, request));
-  expect(readForwardedRequest(new Reader(bytes))).toEqual(request);
+  const bytes = written((writer) => writeLearnerRequest(writer, request));
+  expect(readLearnerRequest(new Reader(bytes))).toEqual(request);
   const longer = Buffer.concat([bytes, Buffer.from([7])]);
-  const { payload } = readForwardedRequest(new Reader(longer));
+  const { payload } = readLearnerRequest(new Reader(longer));
   longer[longer.length - 1] = 8;
   expect(payload).toEqual(Buffer.from([8]));
 });

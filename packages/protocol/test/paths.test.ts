@@ -1,14 +1,14 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { breadth } from '../../../test/breadth.ts';
-import { isReservedPath, isValidPath, nodeName, parentPath, pathFault, sequenceSuffix } from '../src/index.ts';
+import { isReservedPath, isValidPath, nodeName, parentPath, pathError, sequenceSuffix } from '../src/index.ts';
 
 /**
  * Both functions must agree on every path: the one that returns a reason, and the one that reads
  * bytes.
  */
 function faultOf(path: string): string | undefined {
-  const fault = pathFault(path);
+  const fault = pathError(path);
   const bytes = Buffer.from(`xx${path}xx`);
   // A lone surrogate has no UTF-8 of its own; it is encoded as U+FFFD, which is refused as well.
   expect(isValidPath(bytes, 2, bytes.length - 2), JSON.stringify(path)).toBe(fault === undefined);
@@ -100,8 +100,8 @@ describe('invalid paths', () => {
   });
 
   test('null and undefined are refused', () => {
-    expect(pathFault(null)).toBe('must not be null');
-    expect(pathFault(undefined)).toBe('must not be null');
+    expect(pathError(null)).toBe('must not be null');
+    expect(pathError(undefined)).toBe('must not be null');
     expect(isValidPath(Buffer.from('/a'), 1, 1)).toBe(false);
   });
 });
@@ -146,7 +146,7 @@ test('pathFault and isValidPath follow a plain statement of the rules', () => {
         .every((name) => name !== '' && name !== '.' && name !== '..') &&
       Array.from({ length: path.length }, (_, at) => path.charCodeAt(at)).every((code) => !refused(code)));
   const pathsOfOneUnit = Array.from({ length: 0x10000 }, (_, code) => `/${String.fromCharCode(code)}b`);
-  expect(pathsOfOneUnit.filter((path) => (pathFault(path) === undefined) !== obeys(path))).toEqual([]);
+  expect(pathsOfOneUnit.filter((path) => (pathError(path) === undefined) !== obeys(path))).toEqual([]);
   const unit = fc.constantFrom('/', '/', '.', '.', 'a', '\0', '\x1f', ' ', '\ue000', 'é');
   fc.assert(
     fc.property(fc.string({ unit, maxLength: 10 }), (path) => {

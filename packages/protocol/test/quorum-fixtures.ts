@@ -5,29 +5,29 @@
 import {
   type Id,
   type PacketConsumer,
-  PacketCutter,
+  PacketDecoder,
   PacketType,
   type PacketView,
   readAckEpoch,
   readDesignatedLeader,
   Reader,
-  readForwardedRequest,
+  readLearnerRequest,
   readLeaderInfo,
   readLearnerInfo,
-  readRevalidateAnswer,
+  readRevalidateReply,
   readRevalidateRequest,
   readTouchedSessions,
   readTxn,
-  type LoggedTxn,
+  type TxnLogEntry,
   type Txn,
   sessionIdOf,
   writeAckEpoch,
   writeDesignatedLeader,
-  writeForwardedRequest,
+  writeLearnerRequest,
   writeLeaderInfo,
   writeLearnerInfo,
   type Writer,
-  writeRevalidateAnswer,
+  writeRevalidateReply,
   writeRevalidateRequest,
   writeTouchedSession,
   writeTxn,
@@ -107,7 +107,7 @@ function describeRecord(txn: Txn): Record<string, unknown> {
   return { MultiTxn: { txns: txn.txns.map((member) => ({ type: member.type, ...describeRecord(member.txn) })) } };
 }
 
-function describeTxn({ header, txn, digest }: LoggedTxn): Record<string, unknown> {
+function describeTxn({ header, txn, digest }: TxnLogEntry): Record<string, unknown> {
   const { clientHigh, clientLow, cxid, zxid, time, type } = header;
   return {
     TxnHeader: { clientId: hex64(clientHigh, clientLow), cxid, zxid, time, type },
@@ -137,11 +137,11 @@ export function readPacketData(type: number, fromLearner: boolean, data: Reader,
       return { decoded: { currentEpoch }, write: (writer) => writeAckEpoch(writer, currentEpoch) };
     }
     case PacketType.REQUEST: {
-      const request = readForwardedRequest(data);
+      const request = readLearnerRequest(data);
       const { sessionHigh, sessionLow, cxid, type: opcode, payload } = request;
       return {
         decoded: { sessionId: hex64(sessionHigh, sessionLow), cxid, opcode, payload: Buffer.from(payload).toString('hex') },
-        write: (writer) => writeForwardedRequest(writer, request),
+        write: (writer) => writeLearnerRequest(writer, request),
       };
     }
     case PacketType.REVALIDATE: {
@@ -150,9 +150,9 @@ export function readPacketData(type: number, fromLearner: boolean, data: Reader,
         const sessionId = hex64(asked.sessionHigh, asked.sessionLow);
         return { decoded: { sessionId, timeout: asked.timeOut }, write: (writer) => writeRevalidateRequest(writer, asked) };
       }
-      const answer = readRevalidateAnswer(data);
+      const answer = readRevalidateReply(data);
       const sessionId = hex64(answer.sessionHigh, answer.sessionLow);
-      return { decoded: { sessionId, valid: answer.valid }, write: (writer) => writeRevalidateAnswer(writer, answer) };
+      return { decoded: { sessionId, valid: answer.valid }, write: (writer) => writeRevalidateReply(writer, answer) };
     }
     case PacketType.PING: {
       if (!hasData) return { decoded: undefined, write: undefined };
@@ -188,7 +188,7 @@ export function readPacketData(type: number, fromLearner: boolean, data: Reader,
       return { decoded: describeTxn(txn), write: (writer) => writeTxn(writer, txn) };
     }
     case PacketType.NEWLEADER: {
-      const config = data.rest().toString('utf8');
+      const config = data.remainingBytes().toString('utf8');
       return { decoded: { config }, write: (writer) => writer.raw(Buffer.from(config, 'utf8')) };
     }
     default:
@@ -208,7 +208,7 @@ export function recordedData({ decoded }: RecordedMessage): unknown {
  * Everything for which `accepts` returns false waits.
  */
 export class RecordingConsumer implements PacketConsumer {
-  readonly cutter: PacketCutter;
+  readonly cutter: PacketDecoder;
   readonly taken: string[] = [];
   /** Lengths of the raw parts to come. */
   readonly rawLengths: number[];
@@ -219,7 +219,7 @@ export class RecordingConsumer implements PacketConsumer {
   #raw = '';
 
   constructor(rawLengths: readonly number[] = [], lengthMax = 0x1ffffe) {
-    this.cutter = new PacketCutter(lengthMax);
+    this.cutter = new PacketDecoder(lengthMax);
     this.rawLengths = [...rawLengths];
   }
 

@@ -8,7 +8,7 @@ import {
   beginQuorumPacket,
   endQuorumPacket,
   openAcl,
-  PacketCutter,
+  PacketDecoder,
   PacketType,
   packetTypeName,
   PacketView,
@@ -17,16 +17,16 @@ import {
   Reader,
   readQuorumPacket,
   readSnapshotAcls,
-  readSnapshotMark,
+  readSnapshotSignature,
   readSnapshotNode,
   readSnapshotSessions,
   type SnapshotNode,
-  snapshotMarkBytes,
+  snapshotSignatureBytes,
   writeEmptyPacket,
   type Writer,
   writeQuorumPacket,
   writeSnapshotAcl,
-  writeSnapshotMark,
+  writeSnapshotSignature,
   writeSnapshotNode,
   writeSnapshotSession,
 } from '../src/index.ts';
@@ -87,7 +87,7 @@ describe('recorded packets', () => {
     for (const { hex, fromLearner } of packets) {
       const bytes = Buffer.from(hex, 'hex');
       expect(packetBytes(readQuorumPacket(new Reader(bytes))).toString('hex')).toBe(hex);
-      const view = new PacketView().place(bytes, 0, bytes.length);
+      const view = new PacketView().wrap(bytes, 0, bytes.length);
       const { write } = readPacketData(view.type, fromLearner, view.data, view.hasData);
       const again = written((writer) => {
         const type = view.type as PacketType;
@@ -104,12 +104,12 @@ describe('recorded packets', () => {
     const view = new PacketView();
     for (const { hex } of packets) {
       const inside = Buffer.concat([Buffer.from('before'), Buffer.from(hex, 'hex'), Buffer.from('behind')]);
-      view.place(inside, 6, inside.length - 6);
+      view.wrap(inside, 6, inside.length - 6);
       expect(view.toPacket()).toEqual(readQuorumPacket(new Reader(Buffer.from(hex, 'hex'))));
       // However much of the data has been read.
       expect(view.authinfo()).toEqual(view.toPacket().authinfo);
       const { type, zxid, hasData } = view;
-      const data = hasData ? view.data.rest() : null;
+      const data = hasData ? view.data.remainingBytes() : null;
       expect({ type, zxid, data, authinfo: view.authinfo() }).toEqual(view.toPacket());
     }
   });
@@ -123,7 +123,7 @@ describe('the snapshot after a packet SNAP', () => {
       const acls = readSnapshotAcls(reader);
       const nodes: SnapshotNode[] = [];
       for (let node = readSnapshotNode(reader); node !== undefined; node = readSnapshotNode(reader)) nodes.push(node);
-      readSnapshotMark(reader);
+      readSnapshotSignature(reader);
       expect(reader.remaining).toBe(0);
       expect(sessions).toHaveLength(snapshotBody!.sessions.length);
       expect(acls).toHaveLength(snapshotBody!.aclCache.length);
@@ -133,16 +133,16 @@ describe('the snapshot after a packet SNAP', () => {
         writer.vector(acls, writeSnapshotAcl);
         for (const node of nodes) writeSnapshotNode(writer, node);
         writer.ustring('/');
-        writeSnapshotMark(writer);
+        writeSnapshotSignature(writer);
       });
       expect(again.toString('hex')).toBe(hex);
     }
   });
 
   test('with another end is refused', () => {
-    expect(() => readSnapshotMark(new Reader(Buffer.from(snapshotMarkBytes)))).not.toThrow();
+    expect(() => readSnapshotSignature(new Reader(Buffer.from(snapshotSignatureBytes)))).not.toThrow();
     for (const hex of ['0000000a42656e57617348657266', 'ffffffff', '0000000a42656e576173486572', '']) {
-      expect(() => readSnapshotMark(new Reader(Buffer.from(hex, 'hex')))).toThrow(ProtocolError);
+      expect(() => readSnapshotSignature(new Reader(Buffer.from(hex, 'hex')))).toThrow(ProtocolError);
     }
   });
 });
@@ -165,7 +165,7 @@ describe('cutting', () => {
     const one = packetBytes(withIdentities);
     const chunk = Buffer.concat([one.subarray(30), one, packetBytes(empty)]);
     const inPlace: boolean[] = [];
-    const cutter = new PacketCutter(1000);
+    const cutter = new PacketDecoder(1000);
     const consumer = { packet: ({ bytes }: PacketView) => inPlace.push(bytes === chunk) > 0, raw: () => 0 };
     cutter.feed(one, 0, 30, consumer);
     cutter.feed(chunk, 0, chunk.length, consumer);
@@ -177,7 +177,7 @@ describe('cutting', () => {
     const snap = packetBytes({ ...empty, type: PacketType.SNAP });
     const chunk = Buffer.concat([snap, Buffer.from('snapshot'), packetBytes(empty)]);
     const places: unknown[] = [];
-    const cutter = new PacketCutter(1000);
+    const cutter = new PacketDecoder(1000);
     const consumer = {
       packet: ({ start }: PacketView) => {
         places.push(start);
@@ -229,9 +229,9 @@ describe('cutting', () => {
           piece.fill(0xee);
           expect(consumer.cutter.retainedBytes).toBeLessThanOrEqual(Math.max(128, 2 * arrived));
           // Like a port: sometimes at once, sometimes after more input.
-          if (i % 2 === 0) while (consumer.cutter.stopped) consumer.resume();
+          if (i % 2 === 0) while (consumer.cutter.isPaused) consumer.resume();
         }
-        while (consumer.cutter.stopped) consumer.resume();
+        while (consumer.cutter.isPaused) consumer.resume();
         expect(consumer.taken).toEqual(sent.map((bytes) => bytes.toString('hex')));
         expect(consumer.cutter.retainedBytes).toBe(0);
       }),
@@ -352,7 +352,7 @@ describe('a consumer that returns false', () => {
 
   test('may stop before a packet', () => {
     const consumer = new RecordingConsumer();
-    consumer.cutter.stop();
+    consumer.cutter.pause();
     expect(consumer.feed(three[0]!)).toBe(false);
     expect(consumer.taken).toEqual([]);
     expect(consumer.resume()).toBe(true);
@@ -384,7 +384,7 @@ describe('a consumer that returns false', () => {
     const inPieces = new RecordingConsumer();
     inPieces.feed(three[0]!, 0, 7);
     const resumed = new RecordingConsumer();
-    resumed.cutter.stop();
+    resumed.cutter.pause();
     resumed.feed(Buffer.concat(three));
     const plainly = new RecordingConsumer();
     for (const consumer of [inPieces, resumed, plainly]) {
@@ -437,7 +437,7 @@ test('a cutter gives packets or a ProtocolError for any bytes in any pieces', ()
 test('many cutters may share a view', () => {
   const view = new PacketView(1000);
   const seen: boolean[] = [];
-  for (const cutter of [new PacketCutter(1000, view), new PacketCutter(1000, view)]) {
+  for (const cutter of [new PacketDecoder(1000, view), new PacketDecoder(1000, view)]) {
     const bytes = packetBytes({ ...empty, data: written((writer) => writer.vector(openAcl, (w, { perms }) => w.int32(perms))) });
     cutter.feed(bytes, 0, bytes.length, { packet: (packet) => seen.push(packet === view && packet.data.int32() === 1) > 0, raw: () => 0 });
   }

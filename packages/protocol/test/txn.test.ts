@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import {
-  type LoggedTxn,
+  type TxnLogEntry,
   OpCode,
   Reader,
   readTxn,
@@ -19,7 +19,7 @@ function headerOf(type: number): TxnHeader {
 
 const digest: TxnDigest = { version: 2, high: 1, low: -1 };
 
-function entry(type: number, txn: Txn, withDigest = false): LoggedTxn {
+function entry(type: number, txn: Txn, withDigest = false): TxnLogEntry {
   return { header: headerOf(type), txn, digest: withDigest ? digest : undefined };
 }
 
@@ -30,7 +30,7 @@ function bytesOf(type: number, write: (writer: Writer) => void): Buffer {
   });
 }
 
-function roundTrip(logged: LoggedTxn): LoggedTxn {
+function roundTrip(logged: TxnLogEntry): TxnLogEntry {
   return readTxn(new Reader(written((writer) => writeTxn(writer, logged))));
 }
 

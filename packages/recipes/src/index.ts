@@ -6,46 +6,46 @@ export { Cache } from './caches/cache.ts';
 export type {
   CacheChange,
   CachedZnode,
-  CacheMark,
+  CacheStatusChange,
   CacheOptions,
   Decode,
-  ManyZnodesOptions,
-  ReadingOptions,
+  MultiZnodeCacheOptions,
+  ConcurrencyOption,
 } from './caches/cached-znode.ts';
 export type { CacheChanges, ChangesOptions } from './caches/change-stream.ts';
 export { ChildrenCache, type ChildrenCacheOptions } from './caches/children-cache.ts';
 export { NodeCache, type NodeCacheOptions } from './caches/node-cache.ts';
 export { TreeCache, type TreeCacheOptions } from './caches/tree-cache.ts';
 export { bytesCodec, type Codec, jsonCodec, textCodec } from './codecs/codec.ts';
-export type { Check, StandardIssue, StandardResult, StandardSchema } from './codecs/standard-schema.ts';
-export { Candidate } from './elections/candidate.ts';
+export type { Validator, StandardIssue, StandardResult, StandardSchema } from './codecs/standard-schema.ts';
+export { LeaderLatch } from './elections/leader-latch.ts';
 export { Election, type ElectionOptions, type Leader } from './elections/election.ts';
 export { Leadership } from './elections/leadership.ts';
 export { EventHandle, type EventHandleOptions } from './events/event-handle.ts';
 export { Group, type GroupOptions, type JoinOptions, type Member, type Membership } from './groups/group.ts';
 export type { GroupNaming } from './groups/naming.ts';
-export type { OwnPartition, PartitionWork } from './groups/partition-claim.ts';
+export type { OwnedPartition, PartitionWork } from './groups/partition-claim.ts';
 export { type PartitionPlan, SetPartitioner, type SetPartitionerOptions, type SetPartitionerState } from './groups/set-partitioner.ts';
 export { Lease, type LeaseOptions } from './leases/lease.ts';
 export { HeldLease } from './leases/held-lease.ts';
 export { MultiLease, type MultiLeaseOptions } from './leases/multi-lease.ts';
-export type { Contender } from './line/contender.ts';
-export { Held, type HoldState } from './line/held.ts';
-export { HeldTogether } from './line/held-together.ts';
-export type { LineOptions } from './line/line.ts';
+export type { Contender } from './wait-queue/contender.ts';
+export { Hold, type HoldState } from './wait-queue/hold.ts';
+export { HoldSet } from './wait-queue/hold-set.ts';
+export type { ContenderOptions } from './wait-queue/wait-queue.ts';
 export { Lock, type LockOptions } from './locks/lock.ts';
 export { type Acquirable, MultiLock } from './locks/multi-lock.ts';
 export { PriorityLock, type PriorityLockOptions, type PreemptOptions } from './locks/priority-lock.ts';
 export { Semaphore, type SemaphoreOptions } from './locks/semaphore.ts';
-export { type LockSide, SharedLock, type SharedLockOptions } from './locks/shared-lock.ts';
-export type { AcquireOptions, RevokeOptions } from './line/acquire.ts';
+export { type LockHandle, ReadWriteLock, type ReadWriteLockOptions } from './locks/read-write-lock.ts';
+export type { AcquireOptions, RevokeOptions } from './wait-queue/acquire.ts';
 export { PersistentNode, type PersistentNodeOptions, type PersistentNodeState } from './nodes/persistent-node.ts';
 export { ClaimedItem } from './queues/claimed-item.ts';
 export { curatorItemsCodec } from './queues/curator-items.ts';
 export { type Delay, type DelayPutOptions, DelayQueue } from './queues/delay-queue.ts';
 export { type IdPutOptions, IdQueue } from './queues/id-queue.ts';
 export type { PriorityNaming } from './queues/item-names.ts';
-export { ItemQueue, type ItemQueueOptions, type QueuedItem } from './queues/item-queue.ts';
+export { BaseQueue, type BaseQueueOptions, type QueuedItem } from './queues/base-queue.ts';
 export { type PriorityPutOptions, PriorityQueue, type PriorityQueueOptions } from './queues/priority-queue.ts';
 export type { QueueItem } from './queues/queue-item.ts';
 export { Queue, type QueueOptions } from './queues/queue.ts';
@@ -57,7 +57,7 @@ export { Site } from './transactions/site.ts';
 export { type BeginOptions, TwoPhaseCommit, type TwoPhaseCommitOptions } from './transactions/two-phase-commit.ts';
 export type { Vote } from './transactions/votes.ts';
 export { AtomicNumber, type AtomicNumberOptions, type NumberChange } from './values/atomic-number.ts';
-export { CachedNumber } from './values/cached-number.ts';
+export { CachedAtomicNumber } from './values/cached-atomic-number.ts';
 export { bigint64, int32, type NumberFormat, textFloat, textInteger } from './values/number-format.ts';
 export { SharedCount, type SharedCountOptions } from './values/shared-count.ts';
 export { SharedValue, type SharedValueOptions, type SharedValueView, type VersionedValue } from './values/shared-value.ts';
@@ -88,6 +88,6 @@ export type {
   ServiceType,
 } from './discovery/service-instance.ts';
 export { ServiceProvider, type ServiceProviderOptions } from './discovery/service-provider.ts';
-export { type RegisterOptions, ServiceRegistry, type ServiceRegistryOptions } from './discovery/service-registry.ts';
+export { type RegisterOptions, ServiceDiscovery, type ServiceDiscoveryOptions } from './discovery/service-discovery.ts';
 export { type ProviderStrategy, randomly, roundRobin, sticky } from './discovery/strategies.ts';
-export { uriOf } from './discovery/uri-spec.ts';
+export { buildUri } from './discovery/uri-spec.ts';

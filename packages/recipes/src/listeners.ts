@@ -1,11 +1,11 @@
 /** The listeners of one source of news; each is called in turn. */
-import { checkFunction } from './given.ts';
+import { checkFunction } from './validation.ts';
 
 export class Listeners<News> {
   readonly #listeners = new Set<(news: News) => void>();
   /** Calls that are still due, one listener each. */
-  readonly #due: (() => void)[] = [];
-  #isTelling = false;
+  readonly #notifications: (() => void)[] = [];
+  #isNotifying = false;
 
   /**
    * Returns a function that removes the listener. The same function may be added twice. A listener
@@ -13,9 +13,9 @@ export class Listeners<News> {
    */
   add(listener: (news: News) => void): () => void {
     checkFunction(listener, 'a listener');
-    const own = (news: News) => listener(news);
-    this.#listeners.add(own);
-    return () => this.#listeners.delete(own);
+    const ownListener = (news: News) => listener(news);
+    this.#listeners.add(ownListener);
+    return () => this.#listeners.delete(ownListener);
   }
 
   /**
@@ -23,17 +23,17 @@ export class Listeners<News> {
    * listeners have received the current one. What a listener throws is the program's own error, and
    * becomes an unhandled rejection; it never reaches the recipe.
    */
-  tell(news: News): void {
-    for (const listener of this.#listeners) this.#due.push(() => this.#listeners.has(listener) && listener(news));
-    if (this.#isTelling) return;
-    this.#isTelling = true;
-    for (let tell = this.#due.shift(); tell !== undefined; tell = this.#due.shift()) {
+  notify(event: News): void {
+    for (const listener of this.#listeners) this.#notifications.push(() => this.#listeners.has(listener) && listener(event));
+    if (this.#isNotifying) return;
+    this.#isNotifying = true;
+    for (let deliver = this.#notifications.shift(); deliver !== undefined; deliver = this.#notifications.shift()) {
       try {
-        tell();
+        deliver();
       } catch (error) {
         void Promise.reject(error);
       }
     }
-    this.#isTelling = false;
+    this.#isNotifying = false;
   }
 }

@@ -78,15 +78,15 @@ const places: Readonly<Record<string, (source: recipes.SessionSource, path: stri
   SetPartitioner: (source, path) => new recipes.SetPartitioner(source, path, 'alice', ['a'], work),
   ShardedQueue: (source, path) => new recipes.ShardedQueue(source, path, { shards: 2 }),
   SharedCount: (source, path) => new recipes.SharedCount(source, path),
-  SharedLock: (source, path) => new recipes.SharedLock(source, path),
+  SharedLock: (source, path) => new recipes.ReadWriteLock(source, path),
   SharedValue: (source, path) => new recipes.SharedValue(source, path, textCodec),
-  SimpleBarrier: (source, path) => recipes.SimpleBarrier.at(source, path, 2),
+  SimpleBarrier: (source, path) => recipes.SimpleBarrier.create(source, path, 2),
   TreeCache: (source, path) => new recipes.TreeCache(source, path),
   TwoPhaseCommit: (source, path) => new recipes.TwoPhaseCommit(source, path),
-  Candidate: (source, path) => new recipes.Candidate(source, path),
+  Candidate: (source, path) => new recipes.LeaderLatch(source, path),
   Group: (source, path) => new recipes.Group(source, path),
   PersistentNode: (source, path) => new recipes.PersistentNode(source, path),
-  ServiceRegistry: (source, path) => new recipes.ServiceRegistry(source, path),
+  ServiceRegistry: (source, path) => new recipes.ServiceDiscovery(source, path),
 };
 
 describe.each(Object.entries(places))('%s', (_name, make) => {
@@ -129,7 +129,7 @@ type Wait = (options: Any) => unknown;
 async function waitsOf(zk: Client): Promise<Readonly<Record<string, Wait>>> {
   const path = '/r';
   const lock = new recipes.Lock(zk, `${path}/lock`);
-  const shared = new recipes.SharedLock(zk, `${path}/shared`);
+  const shared = new recipes.ReadWriteLock(zk, `${path}/shared`);
   const priority = new recipes.PriorityLock(zk, `${path}/priority`);
   const semaphore = new recipes.Semaphore(zk, `${path}/semaphore`, { size: 3 });
   const sizeless = new recipes.Semaphore(zk, `${path}/sizeless`);
@@ -139,7 +139,7 @@ async function waitsOf(zk: Client): Promise<Readonly<Record<string, Wait>>> {
   const election = new recipes.Election(zk, `${path}/election`);
   const barrier = new recipes.Barrier(zk, `${path}/barrier`);
   const double = new recipes.DoubleBarrier(zk, `${path}/double`, 2);
-  const simple = await t.until(recipes.SimpleBarrier.at(zk, `${path}/simple`, 2));
+  const simple = await t.until(recipes.SimpleBarrier.create(zk, `${path}/simple`, 2));
   const event = new recipes.EventHandle(zk, `${path}/event`);
   const turnstile = new recipes.EventHandle(zk, `${path}/turnstile`, { autoReset: true });
   const group = new recipes.Group(zk, `${path}/group`);
@@ -151,17 +151,17 @@ async function waitsOf(zk: Client): Promise<Readonly<Record<string, Wait>>> {
   const byId = new recipes.IdQueue(zk, `${path}/by-id`);
   const sharded = new recipes.ShardedQueue(zk, `${path}/sharded`, { shards: 2 });
   const number = new recipes.AtomicNumber(zk, `${path}/number`);
-  const cached = new recipes.CachedNumber(number, 1);
+  const cached = new recipes.CachedAtomicNumber(number, 1);
   const value = new recipes.SharedValue(zk, `${path}/value`, textCodec);
   const cache = new recipes.TreeCache(zk, `${path}/cached`);
   const partitioner = new recipes.SetPartitioner(zk, `${path}/shares`, 'alice', ['a'], work);
-  const candidate = new recipes.Candidate(zk, `${path}/candidates`);
-  await t.until(Promise.all([value.ready(), cache.ready(), candidate.leading()]));
+  const candidate = new recipes.LeaderLatch(zk, `${path}/candidates`);
+  await t.until(Promise.all([value.ready(), cache.ready(), candidate.waitForLeadership()]));
   const transaction = new recipes.TwoPhaseCommit(zk, `${path}/transaction`);
   await t.until(transaction.begin(['berlin', 'paris']));
   const site = await t.until(transaction.join('berlin'));
   const migrations = new recipes.Migrations(zk, `${path}/migrations`, []);
-  const registry = new recipes.ServiceRegistry(zk, `${path}/services`);
+  const registry = new recipes.ServiceDiscovery(zk, `${path}/services`);
   const service = { name: 'mail', address: '10.0.0.1', payload: null };
   const registration = await t.until(registry.register(service));
   const provider = registry.provider('mail');
@@ -172,17 +172,17 @@ async function waitsOf(zk: Client): Promise<Readonly<Record<string, Wait>>> {
     'Lock.run': (options) => lock.run(work, options),
     'Lock.contenders': (options) => lock.contenders(options),
     'Lock.revoke': (options) => lock.revoke(contender, options),
-    'SharedLock.reading.acquire': (options) => shared.reading.acquire(options),
-    'SharedLock.reading.tryAcquire': (options) => shared.reading.tryAcquire(options),
-    'SharedLock.reading.run': (options) => shared.reading.run(work, options),
-    'SharedLock.writing.acquire': (options) => shared.writing.acquire(options),
-    'SharedLock.writing.tryAcquire': (options) => shared.writing.tryAcquire(options),
-    'SharedLock.writing.run': (options) => shared.writing.run(work, options),
+    'SharedLock.reading.acquire': (options) => shared.readLock.acquire(options),
+    'SharedLock.reading.tryAcquire': (options) => shared.readLock.tryAcquire(options),
+    'SharedLock.reading.run': (options) => shared.readLock.run(work, options),
+    'SharedLock.writing.acquire': (options) => shared.writeLock.acquire(options),
+    'SharedLock.writing.tryAcquire': (options) => shared.writeLock.tryAcquire(options),
+    'SharedLock.writing.run': (options) => shared.writeLock.run(work, options),
     'SharedLock.contenders': (options) => shared.contenders(options),
     'SharedLock.revoke': (options) => shared.revoke(contender, options),
-    'PriorityLock.reading.acquire': (options) => priority.reading(5).acquire(options),
-    'PriorityLock.writing.tryAcquire': (options) => priority.writing(5).tryAcquire(options),
-    'PriorityLock.writing.run': (options) => priority.writing(5).run(work, options),
+    'PriorityLock.reading.acquire': (options) => priority.readLock(5).acquire(options),
+    'PriorityLock.writing.tryAcquire': (options) => priority.writeLock(5).tryAcquire(options),
+    'PriorityLock.writing.run': (options) => priority.writeLock(5).run(work, options),
     'PriorityLock.holders': (options) => priority.holders(options),
     'PriorityLock.contenders': (options) => priority.contenders(options),
     'PriorityLock.revoke': (options) => priority.revoke(contender, options),
@@ -201,15 +201,15 @@ async function waitsOf(zk: Client): Promise<Readonly<Record<string, Wait>>> {
     'MultiLease.tryAcquire': (options) => multiLease.tryAcquire(options),
     'Election.lead': (options) => election.lead(options),
     'Election.run': (options) => election.run(work, options),
-    'Election.candidates': (options) => election.candidates(options),
+    'Election.candidates': (options) => election.contenders(options),
     'Election.leader': (options) => election.leader(options),
-    'Candidate.leading': (options) => candidate.leading(options),
+    'Candidate.leading': (options) => candidate.waitForLeadership(options),
     'Barrier.set': (options) => barrier.set(options),
     'Barrier.remove': (options) => barrier.remove(options),
     'Barrier.wait': (options) => barrier.wait(options),
     'DoubleBarrier.enter': (options) => double.enter(options),
     'DoubleBarrier.run': (options) => double.run(work, options),
-    'SimpleBarrier.at': (options) => recipes.SimpleBarrier.at(zk, `${path}/another-simple`, 2, options),
+    'SimpleBarrier.at': (options) => recipes.SimpleBarrier.create(zk, `${path}/another-simple`, 2, options),
     'SimpleBarrier.enter': (options) => simple.enter(options),
     'SimpleBarrier.run': (options) => simple.run(work, options),
     'EventHandle.set': (options) => event.set(options),
@@ -361,7 +361,7 @@ describe('a wait', () => {
 
 /** Each call with a signal alone. */
 async function loopsOf(zk: Client): Promise<Readonly<Record<string, Wait>>> {
-  const candidate = new recipes.Candidate(zk, '/loops/candidates');
+  const candidate = new recipes.LeaderLatch(zk, '/loops/candidates');
   const cache = new recipes.NodeCache(zk, '/loops/cached');
   const value = new recipes.SharedValue(zk, '/loops/value', textCodec);
   const model = new recipes.Model('/loops/model', { codec: textCodec });
@@ -384,7 +384,7 @@ function constructorsOf(zk: Client): Readonly<Record<string, (options: Any, ...m
   return {
     AtomicNumber: (options, ...more) => new recipes.AtomicNumber(zk, '/a', options, ...more),
     Barrier: (options, ...more) => new recipes.Barrier(zk, '/a', options, ...more),
-    Candidate: (options, ...more) => new recipes.Candidate(zk, '/a', options, ...more),
+    Candidate: (options, ...more) => new recipes.LeaderLatch(zk, '/a', options, ...more),
     ChildrenCache: (options, ...more) => new recipes.ChildrenCache(zk, '/a', options, ...more),
     DelayQueue: (options, ...more) => new recipes.DelayQueue(zk, '/a', options, ...more),
     DoubleBarrier: (options, ...more) => new recipes.DoubleBarrier(zk, '/a', 2, options, ...more),
@@ -404,12 +404,12 @@ function constructorsOf(zk: Client): Readonly<Record<string, (options: Any, ...m
     Queue: (options, ...more) => new recipes.Queue(zk, '/a', options, ...more),
     SchemaSet: (options, ...more) => new recipes.SchemaSet([], options, ...more),
     Semaphore: (options, ...more) => new recipes.Semaphore(zk, '/a', options, ...more),
-    ServiceProvider: (options, ...more) => new recipes.ServiceRegistry(zk, '/a').provider('mail', options, ...more),
-    ServiceRegistry: (options, ...more) => new recipes.ServiceRegistry(zk, '/a', options, ...more),
+    ServiceProvider: (options, ...more) => new recipes.ServiceDiscovery(zk, '/a').provider('mail', options, ...more),
+    ServiceRegistry: (options, ...more) => new recipes.ServiceDiscovery(zk, '/a', options, ...more),
     SetPartitioner: (options, ...more) => new recipes.SetPartitioner(zk, '/a', 'alice', ['a'], work, options, ...more),
     ShardedQueue: (options, ...more) => new recipes.ShardedQueue(zk, '/a', merged(options, { shards: 2 }), ...more),
     SharedCount: (options, ...more) => new recipes.SharedCount(zk, '/a', options, ...more),
-    SharedLock: (options, ...more) => new recipes.SharedLock(zk, '/a', options, ...more),
+    SharedLock: (options, ...more) => new recipes.ReadWriteLock(zk, '/a', options, ...more),
     SharedValue: (options, ...more) => new recipes.SharedValue(zk, '/a', textCodec, options, ...more),
     TreeCache: (options, ...more) => new recipes.TreeCache(zk, '/a', options, ...more),
     TwoPhaseCommit: (options, ...more) => new recipes.TwoPhaseCommit(zk, '/a', options, ...more),
@@ -424,7 +424,7 @@ async function instancesOf(zk: recipes.SessionSource): Promise<ReadonlyMap<strin
   const lock = new recipes.Lock(zk, '/each/lock');
   const queue = new recipes.Queue(zk, '/each/queue');
   await t.until(queue.put('item'));
-  const registry = new recipes.ServiceRegistry(zk, '/each/services');
+  const registry = new recipes.ServiceDiscovery(zk, '/each/services');
   const transaction = new recipes.TwoPhaseCommit(zk, '/each/transaction');
   await t.until(transaction.begin(['berlin']));
   const model = new recipes.Model('/each/{znode}', { codec: textCodec });
@@ -442,11 +442,11 @@ async function instancesOf(zk: recipes.SessionSource): Promise<ReadonlyMap<strin
     ]),
   );
   const others = [
-    new recipes.CachedNumber(new recipes.AtomicNumber(zk, '/each/number'), 1),
+    new recipes.CachedAtomicNumber(new recipes.AtomicNumber(zk, '/each/number'), 1),
     new recipes.MultiLock([lock]),
     model,
     model.at(zk, { znode: 'a' }),
-    model.below(zk),
+    model.children(zk),
     model.template,
     new recipes.SchemaSet([]),
     registry.cache('mail'),
@@ -563,16 +563,16 @@ function znodeOf(zk: Client): Any {
 
 /** Each call, and its error. */
 const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, words: RegExp]>> = {
-  'Lock, a name with a slash': [(zk) => new recipes.Lock(zk, '/a', { name: 'x/y' }), /is a non-empty string without "\/"/],
-  'Lock, no name': [(zk) => new recipes.Lock(zk, '/a', { name: '' }), /is a non-empty string .*, not ""/],
-  'Election, a name with a slash': [(zk) => new recipes.Election(zk, '/a', { name: '/n_' }), /is a non-empty string without "\/"/],
-  'SharedLock, an invalid name': [(zk) => new recipes.SharedLock(zk, '/a', { names: { read: 'r', write: 5 as Any } }), /not 5/],
-  'SharedLock, invalid names': [(zk) => new recipes.SharedLock(zk, '/a', { names: 'read' as Any }), /names are an object/],
+  'Lock, a name with a slash': [(zk) => new recipes.Lock(zk, '/a', { prefix: 'x/y' }), /is a non-empty string without "\/"/],
+  'Lock, no name': [(zk) => new recipes.Lock(zk, '/a', { prefix: '' }), /is a non-empty string .*, not ""/],
+  'Election, a name with a slash': [(zk) => new recipes.Election(zk, '/a', { prefix: '/n_' }), /is a non-empty string without "\/"/],
+  'SharedLock, an invalid name': [(zk) => new recipes.ReadWriteLock(zk, '/a', { prefixes: { read: 'r', write: 5 as Any } }), /not 5/],
+  'SharedLock, invalid names': [(zk) => new recipes.ReadWriteLock(zk, '/a', { prefixes: 'read' as Any }), /names are an object/],
   'Lock.run without work': [(zk) => new recipes.Lock(zk, '/a').run(none), /^work is a function, not undefined/],
-  'SharedLock.reading.run without work': [(zk) => new recipes.SharedLock(zk, '/a').reading.run(none), /^work is a function/],
-  'PriorityLock.writing.run without work': [(zk) => new recipes.PriorityLock(zk, '/a').writing(1).run(none), /^work is a function/],
-  'PriorityLock, an invalid priority': [(zk) => new recipes.PriorityLock(zk, '/a').reading(none), /a priority is an integer from 0 to 99/],
-  'PriorityLock, an invalid preemption': [(zk) => new recipes.PriorityLock(zk, '/a').reading(1, { preempt: 5 as Any }), /preempt is/],
+  'SharedLock.reading.run without work': [(zk) => new recipes.ReadWriteLock(zk, '/a').readLock.run(none), /^work is a function/],
+  'PriorityLock.writing.run without work': [(zk) => new recipes.PriorityLock(zk, '/a').writeLock(1).run(none), /^work is a function/],
+  'PriorityLock, an invalid priority': [(zk) => new recipes.PriorityLock(zk, '/a').readLock(none), /a priority is an integer from 0 to 99/],
+  'PriorityLock, an invalid preemption': [(zk) => new recipes.PriorityLock(zk, '/a').readLock(1, { preempt: 5 as Any }), /preempt is/],
   'Semaphore.run without work': [(zk) => new recipes.Semaphore(zk, '/a', { size: 1 }).run(none), /^work is a function/],
   'Semaphore, a size of text': [(zk) => new recipes.Semaphore(zk, '/a', { size: '3' as Any }), /the size of a semaphore is from 1/],
   'Semaphore, a size of null': [(zk) => new recipes.Semaphore(zk, '/a', { size: null as Any }), /the size of a semaphore is from 1/],
@@ -592,7 +592,7 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
   'Lock.revoke of a path': [(zk) => new recipes.Lock(zk, '/a').revoke('/a/b' as Any), /^a contender is an object, .* not "\/a\/b"/],
   'Lock.revoke of an object without a path': [(zk) => new recipes.Lock(zk, '/a').revoke({} as Any), /undefined is not a path/],
   'Lock.revoke, deleteAfterMs NaN': [
-    (zk) => new recipes.Lock(zk, '/a').revoke({ kind: '', name: 'b', path: '/a/b', sequence: 0 }, { deleteAfterMs: NaN }),
+    (zk) => new recipes.Lock(zk, '/a').revoke({ prefix: '', name: 'b', path: '/a/b', sequence: 0 }, { deleteAfterMs: NaN }),
     /^deleteAfterMs is a number of milliseconds from 0, not NaN/,
   ],
   'Lease without options': [(zk) => new recipes.Lease(zk, '/a', none), /^options are an object, as { durationMs/],
@@ -605,12 +605,12 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
   'Lease without a holder': [(zk) => new recipes.Lease(zk, '/a', { durationMs: 1000 } as Any), /^the holder of a lease is a string/],
   'MultiLease without options': [(zk) => new recipes.MultiLease(zk, '/a', none), /^options are an object, as { count/],
   'Election.run without work': [(zk) => new recipes.Election(zk, '/a').run(none), /^work is a function/],
-  'Candidate.run without work': [(zk) => new recipes.Candidate(zk, '/a').run(none), /^work is a function/],
-  'Candidate.onChange without a listener': [(zk) => new recipes.Candidate(zk, '/a').onChange(none), /^a listener is a function/],
+  'Candidate.run without work': [(zk) => new recipes.LeaderLatch(zk, '/a').run(none), /^work is a function/],
+  'Candidate.onChange without a listener': [(zk) => new recipes.LeaderLatch(zk, '/a').onChange(none), /^a listener is a function/],
   'DoubleBarrier without a size': [(zk) => new recipes.DoubleBarrier(zk, '/a', none), /the size of a barrier .* not undefined/],
   'DoubleBarrier, a name with a slash': [(zk) => new recipes.DoubleBarrier(zk, '/a', 2, { name: 'x/y' }), /the name of a participant/],
   'DoubleBarrier.run without work': [(zk) => new recipes.DoubleBarrier(zk, '/a', 2).run(none), /^work is a function/],
-  'SimpleBarrier, a name with a slash': [(zk) => recipes.SimpleBarrier.at(zk, '/a', 2, { name: 'x/y' }), /the name of a participant/],
+  'SimpleBarrier, a name with a slash': [(zk) => recipes.SimpleBarrier.create(zk, '/a', 2, { name: 'x/y' }), /the name of a participant/],
   'Group, an unknown naming': [(zk) => new recipes.Group(zk, '/a', { naming: 'kazoo' as Any }), /naming is one of/],
   'Group.join without a name': [(zk) => new recipes.Group(zk, '/a').join(none), /the name of a member .* not undefined/],
   'PersistentNode, an unknown mode': [
@@ -649,7 +649,7 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
     /^the prefix of items is a non-empty string without "\/", not "x\/y"/,
   ],
   'Queue, maxItems NaN': [(zk) => new recipes.Queue(zk, '/a', { maxItems: NaN }), /^maxItems is a whole number/],
-  'Queue, an invalid takenPath': [(zk) => new recipes.Queue(zk, '/a', { takenPath: 'taken' }), /"taken" is not a path/],
+  'Queue, an invalid takenPath': [(zk) => new recipes.Queue(zk, '/a', { claimsPath: 'taken' }), /"taken" is not a path/],
   'Queue.put of a number': [(zk) => new recipes.Queue(zk, '/a').put(5 as Any), /^data are a Uint8Array, a string or null, not 5/],
   'Queue.put of nothing': [(zk) => new recipes.Queue(zk, '/a').put(none), /^data are a Uint8Array, a string or null, not undefined/],
   'Queue.putAll of a text': [(zk) => new recipes.Queue(zk, '/a').putAll('abc' as Any), /^items are an array, not "abc"/],
@@ -666,7 +666,7 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
   'DelayQueue.put without a time': [(zk) => new recipes.DelayQueue(zk, '/a').put('a', {} as Any), /needs delayMs or dueMs/],
   'DelayQueue.put, NaN': [(zk) => new recipes.DelayQueue(zk, '/a').put('a', { delayMs: NaN }), /^delayMs is a number/],
   'DelayQueue.put, an invalid time': [
-    (zk) => new recipes.DelayQueue(zk, '/a').put('a', { dueMs: new Date(5) as Any }),
+    (zk) => new recipes.DelayQueue(zk, '/a').put('a', { dueAtMs: new Date(5) as Any }),
     /a time is a whole number/,
   ],
   'IdQueue.put without an id': [(zk) => new recipes.IdQueue(zk, '/a').put('a', {} as Any), /^an id is a non-empty string/],
@@ -693,7 +693,7 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
     (zk) => new recipes.AtomicNumber(zk, '/a').initialize(5 as Any),
     /is a bigint, not 5/,
   ],
-  'CachedNumber of nothing': [() => new recipes.CachedNumber(none, 5), /ranges are taken of an AtomicNumber, not of undefined/],
+  'CachedNumber of nothing': [() => new recipes.CachedAtomicNumber(none, 5), /ranges are taken of an AtomicNumber, not of undefined/],
   'SharedValue without a codec': [(zk) => new recipes.SharedValue(zk, '/a', none), /as textCodec, not undefined/],
   'SharedValue.update without a function': [(zk) => new recipes.SharedValue(zk, '/a', textCodec).update(none), /^change is a function/],
   'NodeCache, an invalid decode': [(zk) => new recipes.NodeCache(zk, '/a', { decode: 'json' as Any }), /^decode is a function, not "json"/],
@@ -707,7 +707,7 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
     (zk) => new recipes.NodeCache(zk, '/a').changes({ signal: new AbortController() as Any }),
     /^changes: signal must be/,
   ],
-  'TwoPhaseCommit, an unknown watching': [(zk) => new recipes.TwoPhaseCommit(zk, '/a', { watching: 'all' as Any }), /votes are watched/],
+  'TwoPhaseCommit, an unknown watching': [(zk) => new recipes.TwoPhaseCommit(zk, '/a', { watchedBy: 'all' as Any }), /votes are watched/],
   'TwoPhaseCommit.begin without sites': [(zk) => new recipes.TwoPhaseCommit(zk, '/a').begin(none), /^sites are an array/],
   'TwoPhaseCommit.join without a site': [(zk) => new recipes.TwoPhaseCommit(zk, '/a').join(none), /is not a name of a site/],
   'Migrations without a list': [(zk) => new recipes.Migrations(zk, '/a', none), /^migrations are an array/],
@@ -732,7 +732,7 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
     /^expected a Client from connect\(\), a view of one, or Sessions, got undefined/,
   ],
   'Model.below without a client': [
-    () => new recipes.Model('/a/{b}', { codec: textCodec }).below(none),
+    () => new recipes.Model('/a/{b}', { codec: textCodec }).children(none),
     /^expected a Client from connect\(\), a view of one, or Sessions, got undefined/,
   ],
   'Model.at without a parameter': [(zk) => new recipes.Model('/a/{b}', { codec: textCodec }).at(zk, {} as Any), /needs the parameter b/],
@@ -782,7 +782,7 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
   ],
   'PathTemplate of nothing': [() => new recipes.PathTemplate(none), /is not a template of a path/],
   'PathTemplate.match of nothing': [() => new recipes.PathTemplate('/a/{b}').match(none), /^a path is a string, not undefined/],
-  'PathTemplate.canBeBelow nothing': [() => new recipes.PathTemplate('/a/{b}').canBeBelow(none), /^a path is a string, not undefined/],
+  'PathTemplate.canBeBelow nothing': [() => new recipes.PathTemplate('/a/{b}').canMatchBelow(none), /^a path is a string, not undefined/],
   'Model, an unknown mode': [
     () => new recipes.Model('/a', { codec: textCodec, mode: 'ephemeralish' as Any }),
     /^new Model: mode must be "persistent", .* not "ephemeralish"/,
@@ -797,15 +797,15 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
   ],
   'Model, a TTL of text': [() => new recipes.Model('/a', { codec: textCodec, ttlMs: '5' } as Any), /^new Model: ttlMs must be a number/],
   'ModelChildren.cache, a number in the place of options': [
-    (zk) => new recipes.Model('/a/{b}', { codec: textCodec }).below(zk).cache(5 as Any),
+    (zk) => new recipes.Model('/a/{b}', { codec: textCodec }).children(zk).cache(5 as Any),
     /^cache: options must be an object, not 5/,
   ],
   'ModelChildren.cache, options that it does not know': [
-    (zk) => new recipes.Model('/a/{b}', { codec: textCodec }).below(zk).cache({ concurency: 5 } as Any),
+    (zk) => new recipes.Model('/a/{b}', { codec: textCodec }).children(zk).cache({ concurency: 5 } as Any),
     /^cache: unknown option "concurency"; write concurrency/,
   ],
   'SchemaSet, invalid others': [
-    () => new recipes.SchemaSet([], { others: 'forbidden' as Any }),
+    () => new recipes.SchemaSet([], { unmatched: 'forbidden' as Any }),
     /^new SchemaSet: others must be "allowed" or "refused", not "forbidden"/,
   ],
   'SchemaSet, an unknown schema with a rule': [
@@ -854,86 +854,86 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
     /^expected a Client from connect\(\), or a view of one, got "zk"/,
   ],
   'ServiceRegistry, a payload that checks nothing': [
-    (zk) => new recipes.ServiceRegistry(zk, '/a', { payload: 5 as Any }),
+    (zk) => new recipes.ServiceDiscovery(zk, '/a', { payloadValidator: 5 as Any }),
     /^new ServiceRegistry: payload must be a function or a schema, not 5/,
   ],
   'ServiceRegistry.register of nothing': [
-    (zk) => new recipes.ServiceRegistry(zk, '/a').register(none),
+    (zk) => new recipes.ServiceDiscovery(zk, '/a').register(none),
     /^register: the service must be an object { name, address }, not undefined/,
   ],
   'ServiceRegistry.register without a name': [
-    (zk) => new recipes.ServiceRegistry(zk, '/a').register({ address: 'b' } as Any),
+    (zk) => new recipes.ServiceDiscovery(zk, '/a').register({ address: 'b' } as Any),
     /^register: the service\.name is missing: write { name, address }/,
   ],
   'ServiceRegistry.register without an address': [
-    (zk) => new recipes.ServiceRegistry(zk, '/a').register({ name: 'b', port: 80 } as Any),
+    (zk) => new recipes.ServiceDiscovery(zk, '/a').register({ name: 'b', port: 80 } as Any),
     /^register: the service\.address is missing/,
   ],
   'ServiceRegistry.register, a misspelt port': [
-    (zk) => new recipes.ServiceRegistry(zk, '/a').register({ name: 'b', address: 'c', prt: 80 } as Any),
+    (zk) => new recipes.ServiceDiscovery(zk, '/a').register({ name: 'b', address: 'c', prt: 80 } as Any),
     /^register: the service: unknown option "prt"; write port/,
   ],
   'ServiceRegistry.register, a port of text': [
-    (zk) => new recipes.ServiceRegistry(zk, '/a').register({ name: 'b', address: 'c', port: '80' } as Any),
+    (zk) => new recipes.ServiceDiscovery(zk, '/a').register({ name: 'b', address: 'c', port: '80' } as Any),
     /^register: the service\.port must be a whole number from 0 to 65535, not "80"/,
   ],
   'ServiceRegistry.register, a serviceType that is not registered': [
-    (zk) => new recipes.ServiceRegistry(zk, '/a').register({ name: 'b', address: 'c', serviceType: 'dynamicSequential' } as Any),
+    (zk) => new recipes.ServiceDiscovery(zk, '/a').register({ name: 'b', address: 'c', serviceType: 'dynamicSequential' } as Any),
     /^register: the service\.serviceType must be "dynamic", "static" or "permanent"/,
   ],
   'ServiceRegistry.update, a misspelt address': [
-    (zk) => new recipes.ServiceRegistry(zk, '/a').update('b', 'c', { adress: 'd' } as Any),
+    (zk) => new recipes.ServiceDiscovery(zk, '/a').update('b', 'c', { adress: 'd' } as Any),
     /^update: the change: unknown option "adress"; write address/,
   ],
   'ServiceRegistry.update, an invalid flag': [
-    (zk) => new recipes.ServiceRegistry(zk, '/a').update('b', 'c', { enabled: 'no' } as Any),
+    (zk) => new recipes.ServiceDiscovery(zk, '/a').update('b', 'c', { enabled: 'no' } as Any),
     /^update: the change\.enabled must be true or false, not "no"/,
   ],
   'ServiceRegistry.cache, options that it does not know': [
-    (zk) => new recipes.ServiceRegistry(zk, '/a').cache('b', { concurency: 5 } as Any),
+    (zk) => new recipes.ServiceDiscovery(zk, '/a').cache('b', { concurency: 5 } as Any),
     /^cache: unknown option "concurency"; write concurrency/,
   ],
   'ServiceRegistry.cache, a number in the place of options': [
-    (zk) => new recipes.ServiceRegistry(zk, '/a').cache('b', 5 as Any),
+    (zk) => new recipes.ServiceDiscovery(zk, '/a').cache('b', 5 as Any),
     /^cache: options must be an object, not 5/,
   ],
   'ServiceRegistry.instances without a name': [
-    (zk) => new recipes.ServiceRegistry(zk, '/a').instances(none),
+    (zk) => new recipes.ServiceDiscovery(zk, '/a').instances(none),
     /the name or the id .* not undefined/,
   ],
   'ServiceRegistry.cache without a name': [
-    (zk) => new recipes.ServiceRegistry(zk, '/a').cache(none),
+    (zk) => new recipes.ServiceDiscovery(zk, '/a').cache(none),
     /the name or the id .* not undefined/,
   ],
   'ServiceRegistry.provider without a name': [
-    (zk) => new recipes.ServiceRegistry(zk, '/a').provider(none),
+    (zk) => new recipes.ServiceDiscovery(zk, '/a').provider(none),
     /the name or the id .* not undefined/,
   ],
   'ServiceRegistry.provider, an invalid strategy': [
-    (zk) => new recipes.ServiceRegistry(zk, '/a').provider('b', { strategy: 'random' as Any }),
+    (zk) => new recipes.ServiceDiscovery(zk, '/a').provider('b', { strategy: 'random' as Any }),
     /^strategy is a function, not "random"/,
   ],
   'ServiceRegistry.update of nothing': [
-    (zk) => new recipes.ServiceRegistry(zk, '/a').update('b', 'c', none),
+    (zk) => new recipes.ServiceDiscovery(zk, '/a').update('b', 'c', none),
     /^update: the change must be an object .* not undefined/,
   ],
   'ChildrenCache.get of a number': [(zk) => new recipes.ChildrenCache(zk, '/a').get(5 as Any), /^the name of a znode is a string, not 5/],
   'ServiceCache.get of a number': [
-    (zk) => new recipes.ServiceRegistry(zk, '/a').cache('b').get(5 as Any),
+    (zk) => new recipes.ServiceDiscovery(zk, '/a').cache('b').get(5 as Any),
     /^the name of a znode is a string, not 5/,
   ],
   'TreeCache.get of nothing': [(zk) => new recipes.TreeCache(zk, '/a').get(none), /^the path of a znode is a string, not undefined/],
   'TreeCache.children of nothing': [(zk) => new recipes.TreeCache(zk, '/a').children(none), /^the path of a znode is a string/],
   'ServiceProvider.noteError of nothing': [
-    (zk) => new recipes.ServiceRegistry(zk, '/a').provider('b').noteError(none),
+    (zk) => new recipes.ServiceDiscovery(zk, '/a').provider('b').noteError(none),
     /^an instance is an object, as choose\(\) gives/,
   ],
   'PriorityLock.reading with options that it does not know': [
-    (zk) => new recipes.PriorityLock(zk, '/a').reading(1, { preemt: true } as Any),
+    (zk) => new recipes.PriorityLock(zk, '/a').readLock(1, { preemt: true } as Any),
     /^reading: unknown option "preemt"; write preempt/,
   ],
   'PriorityLock.writing with a number in the place of options': [
-    (zk) => new recipes.PriorityLock(zk, '/a').writing(1, 5 as Any),
+    (zk) => new recipes.PriorityLock(zk, '/a').writeLock(1, 5 as Any),
     /^options are an object/,
   ],
   'Sessions.ready, a time-out of text': [
@@ -941,23 +941,23 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
     /timeoutMs must be a number/,
   ],
   'Sessions.each without a function': [
-    async (zk) => (await recipes.Sessions.start(() => Promise.resolve(zk))).each(none),
+    async (zk) => (await recipes.Sessions.start(() => Promise.resolve(zk))).onSession(none),
     /^a listener is a function/,
   ],
   'Sessions.start, invalid options': [() => recipes.Sessions.start('zk1:2181', 5 as Any), /^options are an object/],
   'randomly without a function': [() => recipes.randomly(none), /is a function, not undefined/],
   'sticky by a string': [() => recipes.sticky('random' as Any), /is a function, not "random"/],
-  'uriOf nothing': [() => recipes.uriOf(none), /^uriOf: the instance must be a ServiceInstance, as a registry gives it, not undefined/],
+  'uriOf nothing': [() => recipes.buildUri(none), /^uriOf: the instance must be a ServiceInstance, as a registry gives it, not undefined/],
   'uriOf an object that is not an instance': [
-    () => recipes.uriOf({} as Any),
+    () => recipes.buildUri({} as Any),
     /^uriOf: the instance must be a ServiceInstance, .* not an object/,
   ],
   'uriOf an instance of an unknown kind': [
-    () => recipes.uriOf({ uriSpec: '{address}', serviceType: 'DYNAMIC' } as Any),
+    () => recipes.buildUri({ uriSpec: '{address}', serviceType: 'DYNAMIC' } as Any),
     /^uriOf: the instance must be a ServiceInstance/,
   ],
   'uriOf, invalid variables': [
-    () => recipes.uriOf({ uriSpec: null, serviceType: 'dynamic' } as Any, 5 as Any),
+    () => recipes.buildUri({ uriSpec: null, serviceType: 'dynamic' } as Any, 5 as Any),
     /^uriOf: variables must be an object, as in { path: "\/api" }, not 5/,
   ],
   'Sessions by new': [(zk) => new (recipes.Sessions as Any)(zk), /^create Sessions with await Sessions\.start\('zk1:2181'\), not with new/],
@@ -971,8 +971,8 @@ it('ClaimedItem.done rejects operations that are not an array, and the claim las
   const queue = new recipes.Queue(t.zk, '/a');
   await t.until(queue.put('item'));
   const item = await t.until(queue.claim());
-  expectInputError(await mistake(() => item.done(5 as Any)), /^the operations of done are an array, not 5/, 'that');
-  await t.until(item.done());
+  expectInputError(await mistake(() => item.acknowledge(5 as Any)), /^the operations of done are an array, not 5/, 'that');
+  await t.until(item.acknowledge());
   await t.until(queue.close());
 });
 
@@ -1135,7 +1135,7 @@ it('every public constructor rejects a surplus argument', async () => {
   }
   const number = new recipes.AtomicNumber(t.zk, '/a');
   expectInputError(
-    await mistake(() => new recipes.CachedNumber(number, 1, ...surplus)),
+    await mistake(() => new recipes.CachedAtomicNumber(number, 1, ...surplus)),
     /^new CachedNumber\(number, size\) takes 2 arguments, not 3/,
     5,
   );

@@ -14,7 +14,7 @@ import {
   NodeCache,
   Queue,
   Semaphore,
-  ServiceRegistry,
+  ServiceDiscovery,
   Sessions,
   TreeCache,
 } from '../src/index.ts';
@@ -89,7 +89,7 @@ describe('console.log', () => {
       NodeCache: () => new NodeCache(t.zk, '/kept/below'),
       ChildrenCache: () => new ChildrenCache(t.zk, '/kept'),
       TreeCache: () => new TreeCache(t.zk, '/kept'),
-      ServiceCache: () => new ServiceRegistry(t.zk, '/services').cache('mail'),
+      ServiceCache: () => new ServiceDiscovery(t.zk, '/services').cache('mail'),
     };
     for (const [name, make] of Object.entries(caches)) {
       const cache = make();
@@ -105,7 +105,7 @@ describe('console.log', () => {
   it('shows Sessions by the state and the session of the current client', async () => {
     const sessions = await t.until(Sessions.start(() => t.client()));
     const form = (state: string) =>
-      `Sessions { state: '${state}', sessionId: '${formatSessionId(sessions.client.sessionId)}', server: ${inspect(sessions.client.connectedTo)} }`;
+      `Sessions { state: '${state}', sessionId: '${formatSessionId(sessions.client.sessionId)}', server: ${inspect(sessions.client.connectedServer)} }`;
     expect(shownOf(sessions)).toBe(form('connected'));
     await expire(t, sessions.client);
     await t.until(sessions.ready());

@@ -10,10 +10,10 @@ describe('listeners', () => {
     const listeners = new Listeners<string>();
     const heard: string[] = [];
     listeners.add((news) => {
-      if (news === 'suspended') listeners.tell('released');
+      if (news === 'suspended') listeners.notify('released');
     });
     listeners.add((news) => heard.push(news));
-    listeners.tell('suspended');
+    listeners.notify('suspended');
     expect(heard).toEqual(['suspended', 'released']);
   });
 
@@ -29,8 +29,8 @@ describe('listeners', () => {
     let stop = listeners.add(again);
     listeners.add(() => silence());
     const silence = listeners.add((news) => heard.push(`silent ${news}`));
-    listeners.tell(1);
-    listeners.tell(2);
+    listeners.notify(1);
+    listeners.notify(2);
     expect(heard).toEqual(['again 1', 'again 2']);
   });
 });
@@ -63,8 +63,8 @@ describe('listeners of a recipe', () => {
     const mine = await t.until(Sessions.start(() => connect('server:2181', t.world.options())));
     const begun: bigint[] = [];
     const first = mine.client;
-    mine.each((zk) => {
-      if (zk !== first && begun.length === 0) mine.each((each) => begun.push(each.sessionId));
+    mine.onSession((zk) => {
+      if (zk !== first && begun.length === 0) mine.onSession((each) => begun.push(each.sessionId));
     });
     await t.until(expire(t, first));
     await t.pass(1000);

@@ -6,7 +6,7 @@ import { type Client, KeeperError, op } from '@tskeeper/client';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import {
   AtomicNumber,
-  CachedNumber,
+  CachedAtomicNumber,
   EventHandle,
   Migrations,
   Model,
@@ -87,7 +87,7 @@ const plays: Record<string, Play> = {
   },
   'a cached number': async (zk, path) => {
     await using number = new AtomicNumber(zk, `${path}/n`);
-    const cached = new CachedNumber(number, 2);
+    const cached = new CachedAtomicNumber(number, 2);
     return [await cached.next(), await cached.next(), await cached.next()];
   },
   'an event handle': async (zk, path) => {

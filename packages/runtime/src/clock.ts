@@ -15,5 +15,5 @@ export interface Clock {
    * Calls back once, after everything that has already arrived from network and disk has been
    * delivered.
    */
-  soon(callback: () => void): void;
+  setImmediate(callback: () => void): void;
 }

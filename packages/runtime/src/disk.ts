@@ -7,7 +7,7 @@
  */
 export interface Disk {
   /** Whether `syncFolder` has an effect. Where it has none, the start warns of it. */
-  readonly syncsFolders: boolean;
+  readonly canSyncFolders: boolean;
   /** Names in a folder, in no order; an empty list when the folder does not exist. */
   list(folder: string): Promise<string[]>;
   /** Creates the folder and its parents; returns whether any was missing. */

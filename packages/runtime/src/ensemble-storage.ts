@@ -8,11 +8,11 @@ import { Fifo, logBytesMax } from '@tskeeper/core/internal';
 import type { Millis, Zxid } from '@tskeeper/protocol';
 import { DiskError } from './disk.ts';
 import type { Logger } from './logger.ts';
-import type { MemberOptions } from './member-options.ts';
+import type { EnsembleOptions } from './ensemble-options.ts';
 import type { ServerMetrics } from './metrics/server-metrics.ts';
 import { ReplicaRecovery } from './replica-recovery.ts';
-import type { LogReading } from './storage/log-reading.ts';
-import { SnapshotSpoiled } from './storage/snapshot-files.ts';
+import type { TxnLogIterator } from './storage/txn-log-iterator.ts';
+import { SnapshotReadBackFailed } from './storage/snapshot-files.ts';
 import type { Storage } from './storage/storage.ts';
 import { TruncationImpossible } from './storage/truncation.ts';
 import type { World } from './world.ts';
@@ -20,7 +20,7 @@ import type { World } from './world.ts';
 export interface EnsembleStorageParts {
   readonly world: World;
   readonly core: CoreOptions;
-  readonly options: MemberOptions;
+  readonly options: EnsembleOptions;
   readonly storage: Storage;
   readonly books: Pick<ServerMetrics, 'txnReceived' | 'txnLogged'>;
   readonly logger: Logger;
@@ -34,18 +34,18 @@ export interface EnsembleStorageParts {
 const installTriesMax = 3;
 
 export class EnsembleStorage implements PeerStorage {
-  readonly #parts: EnsembleStorageParts;
+  readonly #dependencies: EnsembleStorageParts;
   readonly #links: Pick<QuorumLinks, 'channelIsFull'>;
-  readonly #readings = new Map<ChannelId, LogReading | undefined>();
+  readonly #logIterators = new Map<ChannelId, TxnLogIterator | undefined>();
   /** Readings that wait until their channel has room. */
-  readonly #waitingReadings = new Map<ChannelId, () => void>();
+  readonly #pausedLogIterators = new Map<ChannelId, () => void>();
   /** Txns handed to the log and not yet durable, with their times on the wall clock. */
-  readonly #logging = new Fifo<{ readonly zxid: Zxid; readonly txnMs: Millis }>();
+  readonly #unsyncedTxns = new Fifo<{ readonly zxid: Zxid; readonly txnMs: Millis }>();
   #peer!: Peer;
   #state: 'open' | 'closing' | 'closed' = 'open';
 
   constructor(parts: EnsembleStorageParts, links: Pick<QuorumLinks, 'channelIsFull'>) {
-    this.#parts = parts;
+    this.#dependencies = parts;
     this.#links = links;
   }
 
@@ -61,29 +61,29 @@ export class EnsembleStorage implements PeerStorage {
 
   close(): void {
     this.#state = 'closed';
-    for (const channel of this.#readings.keys()) this.stopLogRead(channel);
+    for (const channel of this.#logIterators.keys()) this.stopLogRead(channel);
   }
 
   // ---- the log
 
   append(zxid: Zxid, bytes: Buffer, start: number, end: number): void {
-    this.#noteAppend(zxid, bytes, start);
-    this.#parts.storage.append(zxid, bytes, start, end);
+    this.#recordAppend(zxid, bytes, start);
+    this.#dependencies.storage.append(zxid, bytes, start, end);
   }
 
-  #noteAppend(zxid: Zxid, bytes: Buffer, start: number): void {
-    const { world, books, options } = this.#parts;
+  #recordAppend(zxid: Zxid, bytes: Buffer, start: number): void {
+    const { world, books, options } = this.#dependencies;
     // A txn begins with its header, in which session, cxid and zxid come before the time.
     const txnMs = bytes.readInt32BE(start + 20) * 2 ** 32 + bytes.readUInt32BE(start + 24);
     if (this.#peer.role === 'learning') books.txnReceived(world.clock.now().wallMs - txnMs);
-    if (options.role === 'participant') this.#logging.push({ zxid, txnMs });
+    if (options.role === 'participant') this.#unsyncedTxns.push({ zxid, txnMs });
   }
 
   /** Every txn up to `zxid` is durable. */
   appended(zxid: Zxid, now: Now): void {
-    for (let next = this.#logging.peek(); next !== undefined && next.zxid <= zxid; next = this.#logging.peek()) {
-      this.#logging.shift();
-      this.#parts.books.txnLogged(now.wallMs - next.txnMs);
+    for (let next = this.#unsyncedTxns.peek(); next !== undefined && next.zxid <= zxid; next = this.#unsyncedTxns.peek()) {
+      this.#unsyncedTxns.shift();
+      this.#dependencies.books.txnLogged(now.wallMs - next.txnMs);
     }
   }
 
@@ -95,7 +95,7 @@ export class EnsembleStorage implements PeerStorage {
   }
 
   async #truncate(zxid: Zxid): Promise<{ readonly recovery: ReplicaRecovery; readonly lastZxid: Zxid } | undefined> {
-    const { core, world, logger, storage } = this.#parts;
+    const { core, world, logger, storage } = this.#dependencies;
     const recovery = new ReplicaRecovery(core, world.random, logger);
     try {
       const { lastZxid } = await storage.truncate(zxid, recovery);
@@ -104,7 +104,7 @@ export class EnsembleStorage implements PeerStorage {
       if (!(error instanceof TruncationImpossible)) throw error;
       // The leader names a txn that this log does not have. The two histories agree up to the txn
       // before it, and are compared again from there.
-      if (error.heldZxid !== undefined && error.heldZxid < zxid) return await this.#truncate(error.heldZxid);
+      if (error.nearestZxid !== undefined && error.nearestZxid < zxid) return await this.#truncate(error.nearestZxid);
       logger.warn(`${error.message}; the leader is asked for a snapshot`, { event: 'txnlog.not-truncated', reason: error.message });
       return undefined;
     }
@@ -113,7 +113,7 @@ export class EnsembleStorage implements PeerStorage {
   // ---- epochs and snapshots
 
   saveEpoch(name: EpochName, epoch: number): void {
-    void this.#then(this.#parts.storage.saveEpoch(name, epoch), (_, now) => this.#peer.epochSaved(name, epoch, now));
+    void this.#then(this.#dependencies.storage.saveEpoch(name, epoch), (_, now) => this.#peer.epochSaved(name, epoch, now));
   }
 
   installSnapshot(zxid: Zxid): void {
@@ -125,13 +125,13 @@ export class EnsembleStorage implements PeerStorage {
    * again.
    */
   async #replaceBySnapshot(zxid: Zxid, triesLeft: number): Promise<void> {
-    const { storage, logger } = this.#parts;
+    const { storage, logger } = this.#dependencies;
     const source = this.#peer.snapshot();
     try {
-      if (!(await storage.replaceBySnapshot(zxid, source))) throw new Error('the server is closing');
+      if (!(await storage.installSnapshot(zxid, source))) throw new Error('the server is closing');
       return;
     } catch (error) {
-      if (!(error instanceof SnapshotSpoiled)) throw error;
+      if (!(error instanceof SnapshotReadBackFailed)) throw error;
       logger.warn(`${error.message}; ${triesLeft > 1 ? 'writing it again' : 'this server stops'}. Check the disk.`, {
         event: 'snapshot.spoiled',
         path: error.path,
@@ -146,12 +146,12 @@ export class EnsembleStorage implements PeerStorage {
   // ---- reading the log for learners
 
   logBytesMax(): number | undefined {
-    return this.#parts.options.snapshotSizeFactor < 0 ? undefined : Infinity;
+    return this.#dependencies.options.snapshotSizeFactor < 0 ? undefined : Infinity;
   }
 
   readLog(channel: ChannelId, from: Zxid, isTail: boolean): void {
     this.#readLog(channel, from, isTail).catch((error: unknown) => {
-      this.#workFailed(error);
+      this.#onDiskWorkFailed(error);
     });
   }
 
@@ -160,45 +160,45 @@ export class EnsembleStorage implements PeerStorage {
    * starts.
    */
   async #readLog(channel: ChannelId, from: Zxid, isTail: boolean): Promise<void> {
-    const { storage, turn, options } = this.#parts;
+    const { storage, turn, options } = this.#dependencies;
     this.stopLogRead(channel);
-    this.#readings.set(channel, undefined);
-    const reading = await storage.readFrom(from);
-    if (!this.#readings.has(channel) || this.#readings.get(channel) !== undefined) {
+    this.#logIterators.set(channel, undefined);
+    const reading = await storage.iterateLog(from);
+    if (!this.#logIterators.has(channel) || this.#logIterators.get(channel) !== undefined) {
       void reading?.close();
       return;
     }
     const bytesMax = isTail ? Infinity : (logBytesMax(options.snapshotSizeFactor, reading?.snapshotBytes ?? 0) ?? 0);
     if (reading === undefined || reading.logBytes > bytesMax) {
-      this.#readings.delete(channel);
+      this.#logIterators.delete(channel);
       void reading?.close();
-      turn((now) => this.#peer.logRefused(channel, now));
+      turn((now) => this.#peer.logReadRefused(channel, now));
       return;
     }
-    this.#readings.set(channel, reading);
+    this.#logIterators.set(channel, reading);
     for (;;) {
       const piece = await reading.next();
-      if (this.#readings.get(channel) !== reading) return;
+      if (this.#logIterators.get(channel) !== reading) return;
       const isEnd = piece.kind !== 'txns';
-      if (isEnd) this.#readings.delete(channel);
+      if (isEnd) this.#logIterators.delete(channel);
       turn(() => this.#peer.logRead(channel, piece.kind === 'txns' ? piece.txns : [], isEnd));
       if (isEnd) return;
       // The disk is faster than most networks, and pieces that a learner has not received wait in
       // memory.
-      if (this.#links.channelIsFull(channel)) await new Promise<void>((resolve) => this.#waitingReadings.set(channel, resolve));
+      if (this.#links.channelIsFull(channel)) await new Promise<void>((resolve) => this.#pausedLogIterators.set(channel, resolve));
     }
   }
 
   stopLogRead(channel: ChannelId): void {
-    void this.#readings.get(channel)?.close();
-    this.#readings.delete(channel);
+    void this.#logIterators.get(channel)?.close();
+    this.#logIterators.delete(channel);
     this.resumeLogRead(channel);
   }
 
   /** Resumes the reading that waits; one that was stopped ends. */
   resumeLogRead(channel: ChannelId): void {
-    this.#waitingReadings.get(channel)?.();
-    this.#waitingReadings.delete(channel);
+    this.#pausedLogIterators.get(channel)?.();
+    this.#pausedLogIterators.delete(channel);
   }
 
   // ---- completions
@@ -208,18 +208,18 @@ export class EnsembleStorage implements PeerStorage {
     try {
       result = await work;
     } catch (error) {
-      this.#workFailed(error);
+      this.#onDiskWorkFailed(error);
       return;
     }
-    this.#parts.turn((now) => done(result, now));
+    this.#dependencies.turn((now) => done(result, now));
   }
 
   /**
    * Storage that is closing accepts no more work and abandons what it can; that is not a failure.
    * An error of the disk is one.
    */
-  #workFailed(error: unknown): void {
+  #onDiskWorkFailed(error: unknown): void {
     if (this.#state === 'closed' || (this.#state === 'closing' && !(error instanceof DiskError))) return;
-    this.#parts.failed(error);
+    this.#dependencies.failed(error);
   }
 }

@@ -5,8 +5,8 @@ export { type Logger, silentLogger } from './logger.ts';
 export type { MemoryProbe, MemoryUse } from './memory-use.ts';
 export type { Endpoint, Listener, ListenOptions, Network, NetworkSink, ReceivedBatch, SendBatch, StreamId } from './network.ts';
 export type { Random } from './random.ts';
-export { crashChoices } from './memory/crash-choices.ts';
-export { ManualClock } from './memory/manual-clock.ts';
+export { crashChoices } from './virtual/crash-choices.ts';
+export { ManualClock } from './virtual/manual-clock.ts';
 export {
   type CrashChoice,
   type DiskCall,
@@ -15,23 +15,23 @@ export {
   type DiskOperation,
   keepAll,
   loseAll,
-  MemoryDisk,
+  VirtualDisk,
   sectorBytes,
   type Unsynced,
-} from './memory/memory-disk.ts';
-export { SeededRandom } from './memory/seeded-random.ts';
+} from './virtual/virtual-disk.ts';
+export { SeededRandom } from './virtual/seeded-random.ts';
 export { type PortOptions, runtimeDefaults, type RuntimeOptions, type StorageOptions } from './options.ts';
-export { memberDefaults, type MemberOptions } from './member-options.ts';
+export { ensembleDefaults, type EnsembleOptions } from './ensemble-options.ts';
 export { BindError } from './ports/bind-listener.ts';
 export { startRuntime } from './runtime.ts';
 export type { HostFacts, Runtime, RuntimeHooks, SnappyCodec, World } from './world.ts';
 export { type EpochName, readEpoch, writeEpoch } from './storage/epoch-files.ts';
 export { logName, markName, numberedFiles, type NumberedFile, snapshotName, zxidOfName } from './storage/file-names.ts';
-export { type LogEnd, type LogEndReason, type LogRange, type OnLoggedTxn, readLog } from './storage/log-reader.ts';
-export { type LogPiece, LogReading } from './storage/log-reading.ts';
+export { type LogEnd, type LogEndReason, type LogRange, type OnLogEntry, readLog } from './storage/log-reader.ts';
+export { type TxnLogChunk, TxnLogIterator } from './storage/txn-log-iterator.ts';
 export { purge, type PurgeFolders, type PurgeResult } from './storage/purge.ts';
-export type { LoggedTxn, RecentTxnsLimits } from './storage/recent-txns.ts';
-export { type Recovered, Recovery, type RecoveryOptions, type RecoveryTarget } from './storage/recovery.ts';
+export type { LogEntry, RecentTxnsLimits } from './storage/recent-txns.ts';
+export { type RecoveryResult, Recovery, type RecoveryOptions, type RecoveryTarget } from './storage/recovery.ts';
 export { decodeSnapshot, type SnapshotCompression } from './storage/snapshot-codec.ts';
 export {
   type AsyncSnapshotSource,
@@ -43,7 +43,7 @@ export {
 } from './storage/snapshot-files.ts';
 export { StorageRefused } from './storage/storage-refused.ts';
 export {
-  type RecoveredMember,
+  type EnsembleRecoveryResult,
   Storage,
   type StorageHooks,
   type StorageSink,

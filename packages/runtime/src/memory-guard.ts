@@ -9,7 +9,7 @@ import type { MemoryState } from '@tskeeper/core';
 import type { Millis } from '@tskeeper/protocol';
 import type { Logger } from './logger.ts';
 import type { MemoryProbe, MemoryUse } from './memory-use.ts';
-import { LimitedLog } from './ports/limited-log.ts';
+import { RateLimitedLog } from './ports/rate-limited-log.ts';
 
 const tightShare = 0.85;
 const fullShare = 0.9;
@@ -30,28 +30,28 @@ export interface OwnMemory {
 
 export class MemoryGuard {
   readonly #probe: MemoryProbe;
-  readonly #own: OwnMemory;
+  readonly #ownMemory: OwnMemory;
   readonly #logger: Logger;
-  readonly #limited: LimitedLog;
+  readonly #rateLimitedLog: RateLimitedLog;
   #enteredMs: Millis = -Infinity;
   /** The last call of the probe failed, and that has been logged. */
-  #isBlind = false;
+  #hasProbeFailed = false;
   state: MemoryState = 'ample';
   /** Whether more watches may be set; they have a share of their own. */
   watchesMayGrow = true;
 
   constructor(probe: MemoryProbe, own: OwnMemory, logger: Logger) {
     this.#probe = probe;
-    this.#own = own;
+    this.#ownMemory = own;
     this.#logger = logger;
-    this.#limited = new LimitedLog(logger);
+    this.#rateLimitedLog = new RateLimitedLog(logger);
   }
 
   /** Measures memory; returns whether a stage or the permission for watches has changed. */
-  look(nowMs: Millis): boolean {
-    const found = this.#ask(nowMs);
+  check(nowMs: Millis): boolean {
+    const found = this.#probeMemory(nowMs);
     if (found === undefined) return false;
-    const uses = found.map((use) => (use.holdsTree ? { ...use, usedBytes: this.#needed(use) } : use));
+    const uses = found.map((use) => (use.holdsTree ? { ...use, usedBytes: this.#neededBytes(use) } : use));
     let worst = uses[0];
     for (const use of uses) if (worst === undefined || shareOf(use) > shareOf(worst)) worst = use;
     let state = worst === undefined ? 'ample' : nextState(this.state, shareOf(worst));
@@ -60,7 +60,7 @@ export class MemoryGuard {
     if (state === this.state && watchesMayGrow === this.watchesMayGrow) return false;
     if (state !== this.state) {
       this.#enteredMs = nowMs;
-      this.#tell(state, worst!, nowMs);
+      this.#logState(state, worst!, nowMs);
     }
     this.state = state;
     this.watchesMayGrow = watchesMayGrow;
@@ -68,41 +68,41 @@ export class MemoryGuard {
   }
 
   /** undefined when the probe fails: then nothing changes. */
-  #ask(nowMs: Millis): readonly MemoryUse[] | undefined {
+  #probeMemory(nowMs: Millis): readonly MemoryUse[] | undefined {
     try {
-      const uses = this.#probe(this.#own.returnedTreeBytes);
-      this.#isBlind = false;
+      const uses = this.#probe(this.#ownMemory.returnedTreeBytes);
+      this.#hasProbeFailed = false;
       return uses;
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
-      if (!this.#isBlind) {
-        this.#limited.warn(
+      if (!this.#hasProbeFailed) {
+        this.#rateLimitedLog.warn(
           nowMs,
           `cannot read how much memory this server has left (${reason}); it continues, and refuses what it refused before`,
           { event: 'memory.unknown', reason },
         );
       }
-      this.#isBlind = true;
+      this.#hasProbeFailed = true;
       return undefined;
     }
   }
 
   /** Used bytes without those that the tree can use again. */
-  #needed({ usedBytes, limitBytes, slackBytes }: MemoryUse): number {
-    const { idleTreeBytes, returnedTreeBytes } = this.#own;
+  #neededBytes({ usedBytes, limitBytes, slackBytes }: MemoryUse): number {
+    const { idleTreeBytes, returnedTreeBytes } = this.#ownMemory;
     // At the limit, memory that the tree might use again does not count.
     const again = usedBytes >= limitBytes ? 0 : Math.max(0, Math.min(returnedTreeBytes, slackBytes));
     return usedBytes - idleTreeBytes - again;
   }
 
   #watchesMayGrow(uses: readonly MemoryUse[], nowMs: Millis): boolean {
-    const { watchBytes } = this.#own;
+    const { watchBytes } = this.#ownMemory;
     let may = true;
     for (const { holdsTree, limitBytes, what, remedy } of uses) {
       if (!holdsTree || watchBytes <= limitBytes * (this.watchesMayGrow ? watchShare : watchShare - hysteresis)) continue;
       may = false;
       if (this.watchesMayGrow) {
-        this.#limited.warn(
+        this.#rateLimitedLog.warn(
           nowMs,
           `watches take ${mib(watchBytes)} and may take a quarter of the limit of ${what} (${mib(limitBytes)}): requests that set more watches are answered with ThrottledOp. ${remedy}`,
           { event: 'memory.watches-full', what, bytes: watchBytes, limitBytes },
@@ -115,7 +115,7 @@ export class MemoryGuard {
     return may;
   }
 
-  #tell(state: MemoryState, { what, usedBytes, limitBytes, remedy }: MemoryUse, nowMs: Millis): void {
+  #logState(state: MemoryState, { what, usedBytes, limitBytes, remedy }: MemoryUse, nowMs: Millis): void {
     const figures = `${what} uses ${mib(usedBytes)} of its limit of ${mib(limitBytes)}`;
     const fields = { what, bytes: usedBytes, limitBytes };
     switch (state) {
@@ -123,13 +123,13 @@ export class MemoryGuard {
         this.#logger.info(`memory pressure is over: ${figures}; accepting all requests`, { event: 'memory.ample', ...fields });
         return;
       case 'tight':
-        this.#limited.warn(nowMs, `memory is getting tight: ${figures}. New sessions and long multis are refused. ${remedy}`, {
+        this.#rateLimitedLog.warn(nowMs, `memory is getting tight: ${figures}. New sessions and long multis are refused. ${remedy}`, {
           event: 'memory.tight',
           ...fields,
         });
         return;
       case 'full':
-        this.#limited.warn(
+        this.#rateLimitedLog.warn(
           nowMs,
           `memory is full: ${figures}. Creates, larger data and further watches are refused (ThrottledOp); reads, deletes and sessions continue. ${remedy}`,
           { event: 'memory.full', ...fields },

@@ -31,13 +31,13 @@ export class ReplicaRecovery implements RecoveryTarget {
       finish: () => {
         const snapshot = loader.finish();
         // A first, empty snapshot has no digest either.
-        const comparesDigests = snapshot.digest === undefined && zxid > 0 ? 'once one agrees' : 'at once';
-        this.#replica = new Replica(this.#options, { snapshot, zxid, comparesDigests });
+        const digestComparison = snapshot.digest === undefined && zxid > 0 ? 'once one agrees' : 'at once';
+        this.#replica = new Replica(this.#options, { snapshot, zxid, digestComparison });
         contentZxid = Math.max(zxid, snapshot.lastZxid ?? 0, snapshot.digest?.zxid ?? 0);
-        if (snapshot.ownersLikeTtl > 0) {
+        if (snapshot.ttlLikeOwnerCount > 0) {
           this.#logger.warn(
-            `${snapshot.ownersLikeTtl} znodes look like TTL znodes, but extendedTypesEnabled is off: this server treats them as ephemerals of unknown sessions and deletes them; to keep them, set extendedTypesEnabled=true`,
-            { event: 'recovery.ttl-owners', count: snapshot.ownersLikeTtl },
+            `${snapshot.ttlLikeOwnerCount} znodes look like TTL znodes, but extendedTypesEnabled is off: this server treats them as ephemerals of unknown sessions and deletes them; to keep them, set extendedTypesEnabled=true`,
+            { event: 'recovery.ttl-owners', count: snapshot.ttlLikeOwnerCount },
           );
         }
       },

@@ -5,26 +5,26 @@
  * work of the core for it, and then one flush: first the log, so that the disk works while output
  * is sent, then all output. Time is read once per turn.
  */
-import { type CoreOptions, type Inspect, type Now, type Observer, type Peer, Server, standaloneOrder } from '@tskeeper/core';
+import { type CoreOptions, type Inspector, type Now, type Observer, type Peer, Server, standaloneOrder } from '@tskeeper/core';
 import { ConnectionThrottle, StepBudget } from '@tskeeper/core/internal';
 import { formatHostPort, formatZxid, isParticipant, type Millis, type SessionId, type Writer, type Zxid } from '@tskeeper/protocol';
 import type { TimerHandle } from './clock.ts';
 import { DiskError } from './disk.ts';
 import { MemoryGuard } from './memory-guard.ts';
-import { firstDeadline, Member, type MemberPort } from './member.ts';
-import type { MemberOptions } from './member-options.ts';
+import { earliestDeadline, EnsembleRuntime, type PeerPort } from './ensemble-runtime.ts';
+import type { EnsembleOptions } from './ensemble-options.ts';
 import type { MemoryUse } from './memory-use.ts';
-import { Bookkeeping } from './metrics/bookkeeping.ts';
+import { OperatorLog } from './metrics/operator-log.ts';
 import type { Endpoint, Listener, NetworkSink, ReceivedBatch, StreamId } from './network.ts';
 import type { RuntimeOptions } from './options.ts';
 import { ClientPort, clientPortDefaults } from './ports/client-port.ts';
-import { type DescriptorPlan, descriptorPlan, descriptorRemedy, warnOfShortage } from './ports/descriptor-plan.ts';
+import { type DescriptorPlan, planDescriptors, descriptorRemedy, warnOfShortage } from './ports/descriptor-plan.ts';
 import { FourLetterWords, parseWhitelist } from './ports/four-letter-words.ts';
 import type { EnsembleConf, ServerConf, ServerFacts } from './ports/server-facts.ts';
 import { ReplicaRecovery } from './replica-recovery.ts';
-import type { Recovered } from './storage/recovery.ts';
+import type { RecoveryResult } from './storage/recovery.ts';
 import { Storage, type StorageSink, type StorageSizes } from './storage/storage.ts';
-import { twoObservers } from './metrics/two-observers.ts';
+import { combineObservers } from './metrics/combined-observer.ts';
 import type { FlushedBatch } from './storage/txn-log.ts';
 import type { Runtime, RuntimeHooks, World } from './world.ts';
 
@@ -39,9 +39,9 @@ export async function startRuntime(
   core: CoreOptions,
   options: RuntimeOptions,
   hooks: RuntimeHooks,
-  member?: MemberOptions,
+  ensembleOptions?: EnsembleOptions,
 ): Promise<Runtime> {
-  const server = new ServerRuntime(world, core, options, hooks, member);
+  const server = new ServerRuntime(world, core, options, hooks, ensembleOptions);
   try {
     await server.start();
   } catch (error) {
@@ -58,13 +58,13 @@ export async function startRuntime(
 const sizesIntervalMs = 10_000;
 
 /** How long a closing server waits for its clients to read their last replies. */
-const lastAnswersMs = 1000;
+const closeGraceMs = 1000;
 const pollMs = 10;
 
 /** How often a server checks its memory and its disk. */
-const vigilMs = 100;
+const watchdogIntervalMs = 100;
 /** Minimum time limit of the disk for one batch of the log, and for closing. */
-const patienceMsMin = 10_000;
+const diskTimeoutMsMin = 10_000;
 
 class ServerRuntime implements Runtime, NetworkSink, StorageSink {
   readonly #world: World;
@@ -72,21 +72,21 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
   readonly #options: RuntimeOptions;
   readonly #hooks: RuntimeHooks;
   readonly #storage: Storage;
-  readonly #books: Bookkeeping;
+  readonly #metrics: OperatorLog;
   /** The bookkeeping and the observer of the hooks, if there is one. */
   readonly #observer: Observer;
-  readonly #member: MemberOptions | undefined;
+  readonly #ensembleOptions: EnsembleOptions | undefined;
   #core!: Server | Peer;
   /** The parts that only an ensemble needs. */
-  #others: Member | undefined;
-  #port!: ClientPort;
+  #ensemble: EnsembleRuntime | undefined;
+  #clientPort!: ClientPort;
   readonly #budgets: { readonly core: number; readonly port: number };
   #throttle: ConnectionThrottle | undefined;
   #listener: Listener | undefined;
   #startedMs: Millis = 0;
   #sizes: StorageSizes = { dataDirBytes: 0, logDirBytes: 0 };
   #sizesTimer: TimerHandle | undefined;
-  #vigilTimer: TimerHandle | undefined;
+  #watchdogTimer: TimerHandle | undefined;
   #guard: MemoryGuard | undefined;
   #descriptorPlan: DescriptorPlan | undefined;
   /** How long the server has been closing, without time in which the process was suspended. */
@@ -96,13 +96,13 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
   #lastTurnMs: Millis = Infinity;
   /** When the timer is due; Infinity without one. */
   #timerDueMs: Millis = Infinity;
-  #wakeIsSoon = false;
+  #isWakeScheduled = false;
   /** Everything that had arrived by this time has been delivered. */
-  #heardMs: Millis = -Infinity;
+  #inputWatermarkMs: Millis = -Infinity;
   /** Start of the round in progress; when it ends, `#heardMs` becomes this. */
-  #roundBeganMs: Millis | undefined;
-  #wakeAfterRound = false;
-  #snapshotWanted = false;
+  #inputRoundStartMs: Millis | undefined;
+  #wakeAfterInputRound = false;
+  #isSnapshotDue = false;
   #snapshotUnderWay: Promise<void> | undefined;
   /**
    * `closing`: no more input is accepted, and accepted input is completed. `ended`: nothing happens
@@ -111,25 +111,25 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
   #state: 'starting' | 'serving' | 'closing' | 'ended' = 'starting';
   #closed: Promise<void> | undefined;
   /** Callers that wait for the end of a session. */
-  #farewells: Farewell[] = [];
+  #pendingExpirations: PendingExpiration[] = [];
 
-  constructor(world: World, core: CoreOptions, options: RuntimeOptions, hooks: RuntimeHooks, member: MemberOptions | undefined) {
-    this.#member = member;
+  constructor(world: World, core: CoreOptions, options: RuntimeOptions, hooks: RuntimeHooks, member: EnsembleOptions | undefined) {
+    this.#ensembleOptions = member;
     this.#world = world;
     this.#coreOptions = core;
     this.#options = options;
     this.#hooks = hooks;
-    this.#books = new Bookkeeping(hooks.logger, world.clock, member?.zab.sid);
-    this.#observer = hooks.observer === undefined ? this.#books : twoObservers(this.#books, hooks.observer);
+    this.#metrics = new OperatorLog(hooks.logger, world.clock, member?.zab.sid);
+    this.#observer = hooks.observer === undefined ? this.#metrics : combineObservers(this.#metrics, hooks.observer);
     const limits = {
       txnBytesMax: core.juteMaxBuffer + core.juteMaxBufferExtra,
-      snapshotSliceBytes: new StepBudget(core.turnUnits).snapshotBytes,
+      snapshotSliceBytes: new StepBudget(core.stepUnits).snapshotBytes,
     };
     this.#storage = new Storage(world, { ...options, ...limits }, hooks, this);
     this.#budgets = inFlightBudgets(this.#memoryAtStart());
   }
 
-  get inspect(): Inspect {
+  get inspect(): Inspector {
     return this.#core.inspect;
   }
 
@@ -145,10 +145,10 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     const coreOptions = { ...this.#coreOptions, inFlightBytesMax: Math.min(this.#coreOptions.inFlightBytesMax, this.#budgets.core) };
     const recovery = new ReplicaRecovery(coreOptions, random, logger);
     const recovered =
-      this.#member === undefined
-        ? await this.#beginAlone(recovery, coreOptions)
-        : await this.#beginAsMember(this.#member, recovery, coreOptions);
-    this.#books.loaded({
+      this.#ensembleOptions === undefined
+        ? await this.#startStandalone(recovery, coreOptions)
+        : await this.#startInEnsemble(this.#ensembleOptions, recovery, coreOptions);
+    this.#metrics.loaded({
       totalMs: recovered.loadSnapshotMs + recovered.replayMs,
       snapshotMs: recovered.loadSnapshotMs,
       logMs: recovered.replayMs,
@@ -157,14 +157,14 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     const words = new FourLetterWords({
       whitelist: parseWhitelist(this.#options.fourLetterWords.join(','), false),
       inspect: this.#core.inspect,
-      metrics: this.#books,
+      metrics: this.#metrics,
       facts: this.#facts(),
     });
-    this.#port.attach(this.#core, words);
-    if (this.#others === undefined) await this.#firstSnapshot(recovered);
+    this.#clientPort.attach(this.#core, words);
+    if (this.#ensemble === undefined) await this.#takeFirstSnapshot(recovered);
     network.start(this);
-    if (this.#others !== undefined) this.#state = 'serving';
-    this.#listener = await this.#port.listen({
+    if (this.#ensemble !== undefined) this.#state = 'serving';
+    this.#listener = await this.#clientPort.listen({
       address: this.#options.clientPortAddress,
       port: this.#options.clientPort,
       backlog: this.#options.clientPortListenBacklog,
@@ -172,14 +172,14 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     this.#startedMs = clock.now().elapsedMs;
     this.#state = 'serving';
     void this.#measureSizes();
-    this.#keepVigil();
+    this.#startWatchdog();
     // After the client port: while this server waits for its own name to resolve, four letter words
     // show its state.
-    await this.#others?.listen();
-    this.#turn(nothing);
+    await this.#ensemble?.listen();
+    this.#runTurn(noop);
     const { address: host, port } = this.#listener.endpoint;
-    const what = this.#member === undefined ? 'serving' : `${nameOf(this.#member)}, listening for`;
-    const votes = this.#member === undefined ? '' : ` and for votes on ${this.#member.electionAddresses.map(formatHostPort).join(', ')}`;
+    const what = this.#ensembleOptions === undefined ? 'serving' : `${nameOf(this.#ensembleOptions)}, listening for`;
+    const votes = this.#ensembleOptions === undefined ? '' : ` and for votes on ${this.#ensembleOptions.electionAddresses.map(formatHostPort).join(', ')}`;
     const zxid = formatZxid(this.#core.inspect.lastZxid());
     const durationMs = Math.round(recovered.loadSnapshotMs + recovered.replayMs);
     logger.info(
@@ -188,7 +188,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
       {
         event: 'server.serving',
         address: formatHostPort({ host, port }),
-        ...(this.#member === undefined ? {} : ensembleFields(this.#member)),
+        ...(this.#ensembleOptions === undefined ? {} : ensembleFields(this.#ensembleOptions)),
         zxid,
         count: recovered.txnCount,
         durationMs,
@@ -203,36 +203,36 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     }
   }
 
-  async #beginAlone(recovery: ReplicaRecovery, coreOptions: CoreOptions): Promise<Recovered> {
+  async #startStandalone(recovery: ReplicaRecovery, coreOptions: CoreOptions): Promise<RecoveryResult> {
     const recovered = await this.#storage.open(recovery);
     if (recovered.lastZxid < 0) {
       throw new Error(
         `${this.#options.dataDir} is empty and db.autocreate is false; restore the data, or create a file named initialize there to start a new database`,
       );
     }
-    this.#port = this.#newClientPort();
+    this.#clientPort = this.#newClientPort();
     const { clock, random } = this.#world;
     const order = standaloneOrder(this.#storage);
-    this.#core = new Server(coreOptions, this.#port, random, this.#observer, clock.now(), order, recovery.finish());
+    this.#core = new Server(coreOptions, this.#clientPort, random, this.#observer, clock.now(), order, recovery.finish());
     return recovered;
   }
 
-  async #beginAsMember(options: MemberOptions, recovery: ReplicaRecovery, coreOptions: CoreOptions): Promise<Recovered> {
-    const others = (this.#others = new Member({
+  async #startInEnsemble(options: EnsembleOptions, recovery: ReplicaRecovery, coreOptions: CoreOptions): Promise<RecoveryResult> {
+    const others = (this.#ensemble = new EnsembleRuntime({
       world: this.#world,
       core: coreOptions,
       options,
       storage: this.#storage,
       observer: this.#observer,
-      books: this.#books,
+      metrics: this.#metrics,
       oracle: this.#hooks.oracle,
       logger: this.#hooks.logger,
-      turn: (work) => this.#turn(work),
+      runTurn: (work) => this.#runTurn(work),
       failed: (error) => this.failed(error),
     }));
     const { replica, recovered } = await others.recover(recovery);
-    this.#port = this.#newClientPort();
-    this.#core = others.begin(replica, recovered, this.#port, this.#descriptors().strangers, this.#world.clock.now());
+    this.#clientPort = this.#newClientPort();
+    this.#core = others.startPeer(replica, recovered, this.#clientPort, this.#planDescriptors().unknownPeersMax, this.#world.clock.now());
     return recovered;
   }
 
@@ -241,7 +241,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
    * descriptors are left.
    */
   #newClientPort(): ClientPort {
-    const descriptors = this.#descriptors();
+    const descriptors = this.#planDescriptors();
     const throttle = this.#options.connectionThrottle;
     if (throttle.tokens > 0) this.#throttle = new ConnectionThrottle(throttle, this.#world.random);
     return new ClientPort({
@@ -250,16 +250,16 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
         ...clientPortDefaults,
         ...this.#options,
         ...this.#options.clientPortSizes,
-        maxCnxns: descriptors.cnxns,
-        ...(descriptors.byDescriptors && { maxCnxnsRemedy: `${descriptorRemedy} to allow more` }),
+        maxCnxns: descriptors.cnxnsMax,
+        ...(descriptors.isLimitedByDescriptors && { maxCnxnsRemedy: `${descriptorRemedy} to allow more` }),
         juteMaxBuffer: this.#coreOptions.juteMaxBuffer,
         inFlightBytesMax: Math.min(this.#options.heldBytesMax, this.#budgets.port),
-        turnUnits: this.#coreOptions.turnUnits,
+        stepUnits: this.#coreOptions.stepUnits,
         probeIntervalMs: Math.min(this.#coreOptions.tickTimeMs / 2, this.#coreOptions.minSessionTimeoutMs / 4),
       },
       throttle: this.#throttle,
-      observer: this.#books,
-      limits: this.#observer,
+      observer: this.#metrics,
+      limitObserver: this.#observer,
       logger: this.#hooks.logger,
     });
   }
@@ -268,8 +268,8 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
    * Each start writes a snapshot of the loaded state. In an empty folder the snapshot must exist
    * before the log: a log alone would look like a folder that has lost its snapshots.
    */
-  async #firstSnapshot(recovered: Recovered): Promise<void> {
-    this.#beginSnapshot();
+  async #takeFirstSnapshot(recovered: RecoveryResult): Promise<void> {
+    this.#startSnapshot();
     if (recovered.snapshotZxid !== undefined) return;
     await this.#snapshotUnderWay;
     const { snapshotFailure } = this.#storage;
@@ -287,26 +287,26 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     const wasServing = this.#state === 'serving';
     this.#state = 'closing';
     this.#cancelTimers();
-    this.#others?.beginShutDown();
+    this.#ensemble?.beginShutDown();
     // Everything accepted is made durable and answered; only then do the connections close.
     await this.#storage.close();
     await this.#snapshotUnderWay;
     // The disk may have failed meanwhile. Then no client gets an answer.
     if (wasServing && !this.#hasEnded()) {
       const { clock } = this.#world;
-      while (!this.#hasEnded() && (this.#core.deadline() ?? Infinity) <= 0) this.#turn((now) => this.#core.wake(now, -Infinity));
-      await Promise.all([this.#port.shutDown(clock.now()), this.#others?.shutDown(clock.now())]);
-      this.#turn(nothing);
+      while (!this.#hasEnded() && (this.#core.deadline() ?? Infinity) <= 0) this.#runTurn((now) => this.#core.wake(now, -Infinity));
+      await Promise.all([this.#clientPort.shutDown(clock.now()), this.#ensemble?.shutDown(clock.now())]);
+      this.#runTurn(noop);
       // Their last replies are on the way; a client that does not read them is not waited for.
-      const goneMs = clock.now().elapsedMs + lastAnswersMs;
-      while (this.#port.cnxnCount > 0 && clock.now().elapsedMs < goneMs) {
+      const goneMs = clock.now().elapsedMs + closeGraceMs;
+      while (this.#clientPort.cnxnCount > 0 && clock.now().elapsedMs < goneMs) {
         await new Promise<void>((resolve) => clock.after(pollMs, resolve));
       }
     }
     this.#state = 'ended';
-    this.#books.close();
-    this.#endVigil();
-    this.#breakFarewells();
+    this.#metrics.close();
+    this.#stopWatchdog();
+    this.#rejectExpirations();
   }
 
   #hasEnded(): boolean {
@@ -320,11 +320,11 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
   failed(error: unknown): void {
     if (this.#state === 'ended') return;
     this.#state = 'ended';
-    this.#books.unrecoverableError();
-    this.#books.close();
+    this.#metrics.unrecoverableError();
+    this.#metrics.close();
     this.#cancelTimers();
-    this.#endVigil();
-    this.#breakFarewells();
+    this.#stopWatchdog();
+    this.#rejectExpirations();
     this.#hooks.failed(error);
   }
 
@@ -340,11 +340,11 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
   expireSession(session: SessionId): Promise<boolean> {
     if (this.#state !== 'serving') return Promise.reject(new Error('cannot expire a session: this server is closing'));
     return new Promise((resolve, reject) => {
-      this.#turn((now) => {
-        const askedOf = this.#server;
-        if (askedOf === undefined)
+      this.#runTurn((now) => {
+        const server = this.#server;
+        if (server === undefined)
           reject(new Error('cannot expire a session: this server does not serve clients now; ask one that leads or follows'));
-        else if (this.#core.expireSession(session, now)) this.#farewells.push({ session, askedOf, resolve, reject });
+        else if (this.#core.expireSession(session, now)) this.#pendingExpirations.push({ session, server, resolve, reject });
         else resolve(false);
       });
     });
@@ -355,60 +355,60 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     return this.#core instanceof Server ? this.#core : this.#core.server;
   }
 
-  #sayFarewells(now: Now): void {
+  #resolveExpirations(now: Now): void {
     const server = this.#server;
-    this.#farewells = this.#farewells.filter((farewell) => {
-      const { session, resolve, askedOf } = farewell;
+    this.#pendingExpirations = this.#pendingExpirations.filter((farewell) => {
+      const { session, resolve, server } = farewell;
       if (!this.#core.inspect.hasSession(session)) {
         resolve(true);
         return false;
       }
       // The role that was asked is over, and the request may have been lost with it.
-      if (server !== undefined && server !== askedOf) {
-        farewell.askedOf = server;
+      if (server !== undefined && server !== server) {
+        farewell.server = server;
         this.#core.expireSession(session, now);
       }
       return true;
     });
   }
 
-  #breakFarewells(): void {
-    for (const { reject } of this.#farewells) reject(new Error('the server closed before the session ended'));
-    this.#farewells = [];
+  #rejectExpirations(): void {
+    for (const { reject } of this.#pendingExpirations) reject(new Error('the server closed before the session ended'));
+    this.#pendingExpirations = [];
   }
 
   // --- Turns
 
-  #turn(input: (now: Now) => void): void {
+  #runTurn(input: (now: Now) => void): void {
     if (this.#state === 'starting' || this.#state === 'ended') return;
     const now = this.#world.clock.now();
-    const stoodStillMs = now.elapsedMs - this.#lastTurnMs;
+    const pausedMs = now.elapsedMs - this.#lastTurnMs;
     this.#lastTurnMs = now.elapsedMs;
     try {
-      if (stoodStillMs > this.#coreOptions.tickTimeMs) this.#others?.peer.stoodStill(now);
+      if (pausedMs > this.#coreOptions.tickTimeMs) this.#ensemble?.peer.resumedAfterPause(now);
       input(now);
       this.#storage.flush();
-      this.#port.endTurn(now);
-      this.#others?.endTurn(now);
+      this.#clientPort.endTurn(now);
+      this.#ensemble?.endTurn(now);
       this.#storage.flush();
-      if (this.#snapshotWanted && !this.#storage.takesSnapshot && this.#core.canSnapshot) this.#beginSnapshot();
-      if (this.#farewells.length > 0) this.#sayFarewells(now);
-      this.#planWake(now);
+      if (this.#isSnapshotDue && !this.#storage.isTakingSnapshot && this.#core.canSnapshot) this.#startSnapshot();
+      if (this.#pendingExpirations.length > 0) this.#resolveExpirations(now);
+      this.#scheduleWake(now);
     } catch (error) {
       this.failed(error);
     }
   }
 
-  #planWake(now: Now): void {
-    if (this.#wakeIsSoon || this.#state !== 'serving') return;
+  #scheduleWake(now: Now): void {
+    if (this.#isWakeScheduled || this.#state !== 'serving') return;
     const { clock } = this.#world;
-    const timed = Math.min(this.#core.deadline() ?? Infinity, this.#port.deadline() ?? Infinity);
-    const own = this.#port.unfinished ? 0 : timed;
-    const due = this.#others === undefined ? own : Math.min(own, firstDeadline(this.#others.ports));
+    const timed = Math.min(this.#core.deadline() ?? Infinity, this.#clientPort.deadline() ?? Infinity);
+    const own = this.#clientPort.needsTurn ? 0 : timed;
+    const due = this.#ensemble === undefined ? own : Math.min(own, earliestDeadline(this.#ensemble.ports));
     if (due <= now.elapsedMs) {
-      this.#wakeIsSoon = true;
-      clock.soon(this.#wake);
-      if (timed <= now.elapsedMs) this.#beginRound(now);
+      this.#isWakeScheduled = true;
+      clock.setImmediate(this.#wake);
+      if (timed <= now.elapsedMs) this.#startInputRound(now);
     } else if (due < this.#timerDueMs) {
       if (this.#timer !== undefined) clock.cancel(this.#timer);
       this.#timerDueMs = due;
@@ -419,8 +419,8 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
   readonly #onTimer = (): void => {
     this.#timer = undefined;
     this.#timerDueMs = Infinity;
-    this.#wakeAfterRound = true;
-    this.#beginRound(this.#world.clock.now());
+    this.#wakeAfterInputRound = true;
+    this.#startInputRound(this.#world.clock.now());
   };
 
   /**
@@ -430,124 +430,124 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
    * are judged as of its beginning, so that gaps in time need not be detected, and none postpones
    * anything.
    */
-  #beginRound(now: Now): void {
-    if (this.#roundBeganMs !== undefined) return;
-    this.#roundBeganMs = now.elapsedMs;
-    this.#port.beginProbes(now);
-    this.#world.clock.soon(this.#hasAccepted);
+  #startInputRound(now: Now): void {
+    if (this.#inputRoundStartMs !== undefined) return;
+    this.#inputRoundStartMs = now.elapsedMs;
+    this.#clientPort.beginProbes(now);
+    this.#world.clock.setImmediate(this.#afterAccepts);
   }
 
-  readonly #hasAccepted = (): void => this.#world.clock.soon(this.#hasRead);
+  readonly #afterAccepts = (): void => this.#world.clock.setImmediate(this.#afterReads);
 
-  readonly #hasRead = (): void => this.#world.clock.soon(this.#hasDelivered);
+  readonly #afterReads = (): void => this.#world.clock.setImmediate(this.#afterDelivery);
 
-  readonly #hasDelivered = (): void => {
-    this.#heardMs = this.#roundBeganMs!;
-    this.#roundBeganMs = undefined;
-    this.#port.endProbes();
-    if (this.#wakeAfterRound && !this.#wakeIsSoon) this.#wake();
-    this.#wakeAfterRound = false;
+  readonly #afterDelivery = (): void => {
+    this.#inputWatermarkMs = this.#inputRoundStartMs!;
+    this.#inputRoundStartMs = undefined;
+    this.#clientPort.endProbes();
+    if (this.#wakeAfterInputRound && !this.#isWakeScheduled) this.#wake();
+    this.#wakeAfterInputRound = false;
   };
 
   readonly #wake = (): void => {
-    this.#wakeIsSoon = false;
-    this.#turn((now) => {
+    this.#isWakeScheduled = false;
+    this.#runTurn((now) => {
       // A closing server does not listen any more, and expires no session.
-      this.#core.wake(now, this.#state === 'serving' ? this.#heardMs : -Infinity);
-      this.#port.wake(now);
-      if (this.#others !== undefined) for (const port of this.#others.ports) port.wake(now);
+      this.#core.wake(now, this.#state === 'serving' ? this.#inputWatermarkMs : -Infinity);
+      this.#clientPort.wake(now);
+      if (this.#ensemble !== undefined) for (const port of this.#ensemble.ports) port.wake(now);
     });
   };
 
   // --- What the network reports
 
   accepted(stream: StreamId, listener: Listener, remote: Endpoint): void {
-    this.#turn((now) => {
-      const other = this.#others?.ports.find((port) => port.owns(listener));
-      (other ?? this.#port).accepted(stream, listener, remote, now);
+    this.#runTurn((now) => {
+      const other = this.#ensemble?.ports.find((port) => port.owns(listener));
+      (other ?? this.#clientPort).accepted(stream, listener, remote, now);
     });
   }
 
   connected(stream: StreamId): void {
-    this.#turn((now) => this.#portOf(stream)?.connected(stream, now));
+    this.#runTurn((now) => this.#portOf(stream)?.connected(stream, now));
   }
 
   /** The port to other servers that the stream belongs to; undefined for a client's stream. */
-  #portOf(stream: StreamId): MemberPort | undefined {
-    return this.#others?.ports.find((port) => port.ownsStream(stream));
+  #portOf(stream: StreamId): PeerPort | undefined {
+    return this.#ensemble?.ports.find((port) => port.ownsStream(stream));
   }
 
   received(batch: ReceivedBatch): void {
     if (this.#state === 'closing') return;
-    this.#turn((now) => {
+    this.#runTurn((now) => {
       // Each port removes its own entries from the batch.
-      this.#port.received(batch, now);
-      if (this.#others !== undefined) for (const port of this.#others.ports) port.received(batch, now);
+      this.#clientPort.received(batch, now);
+      if (this.#ensemble !== undefined) for (const port of this.#ensemble.ports) port.received(batch, now);
     });
   }
 
   drained(stream: StreamId): void {
-    this.#turn((now) => (this.#portOf(stream) ?? this.#port).drained(stream, now));
+    this.#runTurn((now) => (this.#portOf(stream) ?? this.#clientPort).drained(stream, now));
   }
 
   ended(stream: StreamId): void {
-    this.#turn((now) => (this.#portOf(stream) ?? this.#port).ended(stream, now));
+    this.#runTurn((now) => (this.#portOf(stream) ?? this.#clientPort).ended(stream, now));
   }
 
   closed(stream: StreamId, error: string | undefined): void {
-    this.#turn((now) => (this.#portOf(stream) ?? this.#port).closed(stream, error, now));
+    this.#runTurn((now) => (this.#portOf(stream) ?? this.#clientPort).closed(stream, error, now));
   }
 
   // --- What the storage reports
 
   appended(zxid: Zxid): void {
-    this.#turn((now) => {
-      this.#others?.appended(zxid, now);
+    this.#runTurn((now) => {
+      this.#ensemble?.appended(zxid, now);
       this.#core.appended(zxid, now);
     });
   }
 
   snapshotDue(): void {
-    this.#snapshotWanted = true;
-    this.#turn(nothing);
+    this.#isSnapshotDue = true;
+    this.#runTurn(noop);
   }
 
   synced(durationMs: Millis): void {
-    this.#books.synced(durationMs);
+    this.#metrics.synced(durationMs);
   }
 
   flushed(batch: FlushedBatch): void {
-    this.#books.flushed(batch);
+    this.#metrics.flushed(batch);
   }
 
   // --- Snapshots
 
   /** Never during a long job: the tree would be between two zxids. */
-  #beginSnapshot(): void {
-    this.#snapshotWanted = false;
+  #startSnapshot(): void {
+    this.#isSnapshotDue = false;
     this.#snapshotUnderWay = this.#snapshot().catch((error: unknown) => this.failed(error));
   }
 
   async #snapshot(): Promise<void> {
     const { clock } = this.#world;
     const startMs = clock.now().elapsedMs;
-    const source = this.#inSteps(this.#core.snapshot(this.#options.serializeLastProcessedZxid));
+    const source = this.#reportingSteps(this.#core.snapshot(this.#options.serializeLastProcessedZxid));
     try {
       if (await this.#storage.takeSnapshot(this.#core.inspect.lastZxid(), source))
-        this.#books.snapshotTaken(clock.now().elapsedMs - startMs);
-      else if (this.#state === 'serving') this.#books.snapshotFailed();
+        this.#metrics.snapshotTaken(clock.now().elapsedMs - startMs);
+      else if (this.#state === 'serving') this.#metrics.snapshotFailed();
     } finally {
       source.abandon();
     }
   }
 
   /** Notifies the observer of each step that ends during a snapshot. */
-  #inSteps(source: { next(writer: Writer, bytesTarget: number): boolean; abandon(): void }) {
+  #reportingSteps(source: { next(writer: Writer, bytesTarget: number): boolean; abandon(): void }) {
     return {
       abandon: () => source.abandon(),
       next: (writer: Writer, bytesTarget: number): boolean => {
         const isDone = source.next(writer, bytesTarget);
-        if (!isDone) this.#observer.stepEnded('snapshot');
+        if (!isDone) this.#observer.stepYielded('snapshot');
         return isDone;
       },
     };
@@ -555,21 +555,21 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
 
   // --- Vigil over memory and disk
 
-  #keepVigil(): void {
+  #startWatchdog(): void {
     const { memory, logger } = this.#hooks;
     if (memory !== undefined) this.#guard = new MemoryGuard(memory, this.#core, logger);
-    const patienceMs = Math.max(patienceMsMin, this.#coreOptions.maxSessionTimeoutMs);
+    const diskTimeoutMs = Math.max(diskTimeoutMsMin, this.#coreOptions.maxSessionTimeoutMs);
     const look = (): void => {
-      this.#vigilTimer = this.#world.clock.after(vigilMs, look);
-      this.#lookAtMemory();
+      this.#watchdogTimer = this.#world.clock.after(watchdogIntervalMs, look);
+      this.#checkMemory();
       // By then every session that waits for the disk has expired. A server that waits longer
       // serves no client.
-      this.#storage.giveUpAfter(patienceMs, vigilMs);
-      if (this.#state === 'closing' && (this.#closingMs += vigilMs) >= patienceMs) {
+      this.#storage.checkDiskTimeout(diskTimeoutMs, watchdogIntervalMs);
+      if (this.#state === 'closing' && (this.#closingMs += watchdogIntervalMs) >= diskTimeoutMs) {
         this.failed(new DiskError('ETIMEDOUT', 'close', this.#options.dataDir));
       }
     };
-    this.#vigilTimer = this.#world.clock.after(vigilMs, look);
+    this.#watchdogTimer = this.#world.clock.after(watchdogIntervalMs, look);
   }
 
   /** Empty when the probe fails; the guard logs it at its next measurement. */
@@ -581,25 +581,25 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     }
   }
 
-  #lookAtMemory(): void {
+  #checkMemory(): void {
     const guard = this.#guard;
-    if (guard === undefined || !guard.look(this.#world.clock.now().elapsedMs)) return;
-    this.#turn(() => {
-      this.#core.memory(guard.state, guard.watchesMayGrow);
-      this.#port.memory = guard.state;
+    if (guard === undefined || !guard.check(this.#world.clock.now().elapsedMs)) return;
+    this.#runTurn(() => {
+      this.#core.setMemoryState(guard.state, guard.watchesMayGrow);
+      this.#clientPort.memoryState = guard.state;
     });
   }
 
-  #endVigil(): void {
-    if (this.#vigilTimer !== undefined) this.#world.clock.cancel(this.#vigilTimer);
-    this.#vigilTimer = undefined;
+  #stopWatchdog(): void {
+    if (this.#watchdogTimer !== undefined) this.#world.clock.cancel(this.#watchdogTimer);
+    this.#watchdogTimer = undefined;
   }
 
   /** Made after the storage has opened its files, because it counts open descriptors. */
-  #descriptors(): DescriptorPlan {
+  #planDescriptors(): DescriptorPlan {
     if (this.#descriptorPlan !== undefined) return this.#descriptorPlan;
-    const peers = this.#member === undefined ? 0 : this.#member.quorum.servers.size - 1;
-    this.#descriptorPlan = descriptorPlan({ ...this.#options, peers }, this.#hooks.host);
+    const peers = this.#ensembleOptions === undefined ? 0 : this.#ensembleOptions.quorum.servers.size - 1;
+    this.#descriptorPlan = planDescriptors({ ...this.#options, peers }, this.#hooks.host);
     warnOfShortage(this.#descriptorPlan, this.#options.maxCnxns, this.#hooks.logger);
     return this.#descriptorPlan;
   }
@@ -620,8 +620,8 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
       minSessionTimeoutMs: core.minSessionTimeoutMs,
       maxSessionTimeoutMs: core.maxSessionTimeoutMs,
       clientPortListenBacklog: this.#options.clientPortListenBacklog ?? -1,
-      serverId: this.#member?.zab.sid ?? 0,
-      ensemble: this.#member === undefined ? undefined : ensembleConf(this.#member),
+      serverId: this.#ensembleOptions?.zab.sid ?? 0,
+      ensemble: this.#ensembleOptions === undefined ? undefined : ensembleConf(this.#ensembleOptions),
     });
     return {
       version: host.version,
@@ -651,22 +651,22 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
   }
 }
 
-function nothing(): void {}
+function noop(): void {}
 
 /** How many servers of the ensemble vote, and how many observe. */
-function countServers({ quorum }: MemberOptions): { readonly voters: number; readonly observers: number } {
+function countServers({ quorum }: EnsembleOptions): { readonly voters: number; readonly observers: number } {
   const servers = [...quorum.servers.values()];
   const voters = servers.filter(isParticipant).length;
   return { voters, observers: servers.length - voters };
 }
 
 /** The fields of `server.serving` that only an ensemble has. */
-function ensembleFields(member: MemberOptions) {
+function ensembleFields(member: EnsembleOptions) {
   return { electionAddresses: member.electionAddresses.map(formatHostPort), ...countServers(member) };
 }
 
 /** "server 2 of 3 voters and 1 observer" */
-function nameOf(member: MemberOptions): string {
+function nameOf(member: EnsembleOptions): string {
   const { zab } = member;
   const { voters, observers } = countServers(member);
   const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
@@ -674,7 +674,7 @@ function nameOf(member: MemberOptions): string {
 }
 
 /** With the ports that other servers use. */
-function ensembleConf({ zab, role, quorum }: MemberOptions): EnsembleConf {
+function ensembleConf({ zab, role, quorum }: EnsembleOptions): EnsembleConf {
   const { addresses } = quorum.servers.get(zab.sid)!;
   return {
     initLimitTicks: zab.initLimitTicks,
@@ -699,9 +699,9 @@ function inFlightBudgets(uses: readonly MemoryUse[]): { readonly core: number; r
   return { core, port };
 }
 
-interface Farewell {
+interface PendingExpiration {
   readonly session: SessionId;
-  askedOf: Server;
+  server: Server;
   readonly resolve: (ended: boolean) => void;
   readonly reject: (error: Error) => void;
 }

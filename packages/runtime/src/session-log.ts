@@ -3,7 +3,7 @@
  * many lines, so each event may have some lines a second; the rest is counted, and one line after
  * that second gives the number.
  */
-import type { CloseReason, CnxnContext, Inspect } from '@tskeeper/core';
+import type { CloseReason, CnxnContext, Inspector } from '@tskeeper/core';
 import { formatHostPort, formatSessionId, type Millis, type SessionId } from '@tskeeper/protocol';
 import type { Clock, TimerHandle } from './clock.ts';
 import { type LogEvent, logEvents } from './log-events.ts';
@@ -62,7 +62,7 @@ export class SessionLog {
     expired: boolean,
     timeoutMs: Millis,
     context: CnxnContext | undefined,
-    role: ReturnType<Inspect['role']>,
+    role: ReturnType<Inspector['role']>,
   ): void {
     const decides = role === 'standalone' || role === 'leader';
     if (context === undefined && !decides) {

@@ -1,4 +1,4 @@
-import type { Inspect, Observer } from '@tskeeper/core';
+import type { Inspector, Observer } from '@tskeeper/core';
 import type { SessionId } from '@tskeeper/protocol';
 import type { Clock } from './clock.ts';
 import type { Disk } from './disk.ts';
@@ -71,7 +71,7 @@ export interface RuntimeHooks {
 export interface Runtime {
   /** The address for clients, with the actual port when port 0 was requested. */
   readonly clientEndpoint: Endpoint;
-  readonly inspect: Inspect;
+  readonly inspect: Inspector;
   /**
    * Ends a session as if it had expired. Resolves when its ephemerals are deleted and its client
    * has been notified, with false when there was no such session or it was already ending. Rejects

@@ -3,9 +3,9 @@ import { coreDefaults, type ZabOptions } from '@tskeeper/core';
 import { type QuorumServer, type Sid, writeConnectRequest, Writer } from '@tskeeper/protocol';
 import {
   type LogFields,
-  memberDefaults,
-  type MemberOptions,
-  MemoryDisk,
+  ensembleDefaults,
+  type EnsembleOptions,
+  VirtualDisk,
   type Runtime,
   runtimeDefaults,
   type RuntimeOptions,
@@ -21,7 +21,7 @@ export interface MemberRigOptions {
   readonly servers?: number;
   /** How many of the servers, the last ones, are observers. */
   readonly observers?: number;
-  readonly options?: Partial<MemberOptions>;
+  readonly options?: Partial<EnsembleOptions>;
   readonly zab?: Partial<ZabOptions>;
   readonly runtime?: Partial<RuntimeOptions>;
   /** There is an oracle, which takes time to answer. */
@@ -32,7 +32,7 @@ export class MemberNode {
   readonly sid: Sid;
   readonly lines: string[] = [];
   readonly logged: LogFields[] = [];
-  readonly disk = new MemoryDisk();
+  readonly disk = new VirtualDisk();
   runtime: Runtime | undefined;
   failure: unknown;
   /** The oracle's answer to it; undefined: there is no oracle. */
@@ -116,7 +116,7 @@ export class MemberRig {
           this.#setup.oracle === true ? () => new Promise((resolve) => clock.after(20, () => resolve(node.oracle === '1'))) : undefined,
       },
       {
-        ...memberDefaults,
+        ...ensembleDefaults,
         zab: { sid, tickTimeMs, initLimitTicks: 10, syncLimitTicks: 5, forceSnapshotSync: false, counterMax: 0xffff_0000, ...zab },
         role: roleOf(sid),
         quorum: { version: 0, servers: new Map(servers), groups: new Map(), weights: new Map() },

@@ -59,7 +59,7 @@ class Rig {
   ): string {
     Object.assign(this, changed);
     this.#nowMs += afterMs;
-    this.guard.look(this.#nowMs);
+    this.guard.check(this.#nowMs);
     return this.guard.state;
   }
 }

@@ -2,7 +2,7 @@
  * Very many clients reconnect at once to the followers of an ensemble, each of which asks the
  * leader whether the session lives.
  */
-import { FrameCutter, type Reader, readConnectResponse, type SessionId, writeConnectRequest, Writer } from '@tskeeper/protocol';
+import { FrameDecoder, type Reader, readConnectResponse, type SessionId, writeConnectRequest, Writer } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
 import { breadth } from '../../../test/breadth.ts';
 import { clientPort, type MemberNode, MemberRig } from './member-rig.ts';
@@ -41,7 +41,7 @@ function answerOf({ received }: RawEnd): { readonly timeOut: number; readonly se
     answer ??= { timeOut, session: { id: sessionId, password: Buffer.from(passwd ?? []) } };
     return true;
   };
-  new FrameCutter(1024).feed(received, 0, received.length, take);
+  new FrameDecoder(1024).feed(received, 0, received.length, take);
   if (answer === undefined) throw new Error('the handshake was not answered');
   return answer;
 }

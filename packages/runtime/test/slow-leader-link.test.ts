@@ -52,8 +52,8 @@ describe('a follower whose clients write 90 times 1 MB over a link of 11 MB/s', 
       [leader, follower],
     ] as const) {
       rig.rig.wire.forEachPipe(addressOf(from.sid), addressOf(to.sid), (pipe) => {
-        Object.assign(pipe.manners, { windowBytes: 110_000, pieceBytes: 110_000, pieceIntervalMs: 10 });
-        pipe.changed();
+        Object.assign(pipe.conditions, { windowBytes: 110_000, pieceBytes: 110_000, pieceIntervalMs: 10 });
+        pipe.conditionsChanged();
       });
     }
     for (const end of ends) end.send(write);

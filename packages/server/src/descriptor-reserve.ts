@@ -10,18 +10,18 @@ const reservedCount = 8;
 
 export interface DescriptorSource {
   /** Throws when none is left. */
-  take(): number;
-  giveBack(descriptor: number): void;
+  open(): number;
+  close(descriptor: number): void;
 }
 
-const ofSystem: DescriptorSource = { take: () => openSync(devNull, 'r'), giveBack: (descriptor) => closeSync(descriptor) };
+const ofSystem: DescriptorSource = { open: () => openSync(devNull, 'r'), close: (descriptor) => closeSync(descriptor) };
 
 export class DescriptorReserve {
   readonly #count: number;
   readonly #source: DescriptorSource;
   readonly #held: number[] = [];
   /** The reserve stays empty until the first `fill`. */
-  #isWanted = false;
+  #isActive = false;
 
   constructor(count: number = reservedCount, source: DescriptorSource = ofSystem) {
     this.#count = count;
@@ -30,14 +30,14 @@ export class DescriptorReserve {
 
   /** Whether descriptors were given away and not taken back yet. */
   get isShort(): boolean {
-    return this.#isWanted && this.#held.length < this.#count;
+    return this.#isActive && this.#held.length < this.#count;
   }
 
   /** Takes the missing descriptors, as far as there are any. */
   fill(): void {
-    this.#isWanted = true;
+    this.#isActive = true;
     try {
-      while (this.#held.length < this.#count) this.#held.push(this.#source.take());
+      while (this.#held.length < this.#count) this.#held.push(this.#source.open());
     } catch {
       // The next close of a file tries again.
     }
@@ -55,7 +55,7 @@ export class DescriptorReserve {
         const { code } = error as NodeJS.ErrnoException;
         const spare = code === 'EMFILE' || code === 'ENFILE' ? this.#held.pop() : undefined;
         if (spare === undefined) throw error;
-        this.#source.giveBack(spare);
+        this.#source.close(spare);
       }
     }
   }

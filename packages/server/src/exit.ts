@@ -21,7 +21,7 @@ export const exitCodes = {
 const refusals = [ConfigError, ListenError, BindError, FolderInUse, StorageRefused, ConfigurationConflict];
 
 /** The message for the operator about an error that ends the process, and the exit code. */
-export function verdictOf(error: unknown): { readonly code: number; readonly message: string } {
+export function exitStatusOf(error: unknown): { readonly code: number; readonly message: string } {
   if (error instanceof DiskError) {
     return { code: exitCodes.diskFailure, message: `the disk failed: ${error.message}. ${remedyOf(error)}` };
   }

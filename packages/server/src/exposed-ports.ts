@@ -4,14 +4,14 @@
  * not supported, so the operator must limit who can reach these ports.
  */
 import { formatHostPort } from '@tskeeper/protocol';
-import type { MemberOptions } from '@tskeeper/runtime';
+import type { EnsembleOptions } from '@tskeeper/runtime';
 import { isLoopback } from './config/loopback.ts';
 
 /** Addresses of ports for other servers that other machines may reach. */
 export function exposedPorts({
   quorumAddresses,
   electionAddresses,
-}: Pick<MemberOptions, 'quorumAddresses' | 'electionAddresses'>): string[] {
+}: Pick<EnsembleOptions, 'quorumAddresses' | 'electionAddresses'>): string[] {
   return [...quorumAddresses, ...electionAddresses].filter(({ host }) => !isLoopback(host)).map(formatHostPort);
 }
 

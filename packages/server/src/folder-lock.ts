@@ -28,16 +28,16 @@ import { SystemClock } from './system-clock.ts';
  */
 export interface LockTimes {
   /** How often an owner touches its file. */
-  readonly beatMs: number;
+  readonly heartbeatMs: number;
   /** How long an owner elsewhere may be silent before it counts as dead. */
   readonly silenceMs: number;
 }
 
-const defaultTimes: LockTimes = { beatMs: 2000, silenceMs: 6000 };
+const defaultTimes: LockTimes = { heartbeatMs: 2000, silenceMs: 6000 };
 const claimPrefix = 'tskeeper.claim.';
 const lockPrefix = 'tskeeper.lock.';
 /** How often a contender with precedence checks whether the other claim is removed. */
-const lookAgainMs = 10;
+const recheckMs = 10;
 /** How long a process may take to end: a contender retries that long. */
 const endingMs = 1000;
 /** How often a contender retries while the owner may be ending. */
@@ -92,25 +92,25 @@ async function tryToLock(folder: string, times: LockTimes): Promise<FolderLock |
   const nonce = randomBytes(8).toString('hex');
   const claim = join(folder, claimPrefix + nonce);
   const lock = join(folder, lockPrefix + nonce);
-  await putUp(claim);
-  const beat = setInterval(() => void touch(lock).catch(() => touch(claim).catch(() => undefined)), times.beatMs);
-  beat.unref();
+  await writeClaim(claim);
+  const heartbeat = setInterval(() => void touch(lock).catch(() => touch(claim).catch(() => undefined)), times.heartbeatMs);
+  heartbeat.unref();
   try {
-    const holder = await untilAlone(folder, nonce, times);
+    const holder = await awaitPrecedence(folder, nonce, times);
     if (holder !== undefined) {
-      clearInterval(beat);
+      clearInterval(heartbeat);
       await rm(claim, { force: true });
       return holder;
     }
     await rename(claim, lock);
   } catch (error) {
-    clearInterval(beat);
+    clearInterval(heartbeat);
     await rm(claim, { force: true });
     throw error;
   }
   return {
     async release() {
-      clearInterval(beat);
+      clearInterval(heartbeat);
       await rm(lock, { force: true });
     },
   };
@@ -119,7 +119,7 @@ async function tryToLock(folder: string, times: LockTimes): Promise<FolderLock |
 /**
  * Returns undefined when there is no other claim and no owner, otherwise the one with precedence.
  */
-async function untilAlone(folder: string, nonce: string, times: LockTimes): Promise<Holder | undefined> {
+async function awaitPrecedence(folder: string, nonce: string, times: LockTimes): Promise<Holder | undefined> {
   for (;;) {
     let waiting = false;
     for (const name of await readdir(folder)) {
@@ -130,8 +130,8 @@ async function untilAlone(folder: string, nonce: string, times: LockTimes): Prom
       const path = join(folder, name);
       const owner = await readOwner(path);
       if (owner === 'gone') continue;
-      const state = owner === undefined ? 'unknown' : judge(owner, self(), processStart);
-      if (state === 'dead' || (state === 'unknown' && !(await beats(path, times)))) {
+      const state = owner === undefined ? 'unknown' : ownerStateOf(owner, ownIdentity(), processStart);
+      if (state === 'dead' || (state === 'unknown' && !(await hasHeartbeat(path, times)))) {
         await rm(path, { force: true });
         continue;
       }
@@ -139,7 +139,7 @@ async function untilAlone(folder: string, nonce: string, times: LockTimes): Prom
       waiting = true;
     }
     if (!waiting) return undefined;
-    await delay(lookAgainMs);
+    await delay(recheckMs);
   }
 }
 
@@ -160,7 +160,7 @@ async function readOwner(path: string): Promise<Owner | undefined | 'gone'> {
  * `startOf` returns the start of a process of this namespace, '' when the system hides it,
  * undefined when there is no live process with that pid.
  */
-export function judge(owner: Owner, here: Owner, startOf: (pid: number) => string | undefined): 'alive' | 'dead' | 'unknown' {
+export function ownerStateOf(owner: Owner, here: Owner, startOf: (pid: number) => string | undefined): 'alive' | 'dead' | 'unknown' {
   if (owner.boot !== here.boot) return owner.host === here.host ? 'dead' : 'unknown';
   if (owner.pidNamespace !== here.pidNamespace || (owner.boot === '' && owner.host !== here.host)) return 'unknown';
   const started = startOf(owner.pid);
@@ -174,9 +174,9 @@ export function judge(owner: Owner, here: Owner, startOf: (pid: number) => strin
  * counted in looks: while this process was suspended, the owner's machine may have been suspended
  * too.
  */
-async function beats(path: string, { beatMs, silenceMs }: LockTimes): Promise<boolean> {
+async function hasHeartbeat(path: string, { heartbeatMs, silenceMs }: LockTimes): Promise<boolean> {
   const before = await changeTime(path);
-  const pauseMs = Math.min(beatMs / 4, silenceMs);
+  const pauseMs = Math.min(heartbeatMs / 4, silenceMs);
   for (let looks = Math.ceil(silenceMs / pauseMs); looks > 0; looks--) {
     await delay(pauseMs);
     const now = await changeTime(path);
@@ -194,10 +194,10 @@ async function changeTime(path: string): Promise<bigint | undefined> {
   }
 }
 
-async function putUp(path: string): Promise<void> {
+async function writeClaim(path: string): Promise<void> {
   const file = await open(path, 'wx');
   try {
-    await file.writeFile(`${JSON.stringify(self())}\n`);
+    await file.writeFile(`${JSON.stringify(ownIdentity())}\n`);
   } finally {
     await file.close();
   }
@@ -208,7 +208,7 @@ async function touch(path: string): Promise<void> {
   await utimes(path, now, now);
 }
 
-export function self(): Owner {
+export function ownIdentity(): Owner {
   return {
     pid: process.pid,
     host: hostname(),

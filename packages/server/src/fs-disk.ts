@@ -22,7 +22,7 @@ const closeFile = promisify(fs.close);
  */
 export class FsDisk implements Disk {
   /** Windows cannot open a folder for syncing. */
-  readonly syncsFolders = process.platform !== 'win32';
+  readonly canSyncFolders = process.platform !== 'win32';
   readonly #clock: Clock;
   readonly #reserve: DescriptorReserve;
 
@@ -81,7 +81,7 @@ export class FsDisk implements Disk {
   }
 
   async syncFolder(folder: string): Promise<void> {
-    if (!this.syncsFolders) return;
+    if (!this.canSyncFolders) return;
     await attempt('sync folder', folder, async () => {
       const fd = await this.#reserve.use(() => openFile(folder, 'r'));
       try {

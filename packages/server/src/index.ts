@@ -1,7 +1,7 @@
-export {} from './node-version.ts';
+export {} from './check-node-version.ts';
 export type { SessionId } from '@tskeeper/protocol';
 export { ConfigError } from './config/config-error.ts';
-export { exitCodes, verdictOf } from './exit.ts';
+export { exitCodes, exitStatusOf } from './exit.ts';
 export { createLogger, type LogLevel, logLevels, type LogOptions } from './log.ts';
 export { ListenError } from './net-network.ts';
 export type { Server, ServerOptions } from './server.ts';

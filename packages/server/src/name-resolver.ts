@@ -12,39 +12,39 @@ import { isIP } from 'node:net';
  */
 export class NameResolver {
   readonly #lookup: (host: string) => Promise<string[]>;
-  readonly #patienceMs: number;
+  readonly #freshAnswerTimeoutMs: number;
   readonly #known = new Map<string, string[]>();
-  readonly #underway = new Map<string, Promise<string[]>>();
+  readonly #pendingLookups = new Map<string, Promise<string[]>>();
   #last: Promise<unknown> = Promise.resolve();
 
   /** `patienceMs`: how long a caller waits for a new answer when there is an earlier one. */
-  constructor(lookupAll: (host: string) => Promise<string[]> = systemLookup, patienceMs = 1000) {
+  constructor(lookupAll: (host: string) => Promise<string[]> = systemLookup, freshAnswerTimeoutMs = 1000) {
     this.#lookup = lookupAll;
-    this.#patienceMs = patienceMs;
+    this.#freshAnswerTimeoutMs = freshAnswerTimeoutMs;
   }
 
   async resolve(host: string): Promise<string[]> {
     if (isIP(host) !== 0) return [host];
-    const fresh = this.#ask(host);
+    const fresh = this.#lookUpOnce(host);
     const known = this.#known.get(host);
     if (known === undefined) return await fresh;
     let timer: NodeJS.Timeout | undefined;
-    const patience = new Promise<string[]>((resolve) => {
-      timer = setTimeout(resolve, this.#patienceMs, known);
+    const fallback = new Promise<string[]>((resolve) => {
+      timer = setTimeout(resolve, this.#freshAnswerTimeoutMs, known);
     });
     try {
-      return await Promise.race([fresh.catch(() => known), patience]);
+      return await Promise.race([fresh.catch(() => known), fallback]);
     } finally {
       clearTimeout(timer);
     }
   }
 
-  #ask(host: string): Promise<string[]> {
-    const underway = this.#underway.get(host);
+  #lookUpOnce(host: string): Promise<string[]> {
+    const underway = this.#pendingLookups.get(host);
     if (underway !== undefined) return underway;
     const answer = this.#last.then(() => this.#lookUpNow(host));
     this.#last = answer.catch(() => undefined);
-    this.#underway.set(host, answer);
+    this.#pendingLookups.set(host, answer);
     return answer;
   }
 
@@ -59,7 +59,7 @@ export class NameResolver {
         cause: error,
       });
     } finally {
-      this.#underway.delete(host);
+      this.#pendingLookups.delete(host);
     }
   }
 }

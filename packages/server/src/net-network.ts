@@ -25,9 +25,9 @@ interface Stream {
    */
   readonly written: () => void;
   /** Output waits in the process because the system did not accept it at once. */
-  waiting: boolean;
+  isWritePending: boolean;
   /** The stream was reset: later events are ignored. */
-  dropped: boolean;
+  isDropped: boolean;
   error: string | undefined;
 }
 
@@ -57,7 +57,7 @@ export class NetNetwork implements Network {
   #endings: { readonly stream: Stream; readonly closed: boolean }[] = [];
   #scheduled = false;
   readonly #deliver = () => this.#deliverTurn();
-  readonly #isHeard = (stream: StreamId) => !this.#streams.get(stream)!.dropped;
+  readonly #isLive = (stream: StreamId) => !this.#streams.get(stream)!.isDropped;
   #lastAcceptWarning = -Infinity;
 
   constructor(options: NetNetworkOptions) {
@@ -102,7 +102,7 @@ export class NetNetwork implements Network {
     });
     const stream = this.#number(socket);
     socket.once('connect', () => {
-      if (!stream.dropped) this.#started.connected(stream.id);
+      if (!stream.isDropped) this.#started.connected(stream.id);
     });
     return stream.id;
   }
@@ -115,7 +115,7 @@ export class NetNetwork implements Network {
     for (let index = 0; index < batch.count; index++) {
       const stream = this.#streams.get(batch.streams[index]!);
       batch.kept[index] = false;
-      if (stream === undefined || stream.dropped || !stream.socket.writable) continue;
+      if (stream === undefined || stream.isDropped || !stream.socket.writable) continue;
       const whole = batch.buffers[index]!;
       const start = batch.starts[index]!;
       const end = batch.ends[index]!;
@@ -124,7 +124,7 @@ export class NetNetwork implements Network {
       // Nothing is left in the process when the system accepted all of it at once, which is the
       // common case.
       if (stream.socket.writableLength > 0) {
-        stream.waiting = true;
+        stream.isWritePending = true;
         batch.kept[index] = true;
       }
     }
@@ -136,8 +136,8 @@ export class NetNetwork implements Network {
 
   reset(stream: StreamId): void {
     const found = this.#streams.get(stream);
-    if (found === undefined || found.dropped) return;
-    found.dropped = true;
+    if (found === undefined || found.isDropped) return;
+    found.isDropped = true;
     const { socket } = found;
     // Node would postpone the reset of a socket that is still connecting until it is connected.
     // While the system is asked to send the end of a stream it refuses a reset, and then Node would
@@ -184,7 +184,7 @@ export class NetNetwork implements Network {
   }
 
   #newStream(id: StreamId, socket: NumberedSocket): Stream {
-    const stream: Stream = { id, socket, written: () => this.#onWritten(stream), waiting: false, dropped: false, error: undefined };
+    const stream: Stream = { id, socket, written: () => this.#onWritten(stream), isWritePending: false, isDropped: false, error: undefined };
     return stream;
   }
 
@@ -207,9 +207,9 @@ export class NetNetwork implements Network {
     })(this);
 
   #onWritten(stream: Stream): void {
-    if (!stream.waiting || stream.socket.writableLength > 0) return;
-    stream.waiting = false;
-    if (!stream.dropped && !stream.socket.destroyed) this.#started.drained(stream.id);
+    if (!stream.isWritePending || stream.socket.writableLength > 0) return;
+    stream.isWritePending = false;
+    if (!stream.isDropped && !stream.socket.destroyed) this.#started.drained(stream.id);
   }
 
   #schedule(): void {
@@ -227,7 +227,7 @@ export class NetNetwork implements Network {
     const endings = this.#endings;
     this.#endings = [];
     // A stream may have been reset after its bytes arrived.
-    batch.keepOnly(this.#isHeard);
+    batch.keepOnly(this.#isLive);
     try {
       if (batch.count > 0) sink.received(batch);
     } finally {
@@ -235,10 +235,10 @@ export class NetNetwork implements Network {
     }
     for (const { stream, closed } of endings) {
       if (closed) {
-        sink.closed(stream.id, stream.dropped ? undefined : stream.error);
+        sink.closed(stream.id, stream.isDropped ? undefined : stream.error);
         // Only now may the number be used again.
         this.#streams.delete(stream.id);
-      } else if (!stream.dropped) {
+      } else if (!stream.isDropped) {
         sink.ended(stream.id);
       }
     }

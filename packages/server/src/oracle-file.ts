@@ -9,7 +9,7 @@ import type { Logger } from '@tskeeper/runtime';
  * Reads the file at each call. A file that cannot be read counts as no, and the log gives the
  * reason once.
  */
-export function oracleOf(path: string, logger: Logger): () => Promise<boolean> {
+export function fileOracle(path: string, logger: Logger): () => Promise<boolean> {
   let complaint: string | undefined;
   return async () => {
     try {

@@ -1,13 +1,13 @@
 import { readFileSync, statSync } from 'node:fs';
 import { isIPv6 } from 'node:net';
 import { basename, resolve } from 'node:path';
-import type { CoreOptions, Inspect } from '@tskeeper/core';
+import type { CoreOptions, Inspector } from '@tskeeper/core';
 import { formatHostPort, type SessionId } from '@tskeeper/protocol';
 import {
   type Clock,
   type Disk,
   type Logger,
-  type MemberOptions,
+  type EnsembleOptions,
   type MemoryProbe,
   type Network,
   type Runtime,
@@ -16,16 +16,16 @@ import {
   silentLogger,
   type World,
 } from '@tskeeper/runtime';
-import { LimitedLog } from '@tskeeper/runtime/internal';
+import { RateLimitedLog } from '@tskeeper/runtime/internal';
 import { ConfigError } from './config/config-error.ts';
-import { memberOptionsOf } from './config/member-config.ts';
+import { ensembleOptionsOf } from './config/ensemble-options.ts';
 import { type ConfigFile, type ConfigSources, resolveConfig, type ServerConfig } from './config/server-config.ts';
 import { exposedPorts, exposedSentence } from './exposed-ports.ts';
 import { FsDisk } from './fs-disk.ts';
 import { hostFacts, ownVersion, zookeeperRelease } from './host-facts.ts';
 import { loggerThatNeverThrows } from './log.ts';
-import { memoryProbe } from './memory-use.ts';
-import { oracleOf } from './oracle-file.ts';
+import { memoryProbe } from './memory-probe.ts';
+import { fileOracle } from './oracle-file.ts';
 import { formatEndpoint, NetNetwork } from './net-network.ts';
 import { snappy } from './snappy.ts';
 import { SystemClock } from './system-clock.ts';
@@ -58,7 +58,7 @@ export interface Server extends AsyncDisposable {
   /** The folder of its data. */
   readonly dataDir: string;
   /** The server's view of itself: sessions, connections, watches, znodes, zxids. */
-  readonly inspect: Inspect;
+  readonly inspect: Inspector;
   /**
    * Ends a session as if it had expired. Resolves when its ephemerals are deleted, with false when
    * there was no such session or it was already ending. Rejects when the server closes before that.
@@ -75,11 +75,11 @@ export type StartRuntime = (
   core: CoreOptions,
   runtime: RuntimeOptions,
   hooks: RuntimeHooks,
-  member?: MemberOptions,
+  member?: EnsembleOptions,
 ) => Promise<Runtime>;
 
 /** Replacements for parts of the real world: for tests. */
-export interface Surroundings {
+export interface ServerEnvironment {
   readonly disk?: Disk | undefined;
   /** Wraps the network of this machine. */
   readonly network?: ((real: Network) => Network) | undefined;
@@ -97,27 +97,27 @@ export interface Surroundings {
 export async function startServerWith(
   startRuntime: StartRuntime,
   options: ServerOptions,
-  surroundings: Surroundings = {},
+  environment: ServerEnvironment = {},
 ): Promise<Server> {
-  const config = resolveConfig(sourcesOf(options, surroundings));
-  const logger = loggerThatNeverThrows(ofServer(config.ensemble?.myid, options.logger ?? silentLogger));
-  const member = config.ensemble === undefined ? undefined : memberOptionsOf(config.ensemble, config.core.tickTimeMs);
-  logStart(config, member, surroundings.config?.name ?? options.configFile, logger);
+  const config = resolveConfig(sourcesOf(options, environment));
+  const logger = loggerThatNeverThrows(withSid(config.ensemble?.myid, options.logger ?? silentLogger));
+  const member = config.ensemble === undefined ? undefined : ensembleOptionsOf(config.ensemble, config.core.tickTimeMs);
+  logStart(config, member, environment.config?.name ?? options.configFile, logger);
   for (const warning of config.warnings) logger.warn(warning, { event: 'config.warning', reason: warning });
   const exposed = member === undefined ? [] : exposedPorts(member);
   if (exposed.length > 0) logger.warn(exposedSentence(exposed), { event: 'server.exposed', addresses: exposed });
   for (const notice of config.notices) logger.info(notice, { event: 'config.no-effect', reason: notice });
 
-  const clock = surroundings.clock ?? new SystemClock(warningOfRefusals(logger));
-  const disk = surroundings.disk ?? new FsDisk(clock);
-  if (!disk.syncsFolders) {
+  const clock = environment.clock ?? new SystemClock(timerErrorLogger(logger));
+  const disk = environment.disk ?? new FsDisk(clock);
+  if (!disk.canSyncFolders) {
     const reason = 'this system cannot sync folders: a file created or renamed shortly before a loss of power may be missing after it';
     logger.warn(`${reason}.`, { event: 'server.unsafe', reason });
   }
   const network = new NetNetwork({ logger, keepAlive: config.clientTcpKeepAlive, serverKeepAlive: config.ensemble?.tcpKeepAlive ?? false });
   const world: World = {
     disk,
-    network: surroundings.network?.(network) ?? network,
+    network: environment.network?.(network) ?? network,
     clock,
     random: new SystemRandom(),
   };
@@ -126,14 +126,14 @@ export async function startServerWith(
     dataDir: resolve(config.runtime.dataDir),
     dataLogDir: resolve(config.runtime.dataLogDir),
   };
-  const end = new End();
+  const end = new EndSignal();
   const memory = memoryProbe({ processBytes: config.memoryLimitBytes });
   const hooks: RuntimeHooks = {
     logger,
     snappy,
     host: hostFacts,
-    memory: surroundings.memory?.(memory) ?? memory,
-    oracle: config.ensemble?.oraclePath === undefined ? undefined : oracleOf(config.ensemble.oraclePath, logger),
+    memory: environment.memory?.(memory) ?? memory,
+    oracle: config.ensemble?.oraclePath === undefined ? undefined : fileOracle(config.ensemble.oraclePath, logger),
     failed: (error) => end.fail(error),
   };
   const runtime = await startRuntime(world, config.core, runtimeOptions, hooks, member);
@@ -141,7 +141,7 @@ export async function startServerWith(
 }
 
 /** The first line: what starts, and with which settings. */
-function logStart(config: ServerConfig, member: MemberOptions | undefined, configFile: string | undefined, logger: Logger): void {
+function logStart(config: ServerConfig, member: EnsembleOptions | undefined, configFile: string | undefined, logger: Logger): void {
   const { runtime, changed } = config;
   const dataDir = resolve(runtime.dataDir);
   const dataLogDir = resolve(runtime.dataLogDir);
@@ -175,8 +175,8 @@ function logStart(config: ServerConfig, member: MemberOptions | undefined, confi
 }
 
 /** Logs what the system refuses to timers, within the limits of the log. */
-function warningOfRefusals(logger: Logger): (error: Error) => void {
-  const limited = new LimitedLog(logger);
+function timerErrorLogger(logger: Logger): (error: Error) => void {
+  const limited = new RateLimitedLog(logger);
   return ({ message }) =>
     limited.warn(performance.now(), `the system refused a call of a timer (${message}); the server continues`, {
       event: 'timer.refused',
@@ -185,7 +185,7 @@ function warningOfRefusals(logger: Logger): (error: Error) => void {
 }
 
 /** Adds the number of a server of an ensemble to each line. */
-function ofServer(sid: number | undefined, logger: Logger): Logger {
+function withSid(sid: number | undefined, logger: Logger): Logger {
   if (sid === undefined) return logger;
   return {
     debug: (message, fields) => logger.debug(message, { sid, ...fields }),
@@ -199,10 +199,10 @@ class RunningServer implements Server {
   readonly connectString: string;
   readonly dataDir: string;
   readonly #runtime: Runtime;
-  readonly #end: End;
+  readonly #end: EndSignal;
   #closing: Promise<void> | undefined;
 
-  constructor(runtime: Runtime, dataDir: string, end: End) {
+  constructor(runtime: Runtime, dataDir: string, end: EndSignal) {
     this.#runtime = runtime;
     this.#end = end;
     this.dataDir = dataDir;
@@ -211,7 +211,7 @@ class RunningServer implements Server {
     this.connectString = `${isIPv6(host) ? `[${host}]` : host}:${port}`;
   }
 
-  get inspect(): Inspect {
+  get inspect(): Inspector {
     return this.#runtime.inspect;
   }
 
@@ -240,7 +240,7 @@ class RunningServer implements Server {
 }
 
 /** How a server ended, reported once. */
-class End {
+class EndSignal {
   readonly promise: Promise<void>;
   #resolve!: () => void;
   #reject!: (error: unknown) => void;
@@ -263,13 +263,13 @@ class End {
   }
 }
 
-function sourcesOf(options: ServerOptions, { config, readMyid, disk }: Surroundings): ConfigSources {
+function sourcesOf(options: ServerOptions, { config, readMyid, disk }: ServerEnvironment): ConfigSources {
   const sources = withDefaults(options);
   const { readFile } = sources;
-  const readOne = (path: string): string => (readMyid !== undefined && basename(path) === 'myid' ? readMyid(path) : readFile(path));
+  const readFileOrMyid = (path: string): string => (readMyid !== undefined && basename(path) === 'myid' ? readMyid(path) : readFile(path));
   // Files of another disk are not visible here.
   const isFile = disk === undefined ? isFileOnDisk : undefined;
-  return { ...sources, readFile: readOne, isFile, ...(config === undefined ? {} : { file: config }) };
+  return { ...sources, readFile: readFileOrMyid, isFile, ...(config === undefined ? {} : { file: config }) };
 }
 
 function withDefaults(options: ServerOptions): ConfigSources & { readonly readFile: (path: string) => string } {

@@ -31,7 +31,7 @@ export class SystemClock implements Clock {
     clearTimeout(timer as NodeJS.Timeout);
   }
 
-  soon(callback: () => void): void {
+  setImmediate(callback: () => void): void {
     setImmediate(this.#run, callback);
   }
 }

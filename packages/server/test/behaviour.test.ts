@@ -3,7 +3,7 @@
  * docs/reference/behaviour.
  */
 import { CreateMode, openAcl, type Stat } from '@tskeeper/protocol';
-import { MemoryDisk } from '@tskeeper/runtime';
+import { VirtualDisk } from '@tskeeper/runtime';
 import { describe, expect, it } from 'vitest';
 import { type VirtualClient, VirtualServer } from './support/virtual-server.ts';
 
@@ -138,7 +138,7 @@ describe('order', () => {
 
 describe('sessions', () => {
   it('A30, C2-7, C2-8, C2-11: id and password resume the session with its ephemerals after a restart, within its time-out', async () => {
-    const disk = new MemoryDisk();
+    const disk = new VirtualDisk();
     const first = await VirtualServer.start([], { disk });
     const client = await first.join();
     await client.create('/mine', '', CreateMode.ephemeral);

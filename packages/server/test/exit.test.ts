@@ -1,7 +1,7 @@
 import { BindError, DiskError, FolderInUse, StorageRefused } from '@tskeeper/runtime';
 import { expect, it } from 'vitest';
 import { ConfigError } from '../src/config/config-error.ts';
-import { exitCodes, verdictOf } from '../src/exit.ts';
+import { exitCodes, exitStatusOf } from '../src/exit.ts';
 import { ListenError } from '../src/net-network.ts';
 
 it.each<[Error, number, string]>([
@@ -41,12 +41,12 @@ it.each<[Error, number, string]>([
     'the disk failed: append to the log in /d: ETIMEDOUT. The operation did not complete within the longest session time-out. Check the disk; if it is healthy, something else occupies all threads of this process that wait for disks: start the server again.',
   ],
 ])('%s ends the process with its own exit code and a sentence', (error, code, message) => {
-  expect(verdictOf(error)).toEqual({ code, message });
+  expect(exitStatusOf(error)).toEqual({ code, message });
 });
 
 it('an unexpected error is reported with its stack', () => {
-  const { code, message } = verdictOf(new TypeError('x is not a function'));
+  const { code, message } = exitStatusOf(new TypeError('x is not a function'));
   expect(code).toBe(exitCodes.internalError);
   expect(message).toMatch(/^unexpected error, please report it: TypeError: x is not a function\n {4}at /);
-  expect(verdictOf('thrown text').message).toBe('unexpected error, please report it: thrown text');
+  expect(exitStatusOf('thrown text').message).toBe('unexpected error, please report it: thrown text');
 });

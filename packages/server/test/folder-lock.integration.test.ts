@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Clock, FolderInUse } from '@tskeeper/runtime';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { judge, lockFolder, type Owner, self } from '../src/folder-lock.ts';
+import { ownerStateOf, lockFolder, type Owner, ownIdentity } from '../src/folder-lock.ts';
 
 let folder: string;
 const quick = { beatMs: 20, silenceMs: 100 };
@@ -20,7 +20,7 @@ afterEach(() => {
 
 function plant(owner: Partial<Owner> | string, name = 'tskeeper.lock.0123456789abcdef'): string {
   const path = join(folder, name);
-  writeFileSync(path, typeof owner === 'string' ? owner : JSON.stringify({ ...self(), ...owner }));
+  writeFileSync(path, typeof owner === 'string' ? owner : JSON.stringify({ ...ownIdentity(), ...owner }));
   return path;
 }
 
@@ -77,7 +77,7 @@ class HandClock implements Clock {
     this.#timers = this.#timers.filter((one) => one !== timer);
   }
 
-  soon(callback: () => void): void {
+  setImmediate(callback: () => void): void {
     setImmediate(callback);
   }
 
@@ -195,7 +195,7 @@ describe('a folder', () => {
 
   it('left before this machine was restarted is taken over at once', async () => {
     plant({ boot: 'an earlier run' });
-    const lock = await lockFolder(folder, { times: { beatMs: 1000, silenceMs: 600_000 } });
+    const lock = await lockFolder(folder, { times: { heartbeatMs: 1000, silenceMs: 600_000 } });
     expect(readdirSync(folder)).toHaveLength(1);
     await lock.release();
   });
@@ -279,18 +279,18 @@ describe('an owner', () => {
     ['of another user, whose start the system hides, is unknown', { pid: 7, started: '70' }, 'unknown'],
     ['of another container is unknown', { pid: 6, pidNamespace: 'm' }, 'unknown'],
   ])('%s', (_, owner, verdict) => {
-    expect(judge({ ...here, ...owner }, here, running)).toBe(verdict);
+    expect(ownerStateOf({ ...here, ...owner }, here, running)).toBe(verdict);
   });
 
   it('without /proc is judged by pid on the same host only', () => {
     const plain: Owner = { pid: 1, host: 'h', started: '', boot: '', pidNamespace: '' };
     const startOf = (pid: number) => (pid === 5 ? '' : undefined);
-    expect(judge({ ...plain, pid: 5 }, plain, startOf)).toBe('alive');
-    expect(judge({ ...plain, pid: 6 }, plain, startOf)).toBe('dead');
-    expect(judge({ ...plain, pid: 6, host: 'i' }, plain, startOf)).toBe('unknown');
+    expect(ownerStateOf({ ...plain, pid: 5 }, plain, startOf)).toBe('alive');
+    expect(ownerStateOf({ ...plain, pid: 6 }, plain, startOf)).toBe('dead');
+    expect(ownerStateOf({ ...plain, pid: 6, host: 'i' }, plain, startOf)).toBe('unknown');
   });
 
   it('describes this process', () => {
-    expect(self()).toMatchObject({ pid: process.pid, host: hostname() });
+    expect(ownIdentity()).toMatchObject({ pid: process.pid, host: hostname() });
   });
 });

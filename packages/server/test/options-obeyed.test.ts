@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
  */
 import { gunzipSync } from 'node:zlib';
 import { CreateMode, digestId, openAcl, Perms } from '@tskeeper/protocol';
-import { MemoryDisk } from '@tskeeper/runtime';
+import { VirtualDisk } from '@tskeeper/runtime';
 import { describe, expect, it, vi } from 'vitest';
 import { VirtualServer } from './support/virtual-server.ts';
 
@@ -65,8 +65,8 @@ describe('data folders and client addresses', () => {
 
   it('A63: option db.autocreate: without it an empty folder needs a file initialize, which the start deletes', async () => {
     await expect(VirtualServer.start('db.autocreate=false')).rejects.toThrow('/data is empty and db.autocreate is false');
-    const disk = new MemoryDisk();
-    disk.plant('/data/initialize', Buffer.alloc(0));
+    const disk = new VirtualDisk();
+    disk.putFile('/data/initialize', Buffer.alloc(0));
     const server = await VirtualServer.start('db.autocreate=false', { disk });
     expect((await (await server.join()).create('/a')).err).toBe('Ok');
     expect(server.files('/data')).not.toContain('initialize');
@@ -200,7 +200,7 @@ describe('logs and snapshots', () => {
       ['gz', '1f8b'],
       ['snappy', '8253'],
     ]) {
-      const disk = new MemoryDisk();
+      const disk = new VirtualDisk();
       const first = await VirtualServer.start(`snapshot.compression.method=${method}`, { disk });
       await (await first.join()).create('/kept', 'x');
       await first.close();
@@ -212,18 +212,18 @@ describe('logs and snapshots', () => {
       if (method === 'gz') expect(gunzipSync(bytes).toString('latin1', 0, 4)).toBe('ZKSN');
       // Without its logs, only the snapshot can contain it.
       for (const file of second.files().filter((one) => one.startsWith('log.') || one.startsWith('synced.')))
-        disk.lose(`/data/version-2/${file}`);
+        disk.eraseFile(`/data/version-2/${file}`);
       const third = await VirtualServer.start([], { disk });
       expect((await (await third.join()).call('getData', { path: '/kept', watch: false })).err).toBe('Ok');
     }
   });
 
   it('A63: option snapshot.trust.empty: logs alone are refused, unless it is on', async () => {
-    const disk = new MemoryDisk();
+    const disk = new VirtualDisk();
     const first = await VirtualServer.start([], { disk });
     await (await first.join()).create('/kept');
     await first.close();
-    for (const name of snapshotsOf(first)) disk.lose(`/data/version-2/${name}`);
+    for (const name of snapshotsOf(first)) disk.eraseFile(`/data/version-2/${name}`);
     await expect(VirtualServer.start([], { disk })).rejects.toThrow('snapshot');
     const second = await VirtualServer.start('snapshot.trust.empty=true', { disk });
     expect((await (await second.join()).call('exists', { path: '/kept', watch: false })).err).toBe('Ok');

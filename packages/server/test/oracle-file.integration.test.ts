@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Logger, silentLogger } from '@tskeeper/runtime';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { oracleOf } from '../src/oracle-file.ts';
+import { fileOracle } from '../src/oracle-file.ts';
 
 let folder: string;
 beforeEach(() => {
@@ -15,7 +15,7 @@ afterEach(() => {
 
 it('A57: the oracle says yes while its file begins with 1, and no with any other content', async () => {
   const path = join(folder, 'oracle');
-  const ask = oracleOf(path, silentLogger);
+  const ask = fileOracle(path, silentLogger);
   for (const [text, answer] of [
     ['1', true],
     ['1\n', true],
@@ -33,7 +33,7 @@ it('the oracle says no while its file cannot be read, and logs each such period 
   const lines: string[] = [];
   const logger: Logger = { ...silentLogger, warn: (line) => lines.push(line) };
   const path = join(folder, 'oracle');
-  const ask = oracleOf(path, logger);
+  const ask = fileOracle(path, logger);
   expect([await ask(), await ask()]).toEqual([false, false]);
   expect(lines).toEqual([`oraclePath: ${path} cannot be read (ENOENT), which counts as no. Let this user read the file.`]);
   writeFileSync(path, '1');

@@ -2,7 +2,7 @@
  * Auxiliary work of a server must not end it: a probe, a timer of this process, a line of its log.
  */
 import fs from 'node:fs';
-import { type Logger, MemoryDisk } from '@tskeeper/runtime';
+import { type Logger, VirtualDisk } from '@tskeeper/runtime';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { loggerThatNeverThrows } from '../src/log.ts';
 import { createLogger } from '../src/index.ts';
@@ -21,7 +21,7 @@ afterEach(() => {
 describe('a probe of memory that fails', () => {
   it('is logged, and the server starts and serves', async () => {
     const server = await VirtualServer.start([], {
-      disk: new MemoryDisk(),
+      disk: new VirtualDisk(),
       memory: () => {
         throw systemError('EMFILE');
       },
@@ -55,7 +55,7 @@ describe('a timer of the process', () => {
       clock.after(5, () => {
         throw error;
       });
-      clock.soon(() => {
+      clock.setImmediate(() => {
         throw error;
       });
     });

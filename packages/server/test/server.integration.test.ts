@@ -2,11 +2,11 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Inspect } from '@tskeeper/core';
+import type { Inspector } from '@tskeeper/core';
 import {
   type LogFields,
   type Logger,
-  type MemberOptions,
+  type EnsembleOptions,
   type RuntimeHooks,
   type RuntimeOptions,
   silentLogger,
@@ -21,7 +21,7 @@ class RuntimeProbe {
   world!: World;
   options!: RuntimeOptions;
   hooks!: RuntimeHooks;
-  member: MemberOptions | undefined;
+  member: EnsembleOptions | undefined;
   closed = 0;
   closeFails: Error | undefined;
   onAccepted: () => void = () => undefined;
@@ -35,7 +35,7 @@ class RuntimeProbe {
     });
     return {
       clientEndpoint: listener.endpoint,
-      inspect: {} as Inspect,
+      inspect: {} as Inspector,
       expireSession: () => Promise.resolve(false),
       close: async () => {
         this.closed++;

@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { coreDefaults } from '@tskeeper/core';
 import { writeConnectRequest, Writer } from '@tskeeper/protocol';
-import { ManualClock, MemoryDisk, type Runtime, runtimeDefaults, SeededRandom, silentLogger, startRuntime } from '@tskeeper/runtime';
+import { ManualClock, VirtualDisk, type Runtime, runtimeDefaults, SeededRandom, silentLogger, startRuntime } from '@tskeeper/runtime';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { NetNetwork } from '../src/net-network.ts';
 
@@ -43,7 +43,7 @@ beforeEach(async () => {
   sockets = [];
   runtime = await settled(
     startRuntime(
-      { disk: new MemoryDisk().attach(), network: new NetNetwork({ logger: silentLogger }), clock, random: new SeededRandom(1) },
+      { disk: new VirtualDisk().attach(), network: new NetNetwork({ logger: silentLogger }), clock, random: new SeededRandom(1) },
       coreDefaults,
       { ...runtimeDefaults, dataDir: '/data', dataLogDir: '/data', clientPort: 0, clientPortAddress: '127.0.0.1' },
       {

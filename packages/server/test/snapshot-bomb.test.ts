@@ -3,7 +3,7 @@
  * loaded.
  */
 import { snapshotFileHeader, writeFileHeader, Writer } from '@tskeeper/protocol';
-import { MemoryDisk } from '@tskeeper/runtime';
+import { VirtualDisk } from '@tskeeper/runtime';
 import { expect, it } from 'vitest';
 import { gzipSync } from 'node:zlib';
 import { VirtualServer } from './support/virtual-server.ts';
@@ -15,7 +15,7 @@ it.each([
   ['entries of an ACL', [0, 1, 0, 1, 0x7fffffff]],
   ['data', [0, 0, 0, 0x7fffffff]],
 ])('a snapshot in gzip with zeros for %s does not use up the memory of the server', async (_what, ints) => {
-  const disk = new MemoryDisk();
+  const disk = new VirtualDisk();
   const first = await VirtualServer.start([], { disk });
   const client = await first.join('10.0.9.2');
   await client.create('/a', 'x');
@@ -26,7 +26,7 @@ it.each([
   for (const int of ints) writer.int32(int);
   const bomb = gzipSync(Buffer.concat([writer.written(), Buffer.alloc(400 * mebibyte)]));
   expect(bomb.length).toBeLessThan(mebibyte);
-  disk.plant('/data/version-2/snapshot.1.gz', bomb);
+  disk.putFile('/data/version-2/snapshot.1.gz', bomb);
   const before = process.memoryUsage().rss;
   const second = await VirtualServer.start([], { disk });
   expect(process.memoryUsage().rss - before).toBeLessThan(200 * mebibyte);

@@ -1,7 +1,7 @@
 export type { Checker } from './checkers/checker.ts';
 export { check, type CheckerName, checkers, type Finding, findingText } from './checkers/checkers.ts';
-export type { Actor, Ask } from './clients/actor.ts';
-export { ask, join } from './clients/ask.ts';
+export type { Actor, ClientRequest } from './clients/actor.ts';
+export { sendRequest, connectRawClient } from './clients/send-request.ts';
 export { type ClientClock, type ClientMachine, type ClientWorld, serverPort } from './clients/client-world.ts';
 export { RawClient, type RawClientOptions } from './clients/raw-client.ts';
 export { type FaultName, faults } from './faults/faults.ts';
@@ -10,7 +10,7 @@ export {
   type Admitted,
   digestId,
   formatQuota,
-  type Heard,
+  type ModelOutput,
   isValidPath,
   isWrite,
   type ModelOptions,
@@ -22,8 +22,8 @@ export {
 export type { CnxnRecord, Item, Recording, Request } from './record/recording.ts';
 export type { PeerEvent } from './record/peer-event.ts';
 export { replay } from './replay/replay.ts';
-export { plantTxns } from './story/plant.ts';
-export { type Outcome, runSeed } from './story/story.ts';
+export { writeSeedTxns } from './run/seed-state.ts';
+export { type Outcome, runSeed } from './run/seed-run.ts';
 export { scenarios } from './scenarios/scenarios.ts';
 export { VirtualWorld, type WorldOptions } from './world/virtual-world.ts';
 export type { ServerHost } from './world/server-host.ts';

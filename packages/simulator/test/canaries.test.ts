@@ -32,7 +32,7 @@ import {
 } from '../src/index.ts';
 import type { ReplayedTxn } from '../src/replay/replay.ts';
 import { writeKey } from '../src/record/write-key.ts';
-import { Stage } from '../src/story/stage.ts';
+import { Run } from '../src/run/run.ts';
 
 /** Not every run contains what a change needs. One run in this many does. */
 const seedMax = breadth(2, 120);
@@ -247,7 +247,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
     'quotas',
     'a refusal because of a quota without a hard limit',
     (recording) => {
-      found(replay(recording).quotaJudgements.find(({ isRefused }) => isRefused));
+      found(replay(recording).quotaDecisions.find(({ isRefused }) => isRefused));
       for (const { name, record } of requestsOf(recording)) {
         if (name !== 'multi') continue;
         for (const op of (record as { ops: { path?: string; data?: Buffer }[] }).ops) {
@@ -469,13 +469,13 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
     },
   ],
   ['earlyExpiry', 'a session that ended too early', (recording) => change(expired(recording), { atMs: expired(recording).atMs - 4000 })],
-  ['lateExpiry', 'a session that ended too late', ({ arrivals }) => arrivals.clear()],
+  ['lateExpiry', 'a session that ended too late', ({ frameArrivals }) => frameArrivals.clear()],
   [
     'lateExpiry',
     'a session that ended too late, long after a standstill',
-    ({ arrivals, fragments, pauses }) => {
-      arrivals.clear();
-      fragments.clear();
+    ({ frameArrivals, partialArrivals, pauses }) => {
+      frameArrivals.clear();
+      partialArrivals.clear();
       pauses.push({ server: 'server-1', fromMs: -20_000, toMs: -10_000 });
     },
   ],
@@ -594,47 +594,47 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   [
     'noLeak',
     'a watch that was not removed',
-    ({ resting }) => change(found(resting[0]) as Mutable<Recording['resting'][number]>, { watches: 1 }),
+    ({ leftovers }) => change(found(leftovers[0]) as Mutable<Recording['leftovers'][number]>, { watches: 1 }),
   ],
   [
     'clientTold',
     'a reply that never arrived',
-    ({ told }) => {
-      const at = told.findIndex(({ kind, text }) => kind === 'answer' && text === 'Ok');
-      found(told[at]);
-      told.splice(at, 0, { ...told[at]!, text: 'SystemError' });
+    ({ clientDeliveries }) => {
+      const at = clientDeliveries.findIndex(({ kind, text }) => kind === 'answer' && text === 'Ok');
+      found(clientDeliveries[at]);
+      clientDeliveries.splice(at, 0, { ...clientDeliveries[at]!, text: 'SystemError' });
     },
   ],
   [
     'clientTold',
     'an event that the client reported twice',
-    ({ told }) => {
-      const at = told.findIndex(({ kind }) => kind === 'event');
-      told.splice(at, 0, found(told[at]));
+    ({ clientDeliveries }) => {
+      const at = clientDeliveries.findIndex(({ kind }) => kind === 'event');
+      clientDeliveries.splice(at, 0, found(clientDeliveries[at]));
     },
   ],
   [
     'clientTold',
     'an event that the client reported after a reply that had arrived later',
-    ({ told }) => {
-      const at = told.findIndex(({ kind, client }, index) => kind === 'event' && isAnswerOf(client, told[index + 1]));
-      const [event] = told.splice(at, at === -1 ? 0 : 1);
-      told.splice(at + 1, 0, found(event));
+    ({ clientDeliveries }) => {
+      const at = clientDeliveries.findIndex(({ kind, client }, index) => kind === 'event' && isAnswerOf(client, clientDeliveries[index + 1]));
+      const [event] = clientDeliveries.splice(at, at === -1 ? 0 : 1);
+      clientDeliveries.splice(at + 1, 0, found(event));
     },
   ],
   [
     'clientOutcomes',
     'a write that was sent although the client reported that it was not',
-    ({ told }) =>
-      change(found(told.find(({ kind, key, text }) => kind === 'answer' && key !== undefined && text === 'unknown')), { text: 'notSent' }),
+    ({ clientDeliveries }) =>
+      change(found(clientDeliveries.find(({ kind, key, text }) => kind === 'answer' && key !== undefined && text === 'unknown')), { text: 'notSent' }),
   ],
   [
     'clientOutcomes',
     'two writes with each other’s results',
-    ({ told }) => {
-      const first = found(told.find(({ kind, key, text }) => kind === 'answer' && key !== undefined && text === 'Ok'));
-      const isOther = ({ kind, key, text }: Recording['told'][number]) => kind === 'answer' && key !== undefined && text === 'NodeExists';
-      const second = found(told.find((each) => isOther(each) && each.client === first.client));
+    ({ clientDeliveries }) => {
+      const first = found(clientDeliveries.find(({ kind, key, text }) => kind === 'answer' && key !== undefined && text === 'Ok'));
+      const isOther = ({ kind, key, text }: Recording['clientDeliveries'][number]) => kind === 'answer' && key !== undefined && text === 'NodeExists';
+      const second = found(clientDeliveries.find((each) => isOther(each) && each.client === first.client));
       const { key } = first;
       change(first, { key: second.key! });
       change(second, { key: key! });
@@ -648,7 +648,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
       found(second).requests.push(found(found(first).requests.find(isUnanswered)));
     },
   ],
-  ['clientOutcomes', 'a call that never ended', ({ told }) => change(found(told.find(({ kind }) => kind === 'over')), { text: '1' })],
+  ['clientOutcomes', 'a call that never ended', ({ clientDeliveries }) => change(found(clientDeliveries.find(({ kind }) => kind === 'over')), { text: '1' })],
   [
     'clientReturns',
     'a client that reconnected with zxid 0 although it had seen a later one',
@@ -661,7 +661,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   [
     'clientReturns',
     'a session that the client reported as expired although no server said so',
-    ({ told }) => change(found(told.find(({ kind }) => kind === 'over')), { kind: 'expired', text: '1' }),
+    ({ clientDeliveries }) => change(found(clientDeliveries.find(({ kind }) => kind === 'over')), { kind: 'expired', text: '1' }),
   ],
   [
     'clientPings',
@@ -683,8 +683,8 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   [
     'legality',
     'a txn that the leader did not send',
-    ({ peers, endedMs }) =>
-      void peers.push({
+    ({ peerEvents, endedMs }) =>
+      void peerEvents.push({
         atMs: endedMs,
         server: 'server-1',
         kind: 'ended',
@@ -694,17 +694,17 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   [
     'oneOrder',
     'an epoch that begins after another txn than the last one of its leader',
-    ({ peers, log }) => {
+    ({ peerEvents, log }) => {
       const begun = found(log.find(({ logged }) => counterOf(logged.header.zxid) === 1 && epochOf(logged.header.zxid) > 1));
       const epoch = epochOf(begun.logged.header.zxid);
-      change(firstServing(peers, 'leader', epoch), { historyEnd: makeZxid(epoch - 1, 999_999) });
+      change(firstServing(peerEvents, 'leader', epoch), { historyEnd: makeZxid(epoch - 1, 999_999) });
     },
   ],
   [
     'durability',
     'a later leader without an acknowledged txn',
-    ({ peers }) => {
-      const served = found(peers.findLast((event) => event.kind === 'serves' && event.role === 'leader' && event.historyEnd > 2 ** 32));
+    ({ peerEvents }) => {
+      const served = found(peerEvents.findLast((event) => event.kind === 'serves' && event.role === 'leader' && event.historyEnd > 2 ** 32));
       change(served as Extract<PeerEvent, { kind: 'serves' }>, { historyEnd: 1 });
     },
   ],
@@ -716,11 +716,11 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
       const closed = expired(recording);
       const { clientHigh, clientLow, zxid } = closed.logged.header;
       const id = BigInt.asIntN(64, (BigInt(clientHigh >>> 0) << 32n) + BigInt(clientLow >>> 0));
-      const leader = firstServing(recording.peers, 'leader', epochOf(zxid));
+      const leader = firstServing(recording.peerEvents, 'leader', epochOf(zxid));
       const cnxn = found(
-        recording.cnxns.findLast(({ session, server, garbledMs }) => session === id && server === leader.server && garbledMs === undefined),
+        recording.cnxns.findLast(({ session, server, malformedMs }) => session === id && server === leader.server && malformedMs === undefined),
       );
-      found(recording.arrivals.get(cnxn.key)).push(closed.atMs - 1);
+      found(recording.frameArrivals.get(cnxn.key)).push(closed.atMs - 1);
     },
   ],
   [
@@ -731,77 +731,77 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
       const { clientHigh, clientLow, zxid } = closed.logged.header;
       const id = BigInt.asIntN(64, (BigInt(clientHigh >>> 0) << 32n) + BigInt(clientLow >>> 0));
       if (recording.ensemble.size === 0) throw new NothingOfTheKind();
-      const leader = firstServing(recording.peers, 'leader', epochOf(zxid));
+      const leader = firstServing(recording.peerEvents, 'leader', epochOf(zxid));
       const heardMs = closed.atMs - recording.limits.tickMs - 1;
       const cnxn = found(
-        recording.cnxns.findLast(({ session, server, garbledMs }) => session === id && server !== leader.server && garbledMs === undefined),
+        recording.cnxns.findLast(({ session, server, malformedMs }) => session === id && server !== leader.server && malformedMs === undefined),
       );
-      found(recording.arrivals.get(cnxn.key)).push(heardMs);
+      found(recording.frameArrivals.get(cnxn.key)).push(heardMs);
       recording.pauses.push({ server: leader.server, fromMs: heardMs - 100, toMs: closed.atMs - 1 });
     },
   ],
   [
     'zab',
     'two leaders of one epoch',
-    ({ peers }) => {
-      const one = found(peers.find((event) => event.kind === 'serves' && event.role === 'leader'));
-      peers.push({ ...one, server: 'server-9' });
+    ({ peerEvents }) => {
+      const one = found(peerEvents.find((event) => event.kind === 'serves' && event.role === 'leader'));
+      peerEvents.push({ ...one, server: 'server-9' });
     },
   ],
   [
     'zab',
     'a leader without a committed txn',
-    ({ peers }) => {
-      const at = peers.findLastIndex((event) => event.kind === 'applied');
-      const { atMs, zxid } = found(peers[at]) as Extract<PeerEvent, { kind: 'applied' }>;
-      peers.push({ atMs, server: 'server-1', kind: 'serves', role: 'leader', epoch: epochOf(zxid) + 9, historyEnd: zxid - 1 });
+    ({ peerEvents }) => {
+      const at = peerEvents.findLastIndex((event) => event.kind === 'applied');
+      const { atMs, zxid } = found(peerEvents[at]) as Extract<PeerEvent, { kind: 'applied' }>;
+      peerEvents.push({ atMs, server: 'server-1', kind: 'serves', role: 'leader', epoch: epochOf(zxid) + 9, historyEnd: zxid - 1 });
     },
   ],
   [
     'quorumCommits',
     'a follower that applied a txn that was not committed',
-    ({ peers }) => {
-      const followers = peers.filter((event) => event.kind === 'serves' && event.role === 'follower').map(({ server }) => server);
-      const at = peers.findLastIndex((event) => event.kind === 'applied' && event.server === followers.at(-1));
-      const event = found(peers[at]) as Extract<PeerEvent, { kind: 'applied' }>;
-      peers.splice(at + 1, 0, { ...event, zxid: event.zxid + 1 });
+    ({ peerEvents }) => {
+      const followers = peerEvents.filter((event) => event.kind === 'serves' && event.role === 'follower').map(({ server }) => server);
+      const at = peerEvents.findLastIndex((event) => event.kind === 'applied' && event.server === followers.at(-1));
+      const event = found(peerEvents[at]) as Extract<PeerEvent, { kind: 'applied' }>;
+      peerEvents.splice(at + 1, 0, { ...event, zxid: event.zxid + 1 });
     },
   ],
   [
     'zab',
     'a txn that was skipped',
-    ({ peers }) => {
-      const at = peers.findIndex((event, index) => event.kind === 'applied' && peers.slice(index).some((each) => isNext(event, each)));
-      found(peers[at]);
-      peers.splice(at, 1);
+    ({ peerEvents }) => {
+      const at = peerEvents.findIndex((event, index) => event.kind === 'applied' && peerEvents.slice(index).some((each) => isNext(event, each)));
+      found(peerEvents[at]);
+      peerEvents.splice(at, 1);
     },
   ],
   [
     'quorumCommits',
     'a txn that was committed before the followers had logged it',
-    ({ peers, ensemble }) => {
+    ({ peerEvents, ensemble }) => {
       if ([...ensemble.values()].filter(({ isVoter }) => isVoter).length < 2) throw new NothingOfTheKind();
-      const { zxid } = found(peers.flatMap((event) => (event.kind === 'applied' ? [event] : [])).at(-1));
-      for (let at = peers.length - 1; at >= 0; at--) {
-        const event = peers[at]!;
-        if (event.kind === 'logged' && event.zxid >= zxid) peers.splice(at, 1);
+      const { zxid } = found(peerEvents.flatMap((event) => (event.kind === 'applied' ? [event] : [])).at(-1));
+      for (let at = peerEvents.length - 1; at >= 0; at--) {
+        const event = peerEvents[at]!;
+        if (event.kind === 'logged' && event.zxid >= zxid) peerEvents.splice(at, 1);
       }
     },
   ],
   [
     'quorumCommits',
     'a follower whose log was replaced by an older snapshot of the same leader',
-    ({ peers, ensemble }) => {
-      const leads = found(peers.findLast((event) => event.kind === 'serves' && event.role === 'leader')) as Extract<
+    ({ peerEvents, ensemble }) => {
+      const leads = found(peerEvents.findLast((event) => event.kind === 'serves' && event.role === 'leader')) as Extract<
         PeerEvent,
         { kind: 'serves' }
       >;
       const isFollower = ({ server }: PeerEvent): boolean => server !== leads.server && ensemble.get(server)?.isVoter === true;
-      const last = found(peers.findLast((event) => event.kind === 'logged' && isFollower(event) && epochOf(event.zxid) === leads.epoch));
+      const last = found(peerEvents.findLast((event) => event.kind === 'logged' && isFollower(event) && epochOf(event.zxid) === leads.epoch));
       const { atMs, server, zxid } = last as Extract<PeerEvent, { kind: 'logged' }>;
       const { sid } = ensemble.get(leads.server)!;
-      peers.splice(
-        peers.indexOf(last) + 1,
+      peerEvents.splice(
+        peerEvents.indexOf(last) + 1,
         0,
         { atMs, server, kind: 'elected', leader: sid, lookedMs: 0 },
         { atMs, server, kind: 'replaced', by: 'snap', zxid: zxid - 1 },
@@ -811,99 +811,99 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   [
     'epochFiles',
     'an epoch that became current before it was accepted',
-    ({ peers }) => {
-      const files = found(peers.find((event) => event.kind === 'epochFiles' && (event.current ?? 0) > 0));
+    ({ peerEvents }) => {
+      const files = found(peerEvents.find((event) => event.kind === 'epochFiles' && (event.current ?? 0) > 0));
       change(files as Extract<PeerEvent, { kind: 'epochFiles' }>, { accepted: 0 });
     },
   ],
   [
     'epochFiles',
     'a durable promise that was lost',
-    ({ peers }) => {
-      const durable = found(peers.find((event) => event.kind === 'epochFiles' && (event.durable.accepted ?? 0) > 0));
-      const after = peers.slice(peers.indexOf(durable) + 1).filter(({ server }) => server === durable.server);
+    ({ peerEvents }) => {
+      const durable = found(peerEvents.find((event) => event.kind === 'epochFiles' && (event.durable.accepted ?? 0) > 0));
+      const after = peerEvents.slice(peerEvents.indexOf(durable) + 1).filter(({ server }) => server === durable.server);
       const next = found(after.find(({ kind }) => kind === 'epochFiles' || kind === 'wiped'));
       if (next.kind === 'wiped') throw new NothingOfTheKind();
       change(next as Extract<PeerEvent, { kind: 'epochFiles' }>, { accepted: 0, current: 0 });
-      for (let at = peers.length - 1; at >= 0; at--) if (peers[at]!.kind === 'serves') peers.splice(at, 1);
+      for (let at = peerEvents.length - 1; at >= 0; at--) if (peerEvents[at]!.kind === 'serves') peerEvents.splice(at, 1);
     },
   ],
   [
     'epochFiles',
     'an epoch that became current before its history was durable',
-    ({ peers, beginning }) => {
-      const files = found(peers.findLast((event) => event.kind === 'epochFiles' && (event.current ?? 0) > 0));
+    ({ peerEvents, seedState }) => {
+      const files = found(peerEvents.findLast((event) => event.kind === 'epochFiles' && (event.current ?? 0) > 0));
       const { server, current } = files as Extract<PeerEvent, { kind: 'epochFiles' }>;
-      const leader = firstServing(peers, 'leader', current!);
-      if (leader.historyEnd <= beginning.zxid || counterOf(leader.historyEnd) === 0) throw new NothingOfTheKind();
-      for (let at = peers.length - 1; at >= 0; at--) {
-        const event = peers[at]!;
+      const leader = firstServing(peerEvents, 'leader', current!);
+      if (leader.historyEnd <= seedState.zxid || counterOf(leader.historyEnd) === 0) throw new NothingOfTheKind();
+      for (let at = peerEvents.length - 1; at >= 0; at--) {
+        const event = peerEvents[at]!;
         if (event.server !== server || event === leader) continue;
         if (event.kind === 'epochFiles') change(event, { reached: undefined });
-        else if (['logged', 'replaced', 'serves'].includes(event.kind)) peers.splice(at, 1);
+        else if (['logged', 'replaced', 'serves'].includes(event.kind)) peerEvents.splice(at, 1);
       }
     },
   ],
   [
     'peerWords',
     'a vote with a zxid that is not durable',
-    ({ peers }) => {
-      const vote = found(peers.findLast((event) => event.kind === 'says' && event.word === 'vote' && event.zxid > 0));
-      const { zxid } = vote as Extract<PeerEvent, { word: 'vote' }>;
-      change(vote as Mutable<Extract<PeerEvent, { word: 'vote' }>>, { zxid: zxid + 1000 });
+    ({ peerEvents }) => {
+      const vote = found(peerEvents.findLast((event) => event.kind === 'says' && event.packet === 'vote' && event.zxid > 0));
+      const { zxid } = vote as Extract<PeerEvent, { packet: 'vote' }>;
+      change(vote as Mutable<Extract<PeerEvent, { packet: 'vote' }>>, { zxid: zxid + 1000 });
     },
   ],
   [
     'peerWords',
     'a FOLLOWERINFO with an epoch that is not on disk',
-    ({ peers }) => {
-      const info = found(peers.find((event) => event.kind === 'says' && event.word === 'info'));
-      change(info as Mutable<Extract<PeerEvent, { word: 'info' }>>, { accepted: 999_999 });
+    ({ peerEvents }) => {
+      const info = found(peerEvents.find((event) => event.kind === 'says' && event.packet === 'info'));
+      change(info as Mutable<Extract<PeerEvent, { packet: 'info' }>>, { accepted: 999_999 });
     },
   ],
   [
     'peerWords',
     'an ACKEPOCH for an epoch that is not durable',
-    ({ peers }) => {
-      const ack = found(peers.find((event) => event.kind === 'says' && event.word === 'ackEpoch' && event.zxid > 0));
-      const { zxid } = ack as Extract<PeerEvent, { word: 'ackEpoch' }>;
-      change(ack as Mutable<Extract<PeerEvent, { word: 'ackEpoch' }>>, { zxid: zxid + 1000 });
+    ({ peerEvents }) => {
+      const ack = found(peerEvents.find((event) => event.kind === 'says' && event.packet === 'ackEpoch' && event.zxid > 0));
+      const { zxid } = ack as Extract<PeerEvent, { packet: 'ackEpoch' }>;
+      change(ack as Mutable<Extract<PeerEvent, { packet: 'ackEpoch' }>>, { zxid: zxid + 1000 });
     },
   ],
   [
     'peerWords',
     'a message with an epoch that the server is not in',
-    ({ peers }) => {
-      const vote = found(peers.find((event) => event.kind === 'says' && event.word === 'vote'));
-      change(vote as Mutable<Extract<PeerEvent, { word: 'vote' }>>, { current: 999_999 });
+    ({ peerEvents }) => {
+      const vote = found(peerEvents.find((event) => event.kind === 'says' && event.packet === 'vote'));
+      change(vote as Mutable<Extract<PeerEvent, { packet: 'vote' }>>, { current: 999_999 });
     },
   ],
   [
     'peerWords',
     'an epoch that was accepted twice',
-    ({ peers }) => {
-      const at = peers.findIndex((event) => event.kind === 'says' && event.word === 'ackEpoch' && event.current !== -1);
-      peers.splice(at, 0, found(peers[at]));
+    ({ peerEvents }) => {
+      const at = peerEvents.findIndex((event) => event.kind === 'says' && event.packet === 'ackEpoch' && event.current !== -1);
+      peerEvents.splice(at, 0, found(peerEvents[at]));
     },
   ],
   [
     'peerWords',
     'an ACKEPOCH with a zxid after the server had found that its log cannot be cut',
-    ({ peers }) => {
-      const at = peers.findIndex((event) => event.kind === 'says' && event.word === 'ackEpoch' && event.zxid > 0);
-      const ack = found(peers[at]) as Extract<PeerEvent, { word: 'ackEpoch' }>;
+    ({ peerEvents }) => {
+      const at = peerEvents.findIndex((event) => event.kind === 'says' && event.packet === 'ackEpoch' && event.zxid > 0);
+      const ack = found(peerEvents[at]) as Extract<PeerEvent, { packet: 'ackEpoch' }>;
       const { server, atMs } = ack;
       const reason = 'the log cannot be truncated that far: requesting a snapshot';
-      peers.splice(at + 1, 0, { atMs, server, kind: 'ended', reason }, { ...ack, current: -1 });
+      peerEvents.splice(at + 1, 0, { atMs, server, kind: 'ended', reason }, { ...ack, current: -1 });
     },
   ],
   [
     'timeliness',
     'a leader that begins to lead after a long pause',
-    ({ peers, pauses, limits: { syncLimitTicks = 0, tickMs } }) => {
-      const serving = found(peers.find((event) => event.kind === 'serves' && event.role === 'leader' && event.epoch > 1));
+    ({ peerEvents, pauses, limits: { syncLimitTicks = 0, tickMs } }) => {
+      const serving = found(peerEvents.find((event) => event.kind === 'serves' && event.role === 'leader' && event.epoch > 1));
       const elected = found(
-        peers.slice(0, peers.indexOf(serving)).findLast(({ kind, server }) => kind === 'elected' && server === serving.server),
+        peerEvents.slice(0, peerEvents.indexOf(serving)).findLast(({ kind, server }) => kind === 'elected' && server === serving.server),
       );
       const fromMs = serving.atMs - syncLimitTicks * tickMs - 2;
       change(elected as Mutable<PeerEvent>, { atMs: fromMs - 1 });
@@ -914,17 +914,17 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
     'timeliness',
     'a read of an old state',
     (recording) => {
-      const { peers } = recording;
+      const { peerEvents } = recording;
       const read = found(requestsOf(recording).findLast(({ name, reply }) => name === 'getData' && (reply?.zxid ?? 0) > 0));
-      const early = found(peers.find((event) => event.kind === 'applied' && event.atMs < read.sentMs - 2000));
+      const early = found(peerEvents.find((event) => event.kind === 'applied' && event.atMs < read.sentMs - 2000));
       change(read.reply, { zxid: (early as Extract<PeerEvent, { kind: 'applied' }>).zxid - 1 });
     },
   ],
   [
     'convergence',
     'a server whose digest differs',
-    ({ quietStates }) => {
-      const states = found(quietStates.find((each) => each.length > 1 && each.every(({ digests }) => digests.size > 0)));
+    ({ quiescentStates }) => {
+      const states = found(quiescentStates.find((each) => each.length > 1 && each.every(({ digests }) => digests.size > 0)));
       const digests = states[1]!.digests as Map<number, bigint>;
       for (const zxid of digests.keys()) digests.set(zxid, 1n);
     },
@@ -932,8 +932,8 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   [
     'convergence',
     'a server whose number of znodes differs',
-    ({ quietStates }) => {
-      const states = found(quietStates.find((each) => each.length > 1));
+    ({ quiescentStates }) => {
+      const states = found(quiescentStates.find((each) => each.length > 1));
       change(states[1] as Mutable<(typeof states)[number]>, { znodes: 1 });
     },
   ],
@@ -945,15 +945,15 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   [
     'acknowledgedWhere',
     'a write that was acknowledged by a server that was looking for a leader',
-    ({ peers, ...rest }) => {
-      const at = appliedByWhoAnswered({ peers, ...rest });
-      peers.splice(at, 0, { atMs: peers[at]!.atMs, server: peers[at]!.server, kind: 'ended', reason: 'its quorum is lost' });
+    ({ peerEvents, ...rest }) => {
+      const at = appliedByWhoAnswered({ peerEvents, ...rest });
+      peerEvents.splice(at, 0, { atMs: peerEvents[at]!.atMs, server: peerEvents[at]!.server, kind: 'ended', reason: 'its quorum is lost' });
     },
   ],
   [
     'acknowledgedWhere',
     'a write that was acknowledged by a server that had not received its commit',
-    (recording) => void recording.peers.splice(appliedByWhoAnswered(recording), 1),
+    (recording) => void recording.peerEvents.splice(appliedByWhoAnswered(recording), 1),
   ],
   ['afterFailure', 'bytes that were sent after the process had failed', ({ processes }) => change(processes[0], { sentAfterFailure: 1 })],
 ];
@@ -961,7 +961,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
 const isUnanswered = (request: Request): boolean =>
   isWriteRequest(request) && request.reply === undefined && writeKey(request.record) !== undefined;
 
-function isAnswerOf(client: string, told: Recording['told'][number] | undefined): boolean {
+function isAnswerOf(client: string, told: Recording['clientDeliveries'][number] | undefined): boolean {
   return told?.client === client && told.kind === 'answer' && !['unknown', 'notSent'].includes(told.text);
 }
 
@@ -969,13 +969,13 @@ function isAnswerOf(client: string, told: Recording['told'][number] | undefined)
  * The index, in the list of events, at which a server of an ensemble applies a write of its own
  * client.
  */
-function appliedByWhoAnswered({ cnxns, ensemble, peers }: Recording): number {
+function appliedByWhoAnswered({ cnxns, ensemble, peerEvents }: Recording): number {
   if (ensemble.size === 0) throw new NothingOfTheKind();
   const isDone = (each: Request) => isWriteRequest(each) && each.reply?.err === ErrorCode.Ok;
   const { server, requests } = found(cnxns.findLast((cnxn) => cnxn.requests.some(isDone)));
   const { zxid } = found(requests.find(isDone)).reply!;
-  const at = peers.findIndex((event) => event.kind === 'applied' && event.server === server && event.zxid === zxid);
-  found(peers[at]);
+  const at = peerEvents.findIndex((event) => event.kind === 'applied' && event.server === server && event.zxid === zxid);
+  found(peerEvents[at]);
   return at;
 }
 
@@ -1027,10 +1027,10 @@ describe('a checker finds a recording with', () => {
   });
 
   test('servers that do not return although no fault is left (P35, which the run itself checks)', async () => {
-    const [heal, boot] = [vi.spyOn(Stage.prototype, 'heal'), vi.spyOn(Stage.prototype, 'boot')];
+    const [heal, boot] = [vi.spyOn(Run.prototype, 'heal'), vi.spyOn(Run.prototype, 'boot')];
     try {
       // Servers that were to be started later stay down as well.
-      heal.mockImplementation(function (this: Stage) {
+      heal.mockImplementation(function (this: Run) {
         boot.mockImplementation(() => undefined);
         this.isHealed = true;
         for (const server of this.world.servers) server.kill();

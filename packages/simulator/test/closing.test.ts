@@ -1,10 +1,10 @@
 import { CreateMode, openAcl } from '@tskeeper/protocol';
-import { type MemoryDisk, SeededRandom } from '@tskeeper/runtime';
+import { type VirtualDisk, SeededRandom } from '@tskeeper/runtime';
 import { expect, test } from 'vitest';
 import { RawClient, VirtualWorld } from '../src/index.ts';
 
 /** A server and a client whose writes are on their way to a slow disk. */
-async function midWrite(fault?: MemoryDisk['fault']): Promise<{ readonly world: VirtualWorld; readonly client: RawClient }> {
+async function midWrite(fault?: VirtualDisk['fault']): Promise<{ readonly world: VirtualWorld; readonly client: RawClient }> {
   const world = new VirtualWorld(1);
   await world.server.start();
   const client = new RawClient(world, new SeededRandom(2), { name: 'client', address: '10.9.0.1', timeoutMs: 4000 });
@@ -50,8 +50,8 @@ test('a server that closes while it receives a snapshot ends without a failure, 
     third!.wipe();
     third!.diskDelayMs = () => 1;
     const process = await third!.start();
-    await world.runUntil(() => third!.lines.some((line) => line.includes('election finished')), 5000);
-    third!.lines.length = 0;
+    await world.runUntil(() => third!.logLines.some((line) => line.includes('election finished')), 5000);
+    third!.logLines.length = 0;
     await world.run(passedMs);
     if (third!.role === 'looking') cutShort++;
     await third!.stop();

@@ -6,7 +6,7 @@
  */
 import { CreateMode, openAcl } from '@tskeeper/protocol';
 import { SeededRandom } from '@tskeeper/runtime';
-import type { EarlyAccept } from '@tskeeper/runtime/internal';
+import type { AcceptingProxy } from '@tskeeper/runtime/internal';
 import { describe, expect, it } from 'vitest';
 import { breadth } from '../../../test/breadth.ts';
 import { RawClient } from '../src/clients/raw-client.ts';
@@ -18,11 +18,11 @@ const leadersOf = (world: VirtualWorld) => world.servers.filter((server) => role
 const isWhole = (world: VirtualWorld) =>
   leadersOf(world).length === 1 && world.servers.every((server) => roleOf(server) === 'leader' || roleOf(server) === 'follower');
 
-async function started(seed: number, tickTimeMs: number, delayMs: number, early: EarlyAccept): Promise<VirtualWorld> {
+async function started(seed: number, tickTimeMs: number, delayMs: number, early: AcceptingProxy): Promise<VirtualWorld> {
   const world = new VirtualWorld(seed, { servers: 3, ensemble: {}, core: { tickTimeMs, maxSessionTimeoutMs: 40_000 } });
   const random = new SeededRandom(seed);
   // No two segments take the same time; otherwise all seeds would be the same.
-  world.wire.mannersOf = (from, to) => ({ delayMs: world.extraDelay(from, to) + random.below(64 * 3) / 64 });
+  world.wire.conditionsOf = (from, to) => ({ delayMs: world.extraDelayMs(from, to) + random.below(64 * 3) / 64 });
   for (const [at, a] of world.servers.entries()) {
     for (const b of world.servers.slice(at + 1)) Object.assign(world.link(a.name, b.name), { distanceMs: delayMs, early });
   }
@@ -51,11 +51,11 @@ async function expectWrite(world: VirtualWorld): Promise<void> {
 }
 
 const rounds = breadth(4, 30);
-const kinds: readonly EarlyAccept[] = [
-  { at: 'far end', refusal: 'end', refusalMs: 0, patienceMs: 4000 },
-  { at: 'far end', refusal: 'reset', refusalMs: 5, patienceMs: 4000 },
-  { at: 'near end', refusal: 'end', refusalMs: 1, patienceMs: 60_000 },
-  { at: 'near end', refusal: 'reset', refusalMs: 0, patienceMs: 1500 },
+const kinds: readonly AcceptingProxy[] = [
+  { location: 'far end', refusal: 'end', refusalMs: 0, dialTimeoutMs: 4000 },
+  { location: 'far end', refusal: 'reset', refusalMs: 5, dialTimeoutMs: 4000 },
+  { location: 'near end', refusal: 'end', refusalMs: 1, dialTimeoutMs: 60_000 },
+  { location: 'near end', refusal: 'reset', refusalMs: 0, dialTimeoutMs: 1500 },
 ];
 
 describe.each([2, 20, 100])('with links that accept early and take %i ms', (delayMs) => {

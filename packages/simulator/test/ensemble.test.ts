@@ -6,10 +6,10 @@ import { CreateMode, makeZxid, OpCode, openAcl } from '@tskeeper/protocol';
 import { keepAll, loseAll, type RuntimeOptions, SeededRandom } from '@tskeeper/runtime';
 import { describe, expect, it } from 'vitest';
 import { breadth } from '../../../test/breadth.ts';
-import { survival } from '../src/faults/survival.ts';
+import { drawCrashChoice } from '../src/faults/crash-choice.ts';
 import { RawClient } from '../src/clients/raw-client.ts';
 import type { Request } from '../src/record/recording.ts';
-import { plantTxns } from '../src/story/plant.ts';
+import { writeSeedTxns } from '../src/run/seed-state.ts';
 import type { ServerHost } from '../src/world/server-host.ts';
 import { VirtualWorld } from '../src/world/virtual-world.ts';
 
@@ -30,7 +30,7 @@ function leaderOf(world: VirtualWorld): ServerHost | undefined {
 async function started(seed: number, servers: number, observers = 0, options: Partial<RuntimeOptions> = {}): Promise<VirtualWorld> {
   const ensemble = { observers, options: { commitLogCount: 20 } };
   const world = new VirtualWorld(seed, { servers, ensemble, options: { snapCount: 30, ...options } });
-  world.wire.mannersOf = () => ({ delayMs: 0.5 });
+  world.wire.conditionsOf = () => ({ delayMs: 0.5 });
   for (const server of world.servers) await server.start();
   expect(await world.runUntil(() => isWhole(world), 10_000)).toBe(true);
   return world;
@@ -127,7 +127,7 @@ describe('servers of an ensemble', () => {
     await expectSame(world);
     // Its disk was replaced.
     away[1]!.kill();
-    for (const path of away[1]!.disk.files()) away[1]!.disk.lose(path);
+    for (const path of away[1]!.disk.files()) away[1]!.disk.eraseFile(path);
     await away[1]!.start();
     expect(await world.runUntil(() => isWhole(world), 10_000)).toBe(true);
     await expectSame(world);
@@ -144,15 +144,15 @@ describe('a slow link', () => {
     }
     const away = world.servers.find((server) => server !== leaderOf(world))!;
     away.kill();
-    for (const path of away.disk.files()) away.disk.lose(path);
+    for (const path of away.disk.files()) away.disk.eraseFile(path);
     // 2 MB at 250 KB/s; initLimit is two seconds.
-    world.wire.mannersOf = () => ({ delayMs: 0.5, windowBytes: 16_384, pieceBytes: 2500, pieceIntervalMs: 10 });
+    world.wire.conditionsOf = () => ({ delayMs: 0.5, windowBytes: 16_384, pieceBytes: 2500, pieceIntervalMs: 10 });
     const begunMs = world.clock.now().elapsedMs;
     await away.start();
     expect(await world.runUntil(() => isWhole(world), 30_000)).toBe(true);
     expect(world.clock.now().elapsedMs - begunMs).toBeGreaterThan(6000);
-    expect(away.lines.filter((line) => line.includes('nothing was received'))).toEqual([]);
-    expect(leaderOf(world)!.lines.filter((line) => line.includes('nothing was received'))).toEqual([]);
+    expect(away.logLines.filter((line) => line.includes('nothing was received'))).toEqual([]);
+    expect(leaderOf(world)!.logLines.filter((line) => line.includes('nothing was received'))).toEqual([]);
     await expectSame(world);
   });
 
@@ -165,14 +165,14 @@ describe('a slow link', () => {
     }
     for (const server of world.servers) server.kill();
     const [full, empty] = world.servers as [ServerHost, ServerHost];
-    for (const path of empty.disk.files()) empty.disk.lose(path);
-    world.wire.mannersOf = () => ({ delayMs: 0.5, windowBytes: 16_384, pieceBytes: 2500, pieceIntervalMs: 10 });
+    for (const path of empty.disk.files()) empty.disk.eraseFile(path);
+    world.wire.conditionsOf = () => ({ delayMs: 0.5, windowBytes: 16_384, pieceBytes: 2500, pieceIntervalMs: 10 });
     await full.start();
     await empty.start();
     const begunMs = world.clock.now().elapsedMs;
     expect(await world.runUntil(() => leaderOf(world) !== undefined, 30_000)).toBe(true);
     expect(world.clock.now().elapsedMs - begunMs).toBeGreaterThan(6000);
-    expect(full.lines.filter((line) => /nothing was received|no quorum within initLimit/.test(line))).toEqual([]);
+    expect(full.logLines.filter((line) => /nothing was received|no quorum within initLimit/.test(line))).toEqual([]);
   });
 });
 
@@ -180,7 +180,7 @@ describe('an epoch whose zxids are used up', () => {
   it('A64: ends with one change of leader: sessions survive, no acknowledged write is lost, and writes continue within a tick', async () => {
     const ensemble = { options: { commitLogCount: 20 }, zab: { counterMax: 60 } };
     const world = new VirtualWorld(6, { servers: 3, ensemble, options: { snapCount: 30 } });
-    world.wire.mannersOf = () => ({ delayMs: 0.5 });
+    world.wire.conditionsOf = () => ({ delayMs: 0.5 });
     for (const server of world.servers) await server.start();
     expect(await world.runUntil(() => isWhole(world), 10_000)).toBe(true);
     const client = await joined(world, 1);
@@ -239,7 +239,7 @@ describe('a server whose snapshot contains a txn that its leader does not have',
     const third = world.servers[2]!;
     third.kill();
     expect(await world.runUntil(() => leaderOf(world) !== undefined && leaderOf(world) !== third, 10_000)).toBe(true);
-    for (const path of third.disk.files()) third.disk.lose(path);
+    for (const path of third.disk.files()) third.disk.eraseFile(path);
     // The state that a leader leaves which has sent a snapshot with a txn that only it had, and
     // failed before its epoch began.
     const txn = {
@@ -250,10 +250,10 @@ describe('a server whose snapshot contains a txn that its leader does not have',
       ephemeral: false,
       parentCVersion: 1,
     } as const;
-    await plantTxns(world, third, makeZxid(1, 0x100), 1_700_000_000_000, [{ type: OpCode.create, txn }]);
+    await writeSeedTxns(world, third, makeZxid(1, 0x100), 1_700_000_000_000, [{ type: OpCode.create, txn }]);
     third.boot();
     expect(await world.runUntil(() => isWhole(world), 5000)).toBe(true);
-    expect(third.lines.join('\n')).toContain('the leader is asked for a snapshot');
+    expect(third.logLines.join('\n')).toContain('the leader is asked for a snapshot');
     await expectSame(world);
   });
 });
@@ -266,7 +266,7 @@ describe('a server whose folder is empty and not trusted to be new (db.autocreat
     const lost = world.servers.filter((server) => server !== leaderOf(world));
     for (const server of world.servers) server.kill();
     for (const server of lost) {
-      for (const path of server.disk.files()) server.disk.lose(path);
+      for (const path of server.disk.files()) server.disk.eraseFile(path);
       Object.assign(server.options, { dbAutocreate: false });
       server.boot();
     }
@@ -301,7 +301,7 @@ async function storm(seed: number): Promise<number> {
         server.kill();
         break;
       case 1:
-        server.losePower(survival(random));
+        server.losePower(drawCrashChoice(random));
         break;
       case 2:
         leaderOf(world)?.kill();
@@ -320,7 +320,7 @@ async function storm(seed: number): Promise<number> {
   for (const each of world.servers) if (each.process === undefined) each.boot();
   if (!(await world.runUntil(() => isWhole(world), 30_000))) {
     throw new Error(
-      `the ensemble is not complete:  ${rolesOf(world).join()} ${world.servers.flatMap(({ name, lines }) => lines.slice(-6).map((line) => `${name}: ${line}`)).join('\n')}`,
+      `the ensemble is not complete:  ${rolesOf(world).join()} ${world.servers.flatMap(({ name, logLines }) => logLines.slice(-6).map((line) => `${name}: ${line}`)).join('\n')}`,
     );
   }
   await world.runUntil(() => clients.every((client) => client.ready && client.outstandingCount === 0), 10_000);

@@ -7,13 +7,13 @@ import { SeededRandom } from '@tskeeper/runtime';
 import { describe, expect, test } from 'vitest';
 import { RawClient } from '../src/clients/raw-client.ts';
 import { check, findingText, VirtualWorld } from '../src/index.ts';
-import { Stranger } from '../src/scenarios/stranger.ts';
+import { SidClaimant } from '../src/scenarios/sid-claimant.ts';
 import type { ServerHost } from '../src/world/server-host.ts';
 
 const tickTimeMs = 200;
 
 async function started(world: VirtualWorld): Promise<VirtualWorld> {
-  world.wire.mannersOf = () => ({ delayMs: 0.5 });
+  world.wire.conditionsOf = () => ({ delayMs: 0.5 });
   for (const server of world.servers) await server.start();
   const serves = new Set(['leader', 'follower', 'standalone']);
   expect(await world.runUntil(() => world.servers.every(({ role }) => role !== undefined && serves.has(role)), 10_000)).toBe(true);
@@ -43,7 +43,7 @@ describe('C2-15: a session does not expire (P21)', () => {
     leader.process!.pause(ms);
     await world.run(3000);
     expect(leader.role).toBe('leader');
-    expect(owners.map(({ lost }) => lost)).toEqual([[], [], []]);
+    expect(owners.map(({ lostSessions }) => lostSessions)).toEqual([[], [], []]);
   });
 
   test('when its follower is paused and the client sends to it during the pause', async () => {
@@ -57,7 +57,7 @@ describe('C2-15: a session does not expire (P21)', () => {
       await world.run(100);
     }
     await world.run(2000);
-    expect(owner.lost).toEqual([]);
+    expect(owner.lostSessions).toEqual([]);
   });
 });
 
@@ -72,7 +72,7 @@ test('P21 does not count bytes that reach a closing follower, nor bytes that the
   for (let ms = 0; ms < 1000; ms += 50) world.clock.at(world.clock.elapsedMs + ms, 'ping', undefined, () => owner.send('ping', undefined));
   await world.run(10);
   await follower.stop();
-  owner.retire();
+  owner.abandon();
   await world.run(3000);
   await world.readLogs();
   expect(world.recording.log.map(({ logged }) => logged.header.type)).toContain(OpCode.closeSession);
@@ -82,9 +82,9 @@ test('P21 does not count bytes that reach a closing follower, nor bytes that the
 test('the checkers of expiry do not count bytes that reach a connection which its server has closed', async () => {
   const options = { largeRequestThreshold: 100, largeRequestMaxBytes: 1000 };
   const world = await started(new VirtualWorld(1, { servers: 1, core: { tickTimeMs }, options }));
-  world.wire.mannersOf = () => ({ delayMs: 100 });
+  world.wire.conditionsOf = () => ({ delayMs: 100 });
   const owner = await client(world, world.server, 2000);
-  owner.retire();
+  owner.abandon();
   owner.send('setData', { path: '/', data: Buffer.alloc(1100), version: -1 });
   await world.run(190);
   owner.send('ping', undefined);
@@ -120,7 +120,7 @@ describe('P22: a session without a client ends within its timeout, a tick and a 
     'while other clients request many %s from the %s and the session belongs to a client of the %s',
     async (kind, where, whose) => {
       const ensemble = where === 'standalone' ? {} : { servers: 3, ensemble: {} };
-      const world = await started(new VirtualWorld(7, { ...ensemble, core: { tickTimeMs, turnUnits: 1000 } }));
+      const world = await started(new VirtualWorld(7, { ...ensemble, core: { tickTimeMs, stepUnits: 1000 } }));
       const find = (role: string) => world.servers.find((server) => server.role === role)!;
       const maker = await client(world, find(where), 4000);
       maker.send('create', { path: '/many', data: null, acl: openAcl, flags: CreateMode.persistent });
@@ -142,24 +142,24 @@ describe('P22: a session without a client ends within its timeout, a tick and a 
       for (const server of world.servers) server.turnMs = () => 2;
       keepBusy(world, busy, kind);
       await world.run(500);
-      dead.retire();
-      dead.sleep(1_000_000);
+      dead.abandon();
+      dead.goOffline(1_000_000);
       const silentMs = world.clock.elapsedMs;
       const { inspect } = find(whose).process!.runtime!;
       expect(await world.runUntil(() => inspect.ephemeralCount() === 0, 20_000)).toBe(true);
       const livedMs = world.clock.elapsedMs - silentMs;
       expect(livedMs).toBeLessThanOrEqual(1000 + tickTimeMs + 1000);
       await world.run(2000);
-      expect([honest, ...busy].map(({ lost }) => lost)).toEqual([[], [], [], [], []]);
+      expect([honest, ...busy].map(({ lostSessions }) => lostSessions)).toEqual([[], [], [], [], []]);
     },
   );
 
   test('after the request in progress, however long that takes, and P22 excuses no more than that', async () => {
-    const world = await started(new VirtualWorld(9, { servers: 1, core: { tickTimeMs, turnUnits: 4 } }));
+    const world = await started(new VirtualWorld(9, { servers: 1, core: { tickTimeMs, stepUnits: 4 } }));
     const writer = await client(world, world.server, 4000);
     const dead = await client(world, world.server, 600);
-    dead.retire();
-    dead.sleep(1_000_000);
+    dead.abandon();
+    dead.goOffline(1_000_000);
     await world.run(200);
     world.server.turnMs = () => 1;
     const ops = Array.from({ length: 600 }, () => ({ kind: 'setData' as const, path: '/', data: null, version: -1 }));
@@ -183,19 +183,19 @@ describe('P22: a session without a client ends within its timeout, a tick and a 
     const dead = await client(world, find('follower'), 1000);
     dead.send('create', { path: '/lock', data: null, acl: openAcl, flags: CreateMode.ephemeral });
     const epoch = epochOf(leader.process!.runtime!.inspect.lastZxid());
-    const strangers: Stranger[] = [];
+    const strangers: SidClaimant[] = [];
     const come = () => {
-      const stranger = new Stranger(world, `10.6.3.${strangers.length}`);
+      const stranger = new SidClaimant(world, `10.6.3.${strangers.length}`);
       strangers.push(stranger);
-      stranger.claims(leader.address!, 100 + strangers.length, PacketType.OBSERVERINFO, 0);
-      world.clock.at(world.clock.elapsedMs + 50, 'accepts', undefined, () => stranger.acceptsEpoch(epoch));
+      stranger.claimSid(leader.address!, 100 + strangers.length, PacketType.OBSERVERINFO, 0);
+      world.clock.at(world.clock.elapsedMs + 50, 'accepts', undefined, () => stranger.acceptEpoch(epoch));
       world.clock.at(world.clock.elapsedMs + 300, 'comes', undefined, come);
     };
     come();
     await world.run(700);
-    expect(strangers.map(({ answered }) => answered)).toEqual([1, 1, 1]);
-    dead.retire();
-    dead.sleep(1_000_000);
+    expect(strangers.map(({ answeredCount }) => answeredCount)).toEqual([1, 1, 1]);
+    dead.abandon();
+    dead.goOffline(1_000_000);
     const silentMs = world.clock.elapsedMs;
     const { inspect } = leader.process!.runtime!;
     expect(await world.runUntil(() => inspect.ephemeralCount() === 0, 20_000)).toBe(true);

@@ -6,7 +6,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { type Acl, ErrorCode, openAcl, type SessionId, type Stat } from '@tskeeper/protocol';
 import { describe, expect, test } from 'vitest';
-import { ask, join, type RawClient, snappy, VirtualWorld } from '../src/index.ts';
+import { sendRequest, connectRawClient, type RawClient, snappy, VirtualWorld } from '../src/index.ts';
 
 interface ListedNode {
   readonly path: string;
@@ -46,7 +46,7 @@ async function serve(name: string, wanted: (file: string) => boolean = () => tru
   const world = new VirtualWorld(1, { core, snappy });
   for (const file of readdirSync(fixtures + name)) {
     if (file !== 'listing.json' && wanted(file))
-      world.server.disk.plant(`${world.server.snapshotFolder}/${file}`, readFileSync(`${fixtures}${name}/${file}`));
+      world.server.disk.putFile(`${world.server.snapshotFolder}/${file}`, readFileSync(`${fixtures}${name}/${file}`));
   }
   await world.server.start();
   return world;
@@ -62,9 +62,9 @@ async function readTree(world: VirtualWorld, client: RawClient): Promise<Map<str
   const seen = new Map<string, SeenNode>();
   const waiting = ['/'];
   for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
-    const { data, stat } = (await ask(world, client, 'getData', { path, watch: false })).body;
-    const { acl } = (await ask(world, client, 'getACL', { path })).body;
-    const { children } = (await ask(world, client, 'getChildren', { path, watch: false })).body;
+    const { data, stat } = (await sendRequest(world, client, 'getData', { path, watch: false })).body;
+    const { acl } = (await sendRequest(world, client, 'getACL', { path })).body;
+    const { children } = (await sendRequest(world, client, 'getChildren', { path, watch: false })).body;
     seen.set(path, { data: data?.toString('hex') ?? null, acl, stat });
     for (const child of children) waiting.push(path === '/' ? `/${child}` : `${path}/${child}`);
   }
@@ -114,9 +114,9 @@ describe.each(['3.9.5', '3.8.0'])('the data folder of a ZooKeeper %s', (version)
     ['from its empty snapshot and the log', (file: string) => file !== 'snapshot.22'],
   ])('is served %s', async (_how, wanted) => {
     const world = await serve(name, wanted);
-    const client = await join(world);
+    const client = await connectRawClient(world);
     expect(await readTree(world, client)).toEqual(expected(listed));
-    expect(world.server.lines.filter((line) => !line.startsWith('info'))).toEqual([]);
+    expect(world.server.logLines.filter((line) => !line.startsWith('info'))).toEqual([]);
   });
 
   test('is unchanged by restarts, which write no warning', async () => {
@@ -127,38 +127,38 @@ describe.each(['3.9.5', '3.8.0'])('the data folder of a ZooKeeper %s', (version)
     await world.server.start();
     world.server.losePower(() => 0);
     await world.server.start();
-    const client = await join(world);
+    const client = await connectRawClient(world);
     expect(await readTree(world, client)).toEqual(expected(listed));
   });
 
   test('A74: has a session that a client can resume, and keeps its ephemeral znodes', async () => {
     const world = await serve(name);
     await world.run(timeoutMs - 1000);
-    const client = await join(world, timeoutMs, session);
+    const client = await connectRawClient(world, timeoutMs, session);
     expect(client.session).toBe(session);
     await world.run(timeoutMs * 2);
-    for (const { path } of ephemerals) expect((await ask(world, client, 'exists', { path, watch: false })).err).toBe(ErrorCode.Ok);
+    for (const { path } of ephemerals) expect((await sendRequest(world, client, 'exists', { path, watch: false })).err).toBe(ErrorCode.Ok);
   });
 
   test('has a session that ends after its full timeout', async () => {
     const world = await serve(name);
-    const client = await join(world);
+    const client = await connectRawClient(world);
     const { path } = ephemerals[0]!;
     const startMs = world.recording.processes[0]!.startedMs;
     await world.run(startMs + timeoutMs - world.clock.elapsedMs);
-    expect((await ask(world, client, 'exists', { path, watch: false })).err).toBe(ErrorCode.Ok);
+    expect((await sendRequest(world, client, 'exists', { path, watch: false })).err).toBe(ErrorCode.Ok);
     await world.run(2 * world.server.core.tickTimeMs);
     for (const each of ephemerals) {
-      expect((await ask(world, client, 'exists', { path: each.path, watch: false })).err).toBe(ErrorCode.NoNode);
+      expect((await sendRequest(world, client, 'exists', { path: each.path, watch: false })).err).toBe(ErrorCode.NoNode);
     }
-    const late = await join(world, timeoutMs, session);
-    expect(late.lost).toEqual([session]);
+    const late = await connectRawClient(world, timeoutMs, session);
+    expect(late.lostSessions).toEqual([session]);
   });
 });
 
 test.each(['gz', 'snappy'])('a snapshot that ZooKeeper compressed with %s is served', async (compression) => {
   const world = await serve('disk-compressed', (file) => file === `snapshot.6.${compression}`);
-  const client = await join(world);
+  const client = await connectRawClient(world);
   const seen = await readTree(world, client);
   const listed = expected(listing('disk-compressed', 'snapshot.6.gz'));
   // The two folders differ in servers, times and sessions; their trees have the same structure.

@@ -3,7 +3,7 @@ import { CreateMode, openAcl, type QuorumConfig, type Sid } from '@tskeeper/prot
 import { SeededRandom } from '@tskeeper/runtime';
 import { expect, test } from 'vitest';
 import { RawClient } from '../src/clients/raw-client.ts';
-import { isIdle } from '../src/story/stage.ts';
+import { isIdle } from '../src/run/run.ts';
 import type { ServerHost } from '../src/world/server-host.ts';
 import { VirtualWorld } from '../src/world/virtual-world.ts';
 
@@ -29,7 +29,7 @@ async function childrenSeenBy(
   if (create !== undefined) client.send('create', { path: create, data: null, acl: openAcl, flags: CreateMode.persistent });
   const listing = client.send('getChildren', { path: '/', watch: false });
   expect(await world.runUntil(() => isIdle(client), 5000)).toBe(true);
-  client.retire();
+  client.abandon();
   return (listing!.reply!.body as { readonly children: readonly string[] }).children;
 }
 
@@ -37,7 +37,7 @@ test('a server with the ports of another ensemble joins neither ensemble, does n
   const world = new VirtualWorld(1, { servers: 6, ensemble: {} });
   const [ours, theirs] = [world.servers.slice(0, 3), world.servers.slice(3)];
   for (const server of world.servers) {
-    const member = server.member!;
+    const member = server.ensembleOptions!;
     server.configure({ ...member, quorum: only(member.quorum, server.sid <= 3 ? [1, 2, 3] : [4, 5, 6]) });
     await server.start();
   }
@@ -48,7 +48,7 @@ test('a server with the ports of another ensemble joins neither ensemble, does n
   await childrenSeenBy(world, ours[0]!, '/ours', 1);
   await childrenSeenBy(world, staying[0]!, '/theirs', 2);
 
-  const right = victim.member!;
+  const right = victim.ensembleOptions!;
   const foreign = new Map(
     [...right.quorum.servers].map(([sid, server]) => [
       sid,
@@ -57,13 +57,13 @@ test('a server with the ports of another ensemble joins neither ensemble, does n
   );
   victim.kill();
   victim.configure({ ...right, quorum: { ...right.quorum, servers: foreign } });
-  const { length } = world.recording.peers;
+  const { length } = world.recording.peerEvents;
   victim.boot();
   await world.run(noticedMs);
   expect(victim.role).toBe('looking');
   expect(leaders.map(({ role }) => role)).toEqual(['leader', 'leader']);
   expect(
-    world.recording.peers.slice(length).filter(({ kind, server }) => kind === 'ended' || (kind === 'serves' && server === victim.name)),
+    world.recording.peerEvents.slice(length).filter(({ kind, server }) => kind === 'ended' || (kind === 'serves' && server === victim.name)),
   ).toEqual([]);
   expect(await childrenSeenBy(world, ours[1]!, undefined, 3)).toEqual(['zookeeper', 'ours']);
   expect(await childrenSeenBy(world, staying[1]!, undefined, 4)).toEqual(['zookeeper', 'theirs']);

@@ -6,23 +6,23 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { isFull } from '../../../test/breadth.ts';
-import { compiled, mutated, zoo } from '../src/internal.ts';
+import { transpile, applyMutant, mutants } from '../src/internal.ts';
 
 const root = new URL('../../../', import.meta.url);
-const mutant = { what: '', from: '', file: 'x.ts', replace: 'b', by: 'c' };
+const mutant = { description: '', origin: '', file: 'x.ts', original: 'b', replacement: 'c' };
 
 describe('a mutant', () => {
   test('whose text is missing in the source or occurs twice is an error', () => {
-    expect(mutated('abd', mutant)).toBe('acd');
-    expect(() => mutated('ad', mutant)).toThrow('x.ts does not contain the text that the mutant replaces');
-    expect(() => mutated('abab', mutant)).toThrow('x.ts contains the text that the mutant replaces more than once');
+    expect(applyMutant('abd', mutant)).toBe('acd');
+    expect(() => applyMutant('ad', mutant)).toThrow('x.ts does not contain the text that the mutant replaces');
+    expect(() => applyMutant('abab', mutant)).toThrow('x.ts contains the text that the mutant replaces more than once');
   });
 
-  test.each(Object.entries(zoo))('%s changes the compiled source', (_name, each) => {
+  test.each(Object.entries(mutants))('%s changes the compiled source', (_name, each) => {
     const source = readFileSync(fileURLToPath(new URL(each.file, root)), 'utf8');
-    const altered = mutated(source, each);
+    const altered = applyMutant(source, each);
     // Compiling takes most of the time.
-    if (isFull) expect(compiled(altered)).not.toBe(compiled(source));
+    if (isFull) expect(transpile(altered)).not.toBe(transpile(source));
     else expect(altered).not.toBe(source);
   });
 });

@@ -19,7 +19,7 @@ const leadersOf = (world: VirtualWorld) => world.servers.filter((server) => role
 
 async function started(seed: number, servers: number): Promise<VirtualWorld> {
   const world = new VirtualWorld(seed, { servers, ensemble: {}, core: { tickTimeMs } });
-  world.wire.mannersOf = () => ({ delayMs: 0.5 });
+  world.wire.conditionsOf = () => ({ delayMs: 0.5 });
   for (const server of world.servers) await server.start();
   const isWhole = () => world.servers.every((server) => roleOf(server) === 'leader' || roleOf(server) === 'follower');
   expect(await world.runUntil(isWhole, 10_000)).toBe(true);
@@ -156,7 +156,7 @@ describe('whatever other links are permanently cut', () => {
         const cuts = [...world.links].map(
           (link) => `${link.a}-${link.b} ${(['forth', 'back'] as const).filter((way) => link.isCutOneWay(way)).join()}`,
         );
-        const said = world.servers.flatMap(({ name, lines }) => lines.slice(-8).map((line) => `${name}: ${line}`));
+        const said = world.servers.flatMap(({ name, logLines }) => logLines.slice(-8).map((line) => `${name}: ${line}`));
         throw new Error([`seed ${seed}: ${(error as Error).message}`, core.map(({ name }) => name), ...cuts, ...said].join('\n'), {
           cause: error,
         });

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { nothingReported, Pool, type SeedReport } from '../src/internal.ts';
+import { emptyReport, Pool, type SeedReport } from '../src/internal.ts';
 
 let folder: string;
 beforeEach(() => void (folder = mkdtempSync(join(tmpdir(), 'tskeeper-pool-'))));
@@ -12,7 +12,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 /** The findings of seeds 1, 2 and 3 with a program that does `work` for seed 2. */
 async function findings(work: string, seedMaxMs: number): Promise<[number, readonly string[]][]> {
   const program = join(folder, 'worker.mjs');
-  const answer = `process.send({ ...${JSON.stringify(nothingReported)}, seed, findings: [] })`;
+  const answer = `process.send({ ...${JSON.stringify(emptyReport)}, seed, findings: [] })`;
   writeFileSync(program, `process.on('message', ({ seed }) => { if (seed === 2) { ${work} } ${answer}; });`);
   const seeds = [1, 2, 3];
   const reports: SeedReport[] = [];

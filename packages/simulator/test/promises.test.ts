@@ -3,10 +3,10 @@
  * behaviour when links and processes fail.
  */
 import { CreateMode, epochOf, openAcl, Reader, readTxn, type Zxid } from '@tskeeper/protocol';
-import { MemoryDisk, readLog, SeededRandom } from '@tskeeper/runtime';
+import { VirtualDisk, readLog, SeededRandom } from '@tskeeper/runtime';
 import { describe, expect, it } from 'vitest';
 import { RawClient } from '../src/clients/raw-client.ts';
-import { reignsOf, termsOf } from '../src/record/committed-history.ts';
+import { leaderEpochsOf, servingPeriodsOf } from '../src/record/committed-history.ts';
 import type { ServerHost } from '../src/world/server-host.ts';
 import { VirtualWorld } from '../src/world/virtual-world.ts';
 
@@ -21,7 +21,7 @@ function isWhole(world: VirtualWorld): boolean {
 
 async function started(seed: number, servers = 3): Promise<VirtualWorld> {
   const world = new VirtualWorld(seed, { servers, ensemble: {} });
-  world.wire.mannersOf = () => ({ delayMs: 0.5 });
+  world.wire.conditionsOf = () => ({ delayMs: 0.5 });
   for (const server of world.servers) await server.start();
   expect(await world.runUntil(() => isWhole(world), 10_000)).toBe(true);
   return world;
@@ -46,8 +46,8 @@ async function logOf(server: ServerHost): Promise<string[]> {
   const txns: string[] = [];
   const files = [...server.evidence('log')].toSorted(([a], [b]) => (a < b ? -1 : 1));
   for (const [name, bytes] of files) {
-    const disk = new MemoryDisk();
-    disk.plant(`/${name}`, bytes);
+    const disk = new VirtualDisk();
+    disk.putFile(`/${name}`, bytes);
     await readLog(await disk.open(`/${name}`, 'existing'), 4_000_000, (zxid, from, start, stop) => {
       const { header, txn } = readTxn(new Reader(Buffer.from(from.subarray(start, stop))));
       txns.push(`${zxid.toString(16)} ${header.type} ${'path' in txn ? txn.path : ''}`);
@@ -63,7 +63,7 @@ async function expectSameLogs(world: VirtualWorld): Promise<string[]> {
   return first!;
 }
 
-const eventsOf = (world: VirtualWorld, kind: string) => world.recording.peers.filter((event) => event.kind === kind);
+const eventsOf = (world: VirtualWorld, kind: string) => world.recording.peerEvents.filter((event) => event.kind === kind);
 
 describe('a leader', () => {
   it('C0-9: commits every change first, whichever server got the request', async () => {
@@ -71,7 +71,7 @@ describe('a leader', () => {
     for (const [at, server] of world.servers.entries()) await writes(world, await joined(world, at + 1, server), `/n${at}`);
     await world.run(100);
     const leader = leaderOf(world)!;
-    const applied = world.recording.peers.flatMap((event) => (event.kind === 'applied' ? [event] : []));
+    const applied = world.recording.peerEvents.flatMap((event) => (event.kind === 'applied' ? [event] : []));
     // Three sessions and three znodes.
     expect(applied.filter(({ server }) => server === leader.name)).toHaveLength(6);
     const first = new Map<Zxid, string>();
@@ -88,7 +88,7 @@ describe('a leader', () => {
       await old.start();
       expect(await world.runUntil(() => isWhole(world), 10_000)).toBe(true);
     }
-    const epochs = reignsOf(world.recording).map(({ epoch }) => epoch);
+    const epochs = leaderEpochsOf(world.recording).map(({ epoch }) => epoch);
     expect(epochs.length).toBe(7);
     expect(epochs).toEqual([...new Set(epochs)].toSorted((a, b) => a - b));
   });
@@ -105,7 +105,7 @@ describe('a leader', () => {
       for (let count = 0; count < 5; count++) await writes(world, client, `/n${round}-${count}`);
     }
     expect(await world.runUntil(() => isWhole(world), 10_000)).toBe(true);
-    expect([leaderOf(world), reignsOf(world.recording).length]).toEqual([leader, 1]);
+    expect([leaderOf(world), leaderEpochsOf(world.recording).length]).toEqual([leader, 1]);
     expect((await expectSameLogs(world)).filter((line) => line.includes('/n'))).toHaveLength(25);
   });
 
@@ -118,7 +118,7 @@ describe('a leader', () => {
     for (const server of world.servers) if (server !== old) world.link(old.name, server.name).cutOneWay('forth');
     client.send('create', { path: '/lost', data: null, acl: openAcl, flags: CreateMode.persistent });
     await world.run(50);
-    client.retire();
+    client.abandon();
     old.kill();
     for (const link of world.links) link.heal();
     expect(await world.runUntil(() => leaderOf(world) !== undefined, 10_000)).toBe(true);
@@ -211,8 +211,8 @@ describe('a follower', () => {
       await world.run(random.below(600));
     }
     expect(await world.runUntil(() => isWhole(world), 10_000)).toBe(true);
-    const terms = termsOf(world.recording);
-    const leaders = new Map(reignsOf(world.recording).map(({ epoch, server }) => [epoch, server]));
+    const terms = servingPeriodsOf(world.recording);
+    const leaders = new Map(leaderEpochsOf(world.recording).map(({ epoch, server }) => [epoch, server]));
     expect(leaders.size).toBeGreaterThan(2);
     for (const { name } of world.servers) {
       const own = terms.filter(({ server }) => server === name);

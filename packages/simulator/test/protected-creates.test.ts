@@ -17,7 +17,7 @@ describe('a protected create of a client that must change servers', () => {
   it.each(sample([1, 2, 3, 4, 5, 6], 1))('B52: creates exactly one znode, however slow the left server is (seed %i)', async (seed) => {
     const world = new VirtualWorld(seed, { servers: 3, ensemble: {} });
     const random = new SeededRandom(seed);
-    world.wire.mannersOf = () => ({ delayMs: 0.5 });
+    world.wire.conditionsOf = () => ({ delayMs: 0.5 });
     for (const server of world.servers) await server.start();
     const servers = world.servers.map(({ name }) => `${name}:${serverPort}`).join();
     const clientAt = (number: number) =>

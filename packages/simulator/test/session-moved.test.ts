@@ -12,7 +12,7 @@ import { VirtualWorld } from '../src/world/virtual-world.ts';
 
 async function started(seed: number, observers = 0): Promise<VirtualWorld> {
   const world = new VirtualWorld(seed, { servers: 3 + observers, ensemble: { observers } });
-  world.wire.mannersOf = () => ({ delayMs: 0.5 });
+  world.wire.conditionsOf = () => ({ delayMs: 0.5 });
   for (const server of world.servers) await server.start();
   const roles = () => world.servers.map(({ process }) => process?.runtime?.inspect.role());
   expect(
@@ -61,7 +61,7 @@ describe('a client that must change servers', () => {
       const calls = Array.from({ length: 5 }, (_, at) => (at % 2 === 0 ? zk.setData('/e', `${round}`) : zk.getData('/e')));
       const settled = Promise.allSettled(calls);
       await world.run(random.below(20));
-      servers.add(zk.connectedTo);
+      servers.add(zk.connectedServer);
       // The connection breaks in the middle, so that many requests arrive at a server that the
       // session has left.
       for (const { forward, dialer } of world.wire.cnxns)
@@ -139,16 +139,16 @@ describe('two clients with one session', () => {
     const first = await joining(world, 1);
     await go(world, first.create('/e', null, { mode: 'ephemeral' }));
     const session = { id: first.sessionId, password: first.sessionPassword };
-    const second = await joining(world, 2, { session, yieldsSession: true });
+    const second = await joining(world, 2, { session, yieldSession: true });
     expect(second.sessionId).toBe(first.sessionId);
     const lost = [0, 0];
     for (const [at, zk] of [first, second].entries()) zk.on('state', ({ state }) => void (lost[at]! += state === 'Disconnected' ? 1 : 0));
-    const isOver = () => second.closedBecause !== undefined;
+    const isOver = () => second.endReason !== undefined;
     for (let ms = 0; ms < 60_000 && !isOver(); ms += 100) {
       for (const zk of [first, second]) zk.setData('/e', 'x').catch(() => undefined);
       await world.run(100);
     }
-    expect(second.closedBecause).toBe('moved');
+    expect(second.endReason).toBe('moved');
     // Not before both sides had lost it several times.
     expect(Math.min(...lost)).toBeGreaterThanOrEqual(4);
     const error = await go(
@@ -168,7 +168,7 @@ describe('a waiting request of a client that has moved to another server', () =>
   it('P13: is not applied after requests at the other server, although the client is back', async () => {
     const core = { requestThrottleLimit: 1, requestThrottleStallMs: 10, requestThrottleDropStale: false };
     const world = new VirtualWorld(1, { servers: 3, ensemble: {}, core });
-    world.wire.mannersOf = () => ({ delayMs: 0.5 });
+    world.wire.conditionsOf = () => ({ delayMs: 0.5 });
     for (const server of world.servers) await server.start();
     const followers = () => world.servers.filter(({ role }) => role === 'follower');
     expect(await world.runUntil(() => followers().length === 2, 10_000)).toBe(true);

@@ -9,7 +9,7 @@ async function restarted(hasQuota: boolean): Promise<{ steps: number; usage: str
   const world = new VirtualWorld(1, {
     servers: 3,
     ensemble: { zab: { forceSnapshotSync: true } },
-    core: { tickTimeMs: 200, turnUnits: 4 },
+    core: { tickTimeMs: 200, stepUnits: 4 },
   });
   for (const server of world.servers) await server.start();
   const isWhole = () => world.servers.every(({ role }) => role === 'leader' || role === 'follower');
@@ -34,13 +34,13 @@ async function restarted(hasQuota: boolean): Promise<{ steps: number; usage: str
   await write([create('/zookeeper/quota/a')]);
   if (hasQuota) await write(['limits', 'stats'].map((name) => create(`/zookeeper/quota/a/zookeeper_${name}`, 'count=500')));
   follower.kill();
-  const endedBefore = world.recording.stepsEnded.get('sync') ?? 0;
+  const endedBefore = world.recording.stepsYielded.get('sync') ?? 0;
   await follower.start();
   // Txns that the leader commits meanwhile follow the snapshot on the same connection.
   for (let round = 0; round < 5; round++) await write([create(`/a/n${round}`, 'x')]);
   expect(await world.runUntil(isWhole, 10_000)).toBe(true);
   await world.run(500);
-  const steps = (world.recording.stepsEnded.get('sync') ?? 0) - endedBefore;
+  const steps = (world.recording.stepsYielded.get('sync') ?? 0) - endedBefore;
   const reader = new RawClient(world, new SeededRandom(2), { name: 'reader', address: '10.9.0.2', timeoutMs: 4000, server: follower });
   expect(await world.runUntil(() => reader.ready, 10_000)).toBe(true);
   const read = reader.send('getData', { path: '/zookeeper/quota/a/zookeeper_stats', watch: false });

@@ -1,13 +1,13 @@
 /** The marks that a run must hit. */
 import { describe, expect, it } from 'vitest';
-import { nothingReported, type SeedReport } from '../src/command/seed-report.ts';
-import { longRun, Summary } from '../src/command/summary.ts';
-import { marks, rareMarks } from '../src/story/marks.ts';
+import { emptyReport, type SeedReport } from '../src/command/seed-report.ts';
+import { longRunSeeds, Summary } from '../src/command/summary.ts';
+import { marks, rareMarks } from '../src/run/marks.ts';
 
 const rare = 'hostile requests of every opcode';
 const common = 'a session expired';
 
-const empty: SeedReport = { ...nothingReported, seed: 1, findings: [] };
+const empty: SeedReport = { ...emptyReport, seed: 1, findings: [] };
 
 function summaryOf(seeds: number, hits: Readonly<Record<string, number>>): Summary {
   const summary = new Summary([rare, common]);
@@ -29,13 +29,13 @@ describe('a run', () => {
   });
 
   it('of 20,000 seeds misses a mark that was hit less than 20 times, rare or not', () => {
-    expect(summaryOf(longRun, { [common]: 20, [rare]: 19 }).missing).toEqual([`${rare} 19`]);
-    expect(summaryOf(longRun, { [common]: 20, [rare]: 20 }).missing).toEqual([]);
+    expect(summaryOf(longRunSeeds, { [common]: 20, [rare]: 19 }).missing).toEqual([`${rare} 19`]);
+    expect(summaryOf(longRunSeeds, { [common]: 20, [rare]: 20 }).missing).toEqual([]);
   });
 
   it('counts checkers of ensembles in percent of the ensembles', () => {
     const summary = new Summary([]);
-    const add = (kind: string, judged: readonly string[]) => summary.add({ ...empty, kinds: [kind], judged });
+    const add = (kind: string, exercised: readonly string[]) => summary.add({ ...empty, kinds: [kind], exercised });
     add('ensemble', ['reads', 'zab']);
     add('ensemble', ['reads']);
     add('standalone', ['reads']);

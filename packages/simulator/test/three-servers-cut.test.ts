@@ -44,7 +44,7 @@ const cases: Readonly<Record<string, (mute: Mute, cast: Cast) => void>> = {
 async function started(seed: number): Promise<{ world: VirtualWorld; random: SeededRandom; cast: Cast }> {
   const world = new VirtualWorld(seed, { servers: 3, ensemble: {}, core: { tickTimeMs } });
   const random = new SeededRandom(seed);
-  world.wire.mannersOf = () => ({ delayMs: random.below(64) / 64 });
+  world.wire.conditionsOf = () => ({ delayMs: random.below(64) / 64 });
   for (const server of world.servers) await server.start();
   expect(await world.runUntil(() => isWhole(world), 10_000)).toBe(true);
   await world.run(random.below(3000));

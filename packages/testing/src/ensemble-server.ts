@@ -1,16 +1,16 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Inspect } from '@tskeeper/core';
+import type { Inspector } from '@tskeeper/core';
 import type { SessionId, Sid, Zxid } from '@tskeeper/protocol';
-import { type Logger, MemoryDisk, startRuntime } from '@tskeeper/runtime';
+import { type Logger, VirtualDisk, startRuntime } from '@tskeeper/runtime';
 import type { Server } from '@tskeeper/server';
 import { FsDisk, startServerWith } from '@tskeeper/server/internal';
-import type { Activity } from './activity.ts';
-import type { PeerWire } from './peer-wire.ts';
+import type { ActivityTracker } from './activity-tracker.ts';
+import type { EnsembleNetwork } from './ensemble-network.ts';
 import { ProcessDisk } from './process-disk.ts';
 import { ProcessNetwork } from './process-network.ts';
-import { inRealTime, ProcessClock, type TestClock } from './test-clock.ts';
-import { TroubledNetwork } from './troubled-network.ts';
+import { throttleProbe, ProcessClock, type TestClock } from './test-clock.ts';
+import { FaultyNetwork } from './faulty-network.ts';
 
 /**
  * State of a server in its ensemble. `looking`: it has no leader, and rejects clients. `stopped`:
@@ -19,20 +19,20 @@ import { TroubledNetwork } from './troubled-network.ts';
 export type EnsembleRole = 'leader' | 'follower' | 'observer' | 'looking' | 'stopped';
 
 /** The environment of an ensemble's servers. */
-export interface Ground {
-  readonly wire: PeerWire;
+export interface EnsembleEnvironment {
+  readonly ensembleNetwork: EnsembleNetwork;
   readonly clock: TestClock;
-  readonly activity: Activity;
+  readonly activity: ActivityTracker;
   readonly logger: Logger | undefined;
   /** A zoo.cfg, the same for all servers. */
   readonly configText: string;
   /** Waits until a started server serves clients, if it can. */
-  started(server: Member): Promise<void>;
+  waitUntilServing(server: TestPeer): Promise<void>;
   expireSession(session: SessionId): Promise<boolean>;
 }
 
-export interface MemberParts {
-  readonly ground: Ground;
+export interface TestPeerOptions {
+  readonly environment: EnsembleEnvironment;
   readonly sid: Sid;
   readonly isObserver: boolean;
   /** undefined: in memory. */
@@ -46,32 +46,32 @@ export interface PartitionOptions {
 }
 
 /** Name of the in-memory data folder in the server's log. */
-const memoryFolder = '/memory';
+const peerMemoryFolder = '/memory';
 
 /** One server of a `TestEnsemble`. */
-export type EnsembleServer = Omit<Member, 'begin' | 'hearClients' | 'endSession' | 'close'>;
+export type EnsembleServer = Omit<TestPeer, 'startWithoutWaiting' | 'healClients' | 'endSession' | 'close'>;
 
 /** A server, with the operations that only its ensemble may call. */
-export class Member {
+export class TestPeer {
   /** `myid`: 1 or greater. */
   readonly sid: Sid;
   /** An observer has no vote and does not count for a quorum. */
   readonly isObserver: boolean;
-  readonly #ground: Ground;
-  readonly #memory: MemoryDisk | undefined;
+  readonly #environment: EnsembleEnvironment;
+  readonly #memory: VirtualDisk | undefined;
   readonly #dataDir: string;
-  readonly #silences = new Set<Silence>();
+  readonly #partitions = new Set<ClientPartition>();
   #process: ServerProcess | undefined;
   #port = 0;
   #failure: { readonly error: unknown } | undefined;
   #isClosed = false;
 
-  constructor({ ground, sid, isObserver, dataDir }: MemberParts) {
-    this.#ground = ground;
+  constructor({ environment, sid, isObserver, dataDir }: TestPeerOptions) {
+    this.#environment = environment;
     this.sid = sid;
     this.isObserver = isObserver;
-    this.#memory = dataDir === undefined ? new MemoryDisk() : undefined;
-    this.#dataDir = dataDir ?? memoryFolder;
+    this.#memory = dataDir === undefined ? new VirtualDisk() : undefined;
+    this.#dataDir = dataDir ?? peerMemoryFolder;
   }
 
   /**
@@ -103,7 +103,7 @@ export class Member {
   /**
    * State of the server: sessions, connections, watches, znodes, zxids. Throws while it is stopped.
    */
-  get inspect(): Inspect {
+  get inspect(): Inspector {
     return this.#running.server!.inspect;
   }
 
@@ -121,18 +121,18 @@ export class Member {
    * leader.
    */
   async start(): Promise<void> {
-    await this.begin();
-    await this.#ground.started(this);
+    await this.startWithoutWaiting();
+    await this.#environment.waitUntilServing(this);
   }
 
   /** Like `start`, but does not wait for a leader. */
-  async begin(): Promise<void> {
+  async startWithoutWaiting(): Promise<void> {
     if (this.#isClosed) throw new Error('this ensemble is closed; start another one with TestEnsemble.start()');
     if (this.#process !== undefined) throw new Error(`server ${this.sid} is already running`);
-    const process = new ServerProcess(this.#ground, this.sid, this.#memory);
+    const process = new ServerProcess(this.#environment, this.sid, this.#memory);
     this.#process = process;
     this.#failure = undefined;
-    for (const silence of this.#silences) process.silences.add(silence);
+    for (const partition of this.#partitions) process.partitions.add(partition);
     try {
       if (this.#memory === undefined) await this.#writeMyid();
       await process.start(this.#dataDir, this.#port, (error) => this.#failed(process, error));
@@ -192,25 +192,25 @@ export class Member {
   partition({ from = 'everybody' }: PartitionOptions = {}): Disposable {
     const heals: (() => void)[] = [];
     if (from !== 'clients') {
-      const { wire } = this.#ground;
-      for (const other of wire.machines) if (other !== this.sid) heals.push(wire.cut(this.sid, other), wire.cut(other, this.sid));
+      const { ensembleNetwork } = this.#environment;
+      for (const other of ensembleNetwork.machines) if (other !== this.sid) heals.push(ensembleNetwork.cut(this.sid, other), ensembleNetwork.cut(other, this.sid));
     }
     if (from !== 'servers') {
-      const silence = new Silence();
-      this.#silences.add(silence);
-      this.#process?.silences.add(silence);
+      const partition = new ClientPartition();
+      this.#partitions.add(partition);
+      this.#process?.partitions.add(partition);
       heals.push(() => {
-        this.#silences.delete(silence);
-        silence.heal();
+        this.#partitions.delete(partition);
+        partition.heal();
       });
     }
     return { [Symbol.dispose]: () => heals.splice(0).forEach((heal) => heal()) };
   }
 
   /** Ends the partition from clients. */
-  hearClients(): void {
-    for (const silence of this.#silences) silence.heal();
-    this.#silences.clear();
+  healClients(): void {
+    for (const partition of this.#partitions) partition.heal();
+    this.#partitions.clear();
   }
 
   /**
@@ -229,7 +229,7 @@ export class Member {
    */
   async expireSession(session: SessionId): Promise<boolean> {
     if (!this.isRunning) throw new Error(`server ${this.sid} is stopped`);
-    return await this.#ground.expireSession(session);
+    return await this.#environment.expireSession(session);
   }
 
   /** Expires the session as the leader. Resolves when the session is gone from this server. */
@@ -253,7 +253,7 @@ export class Member {
 
   async #end(process: ServerProcess): Promise<void> {
     if (this.#process === process) this.#process = undefined;
-    await process.die();
+    await process.kill();
   }
 
   get #running(): ServerProcess {
@@ -263,11 +263,11 @@ export class Member {
 }
 
 /** A period in which no client reaches a server, across its processes. */
-class Silence {
+class ClientPartition {
   #heal: (() => void) | undefined;
 
-  over(network: TroubledNetwork): void {
-    this.#heal = network.silence();
+  apply(network: FaultyNetwork): void {
+    this.#heal = network.partition();
   }
 
   heal(): void {
@@ -277,98 +277,98 @@ class Silence {
 }
 
 /** The silences of a server; a process joins them when it has its network. */
-class Silences {
-  readonly #early: Silence[] = [];
-  #network: TroubledNetwork | undefined;
+class ClientPartitions {
+  readonly #beforeStart: ClientPartition[] = [];
+  #network: FaultyNetwork | undefined;
 
-  add(silence: Silence): void {
-    if (this.#network === undefined) this.#early.push(silence);
-    else silence.over(this.#network);
+  add(partition: ClientPartition): void {
+    if (this.#network === undefined) this.#beforeStart.push(partition);
+    else partition.apply(this.#network);
   }
 
-  begin(network: TroubledNetwork): void {
+  applyTo(network: FaultyNetwork): void {
     this.#network = network;
-    for (const silence of this.#early.splice(0)) silence.over(network);
+    for (const partition of this.#beforeStart.splice(0)) partition.apply(network);
   }
 }
 
 /** One run of a server, from its start to its end. */
 class ServerProcess {
-  readonly silences = new Silences();
+  readonly partitions = new ClientPartitions();
   /** Rejects when the process has ended. */
   readonly ended: Promise<never>;
   server: Server | undefined;
   network: ProcessNetwork | undefined;
-  readonly #ground: Ground;
+  readonly #environment: EnsembleEnvironment;
   readonly #sid: Sid;
   readonly #clock: ProcessClock;
   readonly #disk: ProcessDisk;
-  #troubled: TroubledNetwork | undefined;
-  #isGone!: (error: Error) => void;
-  #death: Promise<void> | undefined;
+  #faultyNetwork: FaultyNetwork | undefined;
+  #rejectEnded!: (error: Error) => void;
+  #killed: Promise<void> | undefined;
 
-  constructor(ground: Ground, sid: Sid, memory: MemoryDisk | undefined) {
-    this.#ground = ground;
+  constructor(environment: EnsembleEnvironment, sid: Sid, memory: VirtualDisk | undefined) {
+    this.#environment = environment;
     this.#sid = sid;
-    this.#clock = new ProcessClock(ground.clock);
-    this.#disk = new ProcessDisk(memory ?? new FsDisk(), ground.activity);
+    this.#clock = new ProcessClock(environment.clock);
+    this.#disk = new ProcessDisk(memory ?? new FsDisk(), environment.activity);
     this.ended = new Promise((_resolve, reject) => {
-      this.#isGone = reject;
+      this.#rejectEnded = reject;
     });
     // Without a listener the rejection must not end the tests.
     this.ended.catch(() => undefined);
   }
 
   async start(dataDir: string, clientPort: number, failed: (error: unknown) => void): Promise<void> {
-    const { wire, activity, configText, logger } = this.#ground;
-    const peers = wire.begin(this.#sid);
-    const options = { dataDir, clientPort, clientAddress: '127.0.0.1', logger: named(logger, this.#sid) };
+    const { ensembleNetwork, activity, configText, logger } = this.#environment;
+    const peers = ensembleNetwork.startProcess(this.#sid);
+    const options = { dataDir, clientPort, clientAddress: '127.0.0.1', logger: withServerName(logger, this.#sid) };
     const starting = startServerWith(startRuntime, options, {
       disk: this.#disk,
       clock: this.#clock,
-      memory: inRealTime,
+      memory: throttleProbe,
       network: (real) => {
-        this.#troubled = new TroubledNetwork(real);
-        this.silences.begin(this.#troubled);
-        return (this.network = new ProcessNetwork(this.#troubled, peers, wire, activity));
+        this.#faultyNetwork = new FaultyNetwork(real);
+        this.partitions.applyTo(this.#faultyNetwork);
+        return (this.network = new ProcessNetwork(this.#faultyNetwork, peers, ensembleNetwork, activity));
       },
       config: { name: 'the config of this TestEnsemble', text: configText },
-      ...(dataDir === memoryFolder ? { readMyid: () => `${this.#sid}\n` } : {}),
+      ...(dataDir === peerMemoryFolder ? { readMyid: () => `${this.#sid}\n` } : {}),
     });
     try {
       const server = await Promise.race([starting, this.ended]);
       server.ended.catch(failed);
       this.server = server;
     } finally {
-      peers.started();
-      activity.happened();
+      peers.markStarted();
+      activity.notifyChange();
       // Without a network it has not sent a packet yet.
-      if (this.network === undefined) peers.die();
+      if (this.network === undefined) peers.kill();
     }
   }
 
   async close(): Promise<void> {
     // A server that is cut off would wait until clients have received their last replies.
-    this.#troubled?.heal();
+    this.#faultyNetwork?.heal();
     await Promise.race([this.server?.close(), this.ended]).catch(() => undefined);
   }
 
   /** Further calls wait for the same end. */
-  die(): Promise<void> {
-    return (this.#death ??= this.#die());
+  kill(): Promise<void> {
+    return (this.#killed ??= this.#kill());
   }
 
-  async #die(): Promise<void> {
-    this.#isGone(new Error(`server ${this.#sid} has ended`));
+  async #kill(): Promise<void> {
+    this.#rejectEnded(new Error(`server ${this.#sid} has ended`));
     this.#clock.end();
-    const closed = this.network?.die();
-    await Promise.all([closed, this.#disk.die()]);
-    this.#ground.activity.happened();
+    const closed = this.network?.kill();
+    await Promise.all([closed, this.#disk.kill()]);
+    this.#environment.activity.notifyChange();
   }
 }
 
 /** Prefixes each line with the server's number. */
-function named(logger: Logger | undefined, sid: Sid): Logger | undefined {
+function withServerName(logger: Logger | undefined, sid: Sid): Logger | undefined {
   if (logger === undefined) return undefined;
   const name = (message: string): string => `server ${sid}: ${message}`;
   return {

@@ -35,7 +35,7 @@ export class Loopback {
    * Resolves when everything sent so far has arrived, or when the connection is closed. Only one
    * call at a time.
    */
-  async pass(): Promise<void> {
+  async roundTrip(): Promise<void> {
     if (this.#to.destroyed) return;
     await new Promise<void>((resolve) => {
       this.#arrived = resolve;

@@ -4,26 +4,26 @@
  * cache outlives a process.
  */
 import type { Disk, DiskError, DiskFile, FolderLock } from '@tskeeper/runtime';
-import type { Activity } from './activity.ts';
+import type { ActivityTracker } from './activity-tracker.ts';
 
 export class ProcessDisk implements Disk {
-  readonly syncsFolders: boolean;
+  readonly canSyncFolders: boolean;
   readonly #disk: Disk;
-  readonly #activity: Activity;
+  readonly #activity: ActivityTracker;
   readonly #files = new Set<DiskFile>();
   readonly #locks = new Set<FolderLock>();
   /** Calls without an answer. */
   readonly #calls = new Set<Promise<unknown>>();
   #hasEnded = false;
 
-  constructor(disk: Disk, activity: Activity) {
+  constructor(disk: Disk, activity: ActivityTracker) {
     this.#disk = disk;
     this.#activity = activity;
-    this.syncsFolders = disk.syncsFolders;
+    this.canSyncFolders = disk.canSyncFolders;
   }
 
   /** The process ends at once. Resolves when its files are closed. */
-  async die(): Promise<void> {
+  async kill(): Promise<void> {
     this.#hasEnded = true;
     // Wait for pending calls. A file that one of them opens is closed here too.
     while (this.#calls.size > 0) await Promise.allSettled(this.#calls);

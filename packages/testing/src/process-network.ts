@@ -4,9 +4,9 @@
  * ended nothing passes in either direction.
  */
 import type { Endpoint, Listener, ListenOptions, Network, NetworkSink, ReceivedBatch, SendBatch, StreamId } from '@tskeeper/runtime';
-import type { Activity } from './activity.ts';
-import type { PeerNetwork, PeerWire } from './peer-wire.ts';
-import type { TroubledNetwork } from './troubled-network.ts';
+import type { ActivityTracker } from './activity-tracker.ts';
+import type { PeerNetwork, EnsembleNetwork } from './ensemble-network.ts';
+import type { FaultyNetwork } from './faulty-network.ts';
 
 /** Ports on which servers listen for each other. */
 export const quorumPort = 2888;
@@ -18,25 +18,25 @@ const toClients = 0;
 const toPeers = 1;
 
 export class ProcessNetwork implements Network {
-  readonly #clients: TroubledNetwork;
+  readonly #clients: FaultyNetwork;
   readonly #peers: PeerNetwork;
-  readonly #wire: PeerWire;
-  readonly #activity: Activity;
+  readonly #ensembleNetwork: EnsembleNetwork;
+  readonly #activity: ActivityTracker;
   readonly #listening = new Set<Promise<Listener>>();
   #hasEnded = false;
 
-  constructor(clients: TroubledNetwork, peers: PeerNetwork, wire: PeerWire, activity: Activity) {
+  constructor(clients: FaultyNetwork, peers: PeerNetwork, ensembleNetwork: EnsembleNetwork, activity: ActivityTracker) {
     this.#clients = clients;
     this.#peers = peers;
-    this.#wire = wire;
+    this.#ensembleNetwork = ensembleNetwork;
     this.#activity = activity;
   }
 
   /** The process ends at once. Resolves when its ports are free. */
-  async die(): Promise<void> {
+  async kill(): Promise<void> {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
-    this.#peers.die();
+    this.#peers.kill();
     this.#clients.heal();
     this.#clients.cut();
     // Also release a port whose `listen` is pending.
@@ -65,7 +65,7 @@ export class ProcessNetwork implements Network {
     const { address, port } = options;
     // quorumListenOnAllIPs=true leaves the address open; the port says whether servers or clients
     // connect there.
-    const isForPeers = address === undefined ? port === quorumPort || port === electionPort : this.#wire.machineAt(address) !== undefined;
+    const isForPeers = address === undefined ? port === quorumPort || port === electionPort : this.#ensembleNetwork.machineAt(address) !== undefined;
     if (isForPeers) return await this.#peers.listen(options);
     const listening = this.#clients.listen(options);
     this.#listening.add(listening);
@@ -73,12 +73,12 @@ export class ProcessNetwork implements Network {
   }
 
   connect(endpoint: Endpoint): StreamId {
-    if (this.#wire.machineAt(endpoint.address) === undefined) return this.#clients.connect(endpoint) * 2 + toClients;
+    if (this.#ensembleNetwork.machineAt(endpoint.address) === undefined) return this.#clients.connect(endpoint) * 2 + toClients;
     return this.#peers.connect(endpoint) * 2 + toPeers;
   }
 
   resolve(host: string): Promise<string[]> {
-    return this.#wire.machineOf(host) === undefined ? this.#clients.resolve(host) : this.#peers.resolve(host);
+    return this.#ensembleNetwork.machineOf(host) === undefined ? this.#clients.resolve(host) : this.#peers.resolve(host);
   }
 
   send(batch: SendBatch): void {
@@ -97,29 +97,29 @@ export class ProcessNetwork implements Network {
         ends: places.map((index) => batch.ends[index]!),
         kept: [],
       };
-      if (side === toClients) this.#activity.outside();
-      this.#of(side).send(part);
+      if (side === toClients) this.#activity.notifyExternalTraffic();
+      this.#networkOf(side).send(part);
       places.forEach((place, index) => (batch.kept[place] = part.kept[index]!));
     }
   }
 
   end(stream: StreamId): void {
-    if (!this.#hasEnded) this.#of(stream & 1).end(stream >> 1);
+    if (!this.#hasEnded) this.#networkOf(stream & 1).end(stream >> 1);
   }
 
   reset(stream: StreamId): void {
-    if (!this.#hasEnded) this.#of(stream & 1).reset(stream >> 1);
+    if (!this.#hasEnded) this.#networkOf(stream & 1).reset(stream >> 1);
   }
 
   pause(stream: StreamId): void {
-    if (!this.#hasEnded) this.#of(stream & 1).pause(stream >> 1);
+    if (!this.#hasEnded) this.#networkOf(stream & 1).pause(stream >> 1);
   }
 
   resume(stream: StreamId): void {
-    if (!this.#hasEnded) this.#of(stream & 1).resume(stream >> 1);
+    if (!this.#hasEnded) this.#networkOf(stream & 1).resume(stream >> 1);
   }
 
-  #of(side: number): Network {
+  #networkOf(side: number): Network {
     return side === toPeers ? this.#peers : this.#clients;
   }
 
@@ -129,18 +129,18 @@ export class ProcessNetwork implements Network {
     const tell = (what: () => void): void => {
       if (this.#hasEnded) return;
       what();
-      if (side === toClients) this.#activity.outside();
-      else this.#activity.happened();
+      if (side === toClients) this.#activity.notifyExternalTraffic();
+      else this.#activity.notifyChange();
     };
     const outer = (stream: StreamId): StreamId => stream * 2 + side;
     return {
       accepted: (stream, listener, remote) => {
         // It was opened while the process ended: the system resets it.
-        if (this.#hasEnded) this.#of(side).reset(stream);
+        if (this.#hasEnded) this.#networkOf(side).reset(stream);
         else tell(() => sink.accepted(outer(stream), listener, remote));
       },
       connected: (stream) => tell(() => sink.connected(outer(stream))),
-      received: (batch) => tell(() => sink.received(numbered(batch, outer))),
+      received: (batch) => tell(() => sink.received(renumber(batch, outer))),
       drained: (stream) => tell(() => sink.drained(outer(stream))),
       ended: (stream) => tell(() => sink.ended(outer(stream))),
       closed: (stream, error) => tell(() => sink.closed(outer(stream), error)),
@@ -148,6 +148,6 @@ export class ProcessNetwork implements Network {
   }
 }
 
-function numbered({ count, streams, buffers, starts, ends }: ReceivedBatch, outer: (stream: StreamId) => StreamId): ReceivedBatch {
+function renumber({ count, streams, buffers, starts, ends }: ReceivedBatch, outer: (stream: StreamId) => StreamId): ReceivedBatch {
   return { count, streams: Array.from({ length: count }, (_, index) => outer(streams[index]!)), buffers, starts, ends };
 }

@@ -9,7 +9,7 @@
  */
 import type { Now } from '@tskeeper/core';
 import type { Clock, MemoryProbe, TimerHandle } from '@tskeeper/runtime';
-import type { Activity } from './activity.ts';
+import type { ActivityTracker } from './activity-tracker.ts';
 
 interface Timer {
   readonly dueMs: number;
@@ -21,31 +21,31 @@ interface Timer {
 const timerMsMax = 0x7fffffff;
 
 export class TestClock implements Clock {
-  readonly #activity: Activity;
+  readonly #activity: ActivityTracker;
   /** Added time passes in steps of at most this length. */
   readonly #stepMs: number;
   #elapsedMs = performance.now();
   /** The machine's clock at the moment of `#elapsedMs`. */
-  #readMs = performance.now();
+  #updatedAtMs = performance.now();
   /** Added time. */
-  #addedMs = 0;
+  #skippedMs = 0;
   /** Ordered by due time, then by creation. */
   readonly #timers: Timer[] = [];
-  #real: NodeJS.Timeout | undefined;
-  #realDueMs = Infinity;
+  #realTimer: NodeJS.Timeout | undefined;
+  #realTimerDueMs = Infinity;
   #advancing: Promise<void> = Promise.resolve();
 
   /**
    * @param tickMs the servers' tick: no peer is missed in less than half of it.
    */
-  constructor(activity: Activity, tickMs: number) {
+  constructor(activity: ActivityTracker, tickMs: number) {
     this.#activity = activity;
     this.#stepMs = Math.max(1, tickMs * 0.45);
   }
 
   now(): Now {
-    this.#read();
-    return { elapsedMs: Math.floor(this.#elapsedMs), wallMs: Date.now() + Math.floor(this.#addedMs) };
+    this.#update();
+    return { elapsedMs: Math.floor(this.#elapsedMs), wallMs: Date.now() + Math.floor(this.#skippedMs) };
   }
 
   after(delayMs: number, callback: () => void): TimerHandle {
@@ -58,25 +58,25 @@ export class TestClock implements Clock {
   }
 
   #set(delayMs: number, callback: () => void, isServers: boolean): TimerHandle {
-    this.#read();
+    this.#update();
     const timer: Timer = { dueMs: this.#elapsedMs + Math.max(0, delayMs), callback, isServers };
     let index = this.#timers.length;
     while (index > 0 && this.#timers[index - 1]!.dueMs > timer.dueMs) index--;
     this.#timers.splice(index, 0, timer);
-    this.#arm();
+    this.#armTimer();
     return timer;
   }
 
   cancel(handle: TimerHandle): void {
     const index = this.#timers.indexOf(handle as Timer);
     if (index === -1) return;
-    this.#read();
+    this.#update();
     this.#timers.splice(index, 1);
-    this.#arm();
+    this.#armTimer();
   }
 
-  soon(callback: () => void): void {
-    this.#activity.soon(callback);
+  setImmediate(callback: () => void): void {
+    this.#activity.nextTurn(callback);
   }
 
   /**
@@ -94,66 +94,66 @@ export class TestClock implements Clock {
   async #advance(ms: number): Promise<void> {
     await this.#activity.settle(true);
     for (let left = ms; left > 0 && !this.#activity.isClosed; left -= this.#stepMs) {
-      this.#pass(Math.min(left, this.#stepMs));
+      this.#runUntil(Math.min(left, this.#stepMs));
       await this.#activity.settle(left <= this.#stepMs);
     }
   }
 
-  #pass(ms: number): void {
-    this.#read();
+  #runUntil(ms: number): void {
+    this.#update();
     const end = this.#elapsedMs + ms;
     for (let first = this.#timers[0]; first !== undefined && first.dueMs <= end; first = this.#timers[0]) {
-      this.#add(first.dueMs);
-      this.#call();
+      this.#setElapsed(first.dueMs);
+      this.#callFirst();
     }
-    this.#add(end);
-    this.#arm();
+    this.#setElapsed(end);
+    this.#armTimer();
   }
 
   /** Sets the elapsed time, unless it is already later. */
-  #add(elapsedMs: number): void {
+  #setElapsed(elapsedMs: number): void {
     if (elapsedMs <= this.#elapsedMs) return;
-    this.#addedMs += elapsedMs - this.#elapsedMs;
+    this.#skippedMs += elapsedMs - this.#elapsedMs;
     this.#elapsedMs = elapsedMs;
   }
 
-  #read(): void {
+  #update(): void {
     const realMs = performance.now();
     const limitMs = (this.#timers[0]?.dueMs ?? Infinity) + this.#stepMs;
-    this.#elapsedMs = Math.max(this.#elapsedMs, Math.min(this.#elapsedMs + realMs - this.#readMs, limitMs));
-    this.#readMs = realMs;
+    this.#elapsedMs = Math.max(this.#elapsedMs, Math.min(this.#elapsedMs + realMs - this.#updatedAtMs, limitMs));
+    this.#updatedAtMs = realMs;
   }
 
-  #call(): void {
+  #callFirst(): void {
     const { callback, isServers } = this.#timers.shift()!;
     // A client's reaction goes over TCP.
-    if (isServers) this.#activity.happened();
-    else this.#activity.outside();
+    if (isServers) this.#activity.notifyChange();
+    else this.#activity.notifyExternalTraffic();
     callback();
   }
 
-  #arm(): void {
+  #armTimer(): void {
     const dueMs = this.#timers[0]?.dueMs ?? Infinity;
-    if (dueMs === this.#realDueMs) return;
-    clearTimeout(this.#real);
-    this.#realDueMs = dueMs;
-    if (dueMs === Infinity) this.#real = undefined;
+    if (dueMs === this.#realTimerDueMs) return;
+    clearTimeout(this.#realTimer);
+    this.#realTimerDueMs = dueMs;
+    if (dueMs === Infinity) this.#realTimer = undefined;
     // Node may call a fraction of a millisecond early.
-    else this.#real = setTimeout(this.#onTimer, Math.min(Math.max(0, dueMs - this.#elapsedMs) + 1, timerMsMax));
+    else this.#realTimer = setTimeout(this.#onTimer, Math.min(Math.max(0, dueMs - this.#elapsedMs) + 1, timerMsMax));
   }
 
   readonly #onTimer = (): void => {
-    this.#real = undefined;
-    this.#realDueMs = Infinity;
-    this.#read();
+    this.#realTimer = undefined;
+    this.#realTimerDueMs = Infinity;
+    this.#update();
     try {
       // Timers set by a callback run later, so that others get their turn.
       for (let due = this.#timers.filter(({ dueMs }) => dueMs <= this.#elapsedMs).length; due > 0; due--) {
         if (this.#timers[0] === undefined || this.#timers[0].dueMs > this.#elapsedMs) break;
-        this.#call();
+        this.#callFirst();
       }
     } finally {
-      this.#arm();
+      this.#armTimer();
     }
   };
 }
@@ -187,8 +187,8 @@ export class ProcessClock implements Clock {
     this.#clock.cancel(timer);
   }
 
-  soon(callback: () => void): void {
-    this.#clock.soon(() => {
+  setImmediate(callback: () => void): void {
+    this.#clock.setImmediate(() => {
       if (!this.#hasEnded) callback();
     });
   }
@@ -201,21 +201,21 @@ export class ProcessClock implements Clock {
 }
 
 /** How often the probe measures. */
-const lookMs = 50;
+const probeIntervalMs = 50;
 
 /**
  * A server checks its memory ten times a second, which costs more than everything else it does
  * while idle. Added time does not change the memory.
  */
-export function inRealTime(probe: MemoryProbe): MemoryProbe {
-  let lookedMs = -Infinity;
-  let seen: ReturnType<MemoryProbe> = [];
-  return (...asked) => {
+export function throttleProbe(probe: MemoryProbe): MemoryProbe {
+  let probedAtMs = -Infinity;
+  let reading: ReturnType<MemoryProbe> = [];
+  return (...args) => {
     const nowMs = performance.now();
-    if (nowMs - lookedMs >= lookMs) {
-      lookedMs = nowMs;
-      seen = probe(...asked);
+    if (nowMs - probedAtMs >= probeIntervalMs) {
+      probedAtMs = nowMs;
+      reading = probe(...args);
     }
-    return seen;
+    return reading;
   };
 }

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { type QuorumVerifier, verifierOf } from '@tskeeper/core/internal';
 import { epochOf, parseQuorumConfig, type SessionId, type Sid } from '@tskeeper/protocol';
 import type { Clock, Logger } from '@tskeeper/runtime';
-import { Activity } from './activity.ts';
-import { type EnsembleServer, type Ground, Member } from './ensemble-server.ts';
-import { hostOf, PeerWire } from './peer-wire.ts';
+import { ActivityTracker } from './activity-tracker.ts';
+import { type EnsembleServer, type EnsembleEnvironment, TestPeer } from './ensemble-server.ts';
+import { hostOf, EnsembleNetwork } from './ensemble-network.ts';
 import { electionPort, quorumPort } from './process-network.ts';
 import { TestClock } from './test-clock.ts';
 
@@ -50,7 +50,7 @@ const serversMax = 7;
 const timeoutMsDefault = 10_000;
 const tickTimeMsDefault = 200;
 /** The longest pause before a server that has lost its connection to another dials it again. */
-const introductionsMs = 1000;
+const redialPauseMs = 1000;
 const ownKeys = /^(?:server\.\d+|clientPort|clientPortAddress|dataDir|dataLogDir|dynamicConfigFile)$/;
 
 /**
@@ -62,12 +62,12 @@ const ownKeys = /^(?:server\.\d+|clientPort|clientPortAddress|dataDir|dataLogDir
  * The servers communicate over a network inside the process.
  */
 export class TestEnsemble implements AsyncDisposable {
-  readonly #members: readonly Member[];
+  readonly #peers: readonly TestPeer[];
   readonly #quorum: QuorumVerifier;
-  readonly #wire: PeerWire;
-  readonly #activity: Activity;
+  readonly #ensembleNetwork: EnsembleNetwork;
+  readonly #activity: ActivityTracker;
   readonly #clock: TestClock;
-  readonly #temporary: string | undefined;
+  readonly #temporaryFolder: string | undefined;
   #isClosed = false;
 
   private constructor(options: TestEnsembleOptions, dataDir: string | undefined) {
@@ -87,23 +87,23 @@ export class TestEnsemble implements AsyncDisposable {
     const lines = [...own, ...Object.entries(settings).map(([key, value]) => `${key}=${value}`)];
     const quorumLines = lines.filter((line) => /^(?:server|group|weight)\./.test(line));
     this.#quorum = verifierOf(parseQuorumConfig(quorumLines.join('\n')));
-    this.#temporary = storage === 'folder' ? dataDir : undefined;
-    this.#activity = new Activity();
+    this.#temporaryFolder = storage === 'folder' ? dataDir : undefined;
+    this.#activity = new ActivityTracker();
     this.#clock = new TestClock(this.#activity, tickTimeMsOf(config));
-    this.#wire = new PeerWire(this.#activity, roles.length);
-    const ground: Ground = {
-      wire: this.#wire,
+    this.#ensembleNetwork = new EnsembleNetwork(this.#activity, roles.length);
+    const environment: EnsembleEnvironment = {
+      ensembleNetwork: this.#ensembleNetwork,
       clock: this.#clock,
       activity: this.#activity,
       logger,
       configText: lines.join('\n'),
-      started: (server) => this.#started(server),
+      waitUntilServing: (server) => this.#waitUntilServing(server),
       expireSession: (session) => this.expireSession(session),
     };
-    this.#members = roles.map((role, index) => {
+    this.#peers = roles.map((role, index) => {
       const sid = index + 1;
       const folder = dataDir === undefined ? undefined : join(dataDir, `server-${sid}`);
-      return new Member({ ground, sid, isObserver: role === 'observer', dataDir: folder });
+      return new TestPeer({ environment, sid, isObserver: role === 'observer', dataDir: folder });
     });
   }
 
@@ -112,18 +112,18 @@ export class TestEnsemble implements AsyncDisposable {
    * folder or a setting cannot be used.
    */
   static async start(options: TestEnsembleOptions = {}): Promise<TestEnsemble> {
-    check(options);
+    checkOptions(options);
     const { storage = 'memory' } = options;
     let dataDir: string | undefined;
     if (storage === 'folder') dataDir = await mkdtemp(join(tmpdir(), 'tskeeper-'));
     else if (storage !== 'memory') ({ dataDir } = storage);
     const ensemble = new TestEnsemble(options, dataDir);
     try {
-      await Promise.all(ensemble.#members.map((server) => server.begin()));
+      await Promise.all(ensemble.#peers.map((server) => server.startWithoutWaiting()));
       await ensemble.ready();
       // Servers that have just connected to each other pause before they connect again. The first
       // action of a test should not have to wait for that.
-      await ensemble.advance(introductionsMs);
+      await ensemble.advance(redialPauseMs);
     } catch (error) {
       await ensemble.close();
       throw error;
@@ -137,24 +137,24 @@ export class TestEnsemble implements AsyncDisposable {
    * Connect string for clients: all servers, running or not: `127.0.0.1:40123,127.0.0.1:40124,...`.
    */
   get connectString(): string {
-    return this.#members.map(({ connectString }) => connectString).join(',');
+    return this.#peers.map(({ connectString }) => connectString).join(',');
   }
 
   /** All servers, ordered by sid, observers last. */
   get servers(): readonly EnsembleServer[] {
-    return this.#members;
+    return this.#peers;
   }
 
   /** The server with this sid. Throws a RangeError if there is none. */
   server(sid: Sid): EnsembleServer {
-    return this.#member(sid);
+    return this.#peer(sid);
   }
 
-  #member(server: ServerOrSid): Member {
+  #peer(server: ServerOrSid): TestPeer {
     const sid = typeof server === 'number' ? server : server.sid;
-    const member = this.#members[sid - 1];
-    if (member === undefined) throw new Error(`there is no server ${sid}; this ensemble has servers 1 to ${this.#members.length}`);
-    return member;
+    const peer = this.#peers[sid - 1];
+    if (peer === undefined) throw new Error(`there is no server ${sid}; this ensemble has servers 1 to ${this.#peers.length}`);
+    return peer;
   }
 
   /**
@@ -163,7 +163,7 @@ export class TestEnsemble implements AsyncDisposable {
    */
   get leader(): EnsembleServer {
     const leader = this.#leader();
-    if (leader === undefined) throw new Error(`no server leads: ${this.#state()}. Wait for one with elected()`);
+    if (leader === undefined) throw new Error(`no server leads: ${this.#describeState()}. Wait for one with elected()`);
     return leader;
   }
 
@@ -177,9 +177,9 @@ export class TestEnsemble implements AsyncDisposable {
     return this.#learners().filter(({ role }) => role === 'observer');
   }
 
-  #leader(): Member | undefined {
-    let best: Member | undefined;
-    for (const server of this.#members) {
+  #leader(): TestPeer | undefined {
+    let best: TestPeer | undefined;
+    for (const server of this.#peers) {
       if (server.role !== 'leader' || (best !== undefined && best.lastZxid > server.lastZxid)) continue;
       const sids = new Set([server, ...this.#learnersOf(server)].map(({ sid }) => sid));
       if (this.#quorum.containsQuorum(sids)) best = server;
@@ -187,7 +187,7 @@ export class TestEnsemble implements AsyncDisposable {
     return best;
   }
 
-  #learners(): Member[] {
+  #learners(): TestPeer[] {
     const leader = this.#leader();
     return leader === undefined ? [] : this.#learnersOf(leader);
   }
@@ -196,18 +196,18 @@ export class TestEnsemble implements AsyncDisposable {
    * Servers that serve clients in the leader's epoch. A server behind a cut does not count, even if
    * it has not noticed the cut yet.
    */
-  #learnersOf(leader: Member): Member[] {
+  #learnersOf(leader: TestPeer): TestPeer[] {
     const epoch = epochOf(leader.lastZxid);
-    return this.#members.filter(
+    return this.#peers.filter(
       (server) =>
         (server.role === 'follower' || server.role === 'observer') &&
         epochOf(server.lastZxid) === epoch &&
-        this.#hearEachOther(server, leader),
+        this.#canReachEachOther(server, leader),
     );
   }
 
-  #hearEachOther(one: Member, other: Member): boolean {
-    return one === other || !(this.#wire.isCut(one.sid, other.sid) || this.#wire.isCut(other.sid, one.sid));
+  #canReachEachOther(one: TestPeer, other: TestPeer): boolean {
+    return one === other || !(this.#ensembleNetwork.isCut(one.sid, other.sid) || this.#ensembleNetwork.isCut(other.sid, one.sid));
   }
 
   // --- Waiting
@@ -231,7 +231,7 @@ export class TestEnsemble implements AsyncDisposable {
       const leader = this.#leader();
       if (leader === undefined) return false;
       const ready = new Set([leader, ...this.#learnersOf(leader)]);
-      return this.#members.every((server) => !server.isRunning || ready.has(server) || !this.#hearEachOther(server, leader));
+      return this.#peers.every((server) => !server.isRunning || ready.has(server) || !this.#canReachEachOther(server, leader));
     };
     await this.#until(isReady, 'the ensemble to be ready', options);
     return this.leader;
@@ -241,13 +241,13 @@ export class TestEnsemble implements AsyncDisposable {
    * Resolves as soon as the ensemble is ready and every running server that can reach the leader
    * has applied everything that the leader has applied. Rejects on a timeout.
    */
-  async inStep(options?: WaitOptions): Promise<void> {
+  async synced(options?: WaitOptions): Promise<void> {
     await this.ready(options);
-    const isSo = (): boolean => {
+    const isSynced = (): boolean => {
       const leader = this.#leader();
       return leader !== undefined && this.#learnersOf(leader).every(({ lastZxid }) => lastZxid === leader.lastZxid);
     };
-    await this.#until(isSo, 'the servers to be in step', options);
+    await this.#until(isSynced, 'the servers to be in step', options);
   }
 
   /**
@@ -255,19 +255,19 @@ export class TestEnsemble implements AsyncDisposable {
    * of a server, so ask about servers: `ensemble.until(() => ensemble.server(1).role ===
    * 'looking')`.
    */
-  async until(isSo: () => boolean, options?: WaitOptions): Promise<void> {
-    await this.#until(isSo, 'the condition', options);
+  async until(condition: () => boolean, options?: WaitOptions): Promise<void> {
+    await this.#until(condition, 'the condition', options);
   }
 
-  async #until(isSo: () => boolean, what: string, { timeoutMs = timeoutMsDefault }: WaitOptions = {}): Promise<void> {
-    const came = await this.#activity.until(() => this.#isClosed || isSo(), timeoutMs);
-    if (!came) throw new Error(`timed out after ${timeoutMs} ms waiting for ${what}: ${this.#state()}`);
+  async #until(condition: () => boolean, what: string, { timeoutMs = timeoutMsDefault }: WaitOptions = {}): Promise<void> {
+    const isMet = await this.#activity.until(() => this.#isClosed || condition(), timeoutMs);
+    if (!isMet) throw new Error(`timed out after ${timeoutMs} ms waiting for ${what}: ${this.#describeState()}`);
     if (this.#isClosed) throw new Error('the ensemble is closed');
   }
 
   /** Waits until a started server serves clients, if it can reach a quorum. */
-  async #started(server: Member): Promise<void> {
-    const heard = this.#members.filter((other) => other.isRunning && this.#hearEachOther(server, other));
+  async #waitUntilServing(server: TestPeer): Promise<void> {
+    const heard = this.#peers.filter((other) => other.isRunning && this.#canReachEachOther(server, other));
     if (!this.#quorum.containsQuorum(new Set(heard.map(({ sid }) => sid)))) return;
     const isServing = (): boolean => {
       const leader = this.#leader();
@@ -277,11 +277,11 @@ export class TestEnsemble implements AsyncDisposable {
     await this.#until(isServing, `server ${server.sid} to accept clients`);
   }
 
-  #state(): string {
-    const states = this.#members.map(({ sid, role, failure }) => {
+  #describeState(): string {
+    const states = this.#peers.map(({ sid, role, failure }) => {
       return failure === undefined ? `server ${sid} is ${role}` : `server ${sid} has failed (${String(failure.error)})`;
     });
-    const cuts = this.#wire.cuts.map(([from, to]) => `${from} to ${to}`);
+    const cuts = this.#ensembleNetwork.cuts.map(([from, to]) => `${from} to ${to}`);
     return [...states, ...(cuts.length === 0 ? [] : [`no packets from ${cuts.join(', ')}`])].join(', ');
   }
 
@@ -324,8 +324,8 @@ export class TestEnsemble implements AsyncDisposable {
    * meantime arrive then, as with TCP.
    */
   partition(...groups: readonly (readonly ServerOrSid[])[]): Disposable {
-    const named = groups.map((group) => new Set(group.map((server) => this.#member(server).sid)));
-    const others = new Set(this.#members.map(({ sid }) => sid).filter((sid) => !named.some((group) => group.has(sid))));
+    const named = groups.map((group) => new Set(group.map((server) => this.#peer(server).sid)));
+    const others = new Set(this.#peers.map(({ sid }) => sid).filter((sid) => !named.some((group) => group.has(sid))));
     const all = [...named, others];
     return this.#cut((from, to) => !all.some((group) => group.has(from) && group.has(to)));
   }
@@ -341,22 +341,22 @@ export class TestEnsemble implements AsyncDisposable {
     readonly from: ServerOrSid | readonly ServerOrSid[];
     readonly to: ServerOrSid | readonly ServerOrSid[];
   }): Disposable {
-    const [senders, receivers] = [from, to].map((servers) => new Set(listOf(servers).map((server) => this.#member(server).sid)));
+    const [senders, receivers] = [from, to].map((servers) => new Set(toArray(servers).map((server) => this.#peer(server).sid)));
     return this.#cut((sender, receiver) => senders!.has(sender) && receivers!.has(receiver));
   }
 
   #cut(isCut: (from: Sid, to: Sid) => boolean): Disposable {
     const heals: (() => void)[] = [];
-    for (const { sid: from } of this.#members) {
-      for (const { sid: to } of this.#members) if (from !== to && isCut(from, to)) heals.push(this.#wire.cut(from, to));
+    for (const { sid: from } of this.#peers) {
+      for (const { sid: to } of this.#peers) if (from !== to && isCut(from, to)) heals.push(this.#ensembleNetwork.cut(from, to));
     }
     return { [Symbol.dispose]: () => heals.splice(0).forEach((heal) => heal()) };
   }
 
   /** Ends every partition and every cut, including those of single servers. */
   heal(): void {
-    this.#wire.healAll();
-    for (const server of this.#members) server.hearClients();
+    this.#ensembleNetwork.healAll();
+    for (const server of this.#peers) server.healClients();
   }
 
   /**
@@ -364,7 +364,7 @@ export class TestEnsemble implements AsyncDisposable {
    * were. Clients may connect again at once.
    */
   cutConnections(session?: SessionId): number {
-    return this.#members.filter(({ isRunning }) => isRunning).reduce((count, server) => count + server.cutConnections(session), 0);
+    return this.#peers.filter(({ isRunning }) => isRunning).reduce((count, server) => count + server.cutConnections(session), 0);
   }
 
   /**
@@ -375,7 +375,7 @@ export class TestEnsemble implements AsyncDisposable {
    * the leader ends before.
    */
   async expireSession(session: SessionId): Promise<boolean> {
-    const leader = this.#member(await this.elected());
+    const leader = this.#peer(await this.elected());
     if (!(await leader.endSession(session))) return false;
     await this.#until(() => this.#learners().every((server) => !server.inspect.hasSession(session)), 'the session to end on every server');
     return true;
@@ -389,12 +389,12 @@ export class TestEnsemble implements AsyncDisposable {
     this.#isClosed = true;
     this.heal();
     try {
-      await Promise.all(this.#members.map((server) => server.close()));
+      await Promise.all(this.#peers.map((server) => server.close()));
     } finally {
       await this.#activity.close();
-      if (this.#temporary !== undefined) await rm(this.#temporary, { recursive: true, force: true });
+      if (this.#temporaryFolder !== undefined) await rm(this.#temporaryFolder, { recursive: true, force: true });
     }
-    const failed = this.#members.find(({ failure }) => failure !== undefined);
+    const failed = this.#peers.find(({ failure }) => failure !== undefined);
     if (failed !== undefined)
       throw new Error(`server ${failed.sid} has failed: ${String(failed.failure!.error)}`, { cause: failed.failure!.error });
   }
@@ -405,7 +405,7 @@ export class TestEnsemble implements AsyncDisposable {
   }
 }
 
-function listOf(servers: ServerOrSid | readonly ServerOrSid[]): readonly ServerOrSid[] {
+function toArray(servers: ServerOrSid | readonly ServerOrSid[]): readonly ServerOrSid[] {
   return typeof servers === 'number' || 'sid' in servers ? [servers] : servers;
 }
 
@@ -414,7 +414,7 @@ function tickTimeMsOf(config: NonNullable<TestEnsembleOptions['config']>): numbe
   return Number(config['tickTime']) || tickTimeMsDefault;
 }
 
-function check({ servers = 3, observers = 0, config = {} }: TestEnsembleOptions): void {
+function checkOptions({ servers = 3, observers = 0, config = {} }: TestEnsembleOptions): void {
   if (!Number.isInteger(servers) || servers < 1 || servers > serversMax)
     throw new RangeError(`servers must be a whole number from 1 to ${serversMax}, not ${servers}`);
   if (!Number.isInteger(observers) || observers < 0 || observers > serversMax)

@@ -1,15 +1,15 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Inspect } from '@tskeeper/core';
+import type { Inspector } from '@tskeeper/core';
 import type { SessionId } from '@tskeeper/protocol';
-import { type Clock, type Logger, MemoryDisk, startRuntime } from '@tskeeper/runtime';
+import { type Clock, type Logger, VirtualDisk, startRuntime } from '@tskeeper/runtime';
 import type { Server } from '@tskeeper/server';
 import { FsDisk, startServerWith } from '@tskeeper/server/internal';
-import { Activity } from './activity.ts';
+import { ActivityTracker } from './activity-tracker.ts';
 import { ProcessDisk } from './process-disk.ts';
-import { inRealTime, ProcessClock, TestClock } from './test-clock.ts';
-import { TroubledNetwork } from './troubled-network.ts';
+import { throttleProbe, ProcessClock, TestClock } from './test-clock.ts';
+import { FaultyNetwork } from './faulty-network.ts';
 
 /** Options of a TestServer. */
 export interface TestServerOptions {
@@ -33,8 +33,8 @@ export interface TestServerOptions {
 }
 
 /** Name of the in-memory data folder in the server's log. */
-const memoryFolder = '/memory';
-const tickTimeMsDefault = 2000;
+const serverMemoryFolder = '/memory';
+const serverTickTimeMsDefault = 2000;
 
 /**
  * A ZooKeeper server for one test: a real server, in this process, reachable over TCP by any
@@ -45,21 +45,21 @@ const tickTimeMsDefault = 2000;
  */
 export class TestServer implements AsyncDisposable {
   readonly #options: TestServerOptions;
-  readonly #disk: MemoryDisk | undefined;
+  readonly #disk: VirtualDisk | undefined;
   readonly #dataDir: string;
-  readonly #activity = new Activity();
+  readonly #activity = new ActivityTracker();
   readonly #clock: TestClock;
   #server: Server | undefined;
-  #network: TroubledNetwork | undefined;
+  #network: FaultyNetwork | undefined;
   #port: number;
   #isClosed = false;
 
-  private constructor(options: TestServerOptions, disk: MemoryDisk | undefined, dataDir: string) {
+  private constructor(options: TestServerOptions, disk: VirtualDisk | undefined, dataDir: string) {
     this.#options = options;
     this.#disk = disk;
     this.#dataDir = dataDir;
     this.#port = options.port ?? 0;
-    this.#clock = new TestClock(this.#activity, Number(options.config?.['tickTime']) || tickTimeMsDefault);
+    this.#clock = new TestClock(this.#activity, Number(options.config?.['tickTime']) || serverTickTimeMsDefault);
   }
 
   /**
@@ -69,10 +69,10 @@ export class TestServer implements AsyncDisposable {
   static async start(options: TestServerOptions = {}): Promise<TestServer> {
     const { storage = 'memory' } = options;
     const inMemory = storage === 'memory';
-    let dataDir = memoryFolder;
+    let dataDir = serverMemoryFolder;
     if (storage === 'folder') dataDir = await mkdtemp(join(tmpdir(), 'tskeeper-'));
     else if (!inMemory) dataDir = storage.dataDir;
-    const server = new TestServer(options, inMemory ? new MemoryDisk() : undefined, dataDir);
+    const server = new TestServer(options, inMemory ? new VirtualDisk() : undefined, dataDir);
     try {
       await server.start();
     } catch (error) {
@@ -103,7 +103,7 @@ export class TestServer implements AsyncDisposable {
   /**
    * State of the server: sessions, connections, watches, znodes, zxids. Throws while it is stopped.
    */
-  get inspect(): Inspect {
+  get inspect(): Inspector {
     return this.#running.inspect;
   }
 
@@ -114,18 +114,18 @@ export class TestServer implements AsyncDisposable {
   async start(): Promise<void> {
     if (this.#isClosed) throw new Error('this server is closed; start another one with TestServer.start()');
     if (this.#server !== undefined) throw new Error('this server is already running');
-    const defaults = { '4lw.commands.whitelist': '*', tickTime: tickTimeMsDefault };
+    const defaults = { '4lw.commands.whitelist': '*', tickTime: serverTickTimeMsDefault };
     const lines = Object.entries({ ...defaults, ...this.#options.config }).map(([key, value]) => `${key}=${value}`);
     const config = { name: 'the config of this TestServer', text: lines.join('\n') };
     const options = { dataDir: this.#dataDir, clientPort: this.#port, clientAddress: '127.0.0.1', logger: this.#options.logger };
-    const network = (real: ConstructorParameters<typeof TroubledNetwork>[0]): TroubledNetwork =>
-      (this.#network = new TroubledNetwork(real));
+    const network = (real: ConstructorParameters<typeof FaultyNetwork>[0]): FaultyNetwork =>
+      (this.#network = new FaultyNetwork(real));
     const disk = new ProcessDisk(this.#disk ?? new FsDisk(), this.#activity);
     this.#server = await startServerWith(startRuntime, options, {
       disk,
       network,
       clock: new ProcessClock(this.#clock),
-      memory: inRealTime,
+      memory: throttleProbe,
       config,
     });
     this.#port = Number(this.#server.connectString.split(':').at(-1));
@@ -167,9 +167,9 @@ export class TestServer implements AsyncDisposable {
    * Sessions live on, and clients may connect again at once.
    */
   cutConnections(session?: SessionId): number {
-    if (session === undefined) return this.#troubled.cut();
+    if (session === undefined) return this.#faultyNetwork.cut();
     const streams = [...this.inspect.cnxns()].filter((cnxn) => cnxn.session === session).map(({ id }) => id);
-    return this.#troubled.cut(streams);
+    return this.#faultyNetwork.cut(streams);
   }
 
   /**
@@ -180,7 +180,7 @@ export class TestServer implements AsyncDisposable {
    * `{ using silence = server.partition(); ... }`, or call the result's `[Symbol.dispose]()`.
    */
   partition(): Disposable {
-    const heal = this.#troubled.silence();
+    const heal = this.#faultyNetwork.partition();
     return { [Symbol.dispose]: heal };
   }
 
@@ -228,7 +228,7 @@ export class TestServer implements AsyncDisposable {
     return this.#server;
   }
 
-  get #troubled(): TroubledNetwork {
+  get #faultyNetwork(): FaultyNetwork {
     if (this.#network === undefined) throw new Error('this server is stopped');
     return this.#network;
   }

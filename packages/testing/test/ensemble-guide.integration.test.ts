@@ -36,7 +36,7 @@ test('a client that is cut off with the leader gets no reply, and no client is t
   await ahead.setData('/config', 'new');
 
   partition[Symbol.dispose]();
-  await ensemble.inStep();
+  await ensemble.synced();
   for (const { connectString } of ensemble.servers) {
     await using client = await connect(connectString);
     expect(Buffer.from((await client.getData('/config')).data!).toString()).toBe('new');

@@ -14,7 +14,7 @@ it('pass resolves after the bytes that others have sent', async () => {
   to.on('data', (bytes) => (heard += bytes.length));
   for (let round = 1; round <= 100; round++) {
     from.write('x');
-    await loopback.pass();
+    await loopback.roundTrip();
     await new Promise<void>((resolve) => void setImmediate(resolve));
     expect(heard).toBe(round);
   }
@@ -25,8 +25,8 @@ it('pass resolves after the bytes that others have sent', async () => {
 
 it('pass resolves when the connection is closed', async () => {
   const loopback = await Loopback.open();
-  const passing = loopback.pass();
+  const passing = loopback.roundTrip();
   loopback.close();
   await expect(passing).resolves.toBeUndefined();
-  await expect(loopback.pass()).resolves.toBeUndefined();
+  await expect(loopback.roundTrip()).resolves.toBeUndefined();
 });

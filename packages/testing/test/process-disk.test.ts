@@ -1,7 +1,7 @@
 /** A disk outlives the process that writes to it. */
-import { MemoryDisk } from '@tskeeper/runtime';
+import { VirtualDisk } from '@tskeeper/runtime';
 import { expect, it } from 'vitest';
-import { Activity } from '../src/activity.ts';
+import { ActivityTracker } from '../src/activity-tracker.ts';
 import { ProcessDisk } from '../src/process-disk.ts';
 
 const isPending = async (promise: Promise<unknown>): Promise<boolean> => {
@@ -11,15 +11,15 @@ const isPending = async (promise: Promise<unknown>): Promise<boolean> => {
 };
 
 it('a process that has ended gets no answer, and what it wrote stays', async () => {
-  const memory = new MemoryDisk();
-  const disk = new ProcessDisk(memory, new Activity());
+  const memory = new VirtualDisk();
+  const disk = new ProcessDisk(memory, new ActivityTracker());
   await disk.ensureFolder('/data');
   const file = await disk.open('/data/file', 'create');
   file.write(0, Buffer.from('written'));
   let isSynced = false;
   file.sync(() => (isSynced = true));
   const renaming = disk.rename('/data/file', '/data/other');
-  await disk.die();
+  await disk.kill();
   file.write(0, Buffer.from('too late'));
   expect(await isPending(renaming)).toBe(true);
   expect(await isPending(disk.list('/data'))).toBe(true);
@@ -30,14 +30,14 @@ it('a process that has ended gets no answer, and what it wrote stays', async () 
 });
 
 it('the locks and files of a process that has ended are released', async () => {
-  const memory = new MemoryDisk();
-  const first = new ProcessDisk(memory, new Activity());
+  const memory = new VirtualDisk();
+  const first = new ProcessDisk(memory, new ActivityTracker());
   await first.ensureFolder('/data');
   await first.lock('/data');
-  const second = new ProcessDisk(memory, new Activity());
+  const second = new ProcessDisk(memory, new ActivityTracker());
   await expect(second.lock('/data')).rejects.toThrow('in use');
   const opening = first.open('/data/file', 'create');
-  await first.die();
+  await first.kill();
   const lock = await second.lock('/data');
   await lock.release();
   await (await second.lock('/data')).release();
@@ -45,8 +45,8 @@ it('the locks and files of a process that has ended are released', async () => {
 });
 
 it('errors reach the process', async () => {
-  const memory = new MemoryDisk();
-  const disk = new ProcessDisk(memory, new Activity());
+  const memory = new VirtualDisk();
+  const disk = new ProcessDisk(memory, new ActivityTracker());
   await expect(disk.remove('/data/none')).rejects.toMatchObject({ code: 'ENOENT' });
   await disk.ensureFolder('/data');
   const file = await disk.open('/data/file', 'create');

@@ -1,9 +1,9 @@
 /** A clock that advances with real time and on request, and not while the process is paused. */
 import { describe, expect, it, vi } from 'vitest';
-import { Activity } from '../src/activity.ts';
-import { inRealTime, ProcessClock, TestClock } from '../src/test-clock.ts';
+import { ActivityTracker } from '../src/activity-tracker.ts';
+import { throttleProbe, ProcessClock, TestClock } from '../src/test-clock.ts';
 
-const clockOf = (tickMs = 200): TestClock => new TestClock(new Activity(), tickMs);
+const clockOf = (tickMs = 200): TestClock => new TestClock(new ActivityTracker(), tickMs);
 const standStill = (ms: number): void => {
   const until = performance.now() + ms;
   while (performance.now() < until);
@@ -47,12 +47,12 @@ describe('a test clock', () => {
   });
 
   it('advance completes everything that follows from half a tick before the next', async () => {
-    const activity = new Activity();
+    const activity = new ActivityTracker();
     const clock = new TestClock(activity, 100);
     const start = clock.now().elapsedMs;
     const heard: number[] = [];
     const ping = (): void => {
-      activity.soon(() => activity.soon(() => heard.push(clock.now().elapsedMs - start)));
+      activity.nextTurn(() => activity.nextTurn(() => heard.push(clock.now().elapsedMs - start)));
       clock.after(50, ping);
     };
     await whileMachineStops(async () => {
@@ -114,7 +114,7 @@ describe('the clock of a process', () => {
     const process = new ProcessClock(clock);
     const called: string[] = [];
     process.after(10, () => called.push('timer'));
-    process.soon(() => called.push('soon'));
+    process.setImmediate(() => called.push('soon'));
     process.end();
     process.after(10, () => called.push('late timer'));
     await clock.advance(100);
@@ -125,7 +125,7 @@ describe('the clock of a process', () => {
 it('memory is measured in real time', async () => {
   let looks = 0;
   await whileMachineStops(async () => {
-    const probe = inRealTime(() => (looks++, []));
+    const probe = throttleProbe(() => (looks++, []));
     for (let look = 0; look < 1000; look++) probe(0);
   });
   expect(looks).toBe(1);

@@ -259,7 +259,7 @@ describe('when a server ends', () => {
     expect(server.port).toBe(port);
     await expect(server.start()).rejects.toThrow('server 2 is already running');
     await using client = await connect(server.connectString);
-    expect(client.connectedTo).toContain(`${port}`);
+    expect(client.connectedServer).toContain(`${port}`);
   });
 
   it('C4-6: a server accepts clients as soon as it has been restarted', async () => {
@@ -297,7 +297,7 @@ describe('when a server ends', () => {
     await server.start();
     // A client that received no reset would wait for a third of its session timeout.
     const clients = await Promise.all(coming);
-    expect(clients.map(({ connectedTo }) => connectedTo)).toEqual(clients.map(() => server.connectString));
+    expect(clients.map(({ connectedServer }) => connectedServer)).toEqual(clients.map(() => server.connectString));
     await Promise.all(clients.map((client) => client.close()));
   });
 });
@@ -321,7 +321,7 @@ describe('its data', () => {
       await using client = await connect(first.connectString);
       await client.create('/kept', 'x');
       await client.close();
-      await first.inStep();
+      await first.synced();
       await first.close();
       expect((await readdir(dataDir)).toSorted()).toEqual(['server-1', 'server-2', 'server-3']);
       expect(await readdir(join(dataDir, 'server-2'))).toContain('myid');
@@ -477,7 +477,7 @@ describe('a partition', () => {
     await expect(connect(server.connectString, { connectTimeoutMs: 100 })).rejects.toMatchObject({ code: 'ConnectionLoss' });
     partition[Symbol.dispose]();
     await using client = await connect(server.connectString);
-    expect(client.connectedTo).toContain(`${server.port}`);
+    expect(client.connectedServer).toContain(`${server.port}`);
   });
 });
 
@@ -492,7 +492,7 @@ describe('sessions', () => {
         const expired = stateOf(client, ({ state }) => state === 'Expired');
         expect(await asked.expireSession(client.sessionId)).toBe(true);
         await expired;
-        expect(client.closedBecause).toBe('expired');
+        expect(client.endReason).toBe('expired');
         await witness.sync('/');
         expect(await witness.exists('/mine')).toBeNull();
       }
@@ -519,14 +519,14 @@ describe('sessions', () => {
     other.on('state', ({ state }) => heard.push(state));
     await client.create('/counter', '0');
     const session = client.sessionId;
-    const servers = new Set([client.connectedTo]);
+    const servers = new Set([client.connectedServer]);
     // A write may fail for other reasons, but not because the session has moved.
     for (let round = 1; round <= 4; round++) {
       const again = stateOf(client, isAgain);
       const writing = write(client, '/counter', `${round}`);
       expect(ensemble.cutConnections(session)).toBe(1);
       await Promise.all([writing, again]);
-      servers.add(client.connectedTo);
+      servers.add(client.connectedServer);
     }
     expect(await textAt(client, '/counter')).toBe('4');
     expect(client.sessionId).toBe(session);
@@ -631,7 +631,7 @@ describe('time', () => {
     const until = performance.now() + 2000;
     while (performance.now() < until);
     expect(await client.exists('/')).not.toBeNull();
-    await ensemble.inStep();
+    await ensemble.synced();
     expect(ensemble.leader).toBe(leader);
     expect(Math.floor(leader.lastZxid / 2 ** 32)).toBe(epoch);
   });
@@ -661,7 +661,7 @@ describe('waiting', () => {
     await using client = await connect(ensemble.leader.connectString);
     for (let number = 0; number < 20; number++) {
       await client.create(`/n-${number}`);
-      await ensemble.inStep();
+      await ensemble.synced();
       const { lastZxid } = ensemble.leader;
       expect(ensemble.servers.map((server) => server.lastZxid)).toEqual([lastZxid, lastZxid, lastZxid, lastZxid, lastZxid]);
     }

@@ -137,7 +137,7 @@ describe('what a test server does to clients', () => {
     expect(await gone).toBe('NodeDeleted');
     expect(await other.exists('/mine')).toBeNull();
     await expired;
-    expect(client.closedBecause).toBe('expired');
+    expect(client.endReason).toBe('expired');
   });
 
   it('reports that there is no session to expire', async () => {

@@ -5,8 +5,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { encodeRequest } from '../../model/wire.ts';
 import { openToAll } from '../../process/honest-client.ts';
-import { type Attack, createChildren, createOne, type Site } from './attack.ts';
-import { strangers } from './stranger.ts';
+import { type Attack, createChildren, createOne, type AttackSetup } from './attack.ts';
+import { runAttackers } from './attacker.ts';
 
 const wide = '/wide';
 const children = 400_000;
@@ -14,17 +14,17 @@ const list = { kind: 'getChildren', path: wide, watch: false } as const;
 const checks = Array.from({ length: 40_000 }, () => ({ kind: 'check' as const, path: '/', version: -1 }));
 const multi = { kind: 'multi', steps: checks } as const;
 
-const prepareWide = ({ leader }: Site): Promise<void> => createChildren(leader.ports.client, wide, children);
+const prepareWide = ({ leader }: AttackSetup): Promise<void> => createChildren(leader.ports.client, wide, children);
 
 /**
  * Two clients at the leader and two at the target, which is the same server if there is only one.
  */
-async function fourAtWork({ leader, target }: Site, signal: AbortSignal, request: Buffer): Promise<void> {
+async function repeatFromFour({ leader, target }: AttackSetup, signal: AbortSignal, request: Buffer): Promise<void> {
   await Promise.all(
     [leader, target].map(({ ports }) =>
-      strangers(2, ports.client, signal, async (stranger) => {
-        await stranger.write(request);
-        await stranger.answered();
+      runAttackers(2, ports.client, signal, async (attacker) => {
+        await attacker.write(request);
+        await attacker.untilAnswered();
       }),
     ),
   );
@@ -52,23 +52,23 @@ export const longRequests: readonly Attack[] = [
       name: `long-listings-${servers}`,
       servers,
       prepare: prepareWide,
-      run: (site, signal) => fourAtWork(site, signal, encodeRequest(2, list)),
+      run: (site, signal) => repeatFromFour(site, signal, encodeRequest(2, list)),
     },
     {
       name: `long-multis-${servers}`,
       servers,
-      run: (site, signal) => fourAtWork(site, signal, encodeRequest(2, multi)),
+      run: (site, signal) => repeatFromFour(site, signal, encodeRequest(2, multi)),
     },
   ]),
   {
     name: 'acl-of-ips',
     servers: 1,
-    isCheap: true,
+    isBounded: true,
     prepare: ({ target }) => createOne(target.ports.client, { kind: 'create', path: guarded, data: '', acl: ipAcl(36_000), flags: 0 }),
     run: ({ target }, signal) =>
-      strangers(1, target.ports.client, signal, async (stranger) => {
-        for (let read = 0; read < readsAtOnce; read++) await stranger.write(readGuarded);
-        await stranger.answered();
+      runAttackers(1, target.ports.client, signal, async (attacker) => {
+        for (let read = 0; read < readsAtOnce; read++) await attacker.write(readGuarded);
+        await attacker.untilAnswered();
       }),
   },
   {
@@ -76,12 +76,12 @@ export const longRequests: readonly Attack[] = [
     servers: 1,
     prepare: ({ target }) => createOne(target.ports.client, { kind: 'create', path: guarded, data: '', acl: digestAcl(18_000), flags: 0 }),
     run: ({ target }, signal) =>
-      strangers(1, target.ports.client, signal, async (stranger) => {
+      runAttackers(1, target.ports.client, signal, async (attacker) => {
         for (let count = 0; count < identities; count++)
-          await stranger.send({ kind: 'auth', scheme: 'digest', auth: `i${count}:secret` }, -4);
+          await attacker.send({ kind: 'auth', scheme: 'digest', auth: `i${count}:secret` }, -4);
         while (!signal.aborted) {
-          for (let read = 0; read < readsAtOnce; read++) await stranger.write(readGuarded);
-          if (!(await stranger.answered())) return;
+          for (let read = 0; read < readsAtOnce; read++) await attacker.write(readGuarded);
+          if (!(await attacker.untilAnswered())) return;
         }
       }),
   },
@@ -93,13 +93,13 @@ export const longRequests: readonly Attack[] = [
     run: async ({ target }, signal) => {
       const port = target.ports.client;
       await Promise.all([
-        strangers(watchers, port, signal, async (stranger) => {
-          await stranger.send({ kind: 'addWatch', path: guarded, mode: 0 });
-          while (!signal.aborted && !stranger.isClosed) await delay(100);
+        runAttackers(watchers, port, signal, async (attacker) => {
+          await attacker.send({ kind: 'addWatch', path: guarded, mode: 0 });
+          while (!signal.aborted && !attacker.isClosed) await delay(100);
         }),
-        strangers(1, port, signal, async (stranger) => {
-          for (let change = 0; change < changes; change++) await stranger.send({ kind: 'setData', path: guarded, data: 'x', version: -1 });
-          await stranger.answered();
+        runAttackers(1, port, signal, async (attacker) => {
+          for (let change = 0; change < changes; change++) await attacker.send({ kind: 'setData', path: guarded, data: 'x', version: -1 });
+          await attacker.untilAnswered();
         }),
       ]);
     },
@@ -109,9 +109,9 @@ export const longRequests: readonly Attack[] = [
     servers: 1,
     prepare: prepareWide,
     run: ({ target }, signal) =>
-      strangers(55, target.ports.client, signal, async (stranger) => {
-        for (let listing = 0; listing < 20; listing++) await stranger.send(list);
-        await stranger.answered();
+      runAttackers(55, target.ports.client, signal, async (attacker) => {
+        for (let listing = 0; listing < 20; listing++) await attacker.send(list);
+        await attacker.untilAnswered();
       }),
   },
 ];

@@ -3,13 +3,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { OpCode, Writer } from '@tskeeper/protocol';
 import { eventually } from '../../chaos/real-clock.ts';
 import { atMost, type Figure } from '../report.ts';
-import { type Attack, createChildren, type Site } from './attack.ts';
-import { QuorumStranger } from './quorum-stranger.ts';
-import { again, strangers } from './stranger.ts';
+import { type Attack, createChildren, type AttackSetup } from './attack.ts';
+import { FakeLearner } from './fake-learner.ts';
+import { repeatUntilAborted, runAttackers } from './attacker.ts';
 
 const epochBits = 32n;
 
-async function epochOf({ leader }: Site): Promise<{ epoch: number; zxid: number }> {
+async function epochOf({ leader }: AttackSetup): Promise<{ epoch: number; zxid: number }> {
   const status = await leader.status();
   if (status === undefined) throw new Error('the leader does not say its zxid');
   return { epoch: Number(status.zxid >> epochBits), zxid: Number(status.zxid) };
@@ -18,18 +18,18 @@ async function epochOf({ leader }: Site): Promise<{ epoch: number; zxid: number 
 const claimEveryMs = 100;
 const claimsKept = 20;
 
-async function claimIdentity(site: Site, signal: AbortSignal): Promise<void> {
+async function claimIdentity(site: AttackSetup, signal: AbortSignal): Promise<void> {
   const { epoch } = await epochOf(site);
-  const open: QuorumStranger[] = [];
+  const open: FakeLearner[] = [];
   while (!signal.aborted) {
     const { leader, target } = site;
     const options = { port: leader.ports.quorum, sid: target.sid, as: 'follower', epoch } as const;
-    const stranger = await QuorumStranger.introduce(options).catch(() => undefined);
-    if (stranger !== undefined) open.push(stranger);
+    const learner = await FakeLearner.connect(options).catch(() => undefined);
+    if (learner !== undefined) open.push(learner);
     if (open.length > claimsKept) open.shift()!.destroy();
     await delay(claimEveryMs);
   }
-  for (const stranger of open) stranger.destroy();
+  for (const learner of open) learner.destroy();
 }
 
 const observers = 40;
@@ -38,22 +38,22 @@ const firstObserverSid = 100;
 const writeBytes = 100_000;
 const writeEveryMs = 20;
 
-async function observersThatDoNotRead(site: Site, signal: AbortSignal): Promise<void> {
+async function unreadingObservers(site: AttackSetup, signal: AbortSignal): Promise<void> {
   const { leader, target } = site;
   const one = (index: number): Promise<void> =>
-    again(signal, async () => {
+    repeatUntilAborted(signal, async () => {
       const { epoch, zxid } = await epochOf(site);
       const options = { port: leader.ports.quorum, sid: firstObserverSid + index, as: 'observer', epoch, lastZxid: zxid } as const;
-      const stranger = await QuorumStranger.introduce(options);
-      await eventually(() => stranger.hasJoined || stranger.isClosed || signal.aborted, 5000);
-      stranger.socket.pause();
+      const learner = await FakeLearner.connect(options);
+      await eventually(() => learner.hasJoined || learner.isClosed || signal.aborted, 5000);
+      learner.socket.pause();
       // It does not notice that it was cut off: it connects again after a while.
-      for (let waitedMs = 0; waitedMs < 8000 && !stranger.isClosed && !signal.aborted; waitedMs += 100) await delay(100);
-      stranger.destroy();
+      for (let waitedMs = 0; waitedMs < 8000 && !learner.isClosed && !signal.aborted; waitedMs += 100) await delay(100);
+      learner.destroy();
       await delay(100);
     });
-  const writing = strangers(1, target.ports.client, signal, async (stranger) => {
-    await stranger.send({ kind: 'setData', path: '/written', data: 'x'.repeat(writeBytes), version: -1 });
+  const writing = runAttackers(1, target.ports.client, signal, async (learner) => {
+    await learner.send({ kind: 'setData', path: '/written', data: 'x'.repeat(writeBytes), version: -1 });
     await delay(writeEveryMs);
   });
   await Promise.all([writing, ...Array.from({ length: observers }, (_, index) => one(index))]);
@@ -66,32 +66,32 @@ const slowReadEveryMs = 200;
 const joinLimitS = 5;
 const joinMaxMs = 60_000;
 
-async function slowSnapshots(site: Site, signal: AbortSignal): Promise<Figure[]> {
-  const { cluster, leader } = site;
-  const empty = cluster.members.find((member) => member !== leader && member !== site.target)!;
-  await cluster.kill(empty);
-  await cluster.forget(empty);
+async function slowSnapshots(site: AttackSetup, signal: AbortSignal): Promise<Figure[]> {
+  const { ensemble, leader } = site;
+  const empty = ensemble.peers.find((member) => member !== leader && member !== site.target)!;
+  await ensemble.kill(empty);
+  await ensemble.wipe(empty);
   const { epoch } = await epochOf(site);
   const one = (index: number, isSilent: boolean): Promise<void> =>
-    again(signal, async () => {
+    repeatUntilAborted(signal, async () => {
       const options = { port: leader.ports.quorum, sid: firstObserverSid + index, as: 'observer', epoch } as const;
-      const stranger = await QuorumStranger.introduce(options);
-      await eventually(() => stranger.takesSnapshot || stranger.isClosed || signal.aborted, 5000);
-      stranger.socket.on('data', () => void stranger.socket.pause());
-      while (!stranger.isClosed && !signal.aborted) {
-        if (!isSilent) stranger.socket.resume();
+      const learner = await FakeLearner.connect(options);
+      await eventually(() => learner.receivesSnapshot || learner.isClosed || signal.aborted, 5000);
+      learner.socket.on('data', () => void learner.socket.pause());
+      while (!learner.isClosed && !signal.aborted) {
+        if (!isSilent) learner.socket.resume();
         await delay(slowReadEveryMs);
       }
-      stranger.destroy();
+      learner.destroy();
       await delay(200);
     });
-  const strangersAtWork = Promise.all([one(0, false), ...[1, 2, 3, 4].map((index) => one(index, true))]);
+  const learnersAtWork = Promise.all([one(0, false), ...[1, 2, 3, 4].map((index) => one(index, true))]);
   await delay(1500);
   const launchedMs = performance.now();
-  await cluster.launch(empty);
+  await ensemble.launch(empty);
   const serves = await eventually(async () => (await empty.status()) !== undefined, joinMaxMs);
   const figure = atMost('empty follower serves after', serves ? (performance.now() - launchedMs) / 1000 : Infinity, joinLimitS, 's');
-  await strangersAtWork;
+  await learnersAtWork;
   return [figure];
 }
 
@@ -114,25 +114,25 @@ function written(write: (to: Writer) => void): Uint8Array {
 }
 
 /** Operations that no client of a well-behaved follower can send. */
-const strangeOpCodes = [OpCode.createSession, OpCode.check, OpCode.deleteContainer, OpCode.ping, OpCode.getData, 0, 23, 77, 1000, -1, -7];
+const unexpectedOpCodes = [OpCode.createSession, OpCode.check, OpCode.deleteContainer, OpCode.ping, OpCode.getData, 0, 23, 77, 1000, -1, -7];
 const requestEveryMs = 30;
 
-async function strangeRequests(site: Site, signal: AbortSignal): Promise<Figure[]> {
+async function malformedForwards(site: AttackSetup, signal: AbortSignal): Promise<Figure[]> {
   let joined = 0;
   let closed = 0;
-  await again(signal, async () => {
+  await repeatUntilAborted(signal, async () => {
     const { epoch, zxid } = await epochOf(site);
     const { quorum } = site.leader.ports;
-    const stranger = await QuorumStranger.introduce({ port: quorum, sid: firstObserverSid, as: 'observer', epoch, lastZxid: zxid });
-    await eventually(() => stranger.hasJoined || stranger.isClosed || signal.aborted, 5000);
-    if (stranger.hasJoined) joined++;
-    for (let cxid = 1; !stranger.isClosed && !signal.aborted; cxid++) {
-      const payload = payloads[Math.floor(cxid / strangeOpCodes.length) % payloads.length]!;
-      stranger.request(strangeOpCodes[cxid % strangeOpCodes.length]!, payload, cxid);
+    const learner = await FakeLearner.connect({ port: quorum, sid: firstObserverSid, as: 'observer', epoch, lastZxid: zxid });
+    await eventually(() => learner.hasJoined || learner.isClosed || signal.aborted, 5000);
+    if (learner.hasJoined) joined++;
+    for (let cxid = 1; !learner.isClosed && !signal.aborted; cxid++) {
+      const payload = payloads[Math.floor(cxid / unexpectedOpCodes.length) % payloads.length]!;
+      learner.request(unexpectedOpCodes[cxid % unexpectedOpCodes.length]!, payload, cxid);
       await delay(requestEveryMs);
     }
     if (!signal.aborted) closed++;
-    stranger.destroy();
+    learner.destroy();
     await delay(200);
   });
   return [{ name: 'streams closed', text: `streams closed ${closed} of ${joined}`, isWithin: joined > 0 && closed === 0 }];
@@ -144,7 +144,7 @@ export const quorumAttacks: readonly Attack[] = [
     name: 'observers-that-do-not-read',
     servers: 3,
     prepare: ({ leader }) => createChildren(leader.ports.client, '/written', 0),
-    run: observersThatDoNotRead,
+    run: unreadingObservers,
   },
   {
     name: 'slow-snapshots',
@@ -154,5 +154,5 @@ export const quorumAttacks: readonly Attack[] = [
     prepare: ({ leader }) => createChildren(leader.ports.client, '/tree', treeChildren, 'x'.repeat(treeChildBytes), 5),
     run: slowSnapshots,
   },
-  { name: 'strange-requests', servers: 3, isCheap: true, limit: 'no stream closed', run: strangeRequests },
+  { name: 'strange-requests', servers: 3, isBounded: true, limit: 'no stream closed', run: malformedForwards },
 ];

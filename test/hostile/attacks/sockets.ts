@@ -6,10 +6,10 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { randomBytes } from 'node:crypto';
 import { openToAll } from '../../process/honest-client.ts';
-import type { Member } from '../cluster.ts';
+import type { EnsemblePeer } from '../ensemble.ts';
 import type { Figure } from '../report.ts';
 import { type Attack, createOne } from './attack.ts';
-import { again, newcomerAddress, Stranger, strangers } from './stranger.ts';
+import { repeatUntilAborted, newClientAddress, Attacker, runAttackers } from './attacker.ts';
 
 async function dial(port: number, localAddress: string): Promise<Socket> {
   const socket = connect({ host: '127.0.0.1', port, localAddress });
@@ -19,9 +19,9 @@ async function dial(port: number, localAddress: string): Promise<Socket> {
 }
 
 /** This many silent connections, opened again when they are closed; `perAddress` of one address. */
-async function silent(count: number, port: number, signal: AbortSignal, perAddress = 50): Promise<void> {
+async function silentCnxns(count: number, port: number, signal: AbortSignal, perAddress = 50): Promise<void> {
   const one = async (index: number): Promise<void> => {
-    await again(signal, async () => {
+    await repeatUntilAborted(signal, async () => {
       const socket = await dial(port, `127.0.1.${1 + Math.floor(index / perAddress)}`);
       socket.resume();
       while (!socket.destroyed && !signal.aborted) await delay(200);
@@ -32,10 +32,10 @@ async function silent(count: number, port: number, signal: AbortSignal, perAddre
   await Promise.all(Array.from({ length: count }, (_, index) => one(index)));
 }
 
-const portsOf = ({ ports }: Member): number[] => [ports.client, ports.quorum, ports.election];
+const portsOf = ({ ports }: EnsemblePeer): number[] => [ports.client, ports.quorum, ports.election];
 
-async function noise(port: number, signal: AbortSignal): Promise<void> {
-  await again(signal, async () => {
+async function randomBytesCnxns(port: number, signal: AbortSignal): Promise<void> {
+  await repeatUntilAborted(signal, async () => {
     const socket = await dial(port, '127.0.0.2');
     socket.resume();
     socket.write(randomBytes(1 + Math.floor(Math.random() * 3000)));
@@ -49,16 +49,16 @@ const newcomerEveryMs = 200;
 const newcomerMaxMs = 1000;
 
 /** Clients from other addresses are accepted, and read. */
-async function newcomers(port: number, signal: AbortSignal): Promise<Figure> {
+async function newClientsFigure(port: number, signal: AbortSignal): Promise<Figure> {
   let tried = 0;
   let letIn = 0;
   await delay(1500);
   while (!signal.aborted) {
     tried++;
-    const came = Stranger.join(port, newcomerAddress).then(async (stranger) => {
-      await stranger.send({ kind: 'exists', path: '/', watch: false });
-      const isIn = await stranger.answered(newcomerMaxMs);
-      stranger.destroy();
+    const came = Attacker.connect(port, newClientAddress).then(async (attacker) => {
+      await attacker.send({ kind: 'exists', path: '/', watch: false });
+      const isIn = await attacker.untilAnswered(newcomerMaxMs);
+      attacker.destroy();
       return isIn;
     });
     const isIn = await Promise.race([came, delay(newcomerMaxMs, false)]).catch(() => false);
@@ -74,7 +74,7 @@ export const socketAttacks: readonly Attack[] = [
     name: 'few-descriptors',
     servers: 1,
     options: { openFilesMax: 256 },
-    run: ({ target }, signal) => silent(400, target.ports.client, signal),
+    run: ({ target }, signal) => silentCnxns(400, target.ports.client, signal),
   },
   {
     name: 'slow-readers',
@@ -84,26 +84,26 @@ export const socketAttacks: readonly Attack[] = [
       createOne(target.ports.client, { kind: 'create', path: big, data: 'x'.repeat(1_000_000), acl: openToAll, flags: 0 }),
     run: async ({ target }, signal) => {
       const port = target.ports.client;
-      const slow = strangers(58, port, signal, async (stranger) => {
-        for (let read = 0; read < 100; read++) await stranger.send({ kind: 'getData', path: big, watch: false });
+      const slow = runAttackers(58, port, signal, async (attacker) => {
+        for (let read = 0; read < 100; read++) await attacker.send({ kind: 'getData', path: big, watch: false });
         // Read a chunk, and then nothing for a second.
-        stranger.socket.on('data', () => void stranger.socket.pause());
-        while (!signal.aborted && !stranger.isClosed) {
-          stranger.socket.resume();
+        attacker.socket.on('data', () => void attacker.socket.pause());
+        while (!signal.aborted && !attacker.isClosed) {
+          attacker.socket.resume();
           await delay(1000);
         }
       });
-      const [figure] = await Promise.all([newcomers(port, signal), slow]);
+      const [figure] = await Promise.all([newClientsFigure(port, signal), slow]);
       return [figure];
     },
   },
   {
     name: 'random-bytes',
     servers: 3,
-    isCheap: true,
-    run: async ({ cluster }, signal) => {
-      const ports = cluster.members.flatMap(portsOf);
-      await Promise.all(ports.flatMap((port) => [noise(port, signal), noise(port, signal)]));
+    isBounded: true,
+    run: async ({ ensemble }, signal) => {
+      const ports = ensemble.peers.flatMap(portsOf);
+      await Promise.all(ports.flatMap((port) => [randomBytesCnxns(port, signal), randomBytesCnxns(port, signal)]));
     },
   },
   {
@@ -111,7 +111,7 @@ export const socketAttacks: readonly Attack[] = [
     servers: 3,
     run: async ({ leader, target }, signal) => {
       const ports = [...portsOf(leader), ...portsOf(target)];
-      await Promise.all(ports.map((port) => silent(300, port, signal)));
+      await Promise.all(ports.map((port) => silentCnxns(300, port, signal)));
     },
   },
 ];

@@ -6,7 +6,7 @@ import {
   type LogOptions,
   type Server,
   type ServerOptions,
-  verdictOf,
+  exitStatusOf,
 } from '@tskeeper/server';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { DefineCommand } from '../program.ts';
@@ -32,9 +32,9 @@ export function defineServe(startServer: StartServer): DefineCommand {
       .description('run a server')
       .argument('[zoo.cfg]', 'configuration file; without one the server listens on 127.0.0.1:2181 and keeps its data in ./data')
       .option('--data-dir <folder>', 'folder for snapshots and logs')
-      .option('--client-port <number>', 'port for clients, 0 for any free one', readPort)
+      .option('--client-port <number>', 'port for clients, 0 for any free one', parsePort)
       .option('--client-address <address>', 'address to listen on for clients')
-      .option('-D, --define <name=value>', 'set a property, as on the command line of Java (repeatable)', collect, [])
+      .option('-D, --define <name=value>', 'set a property, as on the command line of Java (repeatable)', collectDefinition, [])
       .addOption(
         new Option('--log-level <level>', 'lowest level that is logged').choices(logLevels).env('TSKEEPER_LOG_LEVEL').default('info'),
       )
@@ -56,7 +56,7 @@ export function defineServe(startServer: StartServer): DefineCommand {
  * A terminal sends Ctrl+C to npm and to its children, and npm passes the signal on. A second signal
  * within this time is the same request.
  */
-const sameSignalMs = 1000;
+const repeatedSignalMs = 1000;
 
 const helpText = `
 Settings in JVMFLAGS and SERVER_JVMFLAGS (-Dname=value) apply as well.
@@ -77,12 +77,12 @@ async function serve(startServer: StartServer, configFile: string | undefined, o
   const stopped = new Promise<void>((resolve) => {
     stop = resolve;
   });
-  let endsAtOnceFromMs = Number.POSITIVE_INFINITY;
-  const isEnding = (): boolean => endsAtOnceFromMs !== Number.POSITIVE_INFINITY;
+  let exitAtOnceFromMs = Number.POSITIVE_INFINITY;
+  const isEnding = (): boolean => exitAtOnceFromMs !== Number.POSITIVE_INFINITY;
   const end = (reason: string): void => {
-    if (terminal.clock.now().elapsedMs >= endsAtOnceFromMs) return terminal.exit(exitCodes.internalError);
+    if (terminal.clock.now().elapsedMs >= exitAtOnceFromMs) return terminal.exit(exitCodes.internalError);
     if (isEnding()) return;
-    endsAtOnceFromMs = terminal.clock.now().elapsedMs + sameSignalMs;
+    exitAtOnceFromMs = terminal.clock.now().elapsedMs + repeatedSignalMs;
     logger.info(`${reason}: ending`, { event: 'server.stopping', reason });
     stop();
   };
@@ -107,7 +107,7 @@ async function serve(startServer: StartServer, configFile: string | undefined, o
   // After an uncaught error the state of the server is unknown. Log it and end: going on could
   // break a guarantee.
   terminal.onUncaught((error) => {
-    const { code, message } = verdictOf(error);
+    const { code, message } = exitStatusOf(error);
     logger.error(message, { event: 'server.failed', reason: message, exitCode: code });
     terminal.exit(code);
   });
@@ -136,17 +136,17 @@ async function serve(startServer: StartServer, configFile: string | undefined, o
       logger.info('ended', { event: 'server.stopped' });
       return exitCodes.ended;
     }
-    if (format === 'text') greet(server, terminal);
+    if (format === 'text') printGreeting(server, terminal);
     await Promise.race([stopped, server.ended]);
     // close() may never settle if the server fails while it closes.
     await Promise.race([server.close(), server.ended]);
     logger.info('ended', { event: 'server.stopped' });
     return exitCodes.ended;
   } catch (error) {
-    const { code, message } = verdictOf(error);
+    const { code, message } = exitStatusOf(error);
     // Report a failure once: before the start has finished on standard error, as every command
     // does; later in the log of the server.
-    if (server === undefined) refuse(message, code, options.logFormat, terminal);
+    if (server === undefined) printRefusal(message, code, options.logFormat, terminal);
     else logger.error(message, { event: 'server.failed', reason: message, exitCode: code });
     return code;
   } finally {
@@ -158,20 +158,20 @@ async function serve(startServer: StartServer, configFile: string | undefined, o
  * Writes why the server did not start, whatever the log level: a sentence, or a line of JSON if
  * JSON was requested.
  */
-function refuse(message: string, exitCode: number, format: ServeOptions['logFormat'], terminal: Terminal): void {
+function printRefusal(message: string, exitCode: number, format: ServeOptions['logFormat'], terminal: Terminal): void {
   if (format !== 'json') return terminal.err(`tskeeper: ${message}\n`);
   const errors = createLogger({ level: 'error', format, write: (line) => terminal.err(line) });
   errors.error(message, { event: 'server.refused', reason: message, exitCode });
 }
 
 /** Shows on a terminal where the server listens and how to connect to it. */
-function greet(server: Server, terminal: Terminal): void {
+function printGreeting(server: Server, terminal: Terminal): void {
   const { connectString, dataDir } = server;
-  const place = server.inspect.ensemble();
+  const ensemble = server.inspect.ensemble();
   terminal.out(
     [
       '',
-      ...(place === undefined ? [] : [`  ensemble        server ${place.sid}; ${place.voterCount} vote`]),
+      ...(ensemble === undefined ? [] : [`  ensemble        server ${ensemble.sid}; ${ensemble.voterCount} vote`]),
       `  connect string  ${connectString}`,
       `  data folder     ${dataDir}`,
       `  try             npx tskeeper -s ${connectString} shell`,
@@ -184,12 +184,12 @@ function greet(server: Server, terminal: Terminal): void {
   );
 }
 
-function readPort(text: string): number {
+function parsePort(text: string): number {
   const port = Number(text);
   if (!/^\d+$/.test(text) || port > 65_535) throw new InvalidArgumentError('It must be a whole number from 0 to 65535.');
   return port;
 }
 
-function collect(definition: string, earlier: readonly string[]): readonly string[] {
+function collectDefinition(definition: string, earlier: readonly string[]): readonly string[] {
   return [...earlier, definition];
 }

@@ -7,10 +7,10 @@ import { Output, type OutputFormat } from '../files/output.ts';
 import { orphanMarks, txnBytesMaxDefault } from '../files/log-files.ts';
 import { dumpTxnlogs } from '../files/txnlog-dump.ts';
 import { verifyTxnlogs, verifyUnlogged } from '../files/txnlog-verify.ts';
-import { type DefineCommand, formatOf, outputOption } from '../program.ts';
-import { readCount, readPath, readSession, readZxid } from './arguments.ts';
+import { type DefineCommand, outputFormatOf, outputOption } from '../program.ts';
+import { parseCount, parsePath, parseSessionId, parseZxid } from './arguments.ts';
 
-interface DumpOptions {
+interface TxnlogDumpFlags {
   readonly output?: OutputFormat;
   readonly from?: Zxid;
   readonly to?: Zxid;
@@ -20,15 +20,15 @@ interface DumpOptions {
   readonly juteMaxbuffer?: number;
 }
 
-interface VerifyOptions {
+interface TxnlogVerifyFlags {
   readonly output?: OutputFormat;
   readonly snapshots?: string;
   readonly digests: boolean;
   readonly juteMaxbuffer?: number;
 }
 
-const operands = 'logs, or folders of logs: a data folder, or the version-2 in it';
-const maxbuffer = ['--jute-maxbuffer <bytes>', 'jute.maxbuffer of the server, if it is not the default', readCount] as const;
+const operandsHelp = 'logs, or folders of logs: a data folder, or the version-2 in it';
+const juteMaxbufferOption = ['--jute-maxbuffer <bytes>', 'jute.maxbuffer of the server, if it is not the default', parseCount] as const;
 
 /**
  * `tskeeper txnlog dump|verify`: inspects transaction logs, of Apache ZooKeeper and of tskeeper,
@@ -39,51 +39,51 @@ export const defineTxnlog: DefineCommand = (program, terminal, finish) => {
   txnlog
     .command('dump')
     .description('print txns, one per line')
-    .argument('<log...>', operands)
-    .option('--from <zxid>', 'first zxid to print', readZxid)
-    .option('--to <zxid>', 'last zxid to print', readZxid)
-    .option('--path <path>', 'only txns of this znode or its descendants', readPath)
-    .option('--session <id>', 'only txns of this session', readSession)
+    .argument('<log...>', operandsHelp)
+    .option('--from <zxid>', 'first zxid to print', parseZxid)
+    .option('--to <zxid>', 'last zxid to print', parseZxid)
+    .option('--path <path>', 'only txns of this znode or its descendants', parsePath)
+    .option('--session <id>', 'only txns of this session', parseSessionId)
     .option('--data', 'also print the data of znodes')
-    .option(...maxbuffer)
+    .option(...juteMaxbufferOption)
     .addOption(outputOption())
     .addHelpText(
       'after',
-      codes([exitCodes.done, 'all txns could be read'], [exitCodes.failed, 'a log is damaged; every readable txn was printed']),
+      exitCodesHelp([exitCodes.done, 'all txns could be read'], [exitCodes.failed, 'a log is damaged; every readable txn was printed']),
     )
-    .action(async (named: readonly string[], options: DumpOptions) => {
-      const output = new Output(terminal, formatOf(program, options));
+    .action(async (paths: readonly string[], options: TxnlogDumpFlags) => {
+      const output = new Output(terminal, outputFormatOf(program, options));
       const { from, to, path, session } = options;
       const limits = { from, to, path, session, data: options.data === true, txnBytesMax: txnBytesMaxOf(options.juteMaxbuffer) };
-      finish(await dumpTxnlogs(await findLogs(named), limits, output));
+      finish(await dumpTxnlogs(await findLogs(paths), limits, output));
     });
   txnlog
     .command('verify')
     .description('check checksums, the order of txns, gaps, the end of each log, and the digests of the tree')
-    .argument('<log...>', operands)
+    .argument('<log...>', operandsHelp)
     .option(
       '--snapshots <folder>',
       'folder of the snapshots, if they are not beside the logs; digests are checked by replay from a snapshot',
     )
     .option('--no-digests', 'do not replay the txns to compare digests')
-    .option(...maxbuffer)
+    .option(...juteMaxbufferOption)
     .addOption(outputOption())
     .addHelpText(
       'after',
-      codes(
+      exitCodesHelp(
         [exitCodes.done, 'sound'],
         [exitCodes.failed, 'damaged: a server would refuse to start, or has lost txns'],
         [exitCodes.tornTail, 'sound except for a torn tail, which was never acknowledged; the next start removes it'],
       ),
     )
-    .action(async (named: readonly string[], options: VerifyOptions) => {
-      const output = new Output(terminal, formatOf(program, options));
-      const unlogged = named.length === 1 ? await findUnloggedSnapshot(named[0]!) : undefined;
+    .action(async (paths: readonly string[], options: TxnlogVerifyFlags) => {
+      const output = new Output(terminal, outputFormatOf(program, options));
+      const unlogged = paths.length === 1 ? await findUnloggedSnapshot(paths[0]!) : undefined;
       if (unlogged !== undefined) {
         finish(await verifyUnlogged(unlogged, output));
         return;
       }
-      const logs = await findLogs(named);
+      const logs = await findLogs(paths);
       const oldest = (await filesBeside(logs[0]!.path, 'log')).at(0);
       const newest = (await filesBeside(logs.at(-1)!.path, 'log')).at(-1);
       const snapshots = await filesIn(options.snapshots ?? dirname(logs[0]!.path), 'snapshot');
@@ -99,9 +99,9 @@ export const defineTxnlog: DefineCommand = (program, terminal, finish) => {
     });
 };
 
-async function findLogs(named: readonly string[]): Promise<FoundFile[]> {
+async function findLogs(paths: readonly string[]): Promise<FoundFile[]> {
   const found: FoundFile[] = [];
-  for (const operand of named) found.push(...(await findFiles(operand, 'log')));
+  for (const operand of paths) found.push(...(await findFiles(operand, 'log')));
   return found.toSorted((a, b) => a.zxid - b.zxid);
 }
 
@@ -114,7 +114,7 @@ function txnBytesMaxOf(juteMaxbuffer: number | undefined): number {
 }
 
 /** The list of exit codes at the end of a command's help. */
-export function codes(...list: readonly (readonly [code: number, meaning: string])[]): string {
+export function exitCodesHelp(...list: readonly (readonly [code: number, meaning: string])[]): string {
   const all = [...list, [exitCodes.refused, 'an invalid command line, or a file that cannot be read'] as const];
   return `\nExit codes:\n${all.map(([code, meaning]) => `  ${code}  ${meaning}`).join('\n')}`;
 }

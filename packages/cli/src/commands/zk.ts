@@ -1,7 +1,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { CommandRefused, exitCodes } from '../exit-codes.ts';
 import { Output, type OutputFormat } from '../files/output.ts';
-import { type DefineCommand, formatOf, outputOption } from '../program.ts';
+import { type DefineCommand, outputFormatOf, outputOption } from '../program.ts';
 import type { Terminal } from '../terminal.ts';
 import { optionLines, usageText, type ZkCommand } from '../zk/command.ts';
 import { HistoryFile } from '../zk/history-file.ts';
@@ -9,9 +9,9 @@ import { runOneShot } from '../zk/one-shot.ts';
 import type { ConnectionSettings } from '../zk/connection-settings.ts';
 import { Shell } from '../zk/shell.ts';
 import { shellCommands } from '../zk/shell-commands.ts';
-import { readCount } from './arguments.ts';
-import { askedWords } from './zk/four-letter-word.ts';
-import { zkCommand, zkCommands } from './zk/table.ts';
+import { parseCount } from './arguments.ts';
+import { fourLetterWords } from './zk/four-letter-word.ts';
+import { findZkCommand, zkCommands } from './zk/table.ts';
 
 /** Options before a command that talks to a server. */
 interface ConnectionOptions {
@@ -34,18 +34,18 @@ export const defineZk: DefineCommand = (program, terminal, finish) => {
     .addOption(
       new Option('--timeout <ms>', 'session timeout to request, and how long to try to connect (default: 4 s once every server has failed)')
         .env('TSKEEPER_TIMEOUT')
-        .argParser(readTimeout)
+        .argParser(parseTimeout)
         .default(30_000),
     )
     .addOption(
       new Option('-a, --auth <scheme:auth>', 'authenticate first, as digest:user:password (repeatable; safer in TSKEEPER_AUTH)').argParser(
-        collect,
+        collectAuth,
       ),
     )
     .addOption(
       new Option('--jute-maxbuffer <bytes>', 'longest reply to accept, as the jute.maxbuffer of the servers')
         .env('TSKEEPER_JUTE_MAXBUFFER')
-        .argParser(readCount),
+        .argParser(parseCount),
     )
     .addOption(new Option('-r, --readonly', 'also accept a server that has lost its quorum'))
     // zkCli waits for the connection only with this option. Here every command waits; with this
@@ -58,14 +58,14 @@ export const defineZk: DefineCommand = (program, terminal, finish) => {
     .description('run commands in one session, from the keyboard or from standard input')
     .action(async () => {
       const options = program.opts<ConnectionOptions>();
-      finish(await new Shell(settingsOf(program, terminal), options.output ?? 'text', terminal).run());
+      finish(await new Shell(connectionSettingsOf(program, terminal), options.output ?? 'text', terminal).run());
     });
   program
     .command('history')
     .description('print the lines typed in earlier shells')
     .addOption(outputOption())
     .action(async (own: { readonly output?: OutputFormat }) => {
-      const output = new Output(terminal, formatOf(program, own));
+      const output = new Output(terminal, outputFormatOf(program, own));
       const lines = new HistoryFile(terminal.environment).load().toReversed();
       if (output.format === 'json') output.json({ history: lines.map((line, number) => ({ number, line })) });
       else for (const [number, line] of lines.entries()) output.line(`${number} - ${line}`);
@@ -83,7 +83,7 @@ export const defineZk: DefineCommand = (program, terminal, finish) => {
       });
   }
   // `stat` is also a command of zkCli.
-  for (const word of askedWords.filter((each) => zkCommand(each) === undefined)) {
+  for (const word of fourLetterWords.filter((each) => findZkCommand(each) === undefined)) {
     program.addCommand(
       new RawCommand(word).argument('[words...]').action(() => {
         program.error(`error: unknown command '${word}'\n(Did you mean tskeeper 4lw ${word}?)`, { code: 'commander.unknownCommand' });
@@ -115,22 +115,22 @@ function rawCommand(command: ZkCommand, program: Command, terminal: Terminal, fi
         return;
       }
       const options = program.opts<ConnectionOptions>();
-      finish(await runOneShot(command, words, settingsOf(program, terminal), options.output ?? 'text', terminal));
+      finish(await runOneShot(command, words, connectionSettingsOf(program, terminal), options.output ?? 'text', terminal));
     });
 }
 
 function helpOf(command: ZkCommand): string {
   const options = [...command.options, { name: 'o', value: 'format', description: 'text or json' }];
-  const watch = command.watches === undefined ? '' : '\nA command that watches waits for events: Ctrl+C ends it.\n';
+  const watch = command.setsWatch === undefined ? '' : '\nA command that watches waits for events: Ctrl+C ends it.\n';
   return `Usage: tskeeper [-s host:port] ${usageText({ ...command, usageListsOptions: false })}\n\n${command.summary}\n\nOptions:\n${optionLines(options)}\n${watch}`;
 }
 
-function settingsOf(program: Command, terminal: Terminal): ConnectionSettings {
+function connectionSettingsOf(program: Command, terminal: Terminal): ConnectionSettings {
   const options = program.opts<ConnectionOptions>();
-  const { server, timeout, readonly, auth = [] } = options;
+  const { server: connectString, timeout, readonly, auth = [] } = options;
   // An explicit --timeout or -waitforconnection sets the limit; otherwise the search ends early
   // when every server refuses.
-  const isPatient = options.waitforconnection === true || program.getOptionValueSource('timeout') !== 'default';
+  const isWaitRequested = options.waitforconnection === true || program.getOptionValueSource('timeout') !== 'default';
   if (options.clientConfiguration !== undefined) {
     // The option asks for TLS or SASL; ignoring it would connect without protection.
     throw new CommandRefused(
@@ -144,9 +144,9 @@ function settingsOf(program: Command, terminal: Terminal): ConnectionSettings {
     return { scheme: colon === -1 ? text : text.slice(0, colon), auth: colon === -1 ? '' : text.slice(colon + 1) };
   });
   return {
-    server,
+    connectString,
     timeoutMs: timeout,
-    connectTimeoutMs: isPatient ? timeout : undefined,
+    connectTimeoutMs: isWaitRequested ? timeout : undefined,
     readOnly: readonly === true,
     maxPacketBytes: options.juteMaxbuffer,
     auth: identities,
@@ -159,13 +159,13 @@ function settingsOf(program: Command, terminal: Terminal): ConnectionSettings {
  */
 const timeoutMsMax = 0x7fffffff - 1;
 
-function readTimeout(text: string): number {
+function parseTimeout(text: string): number {
   const ms = Number(text);
   if (!/^\d+$/.test(text) || ms < 1 || ms > 0x7fffffff)
     throw new InvalidArgumentError('It must be a number of milliseconds, 1 or greater.');
   return Math.min(ms, timeoutMsMax);
 }
 
-function collect(text: string, earlier: readonly string[] = []): readonly string[] {
+function collectAuth(text: string, earlier: readonly string[] = []): readonly string[] {
   return [...earlier, text];
 }

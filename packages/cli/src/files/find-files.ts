@@ -59,8 +59,8 @@ export async function filesIn(folder: string, prefix: 'log' | 'snapshot' | 'sync
   try {
     names = await readdir(folder);
   } catch (error) {
-    if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return [];
-    throw asRefusal(error, folder);
+    if (errnoCodeOf(error) === 'ENOENT' || errnoCodeOf(error) === 'ENOTDIR') return [];
+    throw toCommandRefused(error, folder);
   }
   return numberedFiles(names, prefix).map(({ name, zxid }) => ({ name, zxid, path: join(folder, name) }));
 }
@@ -74,17 +74,17 @@ async function isFolder(path: string): Promise<boolean> {
   try {
     return (await stat(path)).isDirectory();
   } catch (error) {
-    throw asRefusal(error, path);
+    throw toCommandRefused(error, path);
   }
 }
 
-function asRefusal(error: unknown, path: string): unknown {
-  const code = codeOf(error);
+function toCommandRefused(error: unknown, path: string): unknown {
+  const code = errnoCodeOf(error);
   return code === undefined
     ? error
     : new CommandRefused(`cannot read ${path}: ${code === 'ENOENT' ? 'there is no such file or folder' : code}`);
 }
 
-function codeOf(error: unknown): string | undefined {
+function errnoCodeOf(error: unknown): string | undefined {
   return error instanceof Error ? (error as NodeJS.ErrnoException).code : undefined;
 }

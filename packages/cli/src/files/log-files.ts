@@ -1,7 +1,7 @@
 /** Reads transaction logs for the tools, with the server's own readers. */
-import { ProtocolError, Reader, type LoggedTxn, readTxn, type Zxid } from '@tskeeper/protocol';
+import { ProtocolError, Reader, type TxnLogEntry, readTxn, type Zxid } from '@tskeeper/protocol';
 import { type LogEnd, markName, type ReadableFile, readLog } from '@tskeeper/runtime';
-import { decodeMark, explain, isAllZero, markBytes, type OrphanMark, type SyncedMark } from '@tskeeper/runtime/internal';
+import { decodeMark, describeLogEnd, isAllZero, markBytes, type OrphanMark, type SyncedMark } from '@tskeeper/runtime/internal';
 import { openForReading } from '@tskeeper/server/internal';
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -12,14 +12,14 @@ export const txnBytesMaxDefault: number = 2 * 0xfffff;
 
 export interface LogVisitor {
   /** A complete entry. */
-  txn(txn: LoggedTxn, offset: number): void;
+  txn(txn: TxnLogEntry, offset: number): void;
   /** A complete entry that cannot be decoded, although its checksum is right. */
   unreadable(zxid: Zxid, offset: number, reason: string): void;
   /**
    * An entry with a wrong checksum, decoded as far as possible. Without this method reading ends
    * there.
    */
-  damaged?(txn: LoggedTxn | undefined, offset: number): void;
+  damaged?(txn: TxnLogEntry | undefined, offset: number): void;
 }
 
 export interface LogFile {
@@ -28,7 +28,7 @@ export interface LogFile {
   readonly allZero: boolean;
   readonly mark: SyncedMark | undefined;
   /** Whether an entry with the mark's zxid ends at the mark's offset. */
-  readonly markMet: boolean;
+  readonly markMatches: boolean;
 }
 
 /** Reads a log. `pause` is awaited before each further piece of the file is read. */
@@ -38,11 +38,11 @@ export async function readLogFile(
   visitor: LogVisitor,
   pause: () => Promise<void> = () => Promise.resolve(),
 ): Promise<LogFile> {
-  const mark = await markOf(log);
-  let markMet = false;
+  const mark = await readMarkOf(log);
+  let markMatches = false;
   const file = await openForReading(log.path);
   const reader = new Reader();
-  const paced: ReadableFile = {
+  const pausingFile: ReadableFile = {
     path: file.path,
     size: () => file.size(),
     read: async (position, length) => {
@@ -53,22 +53,22 @@ export async function readLogFile(
   };
   try {
     const end = await readLog(
-      paced,
+      pausingFile,
       txnBytesMax,
       (zxid, bytes, start, stop, offset, entryEnd) => {
-        if (mark !== undefined && entryEnd === mark.offset) markMet = zxid === mark.lastZxid;
-        const txn = decode(reader.place(bytes, start, stop));
+        if (mark !== undefined && entryEnd === mark.offset) markMatches = zxid === mark.lastZxid;
+        const txn = decode(reader.wrap(bytes, start, stop));
         if (txn instanceof ProtocolError) visitor.unreadable(zxid, offset, txn.message);
         else visitor.txn(txn, offset);
       },
       visitor.damaged === undefined
         ? undefined
         : (bytes, start, stop, offset) => {
-            const txn = decode(reader.place(bytes, start, stop));
+            const txn = decode(reader.wrap(bytes, start, stop));
             visitor.damaged!(txn instanceof ProtocolError ? undefined : txn, offset);
           },
     );
-    return { end, allZero: end.reason === 'zero header' && (await isAllZero(file)), mark, markMet };
+    return { end, allZero: end.reason === 'zero header' && (await isAllZero(file)), mark, markMatches };
   } finally {
     await file.close();
   }
@@ -77,10 +77,10 @@ export async function readLogFile(
 /** The end of a log in words, also if it is a regular one. */
 export function endText(end: LogEnd): string {
   if (end.reason === 'padding') return 'preallocated space';
-  return end.reason === 'end of file' ? 'the end of the file' : explain(end);
+  return end.reason === 'end of file' ? 'the end of the file' : describeLogEnd(end);
 }
 
-function decode(reader: Reader): LoggedTxn | ProtocolError {
+function decode(reader: Reader): TxnLogEntry | ProtocolError {
   try {
     return readTxn(reader);
   } catch (error) {
@@ -90,7 +90,7 @@ function decode(reader: Reader): LoggedTxn | ProtocolError {
 }
 
 /** The mark beside a log, if a tskeeper server has written one. */
-async function markOf(log: FoundFile): Promise<SyncedMark | undefined> {
+async function readMarkOf(log: FoundFile): Promise<SyncedMark | undefined> {
   const path = join(dirname(log.path), markName(log.zxid));
   return log.zxid < 0 || !existsSync(path) ? undefined : await readMarkFile(path);
 }

@@ -4,19 +4,19 @@ import type { Terminal } from '../terminal.ts';
 export type OutputFormat = 'text' | 'json';
 
 /** The reader has closed the pipe, as `head` does; the tool ends without an error. */
-export class ReaderGone extends Error {
+export class OutputClosed extends Error {
   override readonly name = 'ReaderGone';
 }
 
 const lineBreak = Buffer.from('\n');
-const pieceLength = 64 * 1024;
+const flushBytes = 64 * 1024;
 
 export class Output {
   readonly format: OutputFormat;
   readonly #terminal: Terminal;
-  #waiting = '';
+  #text = '';
   /** Output before the waiting text. */
-  #pieces: Uint8Array[] = [];
+  #chunks: Uint8Array[] = [];
 
   constructor(terminal: Terminal, format: OutputFormat) {
     this.#terminal = terminal;
@@ -25,13 +25,13 @@ export class Output {
 
   /** Adds a line to the answer. */
   line(text: string): void {
-    this.#waiting += `${text}\n`;
+    this.#text += `${text}\n`;
   }
 
   /** Adds data unchanged, plus a line break. */
   bytes(data: string | Uint8Array): void {
     if (typeof data === 'string') this.line(data);
-    else this.#pieces.push(this.#takeText(), data, lineBreak);
+    else this.#chunks.push(this.#takeText(), data, lineBreak);
   }
 
   /** Adds one object on its own line. */
@@ -46,19 +46,19 @@ export class Output {
 
   /** Whether enough output is collected to call `flush`. */
   get isFull(): boolean {
-    return this.#waiting.length >= pieceLength;
+    return this.#text.length >= flushBytes;
   }
 
   /** Resolves when the reader has received everything. */
   async flush(): Promise<void> {
-    const bytes = Buffer.concat([...this.#pieces, this.#takeText()]);
-    this.#pieces = [];
-    if (bytes.length > 0 && !(await this.#terminal.write(bytes))) throw new ReaderGone('the reader of the answer has gone');
+    const bytes = Buffer.concat([...this.#chunks, this.#takeText()]);
+    this.#chunks = [];
+    if (bytes.length > 0 && !(await this.#terminal.write(bytes))) throw new OutputClosed('the reader of the answer has gone');
   }
 
   #takeText(): Uint8Array {
-    const text = this.#waiting;
-    this.#waiting = '';
+    const text = this.#text;
+    this.#text = '';
     return Buffer.from(text);
   }
 }

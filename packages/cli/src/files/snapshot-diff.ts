@@ -7,7 +7,7 @@ import { formatZxid } from '@tskeeper/protocol';
 import { exitCodes } from '../exit-codes.ts';
 import type { FoundFile } from './find-files.ts';
 import type { Output } from './output.ts';
-import { needSnapshotFile, type TreeEntry, walkTree } from './snapshot-files.ts';
+import { requireSnapshotFile, type TreeEntry, walkTree } from './snapshot-files.ts';
 import { aclText, count, sessionText, timeText } from './views.ts';
 
 export interface SnapshotDiffOptions {
@@ -19,18 +19,18 @@ export interface SnapshotDiffOptions {
 }
 
 export async function diffSnapshots(left: FoundFile, right: FoundFile, options: SnapshotDiffOptions, output: Output): Promise<number> {
-  const a = await needSnapshotFile(left);
-  const b = await needSnapshotFile(right);
+  const a = await requireSnapshotFile(left);
+  const b = await requireSnapshotFile(right);
   const byGrowth = options.bytes !== undefined || options.nodes !== undefined;
   const differs = byGrowth ? await printGrowth(a.tree, b.tree, options, output) : await printChanges(a, b, options, output);
   await output.flush();
   return differs ? exitCodes.failed : exitCodes.done;
 }
 
-type Pair = { readonly path: string; readonly left: NodeId | undefined; readonly right: NodeId | undefined };
+type NodePair = { readonly path: string; readonly left: NodeId | undefined; readonly right: NodeId | undefined };
 
 /** Walks both trees at once, in the order of `walkTree`. */
-function* walkBoth(left: DataTree, right: DataTree): Generator<Pair, void, undefined> {
+function* walkTogether(left: DataTree, right: DataTree): Generator<NodePair, void, undefined> {
   const lefts = walkTree(left);
   const rights = walkTree(right);
   let a = lefts.next();
@@ -58,12 +58,12 @@ function compareEntries(a: TreeEntry, b: TreeEntry): number {
 async function printChanges(a: LoadedSnapshot, b: LoadedSnapshot, options: SnapshotDiffOptions, output: Output): Promise<boolean> {
   const json = output.format === 'json';
   const counts = { added: 0, removed: 0, changed: 0 };
-  for (const { path, left, right } of walkBoth(a.tree, b.tree)) {
+  for (const { path, left, right } of walkTogether(a.tree, b.tree)) {
     if (left === undefined || right === undefined) {
       const added = left === undefined;
       counts[added ? 'added' : 'removed']++;
       const tree = added ? b.tree : a.tree;
-      const facts = factsOf(tree, (right ?? left)!);
+      const facts = nodeSummary(tree, (right ?? left)!);
       if (json) output.json({ change: added ? 'added' : 'removed', path, ...facts });
       else output.line(`${added ? '+' : '-'} ${path}  ${facts.type}, ${count(facts.dataLength, 'byte')}, mZxid ${facts.mzxid}`);
     } else {
@@ -83,7 +83,7 @@ async function printChanges(a: LoadedSnapshot, b: LoadedSnapshot, options: Snaps
   return counts.added + counts.removed + counts.changed + sessions > 0;
 }
 
-function factsOf(tree: DataTree, node: NodeId): { type: string; dataLength: number; mzxid: string } {
+function nodeSummary(tree: DataTree, node: NodeId): { type: string; dataLength: number; mzxid: string } {
   return { type: tree.kindOf(node), dataLength: Math.max(0, tree.dataLengthOf(node)), mzxid: formatZxid(tree.mzxidOf(node)) };
 }
 
@@ -97,8 +97,8 @@ function changedFields(a: DataTree, left: NodeId, b: DataTree, right: NodeId, co
   compare('type', a.kindOf(left), b.kindOf(right));
   const [dataA, dataB] = [a.dataOf(left), b.dataOf(right)];
   const sameData = dataA === null || dataB === null ? dataA === dataB : dataA.equals(dataB);
-  if (!sameData) changes.push(['data', dataWord(dataA), dataWord(dataB)]);
-  compare('acl', aclWord(a, left), aclWord(b, right));
+  if (!sameData) changes.push(['data', dataSummary(dataA), dataSummary(dataB)]);
+  compare('acl', aclSummary(a, left), aclSummary(b, right));
   if (contentOnly) return changes;
   compare('version', a.versionOf(left), b.versionOf(right));
   compare('cversion', a.cversionOf(left), b.cversionOf(right));
@@ -112,11 +112,11 @@ function changedFields(a: DataTree, left: NodeId, b: DataTree, right: NodeId, co
   return changes;
 }
 
-function dataWord(data: Buffer | null): string {
+function dataSummary(data: Buffer | null): string {
   return data === null ? 'null' : count(data.length, 'byte');
 }
 
-function aclWord(tree: DataTree, node: NodeId): string | null {
+function aclSummary(tree: DataTree, node: NodeId): string | null {
   const acl = tree.aclOf(node);
   return tree.acls.isMissing(acl) ? null : aclText(tree.acls.get(acl));
 }
@@ -159,8 +159,8 @@ async function printGrowth(a: DataTree, b: DataTree, options: SnapshotDiffOption
     }
     if (Math.abs(done.bytes) > bytesMax || Math.abs(done.nodes) > nodesMax) found.push(done);
   };
-  for (const { path, left, right } of walkBoth(a, b)) {
-    while (open.length > 0 && !isBelow(path, open.at(-1)!.path)) close();
+  for (const { path, left, right } of walkTogether(a, b)) {
+    while (open.length > 0 && !isDescendant(path, open.at(-1)!.path)) close();
     const bytes = (tree: DataTree, node: NodeId | undefined) => (node === undefined ? 0 : Math.max(0, tree.dataLengthOf(node)));
     open.push({ path, bytes: bytes(b, right) - bytes(a, left), nodes: (right === undefined ? 0 : 1) - (left === undefined ? 0 : 1) });
   }
@@ -174,7 +174,7 @@ async function printGrowth(a: DataTree, b: DataTree, options: SnapshotDiffOption
   return found.length > 0;
 }
 
-function isBelow(path: string, top: string): boolean {
+function isDescendant(path: string, top: string): boolean {
   return top === '/' || path.startsWith(`${top}/`);
 }
 

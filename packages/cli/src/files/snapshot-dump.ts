@@ -4,7 +4,7 @@ import { formatZxid } from '@tskeeper/protocol';
 import { exitCodes } from '../exit-codes.ts';
 import type { FoundFile } from './find-files.ts';
 import type { Output } from './output.ts';
-import { lastZxidText, needSnapshotFile, type TreeEntry, walkTree, zxidOf } from './snapshot-files.ts';
+import { lastZxidText, requireSnapshotFile, type TreeEntry, walkTree, zxidOf } from './snapshot-files.ts';
 import { aclText, aclView, count, dataText, dataView, digestText, sessionText, timeText } from './views.ts';
 
 export interface SnapshotDumpOptions {
@@ -14,7 +14,7 @@ export interface SnapshotDumpOptions {
 }
 
 export async function dumpSnapshot(snapshot: FoundFile, options: SnapshotDumpOptions, output: Output): Promise<number> {
-  const loaded = await needSnapshotFile(snapshot);
+  const loaded = await requireSnapshotFile(snapshot);
   const { tree, sessions, digest } = loaded;
   const zxid = lastZxidText(zxidOf(snapshot, loaded));
   const json = output.format === 'json';
@@ -43,7 +43,7 @@ export async function dumpSnapshot(snapshot: FoundFile, options: SnapshotDumpOpt
     if (output.isFull) await output.flush();
   }
   for (const entry of walkTree(tree)) {
-    if (!isBelow(entry.path, options.path)) continue;
+    if (!isAtOrBelow(entry.path, options.path)) continue;
     if (json) output.json(znodeView(tree, entry, options.data));
     else for (const line of znodeLines(tree, entry, options.data)) output.line(line);
     if (output.isFull) await output.flush();
@@ -52,11 +52,11 @@ export async function dumpSnapshot(snapshot: FoundFile, options: SnapshotDumpOpt
   return exitCodes.done;
 }
 
-function isBelow(path: string, top: string | undefined): boolean {
+function isAtOrBelow(path: string, top: string | undefined): boolean {
   return top === undefined || top === '/' || path === top || path.startsWith(`${top}/`);
 }
 
-function dataLength(tree: DataTree, { node }: TreeEntry): number {
+function dataLengthOf(tree: DataTree, { node }: TreeEntry): number {
   return Math.max(0, tree.dataLengthOf(node));
 }
 
@@ -79,7 +79,7 @@ function znodeView(tree: DataTree, entry: TreeEntry, withData: boolean): Record<
     ephemeralOwner: sessionText(tree.ownerHighOf(node), tree.ownerLowOf(node)),
     ...(kind === 'ttl' && { ttl: tree.ttlOf(node) }),
     acl: tree.acls.isMissing(acl) ? null : aclView(tree.acls.get(acl)),
-    dataLength: dataLength(tree, entry),
+    dataLength: dataLengthOf(tree, entry),
     numChildren: tree.childCountOf(node),
     ...(withData && dataView(tree.dataOf(node))),
   };
@@ -104,7 +104,7 @@ function znodeLines(tree: DataTree, entry: TreeEntry, withData: boolean): string
     `  aclVersion = ${tree.aversionOf(node)}`,
     `  ephemeralOwner = ${sessionText(tree.ownerHighOf(node), tree.ownerLowOf(node))}`,
     `  acl = ${tree.acls.isMissing(acl) ? 'missing from the snapshot' : aclText(tree.acls.get(acl))}`,
-    `  dataLength = ${dataLength(tree, entry)}`,
+    `  dataLength = ${dataLengthOf(tree, entry)}`,
     `  numChildren = ${tree.childCountOf(node)}`,
     ...(withData ? [`  data = ${dataText(tree.dataOf(node))}`] : []),
   ];

@@ -1,7 +1,7 @@
 /** Loads snapshots for the tools into the server's tree, with the server's loader. */
 import { coreDefaults } from '@tskeeper/core';
 import { type DataTree, type LoadedSnapshot, type NodeId, Replica, replicaOptions, SnapshotLoader } from '@tskeeper/core/internal';
-import { formatZxid, type LoggedTxn } from '@tskeeper/protocol';
+import { formatZxid, type TxnLogEntry } from '@tskeeper/protocol';
 import { decodeSnapshot } from '@tskeeper/runtime';
 import { compressionOfName, isUnreadable } from '@tskeeper/runtime/internal';
 import { openForReading, snappy, SystemRandom } from '@tskeeper/server/internal';
@@ -27,7 +27,7 @@ export async function loadSnapshotFile(snapshot: FoundFile): Promise<LoadedSnaps
 }
 
 /** The same for tools that cannot continue without the snapshot: rejects with CommandRefused. */
-export async function needSnapshotFile(snapshot: FoundFile): Promise<LoadedSnapshot> {
+export async function requireSnapshotFile(snapshot: FoundFile): Promise<LoadedSnapshot> {
   try {
     return await loadSnapshotFile(snapshot);
   } catch (error) {
@@ -74,14 +74,14 @@ export class Replay {
    * Digests of txns up to this zxid are not compared: the snapshot may contain effects of later
    * txns.
    */
-  readonly comparesAfter: number;
+  readonly comparedAfterZxid: number;
   #mismatched = false;
 
   /** Starts from a snapshot, or from the empty tree of a new server. */
   constructor(base?: { readonly loaded: LoadedSnapshot; readonly zxid: number }) {
     this.#replica = new Replica(treeOptions(), base === undefined ? undefined : { snapshot: base.loaded, zxid: base.zxid });
-    this.comparesAfter = Math.max(base?.zxid ?? 0, base?.loaded.digest?.zxid ?? 0);
-    this.#replica.notice = (notice) => {
+    this.comparedAfterZxid = Math.max(base?.zxid ?? 0, base?.loaded.digest?.zxid ?? 0);
+    this.#replica.onNotice = (notice) => {
       if (notice.kind === 'digestMismatch') this.#mismatched = true;
     };
   }
@@ -90,11 +90,11 @@ export class Replay {
    * Applies a txn. Returns whether the tree then has the digest in the txn; undefined if they
    * cannot be compared.
    */
-  apply({ header, txn, digest }: LoggedTxn): boolean | undefined {
+  apply({ header, txn, digest }: TxnLogEntry): boolean | undefined {
     this.#mismatched = false;
     const job = this.#replica.apply(header, txn, digest);
     if (job !== undefined) while (job.next().done !== true);
-    if (digest?.version !== 2 || header.zxid <= this.comparesAfter) return undefined;
+    if (digest?.version !== 2 || header.zxid <= this.comparedAfterZxid) return undefined;
     return !this.#mismatched;
   }
 

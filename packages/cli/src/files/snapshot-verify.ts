@@ -49,21 +49,21 @@ export async function verifySnapshots(
 ): Promise<number> {
   let sound = true;
   for (const snapshot of snapshots) {
-    const report = await verify(snapshot, logs);
+    const report = await verifySnapshot(snapshot, logs);
     if (report.verdict === 'damaged') sound = false;
     if (output.format === 'json') output.json(report);
-    else output.line(textOf(report));
+    else output.line(reportText(report));
     await output.flush();
   }
   return sound ? exitCodes.done : exitCodes.failed;
 }
 
-async function verify(snapshot: FoundFile, logs: (snapshot: FoundFile) => Promise<readonly FoundFile[]>): Promise<SnapshotReport> {
+async function verifySnapshot(snapshot: FoundFile, logs: (snapshot: FoundFile) => Promise<readonly FoundFile[]>): Promise<SnapshotReport> {
   const { name } = snapshot;
   try {
     const loaded = await loadSnapshotFile(snapshot);
     const zxid = zxidOf(snapshot, loaded);
-    const digest = await judgeDigest(loaded, zxid, () => logs(snapshot));
+    const digest = await compareDigest(loaded, zxid, () => logs(snapshot));
     return {
       file: name,
       zxid: lastZxidText(zxid),
@@ -85,7 +85,7 @@ async function verify(snapshot: FoundFile, logs: (snapshot: FoundFile) => Promis
   }
 }
 
-async function judgeDigest(loaded: LoadedSnapshot, zxid: number, logs: () => Promise<readonly FoundFile[]>): Promise<DigestVerdict> {
+async function compareDigest(loaded: LoadedSnapshot, zxid: number, logs: () => Promise<readonly FoundFile[]>): Promise<DigestVerdict> {
   const { digest, tree } = loaded;
   if (digest === undefined || digest.version !== 2) return 'none';
   const agrees = () => tree.digestHigh === digest.high && tree.digestLow === digest.low;
@@ -115,7 +115,7 @@ async function judgeDigest(loaded: LoadedSnapshot, zxid: number, logs: () => Pro
   return agrees() ? 'agrees after replay' : 'differs';
 }
 
-function textOf(report: SnapshotReport): string {
+function reportText(report: SnapshotReport): string {
   if (report.damage !== null) return `${report.file}: DAMAGE: ${report.damage}`;
   const digest = {
     agrees: `the tree has the digest of ${report.digest?.zxid}`,

@@ -2,7 +2,7 @@
  * Formats one txn of a log: as a line for people, as an object for programs, and as the paths that
  * it names.
  */
-import { errorName, formatZxid, type LoggedTxn, OpCode, type Txn } from '@tskeeper/protocol';
+import { errorName, formatZxid, type TxnLogEntry, OpCode, type Txn } from '@tskeeper/protocol';
 import { aclText, aclView, dataText, dataView, digestText, lengthText, sessionText, timeText } from './views.ts';
 
 const namesByType = new Map<number, string>(Object.entries(OpCode).map(([name, type]) => [type, name]));
@@ -12,14 +12,14 @@ export function typeName(type: number): string {
 }
 
 /** `time session 0x.. cxid 0x.. zxid 0x.. type ...`: the order of zkTxnLogToolkit.sh. */
-export function txnLine({ header, txn }: LoggedTxn, withData: boolean): string {
+export function txnLine({ header, txn }: TxnLogEntry, withData: boolean): string {
   const session = sessionText(header.clientHigh, header.clientLow);
   const cxid = `0x${(header.cxid >>> 0).toString(16)}`;
   const rest = bodyText(txn, withData);
   return `${timeText(header.time)} session ${session} cxid ${cxid} zxid ${formatZxid(header.zxid)} ${typeName(header.type)}${rest === '' ? '' : ` ${rest}`}`;
 }
 
-export function txnView({ header, txn, digest }: LoggedTxn, withData: boolean): Record<string, unknown> {
+export function txnView({ header, txn, digest }: TxnLogEntry, withData: boolean): Record<string, unknown> {
   return {
     zxid: formatZxid(header.zxid),
     session: sessionText(header.clientHigh, header.clientLow),

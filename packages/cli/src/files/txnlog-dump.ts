@@ -1,6 +1,6 @@
 /** `tskeeper txnlog dump`: prints transaction logs, one txn per line. */
-import { formatZxid, type LoggedTxn, type SessionId, sessionIdOf, type Zxid } from '@tskeeper/protocol';
-import { afterZxid, judgeLog } from '@tskeeper/runtime/internal';
+import { formatZxid, type TxnLogEntry, type SessionId, sessionIdOf, type Zxid } from '@tskeeper/protocol';
+import { afterZxid, logConditionOf } from '@tskeeper/runtime/internal';
 import { exitCodes } from '../exit-codes.ts';
 import { type FoundFile, unknownZxid } from './find-files.ts';
 import { endText, readLogFile } from './log-files.ts';
@@ -21,13 +21,13 @@ export interface TxnlogDumpOptions {
 /** Resolves with `failed` if a log is damaged; prints all readable txns nevertheless. */
 export async function dumpTxnlogs(logs: readonly FoundFile[], options: TxnlogDumpOptions, output: Output): Promise<number> {
   let damage = false;
-  const chosen = inRange(logs, options);
-  for (const log of chosen) {
+  const logsInRange = inRange(logs, options);
+  for (const log of logsInRange) {
     let printed = 0;
     let damaged = 0;
     const head = { file: log.name };
-    const print = (txn: LoggedTxn, offset: number, flaw?: string) => {
-      if (!isWanted(txn, options)) return;
+    const print = (txn: TxnLogEntry, offset: number, flaw?: string) => {
+      if (!matchesFilter(txn, options)) return;
       printed++;
       if (output.format === 'text') output.line(`${flaw === undefined ? '' : `DAMAGED (${flaw}) `}${txnLine(txn, options.data)}`);
       else output.json({ ...head, offset, ...(flaw !== undefined && { damaged: flaw }), ...txnView(txn, options.data) });
@@ -55,7 +55,7 @@ export async function dumpTxnlogs(logs: readonly FoundFile[], options: TxnlogDum
       () => output.flush(),
     );
     await output.flush();
-    const broken = damaged > 0 || judgeLog(end, undefined, log === logs.at(-1), allZero) === 'damaged';
+    const broken = damaged > 0 || logConditionOf(end, undefined, log === logs.at(-1), allZero) === 'damaged';
     damage ||= broken;
     const found = damaged > 0 ? `, ${damaged} damaged` : '';
     output.note(
@@ -78,7 +78,7 @@ function inRange(logs: readonly FoundFile[], { from, to }: TxnlogDumpOptions): r
   });
 }
 
-function isWanted({ header, txn }: LoggedTxn, { from, to, path, session }: TxnlogDumpOptions): boolean {
+function matchesFilter({ header, txn }: TxnLogEntry, { from, to, path, session }: TxnlogDumpOptions): boolean {
   if (from !== undefined && header.zxid < from) return false;
   if (to !== undefined && header.zxid > to) return false;
   if (session !== undefined && sessionIdOf(header.clientHigh, header.clientLow) !== session) return false;

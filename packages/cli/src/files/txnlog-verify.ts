@@ -1,21 +1,21 @@
 /**
  * `tskeeper txnlog verify`: checks that logs hold every acknowledged txn.
  *
- * Each log is read and judged as a starting server does (runtime/storage/log-verdict.ts), txns must
+ * Each log is read and judged as a starting server does (runtime/storage/log-condition.ts), txns must
  * follow each other from log to log without a gap, and if there is a state to start from, the txns
  * are replayed and the tree must have the digests in the txns.
  */
-import { counterOf, epochOf, formatZxid, type LoggedTxn, type Zxid } from '@tskeeper/protocol';
+import { counterOf, epochOf, formatZxid, type TxnLogEntry, type Zxid } from '@tskeeper/protocol';
 import {
   afterZxid,
   damageOf,
-  explain,
+  describeLogEnd,
   isTruncated,
   isUnreadable,
-  judgeLog,
-  type LogVerdict,
+  logConditionOf,
+  type LogCondition,
   lostLogs,
-  markMisfit,
+  markMismatch,
   type OrphanMark,
 } from '@tskeeper/runtime/internal';
 import type { LogEnd } from '@tskeeper/runtime';
@@ -40,7 +40,7 @@ export interface TxnlogVerifyOptions {
   readonly txnBytesMax: number;
 }
 
-export type Soundness = 'sound' | 'torn tail' | 'damaged';
+export type VerifyResult = 'sound' | 'torn tail' | 'damaged';
 
 interface LogReport {
   readonly file: string;
@@ -49,7 +49,7 @@ interface LogReport {
   readonly lastZxid: string | null;
   readonly endOffset: number;
   readonly end: string;
-  readonly verdict: LogVerdict;
+  readonly verdict: LogCondition;
   /** Sentences; each one means that the logs are damaged. */
   readonly damage: readonly string[];
   /** Sentences that do not mean damage. */
@@ -68,27 +68,27 @@ interface DigestReport {
 }
 
 export async function verifyTxnlogs(logs: readonly FoundFile[], options: TxnlogVerifyOptions, output: Output): Promise<number> {
-  const run = new Verification(options);
-  for (const [index, log] of logs.entries()) await run.add(log, index === logs.length - 1);
-  const soundness = run.soundness;
+  const verification = new Verification(options);
+  for (const [index, log] of logs.entries()) await verification.verifyLog(log, index === logs.length - 1);
+  const result = verification.result;
   if (output.format === 'json') {
-    output.json({ verdict: soundness, logs: run.reports, digests: run.digests, remedies: soundness === 'damaged' ? remedies : null });
+    output.json({ verdict: result, logs: verification.reports, digests: verification.digests, remedies: result === 'damaged' ? remedies : null });
   } else {
-    for (const report of run.reports) {
+    for (const report of verification.reports) {
       const range = report.firstZxid === null ? '' : `, ${report.firstZxid} to ${report.lastZxid}`;
       output.line(`${report.file}: ${count(report.txns, 'txn')}${range}; ends at offset ${report.endOffset}: ${report.end}`);
       for (const sentence of report.damage) output.line(`  DAMAGE: ${sentence}`);
       for (const sentence of report.notes) output.line(`  note: ${sentence}`);
     }
-    output.line(digestLine(run.digests));
-    output.line(soundness);
-    if (soundness === 'damaged') {
+    output.line(digestLine(verification.digests));
+    output.line(result);
+    if (result === 'damaged') {
       output.line(`  a server of an ensemble with another voter: ${remedies.ensemble}`);
       output.line(`  a server that stands alone, or is the only voter of its ensemble: ${remedies.standalone}`);
     }
   }
   await output.flush();
-  return soundness === 'sound' ? exitCodes.done : soundness === 'torn tail' ? exitCodes.tornTail : exitCodes.failed;
+  return result === 'sound' ? exitCodes.done : result === 'torn tail' ? exitCodes.tornTail : exitCodes.failed;
 }
 
 /**
@@ -105,11 +105,11 @@ const remedies = {
 /** A data folder with a snapshot and no log has nothing that could be damaged. */
 export async function verifyUnlogged(snapshot: FoundFile, output: Output): Promise<number> {
   if (output.format === 'json') {
-    output.json({ verdict: 'sound' satisfies Soundness, logs: [], digests: null });
+    output.json({ verdict: 'sound' satisfies VerifyResult, logs: [], digests: null });
   } else {
     output.line(`no log: a server that has logged nothing since ${snapshot.name} has none`);
     output.line(digestLine(null));
-    output.line('sound' satisfies Soundness);
+    output.line('sound' satisfies VerifyResult);
   }
   await output.flush();
   return exitCodes.done;
@@ -132,7 +132,7 @@ class Verification {
   #replayFrom: string | null = null;
   #compared = 0;
   #firstMismatch: Zxid | undefined;
-  #truncatedByAnother = false;
+  #wasTruncatedElsewhere = false;
 
   constructor(options: TxnlogVerifyOptions) {
     this.#options = options;
@@ -144,13 +144,13 @@ class Verification {
     return { from: this.#replayFrom, compared: this.#compared, firstMismatch };
   }
 
-  get soundness(): Soundness {
+  get result(): VerifyResult {
     if (this.#firstMismatch !== undefined || this.reports.some(({ damage }) => damage.length > 0)) return 'damaged';
     const last = this.reports.at(-1)?.verdict;
     return last === undefined || last === 'whole' ? 'sound' : 'torn tail';
   }
 
-  async add(log: FoundFile, isLast: boolean): Promise<void> {
+  async verifyLog(log: FoundFile, isLast: boolean): Promise<void> {
     const damage: string[] = [];
     const notes: string[] = [];
     const first = await this.#firstZxidOf(log);
@@ -160,28 +160,28 @@ class Verification {
     }
     const read = await readLogFile(log, this.#options.txnBytesMax, {
       txn: (txn, offset) => {
-        this.#follow(txn.header.zxid, offset, log, damage, notes);
+        this.#checkZxidOrder(txn.header.zxid, offset, log, damage, notes);
         this.#apply(txn);
       },
       unreadable: (zxid, offset, reason) => {
-        this.#follow(zxid, offset, log, damage, notes);
+        this.#checkZxidOrder(zxid, offset, log, damage, notes);
         this.#replay = undefined;
         damage.push(`cannot read the txn ${formatZxid(zxid)} at offset ${offset} (${reason}), although its checksum is right`);
       },
     });
     const { end } = read;
-    const verdict = this.#judge(read, isLast, notes);
-    if (isLast) this.#lookForLostLogs(end, damage);
+    const verdict = this.#verdictOf(read, isLast, notes);
+    if (isLast) this.#findLostLogs(end, damage);
     if (verdict === 'lost' || verdict === 'damaged') {
       this.#replay = undefined;
-      const promised =
+      const markText =
         verdict === 'lost'
           ? `, although txns up to ${formatZxid(read.mark?.lastZxid ?? 0)} at offset ${read.mark?.offset} were safe on disk`
           : '';
       const found = damageOf(end, verdict === 'lost' ? read.mark : undefined);
-      damage.push(`at offset ${found.offset}, ${afterZxid(found)}: ${found.reason}${promised}${await this.#rest(log)}`);
+      damage.push(`at offset ${found.offset}, ${afterZxid(found)}: ${found.reason}${markText}${await this.#txnsAfterDamage(log)}`);
     } else if (verdict !== 'whole') {
-      notes.push(`${tails[verdict]} at offset ${end.offset}, ${afterZxid(end)}: ${explain(end)}`);
+      notes.push(`${tailTexts[verdict]} at offset ${end.offset}, ${afterZxid(end)}: ${describeLogEnd(end)}`);
     }
     this.reports.push({
       file: log.name,
@@ -197,17 +197,17 @@ class Verification {
   }
 
   /** As in recovery: a mark that does not match its log is ignored. */
-  #judge({ end, allZero, mark, markMet }: LogFile, isLast: boolean, notes: string[]): LogVerdict {
-    const misfit = mark === undefined ? undefined : markMisfit(mark, end, markMet);
+  #verdictOf({ end, allZero, mark, markMatches }: LogFile, isLast: boolean, notes: string[]): LogCondition {
+    const misfit = mark === undefined ? undefined : markMismatch(mark, end, markMatches);
     if (misfit !== undefined) notes.push(`it ${misfit}; the mark is ignored`);
-    if (misfit !== undefined && isTruncated(mark!, end)) this.#truncatedByAnother = true;
-    return judgeLog(end, misfit === undefined ? mark : undefined, isLast && this.#options.lastIsNewest, allZero);
+    if (misfit !== undefined && isTruncated(mark!, end)) this.#wasTruncatedElsewhere = true;
+    return logConditionOf(end, misfit === undefined ? mark : undefined, isLast && this.#options.lastIsNewest, allZero);
   }
 
   /** As in recovery: the mark of a missing log may show that later txns existed. */
-  #lookForLostLogs(end: LogEnd, damage: string[]): void {
+  #findLostLogs(end: LogEnd, damage: string[]): void {
     const { orphanMarks, snapshotZxid, lastIsNewest } = this.#options;
-    if (!lastIsNewest || this.#truncatedByAnother) return;
+    if (!lastIsNewest || this.#wasTruncatedElsewhere) return;
     const lost = lostLogs(orphanMarks, Math.max(end.lastZxid ?? 0, this.#lastZxid ?? 0, snapshotZxid));
     if (lost === undefined) return;
     damage.push(
@@ -216,7 +216,7 @@ class Verification {
   }
 
   /** What follows the first damage. A tail that a crash has torn is followed by nothing. */
-  async #rest(log: FoundFile): Promise<string> {
+  async #txnsAfterDamage(log: FoundFile): Promise<string> {
     let seen = 0;
     let afterDamage = 0;
     let last: Zxid | undefined;
@@ -237,7 +237,7 @@ class Verification {
   }
 
   /** zxids grow by one, and an epoch begins at 1. */
-  #follow(zxid: Zxid, offset: number, log: FoundFile, damage: string[], notes: string[]): void {
+  #checkZxidOrder(zxid: Zxid, offset: number, log: FoundFile, damage: string[], notes: string[]): void {
     const last = this.#lastZxid;
     const lastFile = this.#lastFile;
     this.#lastZxid = last === undefined ? zxid : Math.max(last, zxid);
@@ -286,7 +286,7 @@ class Verification {
     return before === undefined ? following : [before, ...following];
   }
 
-  #apply(txn: LoggedTxn): void {
+  #apply(txn: TxnLogEntry): void {
     const replay = this.#replay;
     if (replay === undefined || txn.header.zxid <= replay.lastZxid) return;
     const agrees = replay.apply(txn);
@@ -314,7 +314,7 @@ class Verification {
   }
 }
 
-const tails = {
+const tailTexts = {
   torn: 'a torn tail, which the next start cuts off; nothing in it was acknowledged,',
   unwritten: 'an incomplete entry, which by the rules of ZooKeeper was never written,',
   nothing: 'an empty log, whose server stopped while creating it and whose next start removes it,',

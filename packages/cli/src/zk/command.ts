@@ -8,7 +8,7 @@ import { exitCodes } from '../exit-codes.ts';
 import type { OutputFormat } from '../files/output.ts';
 import type { OptionSpec, ParsedLine } from './option-parser.ts';
 import type { ConnectionSettings } from './connection-settings.ts';
-import { pathComplaint } from './texts.ts';
+import { invalidPathReason } from './zkcli-texts.ts';
 
 export interface ZkCommand {
   readonly name: string;
@@ -26,16 +26,16 @@ export interface ZkCommand {
   /** Whether the usage lists the options, as zkCli does for some commands. */
   readonly usageListsOptions?: boolean;
   /** When the command sets a watch; one-shot it then waits for the event. */
-  readonly watches?: 'with -w' | 'always';
+  readonly setsWatch?: 'with -w' | 'always';
   /** What TAB offers for the first argument, if that is not a path. */
-  readonly words?: readonly string[];
+  readonly completions?: readonly string[];
   /** Shape of the answer with `-o json`, for the reference. */
   readonly jsonShape: string;
-  run(call: Call): Promise<void>;
+  run(call: CommandCall): Promise<void>;
 }
 
 /** One invocation of a command. */
-export interface Call {
+export interface CommandCall {
   readonly command: ZkCommand;
   readonly line: ParsedLine;
   readonly format: OutputFormat;
@@ -61,7 +61,7 @@ export interface Call {
   /** Prints a remark on standard error. */
   note(sentence: string): void;
   /** Reports a failure in addition to the one that ends the command. */
-  complain(failure: CommandFailed): void;
+  reportFailure(failure: CommandFailed): void;
 }
 
 /** A command that failed. The message says why, in zkCli's words where it has any. */
@@ -79,7 +79,7 @@ export class CommandFailed extends Error {
 }
 
 /** A missing znode that no server has reported as an error. */
-export function noNode(path: string, sentence = `Node does not exist: ${path}`): CommandFailed {
+export function noNodeError(path: string, sentence = `Node does not exist: ${path}`): CommandFailed {
   return new CommandFailed(sentence, exitCodes.noNode, { code: 'NoNode', path });
 }
 
@@ -105,31 +105,31 @@ function compareIgnoringCase(a: string, b: string): number {
   return left < right ? -1 : left > right ? 1 : 0;
 }
 
-export function misused(command: ZkCommand): CommandFailed {
+export function usageError(command: ZkCommand): CommandFailed {
   return new CommandFailed(usageText(command), exitCodes.refused);
 }
 
 /** The arguments after the name; throws if there are fewer than `min`. */
-export function argumentsOf({ command, line }: Call, min: number): readonly string[] {
-  if (line.args.length < min) throw misused(command);
+export function argumentsOf({ command, line }: CommandCall, min: number): readonly string[] {
+  if (line.args.length < min) throw usageError(command);
   return line.args;
 }
 
 /** The path of the command: its first argument. */
-export function pathOf(call: Call): string {
-  return checkedPath(argumentsOf(call, 1)[0]!);
+export function pathOf(call: CommandCall): string {
+  return validPath(argumentsOf(call, 1)[0]!);
 }
 
-export function checkedPath(path: string): string {
-  const complaint = pathComplaint(path);
-  if (complaint !== undefined) throw new CommandFailed(complaint, exitCodes.refused);
+export function validPath(path: string): string {
+  const reason = invalidPathReason(path);
+  if (reason !== undefined) throw new CommandFailed(reason, exitCodes.refused);
   return path;
 }
 
 /** The value of a numeric option; `otherwise` if the option is missing. */
-export function numberOf({ line }: Call, option: string, otherwise: number): number {
+export function numberOption({ line }: CommandCall, option: string, defaultValue: number): number {
   const text = line.value(option);
-  if (text === undefined) return otherwise;
+  if (text === undefined) return defaultValue;
   const number = Number(text);
   if (!/^[+-]?\d+$/.test(text) || !Number.isSafeInteger(number)) {
     throw new CommandFailed(`-${option} must be followed by a whole number, not ${text}`, exitCodes.refused);
@@ -138,7 +138,7 @@ export function numberOf({ line }: Call, option: string, otherwise: number): num
 }
 
 /** The failure for a surplus or misplaced word. */
-export function unexpected(command: ZkCommand, word: string): CommandFailed {
+export function unexpectedArgumentError(command: ZkCommand, word: string): CommandFailed {
   const usage = `${command.name} ${command.usage}`.trimEnd();
   return new CommandFailed(`${command.name}: unexpected argument ${JSON.stringify(word)}. Usage: ${usage}`, exitCodes.refused);
 }
@@ -147,13 +147,13 @@ export function unexpected(command: ZkCommand, word: string): CommandFailed {
  * Words that people write for [watch]. zkCli accepts any word there; here `ls /a /b` must not set a
  * watch and wait.
  */
-const watchWord = /^(true|watch|1)$/i;
+const watchArgumentPattern = /^(true|watch|1)$/i;
 
 /** Whether to watch: `-w`, or the deprecated form `get path true` of older zkClis. */
-export function watchesAsAsked(call: Call, name: string, flags: string): boolean {
+export function isWatchRequested(call: CommandCall, name: string, flags: string): boolean {
   const word = call.line.args[1];
   if (word === undefined) return call.line.has('w');
-  if (!watchWord.test(word)) throw unexpected(call.command, word);
+  if (!watchArgumentPattern.test(word)) throw unexpectedArgumentError(call.command, word);
   call.note(`'${name} path [watch]' has been deprecated. Please use '${name} ${flags} path' instead.`);
   return true;
 }
@@ -163,8 +163,8 @@ export function watchesAsAsked(call: Call, name: string, flags: string): boolean
  * about the form and then ignores the version; here the version applies, because a write meant for
  * one version must not change another.
  */
-export function oldFormVersion(call: Call, text: string, form: string, instead: string): number {
-  if (!/^-?\d+$/.test(text)) throw unexpected(call.command, text);
+export function legacyVersion(call: CommandCall, text: string, form: string, instead: string): number {
+  if (!/^-?\d+$/.test(text)) throw unexpectedArgumentError(call.command, text);
   call.note(`'${form}' has been deprecated. Please use '${instead}' instead.`);
   return Number(text);
 }

@@ -1,8 +1,8 @@
 /** TAB completion: commands at the beginning of a line, then options after a hyphen, and paths. */
 import type { Client, Clock } from '@tskeeper/client';
-import { zkCommand, zkCommands } from '../commands/zk/table.ts';
+import { findZkCommand, zkCommands } from '../commands/zk/table.ts';
 import { shellCommands } from './shell-commands.ts';
-import { isHarmful } from '../visible.ts';
+import { hasControlCharacters } from '../terminal-escapes.ts';
 import { childPath } from './subtree.ts';
 
 /**
@@ -23,28 +23,28 @@ export async function complete(line: string, client: Client | undefined, clock: 
 
 function commandsFrom(word: string): string[] {
   const names = [...zkCommands, ...shellCommands].map(({ name }) => name).filter((name) => name.startsWith(word));
-  return alone(names.toSorted());
+  return completeWord(names.toSorted());
 }
 
 function optionsFrom(command: string, word: string): string[] {
-  const options = zkCommand(command)?.options ?? [];
-  return alone(options.map(({ name }) => `-${name}`).filter((option) => option.startsWith(word)));
+  const options = findZkCommand(command)?.options ?? [];
+  return completeWord(options.map(({ name }) => `-${name}`).filter((option) => option.startsWith(word)));
 }
 
 /** Completions of the first argument for commands that accept a fixed set of words. */
 function wordsFor(before: string, word: string): string[] {
   const [name = '', ...others] = before.trim().split(/\s+/);
   if (others.length > 0) return [];
-  return alone((zkCommand(name)?.words ?? []).filter((candidate) => candidate.startsWith(word)));
+  return completeWord((findZkCommand(name)?.completions ?? []).filter((candidate) => candidate.startsWith(word)));
 }
 
 /** After a complete word another one follows, so append a blank. */
-function alone(candidates: string[]): string[] {
+function completeWord(candidates: string[]): string[] {
   return candidates.length === 1 ? [`${candidates[0]} `] : candidates;
 }
 
 /** How long completion waits for the server. */
-const patienceMs = 2000;
+const listTimeoutMs = 2000;
 
 async function pathsFrom(word: string, client: Client, clock: Clock): Promise<string[]> {
   const slash = word.lastIndexOf('/');
@@ -54,7 +54,7 @@ async function pathsFrom(word: string, client: Client, clock: Clock): Promise<st
   return (
     children
       // Completions are shown unescaped.
-      .filter((name) => name.startsWith(prefix) && !isHarmful(name))
+      .filter((name) => name.startsWith(prefix) && !hasControlCharacters(name))
       .map((name) => childPath(parent, name))
       .toSorted()
   );
@@ -62,7 +62,7 @@ async function pathsFrom(word: string, client: Client, clock: Clock): Promise<st
 
 async function childrenOf(path: string, client: Client, clock: Clock): Promise<readonly string[]> {
   const limit = new AbortController();
-  const timer = clock.after(patienceMs, () => limit.abort(new Error(`timed out after ${patienceMs} ms listing ${path}`)));
+  const timer = clock.after(listTimeoutMs, () => limit.abort(new Error(`timed out after ${listTimeoutMs} ms listing ${path}`)));
   try {
     return (await client.getChildren(path, { signal: limit.signal })).children;
   } finally {

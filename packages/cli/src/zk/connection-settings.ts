@@ -1,7 +1,7 @@
 /** How to reach an ensemble: the options before a command. */
 export interface ConnectionSettings {
   /** `host:port,host:port/chroot` */
-  readonly server: string;
+  readonly connectString: string;
   /** Session timeout to request. */
   readonly timeoutMs: number;
   /**

@@ -9,9 +9,9 @@ import type { WatchedEvent } from '@tskeeper/client';
 import { exitCodes } from '../exit-codes.ts';
 import type { OutputFormat } from '../files/output.ts';
 import type { Terminal } from '../terminal.ts';
-import { aborted } from './aborted.ts';
+import { rejectOnAbort } from './reject-on-abort.ts';
 import { CommandFailed, type ZkCommand } from './command.ts';
-import { eventText, formatOf, readLine, runCommand, searchText, tellFailure } from './runner.ts';
+import { eventText, formatFor, parseCommandLine, runCommand, progressText, printFailure } from './runner.ts';
 import type { ConnectionSettings } from './connection-settings.ts';
 import { ZkSession } from './session.ts';
 
@@ -29,27 +29,27 @@ export async function runOneShot(
     signalName = signal;
     interruption.abort(new Error(signal));
   });
-  let told: (result: 'event' | 'lost') => void = () => undefined;
+  let finishWaiting: (result: 'event' | 'lost') => void = () => undefined;
   /** Resolves with the first event of a watch, or the end of the session. */
-  const fired = new Promise<'event' | 'lost'>((resolve) => {
-    told = resolve;
+  const watchOutcome = new Promise<'event' | 'lost'>((resolve) => {
+    finishWaiting = resolve;
   });
-  let waits = false;
+  let isWatching = false;
   const session = new ZkSession(settings, terminal.clock, {
     onState: (event) => {
-      if (event.state === 'Expired' || event.state === 'AuthFailed') told('lost');
+      if (event.state === 'Expired' || event.state === 'AuthFailed') finishWaiting('lost');
       // The end of its own session is expected; a command that is still running reports the loss
       // itself.
-      if (event.state !== 'Closed' && waits) terminal.err(eventText(event, format));
+      if (event.state !== 'Closed' && isWatching) terminal.err(eventText(event, format));
     },
-    onSearch: (sentence) => terminal.err(searchText(sentence, format)),
+    onProgress: (sentence) => terminal.err(progressText(sentence, format)),
   });
-  let written: Promise<unknown> = Promise.resolve();
+  let eventsWritten: Promise<unknown> = Promise.resolve();
   try {
-    const line = readLine(command, words);
-    format = formatOf(line, wantedFormat);
-    const eventsAreTheAnswer = command.watches === 'always';
-    waits = await runCommand(command, line, {
+    const line = parseCommandLine(command, words);
+    format = formatFor(line, wantedFormat);
+    const eventsAreTheAnswer = command.setsWatch === 'always';
+    isWatching = await runCommand(command, line, {
       terminal,
       format,
       settings,
@@ -60,10 +60,10 @@ export async function runOneShot(
         if (event.type === 'None') return;
         const text = eventText(event, format);
         if (eventsAreTheAnswer) {
-          written = written.then(() => terminal.write(Buffer.from(text))).then((taken) => taken || told('event'));
+          eventsWritten = eventsWritten.then(() => terminal.write(Buffer.from(text))).then((taken) => taken || finishWaiting('event'));
         } else {
           terminal.err(text);
-          told('event');
+          finishWaiting('event');
         }
       },
       signal: interruption.signal,
@@ -71,14 +71,14 @@ export async function runOneShot(
     if (command.name === 'create' && line.has('e')) {
       terminal.err('the znode is deleted now, with the session of this command; create ephemeral znodes in the shell\n');
     }
-    if (waits && (await Promise.race([fired, aborted(interruption.signal)])) === 'lost') {
+    if (isWatching && (await Promise.race([watchOutcome, rejectOnAbort(interruption.signal)])) === 'lost') {
       throw new CommandFailed('the session has ended, and its watch with it', exitCodes.noConnection);
     }
-    await written;
+    await eventsWritten;
     return exitCodes.done;
   } catch (error) {
     if (signalName !== undefined) return signalName === 'SIGINT' ? exitCodes.interrupted : exitCodes.terminated;
-    return tellFailure(error, format, terminal);
+    return printFailure(error, format, terminal);
   } finally {
     ignoreSignals();
     await session.close();

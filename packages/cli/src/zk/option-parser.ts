@@ -27,20 +27,20 @@ export class OptionError extends Error {
 
 export class ParsedLine {
   readonly args: readonly string[];
-  readonly #given: ReadonlyMap<string, readonly string[]>;
+  readonly #values: ReadonlyMap<string, readonly string[]>;
 
-  constructor(args: readonly string[], given: ReadonlyMap<string, readonly string[]>) {
+  constructor(args: readonly string[], values: ReadonlyMap<string, readonly string[]>) {
     this.args = args;
-    this.#given = given;
+    this.#values = values;
   }
 
   has(name: string): boolean {
-    return this.#given.has(name);
+    return this.#values.has(name);
   }
 
   /** The value of an option; of one given twice, the first value. */
   value(name: string): string | undefined {
-    return this.#given.get(name)?.[0];
+    return this.#values.get(name)?.[0];
   }
 }
 
@@ -52,9 +52,9 @@ class LineParser {
   readonly #rules: OptionRules;
   readonly #specs: ReadonlyMap<string, OptionSpec>;
   readonly #args: string[] = [];
-  readonly #given = new Map<string, string[]>();
+  readonly #values = new Map<string, string[]>();
   /** The option that expects a value next. */
-  #open: OptionSpec | undefined;
+  #optionAwaitingValue: OptionSpec | undefined;
   #selected: string | undefined;
 
   constructor(rules: OptionRules) {
@@ -67,16 +67,16 @@ class LineParser {
     for (const word of words) {
       if (optionsEnded) this.#args.push(word);
       else if (word === '--') optionsEnded = true;
-      else if (this.#open !== undefined && !this.#isOption(word)) this.#take(unquoted(word));
-      else if (word.startsWith('-') && word !== '-') this.#option(word);
-      else this.#argument(word);
+      else if (this.#optionAwaitingValue !== undefined && !this.#isOption(word)) this.#setValue(unquote(word));
+      else if (word.startsWith('-') && word !== '-') this.#parseOption(word);
+      else this.#addArgument(word);
     }
-    this.#needNoValue();
+    this.#rejectMissingValue();
     if (this.#rules.exclusive === 'exactly one' && this.#selected === undefined) {
       const all = this.#rules.options.map(({ name, description }) => `-${name} ${description}`).join(', ');
       throw new OptionError(`Missing required option: [${all}]`);
     }
-    return new ParsedLine(this.#args, this.#given);
+    return new ParsedLine(this.#args, this.#values);
   }
 
   /** Whether a word is an option; a negative number is one only where no value is expected. */
@@ -86,53 +86,53 @@ class LineParser {
     return name !== '' && (this.#specs.has(name) || this.#specs.has(name[0]!));
   }
 
-  #take(value: string): void {
-    this.#given.get(this.#open!.name)!.push(value);
-    this.#open = undefined;
+  #setValue(value: string): void {
+    this.#values.get(this.#optionAwaitingValue!.name)!.push(value);
+    this.#optionAwaitingValue = undefined;
   }
 
-  #argument(word: string): void {
+  #addArgument(word: string): void {
     if (word.startsWith('-') && word.length > 1) throw new OptionError(`Unrecognized option: ${word}`);
     this.#args.push(word);
   }
 
-  #option(word: string): void {
+  #parseOption(word: string): void {
     const text = word.replace(/^--?/, '');
     const equals = text.indexOf('=');
     if (equals === -1) {
-      if (this.#specs.has(text)) this.#begin(text);
-      else if (text.length === 1) this.#argument(word);
-      else this.#joined(word, text);
+      if (this.#specs.has(text)) this.#addOption(text);
+      else if (text.length === 1) this.#addArgument(word);
+      else this.#parseJoined(word, text);
       return;
     }
     const name = text.slice(0, equals);
     const spec = this.#specs.get(name);
     if (spec?.value === undefined) {
-      this.#argument(word);
+      this.#addArgument(word);
       return;
     }
-    this.#begin(name);
-    this.#take(text.slice(equals + 1));
+    this.#addOption(name);
+    this.#setValue(text.slice(equals + 1));
   }
 
   /** `-sw`, or `-v3`. */
-  #joined(word: string, text: string): void {
+  #parseJoined(word: string, text: string): void {
     for (let at = 0; at < text.length; at++) {
       const spec = this.#specs.get(text[at]!);
       if (spec === undefined) {
-        this.#argument(word);
+        this.#addArgument(word);
         return;
       }
-      this.#begin(spec.name);
+      this.#addOption(spec.name);
       if (spec.value !== undefined && at + 1 < text.length) {
-        this.#take(text.slice(at + 1));
+        this.#setValue(text.slice(at + 1));
         return;
       }
     }
   }
 
-  #begin(name: string): void {
-    this.#needNoValue();
+  #addOption(name: string): void {
+    this.#rejectMissingValue();
     if (this.#rules.exclusive !== undefined && this.#rules.options.some((spec) => spec.name === name)) {
       if (this.#selected !== undefined && this.#selected !== name) {
         throw new OptionError(
@@ -141,16 +141,16 @@ class LineParser {
       }
       this.#selected = name;
     }
-    if (!this.#given.has(name)) this.#given.set(name, []);
-    this.#open = this.#specs.get(name)!.value === undefined ? undefined : this.#specs.get(name);
+    if (!this.#values.has(name)) this.#values.set(name, []);
+    this.#optionAwaitingValue = this.#specs.get(name)!.value === undefined ? undefined : this.#specs.get(name);
   }
 
-  #needNoValue(): void {
-    if (this.#open !== undefined) throw new OptionError(`Missing argument for option: ${this.#open.name}`);
+  #rejectMissingValue(): void {
+    if (this.#optionAwaitingValue !== undefined) throw new OptionError(`Missing argument for option: ${this.#optionAwaitingValue.name}`);
   }
 }
 
 /** Removes one pair of enclosing double quotes. */
-function unquoted(value: string): string {
+function unquote(value: string): string {
   return value.length > 1 && value.startsWith('"') && value.endsWith('"') && !value.slice(1, -1).includes('"') ? value.slice(1, -1) : value;
 }

@@ -9,16 +9,16 @@ export function quotaPath(path: string): string {
   return quotaRoot + path;
 }
 
-export function limitPath(path: string): string {
-  return `${quotaRoot}${path}/${limitName}`;
+export function quotaLimitPath(path: string): string {
+  return `${quotaRoot}${path}/${quotaLimitName}`;
 }
 
-export function statPath(path: string): string {
-  return `${quotaRoot}${path}/${statName}`;
+export function quotaStatPath(path: string): string {
+  return `${quotaRoot}${path}/${quotaStatName}`;
 }
 
-export const limitName = 'zookeeper_limits';
-export const statName = 'zookeeper_stats';
+export const quotaLimitName = 'zookeeper_limits';
+export const quotaStatName = 'zookeeper_stats';
 
 export type QuotaField = 'count' | 'bytes' | 'countHardLimit' | 'byteHardLimit';
 /** Values by name, in no particular order; -1 means no limit. */
@@ -39,7 +39,7 @@ export function parseQuota(data: Uint8Array | null): Map<string, number> {
  * The format of ZooKeeper's StatsTrack: first what older servers know, then a second `=`, at which
  * they stop reading.
  */
-export function quotaText(values: QuotaValues): string {
+export function formatQuota(values: QuotaValues): string {
   const base = `count=${values.get('count') ?? -1},bytes=${values.get('bytes') ?? -1}`;
   const others = [...values].filter(([name]) => name !== 'count' && name !== 'bytes').toSorted(([a], [b]) => (a < b ? -1 : 1));
   return others.length === 0 ? base : `${base}=${others.map(([name, value]) => `;${name}=${value}`).join('')}`;

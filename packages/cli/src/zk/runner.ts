@@ -6,12 +6,12 @@ import { type Client, KeeperError, type KeeperErrorCode, type WatchedEvent, type
 import { exitCodes } from '../exit-codes.ts';
 import { Output, type OutputFormat } from '../files/output.ts';
 import type { Terminal } from '../terminal.ts';
-import { type Call, CommandFailed, unexpected, type ZkCommand } from './command.ts';
+import { type CommandCall, CommandFailed, unexpectedArgumentError, type ZkCommand } from './command.ts';
 import { OptionError, parseLine, type ParsedLine } from './option-parser.ts';
 import type { ConnectionSettings } from './connection-settings.ts';
-import { eventLines, eventView, refusalText } from './texts.ts';
+import { eventLines, eventView, errorTextOf } from './zkcli-texts.ts';
 
-export interface RunnerParts {
+export interface RunOptions {
   readonly terminal: Terminal;
   readonly format: OutputFormat;
   readonly settings: ConnectionSettings;
@@ -28,19 +28,19 @@ export interface RunnerParts {
 }
 
 /** Every command accepts it, so that a program can request JSON within a line. */
-const outputOption = { name: 'o', value: 'format', description: 'text or json' } as const;
+const outputOptionSpec = { name: 'o', value: 'format', description: 'text or json' } as const;
 
 /** Parses the words after a command's name. */
-export function readLine(command: ZkCommand, words: readonly string[]): ParsedLine {
-  const line = parsed(command, words);
+export function parseCommandLine(command: ZkCommand, words: readonly string[]): ParsedLine {
+  const line = parseOptions(command, words);
   const excess = line.args[command.argumentsMax];
-  if (excess !== undefined) throw unexpected(command, excess);
+  if (excess !== undefined) throw unexpectedArgumentError(command, excess);
   return line;
 }
 
-function parsed(command: ZkCommand, words: readonly string[]): ParsedLine {
+function parseOptions(command: ZkCommand, words: readonly string[]): ParsedLine {
   try {
-    return parseLine(words, { options: command.options, common: [outputOption], exclusive: command.exclusive });
+    return parseLine(words, { options: command.options, common: [outputOptionSpec], exclusive: command.exclusive });
   } catch (error) {
     if (error instanceof OptionError) throw new CommandFailed(error.message, exitCodes.refused);
     throw error;
@@ -48,25 +48,25 @@ function parsed(command: ZkCommand, words: readonly string[]): ParsedLine {
 }
 
 /** Runs a parsed command. Resolves with whether it set a watch. Rejects if the command fails. */
-export async function runCommand(command: ZkCommand, line: ParsedLine, parts: RunnerParts): Promise<boolean> {
-  let watches = false;
-  const format = formatOf(line, parts.format);
-  const output = new Output(parts.terminal, format);
-  const { signal, terminal } = parts;
-  const call: Call = {
+export async function runCommand(command: ZkCommand, line: ParsedLine, options: RunOptions): Promise<boolean> {
+  let hasSetWatch = false;
+  const format = formatFor(line, options.format);
+  const output = new Output(options.terminal, format);
+  const { signal, terminal } = options;
+  const call: CommandCall = {
     command,
     line,
     format,
-    settings: parts.settings,
-    input: parts.input,
-    client: () => parts.client(signal),
+    settings: options.settings,
+    input: options.input,
+    client: () => options.client(signal),
     signal,
     clock: terminal.clock,
     options: { signal },
     // Read only by commands that set a watch.
     get watch() {
-      watches = true;
-      return parts.watch;
+      hasSetWatch = true;
+      return options.watch;
     },
     answer: async (text, json) => {
       if (format === 'json') output.json(json);
@@ -74,19 +74,19 @@ export async function runCommand(command: ZkCommand, line: ParsedLine, parts: Ru
       await output.flush();
     },
     note: (sentence) => terminal.err(`${sentence}\n`),
-    complain: (failure) => void tellFailure(failure, format, terminal),
+    reportFailure: (failure) => void printFailure(failure, format, terminal),
   };
   await command.run(call);
-  return watches;
+  return hasSetWatch;
 }
 
-export function formatOf(line: ParsedLine, otherwise: OutputFormat): OutputFormat {
-  const format = line.value('o') ?? otherwise;
+export function formatFor(line: ParsedLine, defaultFormat: OutputFormat): OutputFormat {
+  const format = line.value('o') ?? defaultFormat;
   if (format !== 'text' && format !== 'json') throw new CommandFailed(`-o takes text or json, not ${format}`, exitCodes.refused);
   return format;
 }
 
-const codes: Partial<Record<KeeperErrorCode, number>> = {
+const exitCodeByErrorCode: Partial<Record<KeeperErrorCode, number>> = {
   ConnectionLoss: exitCodes.noConnection,
   SessionExpired: exitCodes.noConnection,
   SessionMoved: exitCodes.noConnection,
@@ -101,7 +101,7 @@ const codes: Partial<Record<KeeperErrorCode, number>> = {
 };
 
 /** Prints why a command failed; returns its exit code. Rethrows unexpected errors. */
-export function tellFailure(error: unknown, format: OutputFormat, terminal: Terminal): number {
+export function printFailure(error: unknown, format: OutputFormat, terminal: Terminal): number {
   if (error instanceof CommandFailed) {
     if (format === 'json') terminal.err(`${JSON.stringify({ error: { ...error.reason, message: error.message } })}\n`);
     else terminal.err(`${error.message}\n`);
@@ -109,10 +109,10 @@ export function tellFailure(error: unknown, format: OutputFormat, terminal: Term
   }
   if (!KeeperError.is(error)) throw error;
   const { code, errno, path = null } = error;
-  const message = refusalText(error);
+  const message = errorTextOf(error);
   if (format === 'json') terminal.err(`${JSON.stringify({ error: { code, errno, path, message } })}\n`);
   else terminal.err(`${message}\n`);
-  return codes[code] ?? exitCodes.failed;
+  return exitCodeByErrorCode[code] ?? exitCodes.failed;
 }
 
 /** The text of an event. */
@@ -121,6 +121,6 @@ export function eventText(event: WatchedEvent, format: OutputFormat): string {
 }
 
 /** The text of a report of the search for a server. */
-export function searchText(sentence: string, format: OutputFormat): string {
+export function progressText(sentence: string, format: OutputFormat): string {
   return format === 'json' ? `${JSON.stringify({ note: sentence })}\n` : `${sentence}\n`;
 }

@@ -5,7 +5,7 @@
 import { type Client, type ClientState, type Clock, createClient, type SessionEvent } from '@tskeeper/client';
 import { exitCodes } from '../exit-codes.ts';
 import { CommandFailed } from './command.ts';
-import { Connecting } from './connecting.ts';
+import { SessionSearch } from './session-search.ts';
 import type { ConnectionSettings } from './connection-settings.ts';
 
 /**
@@ -28,7 +28,7 @@ export interface SessionListener {
   /** The state of an open session has changed. */
   onState(event: SessionEvent): void;
   /** A sentence about a search for servers that takes long, or starts again. */
-  onSearch(sentence: string): void;
+  onProgress(sentence: string): void;
   /** The session is open. */
   onOpened?(): void;
 }
@@ -37,9 +37,9 @@ export class ZkSession {
   readonly #clock: Clock;
   readonly #listener: SessionListener;
   #settings: ConnectionSettings;
-  #connecting: Connecting | undefined;
+  #search: SessionSearch | undefined;
   /** After `close`, only `connect` opens another session. */
-  #closed = false;
+  #isClosed = false;
 
   /**
    * `clock` limits the search. The client uses the machine's clock, since servers answer in real
@@ -56,13 +56,13 @@ export class ZkSession {
     return this.#settings;
   }
 
-  get server(): string {
-    return this.#settings.server;
+  get connectString(): string {
+    return this.#settings.connectString;
   }
 
   /** The state in zkCli's words, for the prompt. */
   get stateText(): string {
-    return this.#closed ? 'CLOSED' : stateTexts[this.opened?.state ?? 'connecting'];
+    return this.#isClosed ? 'CLOSED' : stateTexts[this.opened?.state ?? 'connecting'];
   }
 
   /** Whether a command would have to wait for a session. */
@@ -71,12 +71,12 @@ export class ZkSession {
   }
 
   get opened(): Client | undefined {
-    return this.#connecting?.opened;
+    return this.#search?.opened;
   }
 
   /** Starts the search for a server without waiting for it. */
-  begin(): void {
-    this.#begun();
+  startConnecting(): void {
+    this.#ensureSearch();
   }
 
   /**
@@ -84,43 +84,43 @@ export class ZkSession {
    * signal's reason.
    */
   async client(signal: AbortSignal): Promise<Client> {
-    if (this.#closed || this.opened?.closedBecause !== undefined)
+    if (this.#isClosed || this.opened?.endReason !== undefined)
       throw new CommandFailed('Not connected; "connect" opens a new session', exitCodes.noConnection);
-    const connecting = this.#begun();
+    const search = this.#ensureSearch();
     try {
-      return await connecting.client(signal);
+      return await search.client(signal);
     } catch (error) {
       // A server rejected the session, or the connect string is invalid: the next command starts a
       // new search.
-      if (connecting.hasEnded && this.#connecting === connecting) this.#connecting = undefined;
+      if (search.hasEnded && this.#search === search) this.#search = undefined;
       throw error;
     }
   }
 
   /** Ends the session and opens another. */
-  async connect(server: string, signal: AbortSignal): Promise<Client> {
+  async connect(connectString: string, signal: AbortSignal): Promise<Client> {
     await this.close();
-    this.#settings = { ...this.#settings, server };
-    this.#closed = false;
+    this.#settings = { ...this.#settings, connectString };
+    this.#isClosed = false;
     return await this.client(signal);
   }
 
   /** Ends the session, or the search for a server. */
   async close(): Promise<void> {
-    const connecting = this.#connecting;
-    this.#closed = true;
-    this.#connecting = undefined;
-    await connecting?.close();
+    const search = this.#search;
+    this.#isClosed = true;
+    this.#search = undefined;
+    await search?.close();
   }
 
-  #begun(): Connecting {
-    this.#connecting ??= new Connecting(this.#settings, {
+  #ensureSearch(): SessionSearch {
+    this.#search ??= new SessionSearch(this.#settings, {
       clock: this.#clock,
-      dial: createClient,
-      say: (sentence) => this.#listener.onSearch(sentence),
+      createClient: createClient,
+      onProgress: (sentence) => this.#listener.onProgress(sentence),
       onState: (event) => this.#listener.onState(event),
       onOpened: () => this.#listener.onOpened?.(),
     });
-    return this.#connecting;
+    return this.#search;
   }
 }

@@ -4,10 +4,10 @@ import type { OutputFormat } from '../files/output.ts';
 import type { Terminal } from '../terminal.ts';
 import { CommandFailed } from './command.ts';
 import type { ZkSession } from './session.ts';
-import { wordsOf } from './words.ts';
+import { splitWords } from './split-words.ts';
 
 /** What these commands may use of the shell. */
-export interface ShellState {
+export interface ShellContext {
   readonly session: ZkSession;
   /** Lines by number; the last is the running one. */
   readonly history: string[];
@@ -32,16 +32,16 @@ export interface ShellCommand {
   readonly summary: string;
   /** Shape of the answer with `-o json`, for the reference; undefined if there is none. */
   readonly jsonShape?: string;
-  run(shell: ShellState, words: readonly string[], call: ShellCall): Promise<void>;
+  run(shell: ShellContext, words: readonly string[], call: ShellCall): Promise<void>;
 }
 
 /** Number of lines before the last one, as in zkCli. */
-const historyShown = 10;
+const historyLinesShown = 10;
 
 /** Commands that end the shell. */
-export const endNames: readonly string[] = ['exit', 'quit'];
+export const exitCommandNames: readonly string[] = ['exit', 'quit'];
 
-function quit(shell: ShellState): Promise<void> {
+function quit(shell: ShellContext): Promise<void> {
   shell.quit();
   return Promise.resolve();
 }
@@ -58,7 +58,7 @@ export const shellCommands: readonly ShellCommand[] = [
     usage: 'host:port',
     summary: 'end the session and open one with these servers, by default the same ones',
     async run(shell, [server], { signal }) {
-      await shell.session.connect(server ?? shell.session.server, signal);
+      await shell.session.connect(server ?? shell.session.connectString, signal);
     },
   },
   {
@@ -81,7 +81,7 @@ export const shellCommands: readonly ShellCommand[] = [
     summary: 'print the last lines with their numbers',
     jsonShape: '{"history": [{"number": 0, "line": "ls /"}]}',
     async run({ history }, _words, { terminal, format }) {
-      const first = Math.max(0, history.length - 1 - historyShown);
+      const first = Math.max(0, history.length - 1 - historyLinesShown);
       const shown = history.slice(first).map((line, at) => ({ number: first + at, line }));
       const text =
         format === 'json' ? `${JSON.stringify({ history: shown })}\n` : shown.map(({ number, line }) => `${number} - ${line}\n`).join('');
@@ -114,13 +114,13 @@ export const shellCommands: readonly ShellCommand[] = [
     usage: 'cmdno',
     summary: 'run a line of the history again; !3 is short for redo 3',
     async run(shell, words) {
-      const typed = wordsOf(shell.history.at(-1) ?? '')[0] ?? '';
+      const typed = splitWords(shell.history.at(-1) ?? '')[0] ?? '';
       const text = typed.startsWith('!') ? typed.slice(1) : (words[0] ?? '');
       const number = /^\d+$/.test(text) ? Number(text) : -1;
       // The last line is the redo itself and cannot be the target.
       const line = number < shell.history.length - 1 ? shell.history[number] : undefined;
       if (line === undefined) throw new CommandFailed('Command index out of range', exitCodes.refused);
-      const again = wordsOf(line);
+      const again = splitWords(line);
       if (again[0] === 'redo' || again[0]?.startsWith('!') === true) throw new CommandFailed('No redoing redos', exitCodes.refused);
       // The history shows the line that was run.
       shell.history[shell.history.length - 1] = line;

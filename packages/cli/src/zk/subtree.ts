@@ -2,7 +2,7 @@
 import { type CallOptions, type Client, KeeperError, type WatchListener } from '@tskeeper/client';
 
 /** Maximum number of requests in flight. */
-const ahead = 16;
+const concurrency = 16;
 
 export function childPath(parent: string, name: string): string {
   return parent === '/' ? `/${name}` : `${parent}/${name}`;
@@ -15,7 +15,7 @@ export function childPath(parent: string, name: string): string {
 export async function pathsBelow(client: Client, top: string, options: CallOptions): Promise<string[]> {
   const paths = [top];
   for (let at = 0; at < paths.length;) {
-    const parents = paths.slice(at, at + ahead);
+    const parents = paths.slice(at, at + concurrency);
     at += parents.length;
     const lists = await Promise.all(
       parents.map(async (parent) => {
@@ -42,34 +42,34 @@ async function childrenOrNone(client: Client, path: string, options: CallOptions
  * name, then the subtree of the first child, and so on. Sets a child watch on each znode, and a
  * data watch on the top.
  */
-export async function* visitBelow(
+export async function* walkSubtree(
   client: Client,
   top: string,
   options: CallOptions & { readonly watch?: WatchListener | undefined },
 ): AsyncGenerator<string, void, undefined> {
   await client.getData(top, options);
   yield top;
-  yield* visitChildren(client, top, childrenOrNone(client, top, options), options);
+  yield* walkChildren(client, top, childrenOrNone(client, top, options), options);
 }
 
-async function* visitChildren(
+async function* walkChildren(
   client: Client,
   parent: string,
-  asked: ReturnType<typeof childrenOrNone>,
+  listing: ReturnType<typeof childrenOrNone>,
   options: CallOptions & { readonly watch?: WatchListener | undefined },
 ): AsyncGenerator<string, void, undefined> {
-  const paths = (await asked).children.map((name) => childPath(parent, name)).toSorted();
+  const paths = (await listing).children.map((name) => childPath(parent, name)).toSorted();
   yield* paths;
   // Request the next few lists before they are needed, to avoid one round trip per znode.
   const lists: ReturnType<typeof childrenOrNone>[] = [];
   for (const [index, path] of paths.entries()) {
-    while (lists.length < Math.min(paths.length, index + ahead)) {
+    while (lists.length < Math.min(paths.length, index + concurrency)) {
       const list = childrenOrNone(client, paths[lists.length]!, options);
-      // `visitChildren` receives the failure when it awaits this list; if it never does, the
+      // `walkChildren` receives the failure when it awaits this list; if it never does, the
       // failure does not matter.
       list.catch(() => undefined);
       lists.push(list);
     }
-    yield* visitChildren(client, path, lists[index]!, options);
+    yield* walkChildren(client, path, lists[index]!, options);
   }
 }

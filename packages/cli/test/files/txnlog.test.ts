@@ -280,7 +280,7 @@ describe('txnlog verify', () => {
       await client.create('/x', 'one');
     }
     // A quorum has the txns; the third server may not have a log yet.
-    await ensemble.inStep();
+    await ensemble.synced();
     await ensemble.close();
     for (const server of ['server-1', 'server-2', 'server-3']) {
       const { code, out } = await tool('txnlog', 'verify', '-o', 'json', join(folder.path, server));

@@ -1,7 +1,7 @@
 import { SeededRandom } from '@tskeeper/runtime';
 import { describe, expect, it } from 'vitest';
 import { OptionError, type OptionRules, parseLine } from '../../src/zk/option-parser.ts';
-import { wordsOf } from '../../src/zk/words.ts';
+import { splitWords } from '../../src/zk/split-words.ts';
 
 const rules: OptionRules = {
   options: [
@@ -57,7 +57,7 @@ describe('options of zkCli', () => {
     for (let n = 0; n < 5000; n++) {
       const line = Array.from({ length: random.uint32() % 40 }, () => characters[random.uint32() % characters.length]).join('');
       try {
-        parseLine(wordsOf(line), rules);
+        parseLine(splitWords(line), rules);
       } catch (error) {
         expect([line, error instanceof OptionError]).toEqual([line, true]);
         refused++;

@@ -37,18 +37,18 @@ export class DigestMd5 implements SaslMechanism {
     this.#random = random;
   }
 
-  exchange(): SaslExchange {
+  startExchange(): SaslExchange {
     /** The proof that the server must send; known after the response has been created. */
     let rspauth: string | undefined;
     return {
-      begin: () => new Uint8Array(),
-      respond: (challenge) => {
+      firstToken: () => new Uint8Array(),
+      nextToken: (challenge) => {
         if (rspauth !== undefined) {
-          checkProof(challenge, rspauth);
+          verifyServerProof(challenge, rspauth);
           return undefined;
         }
         if (challenge === null) throw new Error('the server is not configured for SASL: its JAAS section has no DigestLoginModule');
-        const made = respondTo(parseDirectives(challenge), this.#options, this.#cnonce());
+        const made = computeResponse(parseDirectives(challenge), this.#options, this.#cnonce());
         ({ rspauth } = made);
         return Buffer.from(made.response, 'utf8');
       },
@@ -66,13 +66,13 @@ export class DigestMd5 implements SaslMechanism {
  * A server that has rejected the client may still accept it (zookeeper.allowSaslFailedClients), and
  * then sends no proof.
  */
-function checkProof(challenge: Uint8Array | null, rspauth: string): void {
+function verifyServerProof(challenge: Uint8Array | null, rspauth: string): void {
   const proof = challenge === null ? undefined : parseDirectives(challenge).get('rspauth');
   if (proof === undefined) throw new Error('the server did not prove that it knows the password; it may have rejected this client');
   if (proof.length !== 1 || proof[0] !== rspauth) throw new Error('the server does not know the password: its proof is wrong');
 }
 
-function respondTo(
+function computeResponse(
   challenge: ReadonlyMap<string, readonly string[]>,
   { username, password }: DigestMd5Options,
   cnonce: string,
@@ -94,7 +94,7 @@ function respondTo(
   const isUtf8 = one('charset') === 'utf-8';
   // A server may offer several realms; ZooKeeper's offers one.
   const realm = challenge.get('realm')?.[0] ?? '';
-  const latin1 = (text: string, what: string): Buffer => inLatin1(text) ?? fallBack(text, what, isUtf8);
+  const latin1 = (text: string, what: string): Buffer => inLatin1(text) ?? inUtf8(text, what, isUtf8);
 
   const secret = md5(Buffer.concat([latin1(username, 'username'), colon, latin1(realm, 'realm'), colon, latin1(password, 'password')]));
   const a1 = hex(md5(Buffer.concat([secret, Buffer.from(`:${nonce}:${cnonce}:${username}`, isUtf8 ? 'utf8' : 'latin1')])));
@@ -128,7 +128,7 @@ function inLatin1(text: string): Buffer | undefined {
   return /^[\u0000-\u00ff]*$/.test(text) ? Buffer.from(text, 'latin1') : undefined;
 }
 
-function fallBack(text: string, what: string, isUtf8: boolean): Buffer {
+function inUtf8(text: string, what: string, isUtf8: boolean): Buffer {
   if (!isUtf8) throw new Error(`the server supports only ISO 8859-1, and the ${what} contains other characters`);
   return Buffer.from(text, 'utf8');
 }

@@ -10,17 +10,17 @@ import type { ServerAddress } from '../transport.ts';
 /** One proof, on one connection. */
 export interface SaslExchange {
   /** The first token. Empty if the server speaks first: then it only asks for a challenge. */
-  begin(): Uint8Array | Promise<Uint8Array>;
+  firstToken(): Uint8Array | Promise<Uint8Array>;
   /**
    * Processes the server's token; null if the server accepted without a token. Returns the answer,
    * or undefined when both sides have proved their identity. Throws if the server cannot be
    * trusted: the message is a clause with the reason.
    */
-  respond(challenge: Uint8Array | null): Uint8Array | undefined | Promise<Uint8Array | undefined>;
+  nextToken(challenge: Uint8Array | null): Uint8Array | undefined | Promise<Uint8Array | undefined>;
 }
 
 export interface SaslMechanism {
   /** The name in SASL: `DIGEST-MD5`. */
   readonly name: string;
-  exchange(server: ServerAddress): SaslExchange;
+  startExchange(server: ServerAddress): SaslExchange;
 }

@@ -1,14 +1,14 @@
 /** A create with all its options: parents, protection, repetition. */
 import { ErrorCode } from '@tskeeper/protocol';
-import { Refusal } from '../keeper-error.ts';
+import { RequestFailure } from '../keeper-error.ts';
 import { type CreateSettings, type Data, isSequential } from '../operations/create.ts';
 import type { CallOptions } from '../session/operation.ts';
-import type { Bounds, CallSession } from './bounds.ts';
+import type { CallDeadline, CallSession } from './call-deadline.ts';
 import { createIdempotently } from './idempotent.ts';
-import { createBelow, type ParentMode, type Parents } from './parents.ts';
+import { createWithParents, type ParentMode, type ParentsToCreate } from './parents.ts';
 import { checkGuid, createProtected, newGuid, type Protection, protectedPath } from './protection.ts';
 import type { Retries } from './retries.ts';
-import type { Created, Znodes } from './znodes.ts';
+import type { CreatedZnode, ZnodeCalls } from './znode-calls.ts';
 
 /** Options of `create` beyond one znode in one request. */
 export interface CreateExtras {
@@ -43,23 +43,23 @@ export interface CreateExtras {
 
 interface CreateCall {
   readonly session: CallSession;
-  readonly znodes: Znodes;
+  readonly znodes: ZnodeCalls;
   readonly path: string;
   readonly data: Data | undefined;
   readonly settings: CreateSettings;
   readonly extras: CreateExtras;
   readonly retry: CallOptions['retry'];
-  readonly bounds: Bounds;
+  readonly deadline: CallDeadline;
   /** For an idempotent create. */
   readonly retries: () => Retries;
-  readonly parents: (mode: ParentMode) => Parents;
+  readonly parents: (mode: ParentMode) => ParentsToCreate;
 }
 
 export function hasExtras({ parents, protection, idempotent }: CreateExtras): boolean {
-  return isAsked(parents) || isAsked(protection) || isAsked(idempotent);
+  return isEnabled(parents) || isEnabled(protection) || isEnabled(idempotent);
 }
 
-function isAsked(option: boolean | string | undefined): boolean {
+function isEnabled(option: boolean | string | undefined): boolean {
   return option !== undefined && option !== false;
 }
 
@@ -71,43 +71,43 @@ export async function createWithExtras({
   settings,
   extras,
   retry,
-  bounds,
+  deadline,
   ...more
-}: CreateCall): Promise<Created> {
+}: CreateCall): Promise<CreatedZnode> {
   const { idempotent } = extras;
   const mode = parentModeOf(extras.parents);
   const protection = protectionOf(extras.protection, session);
   if (idempotent === true && isSequential(settings.mode ?? 'persistent'))
-    throw badArguments('each create of a sequential znode creates another one, so it cannot be idempotent; use protection instead');
+    throw createOptionsError('each create of a sequential znode creates another one, so it cannot be idempotent; use protection instead');
   if (idempotent === true && protection !== undefined)
-    throw badArguments('idempotent and protection exclude each other; protection finds exactly the znode of this call');
+    throw createOptionsError('idempotent and protection exclude each other; protection finds exactly the znode of this call');
   const target = protection === undefined ? path : protectedPath(path, protection);
   const createIn = (options: CallOptions) => {
     const create = () => znodes.create(target, data, { ...settings, ...options });
-    return mode === undefined ? create() : createBelow(more.parents(mode), create);
+    return mode === undefined ? create() : createWithParents(more.parents(mode), create);
   };
   if (idempotent === true) {
     return await createIdempotently(znodes, target, data, settings, more.retries(), (limits) => createIn({ ...limits, retry: false }));
   }
-  const create = () => createIn({ ...bounds.left, retry });
+  const create = () => createIn({ ...deadline.requestLimits, retry });
   // Await here, so that the stack of an error includes the caller.
-  return await (protection === undefined ? create() : createProtected(session, znodes, target, protection, bounds, create));
+  return await (protection === undefined ? create() : createProtected(session, znodes, target, protection, deadline, create));
 }
 
 function parentModeOf(parents: boolean | ParentMode | undefined): ParentMode | undefined {
   if (parents === undefined || parents === false) return undefined;
   if (parents === true || parents === 'persistent') return 'persistent';
   if (parents === 'container') return parents;
-  throw badArguments(`parents must be true, false, "persistent" or "container", not "${String(parents)}"`);
+  throw createOptionsError(`parents must be true, false, "persistent" or "container", not "${String(parents)}"`);
 }
 
 function protectionOf(protection: boolean | string | undefined, session: CallSession): Protection | undefined {
   if (protection === undefined || protection === false) return undefined;
-  if (protection === true) return { guid: newGuid(session.random), isOwn: true };
+  if (protection === true) return { guid: newGuid(session.random), isGenerated: true };
   checkGuid(protection);
-  return { guid: protection, isOwn: false };
+  return { guid: protection, isGenerated: false };
 }
 
-function badArguments(reason: string): Refusal {
-  return new Refusal(ErrorCode.BadArguments, 'notSent', reason);
+function createOptionsError(reason: string): RequestFailure {
+  return new RequestFailure(ErrorCode.BadArguments, 'notSent', reason);
 }

@@ -7,10 +7,10 @@
  * that another client has deleted would fail a multi as a whole.
  */
 import { KeeperError } from '../keeper-error.ts';
-import type { Bounds } from './bounds.ts';
-import { failureOf, isUnanswered, reworded, type Retries } from './retries.ts';
+import type { CallDeadline } from './call-deadline.ts';
+import { failureOf, isUnanswered, withOutcome, type Retries } from './retries.ts';
 import { walk } from './walk.ts';
-import type { Znodes } from './znodes.ts';
+import type { ZnodeCalls } from './znode-calls.ts';
 
 /** The result of `deleteRecursive`. */
 export interface DeleteRecursiveResult {
@@ -24,7 +24,7 @@ export interface DeleteRecursiveResult {
 }
 
 /** Maximum number of pending requests. */
-const ahead = 64;
+const concurrentDeletes = 64;
 
 interface Tally {
   deleted: number;
@@ -32,33 +32,33 @@ interface Tally {
    * Deletes without an answer whose result is still unknown. A later listing that shows the znode
    * decides nothing: the lost delete may be committed after it.
    */
-  readonly open: Set<string>;
+  readonly unanswered: Set<string>;
 }
 
 /** `retries`: how long to continue after lost answers; undefined: not at all. */
 export async function deleteRecursive(
-  znodes: Znodes,
-  top: string,
-  bounds: Bounds,
+  znodes: ZnodeCalls,
+  root: string,
+  deadline: CallDeadline,
   retries: Retries | undefined,
 ): Promise<DeleteRecursiveResult> {
-  const tally: Tally = { deleted: 0, open: new Set() };
+  const tally: Tally = { deleted: 0, unanswered: new Set() };
   for (;;) {
     try {
-      const paths = await pathsBelow(znodes, top, bounds);
-      if (paths.length === 0 || (await deleteAll(znodes, paths, tally, bounds)))
-        return { deleted: tally.deleted, unknown: tally.open.size };
+      const paths = await pathsBelow(znodes, root, deadline);
+      if (paths.length === 0 || (await deleteAll(znodes, paths, tally, deadline)))
+        return { deleted: tally.deleted, unknown: tally.unanswered.size };
     } catch (error) {
-      if (retries !== undefined && (await retries.again(error, true))) continue;
-      throw withTally(retries === undefined ? error : retries.summed(error, false), tally);
+      if (retries !== undefined && (await retries.waitToRetry(error, true))) continue;
+      throw withTally(retries === undefined ? error : retries.finalError(error, false), tally);
     }
   }
 }
 
-async function pathsBelow(znodes: Znodes, top: string, bounds: Bounds): Promise<string[]> {
+async function pathsBelow(znodes: ZnodeCalls, root: string, deadline: CallDeadline): Promise<string[]> {
   const paths: string[] = [];
   try {
-    for await (const { path } of walk(znodes, top, { concurrency: ahead, data: false, retry: false }, bounds)) paths.push(path);
+    for await (const { path } of walk(znodes, root, { concurrency: concurrentDeletes, data: false, retry: false }, deadline)) paths.push(path);
   } catch (error) {
     if (!KeeperError.is(error, 'NoNode')) throw error;
   }
@@ -66,7 +66,7 @@ async function pathsBelow(znodes: Znodes, top: string, bounds: Bounds): Promise<
 }
 
 /** Deletes from the last path to the first; returns whether the subtree is gone. */
-async function deleteAll(znodes: Znodes, paths: readonly string[], tally: Tally, bounds: Bounds): Promise<boolean> {
+async function deleteAll(znodes: ZnodeCalls, paths: readonly string[], tally: Tally, deadline: CallDeadline): Promise<boolean> {
   let at = paths.length;
   let failure: { readonly error: unknown } | undefined;
   let isClean = true;
@@ -74,29 +74,29 @@ async function deleteAll(znodes: Znodes, paths: readonly string[], tally: Tally,
     while (at > 0 && failure === undefined) {
       const path = paths[--at]!;
       try {
-        await znodes.delete(path, { ...bounds.left, retry: false });
+        await znodes.delete(path, { ...deadline.requestLimits, retry: false });
         tally.deleted++;
-        tally.open.delete(path);
+        tally.unanswered.delete(path);
       } catch (error) {
         if (KeeperError.is(error, 'NotEmpty')) {
           isClean = false;
-          tally.open.delete(path);
+          tally.unanswered.delete(path);
         } else if (!KeeperError.is(error, 'NoNode')) {
-          if (isUnanswered(error)) tally.open.add(path);
+          if (isUnanswered(error)) tally.unanswered.add(path);
           failure ??= { error };
         }
       }
     }
   };
-  await Promise.all(Array.from({ length: Math.min(ahead, paths.length) }, worker));
+  await Promise.all(Array.from({ length: Math.min(concurrentDeletes, paths.length) }, worker));
   if (failure !== undefined) throw failure.error;
   return isClean;
 }
 
 /** Adds to an error how much of the subtree was deleted. */
-function withTally(error: unknown, { deleted, open }: Tally): unknown {
+function withTally(error: unknown, { deleted, unanswered }: Tally): unknown {
   const failure = failureOf(error);
   if (failure === undefined) return error;
-  const note = `${deleted} znodes were deleted${open.size === 0 ? '' : `, and perhaps ${open.size} more`}`;
-  return reworded(failure, open.size > 0 ? 'unknown' : failure.outcome, failure.reason === undefined ? note : `${failure.reason}; ${note}`);
+  const note = `${deleted} znodes were deleted${unanswered.size === 0 ? '' : `, and perhaps ${unanswered.size} more`}`;
+  return withOutcome(failure, unanswered.size > 0 ? 'unknown' : failure.outcome, failure.reason === undefined ? note : `${failure.reason}; ${note}`);
 }

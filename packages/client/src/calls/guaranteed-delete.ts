@@ -2,9 +2,9 @@
  * A delete that continues in the background until the session ends, if it could not be sent, was
  * not answered, or was rejected temporarily.
  */
-import { isPassing } from '../keeper-error.ts';
-import { Bounds, type CallSession, type Limits } from './bounds.ts';
-import { failureOf, persistently, reworded } from './retries.ts';
+import { isRetryable } from '../keeper-error.ts';
+import { CallDeadline, type CallSession, type RequestLimits } from './call-deadline.ts';
+import { failureOf, retryUntilSessionEnds, withOutcome } from './retries.ts';
 
 /**
  * Rejects as the delete does; if the fate of the znode is then open, the reason says that the
@@ -14,7 +14,7 @@ import { failureOf, persistently, reworded } from './retries.ts';
 export async function deleteGuaranteed(
   session: CallSession,
   first: () => Promise<void>,
-  attempt: (limits: Limits) => Promise<void>,
+  attempt: (limits: RequestLimits) => Promise<void>,
 ): Promise<void> {
   try {
     await first();
@@ -22,16 +22,16 @@ export async function deleteGuaranteed(
     const failure = failureOf(error);
     // A signal means that the caller no longer wants the delete, and an invalid request will not
     // become valid. A server that is too busy or without quorum has not decided.
-    if (failure === undefined || session.isOver || !(failure.outcome === 'unknown' || isPassing(failure.errno))) throw error;
-    void goOn(session, attempt);
+    if (failure === undefined || session.hasEnded || !(failure.outcome === 'unknown' || isRetryable(failure.errno))) throw error;
+    void deleteInBackground(session, attempt);
     const note = 'the delete continues in the background';
-    throw reworded(failure, failure.outcome, failure.reason === undefined ? note : `${failure.reason}; ${note}`);
+    throw withOutcome(failure, failure.outcome, failure.reason === undefined ? note : `${failure.reason}; ${note}`);
   }
 }
 
-async function goOn(session: CallSession, attempt: (limits: Limits) => Promise<void>): Promise<void> {
+async function deleteInBackground(session: CallSession, attempt: (limits: RequestLimits) => Promise<void>): Promise<void> {
   try {
-    await persistently(session, new Bounds(session, {}), attempt);
+    await retryUntilSessionEnds(session, new CallDeadline(session, {}), attempt);
   } catch {
     // Gone (NoNode), rejected, or the session has ended: nothing is left to do, and no caller
     // waits.

@@ -6,9 +6,9 @@
 import { KeeperError } from '../keeper-error.ts';
 import { type CreateSettings, type Data, toBytes } from '../operations/create.ts';
 import type { Stat } from '../stat.ts';
-import type { Limits } from './bounds.ts';
+import type { RequestLimits } from './call-deadline.ts';
 import { failureOf, type Retries } from './retries.ts';
-import type { Created, DataAndStat, Znodes } from './znodes.ts';
+import type { CreatedZnode, DataAndStat, ZnodeCalls } from './znode-calls.ts';
 
 /**
  * `settle` decides about a rejection that follows an attempt without an answer: undefined if the
@@ -16,27 +16,27 @@ import type { Created, DataAndStat, Znodes } from './znodes.ts';
  */
 async function idempotently<Result>(
   retries: Retries,
-  attempt: (limits: Limits) => Promise<Result>,
-  settle: (refusal: unknown, limits: Limits) => Promise<{ readonly result: Result } | undefined>,
+  attempt: (limits: RequestLimits) => Promise<Result>,
+  resolveRejection: (refusal: unknown, limits: RequestLimits) => Promise<{ readonly result: Result } | undefined>,
 ): Promise<Result> {
   for (;;) {
     try {
       try {
-        return await attempt(retries.left);
+        return await attempt(retries.requestLimits);
       } catch (error) {
         if (!retries.hasUnanswered || failureOf(error)?.outcome !== 'refused') throw error;
-        const settled = await settle(error, retries.left);
+        const settled = await resolveRejection(error, retries.requestLimits);
         if (settled === undefined) throw error;
         return settled.result;
       }
     } catch (error) {
-      if (!(await retries.again(error, true))) throw retries.summed(error, false);
+      if (!(await retries.waitToRetry(error, true))) throw retries.finalError(error, false);
     }
   }
 }
 
 /** NoNode after a delete without an answer means that the znode is deleted. */
-export function deleteIdempotently(znodes: Znodes, path: string, version: number | undefined, retries: Retries): Promise<void> {
+export function deleteIdempotently(znodes: ZnodeCalls, path: string, version: number | undefined, retries: Retries): Promise<void> {
   return idempotently(
     retries,
     (limits) => znodes.delete(path, { ...limits, version, retry: false }),
@@ -49,7 +49,7 @@ export function deleteIdempotently(znodes: Znodes, path: string, version: number
  * version.
  */
 export function setDataIdempotently(
-  znodes: Znodes,
+  znodes: ZnodeCalls,
   path: string,
   data: Data,
   version: number | undefined,
@@ -73,13 +73,13 @@ export function setDataIdempotently(
  * these data and this owner.
  */
 export function createIdempotently(
-  znodes: Znodes,
+  znodes: ZnodeCalls,
   path: string,
   data: Data | undefined,
   settings: CreateSettings,
   retries: Retries,
-  create: (limits: Limits) => Promise<Created>,
-): Promise<Created> {
+  create: (limits: RequestLimits) => Promise<CreatedZnode>,
+): Promise<CreatedZnode> {
   const isEphemeral = settings.mode === 'ephemeral';
   return idempotently(retries, create, async (refusal, limits) => {
     if (!KeeperError.is(refusal, 'NodeExists')) return undefined;
@@ -90,7 +90,7 @@ export function createIdempotently(
   });
 }
 
-export async function readOrNull(znodes: Znodes, path: string, limits: Limits, linearizable = false): Promise<DataAndStat | null> {
+export async function readOrNull(znodes: ZnodeCalls, path: string, limits: RequestLimits, linearizable = false): Promise<DataAndStat | null> {
   try {
     return await znodes.getData(path, { ...limits, linearizable, retry: false });
   } catch (error) {
@@ -105,7 +105,7 @@ export function nextVersion(version: number): number {
 }
 
 /** Servers distinguish no data from empty data, and so does this function. */
-export function sameBytes(one: Uint8Array | null, other: Uint8Array | null): boolean {
-  if (one === null || other === null) return one === other;
-  return one.length === other.length && one.every((byte, at) => byte === other[at]);
+export function sameBytes(left: Uint8Array | null, right: Uint8Array | null): boolean {
+  if (left === null || right === null) return left === right;
+  return left.length === right.length && left.every((byte, at) => byte === right[at]);
 }

@@ -11,11 +11,11 @@
  */
 import { ErrorCode, type SessionId } from '@tskeeper/protocol';
 import type { Random } from '../clock.ts';
-import { KeeperError, Refusal } from '../keeper-error.ts';
-import { Bounds, type CallSession } from './bounds.ts';
-import { failureOf, persistently, reworded } from './retries.ts';
+import { KeeperError, RequestFailure } from '../keeper-error.ts';
+import { CallDeadline, type CallSession } from './call-deadline.ts';
+import { failureOf, retryUntilSessionEnds, withOutcome } from './retries.ts';
 import { childPath, nameOf, parentOf } from '../paths.ts';
-import type { Created, Znodes } from './znodes.ts';
+import type { CreatedZnode, ZnodeCalls } from './znode-calls.ts';
 
 const guidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
@@ -30,7 +30,7 @@ export function newGuid(random: Random): string {
 
 export function checkGuid(guid: string): void {
   if (guidForm.test(guid)) return;
-  throw new Refusal(
+  throw new RequestFailure(
     ErrorCode.BadArguments,
     'notSent',
     `protection must be true or a guid of 36 characters, 8-4-4-4-12 hex digits, not "${guid}"`,
@@ -44,7 +44,7 @@ function protectedName(guid: string, name: string): string {
 export interface Protection {
   readonly guid: string;
   /** The guid was created for this call: no other client knows it, so no other client cleans up. */
-  readonly isOwn: boolean;
+  readonly isGenerated: boolean;
 }
 
 /** The path with the guid for the program's `path`; for a sequence without the number. */
@@ -55,46 +55,46 @@ export function protectedPath(path: string, { guid }: Protection): string {
 /** Calls `create` until the result is known. `path` is the path that `create` sends. */
 export async function createProtected(
   session: CallSession,
-  znodes: Znodes,
+  znodes: ZnodeCalls,
   path: string,
-  { guid, isOwn }: Protection,
-  bounds: Bounds,
-  create: () => Promise<Created>,
-): Promise<Created> {
-  const lookFor = (within: Bounds) => look(session, znodes, path, guid, within);
+  { guid, isGenerated }: Protection,
+  deadline: CallDeadline,
+  create: () => Promise<CreatedZnode>,
+): Promise<CreatedZnode> {
+  const findOwn = (within: CallDeadline) => findByGuid(session, znodes, path, guid, within);
   // A caller with its own guid may have tried before, on another session.
-  let mayBeThere = !isOwn;
+  let mayExist = !isGenerated;
   try {
     for (;;) {
-      if (mayBeThere) {
-        const found = await lookFor(bounds);
-        if (found !== undefined && isOfSession(found, znodes.sessionId)) return found;
+      if (mayExist) {
+        const found = await findOwn(deadline);
+        if (found !== undefined && belongsToSession(found, znodes.sessionId)) return found;
         // An ephemeral of another session is deleted when that session ends, so the caller cannot
         // rely on it.
-        if (found !== undefined) await remove(session, znodes, found.path, bounds);
-        mayBeThere = false;
+        if (found !== undefined) await deleteIfPresent(session, znodes, found.path, deadline);
+        mayExist = false;
       }
       try {
         return await create();
       } catch (error) {
         const failure = failureOf(error);
         if (failure !== undefined && failure.outcome !== 'unknown') throw error;
-        mayBeThere = true;
+        mayExist = true;
         if (failure === undefined) throw error;
       }
     }
   } catch (error) {
-    if (!mayBeThere) throw error;
-    if (isOwn && !session.isOver) {
+    if (!mayExist) throw error;
+    if (isGenerated && !session.hasEnded) {
       // No client could find it later: in the wait queue of a lock it would block all after it.
-      void clearUp(session, lookFor, znodes);
+      void deleteInBackgroundByGuid(session, findOwn, znodes);
       throw withNote(error, 'if it was created, it will be deleted in the background');
     }
     throw withNote(error, undefined);
   }
 }
 
-function isOfSession({ stat }: Created, sessionId: SessionId): boolean {
+function belongsToSession({ stat }: CreatedZnode, sessionId: SessionId): boolean {
   return stat.ephemeralOwner === 0n || stat.ephemeralOwner === sessionId;
 }
 
@@ -102,14 +102,14 @@ function withNote(error: unknown, note: string | undefined): unknown {
   const failure = failureOf(error);
   if (failure === undefined) return error;
   const reason = [failure.reason, note].filter((part) => part !== undefined).join('; ');
-  return reworded(failure, 'unknown', reason === '' ? undefined : reason);
+  return withOutcome(failure, 'unknown', reason === '' ? undefined : reason);
 }
 
 /** The znode with this guid, in its current state; undefined if there is none. */
-function look(session: CallSession, znodes: Znodes, path: string, guid: string, bounds: Bounds): Promise<Created | undefined> {
+function findByGuid(session: CallSession, znodes: ZnodeCalls, path: string, guid: string, deadline: CallDeadline): Promise<CreatedZnode | undefined> {
   const parent = parentOf(path);
   const prefix = protectedName(guid, '');
-  return persistently(session, bounds, async (limits) => {
+  return retryUntilSessionEnds(session, deadline, async (limits) => {
     try {
       const { children } = await znodes.getChildren(parent, { ...limits, linearizable: true, retry: false });
       const name = children.find((child) => child.startsWith(prefix));
@@ -121,12 +121,12 @@ function look(session: CallSession, znodes: Znodes, path: string, guid: string, 
       if (KeeperError.is(error, 'NoNode')) return undefined;
       throw error;
     }
-    throw new Refusal(ErrorCode.NoNode, 'unknown', 'it was created, but another client deleted it before this client could read it');
+    throw new RequestFailure(ErrorCode.NoNode, 'unknown', 'it was created, but another client deleted it before this client could read it');
   });
 }
 
-function remove(session: CallSession, znodes: Znodes, path: string, bounds: Bounds): Promise<void> {
-  return persistently(session, bounds, async (limits) => {
+function deleteIfPresent(session: CallSession, znodes: ZnodeCalls, path: string, deadline: CallDeadline): Promise<void> {
+  return retryUntilSessionEnds(session, deadline, async (limits) => {
     try {
       await znodes.delete(path, { ...limits, retry: false });
     } catch (error) {
@@ -135,11 +135,11 @@ function remove(session: CallSession, znodes: Znodes, path: string, bounds: Boun
   });
 }
 
-async function clearUp(session: CallSession, lookFor: (bounds: Bounds) => Promise<Created | undefined>, znodes: Znodes): Promise<void> {
-  const unlimited = new Bounds(session, {});
+async function deleteInBackgroundByGuid(session: CallSession, lookFor: (deadline: CallDeadline) => Promise<CreatedZnode | undefined>, znodes: ZnodeCalls): Promise<void> {
+  const unlimited = new CallDeadline(session, {});
   try {
     const found = await lookFor(unlimited);
-    if (found !== undefined) await remove(session, znodes, found.path, unlimited);
+    if (found !== undefined) await deleteIfPresent(session, znodes, found.path, unlimited);
   } catch {
     // The session has ended, or another client has created children below it and must decide
     // itself.

@@ -4,24 +4,24 @@
  */
 import { ErrorCode, type Millis } from '@tskeeper/protocol';
 import { uniform } from '../clock.ts';
-import { isPassing, KeeperError, type Outcome, Refusal } from '../keeper-error.ts';
-import type { Bounds, CallSession, Limits } from './bounds.ts';
-import { type FullRetryPolicy, untilTheEnd } from './retry-policy.ts';
+import { isRetryable, KeeperError, type Outcome, RequestFailure } from '../keeper-error.ts';
+import type { CallDeadline, CallSession, RequestLimits } from './call-deadline.ts';
+import { type FullRetryPolicy, unlimitedRetryPolicy } from './retry-policy.ts';
 
 /** The known facts of a failure, as a Refusal or as a KeeperError. */
-export type Failure = Pick<Refusal, 'errno' | 'outcome' | 'reason' | 'failedIndex' | 'results'> & { readonly cause?: unknown };
+export type FailureFields = Pick<RequestFailure, 'errno' | 'outcome' | 'reason' | 'failedIndex' | 'results'> & { readonly cause?: unknown };
 
 /**
  * undefined if the error is not from a server or the session: the reason of a signal, or a bug of
  * the program.
  */
-export function failureOf(error: unknown): Failure | undefined {
-  return error instanceof Refusal || KeeperError.is(error) ? error : undefined;
+export function failureOf(error: unknown): FailureFields | undefined {
+  return error instanceof RequestFailure || KeeperError.is(error) ? error : undefined;
 }
 
 /** The same failure with another outcome or reason. */
-export function reworded({ errno, cause, failedIndex, results }: Failure, outcome: Outcome, reason: string | undefined): Refusal {
-  return new Refusal(errno, outcome, reason, {
+export function withOutcome({ errno, cause, failedIndex, results }: FailureFields, outcome: Outcome, reason: string | undefined): RequestFailure {
+  return new RequestFailure(errno, outcome, reason, {
     cause,
     ...(failedIndex === undefined ? {} : { failedIndex }),
     ...(results === undefined ? {} : { results }),
@@ -29,10 +29,10 @@ export function reworded({ errno, cause, failedIndex, results }: Failure, outcom
 }
 
 /** The failure of a step as a failure of the call that it is part of. */
-export function refusalOfStep(error: KeeperError, path: string | undefined = error.path): Refusal {
+export function stepFailure(error: KeeperError, path: string | undefined = error.path): RequestFailure {
   const { errno, outcome, op: step, reason } = error;
   const what = path === undefined ? step : `${step} ${path}`;
-  return new Refusal(errno, outcome, reason === undefined ? what : `${what}: ${reason}`, { cause: error });
+  return new RequestFailure(errno, outcome, reason === undefined ? what : `${what}: ${reason}`, { cause: error });
 }
 
 /** The request was sent and not answered. */
@@ -41,27 +41,27 @@ export function isUnanswered(error: unknown): boolean {
 }
 
 /** The longest pause before attempt `attempts + 1`; the actual pause is a random part of it. */
-export function pauseMsMax({ pauseMs, pauseMsMax: most }: FullRetryPolicy, attempts: number): Millis {
-  return Math.min(most, pauseMs * 2 ** Math.min(attempts - 1, 60));
+export function delayMsMax({ baseDelayMs, maxDelayMs: most }: FullRetryPolicy, attempts: number): Millis {
+  return Math.min(most, baseDelayMs * 2 ** Math.min(attempts - 1, 60));
 }
 
 /** The attempts of one call. */
 export class Retries {
   readonly #session: CallSession;
   readonly #policy: FullRetryPolicy;
-  readonly #bounds: Bounds;
+  readonly #bounds: CallDeadline;
   #attempts = 1;
   #hasUnanswered = false;
 
-  constructor(session: CallSession, policy: FullRetryPolicy, bounds: Bounds) {
+  constructor(session: CallSession, policy: FullRetryPolicy, deadline: CallDeadline) {
     this.#session = session;
     this.#policy = policy;
-    this.#bounds = bounds;
+    this.#bounds = deadline;
   }
 
   /** The limits of the next attempt. */
-  get left(): Limits {
-    return this.#bounds.left;
+  get requestLimits(): RequestLimits {
+    return this.#bounds.requestLimits;
   }
 
   /** An attempt was sent and not answered, so it may have been applied. */
@@ -74,14 +74,14 @@ export class Retries {
    * at once otherwise, and always after the call's own time-out. `isRepeatable`: repeat even if the
    * call may have been applied. Rejects with the signal's reason.
    */
-  async again(error: unknown, isRepeatable: boolean): Promise<boolean> {
+  async waitToRetry(error: unknown, isRepeatable: boolean): Promise<boolean> {
     const failure = failureOf(error);
     if (failure === undefined) return false;
     if (failure.outcome === 'unknown') this.#hasUnanswered = true;
-    if (this.#session.isOver || !isPassing(failure.errno) || (failure.outcome === 'unknown' && !isRepeatable)) return false;
-    if (this.#attempts >= this.#policy.attempts) return false;
-    const pauseMs = uniform(this.#session.random, pauseMsMax(this.#policy, this.#attempts));
-    if (this.#bounds.elapsedMs + pauseMs > this.#policy.maxElapsedMs || pauseMs >= this.#bounds.leftMs) return false;
+    if (this.#session.hasEnded || !isRetryable(failure.errno) || (failure.outcome === 'unknown' && !isRepeatable)) return false;
+    if (this.#attempts >= this.#policy.maxAttempts) return false;
+    const pauseMs = uniform(this.#session.random, delayMsMax(this.#policy, this.#attempts));
+    if (this.#bounds.elapsedMs + pauseMs > this.#policy.maxElapsedMs || pauseMs >= this.#bounds.remainingMs) return false;
     this.#attempts++;
     await this.#bounds.pause(pauseMs);
     return true;
@@ -91,12 +91,12 @@ export class Retries {
    * The last failure, taking earlier ones into account. Earlier attempts of a read do not matter,
    * as a read changes nothing.
    */
-  summed(error: unknown, isRead: boolean): unknown {
+  finalError(error: unknown, isRead: boolean): unknown {
     const failure = failureOf(error);
     if (failure === undefined || this.#attempts === 1) return error;
     const outcome = !isRead && this.#hasUnanswered ? 'unknown' : failure.outcome;
     const tries = `${this.#attempts} attempts in ${Math.round(this.#bounds.elapsedMs)} ms`;
-    return reworded(failure, outcome, failure.reason === undefined ? tries : `${failure.reason}; ${tries}`);
+    return withOutcome(failure, outcome, failure.reason === undefined ? tries : `${failure.reason}; ${tries}`);
   }
 }
 
@@ -105,19 +105,19 @@ export class Retries {
  * NotReadOnly counts as no answer: the server has lost its quorum, and the client looks for
  * another.
  */
-export async function persistently<Result>(
+export async function retryUntilSessionEnds<Result>(
   session: CallSession,
-  bounds: Bounds,
-  call: (limits: Limits) => Promise<Result>,
+  deadline: CallDeadline,
+  call: (limits: RequestLimits) => Promise<Result>,
 ): Promise<Result> {
   for (let attempts = 1; ; attempts++) {
     try {
-      return await call(bounds.left);
+      return await call(deadline.requestLimits);
     } catch (error) {
       const failure = failureOf(error);
-      const goesOn = failure !== undefined && (isPassing(failure.errno) || failure.errno === ErrorCode.NotReadOnly);
-      if (!goesOn || session.isOver || bounds.leftMs === 0) throw error;
-      await bounds.pause(uniform(session.random, pauseMsMax(untilTheEnd, attempts)));
+      const isRetryableHere = failure !== undefined && (isRetryable(failure.errno) || failure.errno === ErrorCode.NotReadOnly);
+      if (!isRetryableHere || session.hasEnded || deadline.remainingMs === 0) throw error;
+      await deadline.pause(uniform(session.random, delayMsMax(unlimitedRetryPolicy, attempts)));
     }
   }
 }

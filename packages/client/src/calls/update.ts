@@ -10,15 +10,15 @@
  */
 import { ErrorCode } from '@tskeeper/protocol';
 import { uniform } from '../clock.ts';
-import { KeeperError, Refusal } from '../keeper-error.ts';
+import { KeeperError, RequestFailure } from '../keeper-error.ts';
 import { type CreateSettings, type Data, toBytes } from '../operations/create.ts';
 import type { Stat } from '../stat.ts';
 import type { CallOptions } from '../session/operation.ts';
-import type { Bounds, CallSession } from './bounds.ts';
+import type { CallDeadline, CallSession } from './call-deadline.ts';
 import { nextVersion, readOrNull, sameBytes } from './idempotent.ts';
-import { failureOf, isUnanswered, pauseMsMax, persistently, reworded } from './retries.ts';
-import { untilTheEnd } from './retry-policy.ts';
-import type { DataAndStat, Znodes } from './znodes.ts';
+import { failureOf, isUnanswered, delayMsMax, retryUntilSessionEnds, withOutcome } from './retries.ts';
+import { unlimitedRetryPolicy } from './retry-policy.ts';
+import type { DataAndStat, ZnodeCalls } from './znode-calls.ts';
 
 /**
  * Returns the data to write, given the current ones: `null` and `undefined` if there is no znode.
@@ -40,15 +40,15 @@ export interface UpdateSettings {
 /** The znode after the call; undefined if it does not exist and the updater left it so. */
 export async function update(
   session: CallSession,
-  znodes: Znodes,
+  znodes: ZnodeCalls,
   path: string,
   updater: Updater,
   { create, idempotent, retry }: UpdateSettings,
-  bounds: Bounds,
+  deadline: CallDeadline,
 ): Promise<DataAndStat | undefined> {
   const read = async (): Promise<DataAndStat | null> => {
     try {
-      return await znodes.getData(path, { ...bounds.left, retry });
+      return await znodes.getData(path, { ...deadline.requestLimits, retry });
     } catch (error) {
       if (create !== undefined && KeeperError.is(error, 'NoNode')) return null;
       throw error;
@@ -57,23 +57,23 @@ export async function update(
   for (let conflicts = 0; ; conflicts++) {
     // After its first conflict a client tries again at once; then the pauses grow with the
     // conflicts.
-    if (conflicts > 1) await bounds.pause(uniform(session.random, pauseMsMax(untilTheEnd, conflicts - 1)));
+    if (conflicts > 1) await deadline.pause(uniform(session.random, delayMsMax(unlimitedRetryPolicy, conflicts - 1)));
     const before = await read();
     const wanted = await updater(before?.data ?? null, before?.stat);
     if (wanted === undefined) return before ?? undefined;
     const bytes = toBytes(wanted);
     try {
       if (before === null) {
-        const { stat } = await znodes.create(path, bytes, { ...create, ...bounds.left, retry });
+        const { stat } = await znodes.create(path, bytes, { ...create, ...deadline.requestLimits, retry });
         return { data: bytes, stat };
       }
-      if (before.stat.version === -1) throw versionRunOver();
-      return { data: bytes, stat: await znodes.setData(path, bytes, { version: before.stat.version, ...bounds.left, retry }) };
+      if (before.stat.version === -1) throw versionOverflow();
+      return { data: bytes, stat: await znodes.setData(path, bytes, { version: before.stat.version, ...deadline.requestLimits, retry }) };
     } catch (error) {
       if (KeeperError.is(error, 'BadVersion', 'NodeExists')) continue;
       if (create !== undefined && before !== null && KeeperError.is(error, 'NoNode')) continue;
-      if (!isUnanswered(error) || bounds.leftMs === 0) throw error;
-      const found = await whatBecame(session, znodes, path, before, bytes, idempotent, bounds, error);
+      if (!isUnanswered(error) || deadline.remainingMs === 0) throw error;
+      const found = await resolveUnknownWrite(session, znodes, path, before, bytes, idempotent, deadline, error);
       if (found !== undefined) return found;
     }
   }
@@ -83,47 +83,47 @@ export async function update(
  * The znode if the write counts as applied; undefined if it was certainly not applied. Throws if
  * that cannot be known.
  */
-async function whatBecame(
+async function resolveUnknownWrite(
   session: CallSession,
-  znodes: Znodes,
+  znodes: ZnodeCalls,
   path: string,
   before: DataAndStat | null,
   wanted: Uint8Array | null,
   idempotent: boolean,
-  bounds: Bounds,
+  deadline: CallDeadline,
   unanswered: unknown,
 ): Promise<DataAndStat | undefined> {
-  const open = (reason: string) => {
+  const unresolved = (reason: string) => {
     const failure = failureOf(unanswered)!;
-    return reworded(failure, 'unknown', failure.reason === undefined ? reason : `${failure.reason}; ${reason}`);
+    return withOutcome(failure, 'unknown', failure.reason === undefined ? reason : `${failure.reason}; ${reason}`);
   };
   let now: DataAndStat | null;
   try {
-    now = await persistently(session, bounds, (limits) => readOrNull(znodes, path, limits, true));
+    now = await retryUntilSessionEnds(session, deadline, (limits) => readOrNull(znodes, path, limits, true));
   } catch (error) {
     const failure = failureOf(error);
     if (failure === undefined) throw error;
     const reason = 'it is not known whether the write was applied';
-    throw reworded(failure, 'unknown', failure.reason === undefined ? reason : `${failure.reason}; ${reason}`);
+    throw withOutcome(failure, 'unknown', failure.reason === undefined ? reason : `${failure.reason}; ${reason}`);
   }
-  if (now === null) throw open('the znode does not exist now');
+  if (now === null) throw unresolved('the znode does not exist now');
   if (before === null) {
     if (idempotent && sameBytes(now.data, wanted)) return now;
-    throw open('the znode exists now, created by this call or by another client');
+    throw unresolved('the znode exists now, created by this call or by another client');
   }
-  if (now.stat.czxid !== before.stat.czxid) throw open('the znode has been deleted and created again since');
+  if (now.stat.czxid !== before.stat.czxid) throw unresolved('the znode has been deleted and created again since');
   if (now.stat.version === before.stat.version) return undefined;
   const isNext = now.stat.version === nextVersion(before.stat.version);
   if (!sameBytes(now.data, wanted)) {
     if (isNext) return undefined;
-    throw open('the znode has been changed more than once since');
+    throw unresolved('the znode has been changed more than once since');
   }
   if (idempotent) return now;
-  throw open('the znode has the data of this call now, written by this call or by another client that wrote the same');
+  throw unresolved('the znode has the data of this call now, written by this call or by another client that wrote the same');
 }
 
-function versionRunOver(): Refusal {
-  return new Refusal(
+function versionOverflow(): RequestFailure {
+  return new RequestFailure(
     ErrorCode.BadVersion,
     'notSent',
     'its version has overflowed to -1, which means any version, so no conditional write is possible; write it once without a version',

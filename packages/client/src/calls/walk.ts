@@ -5,9 +5,9 @@
 import { KeeperError } from '../keeper-error.ts';
 import type { Stat } from '../stat.ts';
 import type { CallOptions } from '../session/operation.ts';
-import type { Bounds } from './bounds.ts';
+import type { CallDeadline } from './call-deadline.ts';
 import { childPath } from '../paths.ts';
-import type { Znodes } from './znodes.ts';
+import type { ZnodeCalls } from './znode-calls.ts';
 
 /** A znode that a walk yields. */
 export interface WalkedZnode {
@@ -32,70 +32,70 @@ interface Visit {
 
 /** Yields each znode before its descendants. Throws NoNode if the top does not exist. */
 export async function* walk(
-  znodes: Znodes,
-  top: string,
+  znodes: ZnodeCalls,
+  root: string,
   { concurrency, data, retry }: WalkSettings,
-  bounds: Bounds,
+  deadline: CallDeadline,
 ): AsyncGenerator<WalkedZnode, void, undefined> {
   /**
    * Visits the newest path first, so that it keeps no more than the siblings along one path to a
    * leaf.
    */
-  const ahead = [top];
-  const underWay = new Set<Promise<void>>();
-  const arrived: Visit[] = [];
+  const stack = [root];
+  const inFlight = new Set<Promise<void>>();
+  const ready: Visit[] = [];
   let failure: { readonly error: unknown } | undefined;
 
-  const seek = async (path: string) => {
+  const visitPath = async (path: string) => {
     try {
-      const seen = await visit(znodes, path, path === top, data, retry, bounds);
+      const seen = await visit(znodes, path, path === root, data, retry, deadline);
       if (seen === undefined) return;
-      arrived.push(seen);
-      for (const name of seen.children) ahead.push(childPath(path, name));
+      ready.push(seen);
+      for (const name of seen.children) stack.push(childPath(path, name));
     } catch (error) {
       failure ??= { error };
     }
   };
-  const begin = (path: string) => {
-    const visiting: Promise<void> = seek(path).finally(() => underWay.delete(visiting));
-    underWay.add(visiting);
+  const startVisit = (path: string) => {
+    const visiting: Promise<void> = visitPath(path).finally(() => inFlight.delete(visiting));
+    inFlight.add(visiting);
   };
 
-  while (ahead.length > 0 || underWay.size > 0 || arrived.length > 0) {
+  while (stack.length > 0 || inFlight.size > 0 || ready.length > 0) {
     // Results that the caller has not taken yet count as pending, so a slow caller slows the walk.
-    while (ahead.length > 0 && underWay.size + arrived.length < concurrency) begin(ahead.pop()!);
-    const next = arrived.shift();
+    while (stack.length > 0 && inFlight.size + ready.length < concurrency) startVisit(stack.pop()!);
+    const next = ready.shift();
     if (next !== undefined) yield next.znode;
-    else await Promise.race(underWay);
+    else await Promise.race(inFlight);
     if (failure !== undefined) throw failure.error;
   }
 }
 
 async function visit(
-  znodes: Znodes,
+  znodes: ZnodeCalls,
   path: string,
-  isTop: boolean,
+  isRoot: boolean,
   withData: boolean,
   retry: CallOptions['retry'],
-  bounds: Bounds,
+  deadline: CallDeadline,
 ): Promise<Visit | undefined> {
   try {
     if (!withData) {
-      const { children, stat } = await znodes.getChildren(path, { ...bounds.left, retry });
+      const { children, stat } = await znodes.getChildren(path, { ...deadline.requestLimits, retry });
       return { znode: { path, stat, data: undefined }, children };
     }
-    const { data, stat } = await znodes.getData(path, { ...bounds.left, retry });
-    return { znode: { path, stat, data }, children: stat.numChildren === 0 ? [] : await childrenOf(znodes, path, retry, bounds) };
+    const { data, stat } = await znodes.getData(path, { ...deadline.requestLimits, retry });
+    return { znode: { path, stat, data }, children: stat.numChildren === 0 ? [] : await childrenOf(znodes, path, retry, deadline) };
   } catch (error) {
-    if (!isTop && KeeperError.is(error, 'NoNode')) return undefined;
+    if (!isRoot && KeeperError.is(error, 'NoNode')) return undefined;
     throw error;
   }
 }
 
 /** A znode that was read a moment ago is yielded even if it has been deleted since. */
-async function childrenOf(znodes: Znodes, path: string, retry: CallOptions['retry'], bounds: Bounds): Promise<readonly string[]> {
+async function childrenOf(znodes: ZnodeCalls, path: string, retry: CallOptions['retry'], deadline: CallDeadline): Promise<readonly string[]> {
   try {
-    const { children } = await znodes.getChildren(path, { ...bounds.left, retry });
+    const { children } = await znodes.getChildren(path, { ...deadline.requestLimits, retry });
     return children;
   } catch (error) {
     if (KeeperError.is(error, 'NoNode')) return [];

@@ -19,7 +19,7 @@ export async function followConfig(client: Client): Promise<void> {
    * The last list that was applied: a configuration that changes only weights or roles moves no
    * client.
    */
-  let followed = '';
+  let lastApplied = '';
   let isWatched = false;
 
   const changed = (event: WatchedEvent): void => {
@@ -41,8 +41,8 @@ export async function followConfig(client: Client): Promise<void> {
     const servers = clientAddressesOf(Buffer.from(data ?? []).toString('utf8'));
     if (servers === undefined) return;
     const list = servers.map(formatServer).join();
-    if (list === followed) return;
-    followed = list;
+    if (list === lastApplied) return;
+    lastApplied = list;
     client.updateServerList(servers);
   };
 

@@ -7,27 +7,27 @@
 import { channel, tracingChannel } from 'node:diagnostics_channel';
 import type { TracedCall, TracedSessionEvent, Tracer } from '../tracing.ts';
 
-const requests = tracingChannel<unknown, TracedCall>('tskeeper:request');
-const sessions = channel('tskeeper:session');
+const requestChannel = tracingChannel<unknown, TracedCall>('tskeeper:request');
+const sessionChannel = channel('tskeeper:session');
 
 export const diagnosticsTracer: Tracer = {
-  get hearsCalls() {
-    return requests.hasSubscribers;
+  get tracesCalls() {
+    return requestChannel.hasSubscribers;
   },
-  get hearsSession() {
-    return sessions.hasSubscribers;
+  get tracesSession() {
+    return sessionChannel.hasSubscribers;
   },
   run: (call, work) =>
     // Stores bound to the channel are active during the whole call, so its steps inherit them.
-    requests.start.runStores(call, () => {
+    requestChannel.start.runStores(call, () => {
       const promise = work();
-      requests.end.publish(call);
+      requestChannel.end.publish(call);
       return promise;
     }),
-  settled: (call) => {
-    if ('error' in call) requests.error.publish(call);
-    requests.asyncStart.publish(call);
-    requests.asyncEnd.publish(call);
+  callSettled: (call) => {
+    if ('error' in call) requestChannel.error.publish(call);
+    requestChannel.asyncStart.publish(call);
+    requestChannel.asyncEnd.publish(call);
   },
-  session: (event: TracedSessionEvent) => sessions.publish(event),
+  sessionEvent: (event: TracedSessionEvent) => sessionChannel.publish(event),
 };

@@ -49,7 +49,7 @@ const noLayer = 1;
 /**
  * The chosen layer, a maximum message length of 0, and no identity other than that of the ticket.
  */
-const choice = Buffer.from([noLayer, 0, 0, 0]).toString('base64');
+const noProtectionChoice = Buffer.from([noLayer, 0, 0, 0]).toString('base64');
 
 export class Gssapi implements SaslMechanism {
   readonly name = 'GSSAPI';
@@ -61,46 +61,46 @@ export class Gssapi implements SaslMechanism {
     this.#kerberos = kerberos;
   }
 
-  exchange(server: ServerAddress): SaslExchange {
+  startExchange(server: ServerAddress): SaslExchange {
     const { serviceName = 'zookeeper', serviceHost = server.host, principal } = this.#options;
     const service = `${serviceName}@${serviceHost}`;
     let client: KerberosClient;
     let phase: 'context' | 'layer' | 'verdict' = 'context';
     return {
-      begin: async () => {
-        client = await explained(
+      firstToken: async () => {
+        client = await withKerberosHint(
           this.#kerberos.initializeClient(service, {
             mechOID: this.#kerberos.GSS_MECH_OID_KRB5,
             ...(principal === undefined ? {} : { principal }),
           }),
         );
-        return bytesOf(await explained(client.step('')));
+        return tokenBytes(await withKerberosHint(client.step('')));
       },
-      respond: async (challenge) => {
+      nextToken: async (challenge) => {
         if (phase === 'verdict') return undefined;
         if (challenge === null) throw new Error('the server is not configured for Kerberos: it answered a token without a token');
         const token = Buffer.from(challenge).toString('base64');
         if (phase === 'context') {
-          const answer = await explained(client.step(token));
+          const answer = await withKerberosHint(client.step(token));
           if (client.contextComplete) phase = 'layer';
-          return bytesOf(answer);
+          return tokenBytes(answer);
         }
-        const offer = bytesOf(await explained(client.unwrap(token)));
+        const offer = tokenBytes(await withKerberosHint(client.unwrap(token)));
         if ((offer[0]! & noLayer) === 0)
           throw new Error("the server requires a protection layer, which ZooKeeper's protocol does not support; use TLS instead");
         phase = 'verdict';
-        return bytesOf(await explained(client.wrap(choice, {})));
+        return tokenBytes(await withKerberosHint(client.wrap(noProtectionChoice, {})));
       },
     };
   }
 }
 
-function bytesOf(token: string | null): Buffer {
+function tokenBytes(token: string | null): Buffer {
   return Buffer.from(token ?? '', 'base64');
 }
 
 /** The library's message describes its own state; the cause is nearly always one of these three. */
-async function explained<Result>(step: Promise<Result>): Promise<Result> {
+async function withKerberosHint<Result>(step: Promise<Result>): Promise<Result> {
   try {
     return await step;
   } catch (cause) {

@@ -1,11 +1,11 @@
 /** TCP over node:net; resolves names with the system's resolver, and SRV names with DNS. */
 import dns from 'node:dns';
 import { connect, type Socket } from 'node:net';
-import { checkOptions, kinds, optionKinds } from '../arguments.ts';
-import type { DialledAddress, ServiceRecord, Transport, TransportCnxn, TransportSink } from '../transport.ts';
+import { checkOptions, valueTypes, optionTypes } from '../arguments.ts';
+import type { ResolvedAddress, SrvRecord, Transport, TransportCnxn, TransportSink } from '../transport.ts';
 import { SocketCnxn } from './socket-cnxn.ts';
 
-export const nodeTransportOptions = optionKinds({ keepProcessAlive: kinds.boolean });
+export const nodeTransportOptionTypes = optionTypes({ keepProcessAlive: valueTypes.boolean });
 
 /** Size of the receive buffer of a socket. */
 const receiveBytes = 64 * 1024;
@@ -25,7 +25,7 @@ export class NodeTransport implements Transport {
 
   /** Throws a TypeError for unknown options. */
   constructor(options: NodeTransportOptions = {}) {
-    checkOptions(options, nodeTransportOptions, 'new NodeTransport(options)');
+    checkOptions(options, nodeTransportOptionTypes, 'new NodeTransport(options)');
     this.#keepProcessAlive = options.keepProcessAlive ?? true;
   }
 
@@ -45,7 +45,7 @@ export class NodeTransport implements Transport {
   }
 
   /** The records of an SRV name (RFC 2782). Rejects with the resolver's error. */
-  resolveService(name: string): Promise<readonly ServiceRecord[]> {
+  resolveSrv(name: string): Promise<readonly SrvRecord[]> {
     return new Promise((resolve, reject) => {
       // Call it on the module, whose methods change when the program sets the servers of its DNS.
       dns.resolveSrv(name, (error, records) => {
@@ -56,7 +56,7 @@ export class NodeTransport implements Transport {
   }
 
   /** Connects to one address. */
-  connect({ host, port }: DialledAddress, sink: TransportSink): TransportCnxn {
+  connect({ host, port }: ResolvedAddress, sink: TransportSink): TransportCnxn {
     const buffer = Buffer.allocUnsafeSlow(receiveBytes);
     // One buffer for all reads: each 'data' event would allocate one of its own, which costs more
     // than most events carry.
@@ -68,11 +68,11 @@ export class NodeTransport implements Transport {
     // cut attempts short.
     const socket = connect({ host, port, noDelay: true, autoSelectFamily: false, onread });
     this.prepare(socket);
-    const cnxn = new SocketCnxn(socket, sink, { readyEvent: 'connect', words: wordsOfSystem });
+    const cnxn = new SocketCnxn(socket, sink, { readyEvent: 'connect', errorText: systemErrorText });
     return cnxn;
   }
 }
 
-export function wordsOfSystem(error: NodeJS.ErrnoException): string {
+export function systemErrorText(error: NodeJS.ErrnoException): string {
   return error.code ?? error.message;
 }

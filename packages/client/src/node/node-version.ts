@@ -2,7 +2,7 @@
  * Rejects a Node version that is too old, in one sentence. Import this first, before a module that
  * uses something an old Node lacks.
  */
-import { nodeVersionFault } from '@tskeeper/protocol/internal';
+import { nodeVersionError } from '@tskeeper/protocol/internal';
 
-const fault = nodeVersionFault(process.versions.node);
+const fault = nodeVersionError(process.versions.node);
 if (fault !== undefined) throw new Error(fault);

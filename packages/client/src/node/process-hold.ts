@@ -8,16 +8,16 @@ import type { ProcessHold } from '../session/session.ts';
 const intervalMs = 0x7fffffff;
 
 export class TimerHold implements ProcessHold {
-  #held = 0;
+  #count = 0;
   #timer: NodeJS.Timeout | undefined;
 
   hold(): void {
-    if (this.#held++ === 0) this.#timer = setInterval(nothing, intervalMs);
+    if (this.#count++ === 0) this.#timer = setInterval(noop, intervalMs);
   }
 
   release(): void {
-    if (--this.#held === 0) clearInterval(this.#timer);
+    if (--this.#count === 0) clearInterval(this.#timer);
   }
 }
 
-function nothing(): void {}
+function noop(): void {}

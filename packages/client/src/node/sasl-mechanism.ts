@@ -1,6 +1,6 @@
 /** Creates the SASL mechanism that the options of `connect` select. */
 import { DigestMd5, type DigestMd5Options } from '../auth/digest-md5.ts';
-import { checkOptions, kinds, optionKinds, secret } from '../arguments.ts';
+import { checkOptions, valueTypes, optionTypes, secret } from '../arguments.ts';
 import type { SaslMechanism } from '../auth/sasl.ts';
 import type { Random } from '../clock.ts';
 import { ConnectOptionsError } from '../connect-options-error.ts';
@@ -10,14 +10,14 @@ import { optionalPackage } from './optional-package.ts';
 /** An identity to prove by SASL. */
 export type SaslOptions = DigestMd5Options | GssapiOptions;
 
-const saslOptionKinds = {
-  'DIGEST-MD5': optionKinds({ mechanism: kinds.string, username: kinds.string, password: secret(kinds.string) }),
-  GSSAPI: optionKinds({ mechanism: kinds.string, serviceName: kinds.string, serviceHost: kinds.string, principal: kinds.string }),
+const saslOptionTypes = {
+  'DIGEST-MD5': optionTypes({ mechanism: valueTypes.string, username: valueTypes.string, password: secret(valueTypes.string) }),
+  GSSAPI: optionTypes({ mechanism: valueTypes.string, serviceName: valueTypes.string, serviceHost: valueTypes.string, principal: valueTypes.string }),
 } as const;
 
 /** Throws a TypeError for unknown options, and a ConnectOptionsError. */
-export function saslMechanism(options: SaslOptions, random: Random): SaslMechanism {
-  if (Object.hasOwn(saslOptionKinds, options.mechanism)) checkOptions(options, saslOptionKinds[options.mechanism], `connect: sasl`);
+export function createSaslMechanism(options: SaslOptions, random: Random): SaslMechanism {
+  if (Object.hasOwn(saslOptionTypes, options.mechanism)) checkOptions(options, saslOptionTypes[options.mechanism], `connect: sasl`);
   switch (options.mechanism) {
     case 'DIGEST-MD5':
       if (typeof options.username !== 'string' || options.username === '' || typeof options.password !== 'string') {

@@ -11,32 +11,32 @@ const turnBytes = 256 * 1024;
 const lingerMs = 1000;
 
 /** The differences between plain and TLS sockets. */
-export interface SocketManner {
+export interface SocketBehavior {
   /** The socket's event that says that it can send. */
   readonly readyEvent: 'connect' | 'secureConnect';
   /** Called after that event: why the peer must not be used anyway; undefined if it may. */
-  fault?(): string | undefined;
+  peerProblem?(): string | undefined;
   /** The text of an error. */
-  words(error: NodeJS.ErrnoException): string;
+  errorText(error: NodeJS.ErrnoException): string;
 }
 
 export class SocketCnxn implements TransportCnxn {
   readonly #socket: Socket;
   readonly #sink: TransportSink;
-  #ready = false;
-  #over = false;
+  #isReady = false;
+  #isClosed = false;
   /** Since the last pause. */
   #receivedBytes = 0;
 
-  constructor(socket: Socket, sink: TransportSink, manner: SocketManner) {
+  constructor(socket: Socket, sink: TransportSink, behavior: SocketBehavior) {
     this.#socket = socket;
     this.#sink = sink;
     let error: string | undefined;
-    socket.on(manner.readyEvent, () => {
-      if (this.#over) return;
-      error = manner.fault?.();
+    socket.on(behavior.readyEvent, () => {
+      if (this.#isClosed) return;
+      error = behavior.peerProblem?.();
       if (error === undefined) {
-        this.#ready = true;
+        this.#isReady = true;
         sink.connected();
       } else {
         socket.destroy();
@@ -44,11 +44,11 @@ export class SocketCnxn implements TransportCnxn {
     });
     // This listener is never removed: a socket may fail at any later time.
     socket.on('error', (cause: NodeJS.ErrnoException) => {
-      error ??= manner.words(cause);
+      error ??= behavior.errorText(cause);
     });
     socket.on('close', () => {
-      if (this.#over) return;
-      this.#over = true;
+      if (this.#isClosed) return;
+      this.#isClosed = true;
       sink.closed(error);
     });
   }
@@ -59,16 +59,16 @@ export class SocketCnxn implements TransportCnxn {
    * in the next.
    */
   received(bytes: Buffer): boolean {
-    if (this.#over || !this.#ready) return true;
+    if (this.#isClosed || !this.#isReady) return true;
     this.#sink.received(bytes);
     this.#receivedBytes += bytes.length;
     if (this.#receivedBytes < turnBytes) return true;
     this.#receivedBytes = 0;
-    setImmediate(this.#readOn);
+    setImmediate(this.#resumeReading);
     return false;
   }
 
-  readonly #readOn = (): void => {
+  readonly #resumeReading = (): void => {
     this.#socket.resume();
   };
 
@@ -77,7 +77,7 @@ export class SocketCnxn implements TransportCnxn {
   }
 
   end(): void {
-    this.#over = true;
+    this.#isClosed = true;
     // Discard what still arrives, so that the peer's end is seen.
     this.#socket.resume();
     this.#socket.end();
@@ -87,7 +87,7 @@ export class SocketCnxn implements TransportCnxn {
   }
 
   destroy(): void {
-    this.#over = true;
+    this.#isClosed = true;
     this.#socket.destroy();
   }
 }

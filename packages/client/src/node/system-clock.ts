@@ -3,16 +3,16 @@ import type { Millis } from '@tskeeper/protocol';
 import { type Clock, timerMsMax } from '../clock.ts';
 
 /** Its timers keep the process running. */
-export const systemClock: Clock = clockOf((timer) => timer);
+export const systemClock: Clock = createClock((timer) => timer);
 
 /** The same clock; its timers do not keep the process running. */
-export const backgroundClock: Clock = clockOf((timer) => timer.unref());
+export const backgroundClock: Clock = createClock((timer) => timer.unref());
 
-function clockOf(made: (timer: NodeJS.Timeout) => NodeJS.Timeout): Clock {
+function createClock(prepareTimer: (timer: NodeJS.Timeout) => NodeJS.Timeout): Clock {
   return {
     now: () => ({ elapsedMs: performance.now() }),
     after: (delayMs, callback) =>
-      delayMs > timerMsMax ? new LongTimer(delayMs, callback, made) : made(setTimeout(callback, Math.ceil(delayMs))),
+      delayMs > timerMsMax ? new LongTimer(delayMs, callback, prepareTimer) : prepareTimer(setTimeout(callback, Math.ceil(delayMs))),
     cancel: (timer) => {
       if (timer instanceof LongTimer) timer.cancel();
       else clearTimeout(timer as NodeJS.Timeout);
@@ -26,12 +26,12 @@ function clockOf(made: (timer: NodeJS.Timeout) => NodeJS.Timeout): Clock {
  */
 class LongTimer {
   readonly #callback: () => void;
-  readonly #made: (timer: NodeJS.Timeout) => NodeJS.Timeout;
+  readonly #prepareTimer: (timer: NodeJS.Timeout) => NodeJS.Timeout;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(delayMs: Millis, callback: () => void, made: (timer: NodeJS.Timeout) => NodeJS.Timeout) {
+  constructor(delayMs: Millis, callback: () => void, prepareTimer: (timer: NodeJS.Timeout) => NodeJS.Timeout) {
     this.#callback = callback;
-    this.#made = made;
+    this.#prepareTimer = prepareTimer;
     this.#set(delayMs);
   }
 
@@ -40,7 +40,7 @@ class LongTimer {
   }
 
   #set(leftMs: Millis): void {
-    this.#timer = this.#made(
+    this.#timer = this.#prepareTimer(
       leftMs > timerMsMax ? setTimeout(() => this.#set(leftMs - timerMsMax), timerMsMax) : setTimeout(this.#callback, Math.ceil(leftMs)),
     );
   }

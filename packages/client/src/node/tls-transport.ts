@@ -2,79 +2,79 @@
 import { isIP } from 'node:net';
 import { X509Certificate } from 'node:crypto';
 import { connect, type DetailedPeerCertificate, type TLSSocket } from 'node:tls';
-import type { DialledAddress, Transport, TransportCnxn, TransportSink } from '../transport.ts';
+import type { ResolvedAddress, Transport, TransportCnxn, TransportSink } from '../transport.ts';
 import { checkOptions } from '../arguments.ts';
-import { NodeTransport, nodeTransportOptions, type NodeTransportOptions } from './node-transport.ts';
+import { NodeTransport, nodeTransportOptionTypes, type NodeTransportOptions } from './node-transport.ts';
 import { SocketCnxn } from './socket-cnxn.ts';
-import { TlsMaterial, type TlsOptions, tlsOptionKinds, type TlsSetting } from './tls-material.ts';
-import { chainFault, isFor, leadsTo, nameFault, wordsOfTls } from './tls-trouble.ts';
+import { TlsContextLoader, type TlsOptions, tlsOptionTypes, type TlsContext } from './tls-context.ts';
+import { chainErrorText, matchesName, reachesTrustAnchor, nameMismatchText, tlsErrorText } from './tls-errors.ts';
 
 /** TLS over TCP: the transport of `connect` with the option `tls`. */
 export class TlsTransport extends NodeTransport implements Transport {
   readonly #options: TlsOptions;
-  readonly #material: TlsMaterial;
+  readonly #contextLoader: TlsContextLoader;
 
   /**
    * Throws a TypeError for unknown options, and a ConnectOptionsError for options that exclude each
    * other.
    */
   constructor(options: TlsOptions = {}, socketOptions: NodeTransportOptions = {}) {
-    checkOptions(options, tlsOptionKinds, 'new TlsTransport(options)');
-    checkOptions(socketOptions, nodeTransportOptions, 'new TlsTransport(tlsOptions, options)');
+    checkOptions(options, tlsOptionTypes, 'new TlsTransport(options)');
+    checkOptions(socketOptions, nodeTransportOptionTypes, 'new TlsTransport(tlsOptions, options)');
     super(socketOptions);
     this.#options = options;
-    this.#material = new TlsMaterial(options);
+    this.#contextLoader = new TlsContextLoader(options);
   }
 
   /**
    * Reads all files once, to report unreadable ones at once. Rejects with a ConnectOptionsError.
    */
   async check(): Promise<void> {
-    await this.#material.setting();
+    await this.#contextLoader.load();
   }
 
   /** Connects to one address; calls `connected` after the server was verified. */
-  override connect(address: DialledAddress, sink: TransportSink): TransportCnxn {
+  override connect(address: ResolvedAddress, sink: TransportSink): TransportCnxn {
     const cnxn = new TlsCnxn();
     void this.#dial(address, sink, cnxn);
     return cnxn;
   }
 
-  async #dial(address: DialledAddress, sink: TransportSink, cnxn: TlsCnxn): Promise<void> {
-    let setting: TlsSetting;
+  async #dial(address: ResolvedAddress, sink: TransportSink, cnxn: TlsCnxn): Promise<void> {
+    let context: TlsContext;
     try {
-      setting = await this.#material.setting();
+      context = await this.#contextLoader.load();
     } catch (error) {
-      if (!cnxn.isOver) sink.closed((error as Error).message);
+      if (!cnxn.isClosed) sink.closed((error as Error).message);
       return;
     }
-    if (!cnxn.isOver) cnxn.socket = this.#secured(address, sink, setting);
+    if (!cnxn.isClosed) cnxn.socket = this.#connectSecurely(address, sink, context);
   }
 
-  #secured({ host, port, name = host }: DialledAddress, sink: TransportSink, setting: TlsSetting): SocketCnxn {
+  #connectSecurely({ host, port, name = host }: ResolvedAddress, sink: TransportSink, context: TlsContext): SocketCnxn {
     const { serverName = name, hostnameVerification = true } = this.#options;
-    const { hasCertificate } = this.#material;
+    const { hasCertificate } = this.#contextLoader;
     const socket = connect({
       host,
       port,
-      secureContext: setting.context,
+      secureContext: context.context,
       // An address is not allowed as a server name (RFC 6066).
       ...(isIP(serverName) === 0 ? { servername: serverName.replace(/\.$/, '') } : {}),
-      // `peerFault` verifies certificates before anything is sent: if Node did so itself, the error
+      // `peerProblem` verifies certificates before anything is sent: if Node did so itself, the error
       // could not name the rejected one.
       rejectUnauthorized: false,
       checkServerIdentity: () => undefined,
     });
     this.prepare(socket);
     socket.setNoDelay(true);
-    let secure = false;
+    let isSecure = false;
     const cnxn = new SocketCnxn(socket, sink, {
       readyEvent: 'secureConnect',
-      fault: () => {
-        secure = true;
-        return peerFault(socket, setting, hostnameVerification ? serverName : undefined);
+      peerProblem: () => {
+        isSecure = true;
+        return peerProblem(socket, context, hostnameVerification ? serverName : undefined);
       },
-      words: (error) => wordsOfTls(error, secure, hasCertificate),
+      errorText: (error) => tlsErrorText(error, isSecure, hasCertificate),
     });
     socket.on('data', (bytes) => {
       if (!cnxn.received(bytes)) socket.pause();
@@ -87,16 +87,16 @@ export class TlsTransport extends NodeTransport implements Transport {
  * Why the server cannot be trusted; undefined if it can. Everything that is not clearly valid is
  * rejected.
  */
-function peerFault(socket: TLSSocket, { anchors }: TlsSetting, name: string | undefined): string | undefined {
+function peerProblem(socket: TLSSocket, { trustAnchors }: TlsContext, name: string | undefined): string | undefined {
   const chain = chainOf(socket);
   const [certificate] = chain;
   if (!socket.authorized) {
     const { authorizationError: error } = socket as { readonly authorizationError: Error | string | null };
-    return chainFault(error instanceof Error ? ((error as NodeJS.ErrnoException).code ?? error.message) : String(error), certificate);
+    return chainErrorText(error instanceof Error ? ((error as NodeJS.ErrnoException).code ?? error.message) : String(error), certificate);
   }
   if (certificate === undefined) return 'the server did not send a certificate';
-  if (anchors !== undefined && !leadsTo(anchors, chain)) return chainFault('UNABLE_TO_GET_ISSUER_CERT', certificate);
-  return name === undefined || isFor(certificate, name) ? undefined : nameFault(certificate, name);
+  if (trustAnchors !== undefined && !reachesTrustAnchor(trustAnchors, chain)) return chainErrorText('UNABLE_TO_GET_ISSUER_CERT', certificate);
+  return name === undefined || matchesName(certificate, name) ? undefined : nameMismatchText(certificate, name);
 }
 
 /**
@@ -122,7 +122,7 @@ function chainOf(socket: TLSSocket): X509Certificate[] {
  */
 class TlsCnxn implements TransportCnxn {
   #socket: SocketCnxn | undefined;
-  isOver = false;
+  isClosed = false;
 
   set socket(socket: SocketCnxn) {
     this.#socket = socket;
@@ -133,12 +133,12 @@ class TlsCnxn implements TransportCnxn {
   }
 
   end(): void {
-    this.isOver = true;
+    this.isClosed = true;
     this.#socket?.end();
   }
 
   destroy(): void {
-    this.isOver = true;
+    this.isClosed = true;
     this.#socket?.destroy();
   }
 }

@@ -6,12 +6,12 @@ import {
   type Millis,
   OpCode,
   openAcl,
-  pathFault,
+  pathError,
   writeCreateRequest,
   writeCreateTTLRequest,
   type Writer,
 } from '@tskeeper/protocol';
-import { Refusal } from '../keeper-error.ts';
+import { RequestFailure } from '../keeper-error.ts';
 
 /** The mode of a znode with a TTL. Names as in ZooKeeper's CreateMode (ZOOKEEPER-2169). */
 export type TtlCreateMode = 'persistentWithTtl' | 'persistentSequentialWithTtl';
@@ -64,8 +64,8 @@ export function toBytes(data: Data | undefined): Uint8Array | null {
  * that cannot exist.
  */
 export function checkPath(path: string): void {
-  const fault = typeof path === 'string' ? pathFault(path) : `must be a string, not ${typeof path}`;
-  if (fault !== undefined) throw new Refusal(ErrorCode.BadArguments, 'notSent', `a path ${fault}`);
+  const fault = typeof path === 'string' ? pathError(path) : `must be a string, not ${typeof path}`;
+  if (fault !== undefined) throw new RequestFailure(ErrorCode.BadArguments, 'notSent', `a path ${fault}`);
 }
 
 /** The server appends a number to the path of a sequential znode, so it may end with a slash. */
@@ -83,7 +83,7 @@ function hasTtl(mode: CreateMode): boolean {
 
 export const ttlMsMax = 2 ** 40 - 1;
 
-export interface CreateForm {
+export interface CreateRequest {
   readonly opCode: typeof OpCode.create2 | typeof OpCode.createContainer | typeof OpCode.createTTL;
   write(writer: Writer): void;
 }
@@ -92,7 +92,7 @@ export interface CreateForm {
  * The request of a create; `path` is the server's path. Throws a Refusal or a TypeError for invalid
  * settings.
  */
-export function createForm(path: string, data: Data | undefined, settings: CreateSettings): CreateForm {
+export function createRequest(path: string, data: Data | undefined, settings: CreateSettings): CreateRequest {
   const mode = settings.mode ?? 'persistent';
   if (!Object.hasOwn(Flags, mode)) throw new TypeError(`unknown create mode "${mode}"; use one of ${Object.keys(Flags).join(', ')}`);
   const flags: number = Flags[mode];
@@ -101,12 +101,12 @@ export function createForm(path: string, data: Data | undefined, settings: Creat
   const { ttlMs } = settings;
   const request = { path, data: bytes, acl, flags };
   if (!hasTtl(mode)) {
-    if (ttlMs !== undefined) throw new Refusal(ErrorCode.BadArguments, 'notSent', `the mode ${mode} does not take a ttlMs`);
+    if (ttlMs !== undefined) throw new RequestFailure(ErrorCode.BadArguments, 'notSent', `the mode ${mode} does not take a ttlMs`);
     const opCode = mode === 'container' ? OpCode.createContainer : OpCode.create2;
     return { opCode, write: (writer) => writeCreateRequest(writer, request) };
   }
   if (ttlMs === undefined || !Number.isInteger(ttlMs) || ttlMs < 1 || ttlMs > ttlMsMax) {
-    throw new Refusal(ErrorCode.BadArguments, 'notSent', `the mode ${mode} requires a ttlMs from 1 to ${ttlMsMax}`);
+    throw new RequestFailure(ErrorCode.BadArguments, 'notSent', `the mode ${mode} requires a ttlMs from 1 to ${ttlMsMax}`);
   }
   return { opCode: OpCode.createTTL, write: (writer) => writeCreateTTLRequest(writer, { ...request, ttl: ttlMs }) };
 }

@@ -21,11 +21,11 @@ import {
   writeSetDataRequest,
 } from '@tskeeper/protocol';
 import type { Chroot } from '../chroot.ts';
-import { KeeperError, type OperationOutcome, Refusal } from '../keeper-error.ts';
+import { KeeperError, type OperationOutcome, RequestFailure } from '../keeper-error.ts';
 import type { Operation } from '../session/operation.ts';
-import { type Stat, toStat } from '../stat.ts';
-import { opForms } from './op-forms.ts';
-import { checkCreatePath, checkPath, type CreateSettings, createForm, type Data, toBytes } from './create.ts';
+import { type Stat, toClientStat } from '../stat.ts';
+import { opSignatures } from './op-signatures.ts';
+import { checkCreatePath, checkPath, type CreateSettings, createRequest, type Data, toBytes } from './create.ts';
 
 /** Creates a znode, as `create` does. */
 export type CreateOp = CreateSettings & {
@@ -113,19 +113,19 @@ const noOptions = {};
 export const op = {
   /** Creates a znode. Throws a TypeError for invalid arguments. */
   create(path: string, data?: Data, options: CreateSettings = {}): CreateOp {
-    opForms.create.check(arguments.length, options, path, data);
+    opSignatures.create.check(arguments.length, options, path, data);
     return { ...options, op: 'create', path, data };
   },
   /** Deletes a znode if it has the given version. Throws a TypeError for invalid arguments. */
   delete(path: string, options: { readonly version?: number | undefined } = {}): DeleteOp {
-    opForms.delete.check(arguments.length, options, path);
+    opSignatures.delete.check(arguments.length, options, path);
     return { op: 'delete', path, version: options.version };
   },
   /**
    * Replaces the data if the znode has the given version. Throws a TypeError for invalid arguments.
    */
   setData(path: string, data: Data, options: { readonly version?: number | undefined } = {}): SetDataOp {
-    opForms.setData.check(arguments.length, options, path, data);
+    opSignatures.setData.check(arguments.length, options, path, data);
     return { op: 'setData', path, data, version: options.version };
   },
   /**
@@ -133,22 +133,22 @@ export const op = {
    * invalid arguments.
    */
   check(path: string, options: { readonly version?: number | undefined } = {}): CheckOp {
-    opForms.check.check(arguments.length, options, path);
+    opSignatures.check.check(arguments.length, options, path);
     return { op: 'check', path, version: options.version };
   },
   /** Reads data. Throws a TypeError for invalid arguments. */
   getData(path: string): GetDataOp {
-    opForms.getData.check(arguments.length, noOptions, path);
+    opSignatures.getData.check(arguments.length, noOptions, path);
     return { op: 'getData', path };
   },
   /** Lists children. Throws a TypeError for invalid arguments. */
   getChildren(path: string): GetChildrenOp {
-    opForms.getChildren.check(arguments.length, noOptions, path);
+    opSignatures.getChildren.check(arguments.length, noOptions, path);
     return { op: 'getChildren', path };
   },
 } as const;
 
-interface Part {
+interface EncodedOp {
   readonly type: number;
   write(writer: Writer): void;
 }
@@ -156,7 +156,7 @@ interface Part {
 /** ZooKeeper's clients send -1 where a request does not use the error. */
 const noErr = -1;
 
-function writeParts(writer: Writer, parts: readonly Part[]): void {
+function writeEncodedOps(writer: Writer, parts: readonly EncodedOp[]): void {
   for (const part of parts) {
     writeMultiHeader(writer, { type: part.type, done: false, err: noErr });
     part.write(writer);
@@ -165,23 +165,23 @@ function writeParts(writer: Writer, parts: readonly Part[]): void {
 }
 
 /** Adds to a Refusal which operation is invalid. */
-function partOf<Op extends WriteOp | ReadOp>(each: Op, index: number, make: (each: Op) => Part): Part {
+function encodeOp<Op extends WriteOp | ReadOp>(each: Op, index: number, make: (each: Op) => EncodedOp): EncodedOp {
   try {
     return make(each);
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
-    throw new Refusal(error.errno, error.outcome, `ops[${index}], ${each.op} ${each.path}: ${error.reason}`, {
+    if (!(error instanceof RequestFailure)) throw error;
+    throw new RequestFailure(error.errno, error.outcome, `ops[${index}], ${each.op} ${each.path}: ${error.reason}`, {
       failedIndex: index,
     });
   }
 }
 
-function writePart(each: WriteOp, chroot: Chroot): Part {
-  const path = chroot.outer(each.path);
+function encodeWriteOp(each: WriteOp, chroot: Chroot): EncodedOp {
+  const path = chroot.prepend(each.path);
   switch (each.op) {
     case 'create': {
       checkCreatePath(each.path, each.mode ?? 'persistent');
-      const form = createForm(path, each.data, each);
+      const form = createRequest(path, each.data, each);
       return { type: form.opCode, write: (writer) => form.write(writer) };
     }
     case 'delete':
@@ -200,8 +200,8 @@ function writePart(each: WriteOp, chroot: Chroot): Part {
   }
 }
 
-function readPart(each: ReadOp, chroot: Chroot): Part {
-  const path = chroot.outer(each.path);
+function encodeReadOp(each: ReadOp, chroot: Chroot): EncodedOp {
+  const path = chroot.prepend(each.path);
   const type = each.op === 'getData' ? OpCode.getData : each.op === 'getChildren' ? OpCode.getChildren : undefined;
   if (type === undefined) throw new TypeError(`a multiRead consists of getData and getChildren, not "${each.op}"`);
   checkPath(each.path);
@@ -224,54 +224,54 @@ function readResults(reader: Reader, ops: readonly (WriteOp | ReadOp)[]): readon
   const { results } = readMultiReply(reader);
   const fit = results.length === ops.length && results.every(({ kind }, at) => kind === 'error' || resultKinds[ops[at]!.op].includes(kind));
   if (!fit)
-    throw unexpected(`results for ${ops.map((each) => each.op).join(', ')}, not ${results.map(({ kind }) => kind).join(', ')}`, reader);
+    throw unexpectedReply(`results for ${ops.map((each) => each.op).join(', ')}, not ${results.map(({ kind }) => kind).join(', ')}`, reader);
   return results;
 }
 
 export function multiOperation<const Ops extends readonly WriteOp[]>(ops: Ops, chroot: Chroot): Operation<WriteResults<Ops>> {
-  const parts = ops.map((each, index) => partOf<WriteOp>(each, index, (one) => writePart(one, chroot)));
+  const parts = ops.map((each, index) => encodeOp<WriteOp>(each, index, (one) => encodeWriteOp(one, chroot)));
   return {
     opCode: OpCode.multi,
-    write: (writer) => writeParts(writer, parts),
+    write: (writer) => writeEncodedOps(writer, parts),
     read: (reader) => {
       const results = readResults(reader, ops);
       const failedIndex = results.findIndex((result) => result.kind === 'error' && result.err !== ErrorCode.Ok);
-      if (failedIndex !== -1) throw multiRefusal(results, ops, failedIndex);
+      if (failedIndex !== -1) throw multiFailure(results, ops, failedIndex);
       return results.map((result) => writeResult(result, chroot, reader)) as unknown as WriteResults<Ops>;
     },
   };
 }
 
-function multiRefusal(results: readonly WireResult[], ops: readonly WriteOp[], failedIndex: number): Refusal {
+function multiFailure(results: readonly WireResult[], ops: readonly WriteOp[], failedIndex: number): RequestFailure {
   const errs = results.map((result) => (result.kind === 'error' ? result.err : ErrorCode.Ok));
   const outcomes: OperationOutcome[] = errs.map((errno) => ({ errno, code: errorName(errno) ?? 'Unknown' }));
   const failed = ops[failedIndex]!;
   const reason = `ops[${failedIndex}], ${failed.op} ${failed.path}; nothing was changed`;
-  return new Refusal(errs[failedIndex]!, 'refused', reason, { failedIndex, results: outcomes });
+  return new RequestFailure(errs[failedIndex]!, 'refused', reason, { failedIndex, results: outcomes });
 }
 
 function writeResult(result: WireResult, chroot: Chroot, reader: Reader): unknown {
   switch (result.kind) {
     case 'create':
-      return { op: 'create', path: chroot.inner(result.path), stat: undefined };
+      return { op: 'create', path: chroot.strip(result.path), stat: undefined };
     case 'create2':
-      return { op: 'create', path: chroot.inner(result.path), stat: toStat(result.stat) };
+      return { op: 'create', path: chroot.strip(result.path), stat: toClientStat(result.stat) };
     case 'setData':
-      return { op: 'setData', stat: toStat(result.stat) };
+      return { op: 'setData', stat: toClientStat(result.stat) };
     case 'delete':
     case 'check':
       return { op: result.kind };
     default:
       // An error of 0 in a successful multi.
-      throw unexpected('the result of a successful operation', reader);
+      throw unexpectedReply('the result of a successful operation', reader);
   }
 }
 
 export function multiReadOperation<const Ops extends readonly ReadOp[]>(ops: Ops, chroot: Chroot): Operation<ReadResults<Ops>> {
-  const parts = ops.map((each, index) => partOf<ReadOp>(each, index, (one) => readPart(one, chroot)));
+  const parts = ops.map((each, index) => encodeOp<ReadOp>(each, index, (one) => encodeReadOp(one, chroot)));
   return {
     opCode: OpCode.multiRead,
-    write: (writer) => writeParts(writer, parts),
+    write: (writer) => writeEncodedOps(writer, parts),
     read: (reader) => readResults(reader, ops).map((result, at) => readResult(result, ops[at]!, reader)) as unknown as ReadResults<Ops>,
   };
 }
@@ -279,21 +279,21 @@ export function multiReadOperation<const Ops extends readonly ReadOp[]>(ops: Ops
 function readResult(result: WireResult, asked: ReadOp, reader: Reader): unknown {
   switch (result.kind) {
     case 'getData':
-      return { op: 'getData', data: copyOf(result.data), stat: toStat(result.stat) };
+      return { op: 'getData', data: copyBytes(result.data), stat: toClientStat(result.stat) };
     case 'getChildren':
       return { op: 'getChildren', children: result.children };
     case 'error':
-      return { op: 'error', error: new KeeperError(asked.op, asked.path, new Refusal(result.err, 'refused')) };
+      return { op: 'error', error: new KeeperError(asked.op, asked.path, new RequestFailure(result.err, 'refused')) };
     default:
-      throw unexpected('the result of a read', reader);
+      throw unexpectedReply('the result of a read', reader);
   }
 }
 
 /** Copies bytes out of a receive buffer that is reused. */
-export function copyOf(bytes: Buffer | null): Uint8Array | null {
+export function copyBytes(bytes: Buffer | null): Uint8Array | null {
   return bytes === null ? null : new Uint8Array(bytes);
 }
 
-function unexpected(expected: string, reader: Reader): ProtocolError {
+function unexpectedReply(expected: string, reader: Reader): ProtocolError {
   return new ProtocolError(expected, reader.offset);
 }

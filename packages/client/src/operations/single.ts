@@ -3,15 +3,15 @@
  * those of the server; `inner` turns paths in answers into those of the program.
  */
 import { type Acl, type ClientInfo, ErrorCode, OpCode, operations, readCreate2Reply } from '@tskeeper/protocol';
-import { Refusal } from '../keeper-error.ts';
+import { RequestFailure } from '../keeper-error.ts';
 import type { Operation } from '../session/operation.ts';
-import { type Stat, toStat } from '../stat.ts';
+import { type Stat, toClientStat } from '../stat.ts';
 import type { WatchKind } from '../watches/watch-table.ts';
-import { type CreateSettings, createForm, type Data, toBytes } from './create.ts';
-import { copyOf } from './multi.ts';
+import { type CreateSettings, createRequest, type Data, toBytes } from './create.ts';
+import { copyBytes } from './multi.ts';
 
 /** Registers a watch of this kind; undefined: the read sets no watch. */
-export type WatchNote = ((kind: WatchKind) => void) | undefined;
+export type WatchRecorder = ((kind: WatchKind) => void) | undefined;
 
 /** The result of `create`. */
 export interface CreateResult {
@@ -49,15 +49,15 @@ export function createOperation(
   path: string,
   data: Data | undefined,
   settings: CreateSettings,
-  inner: (path: string) => string,
+  stripChroot: (path: string) => string,
 ): Operation<CreateResult> {
-  const form = createForm(path, data, settings);
+  const form = createRequest(path, data, settings);
   return {
     opCode: form.opCode,
     write: (writer) => form.write(writer),
     read: (reader) => {
       const reply = readCreate2Reply(reader);
-      return { path: inner(reply.path), stat: toStat(reply.stat) };
+      return { path: stripChroot(reply.path), stat: toClientStat(reply.stat) };
     },
   };
 }
@@ -70,33 +70,33 @@ export function deleteOperation(path: string, version: number): Operation<void> 
   };
 }
 
-export function existsOperation(path: string, note: WatchNote): Operation<Stat | null> {
+export function existsOperation(path: string, recordWatch: WatchRecorder): Operation<Stat | null> {
   return {
     opCode: OpCode.exists,
-    watches: note && { path, kinds: ['data', 'exist'] },
-    write: (writer) => operations.exists.request.write(writer, { path, watch: note !== undefined }),
+    watches: recordWatch && { path, kinds: ['data', 'exist'] },
+    write: (writer) => operations.exists.request.write(writer, { path, watch: recordWatch !== undefined }),
     read: (reader) => {
-      const stat = toStat(operations.exists.reply.read(reader).stat);
-      note?.('data');
+      const stat = toClientStat(operations.exists.reply.read(reader).stat);
+      recordWatch?.('data');
       return stat;
     },
     readError: (err) => {
       if (err !== ErrorCode.NoNode) return undefined;
-      note?.('exist');
+      recordWatch?.('exist');
       return { result: null };
     },
   };
 }
 
-export function getDataOperation(path: string, note: WatchNote): Operation<GetDataResult> {
+export function getDataOperation(path: string, recordWatch: WatchRecorder): Operation<GetDataResult> {
   return {
     opCode: OpCode.getData,
-    watches: note && { path, kinds: ['data'] },
-    write: (writer) => operations.getData.request.write(writer, { path, watch: note !== undefined }),
+    watches: recordWatch && { path, kinds: ['data'] },
+    write: (writer) => operations.getData.request.write(writer, { path, watch: recordWatch !== undefined }),
     read: (reader) => {
       const { data, stat } = operations.getData.reply.read(reader);
-      note?.('data');
-      return { data: copyOf(data), stat: toStat(stat) };
+      recordWatch?.('data');
+      return { data: copyBytes(data), stat: toClientStat(stat) };
     },
   };
 }
@@ -106,19 +106,19 @@ export function setDataOperation(path: string, data: Data, version: number): Ope
   return {
     opCode: OpCode.setData,
     write: (writer) => operations.setData.request.write(writer, { path, data: bytes, version }),
-    read: (reader) => toStat(operations.setData.reply.read(reader).stat),
+    read: (reader) => toClientStat(operations.setData.reply.read(reader).stat),
   };
 }
 
-export function getChildrenOperation(path: string, note: WatchNote): Operation<GetChildrenResult> {
+export function getChildrenOperation(path: string, recordWatch: WatchRecorder): Operation<GetChildrenResult> {
   return {
     opCode: OpCode.getChildren2,
-    watches: note && { path, kinds: ['child'] },
-    write: (writer) => operations.getChildren2.request.write(writer, { path, watch: note !== undefined }),
+    watches: recordWatch && { path, kinds: ['child'] },
+    write: (writer) => operations.getChildren2.request.write(writer, { path, watch: recordWatch !== undefined }),
     read: (reader) => {
       const { children, stat } = operations.getChildren2.reply.read(reader);
-      note?.('child');
-      return { children, stat: toStat(stat) };
+      recordWatch?.('child');
+      return { children, stat: toClientStat(stat) };
     },
   };
 }
@@ -131,11 +131,11 @@ export function getAllChildrenNumberOperation(path: string): Operation<number> {
   };
 }
 
-export function getEphemeralsOperation(prefixPath: string, inner: (path: string) => string): Operation<readonly string[]> {
+export function getEphemeralsOperation(prefixPath: string, stripChroot: (path: string) => string): Operation<readonly string[]> {
   return {
     opCode: OpCode.getEphemerals,
     write: (writer) => operations.getEphemerals.request.write(writer, { prefixPath }),
-    read: (reader) => operations.getEphemerals.reply.read(reader).ephemerals.map(inner),
+    read: (reader) => operations.getEphemerals.reply.read(reader).ephemerals.map(stripChroot),
   };
 }
 
@@ -145,7 +145,7 @@ export function getAclOperation(path: string): Operation<GetAclResult> {
     write: (writer) => operations.getACL.request.write(writer, { path }),
     read: (reader) => {
       const { acl, stat } = operations.getACL.reply.read(reader);
-      return { acl, stat: toStat(stat) };
+      return { acl, stat: toClientStat(stat) };
     },
   };
 }
@@ -154,7 +154,7 @@ export function setAclOperation(path: string, acl: readonly Acl[], version: numb
   return {
     opCode: OpCode.setACL,
     write: (writer) => operations.setACL.request.write(writer, { path, acl, version }),
-    read: (reader) => toStat(operations.setACL.reply.read(reader).stat),
+    read: (reader) => toClientStat(operations.setACL.reply.read(reader).stat),
   };
 }
 
@@ -210,12 +210,12 @@ export function reconfigOperation(settings: ReconfigSettings): Operation<GetData
   const { joiningServers, leavingServers, newMembers, fromConfig = -1n } = settings;
   const curConfigId = Number(fromConfig);
   if (!Number.isSafeInteger(curConfigId)) {
-    throw new Refusal(ErrorCode.BadArguments, 'notSent', `fromConfig ${fromConfig} is not a version of a configuration`);
+    throw new RequestFailure(ErrorCode.BadArguments, 'notSent', `fromConfig ${fromConfig} is not a version of a configuration`);
   }
   const request = {
-    joiningServers: listOf(joiningServers),
-    leavingServers: listOf(leavingServers),
-    newMembers: listOf(newMembers),
+    joiningServers: joinList(joiningServers),
+    leavingServers: joinList(leavingServers),
+    newMembers: joinList(newMembers),
     curConfigId,
   };
   return {
@@ -223,12 +223,12 @@ export function reconfigOperation(settings: ReconfigSettings): Operation<GetData
     write: (writer) => operations.reconfig.request.write(writer, request),
     read: (reader) => {
       const { data, stat } = operations.reconfig.reply.read(reader);
-      return { data: copyOf(data), stat: toStat(stat) };
+      return { data: copyBytes(data), stat: toClientStat(stat) };
     },
   };
 }
 
-function listOf(list: string | readonly (string | number)[] | undefined): string | null {
+function joinList(list: string | readonly (string | number)[] | undefined): string | null {
   if (list === undefined) return null;
   return typeof list === 'string' ? list : list.join(',');
 }

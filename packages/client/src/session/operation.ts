@@ -1,12 +1,12 @@
 /** A kind of request, and how to read its answer. */
 import type { OpCode, Reader, Writer } from '@tskeeper/protocol';
 import type { RetryPolicy } from '../calls/retry-policy.ts';
-import type { WatchesToCome } from '../watches/watch-table.ts';
+import type { PendingWatches } from '../watches/watch-table.ts';
 
 export interface Operation<Result> {
   readonly opCode: OpCode;
   /** The watches that `read` and `readError` may register. */
-  readonly watches?: WatchesToCome | undefined;
+  readonly watches?: PendingWatches | undefined;
   /** Writes the record after the header. Called once. */
   write(writer: Writer): void;
   /**

@@ -2,11 +2,11 @@
  * Outgoing requests, and the order in which their answers are due: each request gets an xid, and
  * frames of the session itself may lie between them. Bytes are collected, and taken once per turn.
  *
- *     keep ──sendKept──┐                   unsent until its bytes are taken: certainly not applied
+ *     keep ──sendWaiting──┐                   unsent until its bytes are taken: certainly not applied
  *     add ─────────────┴──> under way ──answered──> settled
  */
 import { ErrorCode, OpCode, writeRequestHeader, Writer } from '@tskeeper/protocol';
-import { type Outcome, Refusal } from '../keeper-error.ts';
+import { type Outcome, RequestFailure } from '../keeper-error.ts';
 import { Fifo } from './fifo.ts';
 import type { Request } from './request.ts';
 
@@ -20,33 +20,33 @@ export class Outbox<R extends Request> {
   readonly #packetBytesMax: number;
   #output = new Writer(outputBytesFirst);
   #xid = 0;
-  #order = 0;
+  #ordinal = 0;
   /**
    * `order` of the last request whose bytes have been taken. Later requests have certainly not been
    * sent.
    */
-  #orderTaken = 0;
+  #ordinalTaken = 0;
   /** Requests sent, or about to be, on this connection, in the order of their answers. */
-  readonly #underWay = new Fifo<R>();
+  readonly #pending = new Fifo<R>();
   /** Requests for the next connection. */
-  readonly #kept = new Fifo<R>();
+  readonly #waiting = new Fifo<R>();
 
   constructor(packetBytesMax: number) {
     this.#packetBytesMax = packetBytesMax;
   }
 
   /** Number of requests without an answer, including those whose caller no longer waits. */
-  get underWay(): number {
-    return this.#underWay.length;
+  get pendingCount(): number {
+    return this.#pending.length;
   }
 
-  get kept(): number {
-    return this.#kept.length;
+  get waitingCount(): number {
+    return this.#waiting.length;
   }
 
   /** Position of the last request among all requests ever added. */
-  get order(): number {
-    return this.#order;
+  get lastOrdinal(): number {
+    return this.#ordinal;
   }
 
   // --- Requests
@@ -55,55 +55,55 @@ export class Outbox<R extends Request> {
    * Adds a request. Throws a Refusal if it is too long, or what writing it throws; then nothing is
    * changed.
    */
-  add(request: R): void {
-    const start = this.#write(this.#output, request);
-    this.#enlist(request, start);
+  addPending(request: R): void {
+    const start = this.#writeRequestFrame(this.#output, request);
+    this.#addToPending(request, start);
   }
 
   /** Keeps a request for the next connection. Throws like `add`. */
-  keep(request: R): void {
+  addWaiting(request: R): void {
     const writer = new Writer();
-    this.#write(writer, request);
+    this.#writeRequestFrame(writer, request);
     request.frame = writer.written();
-    this.#kept.push(request);
+    this.#waiting.push(request);
   }
 
   /** Adds the kept requests, except those whose caller no longer waits. */
-  sendKept(): void {
-    for (let request = this.#kept.shift(); request !== undefined; request = this.#kept.shift()) {
-      if (request.withdrawn) continue;
+  sendWaiting(): void {
+    for (let request = this.#waiting.shift(); request !== undefined; request = this.#waiting.shift()) {
+      if (request.isCancelled) continue;
       const start = this.#output.offset;
       this.#output.raw(request.frame!);
       request.frame = undefined;
-      this.#enlist(request, start);
+      this.#addToPending(request, start);
     }
   }
 
   /** The request whose answer is due next. */
-  get next(): R | undefined {
-    return this.#underWay.peek();
+  get nextPending(): R | undefined {
+    return this.#pending.peek();
   }
 
   answered(): void {
-    this.#underWay.shift();
+    this.#pending.shift();
   }
 
   /** Removes all requests, and returns what is known of each. */
-  *dropUnderWay(): Iterable<{ readonly request: R; readonly outcome: Outcome }> {
-    for (let request = this.#underWay.shift(); request !== undefined; request = this.#underWay.shift()) {
-      yield { request, outcome: request.order <= this.#orderTaken ? 'unknown' : 'notSent' };
+  *dropPending(): Iterable<{ readonly request: R; readonly outcome: Outcome }> {
+    for (let request = this.#pending.shift(); request !== undefined; request = this.#pending.shift()) {
+      yield { request, outcome: request.ordinal <= this.#ordinalTaken ? 'unknown' : 'notSent' };
     }
   }
 
-  *dropKept(): Iterable<R> {
-    for (let request = this.#kept.shift(); request !== undefined; request = this.#kept.shift()) yield request;
+  *dropWaiting(): Iterable<R> {
+    for (let request = this.#waiting.shift(); request !== undefined; request = this.#waiting.shift()) yield request;
   }
 
   /**
    * Appends the frame of a request, without its xid; returns where the frame starts. Changes
    * nothing if it fails.
    */
-  #write(writer: Writer, request: R): number {
+  #writeRequestFrame(writer: Writer, request: R): number {
     const start = writer.offset;
     try {
       writer.beginFrame();
@@ -118,15 +118,15 @@ export class Outbox<R extends Request> {
     if (length <= this.#packetBytesMax) return start;
     writer.offset = start;
     const reason = `the request takes ${length} bytes, more than maxPacketBytes (${this.#packetBytesMax}); servers close a connection on a request above their jute.maxbuffer`;
-    throw new Refusal(ErrorCode.BadArguments, 'notSent', reason);
+    throw new RequestFailure(ErrorCode.BadArguments, 'notSent', reason);
   }
 
   /** Assigns the xid and the position of the request whose frame starts at `start`. */
-  #enlist(request: R, start: number): void {
+  #addToPending(request: R, start: number): void {
     request.xid = this.nextXid();
-    request.order = ++this.#order;
+    request.ordinal = ++this.#ordinal;
     this.#output.patchInt32(start + frameLengthBytes, request.xid);
-    this.#underWay.push(request);
+    this.#pending.push(request);
   }
 
   // --- Frames of the session itself
@@ -137,14 +137,14 @@ export class Outbox<R extends Request> {
   }
 
   /** A frame without a header: the handshake. */
-  frame(write: (writer: Writer) => void): void {
+  writeFrame(write: (writer: Writer) => void): void {
     const start = this.#output.beginFrame();
     write(this.#output);
     this.#output.endFrame(start);
   }
 
   /** A frame with a header, followed by what `write` appends. */
-  say(xid: number, type: OpCode, write?: (writer: Writer) => void): void {
+  writeRequest(xid: number, type: OpCode, write?: (writer: Writer) => void): void {
     const start = this.#output.beginFrame();
     writeRequestHeader(this.#output, { xid, type });
     write?.(this.#output);
@@ -154,17 +154,17 @@ export class Outbox<R extends Request> {
   // --- Bytes
 
   /** The bytes written since the last call, which the caller owns; undefined if there are none. */
-  take(): Buffer | undefined {
+  takeBytes(): Buffer | undefined {
     if (this.#output.offset === 0) return undefined;
     const bytes = Buffer.from(this.#output.written());
     if (this.#output.bytes.length > outputBytesKept) this.#output = new Writer(outputBytesFirst);
     else this.#output.clear();
-    this.#orderTaken = this.#order;
+    this.#ordinalTaken = this.#ordinal;
     return bytes;
   }
 
   /** Discards bytes that were not taken. */
-  clear(): void {
+  clearBytes(): void {
     this.#output.clear();
   }
 }

@@ -12,12 +12,12 @@ export abstract class Request {
    * Set by the machine: the position among all requests that the session has sent, from 1; 0 until
    * it is sent.
    */
-  order = 0;
+  ordinal = 0;
   /**
    * The caller no longer waits. A request that was sent keeps its position, as its answer will
    * arrive.
    */
-  withdrawn = false;
+  isCancelled = false;
   /** Set by the machine: the written frame, while there is no connection to send it on. */
   frame: Buffer | undefined = undefined;
 }

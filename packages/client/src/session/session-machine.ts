@@ -3,7 +3,7 @@
  * which request an answer belongs to.
  *
  * The machine is pure. Inputs are method calls with the time; outputs go, in order, to a
- * `SessionOut`, which never calls back. `deadline()` says when to call `wake` if there is no other
+ * `SessionOutput`, which never calls back. `deadline()` says when to call `wake` if there is no other
  * input before. So a test can play any sequence of events, and a simulator can run real clients.
  *
  *     waiting ─wake─> resolving ─> dialling ─> handshaking ─> connected ─close─> closing ─> closed
@@ -25,7 +25,7 @@
  */
 import {
   ErrorCode,
-  FrameCutter,
+  FrameDecoder,
   formatSessionId,
   type Millis,
   OpCode,
@@ -47,26 +47,26 @@ import {
 } from '@tskeeper/protocol';
 import type { Random } from '../clock.ts';
 import { formatServer } from '../connect-string.ts';
-import { Refusal } from '../keeper-error.ts';
-import type { DialledAddress, ServerAddress, ServiceRecord } from '../transport.ts';
+import { RequestFailure } from '../keeper-error.ts';
+import type { ResolvedAddress, ServerAddress, SrvRecord } from '../transport.ts';
 import type { KeeperState } from '../watched-event.ts';
 import { Fifo } from './fifo.ts';
-import type { HostList } from './host-list.ts';
-import { Lease } from './lease.ts';
+import type { HostProvider } from './host-provider.ts';
+import { SessionLiveness } from './session-liveness.ts';
 import { Outbox } from './outbox.ts';
 import type { Request } from './request.ts';
-import { Route, type RouteOptions, type Step } from './route.ts';
+import { DialPlan, type DialPlanOptions, type DialStep } from './dial-plan.ts';
 import {
   backoffMs,
   connectTimeoutMs,
-  graceMs,
-  lateMs,
-  leaveMsMax,
-  paceMs,
+  lateWakeGraceMs,
+  lateWakeMs,
+  drainMsMax,
+  effectiveTimeoutMs,
   pingAfterMs,
   readTimeoutMs,
-  silenceMsMax,
-  steadyMs,
+  localExpiryMs,
+  stableMs,
 } from './timings.ts';
 
 /** The proof of an identity: a scheme and its data, such as `digest` and `user:password`. */
@@ -83,7 +83,7 @@ export interface AuthCall {
   readonly credentials: Credentials;
 }
 
-export interface SessionOptions extends RouteOptions {
+export interface SessionOptions extends DialPlanOptions {
   /** The requested time-out; a server grants it or the nearest value that it allows. */
   readonly sessionTimeoutMs: Millis;
   /** Whether to accept a server without a quorum. */
@@ -105,13 +105,13 @@ export interface SessionOptions extends RouteOptions {
    * Whether to leave the session to another client that uses it too, instead of taking it back for
    * ever.
    */
-  readonly yieldsSession: boolean;
+  readonly yieldSession: boolean;
   /**
    * Whether requests wait for the first connection as long as the session is being opened, which
    * the owner limits (`giveUp`). If not, they fail after all servers have failed, as after the loss
    * of a connection.
    */
-  readonly waitsForFirst: boolean;
+  readonly waitForFirstConnection: boolean;
   /** Whether to prove an identity by SASL on each connection, before any request. */
   readonly sasl: boolean;
   /**
@@ -122,12 +122,12 @@ export interface SessionOptions extends RouteOptions {
 }
 
 /** The outputs of the machine, in order. An implementation must not call the machine back. */
-export interface SessionOut<R extends Request> {
+export interface SessionOutput<R extends Request> {
   /** Resolve a name; then call `resolved` or `disconnected`. */
   resolve(host: string): void;
-  /** Resolve an SRV name; then call `serviceResolved` or `disconnected`. */
-  resolveService(name: string): void;
-  dial(address: DialledAddress): void;
+  /** Resolve an SRV name; then call `srvResolved` or `disconnected`. */
+  resolveSrv(name: string): void;
+  dial(address: ResolvedAddress): void;
   /**
    * Ask this server, on a separate connection, whether it is part of a quorum; then call `probed`.
    */
@@ -138,31 +138,31 @@ export interface SessionOut<R extends Request> {
    * Start a SASL exchange for this connection; then call `saslToken` or `saslFailed`, unless the
    * connection ends first.
    */
-  saslBegin(server: ServerAddress): void;
+  startSasl(server: ServerAddress): void;
   /**
    * The server's answer to the last token; null: accepted without a token. The receiver owns the
    * bytes. Then call `saslToken` or `saslFailed`.
    */
-  saslChallenge(challenge: Buffer | null): void;
+  continueSasl(challenge: Buffer | null): void;
   /**
    * Close the connection, or cancel the attempt or the look-up. `gently`: send what is queued
    * first.
    */
-  hangUp(gently: boolean): void;
+  closeCnxn(gracefully: boolean): void;
   /** The answer to a request. Throws a ProtocolError if it cannot be read. */
   answered(request: R, err: number, reader: Reader, zxid: Zxid): void;
-  failed(request: R, refusal: Refusal): void;
+  failed(request: R, refusal: RequestFailure): void;
   authenticated(call: AuthCall): void;
-  authFailed(call: AuthCall, refusal: Refusal): void;
+  authFailed(call: AuthCall, refusal: RequestFailure): void;
   event(event: WatcherEvent, zxid: Zxid): void;
   /** A connection to this place was lost, or an attempt has failed. */
-  troubled(place: string, what: string): void;
+  connectionFailed(server: string, reason: string): void;
   state(state: KeeperState, reason: string | undefined): void;
   /** The requests that set watches again, on a server that compares with this zxid. */
   restoreWatches(lastZxid: Zxid): Iterable<{ readonly opCode: OpCode; write(writer: Writer): void }>;
 }
 
-interface Leaving {
+interface Drain {
   readonly reason: string;
   readonly untilMs: Millis;
 }
@@ -184,18 +184,18 @@ type Phase =
  * - `closed`: `close` was called.
  * - `expired`: the ensemble has expired the session, and its ephemerals are gone.
  * - `authFailed`: a server has rejected an identity.
- * - `moved`: the client has left the session to another client of it (`yieldsSession`); the session
+ * - `moved`: the client has left the session to another client of it (`yieldSession`); the session
  *   continues there.
  */
 export type EndReason = 'closed' | 'expired' | 'authFailed' | 'moved';
 
 /** An answer can be longer than the request that wrote the data: it adds a header and a Stat. */
-const answerMarginBytes = 1024;
+const replyMarginBytes = 1024;
 /**
  * A failing server may close two or three connections early; this many in a row mean another client
  * that takes the session each time.
  */
-const takenAwayMax = 5;
+const takeoversMax = 5;
 /** Pauses between probes for a server with a quorum, doubling, as in ZooKeeper's client. */
 const probePauseMsMin = 100;
 const probePauseMsMax = 60_000;
@@ -203,93 +203,93 @@ const noPassword = Buffer.alloc(sessionPasswordBytes);
 
 export class SessionMachine<R extends Request> {
   readonly #options: SessionOptions;
-  readonly #route: Route;
+  readonly #dialPlan: DialPlan;
   readonly #random: Random;
-  readonly #out: SessionOut<R>;
-  readonly #lease: Lease;
+  readonly #output: SessionOutput<R>;
+  readonly #liveness: SessionLiveness;
 
   #phase: Phase = 'waiting';
   #endReason: EndReason | undefined;
   /** Why the session was closed, if the program did not close it. */
-  #closedFor: string | undefined;
+  #closeReason: string | undefined;
   /** Requests wait, however many attempts fail. */
-  #isPatient: boolean;
+  #waitsForFirstConnection: boolean;
   /** Consecutive connections that were good and did not last. */
-  #takenAway = 0;
+  #takeovers = 0;
   /** The client leaves for another server as soon as pending requests are answered. */
-  #leaving: Leaving | undefined;
+  #drain: Drain | undefined;
   /** A connection or an attempt exists, and has neither ended by itself nor been closed. */
   #hasCnxn = false;
-  #readOnlyServer = false;
+  #isServerReadOnly = false;
 
   #sessionId: SessionId;
   #password: Uint8Array;
   /** The granted time-out; before that, the requested one. */
   #timeoutMs: Millis;
   /** The time-out that the client's own limits are based on. */
-  #paceMs: Millis;
+  #effectiveTimeoutMs: Millis;
   /**
    * Other servers do not know an id that a read-only server has assigned, so the client sends it to
    * them only after one of them has seen it.
    */
-  #knownToQuorum: boolean;
+  #isKnownToQuorum: boolean;
   /**
    * Highest zxid of an answer. A server that has not applied it must not serve this client. Events
    * do not count: others of the same txn may follow.
    */
   #lastZxid: Zxid = 0;
 
-  #cutter: FrameCutter;
+  #cutter: FrameDecoder;
   readonly #outbox: Outbox<R>;
   #pingsUnanswered = 0;
   #setWatchesUnanswered = 0;
   /** Number of unanswered identities that were sent again when the connection was made. */
-  #authRestoring = 0;
+  #authsToRestore = 0;
   /** When the server must have answered those and the watches. */
-  #restoreUntilMs: Millis = Infinity;
+  #restoreDeadlineMs: Millis = Infinity;
   #closeXid = 0;
   /** While closing: when the next answer is due at the latest. */
-  #closeUntilMs: Millis = 0;
+  #closeDeadlineMs: Millis = 0;
   /** When the SASL exchange must be complete. */
-  #saslUntilMs: Millis = 0;
+  #saslDeadlineMs: Millis = 0;
   /** xid of the unanswered SASL token; 0 while a token is being created. */
   #saslXid = 0;
 
   readonly #credentials: AuthCall[];
   /** Credentials without a first answer: their callers wait. */
-  readonly #authAwaiting: Set<AuthCall>;
+  readonly #authsWithoutVerdict: Set<AuthCall>;
   /** Sent on this connection and not answered. */
-  readonly #authUnanswered = new Fifo<AuthCall>();
+  readonly #pendingAuths = new Fifo<AuthCall>();
 
   #dialAtMs: Millis;
-  #attemptMs: Millis = 0;
-  #connectedMs: Millis = 0;
-  #heardMs: Millis;
-  #sentMs: Millis = 0;
+  #attemptStartMs: Millis = 0;
+  #connectedAtMs: Millis = 0;
+  #lastReceivedMs: Millis;
+  #lastSentMs: Millis = 0;
   #failures = 0;
 
   /** When to probe for a server with a quorum next, while connected to one without. */
   #probeAtMs: Millis = 0;
   #probePauseMs: Millis = 0;
-  #probing: ServerAddress | undefined;
+  #probedServer: ServerAddress | undefined;
 
-  constructor(options: SessionOptions, hosts: HostList, random: Random, out: SessionOut<R>, nowMs: Millis) {
+  constructor(options: SessionOptions, hostProvider: HostProvider, random: Random, output: SessionOutput<R>, nowMs: Millis) {
     this.#options = options;
-    this.#isPatient = options.waitsForFirst;
-    this.#route = new Route(hosts, random, options);
+    this.#waitsForFirstConnection = options.waitForFirstConnection;
+    this.#dialPlan = new DialPlan(hostProvider, random, options);
     this.#outbox = new Outbox(options.packetBytesMax);
     this.#random = random;
-    this.#out = out;
+    this.#output = output;
     this.#sessionId = options.session?.id ?? 0n;
     this.#password = options.session?.password ?? noPassword;
-    this.#timeoutMs = this.#paceMs = options.sessionTimeoutMs;
-    this.#knownToQuorum = this.#sessionId !== 0n;
+    this.#timeoutMs = this.#effectiveTimeoutMs = options.sessionTimeoutMs;
+    this.#isKnownToQuorum = this.#sessionId !== 0n;
     this.#credentials = [...options.auth];
-    this.#authAwaiting = new Set(options.auth);
-    this.#cutter = new FrameCutter(options.packetBytesMax + answerMarginBytes);
+    this.#authsWithoutVerdict = new Set(options.auth);
+    this.#cutter = new FrameDecoder(options.packetBytesMax + replyMarginBytes);
     this.#dialAtMs = nowMs;
-    this.#heardMs = nowMs;
-    this.#lease = new Lease(nowMs);
+    this.#lastReceivedMs = nowMs;
+    this.#liveness = new SessionLiveness(nowMs);
   }
 
   // --- State
@@ -310,9 +310,9 @@ export class SessionMachine<R extends Request> {
    * The rest of the time-out since the last contact with a server with a quorum; 0 if there is no
    * session.
    */
-  leftMs(nowMs: Millis): Millis {
-    if (this.#phase === 'closed' || !this.#knownToQuorum) return 0;
-    return Math.max(0, this.#timeoutMs - (nowMs - this.#lease.provenMs));
+  remainingMs(nowMs: Millis): Millis {
+    if (this.#phase === 'closed' || !this.#isKnownToQuorum) return 0;
+    return Math.max(0, this.#timeoutMs - (nowMs - this.#liveness.confirmedMs));
   }
 
   get lastZxid(): Zxid {
@@ -324,16 +324,16 @@ export class SessionMachine<R extends Request> {
   }
 
   /** Start of the current or the last connection. */
-  get connectedMs(): Millis {
-    return this.#connectedMs;
+  get connectedAtMs(): Millis {
+    return this.#connectedAtMs;
   }
 
   get isReadOnly(): boolean {
-    return this.isConnected && this.#readOnlyServer;
+    return this.isConnected && this.#isServerReadOnly;
   }
 
   get isSuspended(): boolean {
-    return !this.isConnected && this.#phase !== 'closed' && this.#knownToQuorum;
+    return !this.isConnected && this.#phase !== 'closed' && this.#isKnownToQuorum;
   }
 
   get endReason(): EndReason | undefined {
@@ -342,22 +342,22 @@ export class SessionMachine<R extends Request> {
 
   /** The connected server, or the one that is tried. */
   get server(): ServerAddress | undefined {
-    return this.#route.server;
+    return this.#dialPlan.server;
   }
 
   /** Number of requests without an answer, including those whose caller no longer waits. */
   get pendingCount(): number {
-    return this.#outbox.underWay;
+    return this.#outbox.pendingCount;
   }
 
   get waitingCount(): number {
-    return this.#outbox.kept;
+    return this.#outbox.waitingCount;
   }
 
   /** When to call `wake` if there is no other input before; undefined: never. */
   deadline(): Millis | undefined {
     const next = this.#phaseDeadline();
-    const silence = this.#silenceDeadline();
+    const silence = this.#localExpiryDeadline();
     return next === undefined || silence === undefined ? next : Math.min(next, silence);
   }
 
@@ -369,66 +369,66 @@ export class SessionMachine<R extends Request> {
       case 'resolving':
       case 'dialling':
       case 'handshaking':
-        return this.#attemptMs + this.#attemptMsMax;
+        return this.#attemptStartMs + this.#attemptTimeoutMs;
       case 'authenticating':
-        return Math.min(this.#heardMs + readTimeoutMs(this.#paceMs), this.#saslUntilMs);
+        return Math.min(this.#lastReceivedMs + readTimeoutMs(this.#effectiveTimeoutMs), this.#saslDeadlineMs);
       case 'connected':
       case 'closing': {
         const alive = Math.min(
-          this.#heardMs + readTimeoutMs(this.#paceMs),
-          this.#sentMs + pingAfterMs(this.#paceMs),
-          this.#leaving?.untilMs ?? Infinity,
-          this.#phase === 'closing' ? this.#closeUntilMs : Infinity,
-          this.#isRestoring ? this.#restoreUntilMs : Infinity,
+          this.#lastReceivedMs + readTimeoutMs(this.#effectiveTimeoutMs),
+          this.#lastSentMs + pingAfterMs(this.#effectiveTimeoutMs),
+          this.#drain?.untilMs ?? Infinity,
+          this.#phase === 'closing' ? this.#closeDeadlineMs : Infinity,
+          this.#isRestoring ? this.#restoreDeadlineMs : Infinity,
         );
-        return this.#seeksQuorum ? Math.min(alive, this.#probeAtMs) : alive;
+        return this.#shouldProbe ? Math.min(alive, this.#probeAtMs) : alive;
       }
       case 'closed':
         return undefined;
     }
   }
 
-  get #attemptMsMax(): Millis {
-    const { servers, addresses } = this.#route.shares;
-    return connectTimeoutMs(this.#paceMs, servers, addresses);
+  get #attemptTimeoutMs(): Millis {
+    const { servers, addresses } = this.#dialPlan.shares;
+    return connectTimeoutMs(this.#effectiveTimeoutMs, servers, addresses);
   }
 
   get #isRestoring(): boolean {
-    return this.#setWatchesUnanswered > 0 || this.#authRestoring > 0;
+    return this.#setWatchesUnanswered > 0 || this.#authsToRestore > 0;
   }
 
-  get #seeksQuorum(): boolean {
-    return this.#phase === 'connected' && this.#leaving === undefined && this.#readOnlyServer && this.#probing === undefined;
+  get #shouldProbe(): boolean {
+    return this.#phase === 'connected' && this.#drain === undefined && this.#isServerReadOnly && this.#probedServer === undefined;
   }
 
-  #silenceDeadline(): Millis | undefined {
+  #localExpiryDeadline(): Millis | undefined {
     if (!this.#options.expireLocally || this.#sessionId === 0n || this.isConnected || this.#phase === 'closed') return undefined;
-    return this.#heardMs + silenceMsMax(this.#timeoutMs);
+    return this.#lastReceivedMs + localExpiryMs(this.#timeoutMs);
   }
 
   // --- Inputs from the program
 
   /** Accepts a request. Throws a Refusal if that is not possible; then nothing is changed. */
   submit(request: R): void {
-    if (this.#phase === 'closed' || this.#phase === 'closing') throw this.#ended('notSent');
-    if (this.#phase === 'connected' && this.#leaving === undefined) this.#outbox.add(request);
-    else this.#outbox.keep(request);
+    if (this.#phase === 'closed' || this.#phase === 'closing') throw this.#endFailure('notSent');
+    if (this.#phase === 'connected' && this.#drain === undefined) this.#outbox.addPending(request);
+    else this.#outbox.addWaiting(request);
   }
 
   /**
    * The caller no longer waits for this request. Returns whether it was certainly not sent, and
    * will not be.
    */
-  withdraw(request: R): boolean {
-    request.withdrawn = true;
+  cancel(request: R): boolean {
+    request.isCancelled = true;
     return request.xid === 0;
   }
 
   /** Adds credentials, for this connection and all later ones. */
   authenticate(call: AuthCall): void {
-    if (this.#phase === 'closed' || this.#phase === 'closing') throw this.#ended('notSent');
+    if (this.#phase === 'closed' || this.#phase === 'closing') throw this.#endFailure('notSent');
     this.#credentials.push(call);
-    this.#authAwaiting.add(call);
+    this.#authsWithoutVerdict.add(call);
     if (this.#phase === 'connected') this.#writeAuth(call);
   }
 
@@ -436,8 +436,8 @@ export class SessionMachine<R extends Request> {
    * Closes the connection, if there is one, for a reason of the caller: a server that answers only
    * pings shows no other sign of failure.
    */
-  leave(reason: string, nowMs: Millis): void {
-    if (this.isConnected) this.#cut(reason, nowMs);
+  abandonCnxn(reason: string, nowMs: Millis): void {
+    if (this.isConnected) this.#disconnect(reason, nowMs);
   }
 
   /**
@@ -453,110 +453,110 @@ export class SessionMachine<R extends Request> {
       this.#end('closed', undefined);
       return;
     }
-    if (this.#leaving !== undefined) {
+    if (this.#drain !== undefined) {
       // The client no longer moves, so send the kept requests here.
-      this.#leaving = undefined;
-      this.#outbox.sendKept();
+      this.#drain = undefined;
+      this.#outbox.sendWaiting();
     }
     this.#phase = 'closing';
-    this.#closeUntilMs = nowMs + this.#paceMs;
+    this.#closeDeadlineMs = nowMs + this.#effectiveTimeoutMs;
     this.#closeXid = this.#outbox.nextXid();
-    this.#outbox.say(this.#closeXid, OpCode.closeSession);
+    this.#outbox.writeRequest(this.#closeXid, OpCode.closeSession);
   }
 
   /** Ends a session that could not be opened, and fails waiting requests with the refusal. */
-  giveUp(refusal: Refusal, nowMs: Millis): void {
+  abort(refusal: RequestFailure, nowMs: Millis): void {
     if (this.#phase === 'closed') return;
     if (this.isConnected) {
       this.close(nowMs);
       return;
     }
-    this.#closedFor = refusal.reason;
+    this.#closeReason = refusal.reason;
     this.#end('closed', refusal.reason, refusal);
   }
 
   /**
    * Replaces the list of servers. Returns whether the client leaves the connected server, at random
-   * to spread clients (`HostList.update`), or because that server is not in the list any more.
+   * to spread clients (`HostProvider.update`), or because that server is not in the list any more.
    * Pending requests are answered first; later ones wait for the next server.
    */
   updateServers(servers: readonly ServerAddress[], nowMs: Millis): boolean {
     if (this.#phase === 'closed') return false;
-    const looksUp = this.#phase === 'resolvingService';
+    const isLookingUpSrv = this.#phase === 'resolvingService';
     // A client that is leaving counts as a client of the server that it would have gone to.
-    const isLeaving = this.#leaving !== undefined;
-    const isBetween = looksUp || isLeaving || (this.#phase === 'waiting' && !this.#route.hasAddressesLeft);
-    const moves = this.#route.update(servers, isBetween);
-    if (!moves && !looksUp) return isLeaving;
-    this.#route.leaveServer();
+    const isDraining = this.#drain !== undefined;
+    const isBetweenAttempts = isLookingUpSrv || isDraining || (this.#phase === 'waiting' && !this.#dialPlan.hasAddressesToTry);
+    const moves = this.#dialPlan.updateServerList(servers, isBetweenAttempts);
+    if (!moves && !isLookingUpSrv) return isDraining;
+    this.#dialPlan.skipServer();
     switch (this.#phase) {
       case 'connected':
-        if (!isLeaving) this.#leave('moving to another server of the new list', nowMs);
+        if (!isDraining) this.#startDrain('moving to another server of the new list', nowMs);
         return true;
       case 'waiting':
       case 'closing':
         return false;
       default:
-        this.#hangUp(false);
-        this.#forgetCnxn();
+        this.#closeCnxn(false);
+        this.#resetCnxn();
         this.#phase = 'waiting';
-        this.#dialAtMs = nowMs + backoffMs(this.#random, this.#failures, this.#paceMs);
+        this.#dialAtMs = nowMs + backoffMs(this.#random, this.#failures, this.#effectiveTimeoutMs);
         return false;
     }
   }
 
   /** In the order in which they are tried. Empty until an SRV name has been resolved. */
   get servers(): readonly ServerAddress[] {
-    return this.#route.servers;
+    return this.#dialPlan.servers;
   }
 
   /** Sends what the inputs of this turn have written. Call it after each turn of inputs. */
   flush(nowMs: Millis): void {
     if (!this.#canSend) return;
-    const bytes = this.#outbox.take();
+    const bytes = this.#outbox.takeBytes();
     if (bytes === undefined) return;
-    this.#lease.sent(this.#outbox.order, nowMs);
-    this.#sentMs = nowMs;
-    this.#out.send(bytes);
+    this.#liveness.sent(this.#outbox.lastOrdinal, nowMs);
+    this.#lastSentMs = nowMs;
+    this.#output.send(bytes);
   }
 
   // --- Inputs from the outside
 
   /** The addresses of the server to dial. */
-  resolved(addresses: readonly string[], nowMs: Millis): void {
+  addressesResolved(addresses: readonly string[], nowMs: Millis): void {
     if (this.#phase !== 'resolving') return;
     this.#hasCnxn = false;
-    const step = this.#route.foundAddresses(addresses);
-    if (step === undefined) this.#lose(`the name ${this.#route.server!.host} has no address`, nowMs);
-    else this.#take(step, nowMs);
+    const step = this.#dialPlan.addressesResolved(addresses);
+    if (step === undefined) this.#onDisconnected(`the name ${this.#dialPlan.server!.host} has no address`, nowMs);
+    else this.#runStep(step, nowMs);
   }
 
   /** The servers of the SRV name. */
-  serviceResolved(records: readonly ServiceRecord[], nowMs: Millis): void {
+  srvResolved(records: readonly SrvRecord[], nowMs: Millis): void {
     if (this.#phase !== 'resolvingService') return;
     this.#hasCnxn = false;
-    const step = this.#route.foundServers(records);
-    if (step === undefined) this.#serviceFailed('SRV lookup found no servers', nowMs);
-    else this.#take(step, nowMs);
+    const step = this.#dialPlan.srvResolved(records);
+    if (step === undefined) this.#srvLookupFailed('SRV lookup found no servers', nowMs);
+    else this.#runStep(step, nowMs);
   }
 
-  #serviceFailed(reason: string, nowMs: Millis): void {
-    const step = this.#route.foundNoServers();
-    if (step === undefined) this.#lose(reason, nowMs);
-    else this.#take(step, nowMs);
+  #srvLookupFailed(reason: string, nowMs: Millis): void {
+    const step = this.#dialPlan.srvLookupFailed();
+    if (step === undefined) this.#onDisconnected(reason, nowMs);
+    else this.#runStep(step, nowMs);
   }
 
   /** The connection is open. */
-  opened(nowMs: Millis): void {
+  cnxnOpened(nowMs: Millis): void {
     if (this.#phase !== 'dialling') return;
     this.#phase = 'handshaking';
-    this.#outbox.frame((writer) =>
+    this.#outbox.writeFrame((writer) =>
       writeConnectRequest(writer, {
         protocolVersion: 0,
         lastZxidSeen: this.#lastZxid,
         timeOut: this.#options.sessionTimeoutMs,
-        sessionId: this.#knownToQuorum ? this.#sessionId : 0n,
-        passwd: this.#knownToQuorum ? this.#password : noPassword,
+        sessionId: this.#isKnownToQuorum ? this.#sessionId : 0n,
+        passwd: this.#isKnownToQuorum ? this.#password : noPassword,
         readOnly: this.#options.readOnly,
       }),
     );
@@ -565,14 +565,14 @@ export class SessionMachine<R extends Request> {
 
   received(bytes: Buffer, nowMs: Millis): void {
     if (!this.#canSend) return;
-    this.#heardMs = nowMs;
+    this.#lastReceivedMs = nowMs;
     try {
       this.#cutter.feed(bytes, 0, bytes.length, this.#onFrame);
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
-      this.#cut(`the server sent invalid data: ${error.message}`, nowMs, error);
+      this.#disconnect(`the server sent invalid data: ${error.message}`, nowMs, error);
     }
-    this.#maybeLeave(nowMs);
+    this.#maybeFinishDrain(nowMs);
   }
 
   /**
@@ -582,11 +582,11 @@ export class SessionMachine<R extends Request> {
   saslToken(token: Uint8Array | undefined, nowMs: Millis): void {
     if (this.#phase !== 'authenticating') return;
     if (token === undefined) {
-      this.#enter(nowMs);
+      this.#becomeConnected(nowMs);
       return;
     }
     this.#saslXid = this.#outbox.nextXid();
-    this.#outbox.say(this.#saslXid, OpCode.sasl, (writer) => operations.sasl.request.write(writer, { token }));
+    this.#outbox.writeRequest(this.#saslXid, OpCode.sasl, (writer) => operations.sasl.request.write(writer, { token }));
     this.flush(nowMs);
   }
 
@@ -596,68 +596,68 @@ export class SessionMachine<R extends Request> {
    */
   saslFailed(reason: string): void {
     if (this.#phase !== 'authenticating') return;
-    this.#refuseIdentity(`${this.#route.place}: ${reason}`);
+    this.#failAuth(`${this.#dialPlan.description}: ${reason}`);
   }
 
   /** The connection was lost, or the attempt has failed. */
-  disconnected(error: string | undefined, nowMs: Millis): void {
+  cnxnClosed(error: string | undefined, nowMs: Millis): void {
     if (this.#phase === 'waiting' || this.#phase === 'closed') return;
     this.#hasCnxn = false;
     const because = error === undefined ? '' : `: ${error}`;
     switch (this.#phase) {
       case 'resolvingService':
-        this.#serviceFailed(`SRV lookup failed${because}`, nowMs);
+        this.#srvLookupFailed(`SRV lookup failed${because}`, nowMs);
         break;
       case 'resolving':
-        this.#lose(`address lookup failed${because}`, nowMs);
+        this.#onDisconnected(`address lookup failed${because}`, nowMs);
         break;
       case 'dialling':
-        this.#lose(`connection failed${because}`, nowMs);
+        this.#onDisconnected(`connection failed${because}`, nowMs);
         break;
       default:
-        this.#lose(error === undefined ? 'the connection was closed by the server' : `the connection broke${because}`, nowMs);
+        this.#onDisconnected(error === undefined ? 'the connection was closed by the server' : `the connection broke${because}`, nowMs);
     }
   }
 
   /** The deadline has passed. */
   wake(nowMs: Millis): void {
-    const silence = this.#silenceDeadline();
+    const silence = this.#localExpiryDeadline();
     if (silence !== undefined && nowMs >= silence) {
-      this.#expire(`no server was reached for ${silenceMsMax(this.#timeoutMs)} ms`);
+      this.#expire(`no server was reached for ${localExpiryMs(this.#timeoutMs)} ms`);
       return;
     }
     switch (this.#phase) {
       case 'waiting':
-        if (nowMs >= this.#dialAtMs) this.#take(this.#route.next(), nowMs);
+        if (nowMs >= this.#dialAtMs) this.#runStep(this.#dialPlan.nextStep(), nowMs);
         break;
       case 'resolvingService':
       case 'resolving':
       case 'dialling':
       case 'handshaking':
-        if (nowMs >= this.#attemptMs + this.#attemptMsMax) this.#tooSlow(nowMs);
+        if (nowMs >= this.#attemptStartMs + this.#attemptTimeoutMs) this.#onAttemptTimeout(nowMs);
         break;
       case 'authenticating': {
-        const limit = readTimeoutMs(this.#paceMs);
+        const limit = readTimeoutMs(this.#effectiveTimeoutMs);
         const missing = this.#saslXid === 0 ? 'no token was created' : 'the server did not answer';
-        if (nowMs >= this.#heardMs + limit) this.#cut(`the SASL exchange stalled: ${missing} for ${limit} ms`, nowMs);
-        else if (nowMs >= this.#saslUntilMs) this.#cut(`the SASL exchange timed out after ${this.#paceMs} ms`, nowMs);
+        if (nowMs >= this.#lastReceivedMs + limit) this.#disconnect(`the SASL exchange stalled: ${missing} for ${limit} ms`, nowMs);
+        else if (nowMs >= this.#saslDeadlineMs) this.#disconnect(`the SASL exchange timed out after ${this.#effectiveTimeoutMs} ms`, nowMs);
         break;
       }
       case 'connected':
       case 'closing':
-        if (this.#leaving !== undefined && nowMs >= this.#leaving.untilMs) {
-          this.#waitedToLeave(this.#leaving, nowMs);
+        if (this.#drain !== undefined && nowMs >= this.#drain.untilMs) {
+          this.#onDrainDeadline(this.#drain, nowMs);
           break;
         }
-        if (this.#isRestoring && nowMs >= this.#restoreUntilMs) {
-          this.#waitedToRestore(nowMs);
+        if (this.#isRestoring && nowMs >= this.#restoreDeadlineMs) {
+          this.#onRestoreDeadline(nowMs);
           break;
         }
-        if (this.#phase === 'closing' && nowMs >= this.#closeUntilMs) {
-          this.#waitedToClose(nowMs);
+        if (this.#phase === 'closing' && nowMs >= this.#closeDeadlineMs) {
+          this.#onCloseDeadline(nowMs);
           break;
         }
-        if (this.#seeksQuorum && nowMs >= this.#probeAtMs) this.#probe(nowMs);
+        if (this.#shouldProbe && nowMs >= this.#probeAtMs) this.#probe(nowMs);
         this.#keepAlive(nowMs);
         break;
       case 'closed':
@@ -665,76 +665,76 @@ export class SessionMachine<R extends Request> {
     }
   }
 
-  #tooSlow(nowMs: Millis): void {
-    const limit = `timed out after ${this.#attemptMsMax} ms`;
+  #onAttemptTimeout(nowMs: Millis): void {
+    const limit = `timed out after ${this.#attemptTimeoutMs} ms`;
     if (this.#phase === 'resolvingService') {
-      this.#hangUp(false);
-      this.#serviceFailed(`SRV lookup ${limit}`, nowMs);
+      this.#closeCnxn(false);
+      this.#srvLookupFailed(`SRV lookup ${limit}`, nowMs);
       return;
     }
-    this.#cut(this.#phase === 'resolving' ? `address lookup ${limit}` : `opening the session ${limit}`, nowMs);
+    this.#disconnect(this.#phase === 'resolving' ? `address lookup ${limit}` : `opening the session ${limit}`, nowMs);
   }
 
   #probe(nowMs: Millis): void {
-    this.#probing = this.#route.another();
+    this.#probedServer = this.#dialPlan.nextToProbe();
     this.#probeAtMs = nowMs + this.#probePauseMs;
     this.#probePauseMs = Math.min(this.#probePauseMs * 2, probePauseMsMax);
-    this.#out.probe(this.#probing);
+    this.#output.probe(this.#probedServer);
   }
 
   /** The result of a probe of a server at this address. */
   probed(hasQuorum: boolean, address: string | undefined, nowMs: Millis): void {
-    const server = this.#probing;
-    this.#probing = undefined;
+    const server = this.#probedServer;
+    this.#probedServer = undefined;
     if (server === undefined || !hasQuorum || this.#phase !== 'connected') return;
     // The list may have changed meanwhile.
-    if (this.#leaving !== undefined || !this.#route.turnTo(server, address ?? server.host)) return;
-    this.#leave(`moving from this read-only server to ${formatServer(server)}, which has a quorum`, nowMs);
+    if (this.#drain !== undefined || !this.#dialPlan.prefer(server, address ?? server.host)) return;
+    this.#startDrain(`moving from this read-only server to ${formatServer(server)}, which has a quorum`, nowMs);
   }
 
   /** A voluntary move must not lose calls. */
-  #leave(reason: string, nowMs: Millis): void {
-    this.#leaving = { reason, untilMs: nowMs + leaveMsMax };
-    this.#maybeLeave(nowMs);
+  #startDrain(reason: string, nowMs: Millis): void {
+    this.#drain = { reason, untilMs: nowMs + drainMsMax };
+    this.#maybeFinishDrain(nowMs);
   }
 
-  #waitedToLeave({ reason, untilMs }: Leaving, nowMs: Millis): void {
-    if (nowMs - untilMs <= lateMs) this.#cut(reason, nowMs);
+  #onDrainDeadline({ reason, untilMs }: Drain, nowMs: Millis): void {
+    if (nowMs - untilMs <= lateWakeMs) this.#disconnect(reason, nowMs);
     // As in `#keepAlive`: the answers may have arrived while the process was paused.
-    else this.#leaving = { reason, untilMs: nowMs + graceMs };
+    else this.#drain = { reason, untilMs: nowMs + lateWakeGraceMs };
   }
 
-  #waitedToRestore(nowMs: Millis): void {
-    if (nowMs - this.#restoreUntilMs <= lateMs)
-      this.#cut(`restoring identities and watches timed out after ${this.#options.requestTimeoutMs} ms`, nowMs);
-    else this.#restoreUntilMs = nowMs + graceMs;
+  #onRestoreDeadline(nowMs: Millis): void {
+    if (nowMs - this.#restoreDeadlineMs <= lateWakeMs)
+      this.#disconnect(`restoring identities and watches timed out after ${this.#options.requestTimeoutMs} ms`, nowMs);
+    else this.#restoreDeadlineMs = nowMs + lateWakeGraceMs;
   }
 
-  #waitedToClose(nowMs: Millis): void {
-    if (nowMs - this.#closeUntilMs <= lateMs) this.#cut(`closing the session timed out after ${this.#paceMs} ms without an answer`, nowMs);
+  #onCloseDeadline(nowMs: Millis): void {
+    if (nowMs - this.#closeDeadlineMs <= lateWakeMs) this.#disconnect(`closing the session timed out after ${this.#effectiveTimeoutMs} ms without an answer`, nowMs);
     // As above.
-    else this.#closeUntilMs = nowMs + graceMs;
+    else this.#closeDeadlineMs = nowMs + lateWakeGraceMs;
   }
 
-  #maybeLeave(nowMs: Millis): void {
-    if (this.#leaving !== undefined && this.#outbox.underWay === 0) this.#cut(this.#leaving.reason, nowMs);
+  #maybeFinishDrain(nowMs: Millis): void {
+    if (this.#drain !== undefined && this.#outbox.pendingCount === 0) this.#disconnect(this.#drain.reason, nowMs);
   }
 
   #keepAlive(nowMs: Millis): void {
-    const readTimeout = readTimeoutMs(this.#paceMs);
-    const pingAfter = pingAfterMs(this.#paceMs);
-    const due = Math.min(this.#heardMs + readTimeout, this.#sentMs + pingAfter);
-    if (nowMs - due > lateMs) {
+    const readTimeout = readTimeoutMs(this.#effectiveTimeoutMs);
+    const pingAfter = pingAfterMs(this.#effectiveTimeoutMs);
+    const due = Math.min(this.#lastReceivedMs + readTimeout, this.#lastSentMs + pingAfter);
+    if (nowMs - due > lateWakeMs) {
       // Timers run before input: what the server has sent while the process was paused has not been
       // read yet.
-      this.#heardMs = Math.max(this.#heardMs, nowMs - readTimeout + Math.min(graceMs, readTimeout / 2));
+      this.#lastReceivedMs = Math.max(this.#lastReceivedMs, nowMs - readTimeout + Math.min(lateWakeGraceMs, readTimeout / 2));
     }
-    if (nowMs >= this.#heardMs + readTimeout) {
-      this.#cut(`received nothing for ${readTimeout} ms`, nowMs);
-    } else if (nowMs >= this.#sentMs + pingAfter) {
-      this.#outbox.say(Xid.ping, OpCode.ping);
+    if (nowMs >= this.#lastReceivedMs + readTimeout) {
+      this.#disconnect(`received nothing for ${readTimeout} ms`, nowMs);
+    } else if (nowMs >= this.#lastSentMs + pingAfter) {
+      this.#outbox.writeRequest(Xid.ping, OpCode.ping);
       this.#pingsUnanswered++;
-      this.#lease.pinged(nowMs);
+      this.#liveness.pinged(nowMs);
       this.flush(nowMs);
     }
   }
@@ -746,78 +746,78 @@ export class SessionMachine<R extends Request> {
   }
 
   /** Starts the next step of an attempt. */
-  #take(step: Step, nowMs: Millis): void {
-    this.#attemptMs = nowMs;
+  #runStep(step: DialStep, nowMs: Millis): void {
+    this.#attemptStartMs = nowMs;
     this.#hasCnxn = true;
     switch (step.kind) {
       case 'resolveService':
         this.#phase = 'resolvingService';
-        this.#out.resolveService(step.name);
+        this.#output.resolveSrv(step.name);
         break;
       case 'resolve':
         this.#phase = 'resolving';
-        this.#out.resolve(step.host);
+        this.#output.resolve(step.host);
         break;
       case 'dial':
         this.#phase = 'dialling';
-        this.#cutter = new FrameCutter(this.#options.packetBytesMax + answerMarginBytes);
-        this.#out.dial(step.address);
+        this.#cutter = new FrameDecoder(this.#options.packetBytesMax + replyMarginBytes);
+        this.#output.dial(step.address);
         break;
     }
   }
 
   /** Closes the connection. */
-  #cut(reason: string, nowMs: Millis, cause?: unknown): void {
-    this.#hangUp(false);
-    this.#lose(reason, nowMs, { cause, isOwnDoing: true });
+  #disconnect(reason: string, nowMs: Millis, cause?: unknown): void {
+    this.#closeCnxn(false);
+    this.#onDisconnected(reason, nowMs, { cause, isOwnDoing: true });
   }
 
-  #hangUp(gently: boolean): void {
+  #closeCnxn(gracefully: boolean): void {
     if (!this.#hasCnxn) return;
     this.#hasCnxn = false;
     this.#cutter.close();
-    this.#out.hangUp(gently);
+    this.#output.closeCnxn(gracefully);
   }
 
   /** The connection no longer exists. */
-  #lose(
+  #onDisconnected(
     what: string,
     nowMs: Millis,
-    { cause, isOwnDoing = false }: { readonly cause?: unknown; readonly isOwnDoing?: boolean } = {},
+    { cause, isOwnDoing: isByClient = false }: { readonly cause?: unknown; readonly isOwnDoing?: boolean } = {},
   ): void {
-    const { place } = this.#route;
-    const reason = `${place}: ${what}`;
+    const { description } = this.#dialPlan;
+    const reason = `${description}: ${what}`;
     const phase = this.#phase;
-    const wasLeaving = this.#leaving !== undefined;
+    const wasDraining = this.#drain !== undefined;
     // Requests for the next server followed unanswered ones, so they must not be applied without
     // them.
-    const torn = wasLeaving && this.#outbox.underWay > 0;
-    this.#forgetCnxn();
+    const isOrderBroken = wasDraining && this.#outbox.pendingCount > 0;
+    this.#resetCnxn();
     if (phase === 'closing') {
-      this.#failUnderWay(ErrorCode.ConnectionLoss, reason, cause);
+      this.#failPending(ErrorCode.ConnectionLoss, reason, cause);
       this.#end('closed', undefined);
       return;
     }
     const wasConnected = phase === 'connected';
-    if (wasConnected && nowMs - this.#connectedMs >= steadyMs) this.#failures = this.#takenAway = 0;
+    if (wasConnected && nowMs - this.#connectedAtMs >= stableMs) this.#failures = this.#takeovers = 0;
     // This client has closed the connection itself, so no other client took the session.
-    else if (wasConnected && isOwnDoing) this.#takenAway = 0;
-    else if (wasConnected && !wasLeaving) this.#takenAway++;
-    if (this.#options.yieldsSession && this.#takenAway >= takenAwayMax) {
-      this.#failUnderWay(ErrorCode.ConnectionLoss, reason, cause);
+    else if (wasConnected && isByClient) this.#takeovers = 0;
+    else if (wasConnected && !wasDraining) this.#takeovers++;
+    if (this.#options.yieldSession && this.#takeovers >= takeoversMax) {
+      this.#failPending(ErrorCode.ConnectionLoss, reason, cause);
       this.#end(
         'moved',
-        `${reason}, for the ${takenAwayMax}th time in a row right after the connection was made: another client uses this session`,
+        `${reason}, for the ${takeoversMax}th time in a row right after the connection was made: another client uses this session`,
       );
       return;
     }
     this.#phase = 'waiting';
-    this.#planDial(phase === 'dialling', wasLeaving, nowMs);
-    const isRoundOver = !wasConnected && this.#route.failed();
-    this.#failUnderWay(ErrorCode.ConnectionLoss, reason, cause);
-    if (torn || (isRoundOver && !this.#isPatient)) this.#failKept(new Refusal(ErrorCode.ConnectionLoss, 'notSent', reason, { cause }));
-    this.#out.troubled(place, what);
-    if (wasConnected) this.#out.state('Disconnected', reason);
+    this.#scheduleDial(phase === 'dialling', wasDraining, nowMs);
+    const isRoundOver = !wasConnected && this.#dialPlan.attemptFailed();
+    this.#failPending(ErrorCode.ConnectionLoss, reason, cause);
+    if (isOrderBroken || (isRoundOver && !this.#waitsForFirstConnection)) this.#failWaiting(new RequestFailure(ErrorCode.ConnectionLoss, 'notSent', reason, { cause }));
+    this.#output.connectionFailed(description, what);
+    if (wasConnected) this.#output.state('Disconnected', reason);
   }
 
   /**
@@ -825,221 +825,221 @@ export class SessionMachine<R extends Request> {
    * before a server that was found by a probe, nor between an unreachable address and the next one
    * of the same name.
    */
-  #planDial(nobodyReached: boolean, wasLeaving: boolean, nowMs: Millis): void {
-    if (this.#route.hasShortcut || (nobodyReached && this.#route.hasAddressesLeft)) {
+  #scheduleDial(isUnreachable: boolean, wasDraining: boolean, nowMs: Millis): void {
+    if (this.#dialPlan.hasPreferred || (isUnreachable && this.#dialPlan.hasAddressesToTry)) {
       this.#dialAtMs = nowMs;
       return;
     }
-    this.#dialAtMs = nowMs + backoffMs(this.#random, this.#failures, this.#paceMs);
-    if (!wasLeaving) this.#failures++;
+    this.#dialAtMs = nowMs + backoffMs(this.#random, this.#failures, this.#effectiveTimeoutMs);
+    if (!wasDraining) this.#failures++;
   }
 
-  #forgetCnxn(): void {
+  #resetCnxn(): void {
     this.#cutter.close();
-    this.#outbox.clear();
+    this.#outbox.clearBytes();
     this.#pingsUnanswered = 0;
-    this.#lease.disconnected();
+    this.#liveness.disconnected();
     this.#setWatchesUnanswered = 0;
-    this.#authRestoring = 0;
+    this.#authsToRestore = 0;
     this.#saslXid = 0;
-    this.#probing = undefined;
-    this.#leaving = undefined;
+    this.#probedServer = undefined;
+    this.#drain = undefined;
     // Callers that wait for an answer get it from the next server.
-    this.#authUnanswered.clear();
+    this.#pendingAuths.clear();
   }
 
-  #failUnderWay(errno: number, reason: string, cause?: unknown): void {
-    for (const { request, outcome } of this.#outbox.dropUnderWay())
-      this.#out.failed(request, new Refusal(errno, outcome, reason, { cause }));
+  #failPending(errno: number, reason: string, cause?: unknown): void {
+    for (const { request, outcome } of this.#outbox.dropPending())
+      this.#output.failed(request, new RequestFailure(errno, outcome, reason, { cause }));
   }
 
-  #failKept(refusal: Refusal): void {
-    for (const request of this.#outbox.dropKept()) this.#out.failed(request, refusal);
+  #failWaiting(refusal: RequestFailure): void {
+    for (const request of this.#outbox.dropWaiting()) this.#output.failed(request, refusal);
   }
 
   // --- Input from servers
 
   /** Processes one frame, which has arrived at `#heardMs`. Returns whether another may follow. */
   readonly #onFrame = (reader: Reader): boolean => {
-    if (this.#phase === 'handshaking') this.#handshake(reader, this.#heardMs);
-    else if (this.#phase === 'authenticating') this.#saslReply(reader, this.#heardMs);
-    else if (this.isConnected) this.#reply(reader, this.#heardMs);
+    if (this.#phase === 'handshaking') this.#onHandshakeReply(reader, this.#lastReceivedMs);
+    else if (this.#phase === 'authenticating') this.#onSaslReply(reader, this.#lastReceivedMs);
+    else if (this.isConnected) this.#onReply(reader, this.#lastReceivedMs);
     return this.#canSend;
   };
 
-  #handshake(reader: Reader, nowMs: Millis): void {
+  #onHandshakeReply(reader: Reader, nowMs: Millis): void {
     if (reader.remaining === replyHeaderBytes) {
       // Not an answer to a handshake: a server without a quorum says so that it cannot open
       // sessions.
       const { err } = readReplyHeader(reader);
       const why = err === ErrorCode.NotReadOnly ? 'it is read-only, and ZooKeeper then requires localSessionsEnabled=true' : `error ${err}`;
-      this.#cut(`the server did not open a session (${why})`, nowMs);
+      this.#disconnect(`the server did not open a session (${why})`, nowMs);
       return;
     }
     const { timeOut, sessionId, passwd, readOnly } = readConnectResponse(reader);
-    const asked = this.#knownToQuorum ? this.#sessionId : 0n;
+    const asked = this.#isKnownToQuorum ? this.#sessionId : 0n;
     if (timeOut <= 0) {
       // An answer about a session that the client did not send is invalid, and says nothing about a
       // session that it has.
-      if (asked === 0n) this.#cut('the server refused to open a session', nowMs);
-      else this.#expire(`${this.#route.place} no longer knows session ${formatSessionId(asked)}`);
+      if (asked === 0n) this.#disconnect('the server refused to open a session', nowMs);
+      else this.#expire(`${this.#dialPlan.description} no longer knows session ${formatSessionId(asked)}`);
       return;
     }
     if (sessionId === 0n) {
-      this.#cut('the server opened a session without an id', nowMs);
+      this.#disconnect('the server opened a session without an id', nowMs);
       return;
     }
     if (asked !== 0n && sessionId !== asked) {
       // Servers other than ZooKeeper do this. The old session's ephemerals are no longer ours, and
       // only this tells the program.
-      this.#expire(`${this.#route.place} opened session ${formatSessionId(sessionId)} instead of ${formatSessionId(asked)}`);
+      this.#expire(`${this.#dialPlan.description} opened session ${formatSessionId(sessionId)} instead of ${formatSessionId(asked)}`);
       return;
     }
     this.#sessionId = sessionId;
     this.#password = Buffer.from(passwd ?? noPassword);
     this.#timeoutMs = timeOut;
-    this.#paceMs = paceMs(timeOut, this.#options.sessionTimeoutMs);
-    this.#readOnlyServer = readOnly ?? false;
-    if (!this.#readOnlyServer) {
-      this.#knownToQuorum = true;
-      this.#lease.opened(this.#sentMs);
+    this.#effectiveTimeoutMs = effectiveTimeoutMs(timeOut, this.#options.sessionTimeoutMs);
+    this.#isServerReadOnly = readOnly ?? false;
+    if (!this.#isServerReadOnly) {
+      this.#isKnownToQuorum = true;
+      this.#liveness.opened(this.#lastSentMs);
     }
     if (!this.#options.sasl) {
-      this.#enter(nowMs);
+      this.#becomeConnected(nowMs);
       return;
     }
     this.#phase = 'authenticating';
-    this.#saslUntilMs = nowMs + this.#paceMs;
-    this.#out.saslBegin(this.#route.server!);
+    this.#saslDeadlineMs = nowMs + this.#effectiveTimeoutMs;
+    this.#output.startSasl(this.#dialPlan.server!);
   }
 
-  #saslReply(reader: Reader, nowMs: Millis): void {
+  #onSaslReply(reader: Reader, nowMs: Millis): void {
     const { xid, err } = readReplyHeader(reader);
     if (this.#saslXid === 0 || xid !== this.#saslXid) {
-      this.#cut(`the server answered request ${xid}, which was not sent`, nowMs);
+      this.#disconnect(`the server answered request ${xid}, which was not sent`, nowMs);
       return;
     }
     this.#saslXid = 0;
     if (err !== ErrorCode.Ok) {
-      this.#refuseIdentity(`${this.#route.place} rejected the SASL identity (error ${err})`);
+      this.#failAuth(`${this.#dialPlan.description} rejected the SASL identity (error ${err})`);
       return;
     }
     const { token } = operations.sasl.reply.read(reader);
-    this.#out.saslChallenge(token === null ? null : Buffer.from(token));
+    this.#output.continueSasl(token === null ? null : Buffer.from(token));
   }
 
   /** The server is ready for the program's requests. */
-  #enter(nowMs: Millis): void {
+  #becomeConnected(nowMs: Millis): void {
     this.#phase = 'connected';
-    this.#isPatient = false;
-    this.#connectedMs = nowMs;
+    this.#waitsForFirstConnection = false;
+    this.#connectedAtMs = nowMs;
     this.#probePauseMs = probePauseMsMin;
     this.#probeAtMs = nowMs + probePauseMsMin;
-    this.#route.arrived();
+    this.#dialPlan.connected();
     // Identities decide which events watches may receive, and both precede the program's requests.
     for (const call of this.#credentials) this.#writeAuth(call);
-    this.#authRestoring = this.#credentials.length;
-    this.#restoreUntilMs = nowMs + (this.#options.requestTimeoutMs ?? Infinity);
+    this.#authsToRestore = this.#credentials.length;
+    this.#restoreDeadlineMs = nowMs + (this.#options.requestTimeoutMs ?? Infinity);
     this.#restoreWatches();
-    this.#outbox.sendKept();
-    this.#out.state(this.#readOnlyServer ? 'ConnectedReadOnly' : 'SyncConnected', undefined);
+    this.#outbox.sendWaiting();
+    this.#output.state(this.#isServerReadOnly ? 'ConnectedReadOnly' : 'SyncConnected', undefined);
     this.flush(nowMs);
   }
 
-  #reply(reader: Reader, nowMs: Millis): void {
+  #onReply(reader: Reader, nowMs: Millis): void {
     const { xid, zxid, err } = readReplyHeader(reader);
     if (zxid > Number.MAX_SAFE_INTEGER) {
-      this.#cut(`the server sent a zxid above 0x${Number.MAX_SAFE_INTEGER.toString(16)}, which this client cannot represent`, nowMs);
+      this.#disconnect(`the server sent a zxid above 0x${Number.MAX_SAFE_INTEGER.toString(16)}, which this client cannot represent`, nowMs);
       return;
     }
     switch (xid) {
       case Xid.notification:
-        this.#out.event(readWatcherEvent(reader), zxid);
+        this.#output.event(readWatcherEvent(reader), zxid);
         return;
       case Xid.ping:
-        if (this.#pingsUnanswered === 0) this.#cut('the server answered a ping that was not sent', nowMs);
-        else this.#pong();
+        if (this.#pingsUnanswered === 0) this.#disconnect('the server answered a ping that was not sent', nowMs);
+        else this.#onPong();
         return;
       case Xid.setWatches:
-        if (this.#setWatchesUnanswered === 0) this.#cut('the server answered a setWatches that was not sent', nowMs);
-        else if (err !== ErrorCode.Ok) this.#cut(`the server did not restore watches (error ${err})`, nowMs);
+        if (this.#setWatchesUnanswered === 0) this.#disconnect('the server answered a setWatches that was not sent', nowMs);
+        else if (err !== ErrorCode.Ok) this.#disconnect(`the server did not restore watches (error ${err})`, nowMs);
         else this.#setWatchesUnanswered--;
         return;
       case Xid.auth:
-        this.#authReply(err, nowMs);
+        this.#onAuthReply(err, nowMs);
         return;
       default:
-        this.#requestReply(xid, zxid, err, reader, nowMs);
+        this.#onRequestReply(xid, zxid, err, reader, nowMs);
     }
   }
 
-  #pong(): void {
+  #onPong(): void {
     this.#pingsUnanswered--;
-    if (!this.#readOnlyServer) this.#lease.ponged();
+    if (!this.#isServerReadOnly) this.#liveness.ponged();
   }
 
-  #requestReply(xid: number, zxid: Zxid, err: number, reader: Reader, nowMs: Millis): void {
-    const request = this.#outbox.next;
+  #onRequestReply(xid: number, zxid: Zxid, err: number, reader: Reader, nowMs: Millis): void {
+    const request = this.#outbox.nextPending;
     if (request === undefined) {
       if (this.#phase === 'closing' && xid === this.#closeXid) {
         this.#end('closed', undefined);
       } else {
-        this.#cut(`the server answered request ${xid}, which was not sent`, nowMs);
+        this.#disconnect(`the server answered request ${xid}, which was not sent`, nowMs);
       }
       return;
     }
     if (request.xid !== xid) {
-      this.#cut(`the server answered request ${xid}, expected an answer to ${request.xid}`, nowMs);
+      this.#disconnect(`the server answered request ${xid}, expected an answer to ${request.xid}`, nowMs);
       return;
     }
     // Read the answer before removing the request: if it cannot be read, the request fails with the
     // others.
-    if (!request.withdrawn) this.#out.answered(request, err, reader, zxid);
+    if (!request.isCancelled) this.#output.answered(request, err, reader, zxid);
     this.#outbox.answered();
-    if (this.#phase === 'closing') this.#closeUntilMs = nowMs + this.#paceMs;
-    if (!this.#readOnlyServer) this.#lease.answered(request.order);
+    if (this.#phase === 'closing') this.#closeDeadlineMs = nowMs + this.#effectiveTimeoutMs;
+    if (!this.#isServerReadOnly) this.#liveness.answered(request.ordinal);
     // Only after a valid answer: with an invalid zxid, no correct server could serve this client
     // any more.
     if (zxid > this.#lastZxid) this.#lastZxid = zxid;
   }
 
-  #authReply(err: number, nowMs: Millis): void {
-    const call = this.#authUnanswered.shift();
+  #onAuthReply(err: number, nowMs: Millis): void {
+    const call = this.#pendingAuths.shift();
     if (call === undefined) {
-      this.#cut('the server answered credentials that were not sent', nowMs);
+      this.#disconnect('the server answered credentials that were not sent', nowMs);
       return;
     }
-    if (this.#authRestoring > 0) this.#authRestoring--;
+    if (this.#authsToRestore > 0) this.#authsToRestore--;
     if (err === ErrorCode.Ok) {
-      if (this.#authAwaiting.delete(call)) this.#out.authenticated(call);
+      if (this.#authsWithoutVerdict.delete(call)) this.#output.authenticated(call);
       return;
     }
     // ZooKeeper's rule: a session with rejected credentials ends, whatever else they would have
     // allowed.
-    const reason = `${this.#route.place} rejected the credentials for scheme ${call.credentials.scheme}`;
-    this.#hangUp(false);
-    this.#authAwaiting.delete(call);
-    this.#out.authFailed(call, new Refusal(ErrorCode.AuthFailed, 'refused', reason));
-    this.#failUnderWay(ErrorCode.AuthFailed, reason);
+    const reason = `${this.#dialPlan.description} rejected the credentials for scheme ${call.credentials.scheme}`;
+    this.#closeCnxn(false);
+    this.#authsWithoutVerdict.delete(call);
+    this.#output.authFailed(call, new RequestFailure(ErrorCode.AuthFailed, 'refused', reason));
+    this.#failPending(ErrorCode.AuthFailed, reason);
     this.#end('authFailed', reason);
   }
 
   /** The same for SASL: otherwise a session meant for an identity would continue without it. */
-  #refuseIdentity(reason: string): void {
-    this.#hangUp(false);
+  #failAuth(reason: string): void {
+    this.#closeCnxn(false);
     this.#end('authFailed', reason);
   }
 
   // --- Writing
 
   #writeAuth(call: AuthCall): void {
-    this.#outbox.say(Xid.auth, OpCode.auth, (writer) => writeAuthRequest(writer, { type: 0, ...call.credentials }));
-    this.#authUnanswered.push(call);
+    this.#outbox.writeRequest(Xid.auth, OpCode.auth, (writer) => writeAuthRequest(writer, { type: 0, ...call.credentials }));
+    this.#pendingAuths.push(call);
   }
 
   #restoreWatches(): void {
-    for (const piece of this.#out.restoreWatches(this.#lastZxid)) {
-      this.#outbox.say(Xid.setWatches, piece.opCode, (writer) => piece.write(writer));
+    for (const piece of this.#output.restoreWatches(this.#lastZxid)) {
+      this.#outbox.writeRequest(Xid.setWatches, piece.opCode, (writer) => piece.write(writer));
       this.#setWatchesUnanswered++;
     }
   }
@@ -1047,36 +1047,36 @@ export class SessionMachine<R extends Request> {
   // --- The end
 
   #expire(reason: string): void {
-    this.#failUnderWay(ErrorCode.SessionExpired, reason);
+    this.#failPending(ErrorCode.SessionExpired, reason);
     this.#end('expired', reason);
   }
 
-  #end(endReason: EndReason, reason: string | undefined, why?: Refusal): void {
+  #end(endReason: EndReason, reason: string | undefined, why?: RequestFailure): void {
     // Cancel an attempt in progress at once; after an answer there is nothing left to receive.
-    this.#hangUp(this.isConnected || this.#phase === 'handshaking');
-    this.#forgetCnxn();
+    this.#closeCnxn(this.isConnected || this.#phase === 'handshaking');
+    this.#resetCnxn();
     this.#phase = 'closed';
     this.#endReason = endReason;
-    const refusal = why ?? this.#ended('notSent', reason);
-    this.#failKept(refusal);
-    for (const call of this.#authAwaiting) this.#out.authFailed(call, refusal);
-    this.#authAwaiting.clear();
-    this.#out.state(endReason === 'expired' ? 'Expired' : endReason === 'authFailed' ? 'AuthFailed' : 'Closed', reason);
+    const refusal = why ?? this.#endFailure('notSent', reason);
+    this.#failWaiting(refusal);
+    for (const call of this.#authsWithoutVerdict) this.#output.authFailed(call, refusal);
+    this.#authsWithoutVerdict.clear();
+    this.#output.state(endReason === 'expired' ? 'Expired' : endReason === 'authFailed' ? 'AuthFailed' : 'Closed', reason);
   }
 
-  #ended(outcome: 'notSent', reason?: string): Refusal {
+  #endFailure(outcome: 'notSent', reason?: string): RequestFailure {
     switch (this.#endReason) {
       case 'authFailed':
-        return new Refusal(ErrorCode.AuthFailed, outcome, reason ?? 'the credentials of this client were rejected; connect again');
+        return new RequestFailure(ErrorCode.AuthFailed, outcome, reason ?? 'the credentials of this client were rejected; connect again');
       case 'moved':
-        return new Refusal(ErrorCode.SessionMoved, outcome, reason ?? 'another client uses the session of this client; connect again');
+        return new RequestFailure(ErrorCode.SessionMoved, outcome, reason ?? 'another client uses the session of this client; connect again');
       case 'expired':
-        return new Refusal(ErrorCode.SessionExpired, outcome, reason ?? 'the session of this client has expired; connect again');
+        return new RequestFailure(ErrorCode.SessionExpired, outcome, reason ?? 'the session of this client has expired; connect again');
       default:
-        return new Refusal(
+        return new RequestFailure(
           ErrorCode.SessionExpired,
           outcome,
-          reason ?? `this client was closed${this.#closedFor === undefined ? '' : `: ${this.#closedFor}`}`,
+          reason ?? `this client was closed${this.#closeReason === undefined ? '' : `: ${this.#closeReason}`}`,
         );
     }
   }

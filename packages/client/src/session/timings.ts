@@ -5,15 +5,15 @@
 import type { Millis } from '@tskeeper/protocol';
 import { type Random, uniform } from '../clock.ts';
 
-const paceMsMax = 600_000;
+const effectiveTimeoutMsMax = 600_000;
 
 /**
  * The T that the client uses: the granted one, but at most what it asked for, or ten minutes if
  * that is more. Otherwise an absurd grant would keep it for weeks with servers that have fallen
  * silent. A shorter T does not harm the session, as the client then pings more often.
  */
-export function paceMs(grantedMs: Millis, askedMs: Millis): Millis {
-  return Math.min(grantedMs, Math.max(askedMs, paceMsMax));
+export function effectiveTimeoutMs(grantedMs: Millis, askedMs: Millis): Millis {
+  return Math.min(grantedMs, Math.max(askedMs, effectiveTimeoutMsMax));
 }
 
 /**
@@ -55,7 +55,7 @@ export function connectTimeoutMs(sessionTimeoutMs: Millis, serverCount: number, 
  * After this time without contact to any server, no ensemble can still know the session
  * (ZOOKEEPER-4508).
  */
-export function silenceMsMax(sessionTimeoutMs: Millis): Millis {
+export function localExpiryMs(sessionTimeoutMs: Millis): Millis {
   return Math.floor((sessionTimeoutMs * 4) / 3);
 }
 
@@ -75,16 +75,16 @@ export function backoffMs(random: Random, failures: number, sessionTimeoutMs: Mi
 }
 
 /** A connection that lasted this long was good; its loss counts as a first failure again. */
-export const steadyMs = 1000;
+export const stableMs = 1000;
 
 /** A wake that is this late means that the process was paused, not that the server was silent. */
-export const lateMs = 250;
+export const lateWakeMs = 250;
 /** Time to read waiting input after such a pause: timers run before input. */
-export const graceMs = 500;
+export const lateWakeGraceMs = 500;
 
 /**
  * How long a client that leaves a good connection for another server waits for pending answers. A
  * working server has answered by then; one that has not may be the very server that was removed
  * from the list.
  */
-export const leaveMsMax = 1000;
+export const drainMsMax = 1000;

@@ -36,7 +36,7 @@ export interface Reread {
    *   report what a persistent watch has missed.
    * - `overflowed`: more than `maxQueuedEvents` events were not taken.
    */
-  readonly because: 'started' | 'reconnected' | 'overflowed';
+  readonly cause: 'started' | 'reconnected' | 'overflowed';
   /**
    * Changes up to this txn have been delivered: data and children of a znode with a smaller or
    * equal `mzxid` and `pzxid` have not changed. undefined if this is not known: at the start, and
@@ -50,15 +50,15 @@ export interface Reread {
 type Item = ZnodeChange | Reread;
 
 export class ChangeQueue {
-  readonly #max: number;
+  readonly #maxEvents: number;
   readonly #items = new Fifo<Item>();
   /** The last item, if it is a Reread. */
-  #tail: Reread | undefined;
+  #lastReread: Reread | undefined;
   /** The only item of the queue; stands for everything that was dropped. */
-  #overflow: { -readonly [Key in keyof Reread]: Reread[Key] } | undefined;
+  #overflowReread: { -readonly [Key in keyof Reread]: Reread[Key] } | undefined;
 
   constructor(max: number) {
-    this.#max = max;
+    this.#maxEvents = max;
   }
 
   get length(): number {
@@ -66,48 +66,48 @@ export class ChangeQueue {
   }
 
   push(change: ZnodeChange): void {
-    if (this.#overflow !== undefined) {
-      this.#overflow.dropped++;
-    } else if (this.#items.length === this.#max) {
-      this.#spill(1);
+    if (this.#overflowReread !== undefined) {
+      this.#overflowReread.dropped++;
+    } else if (this.#items.length === this.#maxEvents) {
+      this.#dropAll(1);
     } else {
       this.#items.push(change);
-      this.#tail = undefined;
+      this.#lastReread = undefined;
     }
   }
 
-  reread(because: Reread['because'], since: bigint | undefined): void {
-    if (this.#tail !== undefined) return;
-    if (this.#items.length === this.#max) {
-      this.#spill(0);
+  reread(cause: Reread['cause'], since: bigint | undefined): void {
+    if (this.#lastReread !== undefined) return;
+    if (this.#items.length === this.#maxEvents) {
+      this.#dropAll(0);
     } else {
-      this.#tail = { type: 'Reread', because, since, dropped: 0 };
-      this.#items.push(this.#tail);
+      this.#lastReread = { type: 'Reread', cause, since, dropped: 0 };
+      this.#items.push(this.#lastReread);
     }
   }
 
   shift(): Item | undefined {
     const item = this.#items.shift();
-    if (item === this.#tail) this.#tail = this.#overflow = undefined;
+    if (item === this.#lastReread) this.#lastReread = this.#overflowReread = undefined;
     return item;
   }
 
   clear(): void {
     this.#items.clear();
-    this.#tail = this.#overflow = undefined;
+    this.#lastReread = this.#overflowReread = undefined;
   }
 
-  #spill(more: number): void {
+  #dropAll(more: number): void {
     const first = this.#items.peek()!;
     let dropped = more;
     for (let item = this.#items.shift(); item !== undefined; item = this.#items.shift()) if (item.type !== 'Reread') dropped++;
-    const { because, since } = first.type === 'Reread' ? first : { because: 'overflowed' as const, since: before(first.zxid) };
-    this.#tail = this.#overflow = { type: 'Reread', because, since, dropped };
-    this.#items.push(this.#tail);
+    const { cause, since } = first.type === 'Reread' ? first : { because: 'overflowed' as const, since: zxidBefore(first.zxid) };
+    this.#lastReread = this.#overflowReread = { type: 'Reread', cause, since, dropped };
+    this.#items.push(this.#lastReread);
   }
 }
 
 /** Other changes of the same txn may be among the dropped ones. */
-function before(zxid: bigint | undefined): bigint | undefined {
+function zxidBefore(zxid: bigint | undefined): bigint | undefined {
   return zxid === undefined ? undefined : zxid - 1n;
 }

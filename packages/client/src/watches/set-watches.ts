@@ -19,33 +19,33 @@ import { type WatchKind, watchKinds, type WatchTable } from './watch-table.ts';
 /** As ZooKeeper's own client: 128 KiB of paths. */
 export const setWatchesBytesMax = 128 * 1024;
 /** Header, zxid and the lengths of five lists, which a packet contains besides the paths. */
-const besidesPathsBytes = 8 + 8 + 5 * 4;
+const overheadBytes = 8 + 8 + 5 * 4;
 
-export interface SetWatchesPiece {
+export interface SetWatchesBatch {
   readonly opCode: OpCode;
   write(writer: Writer): void;
 }
 
-export function* setWatchesPieces(table: WatchTable, relativeZxid: Zxid, packetBytesMax: number): Iterable<SetWatchesPiece> {
-  const bytesMax = Math.min(setWatchesBytesMax, packetBytesMax - besidesPathsBytes);
-  let piece = new Piece(relativeZxid);
+export function* setWatchesBatches(table: WatchTable, relativeZxid: Zxid, packetBytesMax: number): Iterable<SetWatchesBatch> {
+  const bytesMax = Math.min(setWatchesBytesMax, packetBytesMax - overheadBytes);
+  let batch = new Batch(relativeZxid);
   for (const kind of watchKinds) {
     for (const path of table.paths(kind)) {
       const bytes = Buffer.byteLength(path) + lengthBytes;
-      if (piece.bytes > 0 && piece.bytes + bytes > bytesMax) {
-        yield piece;
-        piece = new Piece(relativeZxid);
+      if (batch.bytes > 0 && batch.bytes + bytes > bytesMax) {
+        yield batch;
+        batch = new Batch(relativeZxid);
       }
-      piece.add(kind, path, bytes);
+      batch.add(kind, path, bytes);
     }
   }
-  if (piece.bytes > 0) yield piece;
+  if (batch.bytes > 0) yield batch;
 }
 
 /** The length before each path. */
 const lengthBytes = 4;
 
-class Piece implements SetWatchesPiece {
+class Batch implements SetWatchesBatch {
   readonly #zxid: Zxid;
   readonly #paths: Readonly<Record<WatchKind, string[]>> = { data: [], exist: [], child: [], persistent: [], persistentRecursive: [] };
   bytes = 0;

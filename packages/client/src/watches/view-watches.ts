@@ -3,19 +3,19 @@
  * from the client and the server.
  */
 import { ErrorCode, WatcherType } from '@tskeeper/protocol';
-import type { Limits } from '../calls/bounds.ts';
+import type { RequestLimits } from '../calls/call-deadline.ts';
 import type { Chroot } from '../chroot.ts';
-import { Refusal } from '../keeper-error.ts';
+import { RequestFailure } from '../keeper-error.ts';
 import type { Session } from '../session/session.ts';
 import type { NodeEventType, WatchListener } from '../watched-event.ts';
 import { removeWatchesOperation } from './watch-operations.ts';
 import type { WatchKind, Watcher } from './watch-table.ts';
 
 /** ZooKeeper's names for the watches to remove (Watcher.WatcherType). */
-type RemovedType = keyof typeof WatcherType;
+type WatcherTypeName = keyof typeof WatcherType;
 
-export interface Removal {
-  readonly type: RemovedType;
+export interface WatchRemoval {
+  readonly type: WatcherTypeName;
   /** The listener to remove; undefined: all. */
   readonly watch: WatchListener | true | undefined;
   /** Remove the watch in the client even if no server can be reached. */
@@ -23,9 +23,9 @@ export interface Removal {
 }
 
 /** The listener for `watch: true`, which does nothing. */
-const unheard: WatchListener = () => {};
+const ignoreEvent: WatchListener = () => {};
 
-const kindsOf: Readonly<Record<RemovedType, readonly WatchKind[]>> = {
+const kindsOf: Readonly<Record<WatcherTypeName, readonly WatchKind[]>> = {
   children: ['child'],
   data: ['data', 'exist'],
   persistent: ['persistent'],
@@ -33,7 +33,7 @@ const kindsOf: Readonly<Record<RemovedType, readonly WatchKind[]>> = {
   any: ['data', 'exist', 'child', 'persistent', 'persistentRecursive'],
 };
 
-const removedEvent: Readonly<Record<WatchKind, NodeEventType>> = {
+const removedEventOf: Readonly<Record<WatchKind, NodeEventType>> = {
   data: 'DataWatchRemoved',
   exist: 'DataWatchRemoved',
   child: 'ChildWatchRemoved',
@@ -52,47 +52,47 @@ export class ViewWatches {
   }
 
   /** Registers a watch that the server has set. `outer` is the server's path. */
-  add(kind: WatchKind, outer: string, watch: WatchListener | true): void {
-    this.#session.watches.add(kind, outer, this.#watcherOf(watch));
+  add(kind: WatchKind, serverPath: string, watch: WatchListener | true): void {
+    this.#session.watches.add(kind, serverPath, this.#watcherOf(watch));
   }
 
-  async remove(outer: string, { type, watch, local }: Removal, limits: Limits): Promise<void> {
+  async remove(serverPath: string, { type, watch, local }: WatchRemoval, limits: RequestLimits): Promise<void> {
     if (!Object.hasOwn(kindsOf, type))
       throw new TypeError(`unknown watch type "${type}"; use one of ${Object.keys(WatcherType).join(', ')}`);
     const kinds = kindsOf[type];
     const watcher = watch === undefined ? undefined : this.#watcherOf(watch);
     const { watches } = this.#session;
-    if (watcher !== undefined && !kinds.some((kind) => watches.has(kind, outer, watcher))) {
-      throw new Refusal(ErrorCode.NoWatcher, 'notSent', 'this client has not set such a watch');
+    if (watcher !== undefined && !kinds.some((kind) => watches.has(kind, serverPath, watcher))) {
+      throw new RequestFailure(ErrorCode.NoWatcher, 'notSent', 'this client has not set such a watch');
     }
-    const take = (gone: readonly WatchKind[]) => {
-      for (const kind of gone) {
-        for (const each of watches.remove(kind, outer, watcher)) this.#session.tellWatcher(each, removedEvent[kind], outer, undefined);
+    const removeLocally = (removedKinds: readonly WatchKind[]) => {
+      for (const kind of removedKinds) {
+        for (const each of watches.remove(kind, serverPath, watcher)) this.#session.deliverToWatcher(each, removedEventOf[kind], serverPath, undefined);
       }
     };
     // Without a connection no server has the watch, and a watch removed here is not set again.
-    const asks = !local || this.#session.isConnected;
-    const types = asks ? this.#serverTypes(outer, type, watcher) : [];
-    const asked = new Set(types.flatMap((each) => kindsOf[each]));
-    const unasked = kinds.filter((kind) => !asked.has(kind));
+    const asksServer = !local || this.#session.isConnected;
+    const types = asksServer ? this.#serverTypes(serverPath, type, watcher) : [];
+    const askedKinds = new Set(types.flatMap((each) => kindsOf[each]));
+    const localKinds = kinds.filter((kind) => !askedKinds.has(kind));
     try {
       // Send the removals in the order of the tables, without waiting in between. Remove watches
       // here in the order of the answers: a watch that is set after this call and before the answer
       // stays.
       const removals = types.map((each, at) => {
-        const removed = () => take(at < types.length - 1 ? kindsOf[each] : [...kindsOf[each], ...unasked]);
-        return this.#session.perform(removeWatchesOperation(each, outer, removed), limits);
+        const removed = () => removeLocally(at < types.length - 1 ? kindsOf[each] : [...kindsOf[each], ...localKinds]);
+        return this.#session.perform(removeWatchesOperation(each, serverPath, removed), limits);
       });
       await Promise.all(removals);
-      if (types.length === 0) take(kinds);
+      if (types.length === 0) removeLocally(kinds);
     } catch (error) {
-      if (!local || !(error instanceof Refusal) || error.errno === ErrorCode.NoWatcher) throw error;
-      take(kinds);
+      if (!local || !(error instanceof RequestFailure) || error.errno === ErrorCode.NoWatcher) throw error;
+      removeLocally(kinds);
     }
   }
 
   #watcherOf(watch: WatchListener | true): Watcher {
-    const listener = watch === true ? unheard : watch;
+    const listener = watch === true ? ignoreEvent : watch;
     const known = this.#watchers.get(listener);
     if (known !== undefined) return known;
     const watcher: Watcher = { listener, chroot: this.#chroot };
@@ -104,11 +104,11 @@ export class ViewWatches {
    * The removals to send. The server keeps one watch for all listeners of a path, so it must be
    * removed only with the last of them.
    */
-  #serverTypes(outer: string, type: RemovedType, watcher: Watcher | undefined): RemovedType[] {
+  #serverTypes(serverPath: string, type: WatcherTypeName, watcher: Watcher | undefined): WatcherTypeName[] {
     if (watcher === undefined) return [type];
     const { watches } = this.#session;
-    const isNeeded = (kind: WatchKind) => watches.isNeeded(kind, outer, watcher);
-    const isWatched = (kind: WatchKind) => watches.watches(kind, outer);
+    const isNeeded = (kind: WatchKind) => watches.isNeeded(kind, serverPath, watcher);
+    const isWatched = (kind: WatchKind) => watches.isWatched(kind, serverPath);
     if (!kindsOf[type].some(isNeeded)) return [type];
     if (type !== 'any') return [];
     const types = ['children', 'data', 'persistent', 'persistentRecursive'] as const;

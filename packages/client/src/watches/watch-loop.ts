@@ -14,7 +14,7 @@
  */
 import { ErrorCode } from '@tskeeper/protocol';
 import type { Chroot } from '../chroot.ts';
-import { KeeperError, Refusal } from '../keeper-error.ts';
+import { KeeperError, RequestFailure } from '../keeper-error.ts';
 import { checkPath } from '../operations/create.ts';
 import { Fifo } from '../session/fifo.ts';
 import type { Session } from '../session/session.ts';
@@ -55,35 +55,35 @@ export class WatchLoop<Event extends WatchLoopEvent = WatchLoopEvent>
 {
   readonly #session: Session;
   readonly #path: string;
-  readonly #outer: string;
+  readonly #serverPath: string;
   readonly #mode: 'persistent' | 'persistentRecursive';
   readonly #signal: AbortSignal | undefined;
   readonly #watcher: Watcher;
   readonly #queue: ChangeQueue;
   /** Calls of `next` that wait for an event. */
-  readonly #askers = new Fifo<(result: Promise<IteratorResult<Event, undefined>>) => void>();
-  #begun = false;
-  #wasClosed = false;
-  #over = false;
+  readonly #waiters = new Fifo<(result: Promise<IteratorResult<Event, undefined>>) => void>();
+  #hasStarted = false;
+  #wasClosedAtStart = false;
+  #hasEnded = false;
   /** Thrown once, after the queued events. */
   #failure: { readonly reason: unknown } | undefined;
   /** All changes up to this zxid had been delivered when the connection was lost. */
-  #since: bigint | undefined;
-  #unheed: (() => void) | undefined;
+  #deliveredUpTo: bigint | undefined;
+  #removeAbortListener: (() => void) | undefined;
 
   constructor(session: Session, chroot: Chroot, path: string, options: WatchLoopOptions) {
     const { recursive = false, signal, maxQueuedEvents = maxQueuedEventsDefault } = options;
     try {
       checkPath(path);
     } catch (error) {
-      throw error instanceof Refusal ? new KeeperError('watch', path, error) : error;
+      throw error instanceof RequestFailure ? new KeeperError('watch', path, error) : error;
     }
     this.#session = session;
     this.#path = path;
-    this.#outer = chroot.outer(path);
+    this.#serverPath = chroot.prepend(path);
     this.#mode = recursive ? 'persistentRecursive' : 'persistent';
     this.#signal = signal;
-    this.#watcher = { listener: (event) => this.#hear(event), chroot };
+    this.#watcher = { listener: (event) => this.#onEvent(event), chroot };
     this.#queue = new ChangeQueue(maxQueuedEvents);
   }
 
@@ -100,11 +100,11 @@ export class WatchLoop<Event extends WatchLoopEvent = WatchLoopEvent>
    * servers before ZooKeeper 3.6, and with the signal's reason.
    */
   async next(): Promise<IteratorResult<Event, undefined>> {
-    if (!this.#begun) this.#begin();
+    if (!this.#hasStarted) this.#start();
     try {
-      return await this.#take();
+      return await this.#nextResult();
     } catch (error) {
-      throw error instanceof Refusal ? new KeeperError('watch', this.#path, error) : error;
+      throw error instanceof RequestFailure ? new KeeperError('watch', this.#path, error) : error;
     }
   }
 
@@ -113,91 +113,91 @@ export class WatchLoop<Event extends WatchLoopEvent = WatchLoopEvent>
    * it before any later request. Never rejects.
    */
   return(): Promise<IteratorResult<Event, undefined>> {
-    this.#leave(undefined);
+    this.#stop(undefined);
     return Promise.resolve(done);
   }
 
   /** Same as `return`, for `await using`. Never rejects. */
   [Symbol.asyncDispose](): Promise<void> {
-    this.#leave(undefined);
+    this.#stop(undefined);
     return Promise.resolve();
   }
 
-  #take(): Promise<IteratorResult<Event, undefined>> {
+  #nextResult(): Promise<IteratorResult<Event, undefined>> {
     const value = this.#queue.shift();
     if (value !== undefined) {
-      if (value.type === 'Reread' && this.#session.tracer.hearsSession) this.#traceReread(value);
+      if (value.type === 'Reread' && this.#session.tracer.tracesSession) this.#traceReread(value);
       // A server sends a watch only events of its kind.
       return Promise.resolve({ done: false, value: value as Event });
     }
-    if (!this.#over) {
+    if (!this.#hasEnded) {
       return new Promise((resolve) => {
-        this.#askers.push(resolve);
+        this.#waiters.push(resolve);
       });
     }
-    this.#unheed?.();
+    this.#removeAbortListener?.();
     const failure = this.#failure;
     this.#failure = undefined;
     return failure === undefined ? Promise.resolve(done) : Promise.reject(failure.reason);
   }
 
-  #traceReread({ because, since, dropped }: Reread): void {
-    this.#session.trace({ kind: 'reread', path: this.#outer, because, since, dropped });
+  #traceReread({ cause, since, dropped }: Reread): void {
+    this.#session.trace({ kind: 'reread', path: this.#serverPath, cause, since, dropped });
   }
 
   /** Answers waiting calls of `next` while there are events. */
-  #serve(): void {
-    while (this.#askers.length > 0 && (this.#queue.length > 0 || this.#over)) {
-      const answer = this.#askers.shift()!;
-      answer(this.#take());
+  #answerWaiters(): void {
+    while (this.#waiters.length > 0 && (this.#queue.length > 0 || this.#hasEnded)) {
+      const answer = this.#waiters.shift()!;
+      answer(this.#nextResult());
     }
   }
 
   // --- The watch
 
-  #begin(): void {
-    this.#begun = true;
-    this.#wasClosed = this.#session.endReason === 'closed';
+  #start(): void {
+    this.#hasStarted = true;
+    this.#wasClosedAtStart = this.#session.endReason === 'closed';
     const signal = this.#signal;
-    if (signal?.aborted === true) this.#leave({ reason: signal.reason });
-    else if (signal !== undefined) this.#unheed = onAbort(signal, () => this.#leave({ reason: signal.reason }));
-    void this.#set();
+    if (signal?.aborted === true) this.#stop({ reason: signal.reason });
+    else if (signal !== undefined) this.#removeAbortListener = onAbort(signal, () => this.#stop({ reason: signal.reason }));
+    void this.#setWatch();
   }
 
   /**
    * Repeats the request until the watch is set: setting it twice has no further effect, so it may
    * be sent again on another connection.
    */
-  async #set(): Promise<void> {
+  async #setWatch(): Promise<void> {
     const added = () => {
-      if (this.#over) return;
-      this.#session.watches.add(this.#mode, this.#outer, this.#watcher);
+      if (this.#hasEnded) return;
+      this.#session.watches.add(this.#mode, this.#serverPath, this.#watcher);
       this.#queue.reread('started', undefined);
-      this.#serve();
+      this.#answerWaiters();
     };
-    for (let isSet = false; !isSet && !this.#over;) {
+    for (let isSet = false; !isSet && !this.#hasEnded;) {
       try {
         // No time-out of its own: then it would be unknown whether the server has the watch. The
         // client's (`requestTimeoutMs`) also ends the connection.
-        await this.#session.perform(addWatchOperation(this.#mode, this.#outer, added), {});
+        await this.#session.perform(addWatchOperation(this.#mode, this.#serverPath, added), {});
         isSet = true;
       } catch (error) {
-        this.#notSet(error);
+        this.#onSetFailed(error);
       }
       // The loop was left while the request was pending.
-      if (isSet && this.#over) this.#removeOnServer();
+      if (isSet && this.#hasEnded) this.#removeOnServer();
     }
   }
 
-  #notSet(error: unknown): void {
-    if (this.#over) return;
-    const errno = error instanceof Refusal ? error.errno : undefined;
+  #onSetFailed(error: unknown): void {
+    if (this.#hasEnded) return;
+    const errno = error instanceof RequestFailure ? error.errno : undefined;
     if (errno === ErrorCode.ConnectionLoss || errno === ErrorCode.RequestTimeout) return;
     // The client was closed while the loop waited to start. Starting a loop on a closed client is
     // an error instead.
-    if (this.#session.endReason === 'closed' && !this.#wasClosed) this.#end(undefined);
+    if (this.#session.endReason === 'closed' && !this.#wasClosedAtStart) this.#end(undefined);
     else if (errno !== ErrorCode.Unimplemented) this.#end({ reason: error });
-    else this.#end({ reason: new Refusal(errno, 'refused', 'servers before ZooKeeper 3.6 do not support persistent watches') });
+    else this.#end({ reason: new RequestFailure(errno, 'refused', 'servers before ZooKeeper 3.6 do not support persistent watches') });
   }
 
   /**
@@ -206,20 +206,20 @@ export class WatchLoop<Event extends WatchLoopEvent = WatchLoopEvent>
    */
   #removeOnServer(): void {
     const { watches, isConnected } = this.#session;
-    const isNeeded = (kind: WatchKind) => watches.isNeeded(kind, this.#outer, this.#watcher);
+    const isNeeded = (kind: WatchKind) => watches.isNeeded(kind, this.#serverPath, this.#watcher);
     // Without a connection no server has the watch, and it is not set again.
     if (!isConnected || isNeeded(this.#mode)) return;
     // Servers before 3.9 know no narrower type than `any`. If there are other watches on the path,
     // such a server keeps ours, without a listener, for as long as the connection lasts.
     const type = watchKinds.some(isNeeded) ? this.#mode : 'any';
-    this.#session.perform(removeWatchesOperation(type, this.#outer, ignore), {}).catch(ignore);
+    this.#session.perform(removeWatchesOperation(type, this.#serverPath, noop), {}).catch(noop);
   }
 
-  #hear(event: WatchedEvent): void {
-    if (this.#over) return;
+  #onEvent(event: WatchedEvent): void {
+    if (this.#hasEnded) return;
     switch (event.type) {
       case 'None':
-        this.#hearState(event);
+        this.#onState(event);
         break;
       case 'NodeCreated':
       case 'NodeDeleted':
@@ -231,17 +231,17 @@ export class WatchLoop<Event extends WatchLoopEvent = WatchLoopEvent>
         // `removeWatches` has removed it, on the server too.
         this.#end(undefined);
     }
-    this.#serve();
+    this.#answerWaiters();
   }
 
-  #hearState({ state, reason }: SessionEvent): void {
+  #onState({ state, reason }: SessionEvent): void {
     switch (state) {
       case 'Disconnected':
-        this.#since = BigInt(this.#session.lastZxid);
+        this.#deliveredUpTo = BigInt(this.#session.lastZxid);
         break;
       case 'SyncConnected':
       case 'ConnectedReadOnly':
-        this.#queue.reread('reconnected', this.#since);
+        this.#queue.reread('reconnected', this.#deliveredUpTo);
         break;
       case 'Closed':
         if (this.#session.endReason !== 'moved') {
@@ -250,13 +250,13 @@ export class WatchLoop<Event extends WatchLoopEvent = WatchLoopEvent>
           this.#end(undefined);
           break;
         }
-        this.#end({ reason: new Refusal(ErrorCode.SessionMoved, 'refused', reason) });
+        this.#end({ reason: new RequestFailure(ErrorCode.SessionMoved, 'refused', reason) });
         break;
       case 'Expired':
-        this.#end({ reason: new Refusal(ErrorCode.SessionExpired, 'refused', reason) });
+        this.#end({ reason: new RequestFailure(ErrorCode.SessionExpired, 'refused', reason) });
         break;
       case 'AuthFailed':
-        this.#end({ reason: new Refusal(ErrorCode.AuthFailed, 'refused', reason) });
+        this.#end({ reason: new RequestFailure(ErrorCode.AuthFailed, 'refused', reason) });
         break;
       default:
         state satisfies never;
@@ -266,21 +266,21 @@ export class WatchLoop<Event extends WatchLoopEvent = WatchLoopEvent>
   // --- The end
 
   /** Leaves the loop and discards queued events. */
-  #leave(failure: { readonly reason: unknown } | undefined): void {
+  #stop(failure: { readonly reason: unknown } | undefined): void {
     this.#queue.clear();
     this.#end(failure);
-    if (this.#session.watches.remove(this.#mode, this.#outer, this.#watcher).length > 0) this.#removeOnServer();
+    if (this.#session.watches.remove(this.#mode, this.#serverPath, this.#watcher).length > 0) this.#removeOnServer();
   }
 
   /** Ends the loop. Queued events are still delivered. */
   #end(failure: { readonly reason: unknown } | undefined): void {
-    this.#over = true;
+    this.#hasEnded = true;
     this.#failure = failure;
-    if (this.#queue.length === 0) this.#unheed?.();
-    this.#serve();
+    if (this.#queue.length === 0) this.#removeAbortListener?.();
+    this.#answerWaiters();
   }
 }
 
-function ignore(): void {}
+function noop(): void {}
 
 const done: IteratorReturnResult<undefined> = { done: true, value: undefined };

@@ -1,6 +1,6 @@
 /** The two requests that are only about watches. Paths are those of the server. */
 import { AddWatchMode, ErrorCode, OpCode, operations, readErrorReply, WatcherType } from '@tskeeper/protocol';
-import { Refusal } from '../keeper-error.ts';
+import { RequestFailure } from '../keeper-error.ts';
 import type { Operation } from '../session/operation.ts';
 
 /**
@@ -16,7 +16,7 @@ export function addWatchOperation(mode: keyof typeof AddWatchMode, path: string,
     write: (writer) => operations.addWatch.request.write(writer, { path, mode: AddWatchMode[mode] }),
     read: (reader) => {
       const { err } = readErrorReply(reader);
-      if (err !== ErrorCode.Ok) throw new Refusal(err, 'refused');
+      if (err !== ErrorCode.Ok) throw new RequestFailure(err, 'refused');
       added();
     },
   };

@@ -21,7 +21,7 @@ export interface Watcher {
 }
 
 /** The watches that a request sets if it succeeds. With several kinds, the answer says which. */
-export interface WatchesToCome {
+export interface PendingWatches {
   readonly path: string;
   readonly kinds: readonly WatchKind[];
 }
@@ -32,7 +32,7 @@ type Paths = Map<string, Set<Watcher>>;
  * For longer paths the table does not iterate over the ancestors: a path of a megabyte may have
  * half a million.
  */
-const pathLengthUsual = 4096;
+const walkedPathLengthMax = 4096;
 
 export class WatchTable {
   readonly #tables: Readonly<Record<WatchKind, Paths>> = {
@@ -44,7 +44,7 @@ export class WatchTable {
   };
 
   /** Number of pending requests that set watches if they succeed, by kind and path. */
-  readonly #toCome: Readonly<Record<WatchKind, Map<string, number>>> = {
+  readonly #pending: Readonly<Record<WatchKind, Map<string, number>>> = {
     data: new Map(),
     exist: new Map(),
     child: new Map(),
@@ -56,15 +56,15 @@ export class WatchTable {
    * Announces a request for these watches. `settle` must be called when it is answered or
    * cancelled.
    */
-  expect({ path, kinds }: WatchesToCome): void {
-    for (const kind of kinds) this.#toCome[kind].set(path, (this.#toCome[kind].get(path) ?? 0) + 1);
+  addPending({ path, kinds }: PendingWatches): void {
+    for (const kind of kinds) this.#pending[kind].set(path, (this.#pending[kind].get(path) ?? 0) + 1);
   }
 
-  settle({ path, kinds }: WatchesToCome): void {
+  removePending({ path, kinds }: PendingWatches): void {
     for (const kind of kinds) {
-      const left = (this.#toCome[kind].get(path) ?? 1) - 1;
-      if (left === 0) this.#toCome[kind].delete(path);
-      else this.#toCome[kind].set(path, left);
+      const left = (this.#pending[kind].get(path) ?? 1) - 1;
+      if (left === 0) this.#pending[kind].delete(path);
+      else this.#pending[kind].set(path, left);
     }
   }
 
@@ -72,10 +72,10 @@ export class WatchTable {
    * Whether another watcher than `but` needs the watch that the server has, or is about to have. A
    * removal sent now arrives after the pending requests, and would remove what they set.
    */
-  isNeeded(kind: WatchKind, path: string, but: Watcher): boolean {
-    if (this.#toCome[kind].has(path)) return true;
+  isNeeded(kind: WatchKind, path: string, except: Watcher): boolean {
+    if (this.#pending[kind].has(path)) return true;
     const known = this.#tables[kind].get(path);
-    return known !== undefined && known.size > (known.has(but) ? 1 : 0);
+    return known !== undefined && known.size > (known.has(except) ? 1 : 0);
   }
 
   add(kind: WatchKind, path: string, watcher: Watcher): void {
@@ -90,7 +90,7 @@ export class WatchTable {
   }
 
   /** Whether the path has a watch of this kind. */
-  watches(kind: WatchKind, path: string): boolean {
+  isWatched(kind: WatchKind, path: string): boolean {
     return this.#tables[kind].has(path);
   }
 
@@ -113,60 +113,60 @@ export class WatchTable {
    * one-shot watches.
    */
   take(type: number, path: string): ReadonlySet<Watcher> {
-    const told = new Set<Watcher>();
+    const matched = new Set<Watcher>();
     switch (type) {
       case EventType.nodeCreated:
       case EventType.nodeDataChanged:
-        this.#takeOnce('data', path, told);
-        this.#takeOnce('exist', path, told);
-        this.#addPersistent(path, told, true);
+        this.#takeOneShot('data', path, matched);
+        this.#takeOneShot('exist', path, matched);
+        this.#addPersistent(path, matched, true);
         break;
       case EventType.nodeDeleted:
-        this.#takeOnce('data', path, told);
-        this.#takeOnce('exist', path, told);
-        this.#takeOnce('child', path, told);
-        this.#addPersistent(path, told, true);
+        this.#takeOneShot('data', path, matched);
+        this.#takeOneShot('exist', path, matched);
+        this.#takeOneShot('child', path, matched);
+        this.#addPersistent(path, matched, true);
         break;
       case EventType.nodeChildrenChanged:
-        this.#takeOnce('child', path, told);
+        this.#takeOneShot('child', path, matched);
         // Recursive watches receive the events of the children instead.
-        this.#addPersistent(path, told, false);
+        this.#addPersistent(path, matched, false);
         break;
       default:
         break;
     }
-    return told;
+    return matched;
   }
 
-  #takeOnce(kind: WatchKind, path: string, told: Set<Watcher>): void {
+  #takeOneShot(kind: WatchKind, path: string, matched: Set<Watcher>): void {
     const table = this.#tables[kind];
     const known = table.get(path);
     if (known === undefined) return;
     table.delete(path);
-    for (const watcher of known) told.add(watcher);
+    for (const watcher of known) matched.add(watcher);
   }
 
-  #addPersistent(path: string, told: Set<Watcher>, recursive: boolean): void {
-    for (const watcher of this.#tables.persistent.get(path) ?? []) told.add(watcher);
+  #addPersistent(path: string, matched: Set<Watcher>, recursive: boolean): void {
+    for (const watcher of this.#tables.persistent.get(path) ?? []) matched.add(watcher);
     const table = this.#tables.persistentRecursive;
     if (!recursive || table.size === 0) return;
-    if (path.length > pathLengthUsual) {
-      for (const [root, watchers] of table) if (isAtOrBelow(path, root)) for (const watcher of watchers) told.add(watcher);
+    if (path.length > walkedPathLengthMax) {
+      for (const [root, watchers] of table) if (isAtOrBelow(path, root)) for (const watcher of watchers) matched.add(watcher);
       return;
     }
     for (let at = path; ; at = at.slice(0, Math.max(1, at.lastIndexOf('/')))) {
-      for (const watcher of table.get(at) ?? []) told.add(watcher);
+      for (const watcher of table.get(at) ?? []) matched.add(watcher);
       if (at === '/') break;
     }
   }
 
   /** All watchers of any kind, once each. */
   all(): ReadonlySet<Watcher> {
-    const everyone = new Set<Watcher>();
+    const found = new Set<Watcher>();
     for (const kind of watchKinds) {
-      for (const watchers of this.#tables[kind].values()) for (const watcher of watchers) everyone.add(watcher);
+      for (const watchers of this.#tables[kind].values()) for (const watcher of watchers) found.add(watcher);
     }
-    return everyone;
+    return found;
   }
 
   paths(kind: WatchKind): Iterable<string> {

@@ -19,25 +19,25 @@ function recorded(cnonce: string): Random {
 }
 
 function exchange(username = 'bob', password = 'bobsecret', cnonce = fieldsOf(response!)['cnonce']!): SaslExchange {
-  return new DigestMd5({ mechanism: 'DIGEST-MD5', username, password }, recorded(cnonce)).exchange();
+  return new DigestMd5({ mechanism: 'DIGEST-MD5', username, password }, recorded(cnonce)).startExchange();
 }
 
 const bytes = (text: string) => Buffer.from(text);
-const said = (token: ReturnType<SaslExchange['respond']>) =>
+const said = (token: ReturnType<SaslExchange['nextToken']>) =>
   token === undefined ? undefined : Buffer.from(token as Uint8Array).toString();
 
 describe('B42: DIGEST-MD5', () => {
   it("sends the same bytes as ZooKeeper's own client, and accepts the server's proof", () => {
     const sasl = exchange();
-    expect(sasl.begin()).toEqual(new Uint8Array());
-    expect(said(sasl.respond(bytes(challenge!)))).toBe(response);
-    expect(sasl.respond(bytes(proof!))).toBe(undefined);
+    expect(sasl.firstToken()).toEqual(new Uint8Array());
+    expect(said(sasl.nextToken(bytes(challenge!)))).toBe(response);
+    expect(sasl.nextToken(bytes(proof!))).toBe(undefined);
   });
 
   it('creates a new cnonce for each exchange', () => {
     let count = 0;
     const mechanism = new DigestMd5({ mechanism: 'DIGEST-MD5', username: 'bob', password: 'x' }, { uint32: () => count++ });
-    const cnonces = [1, 2, 3].map(() => fieldsOf(said(mechanism.exchange().respond(bytes(challenge!)))!)['cnonce']);
+    const cnonces = [1, 2, 3].map(() => fieldsOf(said(mechanism.startExchange().nextToken(bytes(challenge!)))!)['cnonce']);
     expect(new Set(cnonces).size).toBe(3);
     expect(cnonces.every((cnonce) => Buffer.from(cnonce!, 'base64').length === 30)).toBe(true);
   });
@@ -54,8 +54,8 @@ describe('B42: DIGEST-MD5', () => {
     ['another challenge', challenge!, 'the server did not prove that it knows the password; it may have rejected this client'],
   ])('rejects a server without a valid proof: %s', (_what, token, words) => {
     const sasl = exchange();
-    void sasl.respond(bytes(challenge!));
-    expect(() => sasl.respond(token === null ? null : bytes(token))).toThrow(words);
+    void sasl.nextToken(bytes(challenge!));
+    expect(() => sasl.nextToken(token === null ? null : bytes(token))).toThrow(words);
   });
 
   it.each([
@@ -67,11 +67,11 @@ describe('B42: DIGEST-MD5', () => {
     ['nonce="a', "the server's challenge is not valid for DIGEST-MD5 from character 0 on"],
     ['nonce="a",algorithm=md5-sess nonsense', "the server's challenge is not valid for DIGEST-MD5 from character"],
   ])('reports what is wrong with the challenge %s', (token, words) => {
-    expect(() => exchange().respond(bytes(token))).toThrow(words);
+    expect(() => exchange().nextToken(bytes(token))).toThrow(words);
   });
 
   it('reports that a server has no SASL', () => {
-    expect(() => exchange().respond(null)).toThrow('the server is not configured for SASL');
+    expect(() => exchange().nextToken(null)).toThrow('the server is not configured for SASL');
   });
 
   it.each([
@@ -82,18 +82,18 @@ describe('B42: DIGEST-MD5', () => {
     ['no password at all', 'bob', ''],
   ])('proves names and passwords with %s like an independent computation', (_what, username, password) => {
     const sasl = exchange(username, password);
-    const token = said(sasl.respond(bytes(` realm="x\\"y" , nonce=abc,, qop="auth,auth-conf",charset=utf-8,algorithm=md5-sess,`)))!;
+    const token = said(sasl.nextToken(bytes(` realm="x\\"y" , nonce=abc,, qop="auth,auth-conf",charset=utf-8,algorithm=md5-sess,`)))!;
     const fields = fieldsOf(token);
     expect(fields).toMatchObject({ username, realm: 'x"y', nonce: 'abc', qop: 'auth', authzid: username });
     const { response: expected, rspauth } = proofs(fields, password);
     expect(fields['response']).toBe(expected);
-    expect(sasl.respond(bytes(`rspauth=${rspauth}`))).toBe(undefined);
+    expect(sasl.nextToken(bytes(`rspauth=${rspauth}`))).toBe(undefined);
   });
 
   it('reports which text a server without UTF-8 cannot accept', () => {
-    expect(() => exchange('bob', '€').respond(bytes('nonce=a,algorithm=md5-sess'))).toThrow(
+    expect(() => exchange('bob', '€').nextToken(bytes('nonce=a,algorithm=md5-sess'))).toThrow(
       'the server supports only ISO 8859-1, and the password contains other characters',
     );
-    expect(said(exchange('bob', 'ü').respond(bytes('nonce=a,algorithm=md5-sess')))).not.toContain('charset');
+    expect(said(exchange('bob', 'ü').nextToken(bytes('nonce=a,algorithm=md5-sess')))).not.toContain('charset');
   });
 });

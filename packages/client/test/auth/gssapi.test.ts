@@ -38,16 +38,16 @@ function played({ layers = 7, says = [] as string[], fails = '' } = {}): Kerbero
 
 const server = { host: 'zk1.example.com', port: 2181 };
 const exchange = (kerberos: KerberosPackage, options: Partial<GssapiOptions> = {}) =>
-  new Gssapi({ mechanism: 'GSSAPI', ...options }, kerberos).exchange(server);
+  new Gssapi({ mechanism: 'GSSAPI', ...options }, kerberos).startExchange(server);
 
 describe('A89, B42: GSSAPI', () => {
   it('proves the identity, then declines the protection layers, then waits for the result', async () => {
     const kerberos = played();
     const sasl = exchange(kerberos);
-    expect(text(await sasl.begin())).toBe('AP-REQ');
-    expect(text(await sasl.respond(Buffer.from('AP-REP')))).toBe('');
-    expect(text(await sasl.respond(Buffer.from('offer')))).toBe('[choice]');
-    expect(await sasl.respond(null)).toBe(undefined);
+    expect(text(await sasl.firstToken())).toBe('AP-REQ');
+    expect(text(await sasl.nextToken(Buffer.from('AP-REP')))).toBe('');
+    expect(text(await sasl.nextToken(Buffer.from('offer')))).toBe('[choice]');
+    expect(await sasl.nextToken(null)).toBe(undefined);
     expect(kerberos.says).toEqual([
       'client zookeeper@zk1.example.com {"mechOID":9}',
       'step ',
@@ -60,23 +60,23 @@ describe('A89, B42: GSSAPI', () => {
 
   it('requests the ticket of the configured principal, service and host', async () => {
     const kerberos = played();
-    await exchange(kerberos, { principal: 'app@EXAMPLE.COM', serviceName: 'zk', serviceHost: 'ensemble' }).begin();
+    await exchange(kerberos, { principal: 'app@EXAMPLE.COM', serviceName: 'zk', serviceHost: 'ensemble' }).firstToken();
     expect(kerberos.says[0]).toBe('client zk@ensemble {"mechOID":9,"principal":"app@EXAMPLE.COM"}');
   });
 
   it.each(['client', 'step'])('adds a remedy to an error of Kerberos (%s)', async (fails) => {
-    await expect(exchange(played({ fails })).begin()).rejects.toThrow(
+    await expect(exchange(played({ fails })).firstToken()).rejects.toThrow(
       "No Kerberos credentials available; klist shows the tickets, kinit gets one, and the server's principal is zookeeper/<its host name>",
     );
   });
 
   it('rejects a server without Kerberos, and one that requires a protection layer', async () => {
     const without = exchange(played());
-    await without.begin();
-    await expect(without.respond(null)).rejects.toThrow('the server is not configured for Kerberos');
+    await without.firstToken();
+    await expect(without.nextToken(null)).rejects.toThrow('the server is not configured for Kerberos');
     const insisting = exchange(played({ layers: 6 }));
-    await insisting.begin();
-    await insisting.respond(Buffer.from('AP-REP'));
-    await expect(insisting.respond(Buffer.from('offer'))).rejects.toThrow('the server requires a protection layer');
+    await insisting.firstToken();
+    await insisting.nextToken(Buffer.from('AP-REP'));
+    await expect(insisting.nextToken(Buffer.from('offer'))).rejects.toThrow('the server requires a protection layer');
   });
 });

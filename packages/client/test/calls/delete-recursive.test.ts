@@ -115,8 +115,8 @@ describe('deleteRecursive', () => {
   it('B53: the time-out applies to the whole call', async () => {
     await plant(20);
     const { backward } = world.cnxn;
-    backward.manners.delayMs = 100;
-    backward.changed();
+    backward.conditions.delayMs = 100;
+    backward.conditionsChanged();
     const started = world.clock.now().elapsedMs;
     const { outcome, error } = await go(settle(zk.deleteRecursive('/t', { timeoutMs: 450 })));
     expect(outcome).toMatch(/^RequestTimeout (?:notSent|unknown)$/);

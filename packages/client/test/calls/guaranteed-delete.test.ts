@@ -30,7 +30,7 @@ describe('a guaranteed delete', () => {
 
   it('B53: without an answer rejects and continues in the background', async () => {
     const { forward } = world.cnxn;
-    forward.hold();
+    forward.cut();
     const deleting = settle(zk.delete('/a', { guaranteed: true }));
     await world.settle();
     world.break();
@@ -55,7 +55,7 @@ describe('a guaranteed delete', () => {
   it('B53: continues after its time-out, but not after its signal', async () => {
     await go(other.create('/b'));
     const { forward } = world.cnxn;
-    forward.hold();
+    forward.cut();
     const late = settle(zk.delete('/a', { guaranteed: true, timeoutMs: 100 }));
     const controller = new AbortController();
     const aborted = zk.delete('/b', { guaranteed: true, signal: controller.signal });
@@ -73,7 +73,7 @@ describe('a guaranteed delete', () => {
   it('B53: with a version deletes no changed znode: BadVersion ends it, also in the background', async () => {
     expect((await go(settle(zk.delete('/a', { version: 7, guaranteed: true })))).outcome).toBe('BadVersion refused');
     const { forward } = world.cnxn;
-    forward.hold();
+    forward.cut();
     const deleting = settle(zk.delete('/a', { version: 0, guaranteed: true }));
     await world.settle();
     await go(other.setData('/a', 'y'));
@@ -107,7 +107,7 @@ describe('a guaranteed delete', () => {
 
   it('B51, B53: with retry is repeated before the call rejects, and NoNode is then success if it is idempotent', async () => {
     const { backward } = world.cnxn;
-    backward.hold();
+    backward.cut();
     const deleting = settle(zk.delete('/a', { guaranteed: true, idempotent: true }));
     await world.settle();
     world.break();

@@ -107,7 +107,7 @@ describe('create with parents', () => {
       cnxn.backward.resetAfter(cnxn.backward.deliveredBytes + 25);
       const { outcome } = await go(settle(client.create(`/r${retry}/x/y`, null, { parents: true })));
       expect(outcome).toBe(retry ? 'done' : 'ConnectionLoss unknown');
-      expect(backward.to.gone).toBe(false);
+      expect(backward.to.isClosed).toBe(false);
     }
   });
 });
@@ -139,14 +139,14 @@ describe('ensurePath', () => {
 
   it('B53: its signal and its time-out apply to the whole call', async () => {
     const { backward } = [...world.wire.cnxns][0]!;
-    backward.hold();
+    backward.cut();
     const late = settle(zk.ensurePath('/a/b', { timeoutMs: 300 }));
     const started = world.clock.now().elapsedMs;
     expect((await go(late)).outcome).toBe('RequestTimeout unknown');
     expect(world.clock.now().elapsedMs - started).toBeLessThan(400);
     const reason = new Error('never mind');
     await expect(zk.ensurePath('/a/b', { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
-    backward.release();
+    backward.heal();
     await go(zk.multi([op.create('/z')]));
   });
 });

@@ -76,7 +76,7 @@ describe('a protected create', () => {
     await world.until(other.create('/locks/a-', null, { mode: 'persistentSequential' }));
     const zk = await world.connect();
     const { backward } = world.cnxn;
-    backward.hold();
+    backward.cut();
     const creating = zk.create('/locks/lock-', 'x', { mode: 'ephemeralSequential', protection: true });
     await world.settle();
     world.break();
@@ -88,7 +88,7 @@ describe('a protected create', () => {
   it('B52: is deleted in the background after its time-out or signal', async () => {
     const zk = await world.connect();
     const { backward } = world.cnxn;
-    backward.hold();
+    backward.cut();
     const late = settle(zk.create('/locks/lock-', null, { mode: 'persistentSequential', protection: true, timeoutMs: 500 }));
     const controller = new AbortController();
     const aborted = zk.create('/locks/lock-', null, { mode: 'persistentSequential', protection: true, signal: controller.signal });
@@ -101,7 +101,7 @@ describe('a protected create', () => {
     expect(error!.message).toMatch(/if it was created, it will be deleted in the background\)$/);
     expect(error).toMatchObject({ op: 'create', path: '/locks/lock-' });
     expect(await childrenOf('/locks')).toHaveLength(2);
-    backward.release();
+    backward.heal();
     await world.pass(1000);
     expect(await childrenOf('/locks')).toEqual([]);
   });
@@ -109,7 +109,7 @@ describe('a protected create', () => {
   it('B52: rejects with an unknown outcome if the session ends', async () => {
     const zk = await world.connect({ sessionTimeoutMs: 2000 });
     const { backward } = world.cnxn;
-    backward.hold();
+    backward.cut();
     const creating = settle(zk.create('/locks/x', null, { mode: 'ephemeral', protection: true }));
     await world.settle();
     const { dialer, listener } = world.cnxn;
@@ -199,7 +199,7 @@ describe('B52: in random runs with cuts, crashes, partitions, time-outs and abor
     const harm = random.below(6);
     if (harm < 3) backward.resetAfter(backward.deliveredBytes + random.below(170));
     else if (harm === 3) forward.resetAfter(forward.deliveredBytes + random.below(120));
-    else if (harm === 4) backward.hold();
+    else if (harm === 4) backward.cut();
     const mode = (['persistent', 'ephemeral', 'persistentSequential', 'ephemeralSequential'] as const)[random.below(4)]!;
     const controller = new AbortController();
     const creating = zk.create(`${parent}/x-`, 'x', {
@@ -223,9 +223,9 @@ describe('B52: in random runs with cuts, crashes, partitions, time-outs and abor
     const { outcome, result } = await world.until(ending);
     // Time for background work, and for the expiry of dead sessions.
     await world.pass(4000, 500);
-    await world.untilSo(() => zk.state === 'connected' || zk.closedBecause !== undefined);
+    await world.untilSo(() => zk.state === 'connected' || zk.endReason !== undefined);
     await world.pass(2000, 500);
-    const isOver = zk.closedBecause !== undefined;
+    const isOver = zk.endReason !== undefined;
     const children = await childrenOf(parent);
     const told = `seed ${seed}, ${mode}: ${outcome}, created ${created.join()}, there is ${children.join()}`;
     expect(created.length, told).toBeLessThanOrEqual(1);

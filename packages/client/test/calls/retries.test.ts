@@ -1,12 +1,12 @@
 /** Retries: safe calls are repeated, others reject, and all of them end in time. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { Bounds, type CallSession } from '../../src/calls/bounds.ts';
-import { pauseMsMax, Retries } from '../../src/calls/retries.ts';
-import { fullPolicy } from '../../src/calls/retry-policy.ts';
+import { CallDeadline, type CallSession } from '../../src/calls/call-deadline.ts';
+import { delayMsMax, Retries } from '../../src/calls/retries.ts';
+import { resolveRetryPolicy } from '../../src/calls/retry-policy.ts';
 import { type CallOptions, type Client, op, openAcl } from '../../src/index.ts';
 import { ErrorCode } from '@tskeeper/protocol';
 import { ManualClock, SeededRandom } from '@tskeeper/runtime';
-import { Refusal } from '../../src/keeper-error.ts';
+import { RequestFailure } from '../../src/keeper-error.ts';
 import { ClientWorld } from '../support/client-world.ts';
 import { type Cut, cutting } from '../support/cut-transport.ts';
 import { settle, text } from '../support/outcomes.ts';
@@ -62,7 +62,7 @@ const update: Case = { name: 'update', call: (zk, options) => zk.update('/t', ()
 /** Loses the answer to the call. */
 async function losingTheAnswer<T>(call: () => Promise<T>): Promise<T> {
   const { backward } = world.cnxn;
-  backward.hold();
+  backward.cut();
   const made = call();
   await world.settle();
   world.break();
@@ -78,7 +78,7 @@ describe('a call without an answer', () => {
     const plain = await world.connect();
     expect((await losingTheAnswer(() => settle(call(plain, {})))).outcome).toBe('ConnectionLoss unknown');
     await world.untilSo(() => plain.state === 'connected');
-    expect((await losingTheAnswer(() => settle(call(plain, { retry: { attempts: 2 } })))).outcome).toBe('done');
+    expect((await losingTheAnswer(() => settle(call(plain, { retry: { maxAttempts: 2 } })))).outcome).toBe('done');
   });
 
   it.each(writes)('B51: $name is never repeated', async ({ name, call }) => {
@@ -118,11 +118,11 @@ describe('a call that was not sent', () => {
     const zk = await world.connect();
     world.kill();
     await world.untilSo(() => zk.state === 'suspended');
-    const three = await go(settle(zk.setData('/t', 'y', { retry: { attempts: 3 } })));
+    const three = await go(settle(zk.setData('/t', 'y', { retry: { maxAttempts: 3 } })));
     expect(three.outcome).toBe('ConnectionLoss notSent');
     expect(three.error!.message).toMatch(/; 3 attempts in \d+ ms\)$/);
     const started = world.clock.now().elapsedMs;
-    const long = await go(settle(zk.getData('/t', { retry: { attempts: Infinity, maxElapsedMs: 5000 } })));
+    const long = await go(settle(zk.getData('/t', { retry: { maxAttempts: Infinity, maxElapsedMs: 5000 } })));
     expect(long.outcome).toBe('ConnectionLoss notSent');
     const elapsed = world.clock.now().elapsedMs - started;
     expect(elapsed).toBeGreaterThan(1000);
@@ -131,7 +131,7 @@ describe('a call that was not sent', () => {
   });
 
   it('B50, B51: timeoutMs and signal apply to all attempts and pauses together', async () => {
-    const zk = await world.connect({ retry: { attempts: Infinity, maxElapsedMs: Infinity } });
+    const zk = await world.connect({ retry: { maxAttempts: Infinity, maxElapsedMs: Infinity } });
     world.kill();
     await world.untilSo(() => zk.state === 'suspended');
     const started = world.clock.now().elapsedMs;
@@ -149,7 +149,7 @@ describe('a call that was not sent', () => {
   });
 
   it('B50, B51: a hundred calls in a pause share one listener on their signal, and remove it', async () => {
-    const zk = await world.connect({ retry: { attempts: Infinity, maxElapsedMs: Infinity, pauseMs: 5000 } });
+    const zk = await world.connect({ retry: { maxAttempts: Infinity, maxElapsedMs: Infinity, baseDelayMs: 5000 } });
     const { signal } = new AbortController();
     const listeners = { now: 0, most: 0 };
     const add = signal.addEventListener.bind(signal);
@@ -174,7 +174,7 @@ describe('a call that was not sent', () => {
   });
 
   it('B51: is not repeated after the end of the session', async () => {
-    const zk = await world.connect({ retry: { attempts: Infinity, maxElapsedMs: Infinity } });
+    const zk = await world.connect({ retry: { maxAttempts: Infinity, maxElapsedMs: Infinity } });
     world.kill();
     await world.untilSo(() => zk.state === 'suspended');
     const made = settle(zk.getData('/t'));
@@ -202,7 +202,7 @@ describe('idempotent writes', () => {
     await world.untilSo(() => zk.state === 'connected');
     // Another client creates it with other data while the first request is lost.
     const { forward } = world.cnxn;
-    forward.hold();
+    forward.cut();
     const creating = settle(zk.create('/theirs', 'mine', { idempotent: true }));
     await world.settle();
     await go(other.create('/theirs', 'theirs'));
@@ -217,7 +217,7 @@ describe('idempotent writes', () => {
     expect((await losingTheAnswer(() => zk.setData('/t', 'y', { version: 0, idempotent: true }))).version).toBe(1);
     await world.untilSo(() => zk.state === 'connected');
     const { forward } = world.cnxn;
-    forward.hold();
+    forward.cut();
     const setting = settle(zk.setData('/t', 'z', { version: 1, idempotent: true }));
     await world.settle();
     await go(other.setData('/t', 'theirs'));
@@ -268,14 +268,14 @@ describe('a policy', () => {
     [{ tries: 3 }, 'unknown option retry.tries; the options of a policy are attempts, maxElapsedMs, pauseMs, pauseMsMax'],
     ['yes', 'retry must be true, false or a policy, not "yes"'],
   ])('B51: %j is rejected', async (retry, message) => {
-    expect(() => fullPolicy(retry as never)).toThrow(message);
+    expect(() => resolveRetryPolicy(retry as never)).toThrow(message);
     await expect(go(world.connect({ retry: retry as never }))).rejects.toThrow(message);
     await expect(go(other.getData('/t', { retry: retry as never }))).rejects.toThrow(message);
   });
 
   it('B51: pauses double up to their limit, and are random below it', async () => {
-    const policy = fullPolicy({ pauseMs: 10, pauseMsMax: 50, attempts: 6 })!;
-    expect([1, 2, 3, 4, 5].map((attempts) => pauseMsMax(policy, attempts))).toEqual([10, 20, 40, 50, 50]);
+    const policy = resolveRetryPolicy({ baseDelayMs: 10, maxDelayMs: 50, maxAttempts: 6 })!;
+    expect([1, 2, 3, 4, 5].map((attempts) => delayMsMax(policy, attempts))).toEqual([10, 20, 40, 50, 50]);
     const clock = new ManualClock();
     const waits: number[] = [];
     const session: CallSession = {
@@ -285,17 +285,17 @@ describe('a policy', () => {
         after: (ms, then) => (waits.push(ms), clock.after(ms, then)),
       },
       random: new SeededRandom(5),
-      isOver: false,
-      onceOver: () => () => {},
+      hasEnded: false,
+      onEnd: () => () => {},
     };
-    const retries = new Retries(session, policy, new Bounds(session, {}));
-    const lost = new Refusal(ErrorCode.ConnectionLoss, 'notSent');
+    const retries = new Retries(session, policy, new CallDeadline(session, {}));
+    const lost = new RequestFailure(ErrorCode.ConnectionLoss, 'notSent');
     for (let attempt = 1; attempt < 6; attempt++) {
-      const again = retries.again(lost, false);
+      const again = retries.waitToRetry(lost, false);
       clock.advance(50);
       expect(await again).toBe(true);
     }
-    expect(await retries.again(lost, false)).toBe(false);
+    expect(await retries.waitToRetry(lost, false)).toBe(false);
     for (const [index, ms] of waits.entries()) expect(ms).toBeLessThan([10, 20, 40, 50, 50][index]!);
     expect(new Set(waits).size).toBe(5);
   });

@@ -116,7 +116,7 @@ async function losing(
     zk.update(
       path,
       (data) => {
-        if (calls++ === 0) (carriedOut ? backward : forward).hold();
+        if (calls++ === 0) (carriedOut ? backward : forward).cut();
         return plusOne(data);
       },
       options,
@@ -188,7 +188,7 @@ describe('update without an answer to the write', () => {
     const { backward } = world.cnxn;
     const updating = settle(
       zk.update('/n', (data) => {
-        backward.hold();
+        backward.cut();
         return plusOne(data);
       }),
     );

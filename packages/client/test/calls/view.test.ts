@@ -24,7 +24,7 @@ describe('a view', () => {
     await go(tenant.ensurePath('/'));
     await go(tenant.create('/a', 'x', { mode: 'ephemeral' }));
     expect((await go(zk.getData('/tenants/42/a'))).stat.ephemeralOwner).toBe(zk.sessionId);
-    expect([tenant.sessionId, tenant.state, tenant.connectedTo]).toEqual([zk.sessionId, 'connected', 'server:2181']);
+    expect([tenant.sessionId, tenant.state, tenant.connectedServer]).toEqual([zk.sessionId, 'connected', 'server:2181']);
     expect(tenant).toBeInstanceOf(ClientView);
     expect(tenant).not.toBeInstanceOf(Client);
     expect('close' in tenant).toBe(false);

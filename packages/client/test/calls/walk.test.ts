@@ -47,13 +47,13 @@ describe('walk', () => {
   it('B53: has no more pending requests than its concurrency', async () => {
     const { forward, backward } = world.cnxn;
     for (const concurrency of [1, 3, 16]) {
-      backward.hold();
+      backward.cut();
       const before = forward.deliveredBytes;
       const walking = all(zk.walk('/t', { concurrency }));
       await world.settle();
       // The top is alone; its children follow.
       const first = forward.deliveredBytes - before;
-      backward.release();
+      backward.heal();
       expect(await go(walking)).toHaveLength(31);
       expect(first).toBeLessThan(40);
     }
@@ -96,7 +96,7 @@ describe('walk', () => {
     await expect(go(walking)).rejects.toBe(reason);
     expect(seen.length).toBeLessThan(6);
     const { backward } = world.cnxn;
-    backward.manners.delayMs = 100;
+    backward.conditions.delayMs = 100;
     await expect(go(all(zk.walk('/t', { concurrency: 1, timeoutMs: 350 })))).rejects.toMatchObject({ code: 'RequestTimeout', op: 'walk' });
     backward.resetAfter(backward.deliveredBytes + 700);
     await expect(go(all(zk.walk('/t')))).rejects.toMatchObject({ code: 'ConnectionLoss', outcome: 'unknown' });

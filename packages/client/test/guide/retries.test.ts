@@ -25,7 +25,7 @@ const readAnswerBytes = 4 + 16 + (4 + 1) + 68;
 
 /** The server has applied the request, and the client does not receive the answer. */
 async function losingTheAnswer<Result>(call: () => Promise<Result>): Promise<Result> {
-  world.cnxn.backward.hold();
+  world.cnxn.backward.cut();
   const made = call();
   made.catch(() => undefined);
   await world.settle();

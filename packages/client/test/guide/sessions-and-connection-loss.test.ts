@@ -19,7 +19,7 @@ afterEach(async () => {
 test('a seat is taken once, although the answer to the first request is lost', async () => {
   await world.until(other.create('/seats'));
   const zk = await world.connect();
-  world.cnxn.backward.hold();
+  world.cnxn.backward.cut();
   const taken = guide.takeSeat(zk, '12A', 'ticket 1');
   await world.settle();
   expect((await world.until(other.getData('/seats/12A'))).stat.version).toBe(0);
@@ -31,7 +31,7 @@ test('a seat is taken once, although the answer to the first request is lost', a
 test('a seat is taken although the first request was not sent, or did not arrive', async () => {
   await world.until(other.create('/seats'));
   const zk = await world.connect();
-  world.cnxn.forward.hold();
+  world.cnxn.forward.cut();
   const taken = guide.takeSeat(zk, '12B', 'ticket 1');
   await world.settle();
   world.break();
@@ -102,7 +102,7 @@ test('work ends when the session has expired, and its successor may begin: never
   void guide.whileHolding(other, '/leader', workAs('the next')).catch(() => undefined);
   await world.settle();
   world.wire.heal(dialer.address, listener.address);
-  await world.untilSo(() => zk.closedBecause !== undefined);
+  await world.untilSo(() => zk.endReason !== undefined);
   expect(KeeperError.is(await world.until(failure), 'SessionExpired')).toBe(true);
   expect(log).toEqual(['the first works', 'the first stops', 'the next works']);
 });
@@ -138,7 +138,7 @@ test('a program that stays registered registers again after its session has expi
 });
 
 test('a saved session is resumed with its ephemerals, and an expired one is replaced by a new one', async () => {
-  const zk = await world.connect({ yieldsSession: true });
+  const zk = await world.connect({ yieldSession: true });
   await world.until(zk.create('/mine', '', { mode: 'ephemeral' }));
   const saved = guide.savedSession(zk);
   const next = await world.until(guide.resume('server:2181', saved, world.options()));

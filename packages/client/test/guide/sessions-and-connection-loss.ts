@@ -19,7 +19,7 @@ export async function whileHolding(zk: Client, path: string, work: (signal: Abor
       return;
     } catch (error) {
       // Continue after the signal or a lost connection. Anything else is an error of the work, or the end of the session.
-      if (zk.closedBecause !== undefined || !(certain.signal.aborted || KeeperError.is(error, 'ConnectionLoss'))) throw error;
+      if (zk.endReason !== undefined || !(certain.signal.aborted || KeeperError.is(error, 'ConnectionLoss'))) throw error;
     } finally {
       unlisten();
     }
@@ -65,7 +65,7 @@ export async function stayRegistered(
 async function ended(zk: Client, signal: AbortSignal): Promise<void> {
   let look = () => {};
   const over = new Promise<void>((resolve) => {
-    look = () => (signal.aborted || zk.closedBecause !== undefined) && resolve();
+    look = () => (signal.aborted || zk.endReason !== undefined) && resolve();
   });
   const unlisten = zk.on('state', look);
   signal.addEventListener('abort', look);

@@ -90,7 +90,7 @@ test('a mirror is correct although its connection breaks while it reads', async 
   const copies: Record<string, string>[] = [];
   const over = guide.mirror(zk, '/a', (now) => copies.push(Object.fromEntries(now)), stop.signal);
   await world.settle();
-  world.cnxn.backward.hold();
+  world.cnxn.backward.cut();
   const written = other.setData('/a/b', '2');
   await world.settle();
   world.break();

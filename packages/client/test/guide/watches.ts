@@ -53,7 +53,7 @@ export function nextChange(zk: Client, path: string): Promise<NodeEvent> {
   return new Promise((resolve, reject) => {
     const watch = (event: WatchedEvent) => {
       if (event.type !== 'None') resolve(event);
-      else if (zk.closedBecause !== undefined) reject(new Error(`the session has ended: ${event.state}`));
+      else if (zk.endReason !== undefined) reject(new Error(`the session has ended: ${event.state}`));
     };
     zk.exists(path, { watch, retry: true }).catch(reject);
   });

@@ -158,9 +158,9 @@ describe('B37: SRV names', () => {
     const known = await nameServer(records);
     const unknown = await nameServer([]);
     try {
-      await expect(new NodeTransport().resolveService('_zookeeper._tcp.missing.test')).rejects.toMatchObject({ code: 'ENOTFOUND' });
+      await expect(new NodeTransport().resolveSrv('_zookeeper._tcp.missing.test')).rejects.toMatchObject({ code: 'ENOTFOUND' });
       setServers([`127.0.0.1:${known.address().port}`]);
-      const found = await new NodeTransport().resolveService('_zookeeper._tcp.example.test');
+      const found = await new NodeTransport().resolveSrv('_zookeeper._tcp.example.test');
       expect(found.toSorted((a, b) => a.priority - b.priority)).toEqual(records);
     } finally {
       setServers(before);

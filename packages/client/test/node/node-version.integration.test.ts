@@ -5,7 +5,7 @@ import { execFile } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { nodeVersionFault } from '@tskeeper/protocol/internal';
+import { nodeVersionError } from '@tskeeper/protocol/internal';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { bundle } from '../support/bundle.ts';
 
@@ -20,13 +20,13 @@ afterAll(() => {
 });
 
 it.each(['0.12.18', '18.20.8', '20.18.3', '21.7.3', '22.1.0'])('Node %s is too old', (version) => {
-  expect(nodeVersionFault(version)).toBe(
+  expect(nodeVersionError(version)).toBe(
     `tskeeper needs Node 20.19 or later in line 20, or 22.2 or later. This is Node ${version}: install a newer one, for example from https://nodejs.org.`,
   );
 });
 
 it.each(['20.19.0', '20.20.1', '22.2.0', '26.1.0-nightly'])('Node %s is accepted', (version) => {
-  expect(nodeVersionFault(version)).toBe(undefined);
+  expect(nodeVersionError(version)).toBe(undefined);
 });
 
 it.each(['protocol', 'client', 'server'])('%s rejects an old Node when it is loaded', async (name) => {

@@ -267,7 +267,7 @@ describe('A89, B41: TLS', () => {
     // silent one.
     for (const list of [`localhost:${stuck},localhost:${port}`, `localhost:${port},localhost:${stuck}`]) {
       await using zk = await connect(list, { tls: trusting, sessionTimeoutMs: 600, random: { uint32: () => 0 } });
-      expect(zk.connectedTo).toBe(`localhost:${port}`);
+      expect(zk.connectedServer).toBe(`localhost:${port}`);
     }
     expect(fronts.socketCount).toBeGreaterThan(4);
   });

@@ -1,9 +1,9 @@
 /** The list of servers of a session: changes, and the names and addresses in it. */
 import { SeededRandom } from '@tskeeper/runtime';
 import { describe, expect, it } from 'vitest';
-import type { ServerAddress, ServiceRecord } from '../../src/index.ts';
-import { SessionMachine, type SessionOut } from '../../src/session/session-machine.ts';
-import { HostList } from '../../src/session/host-list.ts';
+import type { ServerAddress, SrvRecord } from '../../src/index.ts';
+import { SessionMachine, type SessionOutput } from '../../src/session/session-machine.ts';
+import { HostProvider } from '../../src/session/host-provider.ts';
 import { MachineRig, type NamedRequest } from '../support/machine-rig.ts';
 import { connectResponse, notification, reply } from '../support/server-frames.ts';
 
@@ -34,7 +34,7 @@ describe('a new list for an open session', () => {
     expect(rig.machine.updateServers(named('x', 'y'), rig.nowMs)).toBe(true);
     expect(rig.take()).toEqual(['hang up', `Disconnected: a:2181: ${leaving}`]);
     expect(rig.pass(1000)).toEqual([expect.stringMatching(/^dial [xy]$/)]);
-    rig.machine.opened(rig.nowMs);
+    rig.machine.cnxnOpened(rig.nowMs);
     expect(rig.take()).toEqual(['send connect zxid=0 timeout=9000 session=0x100 password=0707']);
   });
 
@@ -149,7 +149,7 @@ describe('a new list for an open session', () => {
   });
 
   it('a client that moves often does not yield its session', () => {
-    const rig = connected({ yieldsSession: true });
+    const rig = connected({ yieldSession: true });
     for (let round = 0; round < 20; round++) {
       rig.machine.updateServers(named(`x${round}`), rig.nowMs);
       rig.take();
@@ -162,7 +162,7 @@ describe('a new list for an open session', () => {
     for (const isOpen of [false, true]) {
       const rig = new MachineRig();
       rig.pass(0);
-      if (isOpen) rig.machine.opened(rig.nowMs);
+      if (isOpen) rig.machine.cnxnOpened(rig.nowMs);
       rig.submit('x');
       rig.take();
       expect(rig.machine.updateServers(named('a', 'b', 'c'), rig.nowMs)).toBe(false);
@@ -190,17 +190,17 @@ describe('a new list for an open session', () => {
 
 describe('B37: the addresses of a name', () => {
   it('are resolved again at each attempt, and all tried before the next server, without a pause after an unreachable one', () => {
-    const rig = new MachineRig({ resolves: true }, ['a', 'b']);
+    const rig = new MachineRig({ resolvesNames: true }, ['a', 'b']);
     rig.submit('x');
     expect(rig.pass(0)).toEqual(['resolve a']);
-    rig.machine.resolved(['10.0.0.1', '10.0.0.2', '10.0.0.1'], rig.nowMs);
+    rig.machine.addressesResolved(['10.0.0.1', '10.0.0.2', '10.0.0.1'], rig.nowMs);
     const said = [...rig.take(), ...rig.drop('ECONNREFUSED'), ...rig.pass(0)];
     expect(said.toSorted()).toEqual(['dial 10.0.0.1', 'dial 10.0.0.2']);
     // No address of this server is left, and there is a pause after each server.
     expect(rig.drop('ECONNREFUSED')).toEqual([]);
     expect(rig.pass(124)).toEqual([]);
     expect(rig.pass(1)).toEqual(['resolve b']);
-    rig.machine.resolved(['10.0.0.3', '10.0.0.4'], rig.nowMs);
+    rig.machine.addressesResolved(['10.0.0.3', '10.0.0.4'], rig.nowMs);
     rig.take();
     expect(rig.drop('ECONNREFUSED')).toEqual([]);
     const [dialled] = rig.pass(0);
@@ -211,29 +211,29 @@ describe('B37: the addresses of a name', () => {
   });
 
   it('C2-6: that were not needed are not tried after the connection is lost, but the next server is', () => {
-    const rig = new MachineRig({ resolves: true }, ['a', 'b']);
+    const rig = new MachineRig({ resolvesNames: true }, ['a', 'b']);
     rig.pass(0);
-    rig.machine.resolved(['10.0.0.1', '10.0.0.2'], rig.nowMs);
-    rig.machine.opened(rig.nowMs);
+    rig.machine.addressesResolved(['10.0.0.1', '10.0.0.2'], rig.nowMs);
+    rig.machine.cnxnOpened(rig.nowMs);
     rig.receive(connectResponse());
     rig.drop('ECONNRESET');
     expect(rig.pass(1000)).toEqual(['resolve b']);
   });
 
   it('share the time of their server', () => {
-    const rig = new MachineRig({ resolves: true });
+    const rig = new MachineRig({ resolvesNames: true });
     rig.pass(0);
     // A third of 9 s, for the look-up too.
     expect(rig.pass(2999)).toEqual([]);
     expect(rig.pass(1)).toEqual(['hang up']);
     rig.pass(125);
     rig.take();
-    rig.machine.resolved(['10.0.0.1', '10.0.0.2', '10.0.0.3'], rig.nowMs);
+    rig.machine.addressesResolved(['10.0.0.1', '10.0.0.2', '10.0.0.3'], rig.nowMs);
     expect(rig.take()).toHaveLength(1);
     expect(rig.pass(999)).toEqual([]);
     expect(rig.pass(1)).toEqual(['hang up', expect.stringMatching(/^dial/)]);
     rig.pass(500);
-    rig.machine.opened(rig.nowMs);
+    rig.machine.cnxnOpened(rig.nowMs);
     rig.take();
     // An address that accepts the connection and sends nothing gets as much time as one that does
     // not; then there is a pause.
@@ -246,17 +246,17 @@ describe('B37: the addresses of a name', () => {
     for (let seed = 0; seed < 60; seed++) {
       const { machine, dialled } = bare(['a'], new SeededRandom(seed), { resolves: true });
       machine.wake(0);
-      machine.resolved(['1', '2', '3'], 0);
+      machine.addressesResolved(['1', '2', '3'], 0);
       const first = dialled.at(-1)!;
       firsts.add(first);
-      machine.opened(0);
+      machine.cnxnOpened(0);
       machine.received(connectResponse(), 0);
-      machine.disconnected('ECONNRESET', 10);
+      machine.cnxnClosed('ECONNRESET', 10);
       machine.wake(machine.deadline()!);
-      machine.resolved(['1', '2', '3'], 5000);
+      machine.addressesResolved(['1', '2', '3'], 5000);
       for (let attempt = 0; attempt < 2; attempt++) {
         expect(dialled.at(-1)).not.toBe(first);
-        machine.disconnected('ECONNREFUSED', 5000);
+        machine.cnxnClosed('ECONNREFUSED', 5000);
         machine.wake(5000);
       }
       expect(dialled.at(-1)).toBe(first);
@@ -265,50 +265,50 @@ describe('B37: the addresses of a name', () => {
   });
 
   it('that cannot be resolved, or are none, are reported, and the next server is tried', () => {
-    const rig = new MachineRig({ resolves: true }, ['a']);
+    const rig = new MachineRig({ resolvesNames: true }, ['a']);
     rig.submit('x');
     rig.pass(0);
     expect(rig.drop('ENOTFOUND')).toEqual(['x: ConnectionLoss, notSent (a:2181: address lookup failed: ENOTFOUND)']);
     rig.submit('y');
     expect(rig.pass(1000)).toEqual(['resolve a']);
-    rig.machine.resolved([], rig.nowMs);
+    rig.machine.addressesResolved([], rig.nowMs);
     expect(rig.take()).toEqual(['y: ConnectionLoss, notSent (a:2181: the name a has no address)']);
   });
 
   it('that arrive too late are not dialled', () => {
-    const rig = new MachineRig({ resolves: true }, ['a']);
+    const rig = new MachineRig({ resolvesNames: true }, ['a']);
     rig.pass(0);
     rig.close();
-    rig.machine.resolved(['10.0.0.1'], rig.nowMs);
+    rig.machine.addressesResolved(['10.0.0.1'], rig.nowMs);
     expect(rig.take()).toEqual([]);
   });
 });
 
 describe('B37: an SRV name', () => {
-  const records: ServiceRecord[] = [
+  const records: SrvRecord[] = [
     { host: 'late', port: 3, priority: 20, weight: 0 },
     { host: 'soon', port: 2, priority: 10, weight: 0 },
   ];
-  const service = '_zookeeper._tcp.example.com';
+  const srvName = '_zookeeper._tcp.example.com';
 
   it('is resolved before the first attempt, and again after all its servers have failed', () => {
-    const rig = new MachineRig({ service }, []);
-    expect(rig.pass(0)).toEqual([`resolve srv:${service}`]);
+    const rig = new MachineRig({ srvName }, []);
+    expect(rig.pass(0)).toEqual([`resolve srv:${srvName}`]);
     rig.submit('x');
-    rig.machine.serviceResolved(records, rig.nowMs);
+    rig.machine.srvResolved(records, rig.nowMs);
     expect(rig.take()).toEqual(['dial soon']);
     rig.drop('ECONNREFUSED');
     expect(rig.pass(1000)).toEqual(['dial late']);
     expect(rig.drop('ECONNREFUSED')).toEqual(['x: ConnectionLoss, notSent (late:3: connection failed: ECONNREFUSED)']);
-    expect(rig.pass(1000)).toEqual([`resolve srv:${service}`]);
-    rig.machine.serviceResolved([{ host: 'other', port: 4, priority: 0, weight: 0 }], rig.nowMs);
+    expect(rig.pass(1000)).toEqual([`resolve srv:${srvName}`]);
+    rig.machine.srvResolved([{ host: 'other', port: 4, priority: 0, weight: 0 }], rig.nowMs);
     expect(rig.take()).toEqual(['dial other']);
   });
 
   it('is not resolved again while one of its servers answers', () => {
-    const rig = new MachineRig({ service }, []);
+    const rig = new MachineRig({ srvName }, []);
     rig.pass(0);
-    rig.machine.serviceResolved(records, rig.nowMs);
+    rig.machine.srvResolved(records, rig.nowMs);
     for (let round = 0; round < 6; round++) {
       rig.connect();
       rig.drop();
@@ -320,33 +320,33 @@ describe('B37: an SRV name', () => {
 
   it.each([
     ['fails', (rig: MachineRig) => rig.drop('ESERVFAIL'), 'SRV lookup failed: ESERVFAIL'],
-    ['finds none', (rig: MachineRig) => (rig.machine.serviceResolved([], rig.nowMs), rig.take()), 'SRV lookup found no servers'],
+    ['finds none', (rig: MachineRig) => (rig.machine.srvResolved([], rig.nowMs), rig.take()), 'SRV lookup found no servers'],
     ['takes too long', (rig: MachineRig) => rig.pass(9000).slice(1, 2), 'SRV lookup timed out after 9000 ms'],
   ])('that %s for the first time fails waiting requests, and is resolved again', (_what, fail, reason) => {
-    const rig = new MachineRig({ service }, []);
+    const rig = new MachineRig({ srvName }, []);
     rig.submit('x');
     rig.pass(0);
-    expect(fail(rig)).toEqual([`x: ConnectionLoss, notSent (srv:${service}: ${reason})`]);
-    expect(rig.pass(1000)[0]).toBe(`resolve srv:${service}`);
+    expect(fail(rig)).toEqual([`x: ConnectionLoss, notSent (srv:${srvName}: ${reason})`]);
+    expect(rig.pass(1000)[0]).toBe(`resolve srv:${srvName}`);
   });
 
   it.each([
     ['fails', (rig: MachineRig) => rig.drop('ESERVFAIL')],
-    ['finds none', (rig: MachineRig) => (rig.machine.serviceResolved([], rig.nowMs), rig.take())],
+    ['finds none', (rig: MachineRig) => (rig.machine.srvResolved([], rig.nowMs), rig.take())],
     ['takes too long', (rig: MachineRig) => rig.pass(4500).slice(1)],
   ])('that %s later keeps the known servers', (_what, fail) => {
-    const rig = new MachineRig({ service }, []);
+    const rig = new MachineRig({ srvName }, []);
     rig.pass(0);
-    rig.machine.serviceResolved(records, rig.nowMs);
+    rig.machine.srvResolved(records, rig.nowMs);
     rig.drop('ECONNREFUSED');
     rig.pass(1000);
     rig.drop('ECONNREFUSED');
-    expect(rig.pass(1000)).toEqual([`resolve srv:${service}`]);
+    expect(rig.pass(1000)).toEqual([`resolve srv:${srvName}`]);
     expect(fail(rig)).toEqual(['dial soon']);
   });
 
   it('is replaced by a list, also during its look-up', () => {
-    const rig = new MachineRig({ service }, []);
+    const rig = new MachineRig({ srvName }, []);
     rig.pass(0);
     rig.machine.updateServers(named('z'), rig.nowMs);
     expect(rig.take()).toEqual(['hang up']);
@@ -380,14 +380,14 @@ describe('many clients', () => {
       for (let seed = 0; seed < 1000; seed++) {
         const { machine } = bare(['a', 'b', 'c'], new SeededRandom(seed));
         machine.wake(0);
-        machine.opened(0);
+        machine.cnxnOpened(0);
         machine.received(connectResponse(), 0);
         let nowMs = 2000;
-        machine.disconnected('ECONNRESET', nowMs);
+        machine.cnxnClosed('ECONNRESET', nowMs);
         for (let failure = 0; failure < failures; failure++) {
           nowMs = machine.deadline()!;
           machine.wake(nowMs);
-          machine.disconnected('ECONNREFUSED', nowMs);
+          machine.cnxnClosed('ECONNREFUSED', nowMs);
         }
         pauses.push(machine.deadline()! - nowMs);
       }
@@ -408,22 +408,22 @@ function bare(
 ): { readonly machine: SessionMachine<NamedRequest>; readonly dialled: string[] } {
   const dialled: string[] = [];
   const nothing = () => undefined;
-  const out: SessionOut<NamedRequest> = {
+  const out: SessionOutput<NamedRequest> = {
     resolve: nothing,
-    resolveService: nothing,
+    resolveSrv: nothing,
     dial: ({ host }) => void dialled.push(host),
     probe: nothing,
     send: nothing,
-    hangUp: nothing,
+    closeCnxn: nothing,
     answered: nothing,
     failed: nothing,
     authenticated: nothing,
     authFailed: nothing,
     event: nothing,
-    troubled: nothing,
+    connectionFailed: nothing,
     state: nothing,
-    saslBegin: nothing,
-    saslChallenge: nothing,
+    startSasl: nothing,
+    continueSasl: nothing,
     restoreWatches: () => [],
   };
   const machine = new SessionMachine<NamedRequest>(
@@ -434,15 +434,15 @@ function bare(
       session: undefined,
       auth: [],
       expireLocally: false,
-      yieldsSession: false,
-      service: undefined,
-      resolves: false,
+      yieldSession: false,
+      srvName: undefined,
+      resolvesNames: false,
       sasl: false,
-      waitsForFirst: false,
+      waitForFirstConnection: false,
       requestTimeoutMs: undefined,
       ...options,
     },
-    new HostList(named(...hosts), random),
+    new HostProvider(named(...hosts), random),
     random,
     out,
     0,

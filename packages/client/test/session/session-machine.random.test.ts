@@ -6,8 +6,8 @@ import { OpCode } from '@tskeeper/protocol';
 import { SeededRandom } from '@tskeeper/runtime';
 import { expect, it } from 'vitest';
 import type { ServerAddress } from '../../src/index.ts';
-import { HostList } from '../../src/session/host-list.ts';
-import { SessionMachine, type SessionOut } from '../../src/session/session-machine.ts';
+import { HostProvider } from '../../src/session/host-provider.ts';
+import { SessionMachine, type SessionOutput } from '../../src/session/session-machine.ts';
 import { NamedRequest } from '../support/machine-rig.ts';
 import { connectResponse, pong, reply } from '../support/server-frames.ts';
 
@@ -41,13 +41,13 @@ class Story {
       this.#attempt = attempt;
       this.#owed = [];
     };
-    const out: SessionOut<NamedRequest> = {
-      resolveService: () => begin('service'),
+    const out: SessionOutput<NamedRequest> = {
+      resolveSrv: () => begin('service'),
       resolve: () => begin('name'),
       dial: () => begin('dial'),
       probe: () => undefined,
       send: (bytes) => this.#sent(bytes),
-      hangUp: () => {
+      closeCnxn: () => {
         must(this.#attempt !== 'none', 'hangs up what there is');
         this.#attempt = 'none';
       },
@@ -59,10 +59,10 @@ class Story {
       authenticated: () => undefined,
       authFailed: () => undefined,
       event: () => undefined,
-      troubled: () => undefined,
+      connectionFailed: () => undefined,
       state: () => undefined,
-      saslBegin: () => undefined,
-      saslChallenge: () => undefined,
+      startSasl: () => undefined,
+      continueSasl: () => undefined,
       restoreWatches: () => [],
     };
     const hasService = random.below(3) === 0;
@@ -74,14 +74,14 @@ class Story {
         session: undefined,
         auth: [],
         expireLocally: false,
-        yieldsSession: false,
-        service: hasService ? '_zk._tcp.test' : undefined,
-        resolves: random.below(2) === 0,
+        yieldSession: false,
+        srvName: hasService ? '_zk._tcp.test' : undefined,
+        resolvesNames: random.below(2) === 0,
         sasl: false,
-        waitsForFirst: false,
+        waitForFirstConnection: false,
         requestTimeoutMs: undefined,
       },
-      new HostList(hasService ? [] : this.#servers(), random),
+      new HostProvider(hasService ? [] : this.#servers(), random),
       random,
       out,
       0,
@@ -154,7 +154,7 @@ class Story {
   fail(): void {
     if (this.#attempt === 'none') return;
     this.#attempt = 'none';
-    this.#input(() => this.machine.disconnected('ECONNRESET', this.nowMs));
+    this.#input(() => this.machine.cnxnClosed('ECONNRESET', this.nowMs));
   }
 
   /** Does what the machine asked for last. Returns whether there was anything. */
@@ -166,7 +166,7 @@ class Story {
       case 'service':
         this.#attempt = 'none';
         this.#input(() =>
-          this.machine.serviceResolved(
+          this.machine.srvResolved(
             this.#servers().map((server) => ({ ...server, priority: this.random.below(2), weight: this.random.below(3) })),
             this.nowMs,
           ),
@@ -174,11 +174,11 @@ class Story {
         return true;
       case 'name':
         this.#attempt = 'none';
-        this.#input(() => this.machine.resolved(['1', '2', '3'].slice(this.random.below(3)), this.nowMs));
+        this.#input(() => this.machine.addressesResolved(['1', '2', '3'].slice(this.random.below(3)), this.nowMs));
         return true;
       case 'dial':
         this.#attempt = 'open';
-        this.#input(() => this.machine.opened(this.nowMs));
+        this.#input(() => this.machine.cnxnOpened(this.nowMs));
         return true;
       default: {
         const answer = this.#owed.shift();

@@ -1,6 +1,6 @@
 import { EventType, OpCode, operations, writeSetWatchesRequest, Xid } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
-import { Refusal } from '../../src/keeper-error.ts';
+import { RequestFailure } from '../../src/keeper-error.ts';
 import { credentials, failure, MachineRig, NamedRequest } from '../support/machine-rig.ts';
 import { connectResponse, frame, notification, pong, refusal, reply } from '../support/server-frames.ts';
 
@@ -16,7 +16,7 @@ describe('the handshake', () => {
   it('C2-1: dials, requests a new session, and the client is connected when a server grants one', () => {
     const rig = new MachineRig();
     expect(rig.pass(0)).toEqual(['dial a']);
-    rig.machine.opened(rig.nowMs);
+    rig.machine.cnxnOpened(rig.nowMs);
     expect(rig.take()).toEqual(['send connect zxid=0 timeout=9000 session=0x0 password=zeros']);
     expect(rig.machine.isConnected).toBe(false);
     expect(rig.receive(connectResponse({ session: 0x123n, timeoutMs: 6000 }))).toEqual(['SyncConnected']);
@@ -31,7 +31,7 @@ describe('the handshake', () => {
     rig.receive(reply(1, 42));
     expect(rig.drop('ECONNRESET')).toEqual(['Disconnected: a:2181: the connection broke: ECONNRESET']);
     expect(rig.pass(1000)).toEqual(['dial b']);
-    rig.machine.opened(rig.nowMs);
+    rig.machine.cnxnOpened(rig.nowMs);
     expect(rig.take()).toEqual(['send connect zxid=42 timeout=9000 session=0x100 password=0707']);
     expect(rig.receive(connectResponse())).toEqual(['SyncConnected']);
   });
@@ -39,7 +39,7 @@ describe('the handshake', () => {
   it('resumes a given session', () => {
     const rig = new MachineRig({ session: { id: 0x777n, password: Buffer.alloc(16, 1) } });
     rig.pass(0);
-    rig.machine.opened(rig.nowMs);
+    rig.machine.cnxnOpened(rig.nowMs);
     expect(rig.take()).toEqual(['send connect zxid=0 timeout=9000 session=0x777 password=0101']);
     expect(rig.receive(connectResponse({ session: 0x777n }))).toEqual(['SyncConnected']);
   });
@@ -48,7 +48,7 @@ describe('the handshake', () => {
     const rig = connected();
     rig.drop();
     rig.pass(1000);
-    rig.machine.opened(rig.nowMs);
+    rig.machine.cnxnOpened(rig.nowMs);
     rig.submit('x');
     rig.take();
     expect(rig.receive(refusal)).toEqual([
@@ -64,7 +64,7 @@ describe('the handshake', () => {
     const rig = connected();
     rig.drop();
     rig.pass(1000);
-    rig.machine.opened(rig.nowMs);
+    rig.machine.cnxnOpened(rig.nowMs);
     rig.take();
     expect(rig.receive(connectResponse({ session: 0x200n })).at(-1)).toBe('Expired: b:2181 opened session 0x200 instead of 0x100');
   });
@@ -87,7 +87,7 @@ describe('the handshake', () => {
   ])('moves to the next server after %s', (_what, bytes, reason) => {
     const rig = new MachineRig({}, ['a']);
     rig.pass(0);
-    rig.machine.opened(rig.nowMs);
+    rig.machine.cnxnOpened(rig.nowMs);
     rig.submit('x');
     rig.take();
     expect(rig.receive(bytes)).toEqual(['hang up', `x: ConnectionLoss, notSent (a:2181: ${reason})`]);
@@ -98,7 +98,7 @@ describe('the handshake', () => {
     const rig = new MachineRig();
     rig.pass(0);
     rig.pass(2000);
-    rig.machine.opened(rig.nowMs);
+    rig.machine.cnxnOpened(rig.nowMs);
     rig.take();
     expect(rig.pass(999)).toEqual([]);
     expect(rig.pass(1)).toEqual(['hang up']);
@@ -108,19 +108,19 @@ describe('the handshake', () => {
   it('B39: sends a session of a read-only server to no other, which would not know it, and has none while it looks for one', () => {
     const rig = new MachineRig({ readOnly: true });
     rig.pass(0);
-    rig.machine.opened(rig.nowMs);
+    rig.machine.cnxnOpened(rig.nowMs);
     expect(rig.take()).toEqual(['send connect zxid=0 timeout=9000 session=0x0 password=zeros readOnly']);
     expect(rig.receive(connectResponse({ readOnly: true }))).toEqual(['ConnectedReadOnly']);
     rig.drop();
     expect(rig.machine.isSuspended).toBe(false);
     rig.pass(1000);
-    rig.machine.opened(rig.nowMs);
+    rig.machine.cnxnOpened(rig.nowMs);
     expect(rig.take().at(-1)).toBe('send connect zxid=0 timeout=9000 session=0x0 password=zeros readOnly');
   });
 });
 
 describe('the rest of the time-out', () => {
-  const left = (rig: MachineRig) => rig.machine.leftMs(rig.nowMs);
+  const left = (rig: MachineRig) => rig.machine.remainingMs(rig.nowMs);
 
   it('counts from the sending of an answered request, not from its answer', () => {
     const rig = connected();
@@ -165,7 +165,7 @@ describe('the rest of the time-out', () => {
     expect(left(rig)).toBe(8900);
     rig.pass(600);
     expect(left(rig)).toBe(8300);
-    rig.machine.opened(rig.nowMs);
+    rig.machine.cnxnOpened(rig.nowMs);
     rig.pass(200);
     rig.receive(connectResponse());
     expect(left(rig)).toBe(8800);
@@ -175,7 +175,7 @@ describe('the rest of the time-out', () => {
     const rig = connected({ readOnly: true });
     rig.drop();
     rig.pass(1000);
-    rig.machine.opened(rig.nowMs);
+    rig.machine.cnxnOpened(rig.nowMs);
     rig.receive(connectResponse({ readOnly: true }));
     rig.submit('x');
     rig.receive(reply(1, 1));
@@ -281,7 +281,7 @@ describe('requests', () => {
     const rig = new MachineRig();
     rig.submit('x', 'y');
     rig.pass(0);
-    rig.machine.opened(rig.nowMs);
+    rig.machine.cnxnOpened(rig.nowMs);
     rig.take();
     expect(rig.receive(connectResponse())).toEqual([
       'SyncConnected',
@@ -320,19 +320,19 @@ describe('requests', () => {
   it('whose caller no longer waits keep their position if they were sent, and are not sent otherwise', () => {
     const rig = connected();
     const [x] = rig.submit('x', 'y');
-    expect(rig.machine.withdraw(x!)).toBe(false);
+    expect(rig.machine.cancel(x!)).toBe(false);
     rig.take();
     expect(rig.receive(reply(1, 1), reply(2, 2))).toEqual(['y: ok']);
     rig.drop();
     const [z] = rig.submit('z', 'w');
-    expect(rig.machine.withdraw(z!)).toBe(true);
+    expect(rig.machine.cancel(z!)).toBe(true);
     expect(rig.connect()).toEqual(['SyncConnected', 'send exists xid=3 {"path":"w","watch":false}']);
   });
 
   it('that are too large are rejected by the client, and leave no trace', () => {
     const rig = connected();
     const start = () => rig.machine.submit(new NamedRequest('x'.repeat(2000)));
-    expect(start).toThrow(Refusal);
+    expect(start).toThrow(RequestFailure);
     rig.submit('y');
     expect(rig.take()).toEqual(['send exists xid=1 {"path":"y","watch":false}']);
   });
@@ -447,7 +447,7 @@ describe('lost connections', () => {
   });
 
   it('C2-23: a client with yieldsSession leaves its session to the other, and does not end it', () => {
-    const rig = connected({ yieldsSession: true });
+    const rig = connected({ yieldSession: true });
     for (let round = 0; round < 4; round++) {
       rig.pass(20);
       rig.drop();
@@ -463,7 +463,7 @@ describe('lost connections', () => {
   });
 
   it('C2-23: a client with yieldsSession keeps its session while servers fail now and then', () => {
-    const rig = connected({ yieldsSession: true });
+    const rig = connected({ yieldSession: true });
     for (let round = 0; round < 20; round++) {
       rig.pass(round % 4 === 0 ? 1500 : 20);
       rig.drop();
@@ -484,7 +484,7 @@ describe('lost connections', () => {
     slow.connect({ timeoutMs });
     while (!slow.pass(1).includes('dial b')) expect(slow.nowMs).toBeLessThan(1000);
     slow.pass(200);
-    slow.machine.opened(slow.nowMs);
+    slow.machine.cnxnOpened(slow.nowMs);
     expect(slow.receive(connectResponse()).at(-1)).toBe('SyncConnected');
   });
 
@@ -494,11 +494,11 @@ describe('lost connections', () => {
     expect(rig.machine.timeoutMs).toBe(0x7fffffff);
     // Silent, and after it a server that accepts connections and sends nothing.
     while (!rig.pass(1000).includes('dial b')) expect(rig.nowMs).toBeLessThan(600_000);
-    rig.machine.opened(rig.nowMs);
+    rig.machine.cnxnOpened(rig.nowMs);
     const startMs = rig.nowMs;
     while (!rig.pass(1000).includes('dial c')) expect(rig.nowMs - startMs).toBeLessThan(600_000);
     // And one that does not answer the close.
-    rig.machine.opened(rig.nowMs);
+    rig.machine.cnxnOpened(rig.nowMs);
     rig.receive(connectResponse({ timeoutMs: 0x7fffffff }));
     rig.close();
     const closeMs = rig.nowMs;
@@ -534,7 +534,7 @@ describe('lost connections', () => {
     }
     expect(rig.machine.endReason).toBe(undefined);
     rig.pass(1000);
-    rig.machine.opened(rig.nowMs);
+    rig.machine.cnxnOpened(rig.nowMs);
     rig.take();
     expect(rig.receive(refusal).at(-1)).toMatch(/^Expired/);
   });
@@ -598,7 +598,7 @@ describe('credentials', () => {
       'x: AuthFailed, unknown (a:2181 rejected the credentials for scheme nonsense)',
       'AuthFailed: a:2181 rejected the credentials for scheme nonsense',
     ]);
-    expect(() => rig.submit('y')).toThrow(Refusal);
+    expect(() => rig.submit('y')).toThrow(RequestFailure);
     expect(rig.machine.deadline()).toBe(undefined);
   });
 
@@ -619,7 +619,7 @@ describe('B42: an identity proved by SASL', () => {
   const opened = (options: ConstructorParameters<typeof MachineRig>[0] = {}) => {
     const rig = new MachineRig({ sasl: true, ...options });
     rig.pass(0);
-    rig.machine.opened(rig.nowMs);
+    rig.machine.cnxnOpened(rig.nowMs);
     rig.take();
     return rig;
   };
@@ -672,7 +672,7 @@ describe('B42: an identity proved by SASL', () => {
     expect(say(rig, undefined)).toEqual(['SyncConnected']);
     rig.drop();
     rig.pass(1000);
-    rig.machine.opened(rig.nowMs);
+    rig.machine.cnxnOpened(rig.nowMs);
     rig.take();
     expect(rig.receive(connectResponse())).toEqual(['sasl begin b']);
     expect(say(rig, 'again')).toEqual(['send sasl xid=1 {"token":"again"}']);
@@ -710,7 +710,7 @@ describe('B42: an identity proved by SASL', () => {
     expect(rig.pass(1000)).toEqual(['dial b']);
     rig.drop('ECONNREFUSED');
     expect(rig.pass(1000)).toEqual(['dial c']);
-    rig.machine.opened(rig.nowMs);
+    rig.machine.cnxnOpened(rig.nowMs);
     rig.take();
     rig.receive(connectResponse());
     expect(rig.pass(6000)).toEqual([
@@ -728,7 +728,7 @@ describe('B42: an identity proved by SASL', () => {
     rig.machine.saslFailed('late');
     expect(rig.take()).toEqual([]);
     expect(rig.pass(1000)).toEqual(['dial b']);
-    rig.machine.opened(rig.nowMs);
+    rig.machine.cnxnOpened(rig.nowMs);
     // The client asks for the granted session.
     expect(rig.take()).toEqual(['send connect zxid=0 timeout=9000 session=0x100 password=0707']);
   });
@@ -742,7 +742,7 @@ describe('B42: an identity proved by SASL', () => {
   ])('makes the client leave a server that sends %s', (_what, frames, asked, reason) => {
     const rig = new MachineRig({ sasl: true }, ['a']);
     rig.pass(0);
-    rig.machine.opened(rig.nowMs);
+    rig.machine.cnxnOpened(rig.nowMs);
     rig.receive(connectResponse());
     if (asked) say(rig, '');
     rig.submit('x');
@@ -765,7 +765,7 @@ describe('close', () => {
     rig.submit('x');
     rig.take();
     expect(rig.close()).toEqual(['send closeSession xid=2']);
-    expect(() => rig.submit('y')).toThrow(Refusal);
+    expect(() => rig.submit('y')).toThrow(RequestFailure);
     expect(rig.receive(reply(1, 7), reply(2, 8))).toEqual(['x: ok', 'hang up gently', 'Closed']);
     expect(rig.machine.deadline()).toBe(undefined);
     expect(rig.close()).toEqual([]);
@@ -799,7 +799,7 @@ describe('close', () => {
     } else if (end === 'expired') {
       rig.drop();
       rig.pass(1000);
-      rig.machine.opened(rig.nowMs);
+      rig.machine.cnxnOpened(rig.nowMs);
       rig.receive(refusal);
     } else {
       rig.authenticate('nonsense');
@@ -812,7 +812,7 @@ describe('close', () => {
     } catch (error) {
       thrown = error;
     }
-    expect(failure(thrown as Refusal)).toBe(words);
+    expect(failure(thrown as RequestFailure)).toBe(words);
   });
 });
 

@@ -4,8 +4,8 @@
  * network can be cut, stalled and observed, and hours take no time.
  */
 import { coreDefaults, type CoreOptions } from '@tskeeper/core';
-import { ManualClock, MemoryDisk, runtimeDefaults, SeededRandom, silentLogger, startRuntime, type Clock } from '@tskeeper/runtime';
-import { type MemoryNetwork, type VirtualCnxn, VirtualWire } from '@tskeeper/runtime/internal';
+import { ManualClock, VirtualDisk, runtimeDefaults, SeededRandom, silentLogger, startRuntime, type Clock } from '@tskeeper/runtime';
+import { type VirtualNetwork, type VirtualCnxn, VirtualWire } from '@tskeeper/runtime/internal';
 import { type Client, connect, type ConnectOptions } from '../../src/index.ts';
 import { WireTransport } from './wire-transport.ts';
 
@@ -16,14 +16,14 @@ const passes = 12;
 /** One run of a server. */
 interface Life {
   dead: boolean;
-  readonly network: MemoryNetwork;
+  readonly network: VirtualNetwork;
   close(): Promise<void>;
 }
 
 export class ClientWorld {
   readonly clock = new ManualClock(1_000_000);
   readonly wire = new VirtualWire(this.clock);
-  readonly disk = new MemoryDisk();
+  readonly disk = new VirtualDisk();
   readonly #core: Partial<CoreOptions>;
   #lives = 0;
   #clients = 0;
@@ -50,7 +50,7 @@ export class ClientWorld {
       now: () => this.clock.now(),
       cancel: (timer) => this.clock.cancel(timer),
       after: (delayMs, callback) => this.clock.after(delayMs, () => !life.dead && callback()),
-      soon: (callback) => this.clock.soon(() => !life.dead && callback()),
+      setImmediate: (callback) => this.clock.setImmediate(() => !life.dead && callback()),
     };
     const runtime = await this.until(
       startRuntime(
@@ -177,7 +177,7 @@ export class ClientWorld {
 
   /** The newest open connection. */
   get cnxn(): VirtualCnxn {
-    const open = [...this.wire.cnxns].filter(({ forward }) => !forward.from.gone && !forward.to.gone);
+    const open = [...this.wire.cnxns].filter(({ forward }) => !forward.from.isClosed && !forward.to.isClosed);
     if (open.length === 0) throw new Error('no client is connected');
     return open.at(-1)!;
   }
@@ -185,8 +185,8 @@ export class ClientWorld {
   /** Breaks a connection for both sides. */
   break(cnxn: VirtualCnxn = this.cnxn): void {
     const { forward } = cnxn;
-    forward.from.stack.lose(forward.from, 'ECONNRESET');
-    forward.to.stack.lose(forward.to, 'ECONNRESET');
+    forward.from.stack.breakStream(forward.from, 'ECONNRESET');
+    forward.to.stack.breakStream(forward.to, 'ECONNRESET');
   }
 }
 

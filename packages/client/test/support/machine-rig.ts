@@ -6,10 +6,10 @@
  * may stay stays.
  */
 import { ErrorCode, errorName, OpCode, type Reader, Writer } from '@tskeeper/protocol';
-import type { Refusal } from '../../src/keeper-error.ts';
-import { HostList } from '../../src/session/host-list.ts';
+import type { RequestFailure } from '../../src/keeper-error.ts';
+import { HostProvider } from '../../src/session/host-provider.ts';
 import { Request } from '../../src/session/request.ts';
-import { type AuthCall, SessionMachine, type SessionOptions, type SessionOut } from '../../src/session/session-machine.ts';
+import { type AuthCall, SessionMachine, type SessionOptions, type SessionOutput } from '../../src/session/session-machine.ts';
 import { connectResponse, describeFrames, type Grant } from './server-frames.ts';
 
 export class NamedRequest extends Request {
@@ -37,9 +37,9 @@ export class MachineRig {
   readonly machine: SessionMachine<NamedRequest>;
 
   constructor(options: Partial<SessionOptions> = {}, hosts = ['a', 'b', 'c'], listChance = 0xffffffff) {
-    const out: SessionOut<NamedRequest> = {
+    const out: SessionOutput<NamedRequest> = {
       resolve: (host) => void this.#said.push(`resolve ${host}`),
-      resolveService: (name) => void this.#said.push(`resolve srv:${name}`),
+      resolveSrv: (name) => void this.#said.push(`resolve srv:${name}`),
       dial: (server) => {
         this.#fresh = true;
         this.#dialling = true;
@@ -50,9 +50,9 @@ export class MachineRig {
         for (const line of describeFrames(bytes, this.#fresh)) this.#said.push(`send ${line}`);
         this.#fresh = false;
       },
-      saslBegin: (server) => void this.#said.push(`sasl begin ${server.host}`),
-      saslChallenge: (challenge) => void this.#said.push(`sasl challenge ${challenge === null ? 'null' : challenge.toString()}`),
-      hangUp: (gently) => {
+      startSasl: (server) => void this.#said.push(`sasl begin ${server.host}`),
+      continueSasl: (challenge) => void this.#said.push(`sasl challenge ${challenge === null ? 'null' : challenge.toString()}`),
+      closeCnxn: (gently) => {
         this.#dialling = false;
         this.#said.push(gently ? 'hang up gently' : 'hang up');
       },
@@ -61,7 +61,7 @@ export class MachineRig {
       authenticated: (call) => void this.#said.push(`authenticated ${call.credentials.scheme}`),
       authFailed: (call, refusal) => void this.#said.push(`not authenticated ${call.credentials.scheme}: ${failure(refusal)}`),
       event: (event, zxid) => void this.#said.push(`event ${event.type} ${event.path} zxid=${zxid}`),
-      troubled: () => undefined,
+      connectionFailed: () => undefined,
       state: (state, reason) => void this.#said.push(reason === undefined ? state : `${state}: ${reason}`),
       restoreWatches: () => this.restore,
     };
@@ -75,15 +75,15 @@ export class MachineRig {
         session: undefined,
         auth: [],
         expireLocally: false,
-        yieldsSession: false,
-        service: undefined,
-        resolves: false,
+        yieldSession: false,
+        srvName: undefined,
+        resolvesNames: false,
         sasl: false,
-        waitsForFirst: false,
+        waitForFirstConnection: false,
         requestTimeoutMs: undefined,
         ...options,
       },
-      new HostList(servers, { uint32: () => listChance }),
+      new HostProvider(servers, { uint32: () => listChance }),
       middle,
       out,
       0,
@@ -123,7 +123,7 @@ export class MachineRig {
   /** Opens the connection to the next server, and grants a session. */
   connect(grant: Grant = {}): string[] {
     while (!this.#dialling) this.pass(Math.max(0, this.machine.deadline()! - this.nowMs));
-    this.machine.opened(this.nowMs);
+    this.machine.cnxnOpened(this.nowMs);
     this.take();
     return this.receive(connectResponse(grant));
   }
@@ -144,7 +144,7 @@ export class MachineRig {
 
   drop(error?: string): string[] {
     this.#dialling = false;
-    this.machine.disconnected(error, this.nowMs);
+    this.machine.cnxnClosed(error, this.nowMs);
     return this.take();
   }
 
@@ -159,6 +159,6 @@ export function credentials(scheme: string, auth = 'user:password'): AuthCall {
   return { credentials: { scheme, auth: Buffer.from(auth) } };
 }
 
-export function failure({ errno, outcome, reason }: Refusal): string {
+export function failure({ errno, outcome, reason }: RequestFailure): string {
   return `${errorName(errno) ?? errno}, ${outcome} (${reason ?? ''})`;
 }

@@ -2,7 +2,7 @@
  * Servers that open every session and answer every ping, and answer requests unless they are
  * silent. The test advances time, and requests are answered in the same turn.
  */
-import { FrameCutter, OpCode, type Reader, readRequestHeader, type Stat, writeStat, Xid } from '@tskeeper/protocol';
+import { FrameDecoder, OpCode, type Reader, readRequestHeader, type Stat, writeStat, Xid } from '@tskeeper/protocol';
 import { ManualClock, SeededRandom } from '@tskeeper/runtime';
 import {
   type Client,
@@ -39,7 +39,7 @@ export class ServedCnxn implements TransportCnxn {
   over = false;
   ended = false;
   readonly #servers: SilentServers;
-  readonly #cutter = new FrameCutter(1 << 20);
+  readonly #cutter = new FrameDecoder(1 << 20);
   #isGreeted = false;
 
   constructor(servers: SilentServers, server: string, sink: TransportSink) {

@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import type { SessionNews, TracedCall } from '../../src/index.ts';
+import type { SessionTraceDetail, TracedCall } from '../../src/index.ts';
 
 const root = join(import.meta.dirname, '../../../..');
 const page = readFileSync(join(root, 'docs/reference/tracing.md'), 'utf8');
@@ -24,8 +24,8 @@ const callFields: { readonly [Field in keyof Required<TracedCall>]: true } = {
   result: true,
   error: true,
 };
-type FieldsOf<Kind> = Exclude<keyof Extract<SessionNews, { readonly kind: Kind }>, 'kind'>;
-const newsFields: { readonly [Kind in SessionNews['kind']]: { readonly [Field in FieldsOf<Kind>]: true } } = {
+type FieldsOf<Kind> = Exclude<keyof Extract<SessionTraceDetail, { readonly kind: Kind }>, 'kind'>;
+const newsFields: { readonly [Kind in SessionTraceDetail['kind']]: { readonly [Field in FieldsOf<Kind>]: true } } = {
   state: { state: true, reason: true },
   attemptFailed: { reason: true },
   watch: { type: true, path: true, zxid: true },

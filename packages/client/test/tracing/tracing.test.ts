@@ -243,14 +243,14 @@ describe('a custom tracer', () => {
   it('with hearsCalls and hearsSession false is asked, and receives nothing', async () => {
     const told: string[] = [];
     const tracer: Tracer = {
-      hearsCalls: false,
-      hearsSession: false,
+      tracesCalls: false,
+      tracesSession: false,
       run: (call, work) => {
         told.push(call.op);
         return work();
       },
-      settled: ({ op }) => told.push(op),
-      session: ({ kind }) => told.push(kind),
+      callSettled: ({ op }) => told.push(op),
+      sessionEvent: ({ kind }) => told.push(kind),
     };
     const options: ConnectOptions = { tracer };
     const zk = await world.connect(options);
@@ -263,14 +263,14 @@ describe('a custom tracer', () => {
     const told = listenToCalls();
     const own: string[] = [];
     const tracer: Tracer = {
-      hearsCalls: true,
-      hearsSession: true,
+      tracesCalls: true,
+      tracesSession: true,
       run: (call, work) => {
         own.push(`${call.op} run`);
         return work();
       },
-      settled: ({ op }) => own.push(`${op} settled`),
-      session: (event) => own.push(event.kind === 'state' ? event.state : event.kind),
+      callSettled: ({ op }) => own.push(`${op} settled`),
+      sessionEvent: (event) => own.push(event.kind === 'state' ? event.state : event.kind),
     };
     const zk = await world.connect({ tracer });
     await world.until(zk.exists('/a'));

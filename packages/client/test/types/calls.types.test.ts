@@ -30,7 +30,7 @@ export function creating(): void {
   expectTypeOf(zk.create('/a')).resolves.toEqualTypeOf<CreateResult>();
   expectTypeOf(zk.create('/a', 'x', { mode: 'ephemeralSequential', acl: openAcl })).resolves.toEqualTypeOf<CreateResult>();
   void zk.create('/a', bytes, { mode: 'persistentWithTtl', ttlMs: 1000 });
-  void zk.create('/a', null, { parents: 'container', protection: true, idempotent: false, timeoutMs: 5, retry: { attempts: 2 } });
+  void zk.create('/a', null, { parents: 'container', protection: true, idempotent: false, timeoutMs: 5, retry: { maxAttempts: 2 } });
   // @ts-expect-error a create needs a path
   void zk.create();
   // @ts-expect-error a path is a string

@@ -13,7 +13,7 @@ import {
   type GetTextResult,
   NodeTransport,
   type NodeTransportOptions,
-  type Servers,
+  type ServerList,
   type Stat,
 } from '../../src/index.ts';
 
@@ -28,7 +28,7 @@ async function calls(zk: Client): Promise<void> {
   expectTypeOf((await zk.getJson<Settings>('/a')).value).toEqualTypeOf<Settings | undefined>();
   expectTypeOf(await zk.setJson('/a', { colour: 'red' }, { version: 1 })).toEqualTypeOf<Stat>();
   expectTypeOf((await zk.createJson('/a', [1])).path).toEqualTypeOf<string>();
-  expectTypeOf(await zk.connected()).toEqualTypeOf<void>();
+  expectTypeOf(await zk.ready()).toEqualTypeOf<void>();
   zk.on('connectFailed', (failure) => expectTypeOf(failure).toEqualTypeOf<ConnectFailure>());
   // @ts-expect-error there is no such event
   zk.on('expired', () => {});
@@ -37,7 +37,7 @@ async function calls(zk: Client): Promise<void> {
 function creation(): void {
   expectTypeOf(createClient('a', { keepProcessAlive: false })).toEqualTypeOf<Client>();
   expectTypeOf(createClient).parameters.toEqualTypeOf<Parameters<typeof connect>>();
-  expectTypeOf<Parameters<typeof connect>[0]>().toEqualTypeOf<Servers>();
+  expectTypeOf<Parameters<typeof connect>[0]>().toEqualTypeOf<ServerList>();
   expectTypeOf<ConstructorParameters<typeof NodeTransport>[0]>().toEqualTypeOf<NodeTransportOptions | undefined>();
   expectTypeOf<DataFormatError>().toExtend<SyntaxError>();
   // @ts-expect-error the unit is in the name

@@ -18,7 +18,7 @@ import {
   type Outcome,
   parseConnectString,
   type SessionEvent,
-  type SessionNews,
+  type SessionTraceDetail,
   type TracedCall,
   type TracedSessionEvent,
   type Tracer,
@@ -43,7 +43,7 @@ export async function connecting(): Promise<void> {
   void connect('a', { tls: true });
   void connect('a', { tls: { ca: ['ca.pem', new Uint8Array(1)], minVersion: 'TLSv1.3' } });
   void connect('a', { auth: [{ scheme: 'digest', auth: 'bob:secret' }], clock: ownClock, transport: ownTransport, tracer: ownTracer });
-  await using closing = await connect('a', { signal: AbortSignal.timeout(5), retry: { attempts: Infinity } });
+  await using closing = await connect('a', { signal: AbortSignal.timeout(5), retry: { maxAttempts: Infinity } });
   expectTypeOf(closing).toEqualTypeOf<Client>();
   // @ts-expect-error servers are required
   void connect();
@@ -83,11 +83,11 @@ export async function connecting(): Promise<void> {
 
 export function session(): void {
   expectTypeOf(zk.state).toEqualTypeOf<ClientState>();
-  expectTypeOf(zk.closedBecause).toEqualTypeOf<EndReason | undefined>();
+  expectTypeOf(zk.endReason).toEqualTypeOf<EndReason | undefined>();
   expectTypeOf(zk.sessionId).toEqualTypeOf<bigint>();
   expectTypeOf(zk.lastZxid).toEqualTypeOf<bigint>();
   expectTypeOf(zk.sessionTimeoutMs).toEqualTypeOf<number>();
-  expectTypeOf(zk.connectedTo).toEqualTypeOf<string | undefined>();
+  expectTypeOf(zk.connectedServer).toEqualTypeOf<string | undefined>();
   expectTypeOf(zk.servers).toEqualTypeOf<readonly string[]>();
   expectTypeOf(zk.updateServerList('a,b')).toEqualTypeOf<boolean>();
   void zk.updateServerList(['a:2181', { host: 'b', port: 2181 }]);
@@ -176,15 +176,15 @@ export function tracing(): void {
       expectTypeOf(traced.type).toEqualTypeOf<NodeEventType>();
       break;
     case 'reread':
-      expectTypeOf(traced.because).toEqualTypeOf<'started' | 'reconnected' | 'overflowed'>();
+      expectTypeOf(traced.cause).toEqualTypeOf<'started' | 'reconnected' | 'overflowed'>();
       break;
     default:
       traced satisfies never;
   }
   expectTypeOf<TracedSessionEvent['sessionId']>().toEqualTypeOf<bigint>();
-  expectTypeOf<TracedSessionEvent>().toExtend<SessionNews>();
+  expectTypeOf<TracedSessionEvent>().toExtend<SessionTraceDetail>();
   expectTypeOf<TracedCall['zxid']>().toEqualTypeOf<bigint | undefined>();
-  // @ts-expect-error a tracer has hearsCalls and hearsSession
+  // @ts-expect-error a tracer has tracesCalls and tracesSession
   void connect('a', { tracer: { run: (_call: TracedCall, work: () => Promise<unknown>) => work() } });
 }
 

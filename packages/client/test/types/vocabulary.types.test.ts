@@ -24,7 +24,7 @@ import {
   creatorAcl,
   defaultPort,
   type DeleteOptions,
-  type DialledAddress,
+  type ResolvedAddress,
   type DigestMd5Options,
   digestId,
   type EnsurePathOptions,
@@ -60,7 +60,7 @@ import {
   type SaslOptions,
   sequenceOf,
   type ServerAddress,
-  type ServiceRecord,
+  type SrvRecord,
   type SessionEvent,
   type SessionId,
   type SetDataOp,
@@ -161,9 +161,9 @@ export function results(): void {
 export function handedIn(): void {
   expectTypeOf<Random['uint32']>().returns.toEqualTypeOf<number>();
   expectTypeOf<TimerHandle>().toEqualTypeOf<object>();
-  expectTypeOf<Transport['connect']>().parameters.toEqualTypeOf<[DialledAddress, TransportSink]>();
+  expectTypeOf<Transport['connect']>().parameters.toEqualTypeOf<[ResolvedAddress, TransportSink]>();
   expectTypeOf<Transport['connect']>().returns.toEqualTypeOf<TransportCnxn>();
-  expectTypeOf<ServiceRecord['weight']>().toEqualTypeOf<number>();
+  expectTypeOf<SrvRecord['weight']>().toEqualTypeOf<number>();
 }
 
 it('B32: every export of the package is used in one of these files', () => {

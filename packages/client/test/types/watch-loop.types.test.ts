@@ -34,7 +34,7 @@ export async function loops(): Promise<void> {
   }
 
   for await (const event of zk.watch('/a')) {
-    if (event.type === 'Reread') expectTypeOf(event.because).toEqualTypeOf<'started' | 'reconnected' | 'overflowed'>();
+    if (event.type === 'Reread') expectTypeOf(event.cause).toEqualTypeOf<'started' | 'reconnected' | 'overflowed'>();
     else expectTypeOf(event.type).toEqualTypeOf<ChangeType>();
     if (event.type === 'NodeChildrenChanged') expectTypeOf(event).toEqualTypeOf<ZnodeChange<'NodeChildrenChanged'>>();
   }

@@ -17,7 +17,7 @@ function drain(queue: ChangeQueue): string {
 }
 
 function lineOf(item: ZnodeChange | Reread): string {
-  return item.type === 'Reread' ? `${item.because} ${item.since ?? '?'} ${item.dropped}` : String(item.zxid ?? '?');
+  return item.type === 'Reread' ? `${item.cause} ${item.since ?? '?'} ${item.dropped}` : String(item.zxid ?? '?');
 }
 
 describe('a queue of changes', () => {

@@ -1,7 +1,7 @@
 import { OpCode, Reader, readSetWatches2Request, readSetWatchesRequest, type SetWatches2Request, Writer } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
 import { Chroot } from '../../src/chroot.ts';
-import { setWatchesBytesMax, setWatchesPieces } from '../../src/watches/set-watches.ts';
+import { setWatchesBytesMax, setWatchesBatches } from '../../src/watches/set-watches.ts';
 import { type Watcher, WatchTable } from '../../src/watches/watch-table.ts';
 
 const watcher: Watcher = { listener: () => {}, chroot: new Chroot('') };
@@ -13,7 +13,7 @@ interface Piece {
 }
 
 function pieces(table: WatchTable, packetBytesMax = 1_048_575): Piece[] {
-  return [...setWatchesPieces(table, 42, packetBytesMax)].map((piece) => {
+  return [...setWatchesBatches(table, 42, packetBytesMax)].map((piece) => {
     const writer = new Writer();
     piece.write(writer);
     const reader = new Reader(Buffer.from(writer.written()));

@@ -63,11 +63,11 @@ describe('a watch table', () => {
     table.add('data', '/a', one);
     table.add('child', '/b', two);
     expect(needs()).toEqual([]);
-    table.expect(toCome);
-    table.expect(toCome);
-    table.settle(toCome);
+    table.addPending(toCome);
+    table.addPending(toCome);
+    table.removePending(toCome);
     expect(needs()).toEqual(['data', 'exist']);
-    table.settle(toCome);
+    table.removePending(toCome);
     expect(needs()).toEqual([]);
     table.add('data', '/a', two);
     expect(needs()).toEqual(['data']);

@@ -19,10 +19,10 @@ import { sequenceChecks } from './sequence.ts';
 import { sessionChecks } from './sessions.ts';
 import { statChecks } from './stat.ts';
 import { versionChecks } from './versions.ts';
-import { watchOnceChecks } from './watches-once.ts';
+import { oneShotWatchChecks } from './watches-one-shot.ts';
 import { watchRemovalChecks } from './watches-removal.ts';
 import { watchRestoredChecks } from './watches-restored.ts';
-import { watchStayingChecks } from './watches-staying.ts';
+import { persistentWatchChecks } from './watches-persistent.ts';
 
 export const runnableChecks: readonly RunnableCheck[] = [
   ...createChecks,
@@ -38,8 +38,8 @@ export const runnableChecks: readonly RunnableCheck[] = [
   ...authChecks,
   ...multiChecks,
   ...multiReadChecks,
-  ...watchOnceChecks,
-  ...watchStayingChecks,
+  ...oneShotWatchChecks,
+  ...persistentWatchChecks,
   ...watchRemovalChecks,
   ...watchRestoredChecks,
   ...sessionChecks,

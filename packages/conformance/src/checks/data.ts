@@ -1,75 +1,75 @@
 /** Data of a znode: bytes, empty or null. */
 import type { RunnableCheck } from '../check.ts';
-import { equal, holds, refused } from '../expect.ts';
+import { expectEqual, expectThat, expectError } from '../expect.ts';
 
 export const dataChecks: readonly RunnableCheck[] = [
   {
     name: 'data.null-and-empty',
     title: 'null data and empty data are different',
-    rows: ['C3-1'],
+    behaviourIds: ['C3-1'],
     docs: 'zookeeper.jute, GetDataResponse: a buffer of length -1 is null',
-    async run(ground) {
-      const zk = await ground.open();
-      await zk.create(`${ground.root}/null`, null);
-      await zk.create(`${ground.root}/empty`, '');
-      const [none, empty] = [await zk.getData(`${ground.root}/null`), await zk.getData(`${ground.root}/empty`)];
-      equal('no data', none.data, null);
-      equal('empty data', empty.data, new Uint8Array());
-      equal('dataLength of both', [none.stat.dataLength, empty.stat.dataLength], [0, 0]);
-      await zk.setData(`${ground.root}/null`, '');
-      await zk.setData(`${ground.root}/empty`, null);
-      equal('after setting empty data', (await zk.getData(`${ground.root}/null`)).data, new Uint8Array());
-      equal('after setting null', (await zk.getData(`${ground.root}/empty`)).data, null);
+    async run(context) {
+      const zk = await context.openClient();
+      await zk.create(`${context.rootPath}/null`, null);
+      await zk.create(`${context.rootPath}/empty`, '');
+      const [none, empty] = [await zk.getData(`${context.rootPath}/null`), await zk.getData(`${context.rootPath}/empty`)];
+      expectEqual('no data', none.data, null);
+      expectEqual('empty data', empty.data, new Uint8Array());
+      expectEqual('dataLength of both', [none.stat.dataLength, empty.stat.dataLength], [0, 0]);
+      await zk.setData(`${context.rootPath}/null`, '');
+      await zk.setData(`${context.rootPath}/empty`, null);
+      expectEqual('after setting empty data', (await zk.getData(`${context.rootPath}/null`)).data, new Uint8Array());
+      expectEqual('after setting null', (await zk.getData(`${context.rootPath}/empty`)).data, null);
     },
   },
   {
     name: 'data.bytes',
     title: 'data are returned byte for byte',
-    rows: ['C3-12'],
+    behaviourIds: ['C3-12'],
     docs: "Programmer's Guide, Data Access",
-    async run(ground) {
-      const zk = await ground.open();
+    async run(context) {
+      const zk = await context.openClient();
       const bytes = Uint8Array.from({ length: 256 }, (_, at) => at);
-      await zk.create(`${ground.root}/a`, bytes);
-      equal('created', (await zk.getData(`${ground.root}/a`)).data, bytes);
-      await zk.setData(`${ground.root}/a`, bytes.toReversed());
-      equal('set', (await zk.getData(`${ground.root}/a`)).data, bytes.toReversed());
-      await zk.setData(`${ground.root}/a`, new TextEncoder().encode('grüße, 世界'));
-      equal('text', new TextDecoder().decode((await zk.getData(`${ground.root}/a`)).data ?? undefined), 'grüße, 世界');
+      await zk.create(`${context.rootPath}/a`, bytes);
+      expectEqual('created', (await zk.getData(`${context.rootPath}/a`)).data, bytes);
+      await zk.setData(`${context.rootPath}/a`, bytes.toReversed());
+      expectEqual('set', (await zk.getData(`${context.rootPath}/a`)).data, bytes.toReversed());
+      await zk.setData(`${context.rootPath}/a`, new TextEncoder().encode('grüße, 世界'));
+      expectEqual('text', new TextDecoder().decode((await zk.getData(`${context.rootPath}/a`)).data ?? undefined), 'grüße, 世界');
     },
   },
   {
     name: 'data.large',
     title: 'a znode stores almost 1 MiB, and the client rejects more',
-    rows: ['A3', 'C3-14'],
+    behaviourIds: ['A3', 'C3-14'],
     docs: "Programmer's Guide, Data Access; Administrator's Guide, jute.maxbuffer",
-    async run(ground) {
-      const zk = await ground.open();
+    async run(context) {
+      const zk = await context.openClient();
       const bytes = new Uint8Array(1_040_000).map((_, at) => at * 7);
-      await zk.create(`${ground.root}/large`, bytes);
-      const { data, stat } = await zk.getData(`${ground.root}/large`);
-      holds('the data', Buffer.compare(data ?? Buffer.alloc(0), bytes) === 0, 'the written data', data);
-      equal('dataLength', stat.dataLength, bytes.length);
-      await refused('1 MiB', zk.setData(`${ground.root}/large`, new Uint8Array(1_048_576)), 'BadArguments');
-      equal('the version, unchanged', (await zk.setData(`${ground.root}/large`, null)).version, 1);
+      await zk.create(`${context.rootPath}/large`, bytes);
+      const { data, stat } = await zk.getData(`${context.rootPath}/large`);
+      expectThat('the data', Buffer.compare(data ?? Buffer.alloc(0), bytes) === 0, 'the written data', data);
+      expectEqual('dataLength', stat.dataLength, bytes.length);
+      await expectError('1 MiB', zk.setData(`${context.rootPath}/large`, new Uint8Array(1_048_576)), 'BadArguments');
+      expectEqual('the version, unchanged', (await zk.setData(`${context.rootPath}/large`, null)).version, 1);
     },
   },
   {
     name: 'data.frame-too-long',
     title: 'a frame with a length above any request closes the connection',
-    rows: ['A3'],
+    behaviourIds: ['A3'],
     docs: "Administrator's Guide, jute.maxbuffer",
-    async run(ground) {
-      const zk = await ground.open();
+    async run(context) {
+      const zk = await context.openClient();
       for (const length of [0x7fffffff, -1]) {
-        const cnxn = await ground.openRawSession();
+        const cnxn = await context.openRawCnxnWithSession();
         const frame = Buffer.alloc(4);
         frame.writeInt32BE(length);
         cnxn.sendBytes(frame);
-        const answer = await ground.until(`the end of the connection that announced a frame of ${length} bytes`, cnxn.ping());
-        equal(`the error of a ping on the connection that announced a frame of ${length} bytes`, answer?.err, undefined);
+        const answer = await context.waitFor(`the end of the connection that announced a frame of ${length} bytes`, cnxn.ping());
+        expectEqual(`the error of a ping on the connection that announced a frame of ${length} bytes`, answer?.err, undefined);
       }
-      await zk.setData(ground.root, 'the other session stays open');
+      await zk.setData(context.rootPath, 'the other session stays open');
     },
   },
 ];

@@ -1,16 +1,16 @@
 /** The errors of each operation on a missing znode, and their numbers. */
 import { type Client, openAcl } from '@tskeeper/client';
 import type { RunnableCheck } from '../check.ts';
-import { equal, refused } from '../expect.ts';
+import { expectEqual, expectError } from '../expect.ts';
 import type { Release } from '../release.ts';
 
-interface Asked {
+interface OperationUnderTest {
   readonly op: string;
   readonly since?: Release;
   readonly ask: (zk: Client, path: string) => Promise<unknown>;
 }
 
-const onNothing: readonly Asked[] = [
+const operationsOnMissingNode: readonly OperationUnderTest[] = [
   { op: 'getData', ask: (zk, path) => zk.getData(path) },
   { op: 'setData', ask: (zk, path) => zk.setData(path, 'x') },
   { op: 'getChildren', ask: (zk, path) => zk.getChildren(path) },
@@ -25,36 +25,36 @@ export const errorChecks: readonly RunnableCheck[] = [
   {
     name: 'errors.no-node',
     title: 'each operation on a missing znode fails with NoNode (-101), and the connection stays open',
-    rows: ['A17'],
+    behaviourIds: ['A17'],
     docs: 'KeeperException.Code',
-    async run(ground) {
-      const zk = await ground.open();
+    async run(context) {
+      const zk = await context.openClient();
       const states: string[] = [];
       zk.on('state', ({ state }) => void states.push(state));
-      for (const { op, since, ask } of onNothing) {
-        if (since !== undefined && !ground.isRelease(...since)) continue;
-        const error = await refused(op, ask(zk, `${ground.root}/missing`), 'NoNode');
-        equal(`errno of ${op}`, error.errno, -101);
+      for (const { op, since, ask } of operationsOnMissingNode) {
+        if (since !== undefined && !context.isRelease(...since)) continue;
+        const error = await expectError(op, ask(zk, `${context.rootPath}/missing`), 'NoNode');
+        expectEqual(`errno of ${op}`, error.errno, -101);
       }
-      equal('changes of the session', states, []);
+      expectEqual('changes of the session', states, []);
     },
   },
   {
     name: 'errors.numbers',
     title: 'errors have the numbers of ZooKeeper',
-    rows: ['A17'],
+    behaviourIds: ['A17'],
     docs: 'KeeperException.Code',
-    async run(ground) {
-      const zk = await ground.open();
-      await zk.create(`${ground.root}/a`);
-      await zk.create(`${ground.root}/a/b`);
-      await zk.create(`${ground.root}/e`, null, { mode: 'ephemeral' });
-      equal('NodeExists', (await refused('create', zk.create(`${ground.root}/a`), 'NodeExists')).errno, -110);
-      equal('NotEmpty', (await refused('delete', zk.delete(`${ground.root}/a`), 'NotEmpty')).errno, -111);
-      equal('BadVersion', (await refused('setData', zk.setData(`${ground.root}/a`, null, { version: 5 }), 'BadVersion')).errno, -103);
-      equal('NoChildrenForEphemerals', (await refused('create', zk.create(`${ground.root}/e/x`), 'NoChildrenForEphemerals')).errno, -108);
-      equal('InvalidACL', (await refused('setACL', zk.setACL(`${ground.root}/a`, []), 'InvalidACL')).errno, -114);
-      equal('BadArguments', (await refused('delete', zk.delete('/zookeeper', { version: 7 }), 'BadArguments')).errno, -8);
+    async run(context) {
+      const zk = await context.openClient();
+      await zk.create(`${context.rootPath}/a`);
+      await zk.create(`${context.rootPath}/a/b`);
+      await zk.create(`${context.rootPath}/e`, null, { mode: 'ephemeral' });
+      expectEqual('NodeExists', (await expectError('create', zk.create(`${context.rootPath}/a`), 'NodeExists')).errno, -110);
+      expectEqual('NotEmpty', (await expectError('delete', zk.delete(`${context.rootPath}/a`), 'NotEmpty')).errno, -111);
+      expectEqual('BadVersion', (await expectError('setData', zk.setData(`${context.rootPath}/a`, null, { version: 5 }), 'BadVersion')).errno, -103);
+      expectEqual('NoChildrenForEphemerals', (await expectError('create', zk.create(`${context.rootPath}/e/x`), 'NoChildrenForEphemerals')).errno, -108);
+      expectEqual('InvalidACL', (await expectError('setACL', zk.setACL(`${context.rootPath}/a`, []), 'InvalidACL')).errno, -114);
+      expectEqual('BadArguments', (await expectError('delete', zk.delete('/zookeeper', { version: 7 }), 'BadArguments')).errno, -8);
     },
   },
 ];

@@ -2,7 +2,7 @@
 import { openAcl } from '@tskeeper/client';
 import { OpCode, operations } from '@tskeeper/protocol';
 import type { RunnableCheck } from '../check.ts';
-import { equal, refused } from '../expect.ts';
+import { expectEqual, expectError } from '../expect.ts';
 
 const docs = "Programmer's Guide, The ZooKeeper Data Model; PathUtils.validatePath";
 
@@ -25,10 +25,10 @@ export const pathChecks: readonly RunnableCheck[] = [
   {
     name: 'paths.legal',
     title: 'names may contain dots, blanks and any character that is not forbidden',
-    rows: ['A1', 'C3-4', 'C3-5', 'C3-6'],
+    behaviourIds: ['A1', 'C3-4', 'C3-5', 'C3-6'],
     docs,
-    async run(ground) {
-      const zk = await ground.open();
+    async run(context) {
+      const zk = await context.openClient();
       const names = [
         '.a',
         'a.',
@@ -47,18 +47,18 @@ export const pathChecks: readonly RunnableCheck[] = [
         'zookeeper',
       ];
       for (const name of new Set(names)) {
-        equal('the path', (await zk.create(`${ground.root}/${name}`)).path, `${ground.root}/${name}`);
+        expectEqual('the path', (await zk.create(`${context.rootPath}/${name}`)).path, `${context.rootPath}/${name}`);
       }
-      equal('the names', (await zk.getChildren(ground.root)).children.toSorted(), [...new Set(names)].toSorted());
+      expectEqual('the names', (await zk.getChildren(context.rootPath)).children.toSorted(), [...new Set(names)].toSorted());
     },
   },
   {
     name: 'paths.client',
     title: 'the client rejects an invalid path (BadArguments) in every call',
-    rows: ['A1', 'C3-2', 'C3-3', 'C3-4', 'C3-5', 'C3-6'],
+    behaviourIds: ['A1', 'C3-2', 'C3-3', 'C3-4', 'C3-5', 'C3-6'],
     docs,
-    async run(ground) {
-      const zk = await ground.open();
+    async run(context) {
+      const zk = await context.openClient();
       const paths = ['', 'a', 'a/b', '//', '//a', '/a/', '/a//b', ...illegalNames.map(([name]) => `/a${name}`)];
       for (const path of paths) {
         const calls = [
@@ -69,50 +69,50 @@ export const pathChecks: readonly RunnableCheck[] = [
           () => zk.getChildren(path),
           () => zk.delete(path),
         ];
-        for (const call of calls) await refused(JSON.stringify(path), call(), 'BadArguments');
+        for (const call of calls) await expectError(JSON.stringify(path), call(), 'BadArguments');
       }
-      await refused('a sequential name .', zk.create('/a/b/..', null, { mode: 'persistentSequential' }), 'NoNode');
+      await expectError('a sequential name .', zk.create('/a/b/..', null, { mode: 'persistentSequential' }), 'NoNode');
     },
   },
   {
     name: 'paths.server',
     title: 'the server rejects a create with an invalid path (BadArguments), and its parent stays unchanged',
-    rows: ['A1', 'C3-2', 'C3-3', 'C3-4', 'C3-5', 'C3-6'],
+    behaviourIds: ['A1', 'C3-2', 'C3-3', 'C3-4', 'C3-5', 'C3-6'],
     docs,
-    async run(ground) {
-      const zk = await ground.open();
-      const cnxn = await ground.openRawSession();
-      const before = await zk.exists(ground.root);
+    async run(context) {
+      const zk = await context.openClient();
+      const cnxn = await context.openRawCnxnWithSession();
+      const before = await zk.exists(context.rootPath);
       for (const [name, what] of illegalNames) {
-        const request = { path: ground.root + name, data: null, acl: openAcl, flags: 0 };
+        const request = { path: context.rootPath + name, data: null, acl: openAcl, flags: 0 };
         // An ill-formed UTF-16 name must reach the server as the bytes of its code units, as this
         // writer encodes it.
         const reply = await cnxn.call(OpCode.create2, (writer) => operations.create2.request.write(writer, request));
-        equal(`the error of create with ${what}`, reply?.err, -8);
+        expectEqual(`the error of create with ${what}`, reply?.err, -8);
       }
       for (const path of ['', 'a']) {
         const request = { path, data: null, acl: openAcl, flags: 0 };
         const reply = await cnxn.call(OpCode.create2, (writer) => operations.create2.request.write(writer, request));
-        equal(`the error of create with the path ${JSON.stringify(path)}`, reply?.err, -8);
+        expectEqual(`the error of create with the path ${JSON.stringify(path)}`, reply?.err, -8);
       }
-      equal('the Stat of the parent', await zk.exists(ground.root), before);
+      expectEqual('the Stat of the parent', await zk.exists(context.rootPath), before);
     },
   },
   {
     name: 'paths.server-changes',
     title: 'the server rejects setData and setACL with an invalid path (BadArguments)',
-    rows: ['A1', 'C3-2'],
+    behaviourIds: ['A1', 'C3-2'],
     docs: 'PrepRequestProcessor.validatePath',
-    async run(ground) {
-      const cnxn = await ground.openRawSession();
-      for (const path of [`${ground.root}/`, `${ground.root}//a`, `${ground.root}/./a`, 'a']) {
+    async run(context) {
+      const cnxn = await context.openRawCnxnWithSession();
+      for (const path of [`${context.rootPath}/`, `${context.rootPath}//a`, `${context.rootPath}/./a`, 'a']) {
         const set = await cnxn.call(OpCode.setData, (writer) =>
           operations.setData.request.write(writer, { path, data: null, version: -1 }),
         );
         const acl = await cnxn.call(OpCode.setACL, (writer) =>
           operations.setACL.request.write(writer, { path, acl: openAcl, version: -1 }),
         );
-        equal(`the errors of setData and setACL with ${path}`, [set?.err, acl?.err], [-8, -8]);
+        expectEqual(`the errors of setData and setACL with ${path}`, [set?.err, acl?.err], [-8, -8]);
       }
     },
   },

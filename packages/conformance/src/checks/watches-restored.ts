@@ -2,19 +2,19 @@
 import { type Client, op } from '@tskeeper/client';
 import { OpCode, operations, Xid } from '@tskeeper/protocol';
 import type { RunnableCheck } from '../check.ts';
-import { equal } from '../expect.ts';
-import { nextState } from '../ground.ts';
-import { Heard } from '../heard.ts';
-import { Wire } from '../wire.ts';
+import { expectEqual } from '../expect.ts';
+import { nextState } from '../check-context.ts';
+import { EventRecorder } from '../event-recorder.ts';
+import { FaultyTransport } from '../faulty-transport.ts';
 
 const docs = "Programmer's Guide, ZooKeeper Watches, Things to Remember about Watches";
 
 /**
  * Calls made before the reconnect could fail with a connection attempt that is still in progress.
  */
-function restored(zk: Client, wire: Wire): Promise<string> {
+function restoreConnection(zk: Client, faultyTransport: FaultyTransport): Promise<string> {
   const back = nextState(zk, 'SyncConnected');
-  wire.restore();
+  faultyTransport.heal();
   return back;
 }
 
@@ -22,89 +22,89 @@ export const watchRestoredChecks: readonly RunnableCheck[] = [
   {
     name: 'watches-restored.missed',
     title: 'after a reconnect a watch fires once for a change that it missed',
-    rows: ['A25', 'B43', 'C2-11'],
+    behaviourIds: ['A25', 'B43', 'C2-11'],
     docs: `${docs}; DataTree.setWatches`,
-    async run(ground) {
-      const wire = new Wire();
-      const [zk, other, heard] = [await ground.open({ transport: wire }), await ground.open(), new Heard()];
-      const { root } = ground;
-      for (const name of ['data', 'gone', 'same', 'children']) await zk.create(`${root}/${name}`);
-      for (const name of ['data', 'same']) await zk.getData(`${root}/${name}`, { watch: heard.watch });
-      await zk.exists(`${root}/gone`, { watch: heard.watch });
-      await zk.exists(`${root}/born`, { watch: heard.watch });
-      await zk.getChildren(`${root}/children`, { watch: heard.watch });
+    async run(context) {
+      const faultyTransport = new FaultyTransport();
+      const [zk, other, recorder] = [await context.openClient({ transport: faultyTransport }), await context.openClient(), new EventRecorder()];
+      const { rootPath } = context;
+      for (const name of ['data', 'gone', 'same', 'children']) await zk.create(`${rootPath}/${name}`);
+      for (const name of ['data', 'same']) await zk.getData(`${rootPath}/${name}`, { watch: recorder.watch });
+      await zk.exists(`${rootPath}/gone`, { watch: recorder.watch });
+      await zk.exists(`${rootPath}/born`, { watch: recorder.watch });
+      await zk.getChildren(`${rootPath}/children`, { watch: recorder.watch });
       const lost = nextState(zk, 'Disconnected');
-      wire.silence();
-      wire.cut();
-      await ground.until('the loss of the connection', lost);
-      await other.setData(`${root}/data`, 'x');
-      await other.delete(`${root}/gone`);
-      await other.create(`${root}/born`);
-      await other.create(`${root}/children/x`);
-      await ground.until('a new connection', restored(zk, wire));
-      await ground.caughtUp(zk);
-      equal('the events', heard.takeText(root).toSorted(), [
+      faultyTransport.partition();
+      faultyTransport.cutConnections();
+      await context.waitFor('the loss of the connection', lost);
+      await other.setData(`${rootPath}/data`, 'x');
+      await other.delete(`${rootPath}/gone`);
+      await other.create(`${rootPath}/born`);
+      await other.create(`${rootPath}/children/x`);
+      await context.waitFor('a new connection', restoreConnection(zk, faultyTransport));
+      await context.catchUp(zk);
+      expectEqual('the events', recorder.takeText(rootPath).toSorted(), [
         'NodeChildrenChanged /children',
         'NodeCreated /born',
         'NodeDataChanged /data',
         'NodeDeleted /gone',
       ]);
-      await other.setData(`${root}/data`, 'y');
-      await other.setData(`${root}/same`, 'y');
-      await ground.caughtUp(zk);
-      equal('the events of later changes', heard.takeText(root), ['NodeDataChanged /same']);
+      await other.setData(`${rootPath}/data`, 'y');
+      await other.setData(`${rootPath}/same`, 'y');
+      await context.catchUp(zk);
+      expectEqual('the events of later changes', recorder.takeText(rootPath), ['NodeDataChanged /same']);
     },
   },
   {
     name: 'watches-restored.staying',
     title: 'persistent watches are set again, and receive later events',
-    rows: ['A25', 'B43', 'B44', 'E20'],
+    behaviourIds: ['A25', 'B43', 'B44', 'E20'],
     docs: 'ZOOKEEPER-1416; DataTree.setWatches',
     since: [3, 6, 0],
-    async run(ground) {
-      const wire = new Wire();
-      const [zk, other] = [await ground.open({ transport: wire }), await ground.open()];
-      const [persistent, recursive] = [new Heard(), new Heard()];
-      const { path } = await zk.create(`${ground.root}/a`);
+    async run(context) {
+      const faultyTransport = new FaultyTransport();
+      const [zk, other] = [await context.openClient({ transport: faultyTransport }), await context.openClient()];
+      const [persistent, recursive] = [new EventRecorder(), new EventRecorder()];
+      const { path } = await zk.create(`${context.rootPath}/a`);
       await zk.addWatch(path, { watch: persistent.watch });
-      await zk.addWatch(ground.root, { mode: 'persistentRecursive', watch: recursive.watch });
+      await zk.addWatch(context.rootPath, { mode: 'persistentRecursive', watch: recursive.watch });
       const lost = nextState(zk, 'Disconnected');
-      wire.silence();
-      wire.cut();
-      await ground.until('the loss of the connection', lost);
+      faultyTransport.partition();
+      faultyTransport.cutConnections();
+      await context.waitFor('the loss of the connection', lost);
       await other.setData(path, '1');
-      await ground.until('a new connection', restored(zk, wire));
-      await ground.caughtUp(zk);
+      await context.waitFor('a new connection', restoreConnection(zk, faultyTransport));
+      await context.catchUp(zk);
       // ZooKeeper does not specify what they receive of the missed changes, so either is correct.
       persistent.take();
       recursive.take();
       await other.setData(path, '2');
       await other.create(`${path}/b`);
-      await ground.caughtUp(zk);
-      equal('the persistent one', persistent.takeText(ground.root), ['NodeDataChanged /a', 'NodeChildrenChanged /a']);
-      equal('the recursive one', recursive.takeText(ground.root), ['NodeDataChanged /a', 'NodeCreated /a/b']);
+      await context.catchUp(zk);
+      expectEqual('the persistent one', persistent.takeText(context.rootPath), ['NodeDataChanged /a', 'NodeChildrenChanged /a']);
+      expectEqual('the recursive one', recursive.takeText(context.rootPath), ['NodeDataChanged /a', 'NodeCreated /a/b']);
     },
   },
   {
     name: 'watches-restored.many',
     title: 'more watches than one request can hold are all restored',
-    rows: ['A25', 'B43'],
+    behaviourIds: ['A25', 'B43'],
     docs: 'ZOOKEEPER-706',
-    async run(ground) {
-      const wire = new Wire();
-      const [zk, other, heard] = [await ground.open({ transport: wire }), await ground.open(), new Heard()];
-      const paths = Array.from({ length: 3000 }, (_, at) => `${ground.root}/${'x'.repeat(400)}${at}`);
-      await Promise.all(paths.map((path) => zk.exists(path, { watch: heard.watch })));
+    async run(context) {
+      const faultyTransport = new FaultyTransport();
+      const [zk, other, recorder] = [await context.openClient({ transport: faultyTransport }), await context.openClient(), new EventRecorder()];
+      const paths = Array.from({ length: 3000 }, (_, at) => `${context.rootPath}/${'x'.repeat(400)}${at}`);
+      await Promise.all(paths.map((path) => zk.exists(path, { watch: recorder.watch })));
       const back = nextState(zk, 'SyncConnected');
-      wire.cut();
-      await ground.until('a new connection', back);
+      faultyTransport.cutConnections();
+      await context.waitFor('a new connection', back);
       await zk.sync();
       const born = [paths[0]!, paths[1500]!, paths[2999]!];
       await other.multi(born.map((path) => op.create(path)));
-      await ground.caughtUp(zk);
-      equal(
+      await context.catchUp(zk);
+      expectEqual(
         'the events',
-        heard.take().map(({ type, path }) => `${type} ${path.slice(-4)}`),
+        recorder.take().map(({ type, path }) => `${type} ${path.slice(-4)}`),
         born.map((path) => `NodeCreated ${path.slice(-4)}`),
       );
     },
@@ -112,31 +112,31 @@ export const watchRestoredChecks: readonly RunnableCheck[] = [
   {
     name: 'watches-restored.frames',
     title: 'setWatches is answered with its xid -8, and its events precede that reply with state SyncConnected',
-    rows: ['A25'],
+    behaviourIds: ['A25'],
     docs: 'zookeeper.jute, SetWatches; ClientCnxn.SETWATCHES_XID',
-    async run(ground) {
-      const zk = await ground.open();
-      const { stat } = await zk.create(`${ground.root}/a`);
-      await zk.setData(`${ground.root}/a`, 'x');
-      const cnxn = await ground.openRawSession();
+    async run(context) {
+      const zk = await context.openClient();
+      const { stat } = await zk.create(`${context.rootPath}/a`);
+      await zk.setData(`${context.rootPath}/a`, 'x');
+      const cnxn = await context.openRawCnxnWithSession();
       const request = {
         relativeZxid: Number(stat.czxid),
-        dataWatches: [`${ground.root}/a`, `${ground.root}/missing`],
-        existWatches: [`${ground.root}/born`],
-        childWatches: [`${ground.root}/a`],
+        dataWatches: [`${context.rootPath}/a`, `${context.rootPath}/missing`],
+        existWatches: [`${context.rootPath}/born`],
+        childWatches: [`${context.rootPath}/a`],
       };
       const reply = await cnxn.call(OpCode.setWatches, (writer) => operations.setWatches.request.write(writer, request), Xid.setWatches);
-      equal('xid and error', [reply?.xid, reply?.err], [Xid.setWatches, 0]);
-      equal('events', cnxn.events, [
-        { type: 3, state: 3, path: `${ground.root}/a` },
-        { type: 2, state: 3, path: `${ground.root}/missing` },
+      expectEqual('xid and error', [reply?.xid, reply?.err], [Xid.setWatches, 0]);
+      expectEqual('events', cnxn.events, [
+        { type: 3, state: 3, path: `${context.rootPath}/a` },
+        { type: 2, state: 3, path: `${context.rootPath}/missing` },
       ]);
-      await zk.create(`${ground.root}/born`);
-      await zk.create(`${ground.root}/a/b`);
-      await ground.until('two more events', cnxn.untilEvents(4));
-      equal('events of the restored watches', cnxn.events.slice(2), [
-        { type: 1, state: 3, path: `${ground.root}/born` },
-        { type: 4, state: 3, path: `${ground.root}/a` },
+      await zk.create(`${context.rootPath}/born`);
+      await zk.create(`${context.rootPath}/a/b`);
+      await context.waitFor('two more events', cnxn.waitForEvents(4));
+      expectEqual('events of the restored watches', cnxn.events.slice(2), [
+        { type: 1, state: 3, path: `${context.rootPath}/born` },
+        { type: 4, state: 3, path: `${context.rootPath}/a` },
       ]);
     },
   },

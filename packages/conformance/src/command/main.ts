@@ -7,11 +7,11 @@ import { KeeperError } from '@tskeeper/client';
 import { CommanderError } from 'commander';
 import { checks } from '../checks/all.ts';
 import { type CheckResult, Suite } from '../suite.ts';
-import { type CommandOptions, commandOf } from './options.ts';
+import { type CommandOptions, createCommand } from './options.ts';
 import { countsText, factsText, listJson, listText, resultsJson, resultsText } from './text.ts';
 
 /** What the command uses of its process. */
-export interface CommandWorld {
+export interface CommandEnvironment {
   /** Writes to standard output. */
   out(text: string): void;
   /** Writes to standard error. */
@@ -23,73 +23,73 @@ export interface CommandWorld {
 }
 
 /** Exit codes of the command; see the README. */
-export const exitCodes = { right: 0, wrong: 1, slip: 2, nobody: 3, interrupted: 130 } as const;
+export const exitCodes = { passed: 0, failed: 1, usageError: 2, unreachable: 3, interrupted: 130 } as const;
 
 /**
  * Runs a command line, without the program's name; resolves with the exit code. Rejects only on a
  * bug of its own.
  */
-export async function main(argv: readonly string[], world: CommandWorld = processWorld()): Promise<number> {
+export async function main(argv: readonly string[], environment: CommandEnvironment = processEnvironment()): Promise<number> {
   let options: CommandOptions | undefined;
-  const command = commandOf(
-    (text) => world.out(text),
-    (text) => world.err(text),
+  const command = createCommand(
+    (text) => environment.out(text),
+    (text) => environment.err(text),
     (given) => (options = given),
   );
   try {
     command.parse(argv, { from: 'user' });
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.right : exitCodes.slip;
+    if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.passed : exitCodes.usageError;
     throw error;
   }
-  return carryOut(options!, world);
+  return runCommand(options!, environment);
 }
 
-async function carryOut(options: CommandOptions, world: CommandWorld): Promise<number> {
+async function runCommand(options: CommandOptions, environment: CommandEnvironment): Promise<number> {
   const { only, list, json, connectString } = options;
   const unknown = only.filter((pattern) => !checks.some(({ name }) => name.includes(pattern)));
   if (unknown.length > 0)
-    return slip(world, `no check has ${unknown.map((each) => `"${each}"`).join(' or ')} in its name; --list prints the names.`);
-  const chosen = checks.filter(({ name }) => only.length === 0 || only.some((pattern) => name.includes(pattern)));
+    return printUsageError(environment, `no check has ${unknown.map((each) => `"${each}"`).join(' or ')} in its name; --list prints the names.`);
+  const selectedChecks = checks.filter(({ name }) => only.length === 0 || only.some((pattern) => name.includes(pattern)));
   if (list) {
-    world.out(json ? listJson(chosen) : listText(chosen));
-    return exitCodes.right;
+    environment.out(json ? listJson(selectedChecks) : listText(selectedChecks));
+    return exitCodes.passed;
   }
-  if (connectString === undefined) return slip(world, 'missing connect string of a server, such as 127.0.0.1:2181.');
+  if (connectString === undefined) return printUsageError(environment, 'missing connect string of a server, such as 127.0.0.1:2181.');
   if (options.reconfig && options.superAuth === undefined)
-    return slip(world, '--reconfig needs --super: only the super user may write the configuration.');
+    return printUsageError(environment, '--reconfig needs --super: only the super user may write the configuration.');
   let suite: Suite;
   try {
     suite = await Suite.prepare(connectString, options);
   } catch (error) {
-    world.err(`tskeeper-conformance: ${whyNobody(connectString, error)}\n`);
-    return exitCodes.nobody;
+    environment.err(`tskeeper-conformance: ${connectErrorText(connectString, error)}\n`);
+    return exitCodes.unreachable;
   }
-  if (!json) world.out(factsText(suite.facts));
+  if (!json) environment.out(factsText(suite.facts));
   const results: CheckResult[] = [];
-  for (const [at, check] of chosen.entries()) {
-    world.progress(`${at + 1}/${chosen.length} ${check.name}`);
-    const result = await suite.run(check, world.interrupted);
-    if (world.interrupted.aborted) break;
+  for (const [at, check] of selectedChecks.entries()) {
+    environment.progress(`${at + 1}/${selectedChecks.length} ${check.name}`);
+    const result = await suite.run(check, environment.interrupted);
+    if (environment.interrupted.aborted) break;
     results.push(result);
   }
-  world.progress('');
-  const left = await suite.close().then(
+  environment.progress('');
+  const cleanupError = await suite.close().then(
     () => undefined,
     (error: unknown) => (error instanceof Error ? error.message : String(error)),
   );
-  world.out(json ? resultsJson(suite.facts, results, left) : `\n${resultsText(results)}\n${countsText(results)}\n`);
-  if (left !== undefined) world.err(`tskeeper-conformance: ${left}\n`);
-  if (world.interrupted.aborted) return exitCodes.interrupted;
-  return left === undefined && results.every(({ outcome }) => outcome !== 'failed') ? exitCodes.right : exitCodes.wrong;
+  environment.out(json ? resultsJson(suite.facts, results, cleanupError) : `\n${resultsText(results)}\n${countsText(results)}\n`);
+  if (cleanupError !== undefined) environment.err(`tskeeper-conformance: ${cleanupError}\n`);
+  if (environment.interrupted.aborted) return exitCodes.interrupted;
+  return cleanupError === undefined && results.every(({ outcome }) => outcome !== 'failed') ? exitCodes.passed : exitCodes.failed;
 }
 
-function slip(world: CommandWorld, sentence: string): number {
-  world.err(`tskeeper-conformance: ${sentence}\n`);
-  return exitCodes.slip;
+function printUsageError(environment: CommandEnvironment, sentence: string): number {
+  environment.err(`tskeeper-conformance: ${sentence}\n`);
+  return exitCodes.usageError;
 }
 
-function whyNobody(connectString: string, error: unknown): string {
+function connectErrorText(connectString: string, error: unknown): string {
   if (KeeperError.is(error, 'NoNode')) return `the chroot of ${connectString} does not exist; create it, or name another one.`;
   if (KeeperError.is(error, 'NoAuth'))
     return `no permission to create a znode at ${connectString}; name a chroot where anyone may create znodes.`;
@@ -101,7 +101,7 @@ function whyNobody(connectString: string, error: unknown): string {
  * The first Ctrl+C ends the running check and removes the scratch znode; the second one ends the
  * process.
  */
-function processWorld(): CommandWorld {
+function processEnvironment(): CommandEnvironment {
   const interruption = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interruption.abort());
   return {

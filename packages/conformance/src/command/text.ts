@@ -6,7 +6,7 @@ import type { Facts } from '../facts.ts';
 import { formatRelease } from '../release.ts';
 import type { CheckResult, Outcome } from '../suite.ts';
 
-const frameless = {
+const borderless = {
   chars: {
     top: '',
     'top-mid': '',
@@ -28,7 +28,7 @@ const frameless = {
 };
 
 function tableOf(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const table = new Table({ ...frameless, head: [...head] });
+  const table = new Table({ ...borderless, head: [...head] });
   for (const row of rows) table.push([...row]);
   return `${table
     .toString()
@@ -63,14 +63,14 @@ export function factsText(facts: Facts): string {
   }\n`;
 }
 
-const words: Record<Outcome, string> = { passed: 'ok', failed: 'FAILED', notApplicable: 'not applicable' };
+const outcomeTexts: Record<Outcome, string> = { passed: 'ok', failed: 'FAILED', notApplicable: 'not applicable' };
 
 export function resultsText(results: readonly CheckResult[]): string {
-  const rows = results.map(({ check, outcome, ms }) => [words[outcome], outcome === 'notApplicable' ? '' : ms.toFixed(0), check.name]);
+  const rows = results.map(({ check, outcome, durationMs }) => [outcomeTexts[outcome], outcome === 'notApplicable' ? '' : durationMs.toFixed(0), check.name]);
   const table = tableOf(['result', 'ms', 'check'], rows);
   const failed = results
     .filter(({ outcome }) => outcome === 'failed')
-    .map(({ check, reason }) => `${words.failed}: ${check.name}, ${check.title}\n  ${reason}\n`)
+    .map(({ check, reason }) => `${outcomeTexts.failed}: ${check.name}, ${check.title}\n  ${reason}\n`)
     .join('');
   return [table, notApplicableText(results), failed].filter((part) => part !== '').join('\n');
 }
@@ -81,7 +81,7 @@ function notApplicableText(results: readonly CheckResult[]): string {
   for (const { check, outcome, reason = '' } of results) {
     if (outcome === 'notApplicable') names.set(reason, [...(names.get(reason) ?? []), check.name]);
   }
-  return [...names].map(([reason, checks]) => `${words.notApplicable}, because ${reason}:\n  ${checks.join(', ')}\n`).join('');
+  return [...names].map(([reason, checks]) => `${outcomeTexts.notApplicable}, because ${reason}:\n  ${checks.join(', ')}\n`).join('');
 }
 
 export function countsText(results: readonly CheckResult[]): string {
@@ -89,15 +89,15 @@ export function countsText(results: readonly CheckResult[]): string {
   return `${count('passed')} passed, ${count('failed')} failed, ${count('notApplicable')} not applicable`;
 }
 
-function plainCheck({ name, title, rows, docs, since, needs = [] }: Check): object {
-  return { name, title, rows, docs, since: since === undefined ? undefined : formatRelease(since), needs };
+function toJsonCheck({ name, title, behaviourIds, docs, since, needs = [] }: Check): object {
+  return { name, title, rows: behaviourIds, docs, since: since === undefined ? undefined : formatRelease(since), needs };
 }
 
 export function listJson(checks: readonly Check[]): string {
-  return `${JSON.stringify({ checks: checks.map(plainCheck) }, null, 2)}\n`;
+  return `${JSON.stringify({ checks: checks.map(toJsonCheck) }, null, 2)}\n`;
 }
 
-export function resultsJson(facts: Facts, results: readonly CheckResult[], left: string | undefined): string {
+export function resultsJson(facts: Facts, results: readonly CheckResult[], cleanupError: string | undefined): string {
   const { servers, release, ...rest } = facts;
   return `${JSON.stringify(
     {
@@ -106,15 +106,15 @@ export function resultsJson(facts: Facts, results: readonly CheckResult[], left:
         release: formatRelease(release),
         servers: servers.map(({ address, version, mode }) => ({ address: formatServer(address), version, mode })),
       },
-      results: results.map(({ check, outcome, ms, reason }) => ({
+      results: results.map(({ check, outcome, durationMs, reason }) => ({
         name: check.name,
         title: check.title,
-        rows: check.rows,
+        rows: check.behaviourIds,
         outcome,
-        ms: Math.round(ms),
+        ms: Math.round(durationMs),
         reason,
       })),
-      left,
+      left: cleanupError,
     },
     null,
     2,

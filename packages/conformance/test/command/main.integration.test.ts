@@ -176,6 +176,6 @@ describe('the list of checks', () => {
   });
 
   it('has documentation and promises for each check', () => {
-    expect(checks.filter(({ rows, docs }) => rows.length === 0 || docs === '')).toEqual([]);
+    expect(checks.filter(({ behaviourIds, docs }) => behaviourIds.length === 0 || docs === '')).toEqual([]);
   });
 });

@@ -7,7 +7,7 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import {
   type ConnectRequest,
   type ConnectResponse,
-  FrameCutter,
+  FrameDecoder,
   operationOf,
   Reader,
   readConnectRequest,
@@ -158,7 +158,7 @@ export class WrongServer implements AsyncDisposable {
 
 /** Passes frames on. Returns a function that takes the bytes of the client. */
 function speak(near: Socket, far: Socket, wrongness: Wrongness): (bytes: Buffer) => void {
-  const [fromClient, fromServer] = [new FrameCutter(frameMax), new FrameCutter(frameMax)];
+  const [fromClient, fromServer] = [new FrameDecoder(frameMax), new FrameDecoder(frameMax)];
   /**
    * The types of the requests that the server has to answer, in order, and between them the answers
    * to requests that it does not receive.

@@ -13,7 +13,7 @@ import type { Identity } from './identity.ts';
 export type AuthTicket = number;
 
 /** The result of a client's credentials, or of one token of an exchange. */
-export type AuthVerdict =
+export type AuthResult =
   /**
    * `reply` is the last token of an exchange (opcode sasl); a plain auth request is answered
    * without one.
@@ -24,7 +24,7 @@ export type AuthVerdict =
   | { readonly kind: 'continue'; readonly reply: Buffer };
 
 export type AuthOutcome =
-  | AuthVerdict
+  | AuthResult
   /**
    * The verdict comes from outside the core. The connection accepts no further requests until
    * `Server.authenticated` is called with the ticket, exactly once, whatever the result.

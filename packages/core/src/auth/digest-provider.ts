@@ -4,7 +4,7 @@
  * well.
  */
 import { digestId } from '@tskeeper/protocol';
-import { equality } from '../tree/acl-index.ts';
+import { equalityKeys } from '../tree/acl-index.ts';
 import type { AuthProvider } from './auth-provider.ts';
 import { superIdentity } from './identity.ts';
 
@@ -24,7 +24,7 @@ export function digestProvider(algorithm: string, superDigest: string | undefine
       return { kind: 'done', identities: id === superDigest ? [identity, superIdentity] : [identity] };
     },
     isValidId: hasTwoParts,
-    keys: equality,
+    keys: equalityKeys,
     matches: (identity, aclId) => identity === aclId,
     userName: (identity) => identity.slice(0, Math.max(0, identity.indexOf(':'))),
   };

@@ -23,33 +23,33 @@ const lengthBytes = 8;
  * Up to this number a search is faster than a look-up, and no index is created: most connections
  * have one or two.
  */
-const searchedMax = 8;
+const linearSearchMax = 8;
 
 /** Shared by the versions of one connection. */
-class Collected {
+class IdentityList {
   readonly list: Identity[];
   /** The position of each identity in the list, by scheme and id. Created when first needed. */
-  #places: Map<string, Map<string, number>> | undefined;
+  #indexes: Map<string, Map<string, number>> | undefined;
 
   constructor(list: Identity[]) {
     this.list = list;
   }
 
   /** The position of an identity; Infinity if it is not in the list. */
-  placeOf(scheme: string, id: string): number {
-    if (this.#places === undefined) {
-      this.#places = new Map();
-      for (let i = 0; i < this.list.length; i++) this.#note(this.#places, this.list[i]!, i);
+  indexOf(scheme: string, id: string): number {
+    if (this.#indexes === undefined) {
+      this.#indexes = new Map();
+      for (let i = 0; i < this.list.length; i++) this.#addToIndex(this.#indexes, this.list[i]!, i);
     }
-    return this.#places.get(scheme)?.get(id) ?? Infinity;
+    return this.#indexes.get(scheme)?.get(id) ?? Infinity;
   }
 
   push(identity: Identity): void {
-    if (this.#places !== undefined) this.#note(this.#places, identity, this.list.length);
+    if (this.#indexes !== undefined) this.#addToIndex(this.#indexes, identity, this.list.length);
     this.list.push(identity);
   }
 
-  #note(places: Map<string, Map<string, number>>, { scheme, id }: Identity, place: number): void {
+  #addToIndex(places: Map<string, Map<string, number>>, { scheme, id }: Identity, place: number): void {
     let ofScheme = places.get(scheme);
     if (ofScheme === undefined) places.set(scheme, (ofScheme = new Map()));
     if (!ofScheme.has(id)) ofScheme.set(id, place);
@@ -57,26 +57,26 @@ class Collected {
 }
 
 /** A few cached verdicts for some identities, by question number. */
-export class Verdicts {
-  readonly #verdicts = new Map<number, boolean>();
+export class AclDecisionCache {
+  readonly #decisions = new Map<number, boolean>();
 
-  get(question: number): boolean | undefined {
-    return this.#verdicts.get(question);
+  get(key: number): boolean | undefined {
+    return this.#decisions.get(key);
   }
 
-  keep(question: number, verdict: boolean): boolean {
-    if (this.#verdicts.size === verdictsMax) this.#verdicts.clear();
-    this.#verdicts.set(question, verdict);
-    return verdict;
+  set(key: number, isPermitted: boolean): boolean {
+    if (this.#decisions.size === decisionsMax) this.#decisions.clear();
+    this.#decisions.set(key, isPermitted);
+    return isPermitted;
   }
 }
 
-const verdictsMax = 64;
+const decisionsMax = 64;
 
 export class Identities {
-  static readonly none = new Identities(new Collected([]), 0, 0, false);
+  static readonly none = new Identities(new IdentityList([]), 0, 0, false);
 
-  readonly #collected: Collected;
+  readonly #identities: IdentityList;
   readonly count: number;
   /** As `vector<Id>`, without its length. */
   readonly bytes: number;
@@ -84,29 +84,29 @@ export class Identities {
   readonly isSuper: boolean;
 
   /** See `Permissions`. Most connections need no cached verdict. */
-  #verdicts: Verdicts | undefined;
+  #aclDecisions: AclDecisionCache | undefined;
 
-  private constructor(collected: Collected, count: number, bytes: number, isSuper: boolean) {
-    this.#collected = collected;
+  private constructor(collected: IdentityList, count: number, bytes: number, isSuper: boolean) {
+    this.#identities = collected;
     this.count = count;
     this.bytes = bytes;
     this.isSuper = isSuper;
   }
 
   static of(list: readonly Identity[]): Identities {
-    return new Identities(new Collected([...list]), list.length, bytesOf(list), list.some(passesAll));
+    return new Identities(new IdentityList([...list]), list.length, bytesOf(list), list.some(isSuperIdentity));
   }
 
-  get verdicts(): Verdicts {
-    return (this.#verdicts ??= new Verdicts());
+  get aclDecisions(): AclDecisionCache {
+    return (this.#aclDecisions ??= new AclDecisionCache());
   }
 
   at(index: number): Identity {
-    return this.#collected.list[index]!;
+    return this.#identities.list[index]!;
   }
 
   has(scheme: string, id: string): boolean {
-    if (this.count > searchedMax) return this.#collected.placeOf(scheme, id) < this.count;
+    if (this.count > linearSearchMax) return this.#identities.indexOf(scheme, id) < this.count;
     for (let i = 0; i < this.count; i++) {
       const own = this.at(i);
       if (own.scheme === scheme && own.id === id) return true;
@@ -115,25 +115,25 @@ export class Identities {
   }
 
   toList(): readonly Identity[] {
-    const { list } = this.#collected;
+    const { list } = this.#identities;
     return list.length === this.count ? list : list.slice(0, this.count);
   }
 
   /** These identities and the new ones of `shown`; undefined if they exceed the limits. */
-  with(shown: readonly Identity[], limits: IdentityLimits): Identities | undefined {
-    const added = shown.filter(({ scheme, id }, at) => !this.has(scheme, id) && isFirst(shown, at));
+  with(candidates: readonly Identity[], limits: IdentityLimits): Identities | undefined {
+    const added = candidates.filter(({ scheme, id }, at) => !this.has(scheme, id) && isFirst(candidates, at));
     if (added.length === 0) return this;
     const count = this.count + added.length;
     const bytes = this.bytes + bytesOf(added);
     if (count > limits.count || bytes > limits.bytes) return undefined;
     // Only the latest version may append to the shared list.
-    const collected = this.#collected.list.length === this.count ? this.#collected : new Collected([...this.toList()]);
+    const collected = this.#identities.list.length === this.count ? this.#identities : new IdentityList([...this.toList()]);
     for (const identity of added) collected.push(identity);
-    return new Identities(collected, count, bytes, this.isSuper || added.some(passesAll));
+    return new Identities(collected, count, bytes, this.isSuper || added.some(isSuperIdentity));
   }
 }
 
-function passesAll({ scheme }: Identity): boolean {
+function isSuperIdentity({ scheme }: Identity): boolean {
   return scheme === 'super';
 }
 

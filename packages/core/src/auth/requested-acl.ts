@@ -17,8 +17,8 @@ export interface StoredAcl {
   /** A placeholder if the list is too long. */
   readonly acl: readonly Acl[];
   /** Size of the entries that replace `auth`: bytes on the wire, and number. */
-  readonly grownBytes: number;
-  readonly grownEntries: number;
+  readonly authExpansionBytes: number;
+  readonly authExpansionEntries: number;
 }
 
 export class RequestedAcls {
@@ -33,13 +33,13 @@ export class RequestedAcls {
 
   /**
    * The list to be stored; undefined if the reply is InvalidACL. It must not be used if
-   * `grownBytes` exceeds `grownBytesMax`.
+   * `authExpansionBytes` exceeds `authExpansionBytesMax`.
    */
-  toStore(requested: readonly Acl[] | null, identities: Identities, grownBytesMax: number): StoredAcl | undefined {
+  fixup(requested: readonly Acl[] | null, identities: Identities, authExpansionBytesMax: number): StoredAcl | undefined {
     const asksForAuth = requested?.some(({ id }) => id.scheme === 'auth') === true;
     if (!asksForAuth) {
       const acl = fixupAcl(requested, [], this.#schemes);
-      return acl === undefined ? undefined : { acl, grownBytes: 0, grownEntries: 0 };
+      return acl === undefined ? undefined : { acl, authExpansionBytes: 0, authExpansionEntries: 0 };
     }
     const proven = identities.toList().filter(({ scheme }) => this.#schemes.isAuthenticated(scheme));
     // With one identity in place of all, an entry `auth` becomes one entry, and duplicates are
@@ -48,15 +48,15 @@ export class RequestedAcls {
     const short = fixupAcl(requested, standIn, this.#schemes);
     if (short === undefined) return undefined;
     const authEntries = short.filter(({ id }) => id === standIn[0]).length;
-    const grownEntries = authEntries * proven.length;
-    const grownBytes = authEntries * bytesOf(proven);
-    if (proven.length === 1 || grownBytes > grownBytesMax) return { acl: short, grownBytes, grownEntries };
+    const authExpansionEntries = authEntries * proven.length;
+    const authExpansionBytes = authEntries * aclBytesOf(proven);
+    if (proven.length === 1 || authExpansionBytes > authExpansionBytesMax) return { acl: short, authExpansionBytes, authExpansionEntries };
     const acl = fixupAcl(requested, proven, this.#schemes);
-    return acl === undefined ? undefined : { acl, grownBytes, grownEntries };
+    return acl === undefined ? undefined : { acl, authExpansionBytes, authExpansionEntries };
   }
 }
 
-function bytesOf(identities: readonly Identity[]): number {
+function aclBytesOf(identities: readonly Identity[]): number {
   let bytes = 0;
   for (const { scheme, id } of identities) bytes += entryBytes + Buffer.byteLength(scheme) + Buffer.byteLength(id);
   return bytes;

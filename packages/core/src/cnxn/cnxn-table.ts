@@ -53,25 +53,25 @@ export class CnxnTable {
   }
 
   /**
-   * Removes a closed connection; its id may be reused. `keepsEarly`: its early frames keep waiting
+   * Removes a closed connection; its id may be reused. `keepsDeferredFrames`: its early frames keep waiting
    * for the turn of a long write.
    */
-  remove(cnxn: Cnxn, keepsEarly = false): void {
-    this.#detach(cnxn, keepsEarly);
+  remove(cnxn: Cnxn, keepsDeferredFrames = false): void {
+    this.#detach(cnxn, keepsDeferredFrames);
     this.#cnxns.delete(cnxn.id);
-    if (--cnxn.address.cnxnCount === 0) this.#addresses.delete(cnxn.address.name);
+    if (--cnxn.addressLoad.cnxnCount === 0) this.#addresses.delete(cnxn.addressLoad.name);
   }
 
   /** From here on the connection gets no events and no replies. Its session lives on. */
-  #detach(cnxn: Cnxn, keepsEarly = false): void {
+  #detach(cnxn: Cnxn, keepsDeferredFrames = false): void {
     if (cnxn.isClosed) return;
-    cnxn.hasLostCredentials = cnxn.state === 'parked';
-    cnxn.hasDropped = !keepsEarly && cnxn.early.length > 0;
+    cnxn.authPendingAtClose = cnxn.state === 'parked';
+    cnxn.hasDroppedRequest = !keepsDeferredFrames && cnxn.deferredFrames.length > 0;
     cnxn.state = 'closed';
-    this.#load.forget(cnxn.waiting.takeAll(), cnxn.address);
-    if (!keepsEarly) this.#load.forget(cnxn.early.takeAll(), cnxn.address);
-    cnxn.writesWaiting = 0;
-    cnxn.longReadsWaiting = 0;
+    this.#load.pendingDropped(cnxn.pendingRequests.takeAll(), cnxn.addressLoad);
+    if (!keepsDeferredFrames) this.#load.pendingDropped(cnxn.deferredFrames.takeAll(), cnxn.addressLoad);
+    cnxn.pendingWriteCount = 0;
+    cnxn.pendingLongReadCount = 0;
     this.#watches.removeAll(cnxn.id);
     if (cnxn.slot !== -1 && this.#tracker.cnxnOf(cnxn.slot) === cnxn.id) this.#tracker.setCnxn(cnxn.slot, -1);
     cnxn.slot = -1;

@@ -7,12 +7,12 @@ import type { Millis, SessionId, Zxid } from '@tskeeper/protocol';
 import { sessionIdOf } from '@tskeeper/protocol';
 import { Identities } from '../auth/identities.ts';
 import { Fifo } from '../fifo.ts';
-import { type Fingerprint, writeBytes } from '../fingerprint.ts';
-import type { CnxnInfo } from '../inspect.ts';
+import { type Fingerprint, fingerprintBytes } from '../fingerprint.ts';
+import type { CnxnInfo } from '../inspector.ts';
 import type { CloseReason, CnxnId } from '../client-output.ts';
 import type { AddressLoad } from '../request/load.ts';
-import { writeOrigin } from '../request/proposal.ts';
-import type { ParkedFrame, Waiting } from '../request/session-order.ts';
+import { fingerprintWriteOrigin } from '../request/proposal.ts';
+import type { ParkedFrame, PendingRequest } from '../request/pending-request.ts';
 import type { CnxnContext } from './cnxn-context.ts';
 
 /**
@@ -29,7 +29,7 @@ export type CnxnState = 'new' | 'opening' | 'open' | 'parked' | 'queued' | 'clos
 export class Cnxn {
   readonly id: CnxnId;
   readonly context: CnxnContext;
-  readonly address: AddressLoad;
+  readonly addressLoad: AddressLoad;
   readonly establishedWallMs: Millis;
   state: CnxnState = 'new';
   /**
@@ -42,27 +42,27 @@ export class Cnxn {
   sessionLow = 0;
   /** The slot of the session in the session tracker; -1 without a session. */
   slot = -1;
-  /** `SessionTracker.movesOf` when it got its session. */
-  moves = 0;
+  /** `SessionTracker.moveCountOf` when it got its session. */
+  sessionMoves = 0;
   /**
    * The session is older than the connection: txns up to here belong to requests sent elsewhere, or
    * over another connection.
    */
-  tookUpBehind: Zxid = 0;
+  resumedAtZxid: Zxid = 0;
   timeoutMs: Millis = 0;
   /** Clients of 3.3 and older omit the readOnly byte, and must not be sent one. */
-  speaksReadOnly = false;
+  sentReadOnlyFlag = false;
 
   /** Requests that cannot be answered yet, in order of arrival. Only the head may be answered. */
-  readonly waiting = new Fifo<Waiting>();
+  readonly pendingRequests = new Fifo<PendingRequest>();
   /**
    * Frames that arrived while the connection was `opening`, `parked` or `queued`, after all in
    * `waiting`. They are admitted when it is open.
    */
-  readonly early = new Fifo<ParkedFrame>();
+  readonly deferredFrames = new Fifo<ParkedFrame>();
 
   /** Its frames among those held for all connections (held-frames.ts). */
-  framesHeld = 0;
+  framesAwaitingAdmission = 0;
 
   /** Why the server closed it; undefined if it did not. */
   closeReason: CloseReason | undefined;
@@ -70,23 +70,23 @@ export class Cnxn {
    * One of its requests was dropped because the connection closed before its turn; no later one may
    * have an effect either.
    */
-  hasDropped = false;
+  hasDroppedRequest = false;
   /**
    * It closed before its credentials were decided: the identities of later requests are unknown.
    */
-  hasLostCredentials = false;
+  authPendingAtClose = false;
   /** Writes in `waiting`. */
-  writesWaiting = 0;
+  pendingWriteCount = 0;
   /**
    * Reads in `waiting` whose replies may take many steps. No further frame is read after one: a
    * write would have to wait for it, and all clients for the write.
    */
-  longReadsWaiting = 0;
+  pendingLongReadCount = 0;
   /**
    * Reads are held back until its output has drained. Invariant: false while a write waits after
    * them.
    */
-  isFull = false;
+  isOutputFull = false;
 
   packetsReceived = 0;
   packetsSent = 0;
@@ -98,12 +98,12 @@ export class Cnxn {
   minLatencyMs: Millis = 0;
   maxLatencyMs: Millis = 0;
   latencySumMs: Millis = 0;
-  #answered = 0;
+  #replyCount = 0;
 
   constructor(id: CnxnId, context: CnxnContext, address: AddressLoad, nowWallMs: Millis) {
     this.id = id;
     this.context = context;
-    this.address = address;
+    this.addressLoad = address;
     this.establishedWallMs = nowWallMs;
     this.identities = Identities.of([{ scheme: 'ip', id: context.remoteAddress }]);
   }
@@ -114,15 +114,15 @@ export class Cnxn {
    */
   fingerprint(to: Fingerprint): void {
     const { id, sessionHigh, sessionLow, slot, timeoutMs, identities } = this;
-    for (const number of [id, sessionHigh, sessionLow, slot === -1 ? 0 : 1, timeoutMs, this.tookUpBehind]) to.number(number);
-    to.text(`${this.state} ${this.speaksReadOnly} ${this.closeReason} ${this.hasDropped} ${this.hasLostCredentials} ${this.isFull}`);
+    for (const number of [id, sessionHigh, sessionLow, slot === -1 ? 0 : 1, timeoutMs, this.resumedAtZxid]) to.number(number);
+    to.text(`${this.state} ${this.sentReadOnlyFlag} ${this.closeReason} ${this.hasDroppedRequest} ${this.authPendingAtClose} ${this.isOutputFull}`);
     for (const { scheme, id: name } of identities.toList()) to.text(`${scheme}:${name}`);
-    for (const line of [this.waiting, this.early]) {
+    for (const line of [this.pendingRequests, this.deferredFrames]) {
       to.number(line.length);
       for (const one of line.values()) {
         to.text(one.kind);
-        if (one.kind === 'write') writeOrigin(to, one);
-        else writeBytes(to, one.kind === 'sync' ? one.frame.bytes : one.bytes);
+        if (one.kind === 'write') fingerprintWriteOrigin(to, one);
+        else fingerprintBytes(to, one.kind === 'sync' ? one.frame.bytes : one.bytes);
         if (one.kind === 'sync') to.number(one.isDone ? 1 : 0);
       }
     }
@@ -138,17 +138,17 @@ export class Cnxn {
   }
 
   /** Counts an answered request. */
-  answered(opCode: number, cxid: number, zxid: Zxid, arrivedMs: Millis, nowMs: Millis): void {
+  recordReply(opCode: number, cxid: number, zxid: Zxid, arrivedMs: Millis, nowMs: Millis): void {
     const latency = nowMs - arrivedMs;
     this.lastOpCode = opCode;
     if (cxid >= 0) this.lastCxid = cxid;
     this.lastZxid = zxid;
     this.lastResponseMs = nowMs;
     this.lastLatencyMs = latency;
-    if (this.#answered === 0 || latency < this.minLatencyMs) this.minLatencyMs = latency;
+    if (this.#replyCount === 0 || latency < this.minLatencyMs) this.minLatencyMs = latency;
     if (latency > this.maxLatencyMs) this.maxLatencyMs = latency;
     this.latencySumMs += latency;
-    this.#answered++;
+    this.#replyCount++;
   }
 
   resetStats(): void {
@@ -162,7 +162,7 @@ export class Cnxn {
     this.minLatencyMs = 0;
     this.maxLatencyMs = 0;
     this.latencySumMs = 0;
-    this.#answered = 0;
+    this.#replyCount = 0;
   }
 
   info(): CnxnInfo {
@@ -172,7 +172,7 @@ export class Cnxn {
       session: this.session,
       sessionTimeoutMs: this.timeoutMs,
       establishedWallMs: this.establishedWallMs,
-      outstandingRequests: this.waiting.length + this.early.length,
+      outstandingRequests: this.pendingRequests.length + this.deferredFrames.length,
       packetsReceived: this.packetsReceived,
       packetsSent: this.packetsSent,
       lastOpCode: this.lastOpCode,
@@ -181,7 +181,7 @@ export class Cnxn {
       lastResponseMs: this.lastResponseMs,
       lastLatencyMs: this.lastLatencyMs,
       minLatencyMs: this.minLatencyMs,
-      averageLatencyMs: this.#answered === 0 ? 0 : Math.floor(this.latencySumMs / this.#answered),
+      averageLatencyMs: this.#replyCount === 0 ? 0 : Math.floor(this.latencySumMs / this.#replyCount),
       maxLatencyMs: this.maxLatencyMs,
     };
   }

@@ -83,9 +83,9 @@ export class ConnectionThrottle {
    * it full.
    */
   #filledMs: Millis | undefined;
-  #reconsideredMs: Millis = 0;
+  #dropChanceUpdatedMs: Millis = 0;
   /** The drop probability, 0 to 1. */
-  #drop = 0;
+  #dropChance = 0;
 
   constructor(options: ConnectionThrottleOptions, random: Random) {
     // ZooKeeper's rules for invalid weights: use the default, and no session is cheaper than a
@@ -117,7 +117,7 @@ export class ConnectionThrottle {
    * The probability that a client is dropped at random (the metric connection_drop_probability).
    */
   get dropChance(): number {
-    return this.#drop;
+    return this.#dropChance;
   }
 
   /** Takes the tokens and returns true, or takes none and returns false. */
@@ -125,8 +125,8 @@ export class ConnectionThrottle {
     if (this.#tokensMax === 0) return true;
     this.#fill(elapsedMs);
     if (this.#freezeTimeMs !== -1) {
-      this.#reconsider(elapsedMs);
-      if (this.#random.uint32() / 4294967296 < this.#drop) return false;
+      this.#updateDropChance(elapsedMs);
+      if (this.#random.uint32() / 4294967296 < this.#dropChance) return false;
     }
     const cost = this.#weights[kind];
     if (this.#tokens < cost) return false;
@@ -137,7 +137,7 @@ export class ConnectionThrottle {
   #fill(elapsedMs: Millis): void {
     if (this.#filledMs === undefined) {
       this.#filledMs = elapsedMs;
-      this.#reconsideredMs = elapsedMs;
+      this.#dropChanceUpdatedMs = elapsedMs;
       return;
     }
     const passed = elapsedMs - this.#filledMs;
@@ -154,10 +154,10 @@ export class ConnectionThrottle {
     }
   }
 
-  #reconsider(elapsedMs: Millis): void {
-    if (elapsedMs - this.#reconsideredMs <= this.#freezeTimeMs) return;
-    this.#reconsideredMs = elapsedMs;
-    if (this.#tokens === 0) this.#drop = Math.min(this.#drop + this.#dropIncrease, 1);
-    else if (this.deficit <= this.#decreaseBelow) this.#drop = Math.max(this.#drop - this.#dropDecrease, 0);
+  #updateDropChance(elapsedMs: Millis): void {
+    if (elapsedMs - this.#dropChanceUpdatedMs <= this.#freezeTimeMs) return;
+    this.#dropChanceUpdatedMs = elapsedMs;
+    if (this.#tokens === 0) this.#dropChance = Math.min(this.#dropChance + this.#dropIncrease, 1);
+    else if (this.deficit <= this.#decreaseBelow) this.#dropChance = Math.max(this.#dropChance - this.#dropDecrease, 0);
   }
 }

@@ -17,60 +17,60 @@ import type { Now } from '../now.ts';
  */
 const hopelessWaits = 3;
 /** For how many times `finalizeWaitMs` the leader of a hopeless proposal gets no votes. */
-const hopelessShunnedWaits = 5;
+const hopelessBackoffWaits = 5;
 
 export class Eligibility {
   readonly #finalizeWaitMs: Millis;
   /** Servers that get no votes, and until when. */
-  readonly #shunned = new Map<Sid, Millis>();
+  readonly #backedOff = new Map<Sid, Millis>();
   /**
    * Servers that have not answered a dial, and have no new connection since: they get no votes
    * either, until then.
    */
-  readonly #unanswering = new Map<Sid, Millis>();
+  readonly #unresponsive = new Map<Sid, Millis>();
   /** When a hopeless proposal is given up; undefined while it is not hopeless. */
-  #giveUpAtMs: Millis | undefined;
+  #abandonAtMs: Millis | undefined;
   /** How long a proposal may be hopeless; doubled with each one of the round that is given up. */
-  #hopelessMs: Millis;
+  #hopelessWaitMs: Millis;
 
   constructor(finalizeWaitMs: Millis) {
     this.#finalizeWaitMs = finalizeWaitMs;
-    this.#hopelessMs = finalizeWaitMs * hopelessWaits;
+    this.#hopelessWaitMs = finalizeWaitMs * hopelessWaits;
   }
 
   /** See `FastLeaderElection.shun`. */
-  shun(sid: Sid, untilMs: Millis): void {
-    this.#shunned.set(sid, untilMs);
+  backOff(sid: Sid, untilMs: Millis): void {
+    this.#backedOff.set(sid, untilMs);
   }
 
   /** See `FastLeaderElection.unanswering`. */
-  unanswering(sid: Sid, untilMs: Millis): void {
-    this.#unanswering.set(sid, untilMs);
+  markUnresponsive(sid: Sid, untilMs: Millis): void {
+    this.#unresponsive.set(sid, untilMs);
   }
 
   /** There is a new connection with that server, which carries messages in both directions. */
   connected(sid: Sid): void {
-    this.#unanswering.delete(sid);
+    this.#unresponsive.delete(sid);
   }
 
   /** That server may be voted for again. */
   unshun(sid: Sid): void {
-    this.#shunned.delete(sid);
+    this.#backedOff.delete(sid);
   }
 
-  forgive(): void {
-    this.#shunned.clear();
-    this.#unanswering.clear();
+  clearBackoff(): void {
+    this.#backedOff.clear();
+    this.#unresponsive.clear();
   }
 
-  has(sid: Sid, now: Now): boolean {
-    return (this.#unanswering.get(sid) ?? -Infinity) <= now.elapsedMs && (this.#shunned.get(sid) ?? -Infinity) <= now.elapsedMs;
+  isEligible(sid: Sid, now: Now): boolean {
+    return (this.#unresponsive.get(sid) ?? -Infinity) <= now.elapsedMs && (this.#backedOff.get(sid) ?? -Infinity) <= now.elapsedMs;
   }
 
   /** Returns whether a server became eligible again. */
-  renew(now: Now): boolean {
+  expireBackoffs(now: Now): boolean {
     let changed = false;
-    for (const servers of [this.#shunned, this.#unanswering]) {
+    for (const servers of [this.#backedOff, this.#unresponsive]) {
       for (const [sid, untilMs] of servers) if (untilMs <= now.elapsedMs) changed = servers.delete(sid);
     }
     return changed;
@@ -78,38 +78,38 @@ export class Eligibility {
 
   /** A new round has begun. */
   beginRound(): void {
-    this.#hopelessMs = this.#finalizeWaitMs * hopelessWaits;
+    this.#hopelessWaitMs = this.#finalizeWaitMs * hopelessWaits;
   }
 
   /** Notes whether the proposal is hopeless. */
-  judge(isHopeless: boolean, now: Now): void {
-    this.#giveUpAtMs = isHopeless ? (this.#giveUpAtMs ?? now.elapsedMs + this.#hopelessMs) : undefined;
+  setHopeless(isHopeless: boolean, now: Now): void {
+    this.#abandonAtMs = isHopeless ? (this.#abandonAtMs ?? now.elapsedMs + this.#hopelessWaitMs) : undefined;
   }
 
   /** There is no proposal any more. */
-  settle(): void {
-    this.#giveUpAtMs = undefined;
+  endRound(): void {
+    this.#abandonAtMs = undefined;
   }
 
   /** Whether the proposal, for this leader, has been hopeless for too long and must be given up. */
-  maybeGiveUp(leader: Sid, now: Now): boolean {
-    if (this.#giveUpAtMs === undefined || now.elapsedMs < this.#giveUpAtMs) return false;
-    this.#giveUpAtMs = undefined;
-    this.#hopelessMs *= 2;
-    const untilMs = now.elapsedMs + this.#finalizeWaitMs * hopelessShunnedWaits;
-    this.shun(leader, Math.max(this.#shunned.get(leader) ?? 0, untilMs));
+  maybeAbandon(leader: Sid, now: Now): boolean {
+    if (this.#abandonAtMs === undefined || now.elapsedMs < this.#abandonAtMs) return false;
+    this.#abandonAtMs = undefined;
+    this.#hopelessWaitMs *= 2;
+    const untilMs = now.elapsedMs + this.#finalizeWaitMs * hopelessBackoffWaits;
+    this.backOff(leader, Math.max(this.#backedOff.get(leader) ?? 0, untilMs));
     return true;
   }
 
   /** When a server becomes eligible again, or a proposal is given up; Infinity for never. */
   deadline(): Millis {
-    return Math.min(this.#giveUpAtMs ?? Infinity, ...this.#shunned.values(), ...this.#unanswering.values());
+    return Math.min(this.#abandonAtMs ?? Infinity, ...this.#backedOff.values(), ...this.#unresponsive.values());
   }
 
   fingerprint(to: Fingerprint, now: Now): void {
-    to.number(this.#hopelessMs);
-    to.number(this.#giveUpAtMs === undefined ? -1 : Math.max(0, this.#giveUpAtMs - now.elapsedMs));
-    for (const servers of [this.#shunned, this.#unanswering]) {
+    to.number(this.#hopelessWaitMs);
+    to.number(this.#abandonAtMs === undefined ? -1 : Math.max(0, this.#abandonAtMs - now.elapsedMs));
+    for (const servers of [this.#backedOff, this.#unresponsive]) {
       to.number(servers.size);
       for (const sid of [...servers.keys()].sort((a, b) => a - b)) {
         const leftMs = servers.get(sid)! - now.elapsedMs;

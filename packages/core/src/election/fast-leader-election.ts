@@ -25,13 +25,13 @@ import {
   type Sid,
   type Zxid,
 } from '@tskeeper/protocol';
-import { type Fingerprint, writeSet } from '../fingerprint.ts';
+import { type Fingerprint, fingerprintSet } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
-import type { QuorumVerifier, Sids } from '../quorum/quorum-verifier.ts';
+import type { QuorumVerifier, SidSet } from '../quorum/quorum-verifier.ts';
 import type { ElectionLinks } from './election-links.ts';
 import { Eligibility } from './eligibility.ts';
-import { agree, type AnnouncedVote, beats, sameVote, type Vote, voteOf } from './vote.ts';
-import { Whereabouts } from './whereabouts.ts';
+import { agree, type AnnouncedVote, isBetterVote, sameVote, type Vote, voteOf } from './vote.ts';
+import { VoterReachability } from './voter-reachability.ts';
 
 export interface ConfigListener {
   /**
@@ -57,7 +57,7 @@ export interface ElectionOptions {
    * Whether this wait ends when every reachable voter agrees. Default: true. Java servers always
    * wait.
    */
-  readonly earlySettling?: boolean;
+  readonly earlyFinalization?: boolean;
   /**
    * The first interval after which a notification is repeated
    * (`zookeeper.fastleader.minNotificationInterval`). Default: 200.
@@ -83,24 +83,24 @@ export interface ElectionConfig {
 }
 
 /** The result of an election for this server. */
-export interface Outcome {
+export interface ElectionOutcome {
   readonly state: 'leading' | 'following' | 'observing';
   readonly vote: Vote;
 }
 
 /** The last notification sent to a server. */
-interface Said {
+interface SentNotification {
   readonly notification: Notification;
   /** The notification it answered; undefined for one sent to all servers. */
-  readonly answers: Notification | undefined;
-  readonly atMs: Millis;
+  readonly inReplyTo: Notification | undefined;
+  readonly sentMs: Millis;
 }
 
 /**
  * After this many times `finalizeWaitMs` since this server has settled, its leader has received
  * that and has settled too.
  */
-const heardWaits = 2;
+const notificationWaits = 2;
 
 /**
  * The zxid of a server without data. It must not choose among servers with data, since it may have
@@ -113,7 +113,7 @@ export class FastLeaderElection {
   readonly #role: 'participant' | 'observer';
   readonly #reconfigEnabled: boolean;
   readonly #finalizeWaitMs: Millis;
-  readonly #earlySettling: boolean;
+  readonly #earlyFinalization: boolean;
   readonly #minIntervalMs: Millis;
   readonly #maxIntervalMs: Millis;
   readonly #links: Pick<ElectionLinks, 'notify'>;
@@ -134,18 +134,18 @@ export class FastLeaderElection {
   /** The last vote of each voter in this round, including this server's. */
   readonly #received = new Map<Sid, AnnouncedVote>();
   /** The last vote of each voter that has settled, in any round ("out of election"). */
-  readonly #settled = new Map<Sid, AnnouncedVote>();
-  #decided: Outcome | undefined;
+  readonly #outOfElection = new Map<Sid, AnnouncedVote>();
+  #outcome: ElectionOutcome | undefined;
   /** When this server settled. */
-  #decidedMs: Millis = 0;
+  #finalizedMs: Millis = 0;
   /** When the settling wait ends; undefined while no quorum agrees. */
-  #settleAtMs: Millis | undefined;
+  #finalizeAtMs: Millis | undefined;
   /** When all voters are notified again; undefined unless looking. */
   #repeatAtMs: Millis | undefined;
   #intervalMs: Millis;
-  readonly #whereabouts = new Whereabouts();
-  readonly #eligible: Eligibility;
-  readonly #said = new Map<Sid, Said>();
+  readonly #voterReachability = new VoterReachability();
+  readonly #eligibility: Eligibility;
+  readonly #lastSent = new Map<Sid, SentNotification>();
   /** Voters that looked in an earlier round and voted for this server, since its election began. */
   readonly #supporters = new Set<Sid>();
 
@@ -154,11 +154,11 @@ export class FastLeaderElection {
     this.#role = options.role;
     this.#reconfigEnabled = options.reconfigEnabled ?? false;
     this.#finalizeWaitMs = options.finalizeWaitMs ?? 200;
-    this.#earlySettling = options.earlySettling ?? true;
+    this.#earlyFinalization = options.earlyFinalization ?? true;
     this.#minIntervalMs = options.minNotificationIntervalMs ?? 200;
     this.#maxIntervalMs = options.maxNotificationIntervalMs ?? 60_000;
     this.#intervalMs = this.#minIntervalMs;
-    this.#eligible = new Eligibility(this.#finalizeWaitMs);
+    this.#eligibility = new Eligibility(this.#finalizeWaitMs);
     this.#config = config;
     this.#links = links;
     this.#configs = configs;
@@ -168,8 +168,8 @@ export class FastLeaderElection {
    * The result of the election; undefined while it is running. Read it after each input: any input
    * may end the election.
    */
-  get decided(): Outcome | undefined {
-    return this.#decided;
+  get outcome(): ElectionOutcome | undefined {
+    return this.#outcome;
   }
 
   /** The round, which ZooKeeper calls the logical clock. */
@@ -181,8 +181,8 @@ export class FastLeaderElection {
   deadline(): Millis | undefined {
     // No repetition during the wait: a quorum has received the vote, and the others learn the
     // result when they ask.
-    if (this.#settleAtMs !== undefined || this.#repeatAtMs === undefined) return this.#settleAtMs;
-    return Math.min(this.#repeatAtMs, this.#eligible.deadline());
+    if (this.#finalizeAtMs !== undefined || this.#repeatAtMs === undefined) return this.#finalizeAtMs;
+    return Math.min(this.#repeatAtMs, this.#eligibility.deadline());
   }
 
   /**
@@ -192,21 +192,21 @@ export class FastLeaderElection {
    */
   start(ownZxid: Zxid, currentEpoch: number, now: Now): void {
     this.#state = 'looking';
-    this.#decided = undefined;
+    this.#outcome = undefined;
     this.#ownZxid = ownZxid;
     this.#currentEpoch = currentEpoch;
     // A peer may send the highest possible round. It stays at that: a higher one could not be
     // decoded, and other servers would ignore this server.
     this.#round = Math.min(this.#round + 1, Number.MAX_SAFE_INTEGER);
     this.#received.clear();
-    this.#settled.clear();
+    this.#outOfElection.clear();
     this.#supporters.clear();
-    this.#whereabouts.look();
-    this.#eligible.renew(now);
-    this.#eligible.beginRound();
+    this.#voterReachability.startRound();
+    this.#eligibility.expireBackoffs(now);
+    this.#eligibility.beginRound();
     this.#intervalMs = this.#minIntervalMs;
     this.#propose(this.#ownVote(), now);
-    this.#judge(now);
+    this.#evaluate(now);
   }
 
   /**
@@ -216,8 +216,8 @@ export class FastLeaderElection {
    * votes and passes them on, while a quorum cannot reach it. A leader on which others have settled
    * is followed all the same.
    */
-  shun(sid: Sid, untilMs: Millis): void {
-    this.#eligible.shun(sid, untilMs);
+  backOff(sid: Sid, untilMs: Millis): void {
+    this.#eligibility.backOff(sid, untilMs);
   }
 
   /**
@@ -227,21 +227,21 @@ export class FastLeaderElection {
    * candidate must find that out together. The owner closes any older connection. A leader on which
    * others have settled is followed all the same.
    */
-  unanswering(sid: Sid, untilMs: Millis): void {
-    this.#eligible.unanswering(sid, untilMs);
+  markUnresponsive(sid: Sid, untilMs: Millis): void {
+    this.#eligibility.markUnresponsive(sid, untilMs);
   }
 
   /** Input: this server leads, or is synchronised with its leader. */
-  forgive(): void {
-    this.#eligible.forgive();
+  clearBackoff(): void {
+    this.#eligibility.clearBackoff();
   }
 
   /**
    * Voters that will not follow the leader on which this server has settled. See
    * `Whereabouts.lost`.
    */
-  get lost(): Sids {
-    return this.#whereabouts.lost;
+  get lostVoters(): SidSet {
+    return this.#voterReachability.lostVoters;
   }
 
   /**
@@ -249,15 +249,15 @@ export class FastLeaderElection {
    * round, follows another server, or its host refuses connections.
    */
   get isLeaderGone(): boolean {
-    return this.#decided !== undefined && this.#whereabouts.isGone(this.#decided.vote.leader);
+    return this.#outcome !== undefined && this.#voterReachability.isGone(this.#outcome.vote.leader);
   }
 
   /**
    * Whether the leader on which this server has settled sends votes but does not receive this
    * server's: it is still looking, and would lead otherwise.
    */
-  get isLeaderDeaf(): boolean {
-    return this.#decided !== undefined && this.#whereabouts.isDeaf(this.#decided.vote.leader);
+  get isLeaderNotReceiving(): boolean {
+    return this.#outcome !== undefined && this.#voterReachability.isNotReceiving(this.#outcome.vote.leader);
   }
 
   /**
@@ -273,34 +273,34 @@ export class FastLeaderElection {
     if (!this.#config.verifier.isVoter(from)) {
       // An observer asks all voters and does not count. It is sent this server's round, not that of
       // its vote, as in ZooKeeper.
-      this.#answer(from, notification, this.#notification(this.#round), now);
+      this.#reply(from, notification, this.#notification(this.#round), now);
       return;
     }
-    this.#whereabouts.hear(from);
+    this.#voterReachability.heardFrom(from);
     if (this.#state === 'looking') {
-      this.#hear(from, notification, now);
+      this.#onNotification(from, notification, now);
       return;
     }
-    this.#whereabouts.note(from, notification, this.#vote(), now.elapsedMs > this.#decidedMs + this.#finalizeWaitMs * heardWaits);
+    this.#voterReachability.updateFrom(from, notification, this.#currentVote(), now.elapsedMs > this.#finalizedMs + this.#finalizeWaitMs * notificationWaits);
     if (notification.state === 'looking') {
-      this.#answer(from, notification, this.#notification(this.#vote().electionEpoch), now);
+      this.#reply(from, notification, this.#notification(this.#currentVote().electionEpoch), now);
     }
   }
 
   /** Input: `deadline()` has passed. Earlier calls do nothing. */
   wake(now: Now): void {
-    if (this.#settleAtMs !== undefined) {
-      if (now.elapsedMs >= this.#settleAtMs) this.#decide(this.#proposal, now);
+    if (this.#finalizeAtMs !== undefined) {
+      if (now.elapsedMs >= this.#finalizeAtMs) this.#decide(this.#proposal, now);
       return;
     }
     if (this.#repeatAtMs === undefined) return;
-    if (this.#eligible.maybeGiveUp(this.#proposal.leader, now)) this.#giveUpProposal(now);
-    if (this.#eligible.renew(now)) this.#reconsider(now);
+    if (this.#eligibility.maybeAbandon(this.#proposal.leader, now)) this.#abandonProposal(now);
+    if (this.#eligibility.expireBackoffs(now)) this.#reconsider(now);
     if (this.#repeatAtMs === undefined || now.elapsedMs < this.#repeatAtMs) return;
     this.#intervalMs = Math.min(this.#intervalMs * 2, this.#maxIntervalMs);
     this.#notifyAll(now);
     // No notification has arrived, but an oracle may have answered.
-    this.#judge(now);
+    this.#evaluate(now);
   }
 
   /**
@@ -310,32 +310,32 @@ export class FastLeaderElection {
    * connection: when an ensemble starts, not all servers listen yet.
    */
   unreachable(sid: Sid, now: Now): void {
-    this.#whereabouts.unreachable(sid);
-    if (this.#state === 'looking') this.#judge(now);
+    this.#voterReachability.unreachable(sid);
+    if (this.#state === 'looking') this.#evaluate(now);
   }
 
   /** Input: there is a connection with that server again, opened by either side. */
   reachable(sid: Sid): void {
-    this.#whereabouts.reachable(sid);
-    this.#eligible.connected(sid);
+    this.#voterReachability.reachable(sid);
+    this.#eligibility.connected(sid);
     // The process that listens there may be a new one, which has received nothing yet.
-    this.#said.delete(sid);
+    this.#lastSent.delete(sid);
   }
 
   /**
    * Input: the election has ended for another reason than a vote, such as a reconfiguration that
    * named the leader. Until the next `start`, servers that look for a leader are sent this result.
    */
-  settle(outcome: Outcome, now: Now): void {
+  finalize(outcome: ElectionOutcome, now: Now): void {
     this.#state = outcome.state;
-    this.#decided = outcome;
-    this.#decidedMs = now.elapsedMs;
-    this.#settleAtMs = undefined;
-    this.#eligible.settle();
+    this.#outcome = outcome;
+    this.#finalizedMs = now.elapsedMs;
+    this.#finalizeAtMs = undefined;
+    this.#eligibility.endRound();
     this.#repeatAtMs = undefined;
     this.#received.clear();
-    this.#settled.clear();
-    this.#whereabouts.settle();
+    this.#outOfElection.clear();
+    this.#voterReachability.finalize();
   }
 
   /**
@@ -344,8 +344,8 @@ export class FastLeaderElection {
    * in the election would disagree with those that joined after it (ZOOKEEPER-1732).
    */
   updateVote(newEpoch: number): void {
-    if (this.#decided === undefined) return;
-    this.#decided = { state: this.#decided.state, vote: { ...this.#decided.vote, peerEpoch: newEpoch } };
+    if (this.#outcome === undefined) return;
+    this.#outcome = { state: this.#outcome.state, vote: { ...this.#outcome.vote, peerEpoch: newEpoch } };
   }
 
   /**
@@ -355,7 +355,7 @@ export class FastLeaderElection {
    */
   reconfigure(config: ElectionConfig, now: Now): void {
     this.#config = config;
-    if (this.#state === 'looking') this.#judge(now);
+    if (this.#state === 'looking') this.#evaluate(now);
   }
 
   /** Everything that can influence behaviour, for an explorer. */
@@ -365,42 +365,42 @@ export class FastLeaderElection {
     to.number(this.#ownZxid);
     to.number(this.#currentEpoch);
     to.number(this.#intervalMs);
-    for (const time of [this.#settleAtMs, this.#repeatAtMs]) to.number(time === undefined ? -1 : Math.max(0, time - now.elapsedMs));
+    for (const time of [this.#finalizeAtMs, this.#repeatAtMs]) to.number(time === undefined ? -1 : Math.max(0, time - now.elapsedMs));
     to.text(this.#config.text);
     to.number(this.#config.version);
     this.#config.verifier.fingerprint(to);
-    writeVote(to, this.#vote());
-    for (const votes of [this.#received, this.#settled]) {
+    fingerprintVote(to, this.#currentVote());
+    for (const votes of [this.#received, this.#outOfElection]) {
       to.number(votes.size);
       for (const sid of ascending(votes.keys())) {
         const vote = votes.get(sid)!;
         to.number(sid);
-        writeVote(to, vote);
+        fingerprintVote(to, vote);
         to.text(vote.state);
         to.number(vote.version);
       }
     }
-    this.#whereabouts.fingerprint(to);
-    this.#eligible.fingerprint(to, now);
-    writeSet(to, this.#supporters);
-    for (const sid of ascending(this.#said.keys())) {
-      const said = this.#saidLately(sid, now);
-      if (said === undefined) continue;
+    this.#voterReachability.fingerprint(to);
+    this.#eligibility.fingerprint(to, now);
+    fingerprintSet(to, this.#supporters);
+    for (const sid of ascending(this.#lastSent.keys())) {
+      const last = this.#recentlySent(sid, now);
+      if (last === undefined) continue;
       to.number(sid);
-      to.number(now.elapsedMs - said.atMs);
-      writeNotification(to, said.notification);
-      if (said.answers !== undefined) writeNotification(to, said.answers);
+      to.number(now.elapsedMs - last.sentMs);
+      fingerprintNotification(to, last.notification);
+      if (last.inReplyTo !== undefined) fingerprintNotification(to, last.inReplyTo);
     }
   }
 
   // ---- notifications of others, while looking
 
-  #hear(from: Sid, notification: Notification, now: Now): void {
+  #onNotification(from: Sid, notification: Notification, now: Now): void {
     // The sender is in an older round. It is answered even if the rest of its message cannot be
     // used.
     if (notification.state === 'looking' && notification.electionEpoch < this.#round) {
       this.#noteSupport(from, notification.leader, now);
-      this.#answer(from, notification, this.#notification(this.#round), now);
+      this.#reply(from, notification, this.#notification(this.#round), now);
       return;
     }
     if (!this.#config.verifier.isVoter(notification.leader)) return;
@@ -410,7 +410,7 @@ export class FastLeaderElection {
         return;
       case 'following':
       case 'leading':
-        this.#onSettled(from, notification, now);
+        this.#onOutOfElection(from, notification, now);
         return;
       case 'observing':
         // An observer knows no more than the servers it observes.
@@ -428,14 +428,14 @@ export class FastLeaderElection {
   #noteSupport(from: Sid, leader: Sid, now: Now): void {
     if (leader === this.#sid) this.#supporters.add(from);
     else this.#supporters.delete(from);
-    if (this.#proposal.leader !== this.#sid || this.#eligible.has(this.#sid, now)) return;
+    if (this.#proposal.leader !== this.#sid || this.#eligibility.isEligible(this.#sid, now)) return;
     if (!this.#config.verifier.containsQuorum({ has: (sid) => sid === this.#sid || this.#supporters.has(sid) })) return;
-    this.#eligible.unshun(this.#sid);
+    this.#eligibility.unshun(this.#sid);
     this.#notifyAll(now);
   }
 
   #onLooking(from: Sid, notification: Notification, now: Now): void {
-    if (this.#isWithoutData() || notification.zxid === noData) return;
+    if (this.#lacksData() || notification.zxid === noData) return;
     const vote = voteOf(notification);
     const { verifier } = this.#config;
     if (vote.electionEpoch > this.#round) {
@@ -443,7 +443,7 @@ export class FastLeaderElection {
       // less.
       this.#round = vote.electionEpoch;
       this.#received.clear();
-      this.#eligible.beginRound();
+      this.#eligibility.beginRound();
       const own = this.#ownVote();
       this.#propose(this.#isBetter(vote, own, now) ? vote : own, now);
     } else if (this.#isBetter(vote, this.#proposal, now)) {
@@ -453,29 +453,29 @@ export class FastLeaderElection {
     // The sender votes for less than this server, so our vote has not reached it. It is probably in
     // flight; if it was sent long ago, it is lost, and the next repetition may be a minute away.
     // ZooKeeper does nothing here.
-    if (beats(this.#proposal, vote, verifier) && this.#saidLately(from, now) === undefined) {
-      this.#say(from, this.#notification(this.#round), undefined, now);
+    if (isBetterVote(this.#proposal, vote, verifier) && this.#recentlySent(from, now) === undefined) {
+      this.#send(from, this.#notification(this.#round), undefined, now);
     }
-    this.#judge(now);
+    this.#evaluate(now);
   }
 
-  #onSettled(from: Sid, notification: Notification, now: Now): void {
+  #onOutOfElection(from: Sid, notification: Notification, now: Now): void {
     // A settled server keeps no votes. If it starts looking a moment later, as followers of a
     // failed leader do one after the other, it will not know our last notification: that must then
     // be sent again at once, not with the next repetition.
-    this.#said.delete(from);
+    this.#lastSent.delete(from);
     const vote: AnnouncedVote = { ...voteOf(notification), state: notification.state, version: notification.version };
     if (vote.electionEpoch === this.#round) {
       // Within a round some servers have raised the epoch of their vote already and some have not;
       // the leader is the same. Version 0 makes `agree` compare the leader only.
       this.#record(from, { ...vote, version: 0 });
-      if (this.#hasQuorum(this.#received, vote) && this.#checksOut(this.#received, vote)) {
+      if (this.#hasQuorum(this.#received, vote) && this.#checkLeader(this.#received, vote)) {
         this.#decide(voteOf(notification), now);
         return;
       }
     }
-    this.#settled.set(from, vote);
-    if (this.#hasQuorum(this.#settled, vote) && this.#checksOut(this.#settled, vote)) {
+    this.#outOfElection.set(from, vote);
+    if (this.#hasQuorum(this.#outOfElection, vote) && this.#checkLeader(this.#outOfElection, vote)) {
       this.#round = vote.electionEpoch;
       this.#decide(voteOf(notification), now);
       return;
@@ -487,8 +487,8 @@ export class FastLeaderElection {
       this.#decide(voteOf(notification), now);
       return;
     }
-    this.#maybeHurry(vote.leader, now);
-    this.#judge(now);
+    this.#maybeRepeatSooner(vote.leader, now);
+    this.#evaluate(now);
   }
 
   /**
@@ -496,9 +496,9 @@ export class FastLeaderElection {
    * after the other while the epoch begins, without notifying others. A server that has been
    * looking for long would ask again only in a minute.
    */
-  #maybeHurry(leader: Sid, now: Now): void {
-    const names = (sid: Sid): boolean => this.#settled.get(sid)?.leader === leader;
-    if (this.#settled.get(leader)?.state !== 'leading' || !this.#config.verifier.containsQuorum({ has: names })) return;
+  #maybeRepeatSooner(leader: Sid, now: Now): void {
+    const votesForLeader = (sid: Sid): boolean => this.#outOfElection.get(sid)?.leader === leader;
+    if (this.#outOfElection.get(leader)?.state !== 'leading' || !this.#config.verifier.containsQuorum({ has: votesForLeader })) return;
     this.#intervalMs = this.#minIntervalMs;
     this.#repeatAtMs = Math.min(this.#repeatAtMs ?? Infinity, now.elapsedMs + this.#minIntervalMs);
   }
@@ -507,31 +507,31 @@ export class FastLeaderElection {
    * Followers may not have noticed yet that their leader has failed, so their votes are not enough:
    * the leader itself must lead.
    */
-  #checksOut(votes: ReadonlyMap<Sid, AnnouncedVote>, vote: Vote): boolean {
+  #checkLeader(votes: ReadonlyMap<Sid, AnnouncedVote>, vote: Vote): boolean {
     if (vote.leader !== this.#sid) return votes.get(vote.leader)?.state === 'leading';
     // They follow this server: by this election, or by one before it failed. In the latter case it
     // may have restarted with less than they voted for.
-    return vote.electionEpoch === this.#round && !beats(vote, this.#ownVote(), this.#config.verifier);
+    return vote.electionEpoch === this.#round && !isBetterVote(vote, this.#ownVote(), this.#config.verifier);
   }
 
   // ---- the own vote
 
-  #hasVoice(): boolean {
+  #canVote(): boolean {
     return this.#role === 'participant' && this.#config.verifier.isVoter(this.#sid);
   }
 
-  #isWithoutData(): boolean {
-    return this.#hasVoice() && this.#ownZxid === noData;
+  #lacksData(): boolean {
+    return this.#canVote() && this.#ownZxid === noData;
   }
 
   #ownVote(): Vote {
     const electionEpoch = this.#round;
-    if (!this.#hasVoice()) return { leader: noVote, zxid: noVote, electionEpoch, peerEpoch: noVote };
+    if (!this.#canVote()) return { leader: noVote, zxid: noVote, electionEpoch, peerEpoch: noVote };
     return { leader: this.#sid, zxid: this.#ownZxid, electionEpoch, peerEpoch: this.#currentEpoch };
   }
 
   #isBetter(vote: Vote, than: Vote, now: Now): boolean {
-    return this.#eligible.has(vote.leader, now) && beats(vote, than, this.#config.verifier);
+    return this.#eligibility.isEligible(vote.leader, now) && isBetterVote(vote, than, this.#config.verifier);
   }
 
   /**
@@ -539,13 +539,13 @@ export class FastLeaderElection {
    * history: a server with less could not lead with this server in its quorum, and then only
    * silence makes room for others.
    */
-  #giveUpProposal(now: Now): void {
+  #abandonProposal(now: Now): void {
     let next = this.#ownVote();
     if (this.#proposal.leader === this.#sid) {
       const { peerEpoch, zxid } = next;
       for (const vote of this.#received.values()) {
         const hasAsMuch = vote.electionEpoch === this.#round && vote.peerEpoch === peerEpoch && vote.zxid === zxid;
-        if (!hasAsMuch || !this.#eligible.has(vote.leader, now)) continue;
+        if (!hasAsMuch || !this.#eligibility.isEligible(vote.leader, now)) continue;
         if (this.#config.verifier.weight(vote.leader) > 0 && (next.leader === this.#sid || vote.leader > next.leader)) next = vote;
       }
     }
@@ -558,13 +558,13 @@ export class FastLeaderElection {
     for (const vote of this.#received.values()) if (vote.electionEpoch === this.#round && this.#isBetter(vote, best, now)) best = vote;
     const { leader, zxid, electionEpoch, peerEpoch } = best;
     this.#propose({ leader, zxid, electionEpoch, peerEpoch }, now);
-    this.#judge(now);
+    this.#evaluate(now);
   }
 
   #propose(vote: Vote, now: Now): void {
     this.#proposal = vote;
-    this.#settleAtMs = undefined;
-    if (this.#hasVoice() && !this.#isWithoutData()) {
+    this.#finalizeAtMs = undefined;
+    if (this.#canVote() && !this.#lacksData()) {
       this.#received.set(this.#sid, { ...vote, state: 'looking', version: notificationVersion });
     }
     this.#notifyAll(now);
@@ -576,22 +576,22 @@ export class FastLeaderElection {
    */
   #record(from: Sid, vote: AnnouncedVote): void {
     const before = this.#received.get(from);
-    if (before === undefined || !sameVote(before, vote)) this.#settleAtMs = undefined;
+    if (before === undefined || !sameVote(before, vote)) this.#finalizeAtMs = undefined;
     this.#received.set(from, vote);
   }
 
   /** Checks whether a quorum agrees with the proposal, and whether to wait any longer. */
-  #judge(now: Now): void {
+  #evaluate(now: Now): void {
     if (!this.#hasQuorum(this.#received, { ...this.#proposal, state: 'looking', version: notificationVersion })) {
-      this.#settleAtMs = undefined;
-      this.#eligible.judge(this.#isHopeless(), now);
+      this.#finalizeAtMs = undefined;
+      this.#eligibility.setHopeless(this.#isHopeless(), now);
       return;
     }
-    this.#eligible.judge(false, now);
-    if (this.#earlySettling && this.#allReachableAgree()) {
+    this.#eligibility.setHopeless(false, now);
+    if (this.#earlyFinalization && this.#allReachableAgree()) {
       this.#decide(this.#proposal, now);
     } else {
-      this.#settleAtMs ??= now.elapsedMs + this.#finalizeWaitMs;
+      this.#finalizeAtMs ??= now.elapsedMs + this.#finalizeWaitMs;
     }
   }
 
@@ -603,11 +603,11 @@ export class FastLeaderElection {
    */
   #isHopeless(): boolean {
     const { verifier } = this.#config;
-    const sharesIt = (sid: Sid): boolean => {
+    const supportsProposal = (sid: Sid): boolean => {
       const vote = this.#received.get(sid);
-      return vote !== undefined && !beats(this.#proposal, vote, verifier);
+      return vote !== undefined && !isBetterVote(this.#proposal, vote, verifier);
     };
-    return verifier.containsQuorum(this.#received) && !verifier.containsQuorum({ has: sharesIt });
+    return verifier.containsQuorum(this.#received) && !verifier.containsQuorum({ has: supportsProposal });
   }
 
   #hasQuorum(votes: ReadonlyMap<Sid, AnnouncedVote>, vote: AnnouncedVote): boolean {
@@ -626,31 +626,31 @@ export class FastLeaderElection {
   #allReachableAgree(): boolean {
     return this.#config.verifier.voters.every((sid) => {
       if (sid === this.#sid) return true;
-      if (this.#whereabouts.isUnreachable(sid)) return sid !== this.#proposal.leader;
+      if (this.#voterReachability.isUnreachable(sid)) return sid !== this.#proposal.leader;
       const vote = this.#received.get(sid);
       return vote !== undefined && sameVote(vote, this.#proposal);
     });
   }
 
   #decide(vote: Vote, now: Now): void {
-    const learns = this.#role === 'observer' ? 'observing' : 'following';
-    this.settle({ state: vote.leader === this.#sid ? 'leading' : learns, vote }, now);
+    const learnerState = this.#role === 'observer' ? 'observing' : 'following';
+    this.finalize({ state: vote.leader === this.#sid ? 'leading' : learnerState, vote }, now);
   }
 
   // ---- own notifications
 
-  #vote(): Vote {
-    return this.#decided?.vote ?? this.#proposal;
+  #currentVote(): Vote {
+    return this.#outcome?.vote ?? this.#proposal;
   }
 
   #notification(electionEpoch: number): Notification {
-    const { leader, zxid, peerEpoch } = this.#vote();
+    const { leader, zxid, peerEpoch } = this.#currentVote();
     return { state: this.#state!, leader, zxid, peerEpoch, electionEpoch, version: notificationVersion, config: this.#config.text };
   }
 
   #notifyAll(now: Now): void {
     const notification = this.#notification(this.#round);
-    for (const sid of this.#config.verifier.voters) if (sid !== this.#sid) this.#say(sid, notification, undefined, now);
+    for (const sid of this.#config.verifier.voters) if (sid !== this.#sid) this.#send(sid, notification, undefined, now);
     this.#repeatAtMs = now.elapsedMs + this.#intervalMs;
   }
 
@@ -660,23 +660,23 @@ export class FastLeaderElection {
    * the same answer to the same question is not repeated within half the interval after which a
    * server would ask again.
    */
-  #answer(to: Sid, question: Notification, answer: Notification, now: Now): void {
-    const said = this.#saidLately(to, now);
-    if (said?.answers !== undefined && sameNotification(said.answers, question) && sameNotification(said.notification, answer)) return;
-    this.#say(to, answer, question, now);
+  #reply(to: Sid, request: Notification, reply: Notification, now: Now): void {
+    const last = this.#recentlySent(to, now);
+    if (last?.inReplyTo !== undefined && sameNotification(last.inReplyTo, request) && sameNotification(last.notification, reply)) return;
+    this.#send(to, reply, request, now);
   }
 
-  #saidLately(to: Sid, now: Now): Said | undefined {
-    const said = this.#said.get(to);
-    return said === undefined || now.elapsedMs - said.atMs >= this.#minIntervalMs / 2 ? undefined : said;
+  #recentlySent(to: Sid, now: Now): SentNotification | undefined {
+    const last = this.#lastSent.get(to);
+    return last === undefined || now.elapsedMs - last.sentMs >= this.#minIntervalMs / 2 ? undefined : last;
   }
 
-  #say(to: Sid, notification: Notification, answers: Notification | undefined, now: Now): void {
-    if (notification.state === 'looking' && notification.leader === this.#sid && !this.#eligible.has(this.#sid, now)) return;
+  #send(to: Sid, notification: Notification, inReplyTo: Notification | undefined, now: Now): void {
+    if (notification.state === 'looking' && notification.leader === this.#sid && !this.#eligibility.isEligible(this.#sid, now)) return;
     // Old entries have no effect. They are dropped here, since observers without a sid get another
     // number with each connection.
-    if (!this.#said.has(to)) for (const sid of this.#said.keys()) if (this.#saidLately(sid, now) === undefined) this.#said.delete(sid);
-    this.#said.set(to, { notification, answers, atMs: now.elapsedMs });
+    if (!this.#lastSent.has(to)) for (const sid of this.#lastSent.keys()) if (this.#recentlySent(sid, now) === undefined) this.#lastSent.delete(sid);
+    this.#lastSent.set(to, { notification, inReplyTo, sentMs: now.elapsedMs });
     this.#links.notify(to, notification);
   }
 
@@ -702,12 +702,12 @@ function sameNotification(a: Notification, b: Notification): boolean {
   return a.state === b.state && a.version === b.version && a.config === b.config && sameVote(a, b);
 }
 
-function writeVote(to: Fingerprint, { leader, zxid, electionEpoch, peerEpoch }: Vote): void {
+function fingerprintVote(to: Fingerprint, { leader, zxid, electionEpoch, peerEpoch }: Vote): void {
   for (const number of [leader, zxid, electionEpoch, peerEpoch]) to.number(number);
 }
 
-function writeNotification(to: Fingerprint, notification: Notification): void {
-  writeVote(to, notification);
+function fingerprintNotification(to: Fingerprint, notification: Notification): void {
+  fingerprintVote(to, notification);
   to.text(notification.state);
   to.number(notification.version);
   to.text(notification.config ?? '');

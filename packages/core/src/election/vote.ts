@@ -38,7 +38,7 @@ export interface AnnouncedVote extends Vote {
  * server that can. The latter differs from ZooKeeper, where a server of weight 0 with the longest
  * log keeps voting for itself; since its vote counts nothing, only that server notices.
  */
-export function beats(a: Vote, b: Vote, verifier: QuorumVerifier): boolean {
+export function isBetterVote(a: Vote, b: Vote, verifier: QuorumVerifier): boolean {
   if (verifier.weight(a.leader) === 0) return false;
   if (verifier.weight(b.leader) === 0) return true;
   if (a.peerEpoch !== b.peerEpoch) return a.peerEpoch > b.peerEpoch;

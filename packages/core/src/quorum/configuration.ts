@@ -41,7 +41,7 @@ export class Configuration implements ConfigListener {
   #active: ElectionConfig;
   #members: QuorumConfig;
   /** A configuration received from another server while this one was looking. */
-  #heard: string | undefined;
+  #lastSeen: string | undefined;
 
   /**
    * @param active the operator's configuration.
@@ -79,27 +79,27 @@ export class Configuration implements ConfigListener {
    * `maybeAdoptHeard`.
    */
   configSeen(_from: Sid, config: QuorumConfig): void {
-    this.#heard = formatQuorumConfig(config);
+    this.#lastSeen = formatQuorumConfig(config);
   }
 
   /** As `maybeAdopt`, for the configuration received last. */
-  maybeAdoptHeard(): boolean {
-    const heard = this.#heard;
-    this.#heard = undefined;
-    return heard !== undefined && this.maybeAdopt(heard);
+  maybeAdoptLastSeen(): boolean {
+    const lastSeen = this.#lastSeen;
+    this.#lastSeen = undefined;
+    return lastSeen !== undefined && this.maybeAdopt(lastSeen);
   }
 
   /**
    * As `maybeAdopt`, for the configuration in log and snapshot, where it is kept over a restart.
    */
-  maybeAdoptKept(tree: DataTree): boolean {
+  maybeAdoptStored(tree: DataTree): boolean {
     if (!this.#reconfigEnabled) return false;
     const node = tree.find(systemPath.config);
     return node !== 0 && this.maybeAdopt(tree.dataOf(node)?.toString('utf8') ?? '');
   }
 
-  keepIn(tree: DataTree): void {
-    tree.keepConfig(this.#active.text, this.version);
+  storeIn(tree: DataTree): void {
+    tree.setConfig(this.#active.text, this.version);
   }
 
   /** Throws a `ConfigurationConflict` if this is a later configuration with other voters. */
@@ -108,7 +108,7 @@ export class Configuration implements ConfigListener {
   }
 
   /** Whether the active configuration contains this server, as a voter or an observer. */
-  has(sid: Sid): boolean {
+  isMember(sid: Sid): boolean {
     return this.#members.servers.has(sid);
   }
 
@@ -116,7 +116,7 @@ export class Configuration implements ConfigListener {
    * The configuration that a new leader sends in NEWLEADER; it adopts it once a quorum has
    * acknowledged it.
    */
-  proposedBy(epoch: number): string {
+  newLeaderConfig(epoch: number): string {
     if (!this.#reconfigEnabled || this.version !== 0) return this.#active.text;
     return formatQuorumConfig({ ...this.#members, version: makeZxid(epoch, 0) });
   }
@@ -125,10 +125,10 @@ export class Configuration implements ConfigListener {
    * Passes on the answer of the oracle of an ensemble of two: whether this server may continue
    * without the other. Returns whether the configuration has an oracle.
    */
-  oracleSaid(mayGoAlone: boolean): boolean {
+  oracleAnswered(canServeAlone: boolean): boolean {
     const { verifier } = this.#active;
     if (!(verifier instanceof OracleQuorum)) return false;
-    verifier.oracleSaid(mayGoAlone);
+    verifier.oracleAnswered(canServeAlone);
     return true;
   }
 
@@ -136,12 +136,12 @@ export class Configuration implements ConfigListener {
    * Notes whether a voter follows this server, which leads. Returns whether the oracle must be
    * asked again: its earlier answer is void.
    */
-  followed(isFollowed: boolean): boolean {
+  setHasFollower(hasFollower: boolean): boolean {
     const { verifier } = this.#active;
     if (!(verifier instanceof OracleQuorum)) return false;
-    verifier.followed(isFollowed);
-    if (!isFollowed) verifier.oracleSaid(false);
-    return !isFollowed;
+    verifier.setHasFollower(hasFollower);
+    if (!hasFollower) verifier.oracleAnswered(false);
+    return !hasFollower;
   }
 
   fingerprint(to: Fingerprint): void {
@@ -158,7 +158,7 @@ export class Configuration implements ConfigListener {
       throw error;
     }
     if (other.version <= this.version) return undefined;
-    if (votingPart(other) === votingPart(this.#members)) return other;
+    if (votingConfigText(other) === votingConfigText(this.#members)) return other;
     const version = other.version.toString(16);
     throw new ConfigurationConflict(
       `the ensemble uses configuration ${version} with voters ${votersOf(other)}, but this server uses configuration ` +
@@ -169,7 +169,7 @@ export class Configuration implements ConfigListener {
 }
 
 /** The part of a configuration that determines the quorums and the addresses of the voters. */
-function votingPart({ servers, groups, weights }: QuorumConfig): string {
+function votingConfigText({ servers, groups, weights }: QuorumConfig): string {
   const voters = new Map<Sid, QuorumServer>();
   for (const { sid, addresses, role } of servers.values()) {
     const server = { sid, addresses, role };

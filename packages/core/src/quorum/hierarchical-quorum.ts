@@ -5,7 +5,7 @@
  */
 import type { Sid } from '@tskeeper/protocol';
 import type { Fingerprint } from '../fingerprint.ts';
-import { inOrder, type QuorumVerifier, type Sids } from './quorum-verifier.ts';
+import { sortedUniqueSids, type QuorumVerifier, type SidSet } from './quorum-verifier.ts';
 
 export interface HierarchicalQuorumOptions {
   readonly voters: Iterable<Sid>;
@@ -33,7 +33,7 @@ export class HierarchicalQuorum implements QuorumVerifier {
    * weight is invalid.
    */
   constructor({ voters, groups, weights = new Map() }: HierarchicalQuorumOptions) {
-    this.voters = inOrder(voters);
+    this.voters = sortedUniqueSids(voters);
     for (const [sid, weight] of weights) {
       if (!Number.isSafeInteger(weight) || weight < 0)
         throw new Error(`weight.${sid} is ${weight}, but a weight must be an integer from 0`);
@@ -64,7 +64,7 @@ export class HierarchicalQuorum implements QuorumVerifier {
     return this.#weights.get(sid) ?? 0;
   }
 
-  containsQuorum(sids: Sids): boolean {
+  containsQuorum(sids: SidSet): boolean {
     let agreeing = 0;
     for (let index = 0; index < this.#groups.length; index++) {
       const group = this.#groups[index]!;
@@ -96,7 +96,7 @@ export class HierarchicalQuorum implements QuorumVerifier {
    * the quorums.
    */
   #group(sids: readonly Sid[], weights: ReadonlyMap<Sid, number>): Group {
-    const voting = inOrder(sids).filter((sid) => this.weight(sid) > 0);
+    const voting = sortedUniqueSids(sids).filter((sid) => this.weight(sid) > 0);
     const total = sids.reduce((sum, sid) => sum + (this.isVoter(sid) ? this.weight(sid) : (weights.get(sid) ?? 0)), 0);
     return { sids: voting, weights: voting.map((sid) => this.weight(sid)), total };
   }

@@ -8,7 +8,7 @@
  */
 import type { Sid } from '@tskeeper/protocol';
 import type { Fingerprint } from '../fingerprint.ts';
-import { inOrder, type QuorumVerifier, type Sids } from './quorum-verifier.ts';
+import { sortedUniqueSids, type QuorumVerifier, type SidSet } from './quorum-verifier.ts';
 
 export class JointQuorum implements QuorumVerifier {
   readonly voters: readonly Sid[];
@@ -19,7 +19,7 @@ export class JointQuorum implements QuorumVerifier {
   constructor(current: QuorumVerifier, lastSeen: QuorumVerifier) {
     this.#current = current;
     this.#lastSeen = lastSeen;
-    this.voters = inOrder([...current.voters, ...lastSeen.voters]);
+    this.voters = sortedUniqueSids([...current.voters, ...lastSeen.voters]);
   }
 
   isVoter(sid: Sid): boolean {
@@ -34,7 +34,7 @@ export class JointQuorum implements QuorumVerifier {
     return this.#current.isVoter(sid) ? this.#current.weight(sid) : this.#lastSeen.weight(sid);
   }
 
-  containsQuorum(sids: Sids): boolean {
+  containsQuorum(sids: SidSet): boolean {
     return this.#current.containsQuorum(sids) && this.#lastSeen.containsQuorum(sids);
   }
 

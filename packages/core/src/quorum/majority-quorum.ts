@@ -4,13 +4,13 @@
  */
 import type { Sid } from '@tskeeper/protocol';
 import type { Fingerprint } from '../fingerprint.ts';
-import { inOrder, type QuorumVerifier, type Sids } from './quorum-verifier.ts';
+import { sortedUniqueSids, type QuorumVerifier, type SidSet } from './quorum-verifier.ts';
 
 export class MajorityQuorum implements QuorumVerifier {
   readonly voters: readonly Sid[];
 
   constructor(voters: Iterable<Sid>) {
-    this.voters = inOrder(voters);
+    this.voters = sortedUniqueSids(voters);
   }
 
   isVoter(sid: Sid): boolean {
@@ -21,7 +21,7 @@ export class MajorityQuorum implements QuorumVerifier {
     return this.isVoter(sid) ? 1 : 0;
   }
 
-  containsQuorum(sids: Sids): boolean {
+  containsQuorum(sids: SidSet): boolean {
     let present = 0;
     for (let index = 0; index < this.voters.length; index++) if (sids.has(this.voters[index]!)) present++;
     return present * 2 > this.voters.length;

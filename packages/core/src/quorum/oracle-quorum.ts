@@ -9,12 +9,12 @@
 import type { Sid } from '@tskeeper/protocol';
 import type { Fingerprint } from '../fingerprint.ts';
 import { MajorityQuorum } from './majority-quorum.ts';
-import type { QuorumVerifier, Sids } from './quorum-verifier.ts';
+import type { QuorumVerifier, SidSet } from './quorum-verifier.ts';
 
 export class OracleQuorum implements QuorumVerifier {
   readonly #majority: MajorityQuorum;
   /** False if the file is unreadable: a server must not continue alone by mistake. */
-  #mayGoAlone = false;
+  #canServeAlone = false;
   /** While there is a follower, its answer counts, not the oracle's. */
   #hasFollower = false;
 
@@ -30,14 +30,14 @@ export class OracleQuorum implements QuorumVerifier {
    * Input: whether the first character of the oracle's file is `1`; false if the file cannot be
    * read.
    */
-  oracleSaid(mayGoAlone: boolean): void {
-    this.#mayGoAlone = mayGoAlone;
+  oracleAnswered(canServeAlone: boolean): void {
+    this.#canServeAlone = canServeAlone;
   }
 
   /**
    * Input: whether a voter follows this server, which leads. False for a server that does not lead.
    */
-  followed(hasFollower: boolean): void {
+  setHasFollower(hasFollower: boolean): void {
     this.#hasFollower = hasFollower;
   }
 
@@ -49,22 +49,22 @@ export class OracleQuorum implements QuorumVerifier {
     return this.#majority.weight(sid);
   }
 
-  containsQuorum(sids: Sids): boolean {
-    return this.#majority.containsQuorum(sids) || (this.#mayGoAlone && this.#isAsked() && this.#hasOne(sids));
+  containsQuorum(sids: SidSet): boolean {
+    return this.#majority.containsQuorum(sids) || (this.#canServeAlone && this.#needsOracle() && this.#hasOneVoter(sids));
   }
 
   deniedByOracle(): boolean {
-    return this.#isAsked() && !this.#mayGoAlone;
+    return this.#needsOracle() && !this.#canServeAlone;
   }
 
   fingerprint(to: Fingerprint): void {
     to.text('oracle');
-    to.number(this.#mayGoAlone ? 1 : 0);
+    to.number(this.#canServeAlone ? 1 : 0);
     to.number(this.#hasFollower ? 1 : 0);
     this.#majority.fingerprint(to);
   }
 
-  #hasOne(sids: Sids): boolean {
+  #hasOneVoter(sids: SidSet): boolean {
     return sids.has(this.voters[0]!) || sids.has(this.voters[1]!);
   }
 
@@ -72,7 +72,7 @@ export class OracleQuorum implements QuorumVerifier {
    * One voter needs no oracle; with three, an oracle could allow two quorums without a common
    * server.
    */
-  #isAsked(): boolean {
+  #needsOracle(): boolean {
     return this.voters.length === 2 && !this.#hasFollower;
   }
 }

@@ -12,7 +12,7 @@ import type { Fingerprint } from '../fingerprint.ts';
  * A set of servers. A `Set` is one; so is an object that computes the answer, such as "has
  * acknowledged this zxid", which is how the leader asks at each ACK without building a set.
  */
-export interface Sids {
+export interface SidSet {
   has(sid: Sid): boolean;
 }
 
@@ -28,7 +28,7 @@ export interface QuorumVerifier {
    * Whether the set contains a quorum. Servers that are not voters do not count. Allocates nothing:
    * it is called at each ACK.
    */
-  containsQuorum(sids: Sids): boolean;
+  containsQuorum(sids: SidSet): boolean;
   /**
    * Whether an oracle decides and does not allow this server to continue alone: then it follows a
    * server that claims to lead.
@@ -38,6 +38,6 @@ export interface QuorumVerifier {
 }
 
 /** Voters in the order in which a verifier keeps them. */
-export function inOrder(sids: Iterable<Sid>): readonly Sid[] {
+export function sortedUniqueSids(sids: Iterable<Sid>): readonly Sid[] {
   return [...new Set(sids)].sort((a, b) => a - b);
 }

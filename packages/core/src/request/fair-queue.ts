@@ -5,25 +5,25 @@
  * before members that wait all the time: usage without competition is forgotten, and only that
  * little credit can be saved.
  */
-import { stepUnitsDefault } from './budget.ts';
+import { stepUnitsDefault } from './step-budget.ts';
 
 /** The credit that can be saved: enough for a thousand small requests, but for no long one. */
-const savedUnitsMax = stepUnitsDefault;
+const creditUnitsMax = stepUnitsDefault;
 
-export class Turn {
+export class FairShare {
   /** Virtual time up to which the share has been used, in units of work. */
-  usedUntil = 0;
+  virtualFinish = 0;
   /** Of two members with equal times, the one that has waited longer is served first. */
-  order = 0;
+  arrivalOrder = 0;
   /** Index in the heap; -1 while it does not wait. */
-  place = -1;
+  heapIndex = -1;
 }
 
 /** A binary heap. Each member has its `Turn` and is in at most one queue. */
-export class FairQueue<T extends { readonly turn: Turn }> {
+export class FairQueue<T extends { readonly turn: FairShare }> {
   readonly #heap: T[] = [];
-  #time = 0;
-  #order = 0;
+  #virtualTime = 0;
+  #arrivals = 0;
 
   get length(): number {
     return this.#heap.length;
@@ -31,11 +31,11 @@ export class FairQueue<T extends { readonly turn: Turn }> {
 
   push(one: T): void {
     const { turn } = one;
-    if (turn.place !== -1) return;
-    turn.usedUntil = Math.max(turn.usedUntil, this.#time - savedUnitsMax);
-    turn.order = ++this.#order;
+    if (turn.heapIndex !== -1) return;
+    turn.virtualFinish = Math.max(turn.virtualFinish, this.#virtualTime - creditUnitsMax);
+    turn.arrivalOrder = ++this.#arrivals;
     this.#heap.push(one);
-    this.#rise(one, this.#heap.length - 1);
+    this.#siftUp(one, this.#heap.length - 1);
   }
 
   /** Removes and returns the member whose turn it is. */
@@ -43,44 +43,44 @@ export class FairQueue<T extends { readonly turn: Turn }> {
     const first = this.#heap[0];
     if (first === undefined) return undefined;
     this.remove(first);
-    this.#time = Math.max(this.#time, first.turn.usedUntil);
+    this.#virtualTime = Math.max(this.#virtualTime, first.turn.virtualFinish);
     return first;
   }
 
   remove(one: T): void {
-    const { place } = one.turn;
-    if (place === -1) return;
-    one.turn.place = -1;
+    const { heapIndex } = one.turn;
+    if (heapIndex === -1) return;
+    one.turn.heapIndex = -1;
     const last = this.#heap.pop()!;
     if (last === one) return;
-    this.#rise(last, place);
-    this.#sink(last, last.turn.place);
+    this.#siftUp(last, heapIndex);
+    this.#siftDown(last, last.turn.heapIndex);
   }
 
   /** Charges a member for work, whether it waits or not. */
   charge(one: T, units: number): void {
     const { turn } = one;
     // Work done while no member waits advances virtual time.
-    if (this.#heap.length === 0) this.#time = Math.max(this.#time, turn.usedUntil);
-    turn.usedUntil = Math.max(turn.usedUntil, this.#time - savedUnitsMax) + units;
-    if (turn.place !== -1) this.#sink(one, turn.place);
+    if (this.#heap.length === 0) this.#virtualTime = Math.max(this.#virtualTime, turn.virtualFinish);
+    turn.virtualFinish = Math.max(turn.virtualFinish, this.#virtualTime - creditUnitsMax) + units;
+    if (turn.heapIndex !== -1) this.#siftDown(one, turn.heapIndex);
   }
 
-  #rise(one: T, from: number): void {
+  #siftUp(one: T, from: number): void {
     const heap = this.#heap;
     let place = from;
     while (place > 0) {
       const above = heap[(place - 1) >> 1]!;
       if (isBefore(above, one)) break;
       heap[place] = above;
-      above.turn.place = place;
+      above.turn.heapIndex = place;
       place = (place - 1) >> 1;
     }
     heap[place] = one;
-    one.turn.place = place;
+    one.turn.heapIndex = place;
   }
 
-  #sink(one: T, from: number): void {
+  #siftDown(one: T, from: number): void {
     const heap = this.#heap;
     let place = from;
     for (;;) {
@@ -90,14 +90,14 @@ export class FairQueue<T extends { readonly turn: Turn }> {
       const next = heap[below]!;
       if (isBefore(one, next)) break;
       heap[place] = next;
-      next.turn.place = place;
+      next.turn.heapIndex = place;
       place = below;
     }
     heap[place] = one;
-    one.turn.place = place;
+    one.turn.heapIndex = place;
   }
 }
 
-function isBefore({ turn: a }: { readonly turn: Turn }, { turn: b }: { readonly turn: Turn }): boolean {
-  return a.usedUntil < b.usedUntil || (a.usedUntil === b.usedUntil && a.order < b.order);
+function isBefore({ share: a }: { readonly share: FairShare }, { share: b }: { readonly share: FairShare }): boolean {
+  return a.virtualFinish < b.virtualFinish || (a.virtualFinish === b.virtualFinish && a.arrivalOrder < b.arrivalOrder);
 }

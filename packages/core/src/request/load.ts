@@ -2,9 +2,9 @@
  * Counts outstanding requests and the memory they hold; new requests are delayed by these numbers.
  */
 import { OpCode } from '@tskeeper/protocol';
-import { unitsPerChange } from './budget.ts';
-import { aclEntriesOf, changesOf, type ForwardedRequest, type Proposal, type WriteOrigin } from './proposal.ts';
-import type { ParkedFrame, Waiting, WaitingSync } from './session-order.ts';
+import { unitsPerChange } from './step-budget.ts';
+import { aclEntryCountOf, changeCountOf, type ForwardedRequest, type Proposal, type WriteOrigin } from './proposal.ts';
+import type { ParkedFrame, PendingRequest, PendingSync } from './pending-request.ts';
 
 /**
  * Memory of one part of a multi until it is applied, besides its bytes in the log: the change, and
@@ -37,7 +37,7 @@ export class Load {
   /** Requests admitted and not yet answered. */
   requests = 0;
   /** Requests held until there is room for them. */
-  heldBack = 0;
+  awaitingAdmission = 0;
   /**
    * Memory of outstanding requests: proposals not yet applied, waiting frames, and requests
    * forwarded to the leader.
@@ -49,7 +49,7 @@ export class Load {
    * Bytes of multis forwarded to the leader and not yet answered: a request that this learner
    * forwards now is sent after them.
    */
-  multiBytesPassedOn = 0;
+  multiBytesForwarded = 0;
 
   /** Addresses with outstanding requests. */
   #addresses = 0;
@@ -62,75 +62,75 @@ export class Load {
   parked(frame: ParkedFrame, address: AddressLoad): void {
     this.requests++;
     this.bytes += frame.bytes.length;
-    this.#begun(address, frame.bytes.length);
+    this.#requestStarted(address, frame.bytes.length);
   }
 
   unparked(frame: ParkedFrame, address: AddressLoad): void {
     this.requests--;
     this.bytes -= frame.bytes.length;
-    this.#done(address, frame.bytes.length);
+    this.#requestEnded(address, frame.bytes.length);
   }
 
   /**
    * A frame that cannot be admitted yet. It does not count among the requests, since it waits for
    * them.
    */
-  holdBack(frame: ParkedFrame, address: AddressLoad): void {
-    this.heldBack++;
+  admissionQueued(frame: ParkedFrame, address: AddressLoad): void {
+    this.awaitingAdmission++;
     this.bytes += frame.bytes.length;
-    this.#begun(address, frame.bytes.length);
+    this.#requestStarted(address, frame.bytes.length);
   }
 
-  letGo(frame: ParkedFrame, address: AddressLoad): void {
-    this.heldBack--;
+  admissionTaken(frame: ParkedFrame, address: AddressLoad): void {
+    this.awaitingAdmission--;
     this.bytes -= frame.bytes.length;
-    this.#done(address, frame.bytes.length);
+    this.#requestEnded(address, frame.bytes.length);
   }
 
   /** A write in the queue of its connection. */
-  inLine(write: WriteOrigin, address: AddressLoad): void {
+  writeQueued(write: WriteOrigin, address: AddressLoad): void {
     this.requests++;
     this.bytes += write.heldBytes;
-    this.multiBytesPassedOn += multiBytesOf(write);
+    this.multiBytesForwarded += multiBytesOf(write);
     address.identityBytes += identityBytesOf(write);
-    this.#begun(address, write.frameBytes);
+    this.#requestStarted(address, write.frameBytes);
   }
 
-  answered(write: WriteOrigin, address: AddressLoad): void {
+  writeDone(write: WriteOrigin, address: AddressLoad): void {
     this.requests--;
     this.bytes -= write.heldBytes;
-    this.multiBytesPassedOn -= multiBytesOf(write);
+    this.multiBytesForwarded -= multiBytesOf(write);
     address.identityBytes -= identityBytesOf(write);
-    this.#done(address, write.frameBytes);
+    this.#requestEnded(address, write.frameBytes);
   }
 
   /** A sync in the queue of its connection, without its frame. */
-  syncInLine(sync: WaitingSync, address: AddressLoad): void {
+  syncQueued(sync: PendingSync, address: AddressLoad): void {
     this.bytes += sync.heldBytes;
     address.identityBytes += sync.heldBytes;
   }
 
-  syncDone(sync: WaitingSync, address: AddressLoad): void {
+  syncDone(sync: PendingSync, address: AddressLoad): void {
     this.bytes -= sync.heldBytes;
     address.identityBytes -= sync.heldBytes;
   }
 
-  #begun(address: AddressLoad, bytes: number): void {
+  #requestStarted(address: AddressLoad, bytes: number): void {
     if (address.requests++ === 0) this.#addresses++;
     address.bytes += bytes;
   }
 
-  #done(address: AddressLoad, bytes: number): void {
+  #requestEnded(address: AddressLoad, bytes: number): void {
     if (--address.requests === 0) this.#addresses--;
     address.bytes -= bytes;
   }
 
   /** A learner's request that cannot be validated yet. */
-  held(request: ForwardedRequest): void {
+  forwardQueued(request: ForwardedRequest): void {
     this.bytes += request.record.length + request.identities.bytes;
   }
 
-  released(request: ForwardedRequest): void {
+  forwardTaken(request: ForwardedRequest): void {
     this.bytes -= request.record.length + request.identities.bytes;
   }
 
@@ -138,27 +138,27 @@ export class Load {
    * Forgets the queue of a closed connection. A proposal is applied all the same, and holds its
    * memory until then.
    */
-  forget(waiting: readonly Waiting[], address: AddressLoad): void {
-    for (const one of waiting) {
+  pendingDropped(requests: readonly PendingRequest[], address: AddressLoad): void {
+    for (const one of requests) {
       if (one.kind === 'frame') {
         this.unparked(one, address);
       } else if (one.kind === 'sync') {
         this.syncDone(one, address);
         this.unparked(one.frame, address);
       } else {
-        this.answered(one, address);
+        this.writeDone(one, address);
       }
     }
   }
 
   proposed(proposal: Proposal): void {
-    this.bytes += heldBy(proposal);
-    this.unitsProposed += unitsOf(proposal);
+    this.bytes += proposalBytes(proposal);
+    this.unitsProposed += proposalUnits(proposal);
   }
 
   applied(proposal: Proposal): void {
-    this.bytes -= heldBy(proposal);
-    this.unitsProposed -= unitsOf(proposal);
+    this.bytes -= proposalBytes(proposal);
+    this.unitsProposed -= proposalUnits(proposal);
   }
 }
 
@@ -172,10 +172,10 @@ function multiBytesOf({ opCode, heldBytes, frameBytes }: WriteOrigin): number {
   return opCode === OpCode.multi && heldBytes > 0 ? frameBytes : 0;
 }
 
-function heldBy({ bytes, txn }: Proposal): number {
-  return bytes + changesOf(txn) * bytesPerChange + aclEntriesOf(txn) * bytesPerAclEntry;
+function proposalBytes({ bytes, txn }: Proposal): number {
+  return bytes + changeCountOf(txn) * bytesPerChange + aclEntryCountOf(txn) * bytesPerAclEntry;
 }
 
-function unitsOf({ txn }: Proposal): number {
-  return changesOf(txn) * unitsPerChange;
+function proposalUnits({ txn }: Proposal): number {
+  return changeCountOf(txn) * unitsPerChange;
 }

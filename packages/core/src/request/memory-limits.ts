@@ -40,7 +40,7 @@ const watchesRestoredExtra = 64;
  * Above this multiple of `inFlightBytesMax`, requests that would grow the tree are refused, not
  * delayed.
  */
-const refusedAbove = 8;
+const rejectAboveFactor = 8;
 
 export class MemoryLimits {
   readonly #tree: DataTree;
@@ -65,7 +65,7 @@ export class MemoryLimits {
    * Sets the state of the memory. When watches may not grow in number, new ones may still replace
    * watches that have fired or were removed.
    */
-  set(state: MemoryState, watchesMayGrow: boolean): void {
+  setState(state: MemoryState, watchesMayGrow: boolean): void {
     this.#state = state;
     if (watchesMayGrow && state !== 'full') this.#watchesMax = Infinity;
     else if (this.#watchesMax === Infinity) this.#watchesMax = this.#watches.count;
@@ -76,11 +76,11 @@ export class MemoryLimits {
    * is the size of requests waiting to be forwarded. Those of disconnected clients are counted
    * nowhere else, so while there are too many, no long request is added, whatever it does.
    */
-  refuses(opCode: number, reader: Reader, queuedBytes = 0): boolean {
-    if (queuedBytes > refusedAbove * this.#inFlightBytesMax && reader.remaining > longQueuedBytes) return true;
+  rejects(opCode: number, reader: Reader, queuedBytes = 0): boolean {
+    if (queuedBytes > rejectAboveFactor * this.#inFlightBytesMax && reader.remaining > longQueuedBytes) return true;
     // Every connection may have one outstanding request, whatever its size; but not thousands of
     // them while the disk is slow.
-    const isBlocked = this.#state === 'full' || this.#load.bytes > refusedAbove * this.#inFlightBytesMax;
+    const isBlocked = this.#state === 'full' || this.#load.bytes > rejectAboveFactor * this.#inFlightBytesMax;
     if (!isBlocked && this.#state === 'ample') return false;
     if (opCode === OpCode.multi && reader.remaining > longMultiBytes) return true;
     if (!isBlocked) return false;
@@ -97,7 +97,7 @@ export class MemoryLimits {
   }
 
   /** Whether a connection may set one more watch. */
-  mayWatch(cnxn: Cnxn): boolean {
+  canAddWatch(cnxn: Cnxn): boolean {
     return this.#watches.count < this.#watchesMax && this.#watches.countOf(cnxn.id) < this.#watchesPerCnxnMax;
   }
 
@@ -108,15 +108,15 @@ export class MemoryLimits {
    * that closed the connection, it would be closed again at each reconnect. So the limit is twice
    * as high here, plus 64.
    */
-  mayKeepWatches(cnxn: Cnxn): boolean {
+  canKeepWatches(cnxn: Cnxn): boolean {
     const max = 2 * this.#watchesPerCnxnMax + watchesRestoredExtra;
     return this.#watches.count <= this.#watchesMax && this.#watches.countOf(cnxn.id) <= max;
   }
 
-  /** Like `mayWatch`, and counts the refusal of a request that is then answered ThrottledOp. */
+  /** Like `canAddWatch`, and counts the refusal of a request that is then answered ThrottledOp. */
   admitsWatch(cnxn: Cnxn, opCode: number): boolean {
-    if (this.mayWatch(cnxn)) return true;
-    this.#observer.refused(cnxn.id, opCode, ErrorCode.ThrottledOp);
+    if (this.canAddWatch(cnxn)) return true;
+    this.#observer.requestRejected(cnxn.id, opCode, ErrorCode.ThrottledOp);
     return false;
   }
 

@@ -10,7 +10,7 @@ export type MultiWrite = Exclude<MultiOp, { kind: 'getData' | 'getChildren' }>;
  * In a multi, the flags of a create decide the kind of znode, not the opcode as for a single
  * create. Throws a `ProtocolError` for operations and modes that a multi may not contain.
  */
-export function asWrite(op: MultiOp): MultiWrite {
+export function toMultiWrite(op: MultiOp): MultiWrite {
   if (op.path === null) throw new ProtocolError('a path', 0);
   switch (op.kind) {
     case 'getData':

@@ -25,7 +25,7 @@ import {
   type MultiTxn,
   OpCode,
   Perms,
-  pathFault,
+  pathError,
   ProtocolError,
   Reader,
   readCreateRequest,
@@ -50,7 +50,7 @@ import {
   type Zxid,
 } from '@tskeeper/protocol';
 import type { AuthRegistry } from '../auth/auth-provider.ts';
-import type { Permissions } from '../auth/permission.ts';
+import type { Permissions } from '../auth/permissions.ts';
 import { RequestedAcls, type StoredAcl } from '../auth/requested-acl.ts';
 import type { Now } from '../now.ts';
 import type { Observer } from '../observer.ts';
@@ -58,15 +58,15 @@ import type { CoreOptions } from '../options.ts';
 import type { TxnLog } from '../txn-log.ts';
 import type { SessionTracker } from '../session/session-tracker.ts';
 import type { NodeId } from '../tree/data-tree.ts';
-import { bytesPerUnit, StepBudget, unitsPerAclEntry, unitsPerChange, unitsPerPart } from './budget.ts';
-import { asWrite, isTtlMode, type MultiWrite } from './multi-parts.ts';
-import { FutureZnode, Outstanding } from './outstanding.ts';
+import { bytesPerUnit, StepBudget, unitsPerAclEntry, unitsPerChange, unitsPerPart } from './step-budget.ts';
+import { toMultiWrite, isTtlMode, type MultiWrite } from './multi-parts.ts';
+import { PendingZnode, OutstandingChanges } from './outstanding-changes.ts';
 import type { Proposal, WriteOrigin } from './proposal.ts';
 import type { Replica } from './replica.ts';
-import { containerOwner, isSessionOwner, ttlMax, ttlOwner } from './special-owner.ts';
+import { containerOwner, isSessionOwner, ttlMax, ttlOwner } from './ephemeral-type.ts';
 
 /** A txn with its type, or the error code that replaces it. */
-type Verdict = TypedTxn | number;
+type PrepareResult = TypedTxn | number;
 interface TypedTxn {
   readonly type: number;
   readonly txn: Txn;
@@ -78,7 +78,7 @@ interface TypedTxn {
 export type PrepareJob = Generator<void, Proposal, Now>;
 
 /** What validation needs from the server. */
-export interface PrepareParts {
+export interface PreparerDependencies {
   readonly options: CoreOptions;
   readonly replica: Replica;
   readonly tracker: SessionTracker;
@@ -88,9 +88,9 @@ export interface PrepareParts {
 }
 
 /** A multi being validated. */
-class MultiUnderWay {
+class PendingMulti {
   readonly txns: MultiMember[] = [];
-  failed = false;
+  hasFailed = false;
 
   txn(): MultiTxn {
     return { kind: 'multi', txns: this.txns };
@@ -98,32 +98,32 @@ class MultiUnderWay {
 }
 
 /** A session being closed: how many of its ephemerals have been removed. */
-class Closing {
+class PendingClose {
   /** The next of those in the tree, 0 after the last. */
-  next: NodeId;
+  nextEphemeral: NodeId;
   /** Those the tree does not have yet, and how many of them have been removed. */
   readonly newPaths: readonly string[];
-  created = 0;
+  newPathsRemoved = 0;
   readonly paths: string[] = [];
   /** Upper bound of the bytes of the paths in a txn. */
-  listBytes = 0;
+  pathBytesMax = 0;
   /** Shared by all paths: a path is removed once in a txn. */
-  readonly gone = new FutureZnode();
+  readonly deletedZnode = new PendingZnode();
   /**
    * The remaining state of each parent, recorded once when all its removed children have been
    * subtracted.
    */
-  readonly parents = new Map<string, { readonly after: FutureZnode; readonly digestBefore: number }>();
-  parentsLeft: Iterator<[string, { readonly after: FutureZnode; readonly digestBefore: number }]> | undefined;
+  readonly parents = new Map<string, { readonly after: PendingZnode; readonly digestBefore: number }>();
+  parentsRemaining: Iterator<[string, { readonly after: PendingZnode; readonly digestBefore: number }]> | undefined;
 
   constructor(first: NodeId, newPaths: readonly string[]) {
-    this.next = first;
+    this.nextEphemeral = first;
     this.newPaths = newPaths;
-    this.gone.exists = false;
+    this.deletedZnode.exists = false;
   }
 }
 
-export class Prepare {
+export class Preparer {
   readonly #options: CoreOptions;
   readonly #budget: StepBudget;
   readonly #log: TxnLog;
@@ -132,7 +132,7 @@ export class Prepare {
   readonly #permissions: Permissions;
   readonly #observer: Observer;
   readonly #requestedAcls: RequestedAcls;
-  readonly outstanding: Outstanding;
+  readonly outstandingChanges: OutstandingChanges;
   /** The log entry being written. */
   readonly #entry = new Writer(1024);
   /** Highest zxid assigned. Invariant: replica.lastZxid <= lastZxid. */
@@ -141,19 +141,19 @@ export class Prepare {
    * Size of expanded `auth` entries: of the txn being validated, in bytes; and of all txns, in
    * entries.
    */
-  #grownBytes = 0;
-  #grownEntries = 0;
+  #authExpansionBytes = 0;
+  #authExpansionEntries = 0;
 
-  constructor({ options, replica, tracker, registry, permissions, observer }: PrepareParts, log: TxnLog) {
+  constructor({ options, replica, tracker, registry, permissions, observer }: PreparerDependencies, log: TxnLog) {
     this.#options = options;
-    this.#budget = new StepBudget(options.turnUnits);
+    this.#budget = new StepBudget(options.stepUnits);
     this.#log = log;
     this.#replica = replica;
     this.#tracker = tracker;
     this.#permissions = permissions;
     this.#observer = observer;
     this.#requestedAcls = new RequestedAcls(registry);
-    this.outstanding = new Outstanding(replica.tree, options.treeDigestEnabled, observer);
+    this.outstandingChanges = new OutstandingChanges(replica.tree, options.treeDigestEnabled, observer);
     this.lastZxid = replica.lastZxid;
   }
 
@@ -163,44 +163,44 @@ export class Prepare {
    * may be validated, applied or answered: the request has its zxid, and the outstanding changes
    * are those of half a txn.
    */
-  request(origin: WriteOrigin, reader: Reader, now: Now): Proposal | PrepareJob {
-    this.#grownBytes = 0;
+  prepare(origin: WriteOrigin, reader: Reader, now: Now): Proposal | PrepareJob {
+    this.#authExpansionBytes = 0;
     if (origin.opCode === OpCode.multi && isLongMulti(origin, reader, this.#budget.shortFrameBytes)) {
       // The bytes of the frame will be reused.
-      return this.#multiSlowly(origin, new Reader(Buffer.from(reader.bytes.subarray(reader.offset, reader.limit))), now);
+      return this.#multiInSteps(origin, new Reader(Buffer.from(reader.bytes.subarray(reader.offset, reader.limit))), now);
     }
     const zxid = ++this.lastZxid;
-    let verdict: Verdict;
+    let result: PrepareResult;
     try {
-      verdict = this.#judge(origin, reader, zxid, now);
-      if (this.#hasOutgrown) verdict = this.#tooLong(zxid);
+      result = this.#validate(origin, reader, zxid, now);
+      if (this.#isEntryTooLong) result = this.#rejectTooLong(zxid);
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
       // Java logs such a refusal under the zxid of the txn before it. Here it takes its own zxid,
       // like every other refusal.
-      this.outstanding.rollback(zxid);
-      verdict = ErrorCode.MarshallingError;
+      this.outstandingChanges.rollback(zxid);
+      result = ErrorCode.MarshallingError;
     }
-    return this.#propose(origin, zxid, now, verdict);
+    return this.#propose(origin, zxid, now, result);
   }
 
   /** A multi that fills a large frame; it is validated while it is decoded. */
-  *#multiSlowly(origin: WriteOrigin, reader: Reader, now: Now): PrepareJob {
+  *#multiInSteps(origin: WriteOrigin, reader: Reader, now: Now): PrepareJob {
     const zxid = ++this.lastZxid;
-    const multi = new MultiUnderWay();
-    let verdict: number | undefined;
+    const multi = new PendingMulti();
+    let errorCode: number | undefined;
     let later = now;
     try {
-      while (!this.#hasOutgrown && !this.#judgeParts(origin, multi, reader, zxid, now, this.#budget.units)) later = yield;
-      if (this.#hasOutgrown) verdict = ErrorCode.MarshallingError;
+      while (!this.#isEntryTooLong && !this.#validateParts(origin, multi, reader, zxid, now, this.#budget.units)) later = yield;
+      if (this.#isEntryTooLong) errorCode = ErrorCode.MarshallingError;
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
-      verdict = ErrorCode.MarshallingError;
+      errorCode = ErrorCode.MarshallingError;
     }
-    if (verdict !== undefined || multi.failed) {
-      while (!this.outstanding.rollback(zxid, this.#budget.records)) later = yield;
+    if (errorCode !== undefined || multi.hasFailed) {
+      while (!this.outstandingChanges.rollback(zxid, this.#budget.records)) later = yield;
     }
-    const { type, txn } = verdict === undefined ? { type: OpCode.multi, txn: multi.txn() } : errorTxn(verdict);
+    const { type, txn } = errorCode === undefined ? { type: OpCode.multi, txn: multi.txn() } : errorTxn(errorCode);
     const entry = this.#entry;
     const header = headerOf(origin, zxid, type, now);
     entry.clear();
@@ -226,7 +226,7 @@ export class Prepare {
   }
 
   /** Refuses a request because of the state of its session. */
-  refuse(origin: WriteOrigin, error: number, now: Now): Proposal {
+  reject(origin: WriteOrigin, error: number, now: Now): Proposal {
     return this.#propose(origin, ++this.lastZxid, now, error);
   }
 
@@ -243,24 +243,24 @@ export class Prepare {
     const zxid = ++this.lastZxid;
     const slot = this.#tracker.find(high, low);
     if (slot !== -1) this.#tracker.setClosing(slot);
-    const closing = new Closing(this.#replica.tree.firstEphemeral(high, low), this.outstanding.newEphemerals(high, low));
-    if (this.#removeOwned(origin, closing, zxid, this.#budget.units)) return this.#proposeClose(origin, closing, zxid, now, 0);
-    return this.#closeSlowly(origin, closing, zxid, now);
+    const closing = new PendingClose(this.#replica.tree.firstEphemeral(high, low), this.outstandingChanges.newEphemerals(high, low));
+    if (this.#removeEphemerals(origin, closing, zxid, this.#budget.units)) return this.#proposeClose(origin, closing, zxid, now, 0);
+    return this.#closeSessionInSteps(origin, closing, zxid, now);
   }
 
-  *#closeSlowly(origin: WriteOrigin, closing: Closing, zxid: Zxid, now: Now): PrepareJob {
+  *#closeSessionInSteps(origin: WriteOrigin, closing: PendingClose, zxid: Zxid, now: Now): PrepareJob {
     let later: Now;
     do later = yield;
-    while (!this.#removeOwned(origin, closing, zxid, this.#budget.units));
+    while (!this.#removeEphemerals(origin, closing, zxid, this.#budget.units));
     return this.#proposeClose(origin, closing, zxid, now, later.elapsedMs - now.elapsedMs);
   }
 
-  #proposeClose(origin: WriteOrigin, closing: Closing, zxid: Zxid, now: Now, judgedMs: Millis): Proposal {
+  #proposeClose(origin: WriteOrigin, closing: PendingClose, zxid: Zxid, now: Now, prepareMs: Millis): Proposal {
     // A list too long to be read back is omitted: a server that applies the txn knows the session's
     // ephemerals.
-    const fits = closing.listBytes + entryOverheadBytes <= this.#entryBytesMax;
+    const fits = closing.pathBytesMax + entryOverheadBytes <= this.#entryBytesMax;
     const paths2Delete = this.#options.closeSessionTxnEnabled && fits ? closing.paths : null;
-    return this.#propose(origin, zxid, now, { type: OpCode.closeSession, txn: { kind: 'closeSession', paths2Delete } }, judgedMs);
+    return this.#propose(origin, zxid, now, { type: OpCode.closeSession, txn: { kind: 'closeSession', paths2Delete } }, prepareMs);
   }
 
   /**
@@ -268,58 +268,58 @@ export class Prepare {
    * those in the tree, then those that the tree does not have yet; finally the parents are updated.
    * Spends about `budget` units; returns whether all is done.
    */
-  #removeOwned({ sessionHigh: high, sessionLow: low }: WriteOrigin, closing: Closing, zxid: Zxid, budget: number): boolean {
-    const { outstanding } = this;
+  #removeEphemerals({ sessionHigh: high, sessionLow: low }: WriteOrigin, closing: PendingClose, zxid: Zxid, budget: number): boolean {
+    const { outstandingChanges } = this;
     const { tree } = this.#replica;
     let left = budget;
-    for (; closing.next !== 0; closing.next = tree.nextEphemeral(closing.next)) {
+    for (; closing.nextEphemeral !== 0; closing.nextEphemeral = tree.nextEphemeral(closing.nextEphemeral)) {
       if (left <= 0) return false;
       left -= unitsPerChange;
-      const path = tree.pathOf(closing.next);
-      const future = outstanding.peek(path);
-      if (future === undefined) this.#removeOne(closing, path, zxid, tree.digestOf(closing.next));
-      else if (future.exists && future.ownerHigh === high && future.ownerLow === low) this.#removeOne(closing, path, zxid, future.digest);
+      const path = tree.pathOf(closing.nextEphemeral);
+      const future = outstandingChanges.peek(path);
+      if (future === undefined) this.#removeEphemeral(closing, path, zxid, tree.digestOf(closing.nextEphemeral));
+      else if (future.exists && future.ownerHigh === high && future.ownerLow === low) this.#removeEphemeral(closing, path, zxid, future.digest);
     }
-    for (; closing.created < closing.newPaths.length; closing.created++) {
+    for (; closing.newPathsRemoved < closing.newPaths.length; closing.newPathsRemoved++) {
       if (left <= 0) return false;
       left -= unitsPerChange;
-      const path = closing.newPaths[closing.created]!;
-      this.#removeOne(closing, path, zxid, outstanding.find(path)!.digest);
+      const path = closing.newPaths[closing.newPathsRemoved]!;
+      this.#removeEphemeral(closing, path, zxid, outstandingChanges.find(path)!.digest);
     }
-    closing.parentsLeft ??= closing.parents.entries();
+    closing.parentsRemaining ??= closing.parents.entries();
     for (;;) {
       if (left <= 0) return false;
-      const next = closing.parentsLeft.next();
+      const next = closing.parentsRemaining.next();
       if (next.done === true) return true;
-      const digestedBefore = outstanding.digestedBytes;
+      const digestedBefore = outstandingChanges.digestedBytes;
       const [path, { after, digestBefore }] = next.value;
       after.pzxid = zxid;
-      outstanding.record(path, zxid, after, digestBefore);
-      left -= unitsPerChange + (outstanding.digestedBytes - digestedBefore) / bytesPerUnit;
+      outstandingChanges.record(path, zxid, after, digestBefore);
+      left -= unitsPerChange + (outstandingChanges.digestedBytes - digestedBefore) / bytesPerUnit;
     }
   }
 
-  #removeOne(closing: Closing, path: string, zxid: Zxid, digestBefore: number): void {
+  #removeEphemeral(closing: PendingClose, path: string, zxid: Zxid, digestBefore: number): void {
     closing.paths.push(path);
-    closing.listBytes += 4 + path.length * 3;
-    this.outstanding.record(path, zxid, closing.gone, digestBefore);
+    closing.pathBytesMax += 4 + path.length * 3;
+    this.outstandingChanges.record(path, zxid, closing.deletedZnode, digestBefore);
     const parentPath = parentOf(path);
     let parent = closing.parents.get(parentPath);
     if (parent === undefined) {
-      const before = this.outstanding.find(parentPath);
+      const before = this.outstandingChanges.find(parentPath);
       if (before === undefined) throw new Error(`the ephemeral ${path} has no parent`);
-      parent = { after: before.toChange(), digestBefore: before.digest };
+      parent = { after: before.copyIfRecorded(), digestBefore: before.digest };
       closing.parents.set(parentPath, parent);
     }
     parent.after.childCount--;
   }
 
   /** Removes a container or TTL znode that is due, or returns undefined if it no longer is. */
-  sweep(origin: WriteOrigin, path: string, now: Now, isDue: (znode: FutureZnode) => boolean): Proposal | undefined {
-    const future = this.outstanding.find(path);
+  deleteContainer(origin: WriteOrigin, path: string, now: Now, isDue: (znode: PendingZnode) => boolean): Proposal | undefined {
+    const future = this.outstandingChanges.find(path);
     if (future === undefined || !isDue(future)) return undefined;
     const zxid = ++this.lastZxid;
-    this.#removeFuture(path, zxid);
+    this.#removeZnode(path, zxid);
     return this.#propose(origin, zxid, now, { type: OpCode.deleteContainer, txn: { kind: 'delete', path } });
   }
 
@@ -328,39 +328,39 @@ export class Prepare {
   }
 
   /** Units spent on ACLs, those expanded and those checked. */
-  get #aclWork(): number {
-    return this.#grownEntries * unitsPerAclEntry + this.#permissions.work;
+  get #aclWorkUnits(): number {
+    return this.#authExpansionEntries * unitsPerAclEntry + this.#permissions.workUnits;
   }
 
   /**
    * The ACLs of the txn being validated are longer than a txn may be. Some of them have not been
    * built.
    */
-  get #hasOutgrown(): boolean {
-    return this.#grownBytes > this.#entryBytesMax;
+  get #isEntryTooLong(): boolean {
+    return this.#authExpansionBytes > this.#entryBytesMax;
   }
 
-  #tooLong(zxid: Zxid): number {
-    this.outstanding.rollback(zxid);
+  #rejectTooLong(zxid: Zxid): number {
+    this.outstandingChanges.rollback(zxid);
     return ErrorCode.MarshallingError;
   }
 
-  #propose(origin: WriteOrigin, zxid: Zxid, now: Now, verdict: Verdict, judgedMs: Millis = 0): Proposal {
-    return this.#send(origin, this.#encode(origin, zxid, now, typeof verdict === 'number' ? errorTxn(verdict) : verdict), now, judgedMs);
+  #propose(origin: WriteOrigin, zxid: Zxid, now: Now, result: PrepareResult, prepareMs: Millis = 0): Proposal {
+    return this.#send(origin, this.#encode(origin, zxid, now, typeof result === 'number' ? errorTxn(result) : result), now, prepareMs);
   }
 
   /** Appends a proposal whose entry has been written to the log. */
-  #send(origin: WriteOrigin, judged: Proposal, now: Now, judgedMs: Millis): Proposal {
-    const { zxid } = judged;
-    let proposal = judged;
+  #send(origin: WriteOrigin, prepared: Proposal, now: Now, prepareMs: Millis): Proposal {
+    const { zxid } = prepared;
+    let proposal = prepared;
     if (this.#entry.offset > this.#entryBytesMax) {
       // Such an entry could not be read back from the log or from the wire between servers. It has
       // grown beyond the limit during validation, for example by its ACLs.
-      this.outstanding.rollback(zxid);
+      this.outstandingChanges.rollback(zxid);
       proposal = this.#encode(origin, zxid, now, errorTxn(ErrorCode.MarshallingError));
     }
     this.#log.append(zxid, this.#entry.bytes, 0, this.#entry.offset, origin.owner);
-    this.#observer.proposed(zxid, proposal.header.type, this.#entry.offset, judgedMs);
+    this.#observer.proposed(zxid, proposal.header.type, this.#entry.offset, prepareMs);
     return proposal;
   }
 
@@ -376,11 +376,11 @@ export class Prepare {
   /** The digest of the tree after all proposals. */
   #digest(): TxnDigest | undefined {
     if (!this.#options.treeDigestEnabled) return undefined;
-    const { digestHigh, digestLow } = this.outstanding;
+    const { digestHigh, digestLow } = this.outstandingChanges;
     return { version: digestVersion, high: digestHigh, low: digestLow };
   }
 
-  #judge(origin: WriteOrigin, reader: Reader, zxid: Zxid, now: Now): Verdict {
+  #validate(origin: WriteOrigin, reader: Reader, zxid: Zxid, now: Now): PrepareResult {
     switch (origin.opCode) {
       case OpCode.create:
       case OpCode.create2:
@@ -402,7 +402,7 @@ export class Prepare {
         readReconfigRequest(reader);
         if (!this.#options.reconfigEnabled) return ErrorCode.ReconfigDisabled;
         // There is no ensemble whose membership could change.
-        return this.#sessionFault(origin) ?? ErrorCode.Unimplemented;
+        return this.#checkSession(origin) ?? ErrorCode.Unimplemented;
       default:
         // Learners of ZooKeeper forward check and deleteContainer, and a createSession that a
         // client sent as a request. The client waits for a txn, as for any reply.
@@ -410,11 +410,11 @@ export class Prepare {
     }
   }
 
-  #sessionFault(origin: WriteOrigin): number | undefined {
+  #checkSession(origin: WriteOrigin): number | undefined {
     return this.#tracker.findLive(origin.sessionHigh, origin.sessionLow) === -1 ? ErrorCode.SessionExpired : undefined;
   }
 
-  #mayNot(perms: number, znode: FutureZnode, origin: WriteOrigin): boolean {
+  #lacksPermission(perms: number, znode: PendingZnode, origin: WriteOrigin): boolean {
     return !this.#permissions.permits(znode.acl, perms, origin.identities);
   }
 
@@ -425,7 +425,7 @@ export class Prepare {
     ttlMs: number,
     zxid: Zxid,
     now: Now,
-  ): Verdict {
+  ): PrepareResult {
     const mode = request.flags;
     if (mode < CreateMode.persistent || mode > CreateMode.persistentSequentialWithTtl) return ErrorCode.BadArguments;
     const wantsTtl = isTtlMode(mode);
@@ -434,123 +434,123 @@ export class Prepare {
     // A TTL without a TTL mode gets here if it is negative. It must not reach the log: no server
     // could apply it.
     if (opCode === OpCode.createTTL && !wantsTtl) return ErrorCode.BadArguments;
-    const fault = this.#sessionFault(origin);
+    const fault = this.#checkSession(origin);
     if (fault !== undefined) return fault;
 
     if (request.path === null) return ErrorCode.MarshallingError;
     const slash = lastSlash(request.path);
     if (slash === -1) return ErrorCode.BadArguments;
-    const stored = this.#requestedAcls.toStore(request.acl, origin.identities, this.#entryBytesMax);
+    const stored = this.#requestedAcls.fixup(request.acl, origin.identities, this.#entryBytesMax);
     if (stored === undefined) return ErrorCode.InvalidACL;
     const { acl } = stored;
     const parentPath = slash === 0 ? '/' : request.path.slice(0, slash);
-    const parent = this.outstanding.find(parentPath);
+    const parent = this.outstandingChanges.find(parentPath);
     if (parent === undefined) return ErrorCode.NoNode;
-    if (this.#mayNot(Perms.create, parent, origin)) return ErrorCode.NoAuth;
+    if (this.#lacksPermission(Perms.create, parent, origin)) return ErrorCode.NoAuth;
     const path = isSequential(mode) ? request.path + sequenceSuffix(parent.cversion) : request.path;
-    if (pathFault(path) !== undefined) return ErrorCode.BadArguments;
-    if (this.outstanding.find(path) !== undefined) return ErrorCode.NodeExists;
+    if (pathError(path) !== undefined) return ErrorCode.BadArguments;
+    if (this.outstandingChanges.find(path) !== undefined) return ErrorCode.NodeExists;
     if (isSessionOwner(parent.ownerHigh, parent.ownerLow, this.#options)) return ErrorCode.NoChildrenForEphemerals;
-    const data = keep(request.data);
+    const data = copyData(request.data);
     if (this.#exceedsQuota(path, data?.length ?? 0, 1)) return ErrorCode.QuotaExceeded;
 
-    if (this.#outgrows(stored)) return ErrorCode.MarshallingError;
+    if (this.#exceedsEntryBytes(stored)) return ErrorCode.MarshallingError;
     // The counter is a signed 32-bit int and wraps: after 2147483647 comes -2147483648.
     const parentCVersion = (parent.cversion + 1) | 0;
     const ephemeral = mode === CreateMode.ephemeral || mode === CreateMode.ephemeralSequential;
     const txn = createTxn(opCode, path, data, acl, ephemeral, parentCVersion, ttlMs);
     const owner = ownerOf(opCode, ephemeral, ttlMs, origin);
-    const parentAfter = parent.toChange();
+    const parentAfter = parent.copyIfRecorded();
     parentAfter.childCount++;
     parentAfter.cversion = parentCVersion;
     parentAfter.pzxid = zxid;
-    this.outstanding.record(parentPath, zxid, parentAfter, parent.digest);
-    const znode = new FutureZnode();
+    this.outstandingChanges.record(parentPath, zxid, parentAfter, parent.digest);
+    const znode = new PendingZnode();
     znode.acl = this.#replica.tree.acls.intern(acl);
     znode.ownerHigh = owner.high;
     znode.ownerLow = owner.low;
     znode.czxid = znode.mzxid = znode.pzxid = zxid;
     znode.ctime = znode.mtime = now.wallMs;
     znode.data = data;
-    this.outstanding.record(path, zxid, znode, 0);
+    this.outstandingChanges.record(path, zxid, znode, 0);
     this.#replica.tree.acls.release(znode.acl);
     return { type: opCode, txn };
   }
 
-  #delete(origin: WriteOrigin, request: DeleteRequest, zxid: Zxid): Verdict {
-    const fault = this.#sessionFault(origin);
+  #delete(origin: WriteOrigin, request: DeleteRequest, zxid: Zxid): PrepareResult {
+    const fault = this.#checkSession(origin);
     if (fault !== undefined) return fault;
     const { path } = request;
     if (path === null) return ErrorCode.MarshallingError;
     const slash = lastSlash(path);
     if (slash === -1 || isReservedPath(path)) return ErrorCode.BadArguments;
     const parentPath = slash === 0 ? '/' : path.slice(0, slash);
-    const parent = this.outstanding.find(parentPath);
+    const parent = this.outstandingChanges.find(parentPath);
     if (parent === undefined) return ErrorCode.NoNode;
-    if (this.#mayNot(Perms.delete, parent, origin)) return ErrorCode.NoAuth;
-    const znode = this.outstanding.find(path);
+    if (this.#lacksPermission(Perms.delete, parent, origin)) return ErrorCode.NoAuth;
+    const znode = this.outstandingChanges.find(path);
     if (znode === undefined) return ErrorCode.NoNode;
     if (request.version !== -1 && request.version !== znode.version) return ErrorCode.BadVersion;
     if (znode.childCount > 0) return ErrorCode.NotEmpty;
-    this.#removeFuture(path, zxid);
+    this.#removeZnode(path, zxid);
     return { type: OpCode.delete, txn: { kind: 'delete', path } };
   }
 
-  #removeFuture(path: string, zxid: Zxid): void {
-    const znode = this.outstanding.find(path);
+  #removeZnode(path: string, zxid: Zxid): void {
+    const znode = this.outstandingChanges.find(path);
     if (znode === undefined) return;
     const parentPath = parentOf(path);
-    const parent = this.outstanding.find(parentPath);
+    const parent = this.outstandingChanges.find(parentPath);
     if (parent !== undefined) {
-      const parentAfter = parent.toChange();
+      const parentAfter = parent.copyIfRecorded();
       parentAfter.childCount--;
       parentAfter.pzxid = zxid;
-      this.outstanding.record(parentPath, zxid, parentAfter, parent.digest);
+      this.outstandingChanges.record(parentPath, zxid, parentAfter, parent.digest);
     }
-    const after = znode.toChange();
+    const after = znode.copyIfRecorded();
     after.exists = false;
-    this.outstanding.record(path, zxid, after, znode.digest);
+    this.outstandingChanges.record(path, zxid, after, znode.digest);
   }
 
-  #setData(origin: WriteOrigin, request: SetDataRequest, zxid: Zxid, now: Now): Verdict {
-    const fault = this.#sessionFault(origin);
+  #setData(origin: WriteOrigin, request: SetDataRequest, zxid: Zxid, now: Now): PrepareResult {
+    const fault = this.#checkSession(origin);
     if (fault !== undefined) return fault;
     const { path } = request;
-    if (path === null || pathFault(path) !== undefined) return ErrorCode.BadArguments;
-    const znode = this.outstanding.find(path);
+    if (path === null || pathError(path) !== undefined) return ErrorCode.BadArguments;
+    const znode = this.outstandingChanges.find(path);
     if (znode === undefined) return ErrorCode.NoNode;
-    if (this.#mayNot(Perms.write, znode, origin)) return ErrorCode.NoAuth;
-    const data = keep(request.data);
-    if (this.#exceedsQuota(path, (data?.length ?? 0) - this.outstanding.dataLength(znode), 0)) return ErrorCode.QuotaExceeded;
+    if (this.#lacksPermission(Perms.write, znode, origin)) return ErrorCode.NoAuth;
+    const data = copyData(request.data);
+    if (this.#exceedsQuota(path, (data?.length ?? 0) - this.outstandingChanges.dataLength(znode), 0)) return ErrorCode.QuotaExceeded;
     if (request.version !== -1 && request.version !== znode.version) return ErrorCode.BadVersion;
     const version = (znode.version + 1) | 0;
-    const after = znode.toChange();
+    const after = znode.copyIfRecorded();
     after.data = data;
     after.version = version;
     after.mzxid = zxid;
     after.mtime = now.wallMs;
-    this.outstanding.record(path, zxid, after, znode.digest);
+    this.outstandingChanges.record(path, zxid, after, znode.digest);
     return { type: OpCode.setData, txn: { kind: 'setData', path, data, version }, node: after.node };
   }
 
-  #setAcl(origin: WriteOrigin, request: SetACLRequest, zxid: Zxid): Verdict {
-    const fault = this.#sessionFault(origin);
+  #setAcl(origin: WriteOrigin, request: SetACLRequest, zxid: Zxid): PrepareResult {
+    const fault = this.#checkSession(origin);
     if (fault !== undefined) return fault;
     const { path } = request;
-    if (path === null || pathFault(path) !== undefined) return ErrorCode.BadArguments;
-    const stored = this.#requestedAcls.toStore(request.acl, origin.identities, this.#entryBytesMax);
+    if (path === null || pathError(path) !== undefined) return ErrorCode.BadArguments;
+    const stored = this.#requestedAcls.fixup(request.acl, origin.identities, this.#entryBytesMax);
     if (stored === undefined) return ErrorCode.InvalidACL;
     const { acl } = stored;
-    const znode = this.outstanding.find(path);
+    const znode = this.outstandingChanges.find(path);
     if (znode === undefined) return ErrorCode.NoNode;
-    if (this.#mayNot(Perms.admin, znode, origin)) return ErrorCode.NoAuth;
+    if (this.#lacksPermission(Perms.admin, znode, origin)) return ErrorCode.NoAuth;
     if (request.version !== -1 && request.version !== znode.aversion) return ErrorCode.BadVersion;
-    if (this.#outgrows(stored)) return ErrorCode.MarshallingError;
+    if (this.#exceedsEntryBytes(stored)) return ErrorCode.MarshallingError;
     const version = (znode.aversion + 1) | 0;
-    const after = znode.toChange();
+    const after = znode.copyIfRecorded();
     after.acl = this.#replica.tree.acls.intern(acl);
     after.aversion = version;
-    this.outstanding.record(path, zxid, after, znode.digest);
+    this.outstandingChanges.record(path, zxid, after, znode.digest);
     this.#replica.tree.acls.release(after.acl);
     return { type: OpCode.setACL, txn: { kind: 'setACL', path, acl, version } };
   }
@@ -558,21 +558,21 @@ export class Prepare {
   /**
    * Whether an ACL makes the txn too long. Do not call it for an ACL refused for another reason.
    */
-  #outgrows({ grownBytes, grownEntries }: StoredAcl): boolean {
-    this.#grownBytes += grownBytes;
-    if (this.#hasOutgrown) return true;
-    this.#grownEntries += grownEntries;
+  #exceedsEntryBytes({ authExpansionBytes, authExpansionEntries }: StoredAcl): boolean {
+    this.#authExpansionBytes += authExpansionBytes;
+    if (this.#isEntryTooLong) return true;
+    this.#authExpansionEntries += authExpansionEntries;
     return false;
   }
 
-  #check(origin: WriteOrigin, request: CheckVersionRequest): Verdict {
-    const fault = this.#sessionFault(origin);
+  #check(origin: WriteOrigin, request: CheckVersionRequest): PrepareResult {
+    const fault = this.#checkSession(origin);
     if (fault !== undefined) return fault;
     const { path } = request;
-    if (path === null || pathFault(path) !== undefined) return ErrorCode.BadArguments;
+    if (path === null || pathError(path) !== undefined) return ErrorCode.BadArguments;
     // A znode without outstanding changes is read from the tree directly: a multi may have very
     // many checks.
-    const future = this.outstanding.peek(path);
+    const future = this.outstandingChanges.peek(path);
     const { tree } = this.#replica;
     const node = future === undefined ? tree.find(path) : 0;
     if (future === undefined ? node === 0 : !future.exists) return ErrorCode.NoNode;
@@ -587,10 +587,10 @@ export class Prepare {
    * All parts or none, under one zxid. A part is validated against the state after the earlier
    * ones.
    */
-  #multi(origin: WriteOrigin, reader: Reader, zxid: Zxid, now: Now): Verdict {
-    const multi = new MultiUnderWay();
-    this.#judgeParts(origin, multi, reader, zxid, now, Infinity);
-    if (multi.failed) this.outstanding.rollback(zxid);
+  #multi(origin: WriteOrigin, reader: Reader, zxid: Zxid, now: Now): PrepareResult {
+    const multi = new PendingMulti();
+    this.#validateParts(origin, multi, reader, zxid, now, Infinity);
+    if (multi.hasFailed) this.outstandingChanges.rollback(zxid);
     return { type: OpCode.multi, txn: multi.txn() };
   }
 
@@ -599,29 +599,29 @@ export class Prepare {
    * After a part has failed, the others are still decoded: a request that cannot be decoded is
    * refused as such, whatever else is wrong with it.
    */
-  #judgeParts(origin: WriteOrigin, multi: MultiUnderWay, reader: Reader, zxid: Zxid, now: Now, budget: number): boolean {
-    const { outstanding } = this;
+  #validateParts(origin: WriteOrigin, multi: PendingMulti, reader: Reader, zxid: Zxid, now: Now, budget: number): boolean {
+    const { outstandingChanges } = this;
     let left = budget;
-    while (left > 0 && !this.#hasOutgrown) {
+    while (left > 0 && !this.#isEntryTooLong) {
       const op = readMultiRequestOp(reader);
       if (op === undefined) return true;
-      const part = asWrite(op);
+      const part = toMultiWrite(op);
       left -= unitsPerPart;
-      if (multi.failed) {
+      if (multi.hasFailed) {
         multi.txns.push(errorTxn(ErrorCode.RuntimeInconsistency));
         continue;
       }
-      const digestedBefore = outstanding.digestedBytes;
-      const judgedBefore = this.#aclWork;
-      const verdict = this.#judgePart(origin, part, zxid, now);
-      left -= (outstanding.digestedBytes - digestedBefore) / bytesPerUnit + this.#aclWork - judgedBefore;
-      if (typeof verdict === 'number') multi.failed = true;
-      multi.txns.push(typeof verdict === 'number' ? errorTxn(verdict) : (verdict as MultiMember));
+      const digestedBefore = outstandingChanges.digestedBytes;
+      const aclWorkBefore = this.#aclWorkUnits;
+      const result = this.#validatePart(origin, part, zxid, now);
+      left -= (outstandingChanges.digestedBytes - digestedBefore) / bytesPerUnit + this.#aclWorkUnits - aclWorkBefore;
+      if (typeof result === 'number') multi.hasFailed = true;
+      multi.txns.push(typeof result === 'number' ? errorTxn(result) : (result as MultiMember));
     }
     return false;
   }
 
-  #judgePart(origin: WriteOrigin, part: MultiWrite, zxid: Zxid, now: Now): Verdict {
+  #validatePart(origin: WriteOrigin, part: MultiWrite, zxid: Zxid, now: Now): PrepareResult {
     switch (part.kind) {
       case 'create':
       case 'create2':
@@ -643,13 +643,13 @@ export class Prepare {
   #exceedsQuota(path: string, bytesDelta: number, countDelta: number): boolean {
     const { tree } = this.#replica;
     if (!tree.hasQuotas) return false;
-    const verdict = tree.quotaVerdict(path, bytesDelta, countDelta);
-    if (verdict === undefined) return false;
-    if (verdict.hard && this.#options.enforceQuota) {
+    const violation = tree.checkQuota(path, bytesDelta, countDelta);
+    if (violation === undefined) return false;
+    if (violation.isHard && this.#options.enforceQuota) {
       this.#observer.quotaExceeded(tree.namespaceOfPath(path));
       return true;
     }
-    this.#observer.notice({ kind: 'quotaSoftLimit', path: verdict.path, what: verdict.what, usage: verdict.usage, limit: verdict.limit });
+    this.#observer.notice({ kind: 'quotaSoftLimit', path: violation.path, what: violation.what, usage: violation.usage, limit: violation.limit });
     return false;
   }
 }
@@ -726,6 +726,6 @@ function isSequential(mode: number): boolean {
 }
 
 /** The data of a request is a view of network input, and the txn outlives it. */
-function keep(data: Uint8Array | null): Buffer | null {
+function copyData(data: Uint8Array | null): Buffer | null {
   return data === null ? null : Buffer.from(data);
 }

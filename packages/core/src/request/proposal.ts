@@ -3,7 +3,7 @@ import { Identities } from '../auth/identities.ts';
 import type { Fingerprint } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
 import type { CnxnId, SessionOwner } from '../client-output.ts';
-import { ownerHere } from '../session/session-tracker.ts';
+import { localOwner } from '../session/session-tracker.ts';
 import type { NodeId } from '../tree/data-tree.ts';
 
 /** The id of no connection. */
@@ -15,7 +15,7 @@ export interface WriteOrigin {
   /** `noCnxn` if no connection waits for a reply. */
   readonly cnxn: CnxnId;
   /**
-   * The server through which it came. `ownerBefore` if the session has since moved to another
+   * The server through which it came. `previousOwner` if the session has since moved to another
    * connection at that server.
    */
   owner: SessionOwner;
@@ -73,7 +73,7 @@ export function serverOrigin(opCode: number, high: number, low: number, now: Now
   return {
     kind: 'write',
     cnxn: noCnxn,
-    owner: ownerHere,
+    owner: localOwner,
     sessionHigh: high,
     sessionLow: low,
     cxid: 0,
@@ -108,7 +108,7 @@ export function isWrite(opCode: number): boolean {
 }
 
 /** Number of znodes that a txn changes, if it can change more than one; otherwise 0. */
-export function changesOf(txn: Txn): number {
+export function changeCountOf(txn: Txn): number {
   switch (txn.kind) {
     case 'multi':
       return txn.txns.length;
@@ -120,7 +120,7 @@ export function changesOf(txn: Txn): number {
 }
 
 /** Number of entries of the ACLs that a txn sets. */
-export function aclEntriesOf(txn: Txn): number {
+export function aclEntryCountOf(txn: Txn): number {
   if (txn.kind !== 'multi') return 'acl' in txn ? txn.acl.length : 0;
   let entries = 0;
   for (const { txn: part } of txn.txns) if ('acl' in part) entries += part.acl.length;
@@ -128,12 +128,12 @@ export function aclEntriesOf(txn: Txn): number {
 }
 
 /** Writes an origin for an explorer. The time of arrival is left out: only operators see it. */
-export function writeOrigin(to: Fingerprint, origin: WriteOrigin): void {
+export function fingerprintWriteOrigin(to: Fingerprint, origin: WriteOrigin): void {
   const { cnxn, owner, sessionHigh, sessionLow, cxid, opCode, identities } = origin;
   for (const number of [cnxn, owner, sessionHigh, sessionLow, cxid, opCode, identities.count]) to.number(number);
   for (const { scheme, id } of identities.toList()) to.text(`${scheme}:${id}`);
 }
 
-export function closesSession({ opCode }: WriteOrigin): boolean {
+export function isCloseSession({ opCode }: WriteOrigin): boolean {
   return opCode === OpCode.closeSession;
 }

@@ -29,29 +29,29 @@ import type { CoreOptions } from '../options.ts';
 import type { Random } from '../random.ts';
 import { SessionTable } from '../session/session-table.ts';
 import type { LoadedSnapshot } from '../snapshot/snapshot-loader.ts';
-import { SnapshotSource } from '../snapshot/snapshot-source.ts';
+import { SnapshotWriter } from '../snapshot/snapshot-writer.ts';
 import type { AclId } from '../tree/acl-table.ts';
 import { DataTree, type NodeId } from '../tree/data-tree.ts';
 import type { NamespaceId } from '../tree/namespace-table.ts';
-import { bytesPerUnit, type Job, start, StepBudget, stepUnitsDefault, unitsPerChange } from './budget.ts';
-import { containerOwner, ttlOwner } from './special-owner.ts';
+import { bytesPerUnit, type Job, startJob, StepBudget, stepUnitsDefault, unitsPerChange } from './step-budget.ts';
+import { containerOwner, ttlOwner } from './ephemeral-type.ts';
 
 /**
  * Receives each change for watchers: the znode, the event type, and the ACL that permits the event.
  */
 export interface ChangeListener {
   /** False if no watch is set, so that `changed` need not be called. */
-  readonly listens: boolean;
+  readonly isListening: boolean;
   /** Units spent on events so far. */
-  readonly work: number;
+  readonly workUnits: number;
   /**
    * `acl` is that of the znode: its new one after a create, its old one after a delete. `parentAcl`
    * is undefined unless the parent's list of children changed. Both lists are kept until all events
    * are sent. Returns a job if there are too many watchers for one step.
    */
-  changed(path: string, eventType: number, zxid: Zxid, acl: AclId, parentAcl: AclId | undefined): Job | undefined;
+  znodeChanged(path: string, eventType: number, zxid: Zxid, acl: AclId, parentAcl: AclId | undefined): Job | undefined;
   /** A znode has been created, deleted or given data; `bytes` is the size of its path and data. */
-  written(namespace: NamespaceId, bytes: number): void;
+  znodeWritten(namespace: NamespaceId, bytes: number): void;
   sessionOpened(high: number, low: number, timeoutMs: number): void;
   /** `cxid` is 0 if the client did not close the session. */
   sessionClosed(high: number, low: number, cxid: number): void;
@@ -64,7 +64,7 @@ export interface ReplicaOptions {
   readonly digestEnabled: boolean;
   readonly shortAclEntriesMax?: number;
   /** Units of one step of applying. */
-  readonly turnUnits?: number;
+  readonly stepUnits?: number;
 }
 
 /** The options on which the replicated state depends. */
@@ -75,7 +75,7 @@ export function replicaOptions(options: CoreOptions, random: Random): ReplicaOpt
     emulate353TtlNodes: options.emulate353TtlNodes,
     digestEnabled: options.treeDigestEnabled,
     shortAclEntriesMax: options.shortAclEntriesMax,
-    turnUnits: options.turnUnits,
+    stepUnits: options.stepUnits,
   };
 }
 
@@ -93,7 +93,7 @@ export interface LoadedState {
   readonly snapshot: LoadedSnapshot;
   readonly zxid: Zxid;
   /** Default: at once. */
-  readonly comparesDigests?: DigestComparison;
+  readonly digestComparison?: DigestComparison;
 }
 
 /**
@@ -103,11 +103,11 @@ export interface LoadedState {
 const digestIntervalTxns = 128;
 const digestsRemembered = 1024;
 
-export const nobody: ChangeListener = {
-  listens: false,
-  work: 0,
-  changed: () => undefined,
-  written() {},
+export const silentChangeListener: ChangeListener = {
+  isListening: false,
+  workUnits: 0,
+  znodeChanged: () => undefined,
+  znodeWritten() {},
   sessionOpened() {},
   sessionClosed() {},
 };
@@ -119,8 +119,8 @@ export class Replica {
   readonly #digestEnabled: boolean;
   readonly #budget: StepBudget;
   /** Receives changes; `nobody` during a replay. */
-  listener: ChangeListener = nobody;
-  notice: (notice: Notice) => void = () => {};
+  listener: ChangeListener = silentChangeListener;
+  onNotice: (notice: Notice) => void = () => {};
 
   /** The txn applied last. */
   lastZxid: Zxid;
@@ -129,8 +129,8 @@ export class Replica {
    * A fuzzy snapshot contains effects of txns after the zxid in its name. Until replay has passed
    * them, the digests in the log do not describe our tree, and are neither compared nor remembered.
    */
-  #comparesDigestsAfter: Zxid;
-  #comparesDigests: DigestComparison;
+  #digestComparedAfterZxid: Zxid;
+  #digestComparison: DigestComparison;
 
   constructor(options: ReplicaOptions, loaded?: LoadedState) {
     this.tree = loaded?.snapshot.tree ?? new DataTree(options);
@@ -138,29 +138,29 @@ export class Replica {
     for (const { high, low, timeoutMs } of loaded?.snapshot.sessions ?? []) this.sessions.open(high, low, timeoutMs);
     this.lastZxid = loaded?.zxid ?? 0;
     this.#digestEnabled = options.digestEnabled;
-    this.#budget = new StepBudget(options.turnUnits ?? stepUnitsDefault);
-    this.#comparesDigestsAfter = Math.max(this.lastZxid, loaded?.snapshot.digest?.zxid ?? 0);
-    this.#comparesDigests = loaded?.comparesDigests ?? 'at once';
+    this.#budget = new StepBudget(options.stepUnits ?? stepUnitsDefault);
+    this.#digestComparedAfterZxid = Math.max(this.lastZxid, loaded?.snapshot.digest?.zxid ?? 0);
+    this.#digestComparison = loaded?.digestComparison ?? 'at once';
   }
 
   /**
    * Whether the state is that of `lastZxid`, as far as known, and no part of it is of a later zxid.
    */
   get isExact(): boolean {
-    return this.#comparesDigests === 'at once';
+    return this.#digestComparison === 'at once';
   }
 
   /**
    * All txns that the snapshot may have contained beyond its zxid have been applied: digests of
    * txns describe this state again.
    */
-  becomesExact(): void {
-    this.#comparesDigests = 'at once';
+  markExact(): void {
+    this.#digestComparison = 'at once';
   }
 
   /** Units spent on digests and watchers so far, which make the cost of changes differ. */
-  get work(): number {
-    return this.tree.digestedBytes / bytesPerUnit + this.listener.work;
+  get workUnits(): number {
+    return this.tree.digestedBytes / bytesPerUnit + this.listener.workUnits;
   }
 
   /**
@@ -171,7 +171,7 @@ export class Replica {
     if (!this.#digestEnabled) throw new Error('a tree without a digest has no fingerprint');
     const { digestHigh, digestLow } = this.tree;
     for (const number of [this.lastZxid, digestHigh, digestLow]) to.number(number);
-    to.text(this.#comparesDigests);
+    to.text(this.#digestComparison);
     const rows: string[] = [];
     const { sessions } = this;
     sessions.forEach((slot) => rows.push(`${sessions.high(slot)} ${sessions.low(slot)} ${sessions.timeoutMs(slot)}`));
@@ -183,18 +183,18 @@ export class Replica {
    * A snapshot of this moment; its slices may be taken while further txns are applied. See
    * `SnapshotSource` for `writeLastZxid`.
    */
-  snapshot(writeLastZxid = true): SnapshotSource {
+  snapshot(writeLastZxid = true): SnapshotWriter {
     const { tree, sessions, lastZxid, isExact } = this;
-    return new SnapshotSource(tree, sessions, lastZxid, this.#digestEnabled, writeLastZxid, { knowsDigest: isExact });
+    return new SnapshotWriter(tree, sessions, lastZxid, this.#digestEnabled, writeLastZxid, { knowsDigest: isExact });
   }
 
   /**
    * A snapshot of this moment, as a leader sends it to a learner after SNAP. It may contain half of
    * a txn that is being applied in steps; its zxid is then the one before, and the learner must be
-   * sent that txn after it. For `aheadBytesMax` see `DataTree.beginSnapshot`.
+   * sent that txn after it. For `preservedBytesMax` see `DataTree.beginSnapshot`.
    */
-  snapshotStream(aheadBytesMax = Infinity): SnapshotSource {
-    return SnapshotSource.stream(this.tree, this.sessions, this.lastZxid, aheadBytesMax);
+  snapshotStream(preservedBytesMax = Infinity): SnapshotWriter {
+    return SnapshotWriter.stream(this.tree, this.sessions, this.lastZxid, preservedBytesMax);
   }
 
   /**
@@ -222,12 +222,12 @@ export class Replica {
     if (zxid > this.lastZxid) this.lastZxid = zxid;
     if (!this.#digestEnabled) return;
     // Until then the digest is that of no single zxid.
-    if (zxid <= this.#comparesDigestsAfter) return;
+    if (zxid <= this.#digestComparedAfterZxid) return;
     const { digestHigh, digestLow } = this.tree;
     if (digest !== undefined && digest.version === digestVersion) {
       const agrees = digest.high === digestHigh && digest.low === digestLow;
-      if (agrees && this.#comparesDigests === 'once one agrees') this.#comparesDigests = 'at once';
-      if (!agrees && this.isExact) this.notice({ kind: 'digestMismatch', zxid });
+      if (agrees && this.#digestComparison === 'once one agrees') this.#digestComparison = 'at once';
+      if (!agrees && this.isExact) this.onNotice({ kind: 'digestMismatch', zxid });
     }
     if (this.isExact && zxid % digestIntervalTxns === 0) {
       this.digests.push({ zxid, high: digestHigh, low: digestLow });
@@ -239,9 +239,9 @@ export class Replica {
   #change(header: TxnHeader, txn: Txn, results: Writer | undefined, node: NodeId): Job | undefined {
     switch (txn.kind) {
       case 'multi':
-        return start(this.#multi(header, txn.txns, results));
+        return startJob(this.#multi(header, txn.txns, results));
       case 'closeSession':
-        return start(this.#closeSession(header, txn.paths2Delete));
+        return startJob(this.#closeSession(header, txn.paths2Delete));
       case 'createSession':
         this.#createSession(header, txn.timeOut);
         return undefined;
@@ -268,8 +268,8 @@ export class Replica {
       case 'setData': {
         const error = this.tree.setData(txn.path, txn.data, txn.version, header.zxid, header.time, node);
         if (error !== ErrorCode.Ok) return undefined;
-        this.#countWritten(txn.path, txn.data);
-        return this.#tell(txn.path, EventType.nodeDataChanged, header.zxid);
+        this.#reportWritten(txn.path, txn.data);
+        return this.#notify(txn.path, EventType.nodeDataChanged, header.zxid);
       }
       case 'setACL':
         this.tree.setAcl(txn.path, this.tree.acls.intern(txn.acl), txn.version);
@@ -292,16 +292,16 @@ export class Replica {
     const { zxid, time } = header;
     const error = tree.create(txn.path, txn.data, acl, ownerHigh, ownerLow, txn.parentCVersion, zxid, time, raiseParentOnExists);
     if (error !== ErrorCode.Ok) return undefined;
-    this.#countWritten(txn.path, txn.data);
-    if (tree.recounting && !tree.recountSome(this.#budget.visits)) return this.#recount(txn.path, zxid);
-    return this.#tell(txn.path, EventType.nodeCreated, zxid);
+    this.#reportWritten(txn.path, txn.data);
+    if (tree.isRecounting && !tree.recountStep(this.#budget.visits)) return this.#recount(txn.path, zxid);
+    return this.#notify(txn.path, EventType.nodeCreated, zxid);
   }
 
   /** The usage znode of a quota on a large subtree is filled in before its creation is reported. */
   *#recount(path: string, zxid: Zxid): Job {
     do yield;
-    while (!this.tree.recountSome(this.#budget.visits));
-    const job = this.#tell(path, EventType.nodeCreated, zxid);
+    while (!this.tree.recountStep(this.#budget.visits));
+    const job = this.#notify(path, EventType.nodeCreated, zxid);
     if (job === undefined) return;
     yield;
     yield* job;
@@ -309,9 +309,9 @@ export class Replica {
 
   #delete(zxid: Zxid, path: string): Job | undefined {
     const { tree, listener } = this;
-    const node = listener.listens ? tree.find(path) : 0;
+    const node = listener.isListening ? tree.find(path) : 0;
     if (node === 0) {
-      if (tree.remove(path, zxid) === ErrorCode.Ok) this.#countWritten(path, null);
+      if (tree.remove(path, zxid) === ErrorCode.Ok) this.#reportWritten(path, null);
       return undefined;
     }
     // A client that could not read the znode must not receive its deletion either.
@@ -319,35 +319,35 @@ export class Replica {
     const parentAcl = tree.aclOf(tree.parentOf(node));
     tree.acls.retain(acl);
     tree.remove(path, zxid);
-    this.#countWritten(path, null);
-    const job = listener.changed(path, EventType.nodeDeleted, zxid, acl, parentAcl);
-    if (job !== undefined) return this.#thenRelease(job, acl);
+    this.#reportWritten(path, null);
+    const job = listener.znodeChanged(path, EventType.nodeDeleted, zxid, acl, parentAcl);
+    if (job !== undefined) return this.#releaseAfter(job, acl);
     tree.acls.release(acl);
     return undefined;
   }
 
-  *#thenRelease(job: Job, acl: AclId): Job {
+  *#releaseAfter(job: Job, acl: AclId): Job {
     yield* job;
     this.tree.acls.release(acl);
   }
 
-  #countWritten(path: string, data: Uint8Array | null): void {
-    this.listener.written(this.tree.changedNamespace, path.length + (data === null ? 0 : data.length));
+  #reportWritten(path: string, data: Uint8Array | null): void {
+    this.listener.znodeWritten(this.tree.changedNamespace, path.length + (data === null ? 0 : data.length));
   }
 
   /** Sends the event of a znode that exists. */
-  #tell(path: string, eventType: number, zxid: Zxid): Job | undefined {
+  #notify(path: string, eventType: number, zxid: Zxid): Job | undefined {
     const { tree, listener } = this;
-    if (!listener.listens) return undefined;
+    if (!listener.isListening) return undefined;
     const node = tree.find(path);
     const parentAcl = eventType === EventType.nodeCreated ? tree.aclOf(tree.parentOf(node)) : undefined;
-    return listener.changed(path, eventType, zxid, tree.aclOf(node), parentAcl);
+    return listener.znodeChanged(path, eventType, zxid, tree.aclOf(node), parentAcl);
   }
 
   *#multi(header: TxnHeader, txns: readonly MultiMember[], results: Writer | undefined): Job {
     const failed = txns.findIndex((member) => member.type === OpCode.error);
     let spent = 0;
-    let work = this.work;
+    let work = this.workUnits;
     for (let i = 0; i < txns.length; i++) {
       const { type, txn } = txns[i]!;
       if (failed === -1) {
@@ -365,7 +365,7 @@ export class Replica {
         results.int32(error);
       }
       const workBefore = work;
-      work = this.work;
+      work = this.workUnits;
       spent += unitsPerChange + work - workBefore;
       if (spent > this.#budget.units) {
         spent = 0;
@@ -438,15 +438,15 @@ export class Replica {
 
   *#deleteAll(next: () => string | undefined, zxid: Zxid): Job {
     let spent = 0;
-    let work = this.work;
+    let work = this.workUnits;
     for (let path = next(); path !== undefined; path = next()) {
       const job = this.#delete(zxid, path);
       if (job !== undefined) {
         yield;
         yield* job;
       }
-      spent += unitsPerChange + this.work - work;
-      work = this.work;
+      spent += unitsPerChange + this.workUnits - work;
+      work = this.workUnits;
       if (spent > this.#budget.units) {
         spent = 0;
         yield;
@@ -465,7 +465,7 @@ export class Replica {
    * Yields the same paths one by one, for a caller that takes several steps, between which the tree
    * may change: if the current znode is deleted, the list ends there.
    */
-  *eachEphemeralPath(ownerHigh: number, ownerLow: number): Generator<string, void, undefined> {
+  *ephemeralPathsLazily(ownerHigh: number, ownerLow: number): Generator<string, void, undefined> {
     const { tree } = this;
     for (let node = tree.firstEphemeral(ownerHigh, ownerLow); node !== 0; node = tree.nextEphemeral(node)) {
       yield tree.pathOf(node);

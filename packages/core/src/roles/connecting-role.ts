@@ -2,17 +2,17 @@ import type { Millis } from '@tskeeper/protocol';
 import type { FastLeaderElection } from '../election/fast-leader-election.ts';
 import type { Fingerprint } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
-import type { Dialling, TryOutcome } from '../zab/dialling.ts';
+import type { LeaderConnector, ConnectFailure } from '../zab/leader-connector.ts';
 import type { ChannelId } from '../zab/quorum-links.ts';
 import { PeerRole, type RoleStatus, type Transition } from './peer-role.ts';
 import type { PeerState } from './peer-state.ts';
 
 /** For how many times initLimit a leader that does not answer is not voted for, unless a new connection with it is made. */
-const unansweringInitLimits = 3;
+const unresponsiveInitLimits = 3;
 
 /** Stops the connector of a leader that, as the election knows by now, does not lead any more or does not receive from this server. */
-export function stopIfLeaderIsLost(connector: Dialling, election: FastLeaderElection): void {
-  if (election.isLeaderDeaf) connector.leaderIsDeaf();
+export function stopIfLeaderIsLost(connector: LeaderConnector, election: FastLeaderElection): void {
+  if (election.isLeaderNotReceiving) connector.leaderNotReceiving();
   else if (election.isLeaderGone) connector.abandon();
 }
 
@@ -20,9 +20,9 @@ export function stopIfLeaderIsLost(connector: Dialling, election: FastLeaderElec
 export class ConnectingRole extends PeerRole {
   readonly name = 'connecting';
   readonly #state: PeerState;
-  readonly #connector: Dialling;
+  readonly #connector: LeaderConnector;
 
-  constructor(state: PeerState, connector: Dialling) {
+  constructor(state: PeerState, connector: LeaderConnector) {
     super();
     this.#state = state;
     this.#connector = connector;
@@ -40,8 +40,8 @@ export class ConnectingRole extends PeerRole {
     return { to: 'learning', channel, connector: this.#connector };
   }
 
-  override dialFailed(outcome: TryOutcome, now: Now): void {
-    this.#connector.failed(outcome, now);
+  override dialFailed(outcome: ConnectFailure, now: Now): void {
+    this.#connector.attemptFailed(outcome, now);
     this.peersChanged();
   }
 
@@ -54,15 +54,15 @@ export class ConnectingRole extends PeerRole {
   }
 
   override next(now: Now): Transition | undefined {
-    if (!this.#connector.over) return undefined;
-    const { leader, unanswered } = this.#connector;
+    if (!this.#connector.isExhausted) return undefined;
+    const { leader, isUnanswered } = this.#connector;
     const { io, election, options } = this.#state;
     // The next leader may be dialled only after a while. A stream to this one that opens meanwhile would pass for a stream to that one.
-    io.quorum.dialNobody();
-    this.#state.failedWith(leader, now, !unanswered);
-    if (unanswered) {
+    io.quorum.cancelDial();
+    this.#state.leaderAttemptFailed(leader, now, !isUnanswered);
+    if (isUnanswered) {
       const { initLimitTicks, tickTimeMs } = options.zab;
-      election.unanswering(leader, now.elapsedMs + unansweringInitLimits * initLimitTicks * tickTimeMs);
+      election.markUnresponsive(leader, now.elapsedMs + unresponsiveInitLimits * initLimitTicks * tickTimeMs);
       io.election.reconnect(leader);
     }
     return { to: 'flushing', delayMs: 0 };

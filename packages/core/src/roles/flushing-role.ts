@@ -1,5 +1,5 @@
 import type { Millis } from '@tskeeper/protocol';
-import { distance, type Fingerprint } from '../fingerprint.ts';
+import { msUntil, type Fingerprint } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
 import type { DiskState } from '../zab/disk-state.ts';
 import { PeerRole, type RoleStatus, type Transition } from './peer-role.ts';
@@ -32,10 +32,10 @@ export class FlushingRole extends PeerRole {
       if (now.elapsedMs < this.#fromMs) return undefined;
       this.#fromMs = undefined;
     }
-    return this.#disk.isSettled ? { to: 'looking' } : undefined;
+    return this.#disk.isFlushed ? { to: 'looking' } : undefined;
   }
 
   override fingerprint(to: Fingerprint, now: Now): void {
-    to.number(distance(this.#fromMs, now.elapsedMs));
+    to.number(msUntil(this.#fromMs, now.elapsedMs));
   }
 }

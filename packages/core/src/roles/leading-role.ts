@@ -1,12 +1,12 @@
 import type { Millis, PacketView, ServerState, Sid, Zxid } from '@tskeeper/protocol';
 import type { Fingerprint } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
-import { Authority } from '../request/authority.ts';
-import { StepBudget } from '../request/budget.ts';
+import { LocalSequencer } from '../request/local-sequencer.ts';
+import { StepBudget } from '../request/step-budget.ts';
 import type { Server } from '../server.ts';
 import { Leader, type LeaderHost } from '../zab/leader.ts';
-import type { LearnerSync } from '../zab/learner-sync.ts';
-import { type LogEntry, Synchroniser, type SynchroniserOptions } from '../zab/synchroniser.ts';
+import type { SyncTarget } from '../zab/sync-target.ts';
+import { type LogEntry, LearnerSyncer, type LearnerSyncerOptions } from '../zab/learner-syncer.ts';
 import { diffSyncsMaxDefault, snapSyncsMaxDefault } from '../zab/zab-options.ts';
 import type { EpochName } from '../zab/peer-storage.ts';
 import type { ChannelId, ChannelRank } from '../zab/quorum-links.ts';
@@ -18,15 +18,15 @@ export class LeadingRole extends PeerRole implements LeaderHost {
   readonly name = 'leading';
   readonly #state: PeerState;
   readonly #leader: Leader;
-  readonly #synchroniser: Synchroniser;
+  readonly #syncer: LearnerSyncer;
 
   constructor(state: PeerState, now: Now) {
     super();
     this.#state = state;
-    this.#synchroniser = new Synchroniser(synchroniserOptions(state), state.replica, state.committedLog, state.io.quorum, state.disk);
+    this.#syncer = new LearnerSyncer(synchroniserOptions(state), state.replica, state.committedLog, state.io.quorum, state.disk);
     const { options, config, disk } = state;
-    this.#leader = new Leader(options.zab, config.active.verifier, disk.found, state.io.quorum, disk, this, now);
-    state.attempts.begin(now);
+    this.#leader = new Leader(options.zab, config.active.verifier, disk.persisted, state.io.quorum, disk, this, now);
+    state.leaderBackoff.attemptStarted(now);
   }
 
   override get server(): Server | undefined {
@@ -38,22 +38,22 @@ export class LeadingRole extends PeerRole implements LeaderHost {
   }
 
   override status(): RoleStatus {
-    const leading = this.#leader.server === undefined ? undefined : this.#leader.inspect();
+    const leading = this.#leader.server === undefined ? undefined : this.#leader.status();
     return { state: 'leading', phase: this.#leader.phase, leader: this.#state.options.zab.sid, leading };
   }
 
   // ---- inputs
 
   override voted(from: Sid, state: ServerState, now: Now): void {
-    if (state === 'looking') this.#leader.voterLooks(from, now);
+    if (state === 'looking') this.#leader.voterLooking(from, now);
   }
 
   override peersChanged(): void {
-    this.#leader.maybeMakeWay(this.#state.election.lost);
+    this.#leader.maybeStepDown(this.#state.election.lostVoters);
   }
 
   override accepted(channel: ChannelId, now: Now): boolean {
-    this.#leader.connected(channel, now);
+    this.#leader.learnerConnected(channel, now);
     return true;
   }
 
@@ -62,12 +62,12 @@ export class LeadingRole extends PeerRole implements LeaderHost {
   }
 
   override partReceived(channel: ChannelId, now: Now): void {
-    this.#leader.moves(channel, now);
+    this.#leader.onProgress(channel, now);
   }
 
   /** A learner that takes a large snapshot or packet may not be able to send anything meanwhile. */
   override partSent(channel: ChannelId, now: Now): void {
-    this.#leader.moves(channel, now);
+    this.#leader.onProgress(channel, now);
   }
 
   override channelRank(channel: ChannelId): ChannelRank {
@@ -75,7 +75,7 @@ export class LeadingRole extends PeerRole implements LeaderHost {
   }
 
   override channelClosed(channel: ChannelId): void {
-    this.#leader.gone(channel);
+    this.#leader.channelGone(channel);
     this.peersChanged();
   }
 
@@ -87,16 +87,16 @@ export class LeadingRole extends PeerRole implements LeaderHost {
     this.#leader.epochSaved(name, now);
   }
 
-  override logRefused(channel: ChannelId): void {
-    this.#synchroniser.logRefused(channel);
+  override logReadRefused(channel: ChannelId): void {
+    this.#syncer.logReadRefused(channel);
   }
 
   override logRead(channel: ChannelId, entries: readonly LogEntry[], isEnd: boolean): void {
-    this.#synchroniser.logRead(channel, entries, isEnd, this.#leader.committed);
+    this.#syncer.logRead(channel, entries, isEnd, this.#leader.committed);
   }
 
-  override standDown(reason: string): void {
-    this.#leader.standDown(reason);
+  override stepDown(reason: string): void {
+    this.#leader.stepDown(reason);
   }
 
   override quorumChanged(now: Now): void {
@@ -104,58 +104,58 @@ export class LeadingRole extends PeerRole implements LeaderHost {
   }
 
   override resumed(now: Now): void {
-    this.#leader.stoodStill(now);
+    this.#leader.resumedAfterPause(now);
   }
 
   override wake(now: Now, heardMs: Millis): void {
     this.#leader.wake(now, heardMs);
-    this.#synchroniser.wake(this.#isBusy, now.elapsedMs);
+    this.#syncer.wake(this.#isBusy, now.elapsedMs);
   }
 
   override deadline(): Millis | undefined {
-    return this.#synchroniser.wants(this.#isBusy) ? 0 : this.#leader.deadline();
+    return this.#syncer.hasWork(this.#isBusy) ? 0 : this.#leader.deadline();
   }
 
   override next(now: Now): Transition | undefined {
-    if (this.#leader.over === undefined) return undefined;
-    this.#synchroniser.end();
-    if (this.#leader.server === undefined) this.#state.failedWith(this.#state.options.zab.sid, now);
-    this.#leader.end(now);
-    this.#state.observer.roleEnded(this.#leader.over);
+    if (this.#leader.endReason === undefined) return undefined;
+    this.#syncer.stop();
+    if (this.#leader.server === undefined) this.#state.leaderAttemptFailed(this.#state.options.zab.sid, now);
+    this.#leader.stop(now);
+    this.#state.observer.roleEnded(this.#leader.endReason);
     return { to: 'flushing', delayMs: 0 };
   }
 
   override fingerprint(to: Fingerprint, now: Now): void {
     this.#leader.fingerprint(to, now);
-    this.#synchroniser.fingerprint(to);
+    this.#syncer.fingerprint(to);
   }
 
   get #isBusy(): boolean {
-    return this.server?.busy ?? false;
+    return this.server?.isBusy ?? false;
   }
 
   // ---- as LeaderHost
 
-  serve(epoch: number, now: Now): Server {
+  startServing(epoch: number, now: Now): Server {
     const state = this.#state;
     const leader = this.#leader;
-    state.synced();
+    state.onSynced();
     state.election.updateVote(epoch);
-    state.beginEpoch(epoch);
-    state.maybeAdopt(state.config.proposedBy(epoch), now);
-    return state.newServer(now, (parts, then) => new Authority(parts, leader, then, leader), false);
+    state.startEpoch(epoch);
+    state.maybeAdoptConfig(state.config.newLeaderConfig(epoch), now);
+    return state.newServer(now, (parts, then) => new LocalSequencer(parts, leader, then, leader), false);
   }
 
-  synchronise(learner: LearnerSync, leaderLast: Zxid): void {
-    this.#synchroniser.add(learner, leaderLast);
+  syncLearner(learner: SyncTarget, leaderLast: Zxid): void {
+    this.#syncer.add(learner, leaderLast);
   }
 
-  forget(channel: ChannelId): void {
-    this.#synchroniser.remove(channel);
+  learnerGone(channel: ChannelId): void {
+    this.#syncer.remove(channel);
   }
 
-  followed(isFollowed: boolean): void {
-    if (this.#state.config.followed(isFollowed)) this.#state.io.oracle?.ask();
+  hasFollowerChanged(isFollowed: boolean): void {
+    if (this.#state.config.setHasFollower(isFollowed)) this.#state.io.oracle?.ask();
   }
 
   configVersion(): number {
@@ -163,11 +163,11 @@ export class LeadingRole extends PeerRole implements LeaderHost {
   }
 
   isMember(sid: Sid): boolean {
-    return this.#state.config.has(sid);
+    return this.#state.config.isMember(sid);
   }
 
   newLeaderConfig(epoch: number): string {
-    return this.#state.config.proposedBy(epoch);
+    return this.#state.config.newLeaderConfig(epoch);
   }
 
   committed(zxid: Zxid, entry: Buffer): void {
@@ -176,17 +176,17 @@ export class LeadingRole extends PeerRole implements LeaderHost {
   }
 }
 
-function synchroniserOptions({ options, observer, wholeFrom }: PeerState): SynchroniserOptions {
+function synchroniserOptions({ options, observer, logCompleteFromZxid }: PeerState): LearnerSyncerOptions {
   const { forceSnapshotSync, tickTimeMs, snapSyncsMax = snapSyncsMaxDefault, diffSyncsMax = diffSyncsMaxDefault } = options.zab;
   return {
     tickTimeMs,
     forceSnapshotSync,
     snapSyncsMax,
     diffSyncsMax,
-    snapshotSliceBytes: new StepBudget(options.core.turnUnits).snapshotBytes,
-    wholeFrom,
-    stepEnded: () => observer.stepEnded('sync'),
-    limitMet: (limit) => observer.limitMet(limit),
-    begun: (by, from, snapshots, isBehind) => observer.learnerSynchronised(by, from, snapshots, isBehind),
+    snapshotSliceBytes: new StepBudget(options.core.stepUnits).snapshotBytes,
+    logCompleteFromZxid,
+    onStepYielded: () => observer.stepYielded('sync'),
+    onLimitReached: (limit) => observer.limitReached(limit),
+    onSyncStarted: (by, from, snapshots, isBehind) => observer.learnerSyncStarted(by, from, snapshots, isBehind),
   };
 }

@@ -1,13 +1,13 @@
 import type { Millis, PacketView, Zxid } from '@tskeeper/protocol';
 import type { Fingerprint } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
-import { StepBudget } from '../request/budget.ts';
-import { Forwarding, type LeaderLink, type SentTxn } from '../request/forwarding.ts';
+import { StepBudget } from '../request/step-budget.ts';
+import { LeaderForwarder, type LeaderLink, type LeaderTxn } from '../request/leader-forwarder.ts';
 import { Replica } from '../request/replica.ts';
 import type { Server } from '../server.ts';
 import { SnapshotLoader } from '../snapshot/snapshot-loader.ts';
-import type { Dialling } from '../zab/dialling.ts';
-import { Learner, type LearnerHost, type LoggedTxn } from '../zab/learner.ts';
+import type { LeaderConnector } from '../zab/leader-connector.ts';
+import { Learner, type LearnerHost, type LoggedProposal } from '../zab/learner.ts';
 import type { EpochName } from '../zab/peer-storage.ts';
 import type { ChannelId } from '../zab/quorum-links.ts';
 import { stopIfLeaderIsLost } from './connecting-role.ts';
@@ -22,30 +22,30 @@ export class LearningRole extends PeerRole implements LearnerHost {
   readonly name = 'learning';
   readonly #state: PeerState;
   readonly #channel: ChannelId;
-  readonly #connector: Dialling;
+  readonly #connector: LeaderConnector;
   readonly #learner: Learner;
   readonly #kind: 'follower' | 'observer';
   /** Znodes visited in one step. */
-  readonly #visitsMax: number;
+  readonly #visitsPerStepMax: number;
   /** The snapshot that the leader is sending. */
-  #loading: { readonly loader: SnapshotLoader; readonly zxid: Zxid } | undefined;
+  #snapshotLoad: { readonly loader: SnapshotLoader; readonly zxid: Zxid } | undefined;
 
-  constructor(state: PeerState, channel: ChannelId, connector: Dialling, now: Now) {
+  constructor(state: PeerState, channel: ChannelId, connector: LeaderConnector, now: Now) {
     super();
     this.#state = state;
     this.#channel = channel;
     this.#connector = connector;
     this.#kind = state.options.role === 'observer' ? 'observer' : 'follower';
-    this.#visitsMax = new StepBudget(state.options.core.turnUnits).visits;
+    this.#visitsPerStepMax = new StepBudget(state.options.core.stepUnits).visits;
     const start = {
       role: this.#kind,
-      ...state.disk.found,
-      snapshotIn: state.snapshotIn,
+      ...state.disk.persisted,
+      snapshotIn: state.resyncEpoch,
       configVersion: state.config.version,
       incarnation: state.incarnation,
       leader: connector.leader,
     };
-    this.#learner = new Learner(state.options.zab, start, channel, state.view, state.io.quorum, state.disk, this, now);
+    this.#learner = new Learner(state.options.zab, start, channel, state.packetView, state.io.quorum, state.disk, this, now);
   }
 
   override get server(): Server | undefined {
@@ -64,47 +64,47 @@ export class LearningRole extends PeerRole implements LearnerHost {
   // ---- inputs
 
   override peersChanged(): void {
-    if (!this.#learner.isUnanswered || !this.#state.election.isLeaderDeaf) return;
-    this.#learner.leaderIsDeaf();
-    this.#connector.leaderIsDeaf();
+    if (!this.#learner.isUnanswered || !this.#state.election.isLeaderNotReceiving) return;
+    this.#learner.leaderNotReceiving();
+    this.#connector.leaderNotReceiving();
   }
 
   override packet(channel: ChannelId, packet: PacketView, now: Now): void {
     if (channel === this.#channel) this.#learner.packet(packet, now);
   }
 
-  override isLoading(channel: ChannelId): boolean {
-    return this.#loading !== undefined && channel === this.#channel;
+  override isReceivingSnapshot(channel: ChannelId): boolean {
+    return this.#snapshotLoad !== undefined && channel === this.#channel;
   }
 
-  override snapshotBytes(channel: ChannelId, bytes: Buffer, now: Now): number {
-    if (this.#loading === undefined || channel !== this.#channel) return 0;
-    const { loader, zxid } = this.#loading;
+  override feedSnapshot(channel: ChannelId, bytes: Buffer, now: Now): number {
+    if (this.#snapshotLoad === undefined || channel !== this.#channel) return 0;
+    const { loader, zxid } = this.#snapshotLoad;
     const taken = loader.isComplete ? 1 : loader.feed(bytes);
-    this.#learner.heard(now);
+    this.#learner.bytesReceived(now);
     if (!loader.isComplete) return taken;
     // The caller keeps the last byte, and offers it again in a later turn: so nothing after the snapshot is read before the tree is whole.
-    if (!loader.finishSome(this.#visitsMax)) {
-      this.#state.observer.stepEnded('sync');
+    if (!loader.finishStep(this.#visitsPerStepMax)) {
+      this.#state.observer.stepYielded('sync');
       return taken - 1;
     }
-    this.#loading = undefined;
+    this.#snapshotLoad = undefined;
     const state = this.#state;
     // The snapshot holds the leader's configuration; which one this server uses is another matter (ZOOKEEPER-2819).
-    state.replaceReplica(new Replica(state.replicaOptions, { snapshot: loader.finish(), zxid, comparesDigests: 'when told' }));
+    state.replaceReplica(new Replica(state.replicaOptions, { snapshot: loader.finish(), zxid, digestComparison: 'when told' }));
     state.committedLog.clear();
-    state.wholeFrom = zxid;
+    state.logCompleteFromZxid = zxid;
     this.#learner.snapshotLoaded(now);
     return taken;
   }
 
   // What this server sends is not a sign of its leader: over a link that is cut in one direction, only the leader does not arrive. So there is no `partSent`.
   override partReceived(channel: ChannelId, now: Now): void {
-    if (channel === this.#channel) this.#learner.heard(now);
+    if (channel === this.#channel) this.#learner.bytesReceived(now);
   }
 
   override channelClosed(channel: ChannelId, now: Now): void {
-    if (channel === this.#channel) this.#learner.gone(now);
+    if (channel === this.#channel) this.#learner.channelGone(now);
   }
 
   override appended(zxid: Zxid): void {
@@ -141,23 +141,23 @@ export class LearningRole extends PeerRole implements LearnerHost {
   }
 
   override next(now: Now): Transition | undefined {
-    const { snapshotIn, wasInStep, over, failedTry } = this.#learner;
-    if (over === undefined) return undefined;
+    const { resyncEpoch, wasSynced, endReason, connectFailure } = this.#learner;
+    if (endReason === undefined) return undefined;
     const state = this.#state;
     const connector = this.#connector;
-    this.#loading = undefined;
-    this.#learner.end(now);
-    if (failedTry !== undefined) {
-      connector.failed(failedTry, now);
+    this.#snapshotLoad = undefined;
+    this.#learner.stop(now);
+    if (connectFailure !== undefined) {
+      connector.attemptFailed(connectFailure, now);
       stopIfLeaderIsLost(connector, state.election);
       return { to: 'connecting', connector };
     }
-    state.snapshotIn = 0;
-    if (!wasInStep && snapshotIn === undefined) state.failedWith(connector.leader, now);
-    state.observer.roleEnded(over);
-    if (snapshotIn === undefined) return { to: 'flushing', delayMs: this.#electionDelayMs() };
+    state.resyncEpoch = 0;
+    if (!wasSynced && resyncEpoch === undefined) state.leaderAttemptFailed(connector.leader, now);
+    state.observer.roleEnded(endReason);
+    if (resyncEpoch === undefined) return { to: 'flushing', delayMs: this.#electionDelayMs() };
     // At once, and to the same leader, which does not wait for ever: an election could find no one else.
-    state.snapshotIn = snapshotIn;
+    state.resyncEpoch = resyncEpoch;
     return { to: 'connecting', connector: state.connectTo(connector.leader, now) };
   }
 
@@ -168,38 +168,38 @@ export class LearningRole extends PeerRole implements LearnerHost {
   }
 
   override fingerprint(to: Fingerprint, now: Now): void {
-    if (this.#loading !== undefined) throw new Error('a snapshot that has been loaded in part has no fingerprint');
+    if (this.#snapshotLoad !== undefined) throw new Error('a snapshot that has been loaded in part has no fingerprint');
     this.#learner.fingerprint(to, now);
     if (this.#learner.isUnanswered) this.#connector.fingerprint(to, now);
   }
 
   // ---- as LearnerHost
 
-  apply(sent: SentTxn, now: Now): void {
+  apply(sent: LeaderTxn, now: Now): void {
     this.#state.apply(sent, now);
   }
 
-  committed({ zxid, entry }: LoggedTxn): void {
+  committed({ zxid, entry }: LoggedProposal): void {
     this.#state.committedLog.append(zxid, entry);
   }
 
   beginSnapshot(zxid: Zxid): void {
     const { juteMaxBuffer, juteMaxBufferExtra } = this.#state.options.core;
     const itemBytesMax = juteMaxBuffer + juteMaxBufferExtra + snapshotItemExtraBytes;
-    this.#loading = { loader: new SnapshotLoader(this.#state.replicaOptions, { itemBytesMax }), zxid };
+    this.#snapshotLoad = { loader: new SnapshotLoader(this.#state.replicaOptions, { itemBytesMax }), zxid };
   }
 
-  serve(epoch: number, link: LeaderLink, now: Now): { readonly server: Server; readonly forwarding: Forwarding } {
+  startServing(epoch: number, link: LeaderLink, now: Now): { readonly server: Server; readonly forwarding: LeaderForwarder } {
     const state = this.#state;
-    state.synced();
-    state.beginEpoch(epoch);
-    let forwarding!: Forwarding;
-    const server = state.newServer(now, (parts) => (forwarding = new Forwarding(this.#kind, link, parts)), true);
+    state.onSynced();
+    state.startEpoch(epoch);
+    let forwarding!: LeaderForwarder;
+    const server = state.newServer(now, (parts) => (forwarding = new LeaderForwarder(this.#kind, link, parts)), true);
     return { server, forwarding };
   }
 
-  historySent(): void {
-    this.#state.replica.becomesExact();
+  historyComplete(): void {
+    this.#state.replica.markExact();
   }
 
   configSeen(text: string): void {
@@ -207,6 +207,6 @@ export class LearningRole extends PeerRole implements LearnerHost {
   }
 
   configActivated(text: string, now: Now): void {
-    this.#state.maybeAdopt(text, now);
+    this.#state.maybeAdoptConfig(text, now);
   }
 }

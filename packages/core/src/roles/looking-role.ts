@@ -12,7 +12,7 @@ export class LookingRole extends PeerRole {
   constructor(state: PeerState, now: Now) {
     super();
     this.#state = state;
-    const { lastZxid, currentEpoch } = state.disk.found;
+    const { lastZxid, currentEpoch } = state.disk.persisted;
     state.election.start(lastZxid, currentEpoch, now);
   }
 
@@ -30,8 +30,8 @@ export class LookingRole extends PeerRole {
 
   override next(now: Now): Transition | undefined {
     const { election, observer, lookingSinceMs } = this.#state;
-    if (election.decided === undefined) return undefined;
-    const { state, vote } = election.decided;
+    if (election.outcome === undefined) return undefined;
+    const { state, vote } = election.outcome;
     observer.elected(vote.leader, now.elapsedMs - lookingSinceMs);
     return state === 'leading' ? { to: 'leading' } : { to: 'connecting', connector: this.#state.connectTo(vote.leader, now) };
   }

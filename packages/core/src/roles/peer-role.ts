@@ -12,11 +12,11 @@
  */
 import type { Millis, PacketView, ServerState, Sid, Zxid } from '@tskeeper/protocol';
 import type { Fingerprint } from '../fingerprint.ts';
-import type { EnsembleInspect } from '../inspect.ts';
+import type { EnsembleStatus } from '../inspector.ts';
 import type { Now } from '../now.ts';
 import type { Server } from '../server.ts';
-import type { Dialling, TryOutcome } from '../zab/dialling.ts';
-import type { LogEntry } from '../zab/synchroniser.ts';
+import type { LeaderConnector, ConnectFailure } from '../zab/leader-connector.ts';
+import type { LogEntry } from '../zab/learner-syncer.ts';
 import type { EpochName } from '../zab/peer-storage.ts';
 import { type ChannelId, ChannelRank } from '../zab/quorum-links.ts';
 
@@ -27,12 +27,12 @@ export type Transition =
   /** An election begins once the disk is flushed, and not before `delayMs` have passed. */
   | { readonly to: 'flushing'; readonly delayMs: Millis }
   | { readonly to: 'looking' }
-  | { readonly to: 'connecting'; readonly connector: Dialling }
+  | { readonly to: 'connecting'; readonly connector: LeaderConnector }
   | { readonly to: 'leading' }
-  | { readonly to: 'learning'; readonly channel: ChannelId; readonly connector: Dialling };
+  | { readonly to: 'learning'; readonly channel: ChannelId; readonly connector: LeaderConnector };
 
 /** What a role says of itself to an operator. */
-export type RoleStatus = Pick<EnsembleInspect, 'state' | 'phase' | 'leader'> & Partial<Pick<EnsembleInspect, 'syncMode' | 'leading'>>;
+export type RoleStatus = Pick<EnsembleStatus, 'state' | 'phase' | 'leader'> & Partial<Pick<EnsembleStatus, 'syncMode' | 'leading'>>;
 
 export abstract class PeerRole {
   abstract readonly name: RoleName;
@@ -69,17 +69,17 @@ export abstract class PeerRole {
     return undefined;
   }
 
-  dialFailed(_outcome: TryOutcome, _now: Now): void {}
+  dialFailed(_outcome: ConnectFailure, _now: Now): void {}
 
   packet(_channel: ChannelId, _packet: PacketView, _now: Now): void {}
 
   /** Whether the next bytes of this stream belong to a snapshot. */
-  isLoading(_channel: ChannelId): boolean {
+  isReceivingSnapshot(_channel: ChannelId): boolean {
     return false;
   }
 
   /** Takes bytes of a snapshot; returns how many of them belong to it. */
-  snapshotBytes(_channel: ChannelId, _bytes: Buffer, _now: Now): number {
+  feedSnapshot(_channel: ChannelId, _bytes: Buffer, _now: Now): number {
     return 0;
   }
 
@@ -105,14 +105,14 @@ export abstract class PeerRole {
 
   snapshotInstalled(_now: Now): void {}
 
-  logRefused(_channel: ChannelId): void {}
+  logReadRefused(_channel: ChannelId): void {}
 
   logRead(_channel: ChannelId, _entries: readonly LogEntry[], _isEnd: boolean): void {}
 
   // ---- the operator, the oracle and time
 
   /** Learners cannot reach this server. */
-  standDown(_reason: string): void {}
+  stepDown(_reason: string): void {}
 
   /** Another set of servers is a quorum now. */
   quorumChanged(_now: Now): void {}
@@ -120,7 +120,7 @@ export abstract class PeerRole {
   /** The process did nothing for longer than a tick. */
   resumed(_now: Now): void {}
 
-  abstract wake(now: Now, heardMs: Millis): void;
+  abstract wake(now: Now, inputWatermarkMs: Millis): void;
 
   abstract deadline(): Millis | undefined;
 

@@ -3,7 +3,7 @@
  * configuration, and which leaders it has failed to follow.
  */
 import { incarnationOf, makeZxid, type Millis, type PacketView, type Sid, type Zxid } from '@tskeeper/protocol';
-import { Attempts } from '../election/attempts.ts';
+import { LeaderBackoff } from '../election/leader-backoff.ts';
 import { type ElectionConfig, FastLeaderElection } from '../election/fast-leader-election.ts';
 import type { Fingerprint } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
@@ -12,17 +12,17 @@ import type { PeerOptions } from '../peer-options.ts';
 import type { PeerIo } from '../peer-io.ts';
 import { Configuration } from '../quorum/configuration.ts';
 import type { Random } from '../random.ts';
-import type { OrderFactory } from '../request/authority.ts';
+import type { OrderFactory } from '../request/local-sequencer.ts';
 import type { MemoryState } from '../request/memory-limits.ts';
 import { Replica, replicaOptions, type ReplicaOptions } from '../request/replica.ts';
-import type { SentTxn } from '../request/forwarding.ts';
+import type { LeaderTxn } from '../request/leader-forwarder.ts';
 import { Server } from '../server.ts';
 import type { CommittedLog } from '../zab/committed-log.ts';
-import { Dialling } from '../zab/dialling.ts';
-import { DiskState, type FoundOnDisk } from '../zab/disk-state.ts';
+import { LeaderConnector } from '../zab/leader-connector.ts';
+import { DiskState, type PersistedState } from '../zab/disk-state.ts';
 
 /** What a start has found in the data folder. */
-export interface Recovered extends FoundOnDisk {
+export interface PeerStart extends PersistedState {
   /** The state after every txn of the log. */
   readonly replica: Replica;
   /** The last txns of the log. */
@@ -35,7 +35,7 @@ const leaderConnectDelayMsDefault = 100;
 
 export class PeerState {
   readonly options: PeerOptions;
-  readonly view: PacketView;
+  readonly packetView: PacketView;
   readonly io: PeerIo;
   readonly random: Random;
   readonly observer: Observer;
@@ -44,15 +44,15 @@ export class PeerState {
   readonly disk: DiskState;
   readonly config: Configuration;
   readonly election: FastLeaderElection;
-  readonly attempts: Attempts;
+  readonly leaderBackoff: LeaderBackoff;
   readonly committedLog: CommittedLog;
   readonly replicaOptions: ReplicaOptions;
   /** The state in memory. A TRUNC or a SNAP replaces it. */
   replica: Replica;
   /** This server has applied every txn of the log after this one, so none is missing in between. */
-  wholeFrom: Zxid;
-  /** The epoch whose leader this server asks for a snapshot, see `LearnerStart.snapshotIn`; 0 for none. */
-  snapshotIn = 0;
+  logCompleteFromZxid: Zxid;
+  /** The epoch whose leader this server asks for a snapshot, see `LearnerStart.resyncEpoch`; 0 for none. */
+  resyncEpoch = 0;
   /** For the observer only. */
   lookingSinceMs: Millis = 0;
   memory: { readonly state: MemoryState; readonly watchesMayGrow: boolean } = { state: 'ample', watchesMayGrow: true };
@@ -60,25 +60,25 @@ export class PeerState {
   constructor(
     options: PeerOptions,
     config: ElectionConfig,
-    recovered: Recovered,
+    recovered: PeerStart,
     view: PacketView,
     io: PeerIo,
     random: Random,
     observer: Observer,
   ) {
     this.options = options;
-    this.view = view;
+    this.packetView = view;
     this.io = io;
     this.random = random;
     this.observer = observer;
     this.config = new Configuration(config, options.core.reconfigEnabled);
     this.disk = new DiskState(recovered, io.storage);
-    this.attempts = new Attempts(options.zab);
+    this.leaderBackoff = new LeaderBackoff(options.zab);
     this.incarnation = incarnationOf(random.uint32(), random.uint32());
     this.replicaOptions = replicaOptions(options.core, random);
     this.replica = recovered.replica;
     this.committedLog = recovered.committedLog;
-    this.wholeFrom = recovered.snapshotZxid;
+    this.logCompleteFromZxid = recovered.snapshotZxid;
     const { core, zab, role, election } = options;
     const electionOptions = { ...election, sid: zab.sid, role, reconfigEnabled: core.reconfigEnabled };
     this.election = new FastLeaderElection(electionOptions, config, io.election, this.config);
@@ -92,38 +92,38 @@ export class PeerState {
   // ---- leaders
 
   /** Dials a leader, with a pause if this server has failed with it before. */
-  connectTo(leader: Sid, now: Now): Dialling {
-    this.attempts.begin(now);
+  connectTo(leader: Sid, now: Now): LeaderConnector {
+    this.leaderBackoff.attemptStarted(now);
     const options = {
       zab: this.options.zab,
       delayMsMax: this.options.leaderConnectDelayMs ?? leaderConnectDelayMsDefault,
-      pauseMs: this.attempts.pauseMsBefore(leader),
+      pauseMs: this.leaderBackoff.dialDelayMs(leader),
     };
-    return new Dialling(leader, options, this.io.quorum, now);
+    return new LeaderConnector(leader, options, this.io.quorum, now);
   }
 
-  failedWith(leader: Sid, now: Now, wasRefused = false): void {
-    const shunnedMs = this.attempts.failedWith(leader, now, wasRefused);
-    if (shunnedMs > 0) this.election.shun(leader, now.elapsedMs + shunnedMs);
+  leaderAttemptFailed(leader: Sid, now: Now, wasRefused = false): void {
+    const backoffMs = this.leaderBackoff.attemptFailed(leader, now, wasRefused);
+    if (backoffMs > 0) this.election.backOff(leader, now.elapsedMs + backoffMs);
   }
 
   // ---- the configuration
 
   /** `text` is in force, or this server has only heard of it and is late. */
-  maybeAdopt(text: string, now: Now): void {
+  maybeAdoptConfig(text: string, now: Now): void {
     if (this.config.maybeAdopt(text)) this.#configAdopted(now);
   }
 
-  maybeAdoptHeard(now: Now): void {
-    if (this.config.maybeAdoptHeard()) this.#configAdopted(now);
+  maybeAdoptLastSeenConfig(now: Now): void {
+    if (this.config.maybeAdoptLastSeen()) this.#configAdopted(now);
   }
 
-  maybeAdoptKept(now: Now): void {
-    if (this.config.maybeAdoptKept(this.replica.tree)) this.#configAdopted(now);
+  maybeAdoptStoredConfig(now: Now): void {
+    if (this.config.maybeAdoptStored(this.replica.tree)) this.#configAdopted(now);
   }
 
   #configAdopted(now: Now): void {
-    this.config.keepIn(this.replica.tree);
+    this.config.storeIn(this.replica.tree);
     this.election.reconfigure(this.config.active, now);
   }
 
@@ -132,10 +132,10 @@ export class PeerState {
   /** Another replica takes the place of the one in memory. */
   replaceReplica(replica: Replica): void {
     this.replica = replica;
-    this.config.keepIn(replica.tree);
+    this.config.storeIn(replica.tree);
   }
 
-  apply({ header, txn, digest }: SentTxn, now: Now): void {
+  apply({ header, txn, digest }: LeaderTxn, now: Now): void {
     const job = this.replica.apply(header, txn, digest);
     // This server serves no clients yet, so it applies the txn to its end.
     if (job !== undefined) while (job.next(now).done !== true);
@@ -144,35 +144,35 @@ export class PeerState {
   // ---- serving
 
   /** This server leads, or is in step with its leader. No txn has the first zxid of an epoch: it stands for everything of the epochs before. */
-  beginEpoch(epoch: number): void {
-    this.observer.epochBegun(epoch, this.replica.lastZxid);
+  startEpoch(epoch: number): void {
+    this.observer.epochStarted(epoch, this.replica.lastZxid);
     this.replica.lastZxid = Math.max(this.replica.lastZxid, makeZxid(epoch, 0));
   }
 
-  synced(): void {
-    this.attempts.succeeded();
-    this.election.forgive();
+  onSynced(): void {
+    this.leaderBackoff.clear();
+    this.election.clearBackoff();
   }
 
-  newServer(now: Now, orderOf: OrderFactory, notesTouches: boolean): Server {
+  newServer(now: Now, createSequencer: OrderFactory, recordsTouches: boolean): Server {
     // No server carries out a reconfig yet, so each answers it as if it were switched off, also where `reconfigEnabled` lets servers
     // exchange the version of their configuration.
     const options = { ...this.options.core, reconfigEnabled: false };
-    const server = new Server(options, this.io.clients, this.random, this.observer, now, orderOf, this.replica, notesTouches);
-    server.memory(this.memory.state, this.memory.watchesMayGrow);
+    const server = new Server(options, this.io.clients, this.random, this.observer, now, createSequencer, this.replica, recordsTouches);
+    server.setMemoryState(this.memory.state, this.memory.watchesMayGrow);
     return server;
   }
 
   /** Everything of this that can influence behaviour, for an explorer. */
   fingerprint(to: Fingerprint, now: Now): void {
     this.disk.fingerprint(to);
-    to.number(this.wholeFrom);
-    to.number(this.snapshotIn);
+    to.number(this.logCompleteFromZxid);
+    to.number(this.resyncEpoch);
     to.text(`${this.memory.state} ${this.memory.watchesMayGrow}`);
     this.replica.fingerprint(to);
     this.committedLog.fingerprint(to);
     this.config.fingerprint(to);
     this.election.fingerprint(to, now);
-    this.attempts.fingerprint(to);
+    this.leaderBackoff.fingerprint(to);
   }
 }

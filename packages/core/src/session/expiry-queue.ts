@@ -80,9 +80,9 @@ export class ExpiryQueue {
   }
 
   #link(slot: number, due: Millis): void {
-    this.#due.reach(slot);
-    this.#next.reach(slot);
-    this.#previous.reach(slot);
+    this.#due.ensure(slot);
+    this.#next.ensure(slot);
+    this.#previous.ensure(slot);
     this.#due.set(slot, due);
     const first = this.#first.get(due);
     if (first === undefined) {

@@ -25,11 +25,11 @@ import type { Fingerprint } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
 import type { Observer } from '../observer.ts';
 import type { CoreOptions } from '../options.ts';
-import type { Answers } from '../request/answer.ts';
+import type { ReplyWriter } from '../request/reply-writer.ts';
 import type { WriteOrigin } from '../request/proposal.ts';
 import type { Replica } from '../request/replica.ts';
 import type { SessionSlot } from './session-table.ts';
-import { ownerHere, type SessionTracker } from './session-tracker.ts';
+import { localOwner, type SessionTracker } from './session-tracker.ts';
 
 const noPassword = Buffer.alloc(sessionPasswordBytes);
 /**
@@ -47,8 +47,8 @@ export type HandshakeOutcome =
   | { readonly kind: 'asked' }
   | { readonly kind: 'closed' };
 
-const takenUp: HandshakeOutcome = { kind: 'taken up' };
-const asked: HandshakeOutcome = { kind: 'asked' };
+const resumed: HandshakeOutcome = { kind: 'taken up' };
+const revalidating: HandshakeOutcome = { kind: 'asked' };
 const closed: HandshakeOutcome = { kind: 'closed' };
 
 export class Handshakes {
@@ -56,7 +56,7 @@ export class Handshakes {
   readonly #replica: Replica;
   readonly #tracker: SessionTracker;
   readonly #cnxns: CnxnTable;
-  readonly #answers: Answers;
+  readonly #replyWriter: ReplyWriter;
   readonly #observer: Observer;
   /**
    * Whether a session that a client wants to resume is alive; undefined if another server has been
@@ -64,12 +64,12 @@ export class Handshakes {
    */
   readonly #revalidate: (high: number, low: number, timeoutMs: Millis, now: Now) => boolean | undefined;
   /** Connections that wait for the answer whether their session is alive. */
-  readonly #asked = new Map<SessionId, Cnxn>();
+  readonly #pendingRevalidations = new Map<SessionId, Cnxn>();
   /**
    * The number of unanswered questions about a session. Only the last answer counts: the session
    * may have moved in between.
    */
-  readonly #questions = new Map<SessionId, number>();
+  readonly #openRevalidationCounts = new Map<SessionId, number>();
   #nextSessionId: SessionId;
 
   constructor(
@@ -77,7 +77,7 @@ export class Handshakes {
     replica: Replica,
     tracker: SessionTracker,
     cnxns: CnxnTable,
-    answers: Answers,
+    answers: ReplyWriter,
     observer: Observer,
     now: Now,
     revalidate: (high: number, low: number, timeoutMs: Millis, now: Now) => boolean | undefined,
@@ -87,7 +87,7 @@ export class Handshakes {
     this.#replica = replica;
     this.#tracker = tracker;
     this.#cnxns = cnxns;
-    this.#answers = answers;
+    this.#replyWriter = answers;
     this.#observer = observer;
     this.#nextSessionId = initialSessionId(options.serverId, now.wallMs, replica.lastZxid);
   }
@@ -95,8 +95,8 @@ export class Handshakes {
   /** Everything that can influence behaviour, for an explorer. */
   fingerprint(to: Fingerprint): void {
     to.text(String(this.#nextSessionId));
-    for (const [session, { id }] of this.#asked) to.text(`${session} ${id}`);
-    for (const [session, count] of this.#questions) to.text(`${session} ${count}`);
+    for (const [session, { id }] of this.#pendingRevalidations) to.text(`${session} ${id}`);
+    for (const [session, count] of this.#openRevalidationCounts) to.text(`${session} ${count}`);
   }
 
   request(cnxn: Cnxn, reader: Reader, now: Now): HandshakeOutcome {
@@ -108,7 +108,7 @@ export class Handshakes {
       this.#cnxns.close(cnxn, 'malformed request');
       return closed;
     }
-    cnxn.speaksReadOnly = request.readOnly !== undefined;
+    cnxn.sentReadOnlyFlag = request.readOnly !== undefined;
     // The client has seen a state that this server does not have: it must find a server that does.
     if (request.lastZxidSeen > this.#replica.lastZxid) {
       this.#cnxns.close(cnxn, 'client has seen a later zxid than this server');
@@ -117,14 +117,14 @@ export class Handshakes {
     const { minSessionTimeoutMs, maxSessionTimeoutMs } = this.#options;
     cnxn.timeoutMs = Math.max(minSessionTimeoutMs, Math.min(maxSessionTimeoutMs, request.timeOut));
     if (request.sessionId === 0n) return { kind: 'create', origin: this.#create(cnxn, now) };
-    return this.#takeUp(cnxn, request.sessionId, request.passwd, now);
+    return this.#resumeSession(cnxn, request.sessionId, request.passwd, now);
   }
 
   /**
    * A handshake has arrived, and its turn comes later: the session is alive if the password is
    * right.
    */
-  heard(reader: Reader, now: Now): void {
+  handshakeDelayed(reader: Reader, now: Now): void {
     let request;
     try {
       request = readConnectRequest(reader);
@@ -146,39 +146,39 @@ export class Handshakes {
    * is closed.
    */
   revalidated(id: SessionId, isValid: boolean, now: Now): Cnxn | undefined {
-    const left = (this.#questions.get(id) ?? 1) - 1;
+    const left = (this.#openRevalidationCounts.get(id) ?? 1) - 1;
     if (left > 0) {
-      this.#questions.set(id, left);
+      this.#openRevalidationCounts.set(id, left);
       return undefined;
     }
-    this.#questions.delete(id);
-    const cnxn = this.#asked.get(id);
+    this.#openRevalidationCounts.delete(id);
+    const cnxn = this.#pendingRevalidations.get(id);
     if (cnxn === undefined) return undefined;
-    this.#asked.delete(id);
+    this.#pendingRevalidations.delete(id);
     if (cnxn.isClosed) return undefined;
     this.#observer.sessionRevalidated(id, isValid, cnxn.context);
     if (!isValid) {
-      this.#refuse(cnxn);
+      this.#reject(cnxn);
       return undefined;
     }
     const { sessionHigh: high, sessionLow: low, timeoutMs } = cnxn;
-    this.#goOn(cnxn, this.#tracker.open(high, low, timeoutMs, now.elapsedMs), now);
+    this.#attachAndAccept(cnxn, this.#tracker.open(high, low, timeoutMs, now.elapsedMs), now);
     return cnxn;
   }
 
   /** The txn of a new session has been applied: requests are served from here on. */
-  open(cnxn: Cnxn, arrivedMs: Millis, now: Now): void {
-    const bytes = this.#welcome(cnxn, true);
-    cnxn.answered(OpCode.createSession, 0, this.#replica.lastZxid, arrivedMs, now.elapsedMs);
+  sessionCreated(cnxn: Cnxn, arrivedMs: Millis, now: Now): void {
+    const bytes = this.#accept(cnxn, true);
+    cnxn.recordReply(OpCode.createSession, 0, this.#replica.lastZxid, arrivedMs, now.elapsedMs);
     this.#observer.replied(cnxn.id, OpCode.createSession, ErrorCode.Ok, now.elapsedMs - arrivedMs, bytes, true);
   }
 
   /** The session is alive and belongs to the connection. Returns the size of the reply. */
-  #welcome(cnxn: Cnxn, isNew: boolean): number {
+  #accept(cnxn: Cnxn, isNew: boolean): number {
     cnxn.state = 'open';
     const { sessionHigh: high, sessionLow: low, timeoutMs } = cnxn;
     this.#observer.sessionAccepted(sessionIdOf(high, low), timeoutMs, cnxn.context, isNew);
-    return this.#answers.handshake(cnxn, timeoutMs, high, low, sessionPassword(high, low));
+    return this.#replyWriter.connectResponse(cnxn, timeoutMs, high, low, sessionPassword(high, low));
   }
 
   #create(cnxn: Cnxn, now: Now): WriteOrigin {
@@ -190,7 +190,7 @@ export class Handshakes {
     return {
       kind: 'write',
       cnxn: cnxn.id,
-      owner: ownerHere,
+      owner: localOwner,
       sessionHigh: high,
       sessionLow: low,
       cxid: 0,
@@ -210,7 +210,7 @@ export class Handshakes {
     }
   }
 
-  #takeUp(cnxn: Cnxn, id: SessionId, password: Uint8Array | null, now: Now): HandshakeOutcome {
+  #resumeSession(cnxn: Cnxn, id: SessionId, password: Uint8Array | null, now: Now): HandshakeOutcome {
     const high = sessionHigh(id);
     const low = sessionLow(id);
     // One connection per session. Like ZooKeeper, we close the older one before the password is
@@ -219,41 +219,41 @@ export class Handshakes {
     // There may be two: one that has the session, and one that waits for the answer whether it is
     // alive.
     const carrier = known === -1 ? undefined : this.#cnxns.get(this.#tracker.cnxnOf(known));
-    for (const older of [carrier, this.#asked.get(id)]) {
+    for (const older of [carrier, this.#pendingRevalidations.get(id)]) {
       if (older !== undefined) this.#cnxns.close(older, 'taken over by another connection of the session');
     }
-    this.#asked.delete(id);
+    this.#pendingRevalidations.delete(id);
     const isValid = sessionPasswordMatches(high, low, password) && this.#revalidate(high, low, cnxn.timeoutMs, now);
     if (isValid === undefined) {
       // For the server that was asked, the session is here again from now on; requests sent here
       // before it was elsewhere must not follow the question.
-      if (known !== -1) this.#tracker.moved(known);
+      if (known !== -1) this.#tracker.countMove(known);
       cnxn.sessionHigh = high;
       cnxn.sessionLow = low;
       cnxn.state = 'opening';
-      this.#asked.set(id, cnxn);
-      this.#questions.set(id, (this.#questions.get(id) ?? 0) + 1);
-      return asked;
+      this.#pendingRevalidations.set(id, cnxn);
+      this.#openRevalidationCounts.set(id, (this.#openRevalidationCounts.get(id) ?? 0) + 1);
+      return revalidating;
     }
     this.#observer.sessionRevalidated(id, isValid, cnxn.context);
     if (!isValid) {
-      this.#refuse(cnxn);
+      this.#reject(cnxn);
       return closed;
     }
-    this.#goOn(cnxn, this.#tracker.findLive(high, low), now);
-    return takenUp;
+    this.#attachAndAccept(cnxn, this.#tracker.findLive(high, low), now);
+    return resumed;
   }
 
-  #refuse(cnxn: Cnxn): void {
-    this.#answers.handshake(cnxn, 0, 0, 0, noPassword);
+  #reject(cnxn: Cnxn): void {
+    this.#replyWriter.connectResponse(cnxn, 0, 0, 0, noPassword);
     this.#cnxns.close(cnxn, 'session refused');
   }
 
   /** The session is alive, and belongs to the connection from here on. */
-  #goOn(cnxn: Cnxn, slot: SessionSlot, now: Now): void {
+  #attachAndAccept(cnxn: Cnxn, slot: SessionSlot, now: Now): void {
     this.#attach(cnxn, this.#tracker.high(slot), this.#tracker.low(slot), slot);
     this.#tracker.touch(slot, now.elapsedMs, cnxn.timeoutMs);
-    this.#welcome(cnxn, false);
+    this.#accept(cnxn, false);
   }
 
   #attach(cnxn: Cnxn, high: number, low: number, slot: number): void {
@@ -261,12 +261,12 @@ export class Handshakes {
     cnxn.sessionLow = low;
     cnxn.slot = slot;
     this.#tracker.setCnxn(slot, cnxn.id);
-    cnxn.moves = this.#tracker.movesOf(high, low);
+    cnxn.sessionMoves = this.#tracker.moveCountOf(high, low);
   }
 }
 
 /** Whether a handshake resumes an existing session; a new one has id 0. */
-export function asksForItsSession({ bytes, offset, remaining }: Reader): boolean {
+export function requestsExistingSession({ bytes, offset, remaining }: Reader): boolean {
   if (remaining < sessionIdAt + 8) return false;
   return bytes.readInt32BE(offset + sessionIdAt) !== 0 || bytes.readInt32BE(offset + sessionIdAt + 4) !== 0;
 }

@@ -13,7 +13,7 @@ export type SessionSlot = number;
 
 const flagOpen = 1;
 const flagClosing = 2;
-const flagCarried = 4;
+const flagHadCnxn = 4;
 
 function hash(high: number, low: number): number {
   return mix(Math.imul(high, 0x9e3779b1) ^ low);
@@ -48,7 +48,7 @@ export class SessionTable {
     let slot = this.find(high, low);
     if (slot === -1) {
       slot = this.#unused.pop() ?? this.#end++;
-      this.#reach(slot);
+      this.#ensureSlot(slot);
       this.#high.set(slot, high);
       this.#low.set(slot, low);
       this.#cnxn.set(slot, -1);
@@ -107,19 +107,19 @@ export class SessionTable {
 
   setCnxn(slot: SessionSlot, cnxn: CnxnId): void {
     this.#cnxn.set(slot, cnxn);
-    if (cnxn !== -1) this.#flags.set(slot, this.#flags.get(slot) | flagCarried);
+    if (cnxn !== -1) this.#flags.set(slot, this.#flags.get(slot) | flagHadCnxn);
   }
 
   /** Whether a connection to this server carries it, or once did. */
-  wasCarried(slot: SessionSlot): boolean {
-    return (this.#flags.get(slot) & flagCarried) !== 0;
+  hadCnxn(slot: SessionSlot): boolean {
+    return (this.#flags.get(slot) & flagHadCnxn) !== 0;
   }
 
   /**
    * The next session after a slot, in slot order; -1 at the end. Start with -1. The table may
    * change between two calls.
    */
-  after(slot: SessionSlot): SessionSlot {
+  nextSlot(slot: SessionSlot): SessionSlot {
     for (let next = slot + 1; next < this.#end; next++) {
       if (this.#isOpen(next)) return next;
     }
@@ -128,18 +128,18 @@ export class SessionTable {
 
   /** The visitor may remove the visited session. */
   forEach(visit: (slot: SessionSlot) => void): void {
-    for (let slot = this.after(-1); slot !== -1; slot = this.after(slot)) visit(slot);
+    for (let slot = this.nextSlot(-1); slot !== -1; slot = this.nextSlot(slot)) visit(slot);
   }
 
   #isOpen(slot: SessionSlot): boolean {
     return slot >= 0 && slot < this.#end && this.#flags.get(slot) !== 0;
   }
 
-  #reach(slot: SessionSlot): void {
-    this.#high.reach(slot);
-    this.#low.reach(slot);
-    this.#timeoutMs.reach(slot);
-    this.#cnxn.reach(slot);
-    this.#flags.reach(slot);
+  #ensureSlot(slot: SessionSlot): void {
+    this.#high.ensure(slot);
+    this.#low.ensure(slot);
+    this.#timeoutMs.ensure(slot);
+    this.#cnxn.ensure(slot);
+    this.#flags.ensure(slot);
   }
 }

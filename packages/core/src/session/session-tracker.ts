@@ -13,11 +13,11 @@ import { ExpiryQueue } from './expiry-queue.ts';
 import { type SessionSlot, SessionTable } from './session-table.ts';
 
 /** The server that has this tracker. */
-export const ownerHere: SessionOwner = 0;
+export const localOwner: SessionOwner = 0;
 /** The owner of the session before it moved. */
-export const ownerBefore: SessionOwner = -2;
+export const previousOwner: SessionOwner = -2;
 /** No server has sent a request for the session since this server leads. */
-const ownerUnknown: SessionOwner = -1;
+const unknownOwner: SessionOwner = -1;
 
 export class SessionTracker {
   readonly #table = new SessionTable();
@@ -32,18 +32,18 @@ export class SessionTracker {
    * How often each session has moved to another connection, as far as this server knows; sessions
    * that never moved are not in the map.
    */
-  readonly #moves = new Map<SessionSlot, number>();
+  readonly #moveCounts = new Map<SessionSlot, number>();
   /**
    * Sessions touched since the last `takeTouched`, with the timeouts granted; undefined if it is
    * never called.
    */
   readonly #touched: Map<SessionSlot, Millis> | undefined;
 
-  /** @param notesTouches whether `takeTouched` will be called. */
-  constructor(tickMs: Millis, notesTouches = false) {
+  /** @param recordsTouchesrecordsTouches whether `takeTouched` will be called. */
+  constructor(tickMs: Millis, recordsTouches = false) {
     this.#expiry = new ExpiryQueue(tickMs);
     this.#tickMs = tickMs;
-    this.#touched = notesTouches ? new Map() : undefined;
+    this.#touched = recordsTouches ? new Map() : undefined;
   }
 
   get count(): number {
@@ -83,9 +83,9 @@ export class SessionTracker {
   }
 
   setOwner(slot: SessionSlot, owner: SessionOwner): void {
-    const known = this.#owners.get(slot) ?? ownerHere;
-    if (known !== owner && known !== ownerUnknown) this.moved(slot);
-    if (owner === ownerHere) this.#owners.delete(slot);
+    const known = this.#owners.get(slot) ?? localOwner;
+    if (known !== owner && known !== unknownOwner) this.countMove(slot);
+    if (owner === localOwner) this.#owners.delete(slot);
     else this.#owners.set(slot, owner);
   }
 
@@ -94,21 +94,21 @@ export class SessionTracker {
    * owner.
    */
   forgetOwner(slot: SessionSlot): void {
-    this.#owners.set(slot, ownerUnknown);
+    this.#owners.set(slot, unknownOwner);
   }
 
   /**
    * Whether requests of the session may come through `owner`. If the owner is unknown, this becomes
    * it.
    */
-  mayComeThrough(slot: SessionSlot, owner: SessionOwner): boolean {
-    const known = this.#owners.get(slot) ?? ownerHere;
-    if (known === ownerUnknown) this.setOwner(slot, owner);
-    return known === owner || known === ownerUnknown;
+  checkOwner(slot: SessionSlot, owner: SessionOwner): boolean {
+    const known = this.#owners.get(slot) ?? localOwner;
+    if (known === unknownOwner) this.setOwner(slot, owner);
+    return known === owner || known === unknownOwner;
   }
 
   isOwnedBy(high: number, low: number, owner: SessionOwner): boolean {
-    return (this.#owners.get(this.#table.find(high, low)) ?? ownerHere) === owner;
+    return (this.#owners.get(this.#table.find(high, low)) ?? localOwner) === owner;
   }
 
   /**
@@ -116,16 +116,16 @@ export class SessionTracker {
    * connection, even if it came through the server at which the session is again. 0 for an unknown
    * session.
    */
-  movesOf(high: number, low: number): number {
-    return this.#moves.get(this.#table.find(high, low)) ?? 0;
+  moveCountOf(high: number, low: number): number {
+    return this.#moveCounts.get(this.#table.find(high, low)) ?? 0;
   }
 
   /**
    * The session moves to another connection, or is about to: waiting requests of an older one must
    * have no effect any more.
    */
-  moved(slot: SessionSlot): void {
-    this.#moves.set(slot, (this.#moves.get(slot) ?? 0) + 1);
+  countMove(slot: SessionSlot): void {
+    this.#moveCounts.set(slot, (this.#moveCounts.get(slot) ?? 0) + 1);
   }
 
   isClosing(slot: SessionSlot): boolean {
@@ -141,7 +141,7 @@ export class SessionTracker {
   remove(slot: SessionSlot): void {
     this.#expiry.remove(slot);
     this.#owners.delete(slot);
-    this.#moves.delete(slot);
+    this.#moveCounts.delete(slot);
     this.#touched?.delete(slot);
     this.#table.remove(slot);
   }
@@ -152,7 +152,7 @@ export class SessionTracker {
   }
 
   setCnxn(slot: SessionSlot, cnxn: CnxnId): void {
-    if (cnxn !== -1 && this.#table.wasCarried(slot)) this.moved(slot);
+    if (cnxn !== -1 && this.#table.hadCnxn(slot)) this.countMove(slot);
     this.#table.setCnxn(slot, cnxn);
   }
 
@@ -194,7 +194,7 @@ export class SessionTracker {
       const dueMs = due.get(slot);
       const id = `${table.high(slot)} ${table.low(slot)} ${table.timeoutMs(slot)} ${table.isClosing(slot)} ${table.cnxnOf(slot)}`;
       const left = dueMs === undefined ? '-' : Math.max(0, dueMs - nowMs);
-      rows.push(`${id} ${left} ${this.#owners.get(slot) ?? ownerHere} ${this.#moves.get(slot) ?? 0} ${this.#touched?.get(slot) ?? '-'}`);
+      rows.push(`${id} ${left} ${this.#owners.get(slot) ?? localOwner} ${this.#moveCounts.get(slot) ?? 0} ${this.#touched?.get(slot) ?? '-'}`);
     });
     to.number(rows.length);
     for (const row of rows.sort()) to.text(row);

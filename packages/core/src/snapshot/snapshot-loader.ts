@@ -27,12 +27,12 @@ import {
   Reader,
   readSeal,
   readSnapshotDigest,
-  readSnapshotMark,
+  readSnapshotSignature,
   sealBytes,
   sessionIdOf,
   type SnapshotDigest,
   snapshotMagic,
-  snapshotMarkBytes,
+  snapshotSignatureBytes,
   snapshotPartAfterSeal,
   type Zxid,
 } from '@tskeeper/protocol';
@@ -67,7 +67,7 @@ export interface LoadedSnapshot {
    * enabled. ZooKeeper takes such a znode for the ephemeral of an unknown session, and deletes it
    * at the next start.
    */
-  readonly ownersLikeTtl: number;
+  readonly ttlLikeOwnerCount: number;
 }
 
 const sessionBytes = 12;
@@ -118,7 +118,7 @@ export class SnapshotLoader {
   #base = 0;
   #checksum = adler32Seed;
   /** Offset in the current buffer of the first byte that the checksum does not cover yet. */
-  #unsummed = 0;
+  #checksummedTo = 0;
   readonly #sessions: LoadedSession[] = [];
   /**
    * Low halves by high halves; high halves are few: they contain the server id and the minute of
@@ -129,9 +129,9 @@ export class SnapshotLoader {
   /** The missing lists by key; they hold no reference of their own. */
   readonly #missingByKey = new Map<number, AclId>();
   #missingCount = 0;
-  #isDerived = false;
+  #quotasCounted = false;
   #missingPath = '';
-  #ownersLikeTtl = 0;
+  #ttlLikeOwnerCount = 0;
 
   /** Default limits: a file of a server with unknown options. */
   constructor(options: DataTreeOptions, limits: SnapshotLimits = fileLimits(0)) {
@@ -164,10 +164,10 @@ export class SnapshotLoader {
     const bytes = this.#piecesBytes === 0 ? chunk : Buffer.concat([...this.#pieces, chunk]);
     this.#pieces = [];
     this.#piecesBytes = 0;
-    this.#unsummed = 0;
+    this.#checksummedTo = 0;
     let at = 0;
-    for (let end = this.#item(bytes, 0); end !== incomplete; end = this.#item(bytes, at)) at = end;
-    this.#sum(bytes, at);
+    for (let end = this.#takeItem(bytes, 0); end !== incomplete; end = this.#takeItem(bytes, at)) at = end;
+    this.#addToChecksum(bytes, at);
     this.#base += at;
     // The mark ended within this chunk, since it was incomplete before.
     if (this.isComplete) return at - keptBytes;
@@ -179,9 +179,9 @@ export class SnapshotLoader {
    * After all bytes: counts the quotas, at most `max` znodes of about 100 ns each. Returns true at
    * the end, when nothing of this is left for `finish`.
    */
-  finishSome(max: number): boolean {
-    this.#isDerived ||= this.#tree.finishLoading(max);
-    return this.#isDerived;
+  finishStep(max: number): boolean {
+    this.#quotasCounted ||= this.#tree.finishLoading(max);
+    return this.#quotasCounted;
   }
 
   /**
@@ -193,14 +193,14 @@ export class SnapshotLoader {
     if (this.#stage !== last) throw new ProtocolError(`more of the snapshot's ${this.#stage}`, this.#base + tail.length);
     const { digest, lastZxid } = this.#readTail(tail);
     for (const id of this.#aclsByKey.values()) this.#tree.acls.release(id);
-    this.finishSome(Infinity);
+    this.finishStep(Infinity);
     return {
       tree: this.#tree,
       sessions: this.#sessions,
       digest,
       lastZxid,
       missingAcls: this.#missingCount === 0 ? undefined : { count: this.#missingCount, path: this.#missingPath },
-      ownersLikeTtl: this.#ownersLikeTtl,
+      ttlLikeOwnerCount: this.#ttlLikeOwnerCount,
     };
   }
 
@@ -210,10 +210,10 @@ export class SnapshotLoader {
     this.#piecesBytes += bytes.length;
   }
 
-  #sum(bytes: Buffer, end: number): void {
+  #addToChecksum(bytes: Buffer, end: number): void {
     if (this.#isStream) return;
-    this.#checksum = adler32(bytes, this.#unsummed, end, this.#checksum);
-    this.#unsummed = end;
+    this.#checksum = adler32(bytes, this.#checksummedTo, end, this.#checksum);
+    this.#checksummedTo = end;
   }
 
   #fail(expected: string, at: number): never {
@@ -228,7 +228,7 @@ export class SnapshotLoader {
   }
 
   /** Takes the item that begins at `at` and returns its end, or `incomplete`. */
-  #item(bytes: Buffer, at: number): number {
+  #takeItem(bytes: Buffer, at: number): number {
     switch (this.#stage) {
       case 'header':
         return this.#takeHeader(bytes, at);
@@ -245,7 +245,7 @@ export class SnapshotLoader {
         this.#needed = 0;
         return incomplete;
       case 'mark':
-        return this.#takeMark(bytes, at);
+        return this.#takeSignature(bytes, at);
       case 'end':
         return incomplete;
       default:
@@ -297,7 +297,7 @@ export class SnapshotLoader {
     if (end === incomplete) return incomplete;
     const key = int64(int32At(bytes, at), int32At(bytes, at + 4));
     if (this.#aclsByKey.has(key)) this.#fail(`an ACL with a new key, not ${key} again`, at);
-    this.#reader.place(bytes, at + 8, end);
+    this.#reader.wrap(bytes, at + 8, end);
     this.#aclsByKey.set(key, this.#tree.acls.intern(readAclList(this.#reader)));
     this.#left--;
     return end;
@@ -351,10 +351,10 @@ export class SnapshotLoader {
     if (!this.#has(bytes, at, end - at)) return incomplete;
 
     const acl = this.#aclOfKey(int64(int32At(bytes, aclAt), int32At(bytes, aclAt + 4)), bytes, pathStart, pathEnd);
-    const expected = this.#tree.load(bytes, pathStart, pathEnd, dataStart, int32At(bytes, pathEnd), acl, statAt);
+    const expected = this.#tree.loadNode(bytes, pathStart, pathEnd, dataStart, int32At(bytes, pathEnd), acl, statAt);
     if (expected !== undefined) this.#fail(`${expected}, but found "${bytes.toString('utf8', pathStart, pathEnd)}"`, at);
     const ownerHigh = int32At(bytes, statAt + ownerAt);
-    if (!this.#extendedTypesEnabled && ownerHigh >>> 8 === 0xff0000) this.#ownersLikeTtl++;
+    if (!this.#extendedTypesEnabled && ownerHigh >>> 8 === 0xff0000) this.#ttlLikeOwnerCount++;
     return end;
   }
 
@@ -380,15 +380,15 @@ export class SnapshotLoader {
 
   #takeSeal(bytes: Buffer, at: number): number {
     if (!this.#has(bytes, at, sealBytes)) return incomplete;
-    this.#readSeal(this.#reader.place(bytes, at, at + sealBytes));
+    this.#readSeal(this.#reader.wrap(bytes, at, at + sealBytes));
     this.#stage = 'tail';
     return at + sealBytes;
   }
 
-  #takeMark(bytes: Buffer, at: number): number {
-    const end = at + snapshotMarkBytes.length;
+  #takeSignature(bytes: Buffer, at: number): number {
+    const end = at + snapshotSignatureBytes.length;
     if (!this.#has(bytes, at, end - at)) return incomplete;
-    this.#located(() => readSnapshotMark(this.#reader.place(bytes, at, end)));
+    this.#withFileOffset(() => readSnapshotSignature(this.#reader.wrap(bytes, at, end)));
     this.#stage = 'end';
     return end;
   }
@@ -396,20 +396,20 @@ export class SnapshotLoader {
   /** Compares the seal at the reader's position with the checksum of everything before it. */
   #readSeal(reader: Reader): void {
     const at = reader.offset;
-    this.#sum(reader.bytes, at);
-    const sealed = this.#located(() => readSeal(reader));
+    this.#addToChecksum(reader.bytes, at);
+    const sealed = this.#withFileOffset(() => readSeal(reader));
     if (sealed === this.#checksum) return;
     this.#fail(`the seal 0x${this.#checksum.toString(16)}, the checksum of all bytes before it, not 0x${sealed.toString(16)}`, at);
   }
 
   /** The parts after the first seal have no tags: the number of bytes left identifies them. */
   #readTail(tail: Buffer): Pick<LoadedSnapshot, 'digest' | 'lastZxid'> {
-    const reader = this.#reader.place(tail, 0, tail.length);
+    const reader = this.#reader.wrap(tail, 0, tail.length);
     let digest: SnapshotDigest | undefined;
     let lastZxid: Zxid | undefined;
-    this.#unsummed = 0;
+    this.#checksummedTo = 0;
     if (snapshotPartAfterSeal(reader.remaining) === 'digest') {
-      digest = this.#located(() => readSnapshotDigest(reader));
+      digest = this.#withFileOffset(() => readSnapshotDigest(reader));
       this.#readSeal(reader);
     }
     if (snapshotPartAfterSeal(reader.remaining) === 'lastZxid') {
@@ -422,7 +422,7 @@ export class SnapshotLoader {
   }
 
   /** Converts an offset in a reader's bytes into an offset in the file. */
-  #located<T>(read: () => T): T {
+  #withFileOffset<T>(read: () => T): T {
     try {
       return read();
     } catch (error) {

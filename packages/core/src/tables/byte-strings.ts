@@ -26,9 +26,9 @@ interface Chunk {
   /** Freed cells, linked through their first four bytes. */
   free: number;
   /** The first unit never used so far. */
-  fresh: number;
+  nextUnused: number;
   /** Whether it is in the list of chunks with room, and its neighbours there. */
-  listed: boolean;
+  isListed: boolean;
   next: number;
   previous: number;
 }
@@ -37,7 +37,7 @@ export class ByteStrings {
   readonly #chunks: (Chunk | undefined)[] = [];
   readonly #unusedChunks: number[] = [];
   /** By units per cell: the first chunk with room. */
-  readonly #roomy = new Int32Array(cellBytesMax / unitBytes + 1).fill(none);
+  readonly #chunksWithRoom = new Int32Array(cellBytesMax / unitBytes + 1).fill(none);
   readonly #large: (Buffer | undefined)[] = [];
   readonly #unusedLarge: number[] = [];
   #bytes = 0;
@@ -51,18 +51,18 @@ export class ByteStrings {
     const length = end - start;
     if (length + lengthBytes > cellBytesMax) return this.#putLarge(source, start, end);
     const cell = Math.ceil((length + lengthBytes) / unitBytes);
-    let at = this.#roomy[cell]!;
+    let at = this.#chunksWithRoom[cell]!;
     if (at === none) at = this.#addChunk(cell);
     const chunk = this.#chunks[at]!;
     let unit = chunk.free;
     if (unit === none) {
-      unit = chunk.fresh;
-      chunk.fresh += cell;
+      unit = chunk.nextUnused;
+      chunk.nextUnused += cell;
     } else {
       chunk.free = chunk.bytes.readInt32LE(unit * unitBytes);
     }
     chunk.used++;
-    if (chunk.free === none && chunk.fresh + cell > unitMask + 1) this.#unlist(chunk);
+    if (chunk.free === none && chunk.nextUnused + cell > unitMask + 1) this.#unlist(chunk);
     const offset = unit * unitBytes;
     chunk.bytes[offset] = length & 0xff;
     chunk.bytes[offset + 1] = length >>> 8;
@@ -80,7 +80,7 @@ export class ByteStrings {
     chunk.bytes.writeInt32LE(chunk.free, (address & unitMask) * unitBytes);
     chunk.free = address & unitMask;
     chunk.used--;
-    if (!chunk.listed) this.#list(at, chunk);
+    if (!chunk.isListed) this.#list(at, chunk);
     // The last chunk with room is kept, so that adding and removing one string does not allocate
     // each time.
     if (chunk.used === 0 && (chunk.next !== none || chunk.previous !== none)) {
@@ -136,7 +136,7 @@ export class ByteStrings {
   #addChunk(cell: number): number {
     const at = this.#unusedChunks.pop() ?? this.#chunks.length;
     const bytes = Buffer.allocUnsafeSlow(chunkBytes);
-    const chunk: Chunk = { bytes, cell, used: 0, free: none, fresh: 0, listed: false, next: none, previous: none };
+    const chunk: Chunk = { bytes, cell, used: 0, free: none, nextUnused: 0, isListed: false, next: none, previous: none };
     this.#chunks[at] = chunk;
     this.#bytes += chunkBytes;
     this.#list(at, chunk);
@@ -144,19 +144,19 @@ export class ByteStrings {
   }
 
   #list(at: number, chunk: Chunk): void {
-    const first = this.#roomy[chunk.cell]!;
-    chunk.listed = true;
+    const first = this.#chunksWithRoom[chunk.cell]!;
+    chunk.isListed = true;
     chunk.previous = none;
     chunk.next = first;
     if (first !== none) this.#chunks[first]!.previous = at;
-    this.#roomy[chunk.cell] = at;
+    this.#chunksWithRoom[chunk.cell] = at;
   }
 
   #unlist(chunk: Chunk): void {
-    if (chunk.previous === none) this.#roomy[chunk.cell] = chunk.next;
+    if (chunk.previous === none) this.#chunksWithRoom[chunk.cell] = chunk.next;
     else this.#chunks[chunk.previous]!.next = chunk.next;
     if (chunk.next !== none) this.#chunks[chunk.next]!.previous = chunk.previous;
-    chunk.listed = false;
+    chunk.isListed = false;
     chunk.next = none;
     chunk.previous = none;
   }

@@ -26,7 +26,7 @@ export class LinearHash {
    */
   constructor(hashOf: (item: number) => number) {
     this.#hashOf = hashOf;
-    this.#heads.reach(this.#size);
+    this.#heads.ensure(this.#size);
   }
 
   get bytes(): number {
@@ -43,7 +43,7 @@ export class LinearHash {
   }
 
   insert(item: number, hash: number): void {
-    this.#next.reach(item);
+    this.#next.ensure(item);
     const bucket = this.#bucketOf(hash);
     this.#next.set(item, this.#heads.get(bucket));
     this.#heads.set(bucket, item);
@@ -78,7 +78,7 @@ export class LinearHash {
   #splitOne(): void {
     const from = this.#split;
     const to = this.#size + from;
-    this.#heads.reach(to);
+    this.#heads.ensure(to);
     let stay = 0;
     let go = 0;
     for (let item = this.#heads.get(from); item !== 0;) {

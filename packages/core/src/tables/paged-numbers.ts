@@ -22,7 +22,7 @@ export class PagedInts {
   }
 
   /** Makes `index` usable. New numbers are 0. */
-  reach(index: number): void {
+  ensure(index: number): void {
     while (this.#pages.length <= index >>> pageBits) this.#pages.push(new Int32Array(pageSize));
   }
 
@@ -48,7 +48,7 @@ export class PagedDoubles {
     return this.#pages.length * pageSize * Float64Array.BYTES_PER_ELEMENT;
   }
 
-  reach(index: number): void {
+  ensure(index: number): void {
     while (this.#pages.length <= index >>> pageBits) this.#pages.push(new Float64Array(pageSize));
   }
 

@@ -21,7 +21,7 @@ export interface AclKeys {
 }
 
 /** An entry matches only identities equal to it. */
-export const equality: AclKeys = { aclKey: () => undefined, identityKeys: () => [] };
+export const equalityKeys: AclKeys = { aclKey: () => undefined, identityKeys: () => [] };
 
 /** What an index must know of the schemes. */
 export interface AclSchemeKeys {
@@ -42,17 +42,17 @@ export interface AclEntry {
  */
 const rowInts = 3;
 /** Added to the offset of an entry that is found under its key. No list is that long. */
-const keyed = 0x40000000;
+const keyFlag = 0x40000000;
 
 export class AclIndex {
   /** Unique within its table. */
-  readonly number: number;
+  readonly indexId: number;
   /** Number of entries in the list. */
-  readonly entries: number;
+  readonly entryCount: number;
   /** The permissions of every client. */
   readonly worldPerms: number;
   /** Entries of schemes without keys, which must be scanned. */
-  readonly walked: readonly AclEntry[];
+  readonly unindexed: readonly AclEntry[];
   readonly #hash: PathHash;
   readonly #schemes: AclSchemeKeys;
   readonly #reader: Reader;
@@ -63,12 +63,12 @@ export class AclIndex {
 
   /** @param bytes the list in wire form, which must not change. */
   constructor(number: number, bytes: Buffer, start: number, end: number, hash: PathHash, schemes: AclSchemeKeys) {
-    this.number = number;
+    this.indexId = number;
     this.#hash = hash;
     this.#schemes = schemes;
     this.#reader = new Reader(bytes, start, end);
     const count = this.#reader.int32();
-    this.entries = count;
+    this.entryCount = count;
     this.#rows = new Int32Array(rowInts * sizeFor(count));
     this.#mask = this.#rows.length / rowInts - 1;
     const walked: AclEntry[] = [];
@@ -98,11 +98,11 @@ export class AclIndex {
       const idHash = given === null ? this.#hashOf(scheme, id) : hash.of(bytes, place + intBytes, next);
       this.#add(scheme, id, idHash, place, perms);
       const key = keys.aclKey(id);
-      if (key !== undefined) this.#add(scheme, key, this.#hashOf(scheme, key), place + keyed, perms);
+      if (key !== undefined) this.#add(scheme, key, this.#hashOf(scheme, key), place + keyFlag, perms);
       this.#reader.offset = next;
     }
     this.worldPerms = worldPerms;
-    this.walked = walked;
+    this.unindexed = walked;
   }
 
   /** The permissions of entries with this id. */
@@ -121,7 +121,7 @@ export class AclIndex {
   }
 
   #add(scheme: string, text: string, hash: number, place: number, perms: number): void {
-    const isKey = place >= keyed;
+    const isKey = place >= keyFlag;
     let row = this.#find(scheme, text, isKey, hash);
     if (row >= 0) {
       this.#rows[row + 2]! |= perms;
@@ -145,14 +145,14 @@ export class AclIndex {
       const row = at * rowInts;
       const place = rows[row + 1]!;
       if (place === 0) return ~row;
-      if (rows[row] === hash && place >= keyed === isKey && this.#isAt(place, scheme, text)) return row;
+      if (rows[row] === hash && place >= keyFlag === isKey && this.#isAt(place, scheme, text)) return row;
     }
   }
 
   #isAt(place: number, scheme: string, text: string): boolean {
     const reader = this.#reader;
-    const isKey = place >= keyed;
-    reader.offset = (isKey ? place - keyed : place) + intBytes;
+    const isKey = place >= keyFlag;
+    reader.offset = (isKey ? place - keyFlag : place) + intBytes;
     if (reader.ustring() !== scheme) return false;
     const id = reader.ustring() ?? '';
     return (isKey ? this.#schemes.keysOf(scheme)!.aclKey(id) : id) === text;

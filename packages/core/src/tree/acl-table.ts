@@ -37,7 +37,7 @@ const grantsNothing: readonly Acl[] = Object.freeze([Object.freeze({ perms: 0, i
 
 const colonByte = 0x3a;
 /** Replaces a hash and the colon before it. */
-const hidden = Buffer.from(':x');
+const hiddenHash = Buffer.from(':x');
 
 /** Maximum number of decoded lists: more than most trees have. */
 const decodedMax = 4096;
@@ -81,16 +81,16 @@ export class AclTable {
    * Numbers of the snapshots being written, in order. Lists that one of them has recorded are kept
    * until it ends.
    */
-  readonly #holds: number[] = [];
-  #lastHold = 0;
+  readonly #pins: number[] = [];
+  #lastPin = 0;
   /**
    * Lists that lost their last reference during a snapshot, each with the number of the last
    * snapshot that had begun by then, in ascending order. They are removed when all snapshots up to
    * that one have ended; a later snapshot does not record them.
    */
-  readonly #unused = new Map<AclId, number>();
+  readonly #unusedWhilePinned = new Map<AclId, number>();
   /** Lists added since the last snapshot began: no snapshot needs them. */
-  readonly #young = new Set<AclId>();
+  readonly #addedSinceLastPin = new Set<AclId>();
 
   /** @param arena where the bytes are stored. */
   constructor(arena = new ByteArena(), hashSeed = 0, shortEntriesMax = 16) {
@@ -147,41 +147,41 @@ export class AclTable {
   #add(hash: number): AclId {
     const { bytes, offset } = this.#scratch;
     const id = this.#freeIds.pop() ?? this.#end++;
-    for (const ints of [this.#location, this.#length, this.#hashes, this.#references]) ints.reach(id);
+    for (const ints of [this.#location, this.#length, this.#hashes, this.#references]) ints.ensure(id);
     const location = this.#arena.alloc(offset);
     bytes.copy(this.#arena.bufferOf(location), this.#arena.offsetOf(location), 0, offset);
     this.#location.set(id, location);
     this.#length.set(id, offset);
     this.#hashes.set(id, hash);
     this.#references.set(id, 2);
-    if (this.#holds.length > 0) this.#young.add(id);
+    if (this.#pins.length > 0) this.#addedSinceLastPin.add(id);
     return id;
   }
 
   retain(id: AclId): void {
-    if (id !== openAclId) this.#references.set(id, this.#usersOf(id) + 2);
+    if (id !== openAclId) this.#references.set(id, this.#userCountOf(id) + 2);
   }
 
   release(id: AclId): void {
     if (id === openAclId) return;
-    const users = this.#usersOf(id);
+    const users = this.#userCountOf(id);
     if (users === 0) throw new Error(`ACL ${id} was released more often than retained`);
     this.#references.set(id, users);
     if (users > 1) return;
-    if (this.#holds.length === 0 || this.#young.has(id)) {
+    if (this.#pins.length === 0 || this.#addedSinceLastPin.has(id)) {
       this.#drop(id);
       return;
     }
     // Insert at the end, even if it was in the map before and was referenced again meanwhile.
-    this.#unused.delete(id);
-    this.#unused.set(id, this.#lastHold);
+    this.#unusedWhilePinned.delete(id);
+    this.#unusedWhilePinned.set(id, this.#lastPin);
   }
 
   #drop(id: AclId): void {
     this.#references.set(id, 0);
     this.#arena.free(this.#location.get(id));
     this.#freeIds.push(id);
-    this.#young.delete(id);
+    this.#addedSinceLastPin.delete(id);
     this.#decoded.delete(id);
     this.#indexes.delete(id);
     if (id === this.#openId) this.#openId = 0;
@@ -190,7 +190,7 @@ export class AclTable {
     this.#size--;
   }
 
-  #usersOf(id: AclId): number {
+  #userCountOf(id: AclId): number {
     const users = this.#references.peek(id) - 1;
     if (users < 0) throw new Error(`there is no ACL ${id}`);
     return users;
@@ -203,15 +203,15 @@ export class AclTable {
 
   /** The decoded list, frozen. */
   get(id: AclId): readonly Acl[] {
-    return id === openAclId ? openAcl : (this.short(id) ?? this.#decode(id));
+    return id === openAclId ? openAcl : (this.shortAcl(id) ?? this.#decode(id));
   }
 
   /** The decoded list for a check; undefined if it is long, and `index` must be used. */
-  short(id: AclId): readonly Acl[] | undefined {
+  shortAcl(id: AclId): readonly Acl[] | undefined {
     const decoded = this.#decoded.get(id);
     if (decoded !== undefined) return decoded;
     if (id === openAclId) return openAcl;
-    this.#usersOf(id);
+    this.#userCountOf(id);
     const bytes = this.#length.get(id);
     if (bytes > shortBytesMax || this.#readerOf(id).int32() > this.#shortEntriesMax) return undefined;
     return this.#keepDecoded(id, this.#decode(id));
@@ -229,7 +229,7 @@ export class AclTable {
   }
 
   #decode(id: AclId): readonly Acl[] {
-    this.#usersOf(id);
+    this.#userCountOf(id);
     const acl = readAclList(this.#readerOf(id));
     for (const entry of acl) Object.freeze(Object.freeze(entry).id);
     return Object.freeze(acl);
@@ -245,11 +245,11 @@ export class AclTable {
   index(id: AclId, schemes: AclSchemeKeys): AclIndex {
     const known = this.#indexes.get(id);
     if (known !== undefined) return known;
-    this.#usersOf(id);
+    this.#userCountOf(id);
     const { bytes, offset, limit } = this.#readerOf(id);
     const index = new AclIndex(++this.#indexesMade, bytes, offset, limit, this.#hash, schemes);
     this.#indexes.set(id, index);
-    this.entriesIndexed += index.entries;
+    this.entriesIndexed += index.entryCount;
     return index;
   }
 
@@ -271,7 +271,7 @@ export class AclTable {
       writeAclList(writer, openAcl);
       return;
     }
-    this.#usersOf(id);
+    this.#userCountOf(id);
     const location = this.#location.get(id);
     const start = this.#arena.offsetOf(location);
     writer.raw(this.#arena.bufferOf(location), start, start + this.#length.get(id));
@@ -286,7 +286,7 @@ export class AclTable {
       writeAclList(writer, openAcl);
       return;
     }
-    this.#usersOf(id);
+    this.#userCountOf(id);
     const reader = this.#readerOf(id);
     const { bytes } = reader;
     const count = reader.int32();
@@ -302,26 +302,26 @@ export class AclTable {
         continue;
       }
       writer.raw(bytes, start, idAt);
-      writer.int32(colon - reader.rangeStart + hidden.length);
+      writer.int32(colon - reader.rangeStart + hiddenHash.length);
       writer.raw(bytes, reader.rangeStart, colon);
-      writer.raw(hidden);
+      writer.raw(hiddenHash);
     }
   }
 
   /** A snapshot begins: every list in use is kept until `letGo` with the returned number. */
-  hold(): number {
-    this.#holds.push(++this.#lastHold);
-    this.#young.clear();
-    return this.#lastHold;
+  pin(): number {
+    this.#pins.push(++this.#lastPin);
+    this.#addedSinceLastPin.clear();
+    return this.#lastPin;
   }
 
-  letGo(hold: number): void {
-    this.#holds.splice(this.#holds.indexOf(hold), 1);
-    if (this.#holds.length === 0) this.#young.clear();
-    const oldest = this.#holds[0] ?? Infinity;
-    for (const [id, since] of this.#unused) {
+  unpin(pin: number): void {
+    this.#pins.splice(this.#pins.indexOf(pin), 1);
+    if (this.#pins.length === 0) this.#addedSinceLastPin.clear();
+    const oldest = this.#pins[0] ?? Infinity;
+    for (const [id, since] of this.#unusedWhilePinned) {
       if (since >= oldest) return;
-      this.#unused.delete(id);
+      this.#unusedWhilePinned.delete(id);
       // It may be referenced again.
       if (this.#references.get(id) === 1) this.#drop(id);
     }

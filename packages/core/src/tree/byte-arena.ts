@@ -53,7 +53,7 @@ interface Page {
   /** First free slot that has been used before, in units. */
   free: number;
   /** Offset of the part that was never used, in bytes. */
-  fresh: number;
+  unusedStart: number;
   /** Neighbours among the pages of this class that have a free slot. */
   next: number;
   previous: number;
@@ -72,7 +72,7 @@ export class ByteArena {
   #memoryBytes = 0;
   #idleBytes = 0;
   /** The maximum of `#memoryBytes` so far. */
-  #mostBytes = 0;
+  #peakBytes = 0;
 
   /** Unused part of the memory, in bytes. */
   get idleBytes(): number {
@@ -80,8 +80,8 @@ export class ByteArena {
   }
 
   /** The difference between the peak and the present memory, in bytes. */
-  get returnedBytes(): number {
-    return this.#mostBytes - this.#memoryBytes;
+  get releasedBytes(): number {
+    return this.#peakBytes - this.#memoryBytes;
   }
 
   /** Total memory, in bytes. */
@@ -97,14 +97,14 @@ export class ByteArena {
     const page = this.#pages[number]!;
     let unit = page.free;
     if (unit === noUnit) {
-      unit = page.fresh / unitBytes;
-      page.fresh += classBytes[slotClass]!;
+      unit = page.unusedStart / unitBytes;
+      page.unusedStart += classBytes[slotClass]!;
     } else {
       page.free = int32At(page.bytes, unit * unitBytes);
     }
     page.used++;
     this.#idleBytes -= classBytes[slotClass]!;
-    if (page.free === noUnit && page.fresh + classBytes[slotClass]! > pageBytes) this.#unlink(page);
+    if (page.free === noUnit && page.unusedStart + classBytes[slotClass]! > pageBytes) this.#unlink(page);
     return (number << unitBits) | unit;
   }
 
@@ -115,14 +115,14 @@ export class ByteArena {
     }
     const number = location >>> unitBits;
     const page = this.#pages[number]!;
-    const wasFull = page.free === noUnit && page.fresh + classBytes[page.slotClass]! > pageBytes;
+    const wasFull = page.free === noUnit && page.unusedStart + classBytes[page.slotClass]! > pageBytes;
     const unit = location & unitMask;
     putInt32(page.bytes, unit * unitBytes, page.free);
     page.free = unit;
     page.used--;
     this.#idleBytes += classBytes[page.slotClass]!;
     if (wasFull) this.#link(number, page);
-    if (page.used === 0) this.#empty(number, page);
+    if (page.used === 0) this.#pageEmptied(number, page);
   }
 
   /** True if `bytes` fit into the slot at `location`, and no smaller slot would do. */
@@ -147,10 +147,10 @@ export class ByteArena {
     // Callers write a whole slot before it is read, so the memory need not be cleared.
     const bytes = kept === undefined ? Buffer.allocUnsafeSlow(pageBytes) : this.#buffers[kept]!;
     if (kept === undefined) {
-      this.#take(pageBytes);
+      this.#countTaken(pageBytes);
       this.#idleBytes += pageBytes;
     }
-    const page: Page = { bytes, slotClass, used: 0, free: noUnit, fresh: 0, next: noPage, previous: noPage };
+    const page: Page = { bytes, slotClass, used: 0, free: noUnit, unusedStart: 0, next: noPage, previous: noPage };
     this.#pages[number] = page;
     this.#buffers[number] = bytes;
     this.#link(number, page);
@@ -171,36 +171,36 @@ export class ByteArena {
     if (page.next !== noPage) this.#pages[page.next]!.previous = page.previous;
   }
 
-  #empty(number: number, page: Page): void {
+  #pageEmptied(number: number, page: Page): void {
     this.#unlink(page);
     this.#pages[number] = undefined;
     if (this.#emptyPages.length < emptyPagesKept) {
       this.#emptyPages.push(number);
       return;
     }
-    this.#buffers[number] = none;
+    this.#buffers[number] = noBuffer;
     this.#unusedPageNumbers.push(number);
     this.#memoryBytes -= pageBytes;
     this.#idleBytes -= pageBytes;
   }
 
-  #take(bytes: number): void {
+  #countTaken(bytes: number): void {
     this.#memoryBytes += bytes;
-    if (this.#memoryBytes > this.#mostBytes) this.#mostBytes = this.#memoryBytes;
+    if (this.#memoryBytes > this.#peakBytes) this.#peakBytes = this.#memoryBytes;
   }
 
   #allocLong(bytes: number): Location {
     const index = this.#unusedLong.pop() ?? this.#long.length;
     this.#long[index] = Buffer.allocUnsafeSlow(bytes);
-    this.#take(bytes);
+    this.#countTaken(bytes);
     return ~index;
   }
 
   #freeLong(index: number): void {
     this.#memoryBytes -= this.#long[index]!.length;
-    this.#long[index] = none;
+    this.#long[index] = noBuffer;
     this.#unusedLong.push(index);
   }
 }
 
-const none = Buffer.alloc(0);
+const noBuffer = Buffer.alloc(0);

@@ -42,14 +42,14 @@ import { type NamespaceId, namespaceIdEnd, NamespaceTable, noNamespace } from '.
 import { PathHash } from './path-hash.ts';
 import { PathIndex } from './path-index.ts';
 import { QuotaRebuild } from './quota-rebuild.ts';
-import { type Quota, quotaRoot, QuotaTable, type QuotaTotals, type QuotaVerdict, textOf } from './quota-table.ts';
+import { type Quota, quotaRoot, QuotaTable, type QuotaTotals, type QuotaViolation, textOf } from './quota-table.ts';
 import { SnapshotWalk } from './snapshot-walk.ts';
 import { SweepList } from './sweep-list.ts';
-import { crc32, digestedStatBytes, type DigestedStat, putDigestedStat, uncountedPrefix } from './tree-digest.ts';
+import { crc32, digestedStatBytes, type DigestedStat, putDigestedStat, noDigestPrefix } from './tree-digest.ts';
 
 export type { AclId } from './acl-table.ts';
 export type { NodeId } from './node-store.ts';
-export type { QuotaTotals, QuotaVerdict } from './quota-table.ts';
+export type { QuotaTotals, QuotaViolation } from './quota-table.ts';
 export { type DigestedStat, nodeDigest } from './tree-digest.ts';
 
 export interface DataTreeOptions {
@@ -73,7 +73,7 @@ const container = 2;
 const ttl = 3;
 const kinds: readonly NodeKind[] = ['persistent', 'ephemeral', 'container', 'ttl'];
 const kindMask = 3;
-const uncountedFlag = 4;
+const noDigestFlag = 4;
 /** The number of its namespace, 8 bits. */
 const namespaceShift = 4;
 const namespaceMask = namespaceIdEnd - 1;
@@ -141,8 +141,8 @@ export class DataTree {
    * The znode found last, and the very string of its path: a txn is applied, reported and answered
    * with one path. 0 for none.
    */
-  #named: NodeId = 0;
-  #namedPath = '';
+  #cachedNode: NodeId = 0;
+  #cachedPath = '';
   readonly #stat = Buffer.alloc(statBytes);
 
   /** The snapshots being written. */
@@ -170,7 +170,7 @@ export class DataTree {
   }
 
   find(path: string): NodeId {
-    if (this.#named !== 0 && path === this.#namedPath) return this.#named;
+    if (this.#cachedNode !== 0 && path === this.#cachedPath) return this.#cachedNode;
     return this.lookup(this.#path, 0, this.#encode(path));
   }
 
@@ -349,7 +349,7 @@ export class DataTree {
 
   /** The share of the znode in the tree digest with this stat and unchanged path and data. */
   digestAs(node: NodeId, stat: DigestedStat): number {
-    if (!this.#digestEnabled || (this.#rows.get(node, flagsField) & uncountedFlag) !== 0) return 0;
+    if (!this.#digestEnabled || (this.#rows.get(node, flagsField) & noDigestFlag) !== 0) return 0;
     const length = this.#pathLength(node);
     this.#reservePath(length);
     this.#putPath(node, this.#path, length);
@@ -517,7 +517,7 @@ export class DataTree {
       this.#beforeChange(existing);
       this.acls.release(this.#rows.get(existing, aclField));
       this.#rows.set(existing, aclField, acl);
-      if (raiseParentOnExists) this.#raise(parent, parentEnd, parentCVersion, zxid);
+      if (raiseParentOnExists) this.#bumpParent(parent, parentEnd, parentCVersion, zxid);
       return ErrorCode.NodeExists;
     }
     if (parentEnd === end - 1) {
@@ -526,7 +526,7 @@ export class DataTree {
       return ErrorCode.BadArguments;
     }
     this.#beforeChange(parent);
-    const node = this.#add(parent, parentEnd + 1, end, hash, data, 0, data === null ? -1 : data.length, acl, ownerHigh, ownerLow);
+    const node = this.#addNode(parent, parentEnd + 1, end, hash, data, 0, data === null ? -1 : data.length, acl, ownerHigh, ownerLow);
     this.changedNamespace = this.namespaceOf(node);
     const record = this.#recordOf(node);
     const stat = this.#statAt(node);
@@ -535,11 +535,11 @@ export class DataTree {
     putInt64(record, stat + ctimeAt, time);
     putInt64(record, stat + mtimeAt, time);
     putInt64(record, stat + pzxidAt, zxid);
-    this.#countDigest(node, end);
+    this.#updateDigest(node, end);
     this.#dataBytes += path.length;
-    if (!this.#raise(parent, parentEnd, parentCVersion, zxid)) this.#showChildren(parent);
+    if (!this.#bumpParent(parent, parentEnd, parentCVersion, zxid)) this.#updateChildrenStat(parent);
     if (this.#quotas.hasQuotas || this.#isBelowQuotaRoot(node, path)) this.#quotaCreated(path, node, data);
-    this.#name(node, path);
+    this.#cachePath(node, path);
     return ErrorCode.Ok;
   }
 
@@ -566,11 +566,11 @@ export class DataTree {
     this.#beforeChange(node);
     this.changedNamespace = this.namespaceOf(node);
     const dataLength = Math.max(0, this.dataLengthOf(node));
-    const kept = this.#quotas.hasQuotas || this.#isBelowQuotaRoot(node, path);
+    const countsForQuota = this.#quotas.hasQuotas || this.#isBelowQuotaRoot(node, path);
     this.#dataBytes -= path.length;
-    this.#drop(node);
+    this.#removeNode(node);
     if (zxid > this.pzxidOf(parent)) this.#setPzxid(parent, parentEnd, zxid);
-    if (kept) this.#quotaRemoved(path, dataLength);
+    if (countsForQuota) this.#quotaRemoved(path, dataLength);
     return ErrorCode.Ok;
   }
 
@@ -591,9 +591,9 @@ export class DataTree {
     putInt64(bytes, stat + mzxidAt, zxid);
     putInt64(bytes, stat + mtimeAt, time);
     putInt32(bytes, stat + versionAt, version);
-    this.#countDigest(node, node === this.#root ? 0 : end);
+    this.#updateDigest(node, node === this.#root ? 0 : end);
     if (this.#quotas.hasQuotas || this.#isBelowQuotaRoot(node, path)) this.#quotaDataSet(path, data, before);
-    this.#name(node, path);
+    this.#cachePath(node, path);
     return ErrorCode.Ok;
   }
 
@@ -603,7 +603,7 @@ export class DataTree {
    * same znode: its time is 0, where ZooKeeper uses the time of its own start. Its digest is not
    * counted.
    */
-  keepConfig(text: string, version: Zxid): void {
+  setConfig(text: string, version: Zxid): void {
     const data = Buffer.from(text, 'utf8');
     if (this.setData(systemPath.config, data, -1, version, 0) === ErrorCode.Ok) return;
     // Snapshots of ZooKeeper 3.4 do not contain it.
@@ -611,9 +611,9 @@ export class DataTree {
     this.setData(systemPath.config, data, -1, version, 0);
   }
 
-  #name(node: NodeId, path: string): void {
-    this.#named = node;
-    this.#namedPath = path;
+  #cachePath(node: NodeId, path: string): void {
+    this.#cachedNode = node;
+    this.#cachedPath = path;
   }
 
   /** Takes over the caller's reference to the ACL, whatever the result. */
@@ -630,7 +630,7 @@ export class DataTree {
     const bytes = this.#recordOf(node);
     const stat = this.#statAt(node);
     putInt32(bytes, stat + aversionAt, version);
-    this.#countDigest(node, node === this.#root ? 0 : end);
+    this.#updateDigest(node, node === this.#root ? 0 : end);
     return ErrorCode.Ok;
   }
 
@@ -638,14 +638,14 @@ export class DataTree {
    * Raises cversion and pzxid of a parent whose path is `#path` up to `pathEnd`. Returns whether it
    * did.
    */
-  #raise(parent: NodeId, pathEnd: number, parentCVersion: number, zxid: Zxid): boolean {
+  #bumpParent(parent: NodeId, pathEnd: number, parentCVersion: number, zxid: Zxid): boolean {
     const current = this.#rows.get(parent, cversionField);
     const wanted = parentCVersion === -1 ? (current + 1) | 0 : parentCVersion;
     if (!isLater(wanted, current)) return false;
     this.#beforeChange(parent);
     this.#rows.set(parent, cversionField, wanted);
     this.#setPzxid(parent, pathEnd, zxid);
-    this.#showChildren(parent);
+    this.#updateChildrenStat(parent);
     return true;
   }
 
@@ -654,11 +654,11 @@ export class DataTree {
     const bytes = this.#recordOf(node);
     const stat = this.#statAt(node);
     putInt64(bytes, stat + pzxidAt, zxid);
-    this.#countDigest(node, pathEnd);
+    this.#updateDigest(node, pathEnd);
   }
 
   /** Updates the visible cversion and the number of children in the Stat. */
-  #showChildren(node: NodeId): void {
+  #updateChildrenStat(node: NodeId): void {
     const children = this.#rows.get(node, childCountField);
     const bytes = this.#recordOf(node);
     const stat = this.#statAt(node);
@@ -671,7 +671,7 @@ export class DataTree {
    * zero except for owner and data length. The full path is `#path` up to `pathEnd`, the name from
    * `nameStart` on; `hash` is that of the path.
    */
-  #add(
+  #addNode(
     parent: NodeId,
     nameStart: number,
     pathEnd: number,
@@ -706,9 +706,9 @@ export class DataTree {
     rows.set(node, dataLengthField, dataLength);
     rows.set(node, aclField, acl);
     const kind = this.#kindOfOwner(ownerHigh, ownerLow);
-    const uncounted = isUncounted(path, pathEnd) ? uncountedFlag : 0;
+    const uncounted = hasNoDigest(path, pathEnd) ? noDigestFlag : 0;
     // A znode created during a snapshot is not part of it, even if its row was used before.
-    for (const walk of this.#walks) walk.note(node);
+    for (const walk of this.#walks) walk.markWritten(node);
     const namespace = this.#namespaceBelow(parent, nameStart, pathEnd);
     rows.set(node, flagsField, kind | uncounted | (namespace << namespaceShift));
     switch (kind) {
@@ -739,17 +739,17 @@ export class DataTree {
   /** The namespace of a new znode, whose name is in `#path`. */
   #namespaceBelow(parent: NodeId, nameStart: number, pathEnd: number): NamespaceId {
     if (parent === 0) return noNamespace;
-    return parent === this.#root ? this.namespaces.enter(this.#path.toString('utf8', nameStart, pathEnd)) : this.namespaceOf(parent);
+    return parent === this.#root ? this.namespaces.acquire(this.#path.toString('utf8', nameStart, pathEnd)) : this.namespaceOf(parent);
   }
 
   /**
    * Removes a znode without children, after `#beforeChange`. The caller updates its parent's pzxid.
    */
-  #drop(node: NodeId): void {
+  #removeNode(node: NodeId): void {
     const rows = this.#rows;
     const parent = rows.get(node, parentField);
-    if (node === this.#named) this.#named = 0;
-    this.#uncountDigest(node);
+    if (node === this.#cachedNode) this.#cachedNode = 0;
+    this.#removeDigest(node);
     for (const walk of this.#walks) if (walk.next === node) walk.next = this.#afterSubtree(node, this.#root);
     switch (this.#kindOf(node)) {
       case ephemeral:
@@ -761,9 +761,9 @@ export class DataTree {
         break;
     }
     this.#index.remove(rows.get(node, hashField), node);
-    if (parent === this.#root) this.namespaces.leave(this.namespaceOf(node));
+    if (parent === this.#root) this.namespaces.release(this.namespaceOf(node));
     this.#unlinkChild(parent, node);
-    this.#showChildren(parent);
+    this.#updateChildrenStat(parent);
     this.acls.release(rows.get(node, aclField));
     this.#nodes--;
     this.#dataBytes -= Math.max(0, rows.get(node, dataLengthField));
@@ -881,8 +881,8 @@ export class DataTree {
   }
 
   /** Updates a znode's share in the tree digest. Its path is `#path` up to `pathEnd`. */
-  #countDigest(node: NodeId, pathEnd: number): void {
-    if (!this.#digestEnabled || (this.#rows.get(node, flagsField) & uncountedFlag) !== 0) return;
+  #updateDigest(node: NodeId, pathEnd: number): void {
+    if (!this.#digestEnabled || (this.#rows.get(node, flagsField) & noDigestFlag) !== 0) return;
     const stat = this.#stat;
     const bytes = this.#recordOf(node);
     const at = this.#statAt(node);
@@ -898,7 +898,7 @@ export class DataTree {
     this.#rows.set(node, digestField, digest);
   }
 
-  #uncountDigest(node: NodeId): void {
+  #removeDigest(node: NodeId): void {
     this.#addToDigest(-this.digestOf(node));
     this.#rows.set(node, digestField, 0);
   }
@@ -985,8 +985,8 @@ export class DataTree {
    * upwards; undefined if not. Usage is that of the present tree, without changes not yet applied,
    * as in ZooKeeper.
    */
-  quotaVerdict(path: string, bytesDelta: number, countDelta: number): QuotaVerdict | undefined {
-    return this.#quotas.hasQuotas ? this.#quotas.verdict(path, bytesDelta, countDelta) : undefined;
+  checkQuota(path: string, bytesDelta: number, countDelta: number): QuotaViolation | undefined {
+    return this.#quotas.hasQuotas ? this.#quotas.check(path, bytesDelta, countDelta) : undefined;
   }
 
   /** The sums of all quotas of each namespace. The tree must not change meanwhile. */
@@ -995,7 +995,7 @@ export class DataTree {
   }
 
   #isBelowQuotaRoot(node: NodeId, path: string): boolean {
-    return (this.#rows.get(node, flagsField) & uncountedFlag) !== 0 && path.startsWith(quotaRoot);
+    return (this.#rows.get(node, flagsField) & noDigestFlag) !== 0 && path.startsWith(quotaRoot);
   }
 
   #quotaCreated(path: string, node: NodeId, data: Uint8Array | null): void {
@@ -1003,7 +1003,7 @@ export class DataTree {
     if (limits !== undefined) this.#quotas.setLimits(limits, textOf(data));
     const stats = this.#quotas.ofStatsPath(path);
     if (stats === undefined) {
-      this.#use(path, data === null ? 0 : data.length, 1);
+      this.#addUsage(path, data === null ? 0 : data.length, 1);
       return;
     }
     this.#quotas.setStatsNode(stats, node);
@@ -1015,7 +1015,7 @@ export class DataTree {
     if (limits !== undefined) this.#quotas.clearLimits(limits);
     const stats = this.#quotas.ofStatsPath(path);
     if (stats !== undefined) this.#quotas.setStatsNode(stats, 0);
-    this.#use(path, -dataLength, -1);
+    this.#addUsage(path, -dataLength, -1);
   }
 
   #quotaDataSet(path: string, data: Uint8Array | null, lengthBefore: number): void {
@@ -1023,22 +1023,22 @@ export class DataTree {
     if (limits !== undefined) this.#quotas.setLimits(limits, textOf(data));
     const stats = this.#quotas.ofStatsPath(path);
     if (stats !== undefined) this.#quotas.setUsageText(stats, textOf(data));
-    this.#use(path, (data === null ? 0 : data.length) - lengthBefore, 0);
+    this.#addUsage(path, (data === null ? 0 : data.length) - lengthBefore, 0);
   }
 
   /** Updates the usage of the nearest quota. */
-  #use(path: string, bytes: number, count: number): void {
+  #addUsage(path: string, bytes: number, count: number): void {
     const quota = this.#quotas.nearest(path);
     if (quota === undefined || quota.statsNode === 0) return;
-    this.#quotas.use(quota, count, bytes);
+    this.#quotas.addUsage(quota, count, bytes);
     this.#writeUsage(quota);
   }
 
   /**
    * The usage znode of a quota was created, and the count of its subtree is not complete: call
-   * `recountSome`.
+   * `recountStep`.
    */
-  get recounting(): boolean {
+  get isRecounting(): boolean {
     return this.#recount !== undefined;
   }
 
@@ -1046,7 +1046,7 @@ export class DataTree {
    * Continues to count the subtree of a quota, including its top, by at most `max` znodes of about
    * 30 ns each. Returns true at the end. Until then the tree must not change.
    */
-  recountSome(max: number): boolean {
+  recountStep(max: number): boolean {
     const recount = this.#recount;
     if (recount === undefined) return true;
     const { quota, top } = recount;
@@ -1062,7 +1062,7 @@ export class DataTree {
     this.#quotas.setUsage(quota, recount.count, recount.bytes);
     this.#writeUsage(quota);
     // The usage znode may itself be below a path with a quota.
-    this.#use(recount.statsPath, recount.statsBytes, 1);
+    this.#addUsage(recount.statsPath, recount.statsBytes, 1);
     return true;
   }
 
@@ -1090,8 +1090,8 @@ export class DataTree {
   }
 
   /** Memory of znodes that has been released since the peak, in bytes. */
-  get returnedBytes(): number {
-    return this.#arena.returnedBytes;
+  get releasedBytes(): number {
+    return this.#arena.releasedBytes;
   }
 
   /** Memory of rows, records and indexes, in bytes. */
@@ -1102,7 +1102,7 @@ export class DataTree {
       this.#index.memoryBytes +
       this.#ephemerals.memoryBytes +
       this.#sweepable.memoryBytes +
-      this.snapshotBytesAhead
+      this.snapshotPreservedBytes
     );
   }
 
@@ -1112,11 +1112,11 @@ export class DataTree {
    * Begins a snapshot of this moment. Until `endSnapshot` every znode is written once, as it is
    * now: in its turn, depth first, or, if it is about to change, ahead of its turn. So a snapshot
    * can be written slowly while changes continue, and is still exact for one zxid. Several may be
-   * in progress. One that would have to hold more than `aheadBytesMax` of records written ahead is
-   * abandoned: `isWalked` returns false.
+   * in progress. One that would have to hold more than `preservedBytesMax` of records written ahead is
+   * abandoned: `isSnapshotActive` returns false.
    */
-  beginSnapshot(aheadBytesMax = Infinity): SnapshotWalk {
-    const walk = new SnapshotWalk(this.#root, this.#rows.end, this.acls.hold(), aheadBytesMax);
+  beginSnapshot(preservedBytesMax = Infinity): SnapshotWalk {
+    const walk = new SnapshotWalk(this.#root, this.#rows.end, this.acls.pin(), preservedBytesMax);
     this.#walks.push(walk);
     return walk;
   }
@@ -1127,16 +1127,16 @@ export class DataTree {
    */
   snapshotSlice(walk: SnapshotWalk, writer: Writer, bytesTarget: number): boolean {
     const start = writer.offset;
-    for (let page = walk.takeAhead(); page !== undefined; page = walk.takeAhead()) {
+    for (let page = walk.takePreserved(); page !== undefined; page = walk.takePreserved()) {
       writer.raw(page.bytes, 0, page.offset);
       if (writer.offset - start >= bytesTarget) return false;
     }
     let visits = Math.ceil(bytesTarget / bytesPerVisit);
     let node = walk.next;
     while (node !== 0 && visits-- > 0 && writer.offset - start < bytesTarget) {
-      if (!walk.has(node)) {
+      if (!walk.isWritten(node)) {
         this.#writeNode(node, writer);
-        walk.note(node);
+        walk.markWritten(node);
       }
       node = this.#after(node, this.#root);
     }
@@ -1150,46 +1150,46 @@ export class DataTree {
     if (at === -1) return;
     this.#walks.splice(at, 1);
     walk.end();
-    this.acls.letGo(walk.aclHold);
+    this.acls.unpin(walk.aclPin);
   }
 
   /** Whether the snapshot is in progress: neither finished nor abandoned. */
-  isWalked(walk: SnapshotWalk): boolean {
+  isSnapshotActive(walk: SnapshotWalk): boolean {
     return this.#walks.includes(walk);
   }
 
   /** Memory of records written ahead of their turn. */
-  get snapshotBytesAhead(): number {
+  get snapshotPreservedBytes(): number {
     let bytes = 0;
-    for (const walk of this.#walks) bytes += walk.aheadBytes;
+    for (const walk of this.#walks) bytes += walk.preservedBytes;
     return bytes;
   }
 
   /** Must be called before a change of anything that a snapshot contains about a znode. */
   #beforeChange(node: NodeId): void {
-    if (this.#walks.length > 0) this.#writeAhead(node);
+    if (this.#walks.length > 0) this.#preserve(node);
   }
 
-  #writeAhead(node: NodeId): void {
+  #preserve(node: NodeId): void {
     let isTooMuch = false;
     for (const walk of this.#walks) {
-      if (walk.has(node)) continue;
-      this.#writeAheadTo(walk, node);
-      isTooMuch ||= walk.holdsTooMuch;
+      if (walk.isWritten(node)) continue;
+      this.#preserveFor(walk, node);
+      isTooMuch ||= walk.exceedsPreservedMax;
     }
-    if (isTooMuch) for (const walk of this.#walks.filter(({ holdsTooMuch }) => holdsTooMuch)) this.endSnapshot(walk);
+    if (isTooMuch) for (const walk of this.#walks.filter(({ exceedsPreservedMax }) => exceedsPreservedMax)) this.endSnapshot(walk);
   }
 
-  #writeAheadTo(walk: SnapshotWalk, node: NodeId): void {
+  #preserveFor(walk: SnapshotWalk, node: NodeId): void {
     // A reader of the file expects parents before children. The parents of a written znode are
     // written, so the climb ends there.
     const chain: NodeId[] = [];
-    for (let at = node; at !== 0 && !walk.has(at); at = this.#rows.get(at, parentField)) chain.push(at);
+    for (let at = node; at !== 0 && !walk.isWritten(at); at = this.#rows.get(at, parentField)) chain.push(at);
     for (let i = chain.length - 1; i >= 0; i--) {
-      const page = walk.aheadWriter();
+      const page = walk.preserveWriter();
       this.#writeNode(chain[i]!, page);
-      walk.wroteAhead(page);
-      walk.note(chain[i]!);
+      walk.recordPreserved(page);
+      walk.markWritten(chain[i]!);
     }
   }
 
@@ -1205,11 +1205,11 @@ export class DataTree {
     writer.offset += pathLength;
     writer.raw(record, dataAt, stat);
     const acl = rows.get(node, aclField);
-    writer.halves(acl >> 31, acl);
+    writer.int64Halves(acl >> 31, acl);
     writer.raw(record, stat, stat + visibleCversionAt);
     writer.int32(rows.get(node, cversionField));
     writer.raw(record, stat + aversionAt, stat + visibleOwnerAt);
-    writer.halves(this.ownerHighOf(node), this.ownerLowOf(node));
+    writer.int64Halves(this.ownerHighOf(node), this.ownerLowOf(node));
     writer.raw(record, stat + pzxidAt, stat + statBytes);
   }
 
@@ -1220,7 +1220,7 @@ export class DataTree {
    * StatPersisted are given by their offsets in `bytes`; the reference to the ACL is taken over.
    * Returns undefined, or what was expected if the znode is invalid.
    */
-  load(
+  loadNode(
     bytes: Buffer,
     pathStart: number,
     pathEnd: number,
@@ -1229,7 +1229,7 @@ export class DataTree {
     acl: AclId,
     statStart: number,
   ): string | undefined {
-    const end = this.#takePath(bytes, pathStart, pathEnd);
+    const end = this.#copyPath(bytes, pathStart, pathEnd);
     const path = this.#path;
     const parentEnd = lastSlash(path, end);
     let parent = 0;
@@ -1250,16 +1250,16 @@ export class DataTree {
       const owner = formatSessionId(sessionIdOf(ownerHigh, ownerLow));
       return `an ephemeralOwner that is valid with extended types enabled, not ${owner}`;
     }
-    const node = this.#add(parent, parentEnd + 1, end, hash, bytes, dataStart, dataLength, acl, ownerHigh, ownerLow);
+    const node = this.#addNode(parent, parentEnd + 1, end, hash, bytes, dataStart, dataLength, acl, ownerHigh, ownerLow);
     const record = this.#recordOf(node);
     const stat = this.#statAt(node);
     copyBytes(bytes, statStart, record, stat, visibleCversionAt);
     this.#rows.set(node, cversionField, int32At(bytes, statStart + 36));
     copyBytes(bytes, statStart + 40, record, stat + aversionAt, 4);
     copyBytes(bytes, statStart + 52, record, stat + pzxidAt, 8);
-    this.#showChildren(node);
-    if (parent !== 0) this.#showChildren(parent);
-    this.#countDigest(node, end);
+    this.#updateChildrenStat(node);
+    if (parent !== 0) this.#updateChildrenStat(parent);
+    this.#updateDigest(node, end);
     this.#dataBytes += end === 0 ? 1 : utf16Length(path, end);
     return undefined;
   }
@@ -1270,7 +1270,7 @@ export class DataTree {
    */
   finishLoading(max: number): boolean {
     this.#quotaRebuild ??= new QuotaRebuild(this, this.#quotas, (quota) => this.#writeUsage(quota));
-    if (!this.#quotaRebuild.some(max)) return false;
+    if (!this.#quotaRebuild.step(max)) return false;
     this.#quotaRebuild = undefined;
     return true;
   }
@@ -1279,7 +1279,7 @@ export class DataTree {
    * Copies a path into `#path` as valid UTF-8, with malformed bytes as U+FFFD, as Java decodes
    * them.
    */
-  #takePath(bytes: Buffer, start: number, end: number): number {
+  #copyPath(bytes: Buffer, start: number, end: number): number {
     for (let at = start; at < end; at++) if (bytes[at]! >= 0x80) return this.#encode(bytes.toString('utf8', start, end));
     this.#reservePath(end - start);
     copyBytes(bytes, start, this.#path, 0, end - start);
@@ -1299,10 +1299,10 @@ export class DataTree {
     const end = this.#encode(path);
     const parentEnd = lastSlash(this.#path, end);
     const parent = parentEnd === -1 ? 0 : this.lookup(this.#path, 0, parentEnd);
-    const node = this.#add(parent, parentEnd + 1, end, this.#hash.of(this.#path, 0, end), noBytes, 0, 0, acl, 0, 0);
+    const node = this.#addNode(parent, parentEnd + 1, end, this.#hash.of(this.#path, 0, end), noBytes, 0, 0, acl, 0, 0);
     putInt32(this.#recordOf(node), this.#statAt(node) + aversionAt, aversion);
-    if (parent !== 0) this.#showChildren(parent);
-    this.#countDigest(node, end);
+    if (parent !== 0) this.#updateChildrenStat(parent);
+    this.#updateDigest(node, end);
     this.#dataBytes += path === '' ? 1 : path.length;
   }
 }
@@ -1338,11 +1338,11 @@ function lastSlash(bytes: Buffer, end: number): number {
   return at;
 }
 
-const uncountedBytes = Buffer.from(uncountedPrefix);
+const noDigestPrefixBytes = Buffer.from(noDigestPrefix);
 
-function isUncounted(path: Buffer, end: number): boolean {
-  if (end < uncountedBytes.length) return false;
-  for (let i = 0; i < uncountedBytes.length; i++) if (path[i] !== uncountedBytes[i]) return false;
+function hasNoDigest(path: Buffer, end: number): boolean {
+  if (end < noDigestPrefixBytes.length) return false;
+  for (let i = 0; i < noDigestPrefixBytes.length; i++) if (path[i] !== noDigestPrefixBytes[i]) return false;
   return true;
 }
 

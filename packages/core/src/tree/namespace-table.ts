@@ -27,12 +27,12 @@ export class NamespaceTable {
   readonly #byName = new Map<string, NamespaceId>();
   /** Numbers whose znode has been deleted, in order of deletion. */
   readonly #unused = new Set<NamespaceId>();
-  #othersMet = false;
+  #othersUsed = false;
   /** Called when a number gets its name. */
-  named: (id: NamespaceId, name: string) => void = () => {};
+  onAssigned: (id: NamespaceId, name: string) => void = () => {};
 
   /** A znode of this name has been created below the root. */
-  enter(name: string): NamespaceId {
+  acquire(name: string): NamespaceId {
     const known = this.#byName.get(name);
     if (known !== undefined) {
       this.#unused.delete(known);
@@ -43,7 +43,7 @@ export class NamespaceTable {
     if (id === undefined) return this.#others();
     this.#names[id] = name;
     this.#byName.set(name, id);
-    this.named(id, name);
+    this.onAssigned(id, name);
     return id;
   }
 
@@ -51,7 +51,7 @@ export class NamespaceTable {
    * The znode below the root with this number has been deleted, and so have all others of the
    * namespace.
    */
-  leave(id: NamespaceId): void {
+  release(id: NamespaceId): void {
     if (id !== othersId) this.#unused.add(id);
   }
 
@@ -62,7 +62,7 @@ export class NamespaceTable {
 
   *entries(): Generator<readonly [NamespaceId, string], void, undefined> {
     for (const [id, name] of this.#names.entries()) if (id !== noNamespace) yield [id, name];
-    if (this.#othersMet) yield [othersId, othersName];
+    if (this.#othersUsed) yield [othersId, othersName];
   }
 
   #takeUnused(): NamespaceId | undefined {
@@ -74,9 +74,9 @@ export class NamespaceTable {
   }
 
   #others(): NamespaceId {
-    if (!this.#othersMet) {
-      this.#othersMet = true;
-      this.named(othersId, othersName);
+    if (!this.#othersUsed) {
+      this.#othersUsed = true;
+      this.onAssigned(othersId, othersName);
     }
     return othersId;
   }

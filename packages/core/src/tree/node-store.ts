@@ -52,7 +52,7 @@ export class NodeStore {
   #free: NodeId = 0;
   #freeRows = 0;
   /** The first row never used. Row 0 means no znode. */
-  #fresh: NodeId = 1;
+  #nextUnused: NodeId = 1;
 
   get memoryBytes(): number {
     return this.#pages.length * pageRows * rowInts * 4;
@@ -65,7 +65,7 @@ export class NodeStore {
 
   /** The first row never used. */
   get end(): NodeId {
-    return this.#fresh;
+    return this.#nextUnused;
   }
 
   get(node: NodeId, field: number): number {
@@ -87,7 +87,7 @@ export class NodeStore {
       page.fill(0, at, at + rowInts);
       return reused;
     }
-    const node = this.#fresh++;
+    const node = this.#nextUnused++;
     if (node >>> pageBits >= this.#pages.length) this.#pages.push(new Int32Array(pageRows * rowInts));
     return node;
   }

@@ -8,7 +8,7 @@ import type { NodeId } from './node-store.ts';
 import { type Quota, quotaRoot, type QuotaTable, textOf } from './quota-table.ts';
 
 /** A quota whose subtree is being walked. */
-class Open {
+class OpenQuota {
   readonly quota: Quota;
   /** The znode after the subtree in the walk; 0 at the end of the walk. */
   readonly end: NodeId;
@@ -36,9 +36,9 @@ export class QuotaRebuild {
   readonly #tree: WalkedTree;
   readonly #quotas: QuotaTable;
   readonly #writeUsage: (quota: Quota) => void;
-  readonly #limited: Quota[] = [];
+  readonly #quotasWithLimits: Quota[] = [];
   /** By the znode at the quota's path. */
-  readonly #tops = new Map<NodeId, Quota>();
+  readonly #quotaByTop = new Map<NodeId, Quota>();
   readonly #visits = this.#run();
 
   constructor(tree: WalkedTree, quotas: QuotaTable, writeUsage: (quota: Quota) => void) {
@@ -51,7 +51,7 @@ export class QuotaRebuild {
    * Visits at most `max` znodes, for about 100 ns each. Returns true at the end. Until then the
    * tree must not change.
    */
-  some(max: number): boolean {
+  step(max: number): boolean {
     for (let left = max; left > 0; left--) if (this.#visits.next().done === true) return true;
     return false;
   }
@@ -59,14 +59,14 @@ export class QuotaRebuild {
   /** Yields after every znode. */
   *#run(): Generator<void, void, void> {
     yield* this.#readQuotas();
-    for (const quota of this.#limited) {
+    for (const quota of this.#quotasWithLimits) {
       if (quota.statsNode === 0) continue;
       const top = this.#tree.find(quota.path);
       if (top === 0) this.#set(quota, 0, 0);
-      else this.#tops.set(top, quota);
+      else this.#quotaByTop.set(top, quota);
       yield;
     }
-    for (const [top, quota] of this.#tops) {
+    for (const [top, quota] of this.#quotaByTop) {
       const isOutermost = yield* this.#isOutermost(top);
       if (isOutermost) yield* this.#count(top, quota);
     }
@@ -80,7 +80,7 @@ export class QuotaRebuild {
       const limits = this.#quotas.ofLimitsPath(path);
       if (limits !== undefined) {
         this.#quotas.setLimits(limits, textOf(tree.dataOf(node)));
-        this.#limited.push(limits);
+        this.#quotasWithLimits.push(limits);
       }
       const stats = this.#quotas.ofStatsPath(path);
       if (stats !== undefined) {
@@ -93,7 +93,7 @@ export class QuotaRebuild {
 
   *#isOutermost(top: NodeId): Generator<void, boolean, void> {
     for (let node = this.#tree.parentOf(top); node !== 0; node = this.#tree.parentOf(node)) {
-      if (this.#tops.has(node)) return false;
+      if (this.#quotaByTop.has(node)) return false;
       yield;
     }
     return true;
@@ -102,7 +102,7 @@ export class QuotaRebuild {
   /** Counts an outermost quota and all quotas below it in one walk. */
   *#count(top: NodeId, outermost: Quota): Generator<void, void, void> {
     const tree = this.#tree;
-    const open = [new Open(outermost, 0)];
+    const open = [new OpenQuota(outermost, 0)];
     let innermost = open[0]!;
     const close = (): void => {
       const { quota, count, bytes } = open.pop()!;
@@ -115,9 +115,9 @@ export class QuotaRebuild {
     };
     for (let node = top; node !== 0; node = tree.nextBelow(node, top)) {
       while (innermost.end === node) close();
-      const quota = this.#tops.get(node);
+      const quota = this.#quotaByTop.get(node);
       if (quota !== undefined && node !== top) {
-        innermost = new Open(quota, tree.nextAfterSubtree(node, top));
+        innermost = new OpenQuota(quota, tree.nextAfterSubtree(node, top));
         open.push(innermost);
       }
       innermost.count++;

@@ -19,11 +19,11 @@ const statsName = 'zookeeper_stats';
 const none = -1;
 
 /** Why a change would exceed a quota. */
-export interface QuotaVerdict {
+export interface QuotaViolation {
   /** True if a hard limit would be exceeded: the change must be refused if quotas are enforced. */
-  readonly hard: boolean;
+  readonly isHard: boolean;
   /** True if a soft limit would be exceeded: log a warning. */
-  readonly soft: boolean;
+  readonly isSoft: boolean;
   /** The path that has the quota. */
   readonly path: string;
   readonly what: 'count' | 'bytes';
@@ -65,10 +65,10 @@ class Totals {
 
   /** Adds a quota, or subtracts it with `sign` -1. */
   add(quota: Quota, sign: 1 | -1): void {
-    if (quota.limited) {
+    if (quota.hasLimits) {
       this.limits += sign;
-      this.countLimit += sign * limitOf(quota.countHard, quota.count);
-      this.bytesLimit += sign * limitOf(quota.bytesHard, quota.bytes);
+      this.countLimit += sign * limitOf(quota.countHard, quota.countSoft);
+      this.bytesLimit += sign * limitOf(quota.bytesHard, quota.bytesSoft);
     }
     if (quota.statsNode !== 0) {
       this.usages += sign;
@@ -83,9 +83,9 @@ export class Quota {
   readonly path: string;
   readonly totals: Totals;
   /** False if only the usage znode exists: nothing is limited or updated, as in ZooKeeper. */
-  limited = false;
-  count = none;
-  bytes = none;
+  hasLimits = false;
+  countSoft = none;
+  bytesSoft = none;
   countHard = none;
   bytesHard = none;
   /** The handle of the usage znode, 0 if there is none. */
@@ -104,11 +104,11 @@ export class Quota {
 export class QuotaTable {
   readonly #quotas = new Map<string, Quota>();
   readonly #totals = new Map<string, Totals>();
-  #limited = 0;
+  #limitedCount = 0;
 
   /** True if any path has limits; otherwise the rest of this class can be skipped. */
   get hasQuotas(): boolean {
-    return this.#limited > 0;
+    return this.#limitedCount > 0;
   }
 
   /** In the order in which the namespaces got their first quota. */
@@ -127,7 +127,7 @@ export class QuotaTable {
   clear(): void {
     this.#quotas.clear();
     this.#totals.clear();
-    this.#limited = 0;
+    this.#limitedCount = 0;
   }
 
   /**
@@ -167,11 +167,11 @@ export class QuotaTable {
 
   setLimits(quota: Quota, text: string): void {
     quota.totals.add(quota, -1);
-    if (!quota.limited) this.#limited++;
-    quota.limited = true;
+    if (!quota.hasLimits) this.#limitedCount++;
+    quota.hasLimits = true;
     const values = parse(text);
-    quota.count = numberOf(values, 'count');
-    quota.bytes = numberOf(values, 'bytes');
+    quota.countSoft = numberOf(values, 'count');
+    quota.bytesSoft = numberOf(values, 'bytes');
     quota.countHard = numberOf(values, 'countHardLimit');
     quota.bytesHard = numberOf(values, 'byteHardLimit');
     quota.totals.add(quota, 1);
@@ -179,8 +179,8 @@ export class QuotaTable {
 
   clearLimits(quota: Quota): void {
     quota.totals.add(quota, -1);
-    if (quota.limited) this.#limited--;
-    quota.limited = false;
+    if (quota.hasLimits) this.#limitedCount--;
+    quota.hasLimits = false;
     quota.totals.add(quota, 1);
     this.#maybeForget(quota);
   }
@@ -192,8 +192,8 @@ export class QuotaTable {
     this.#maybeForget(quota);
   }
 
-  #maybeForget({ path, limited, statsNode, totals }: Quota): void {
-    if (limited || statsNode !== 0) return;
+  #maybeForget({ path, hasLimits, statsNode, totals }: Quota): void {
+    if (hasLimits || statsNode !== 0) return;
     this.#quotas.delete(path);
     if (totals.limits === 0 && totals.usages === 0) this.#totals.delete(totals.namespace);
   }
@@ -217,7 +217,7 @@ export class QuotaTable {
   }
 
   /** Adds a change to the usage of this quota, the nearest one. */
-  use(quota: Quota, count: number, bytes: number): void {
+  addUsage(quota: Quota, count: number, bytes: number): void {
     this.#setUsed(quota, quota.usedCount + count, quota.usedBytes + bytes);
   }
 
@@ -239,7 +239,7 @@ export class QuotaTable {
     let end = path.length;
     while (end > 0) {
       const quota = this.#quotas.get(end === path.length ? path : path.slice(0, end));
-      if (quota?.limited) return quota;
+      if (quota?.hasLimits) return quota;
       end = path.lastIndexOf('/', end - 1);
     }
     return undefined;
@@ -250,13 +250,13 @@ export class QuotaTable {
    * soft one, a change of 0 is never checked, and a change that shrinks a subtree is refused while
    * it is still too large.
    */
-  verdict(path: string, bytesDelta: number, countDelta: number): QuotaVerdict | undefined {
+  check(path: string, bytesDelta: number, countDelta: number): QuotaViolation | undefined {
     const quota = this.nearest(path);
     if (quota === undefined || quota.statsNode === 0) return undefined;
-    const byCount = countDelta === 0 ? undefined : judge(quota, 'count', quota.usedCount + countDelta, quota.count, quota.countHard);
-    if (byCount?.hard) return byCount;
-    const byBytes = bytesDelta === 0 ? undefined : judge(quota, 'bytes', quota.usedBytes + bytesDelta, quota.bytes, quota.bytesHard);
-    if (byBytes?.hard) return { ...byBytes, soft: byCount !== undefined };
+    const byCount = countDelta === 0 ? undefined : violationOf(quota, 'count', quota.usedCount + countDelta, quota.countSoft, quota.countHard);
+    if (byCount?.isHard) return byCount;
+    const byBytes = bytesDelta === 0 ? undefined : violationOf(quota, 'bytes', quota.usedBytes + bytesDelta, quota.bytesSoft, quota.bytesHard);
+    if (byBytes?.isHard) return { ...byBytes, isSoft: byCount !== undefined };
     return byCount ?? byBytes;
   }
 }
@@ -271,11 +271,11 @@ function limitOf(hard: number, soft: number): number {
   return hard > none ? hard : soft;
 }
 
-function judge(quota: Quota, what: 'count' | 'bytes', usage: number, softLimit: number, hardLimit: number): QuotaVerdict | undefined {
-  const hard = hardLimit > none;
+function violationOf(quota: Quota, what: 'count' | 'bytes', usage: number, softLimit: number, hardLimit: number): QuotaViolation | undefined {
+  const isHard = hardLimit > none;
   const limit = limitOf(hardLimit, softLimit);
   if (limit <= none || usage <= limit) return undefined;
-  return { hard, soft: !hard, path: quota.path, what, limit, usage };
+  return { isHard, isSoft: !isHard, path: quota.path, what, limit, usage };
 }
 
 /**

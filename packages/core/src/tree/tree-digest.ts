@@ -30,7 +30,7 @@ export interface DigestedStat {
 
 export const digestedStatBytes = 60;
 /** The prefix of paths that are not counted. */
-export const uncountedPrefix = '/zookeeper/';
+export const noDigestPrefix = '/zookeeper/';
 
 /**
  * Eight tables, to process eight bytes in one step ("slicing by eight", Kounavis and Berry, 2005).
@@ -91,7 +91,7 @@ const pathScratch = Buffer.allocUnsafeSlow(1024);
 
 /** The share of a znode with these values in the tree digest: a uint32, 0 if it is not counted. */
 export function nodeDigest(path: string, data: Uint8Array | null, stat: DigestedStat): number {
-  if (path.startsWith(uncountedPrefix)) return 0;
+  if (path.startsWith(noDigestPrefix)) return 0;
   // The root's path counts as empty.
   const text = path === '/' ? '' : path;
   const pathBytes = text.length * 3 <= pathScratch.length ? pathScratch : Buffer.allocUnsafe(text.length * 3);

@@ -46,7 +46,7 @@ const childTable: readonly number[] = [child, persistent];
  * events are not sent yet, are never taken for live ones.
  */
 const keyModeMask = 3;
-const keyColour = 4;
+const keyGeneration = 4;
 const keyPathShift = 3;
 
 /** The word of a path holds 30 bits of its hash above the colours of its two one-shot modes. */
@@ -56,7 +56,7 @@ const wordHashShift = 2;
  * Dead rows cleared when a connection closes (a thousand may close in one turn), and at each later
  * addition.
  */
-const reapedAtOnceDefault = 256;
+const reapedPerRemovalDefault = 256;
 const reapedPerAdd = 4;
 
 export class WatchTable {
@@ -94,7 +94,7 @@ export class WatchTable {
    * The dispatch in which this watcher was last notified. Doubles, because dispatches exceed 2^31
    * within hours.
    */
-  readonly #watcherTold = new PagedDoubles();
+  readonly #watcherLastDispatch = new PagedDoubles();
   readonly #unusedWatchers: number[] = [];
   readonly #deadWatchers: number[] = [];
   #watcherEnd = 1;
@@ -114,7 +114,7 @@ export class WatchTable {
   readonly #stageOneShot: boolean[] = [];
   #stage = 0;
   #stages = 0;
-  #telling = 0;
+  #dispatchNumber = 0;
   /**
    * The two paths whose rows may have fired without their events being sent: they are kept until
    * the end. 0 for none.
@@ -124,7 +124,7 @@ export class WatchTable {
 
   readonly #hashStart: number;
   readonly #hashFactor: number;
-  readonly #reapedAtOnce: number;
+  readonly #reapedPerRemoval: number;
   #scratch = Buffer.allocUnsafeSlow(1024);
   /** Paths above the changed one, from the root down, that have recursive watches. */
   readonly #ancestors: number[] = [];
@@ -134,7 +134,7 @@ export class WatchTable {
    * `reapedAtOnce`: rows cleared when a connection closes.
    */
   constructor(options: { readonly hashSeed: number; readonly reapedAtOnce?: number }) {
-    this.#reapedAtOnce = options.reapedAtOnce ?? reapedAtOnceDefault;
+    this.#reapedPerRemoval = options.reapedAtOnce ?? reapedPerRemovalDefault;
     this.#hashStart = mix(options.hashSeed);
     this.#hashFactor = mix(options.hashSeed ^ 0x5bd1e995) | 1;
   }
@@ -155,7 +155,7 @@ export class WatchTable {
 
   /** Memory of the table, in bytes. */
   get bytes(): number {
-    let sum = this.#rows.bytes + this.#paths.bytes + this.#texts.bytes + this.#watcherTold.bytes;
+    let sum = this.#rows.bytes + this.#paths.bytes + this.#texts.bytes + this.#watcherLastDispatch.bytes;
     for (const column of [
       this.#rowWatcher,
       this.#rowKey,
@@ -252,11 +252,11 @@ export class WatchTable {
     this.#childCount -= this.#watcherChild.get(watcher);
     if (this.#watcherData.get(watcher) > 0) this.#cnxnsInDataTable--;
     this.#deadWatchers.push(watcher);
-    this.reap(this.#reapedAtOnce);
+    this.reap(this.#reapedPerRemoval);
   }
 
   /** Rows of closed connections are left: `reap` should be called. */
-  get hasDead(): boolean {
+  get hasDeadRows(): boolean {
     return this.#deadWatchers.length > 0;
   }
 
@@ -282,7 +282,7 @@ export class WatchTable {
    * the table at once; `drain` notifies them. Returns false if there is no watcher. One dispatch
    * must be finished before the next begins.
    */
-  begin(path: string, eventType: number): boolean {
+  startDispatch(path: string, eventType: number): boolean {
     if (this.#stages !== 0) throw new Error('a change was applied before the watchers of the previous one were notified');
     if (this.#pathEnd === 1) return false;
     const length = this.#encode(path);
@@ -327,7 +327,7 @@ export class WatchTable {
     this.#firedPath = id;
     this.#firedParent = parent;
     // Two numbers: a connection notified of the znode may also be notified of its parent.
-    this.#telling += 2;
+    this.#dispatchNumber += 2;
     return true;
   }
 
@@ -337,22 +337,22 @@ export class WatchTable {
    * not notified, removed ones are not either. With `onParent` the event is about the parent of the
    * changed znode.
    */
-  drain(visit: (cnxn: CnxnId, eventType: number, onParent: boolean) => void, budget: number): boolean {
+  dispatch(visit: (cnxn: CnxnId, eventType: number, onParent: boolean) => void, budget: number): boolean {
     let left = budget;
     for (; this.#stage < this.#stages; this.#stage++) {
       const stage = this.#stage;
       const eventType = this.#stageEvent[stage]!;
       const onParent = this.#stageOnParent[stage]!;
       const oneShot = this.#stageOneShot[stage]!;
-      const telling = onParent ? this.#telling : this.#telling - 1;
+      const telling = onParent ? this.#dispatchNumber : this.#dispatchNumber - 1;
       for (let row = this.#stageNext[stage]!; row !== 0; row = this.#stageNext[stage]!) {
         if (left-- <= 0) return false;
         const watcher = this.#rowWatcher.get(row);
         if (oneShot) this.#freeRow(row);
         else this.#stageNext[stage] = row === this.#stageLast[stage] ? 0 : this.#rowNextOnPath.get(row);
         const cnxn = this.#watcherCnxn.get(watcher);
-        if (cnxn === -1 || this.#watcherTold.get(watcher) >= telling) continue;
-        this.#watcherTold.set(watcher, telling);
+        if (cnxn === -1 || this.#watcherLastDispatch.get(watcher) >= telling) continue;
+        this.#watcherLastDispatch.set(watcher, telling);
         visit(cnxn, eventType, onParent);
       }
     }
@@ -486,12 +486,12 @@ export class WatchTable {
     let row = this.#unusedRow;
     if (row === 0) {
       row = this.#rowEnd++;
-      this.#rowWatcher.reach(row);
-      this.#rowKey.reach(row);
-      this.#rowNextOnPath.reach(row);
-      this.#rowPreviousOnPath.reach(row);
-      this.#rowNextOfWatcher.reach(row);
-      this.#rowPreviousOfWatcher.reach(row);
+      this.#rowWatcher.ensure(row);
+      this.#rowKey.ensure(row);
+      this.#rowNextOnPath.ensure(row);
+      this.#rowPreviousOnPath.ensure(row);
+      this.#rowNextOfWatcher.ensure(row);
+      this.#rowPreviousOfWatcher.ensure(row);
     } else {
       this.#unusedRow = this.#rowNextOnPath.get(row);
     }
@@ -585,14 +585,14 @@ export class WatchTable {
     for (const mode of modes) {
       const live = this.#liveKey(path, mode);
       if (this.#pathRing.get(path * modeCount + mode) !== 0 && this.#findRow(watcher, live) !== 0) return true;
-      if (hasFired && (mode === data || mode === child) && this.#findRow(watcher, live ^ keyColour) !== 0) return true;
+      if (hasFired && (mode === data || mode === child) && this.#findRow(watcher, live ^ keyGeneration) !== 0) return true;
     }
     return false;
   }
 
   #liveKey(path: number, mode: number): number {
     const colour = mode === data || mode === child ? (this.#pathWord.get(path) >>> mode) & 1 : 0;
-    return (path << keyPathShift) | (colour * keyColour) | mode;
+    return (path << keyPathShift) | (colour * keyGeneration) | mode;
   }
 
   #findRow(watcher: number, key: number): number {
@@ -624,9 +624,9 @@ export class WatchTable {
     let path = this.#unusedPath;
     if (path === 0) {
       path = this.#pathEnd++;
-      this.#pathWord.reach(path);
-      this.#pathText.reach(path);
-      this.#pathRing.reach(path * modeCount + modeCount - 1);
+      this.#pathWord.ensure(path);
+      this.#pathText.ensure(path);
+      this.#pathRing.ensure(path * modeCount + modeCount - 1);
     } else {
       this.#unusedPath = this.#pathText.get(path);
     }
@@ -690,18 +690,18 @@ export class WatchTable {
   // ---- watchers
 
   #watcherFor(cnxn: CnxnId): number {
-    this.#watcherOf.reach(cnxn);
+    this.#watcherOf.ensure(cnxn);
     let watcher = this.#watcherOf.get(cnxn);
     if (watcher !== 0) return watcher;
     watcher = this.#unusedWatchers.pop() ?? this.#watcherEnd++;
-    this.#watcherCnxn.reach(watcher);
-    this.#watcherRing.reach(watcher);
-    this.#watcherData.reach(watcher);
-    this.#watcherChild.reach(watcher);
-    this.#watcherTold.reach(watcher);
+    this.#watcherCnxn.ensure(watcher);
+    this.#watcherRing.ensure(watcher);
+    this.#watcherData.ensure(watcher);
+    this.#watcherChild.ensure(watcher);
+    this.#watcherLastDispatch.ensure(watcher);
     this.#watcherOf.set(cnxn, watcher);
     this.#watcherCnxn.set(watcher, cnxn);
-    this.#watcherTold.set(watcher, 0);
+    this.#watcherLastDispatch.set(watcher, 0);
     return watcher;
   }
 }

@@ -9,7 +9,7 @@
  * removes them here as well (ZOOKEEPER-2845).
  */
 import { counterOf, epochOf, formatZxid, type Zxid } from '@tskeeper/protocol';
-import { type Fingerprint, writeBytes } from '../fingerprint.ts';
+import { type Fingerprint, fingerprintBytes } from '../fingerprint.ts';
 
 export interface CommittedLogOptions {
   /** commitLogCount: the maximum number of txns. */
@@ -35,7 +35,7 @@ const capacityAtFirst = 16;
  * True does not mean that no txn is missing: between the last txn of an epoch and the first of a
  * later one, zxids do not show a gap.
  */
-export function mayFollow(previous: Zxid, zxid: Zxid): boolean {
+export function isPossibleSuccessor(previous: Zxid, zxid: Zxid): boolean {
   return zxid === previous + 1 || (epochOf(zxid) > epochOf(previous) && counterOf(zxid) <= 1);
 }
 
@@ -88,7 +88,7 @@ export class CommittedLog {
   /**
    * Adds the txn that has just been committed: header, record and digest as in the log. The bytes
    * are kept, not copied: the caller gives up ownership. A txn with the zxid of the one before it
-   * is skipped, and the result is false (see `mayFollow`).
+   * is skipped, and the result is false (see `isPossibleSuccessor`).
    *
    * `settled`: the zxid that both the tree and the log on disk have reached. A learner that is sent
    * a snapshot of the tree, or txns from that log, gets the later txns from here: so the last
@@ -96,11 +96,11 @@ export class CommittedLog {
    *
    * Throws an `Error` if the txn does not follow the newest.
    */
-  append(zxid: Zxid, bytes: Buffer, settled: Zxid = Infinity): boolean {
+  append(zxid: Zxid, bytes: Buffer, persistedZxid: Zxid = Infinity): boolean {
     const { newest } = this;
     if (newest !== undefined) {
       if (zxid === newest) return false;
-      if (!mayFollow(newest, zxid)) {
+      if (!isPossibleSuccessor(newest, zxid)) {
         throw new Error(
           `txn ${formatZxid(zxid)} was committed after ${formatZxid(newest)}: txns between are missing, or it is a duplicate`,
         );
@@ -112,7 +112,7 @@ export class CommittedLog {
     this.#txns[at] = bytes;
     this.#length++;
     this.#bytes += bytes.length;
-    while (this.#length > 1 && this.#isTooMuch && this.#zxidAt(1) <= settled) this.#dropOldest();
+    while (this.#length > 1 && this.#exceedsLimits && this.#zxidAt(1) <= persistedZxid) this.#dropOldest();
     return true;
   }
 
@@ -127,7 +127,7 @@ export class CommittedLog {
   /** Removes every txn above `zxid`: they have been truncated from the log. */
   truncate(zxid: Zxid): void {
     const kept = this.#countUpTo(zxid);
-    while (this.#length > kept) this.#take(--this.#length);
+    while (this.#length > kept) this.#clearSlot(--this.#length);
   }
 
   /** Removes all txns: another history has replaced this one. */
@@ -140,7 +140,7 @@ export class CommittedLog {
     to.number(this.#length);
     for (let at = 0; at < this.#length; at++) {
       to.number(this.#zxidAt(at));
-      writeBytes(to, this.#txns[this.#at(at)]!);
+      fingerprintBytes(to, this.#txns[this.#at(at)]!);
     }
   }
 
@@ -176,7 +176,7 @@ export class CommittedLog {
    * Whether `forEachAbove` can visit them. Between two consecutive zxids there is no txn, so the
    * one before the oldest is accepted too, though its txn was never here.
    */
-  holdsAllAbove(zxid: Zxid): boolean {
+  hasAllAbove(zxid: Zxid): boolean {
     return this.reachesBackTo(zxid) || zxid === this.#zxidAt(0) - 1;
   }
 
@@ -184,10 +184,10 @@ export class CommittedLog {
    * Visits the txns above `zxid`, oldest first, while `visit` returns true. To continue later, call
    * it with the last zxid visited; txns may be added and removed in between.
    *
-   * Throws an `Error` if txns above `zxid` may have been removed; check `holdsAllAbove` first.
+   * Throws an `Error` if txns above `zxid` may have been removed; check `hasAllAbove` first.
    */
   forEachAbove(zxid: Zxid, visit: (zxid: Zxid, bytes: Buffer) => boolean): void {
-    if (!this.holdsAllAbove(zxid)) {
+    if (!this.hasAllAbove(zxid)) {
       throw new Error(`the committed txns in memory start at ${formatZxid(this.#zxidAt(0))}: some above ${formatZxid(zxid)} are missing`);
     }
     for (let i = this.#countUpTo(zxid); i < this.#length; i++) {
@@ -196,7 +196,7 @@ export class CommittedLog {
     }
   }
 
-  get #isTooMuch(): boolean {
+  get #exceedsLimits(): boolean {
     return this.#length > this.#options.countMax || this.#bytes > this.#options.bytesMax;
   }
 
@@ -221,14 +221,14 @@ export class CommittedLog {
   }
 
   /** Releases the bytes of a txn. */
-  #take(index: number): void {
+  #clearSlot(index: number): void {
     const at = this.#at(index);
     this.#bytes -= this.#txns[at]!.length;
     this.#txns[at] = undefined;
   }
 
   #dropOldest(): void {
-    this.#take(0);
+    this.#clearSlot(0);
     this.#start = this.#at(1);
     this.#length--;
   }

@@ -8,7 +8,7 @@ import type { Fingerprint } from '../fingerprint.ts';
 import type { EpochName, PeerStorage } from './peer-storage.ts';
 import type { ChannelId } from './quorum-links.ts';
 
-export interface FoundOnDisk {
+export interface PersistedState {
   /** The last txn of the log. */
   readonly lastZxid: Zxid;
   readonly acceptedEpoch: number;
@@ -23,9 +23,9 @@ export class DiskState implements PeerStorage {
   #logged: Zxid;
   #durable: Zxid;
   /** Pending writes of epoch files, TRUNC or snapshots. */
-  #work = 0;
+  #pendingOperations = 0;
 
-  constructor({ lastZxid, acceptedEpoch, currentEpoch }: FoundOnDisk, storage: PeerStorage) {
+  constructor({ lastZxid, acceptedEpoch, currentEpoch }: PersistedState, storage: PeerStorage) {
     this.#storage = storage;
     this.#acceptedEpoch = acceptedEpoch;
     this.#currentEpoch = currentEpoch;
@@ -40,17 +40,17 @@ export class DiskState implements PeerStorage {
   }
 
   saveEpoch(name: EpochName, epoch: number): void {
-    this.#work++;
+    this.#pendingOperations++;
     this.#storage.saveEpoch(name, epoch);
   }
 
   truncate(zxid: Zxid): void {
-    this.#work++;
+    this.#pendingOperations++;
     this.#storage.truncate(zxid);
   }
 
   installSnapshot(zxid: Zxid): void {
-    this.#work++;
+    this.#pendingOperations++;
     this.#storage.installSnapshot(zxid);
   }
 
@@ -73,7 +73,7 @@ export class DiskState implements PeerStorage {
   // ---- content of the disk
 
   /** The state with which a leader or a learner starts. */
-  get found(): FoundOnDisk {
+  get persisted(): PersistedState {
     return { acceptedEpoch: this.#acceptedEpoch, currentEpoch: this.#currentEpoch, lastZxid: this.#logged };
   }
 
@@ -88,13 +88,13 @@ export class DiskState implements PeerStorage {
   }
 
   /** Besides appends: files are being written, or the log is being truncated. */
-  get isAtWork(): boolean {
-    return this.#work > 0;
+  get isBusy(): boolean {
+    return this.#pendingOperations > 0;
   }
 
   /** Everything requested is durable. */
-  get isSettled(): boolean {
-    return this.#durable >= this.#logged && !this.isAtWork;
+  get isFlushed(): boolean {
+    return this.#durable >= this.#logged && !this.isBusy;
   }
 
   /** Every txn up to `zxid` is durable. */
@@ -103,23 +103,23 @@ export class DiskState implements PeerStorage {
   }
 
   epochSaved(name: EpochName, epoch: number): void {
-    this.#work--;
+    this.#pendingOperations--;
     if (name === 'acceptedEpoch') this.#acceptedEpoch = epoch;
     else this.#currentEpoch = epoch;
   }
 
   /** The log was truncated, or replaced by a snapshot: the history ends with `lastZxid`. */
   replaced(lastZxid: Zxid): void {
-    this.#work--;
+    this.#pendingOperations--;
     this.#logged = this.#durable = lastZxid;
   }
 
   /** The log could not be truncated, and is unchanged. */
   truncationRefused(): void {
-    this.#work--;
+    this.#pendingOperations--;
   }
 
   fingerprint(to: Fingerprint): void {
-    for (const number of [this.#acceptedEpoch, this.#currentEpoch, this.#logged, this.#durable, this.#work]) to.number(number);
+    for (const number of [this.#acceptedEpoch, this.#currentEpoch, this.#logged, this.#durable, this.#pendingOperations]) to.number(number);
   }
 }

@@ -22,7 +22,7 @@ import {
   type PacketView,
   packetTypeName,
   OpCode,
-  readRevalidateAnswer,
+  readRevalidateReply,
   readTxn,
   Reader,
   type Sid,
@@ -37,13 +37,13 @@ import {
 } from '@tskeeper/protocol';
 import type { Identities } from '../auth/identities.ts';
 import { Fifo } from '../fifo.ts';
-import { age, type Fingerprint, writeBytes } from '../fingerprint.ts';
+import { age, type Fingerprint, fingerprintBytes } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
-import type { Forwarding, LeaderLink, SentTxn } from '../request/forwarding.ts';
+import type { LeaderForwarder, LeaderLink, LeaderTxn } from '../request/leader-forwarder.ts';
 import type { Server } from '../server.ts';
-import type { TryOutcome } from './dialling.ts';
+import type { ConnectFailure } from './leader-connector.ts';
 import { RequestQueue } from './request-queue.ts';
-import { OwnTxns } from './txn-origin.ts';
+import { LocalTxnFilter } from './txn-origin.ts';
 import type { ZabOptions } from './zab-options.ts';
 import type { EpochName, PeerStorage } from './peer-storage.ts';
 import type { ChannelId, QuorumLinks } from './quorum-links.ts';
@@ -59,7 +59,7 @@ export interface LearnerStart {
    * The epoch whose leader sent a TRUNC that was impossible: the learner reports zxid 0 to it, and
    * gets a snapshot. 0 for none.
    */
-  readonly snapshotIn: number;
+  readonly resyncEpoch: number;
   readonly configVersion: number;
   /** See `LearnerInfo`; undefined for a learner that sends none. */
   readonly incarnation?: number | undefined;
@@ -68,7 +68,7 @@ export interface LearnerStart {
 }
 
 /** A txn from the leader that has been appended to the log. */
-export interface LoggedTxn extends SentTxn {
+export interface LoggedProposal extends LeaderTxn {
   /** Header, record and digest as in the log. */
   readonly entry: Buffer;
 }
@@ -76,18 +76,18 @@ export interface LoggedTxn extends SentTxn {
 /** What a learner needs from its peer. */
 export interface LearnerHost {
   /** Applies a committed txn while no clients are served yet. */
-  apply(sent: LoggedTxn, now: Now): void;
+  apply(sent: LoggedProposal, now: Now): void;
   /** A txn is committed. */
-  committed(sent: LoggedTxn): void;
+  committed(sent: LoggedProposal): void;
   /** A snapshot of `zxid` follows. `snapshotLoaded` is called at its end. */
   beginSnapshot(zxid: Zxid): void;
   /** Creates the server for clients. */
-  serve(epoch: number, link: LeaderLink, now: Now): { readonly server: Server; readonly forwarding: Forwarding };
+  startServing(epoch: number, link: LeaderLink, now: Now): { readonly server: Server; readonly forwarder: LeaderForwarder };
   /**
    * All txns that a snapshot of the leader may contain have been applied: a leader sends NEWLEADER
    * after it, and txns committed meanwhile in between.
    */
-  historySent(): void;
+  historyComplete(): void;
   /**
    * A configuration that may become active next. Throws a `ConfigurationConflict` if this server
    * cannot use it.
@@ -97,7 +97,7 @@ export interface LearnerHost {
   configActivated(text: string, now: Now): void;
 }
 
-type Stage =
+type LearnerStage =
   /** FOLLOWERINFO has been sent. */
   | 'introduced'
   /** LEADERINFO has arrived, with an epoch that is not on disk yet. */
@@ -125,7 +125,7 @@ type Stage =
  * A proxy that accepts in place of a leader closes as soon as its own connection is refused, which
  * takes as long as a dial.
  */
-const earlyTicksMax = 2;
+const refusalTicksMax = 2;
 
 export class Learner implements LeaderLink {
   readonly #options: ZabOptions;
@@ -134,21 +134,21 @@ export class Learner implements LeaderLink {
   readonly #storage: PeerStorage;
   readonly #host: LearnerHost;
   readonly #channel: ChannelId;
-  readonly #requests: RequestQueue;
+  readonly #requestQueue: RequestQueue;
   /** For a packet that must wait. */
   readonly #packet = new Writer(64);
-  #stage: Stage = 'introduced';
+  #stage: LearnerStage = 'introduced';
   /** The opening packet that the leader sent; for inspection only. */
   #syncMode: 'diff' | 'trunc' | 'snap' | undefined;
-  #overReason: string | undefined;
-  #failedTry: TryOutcome | undefined;
+  #endReason: string | undefined;
+  #connectFailure: ConnectFailure | undefined;
   #epoch = 0;
-  #wantsSnapshot = false;
+  #needsSnapshot = false;
   #server: Server | undefined;
-  #forwarding: Forwarding | undefined;
+  #forwarder: LeaderForwarder | undefined;
   /** In the log, or being appended, and not committed. */
-  readonly #proposals = new Fifo<LoggedTxn>();
-  readonly #ownTxns: OwnTxns;
+  readonly #proposals = new Fifo<LoggedProposal>();
+  readonly #localTxnFilter: LocalTxnFilter;
   /** The last txn that was appended to the log, and the last that is durable there. */
   #logged: Zxid;
   #durable: Zxid;
@@ -158,7 +158,7 @@ export class Learner implements LeaderLink {
    */
   #historyEnd: Zxid = 0;
   /** Proposals to be acknowledged, in order. */
-  readonly #toAck = new Fifo<Zxid>();
+  readonly #pendingAcks = new Fifo<Zxid>();
   /**
    * The zxid of the received snapshot, 0 for none. Txns up to it are in it, and may be sent again:
    * a leader of ZooKeeper chooses the first txn to send a moment before it reads the zxid of the
@@ -166,12 +166,12 @@ export class Learner implements LeaderLink {
    */
   #snapshotZxid: Zxid = 0;
   /** Packets that arrived while the disk was working on something that must come first. */
-  readonly #waiting = new Fifo<Buffer>();
+  readonly #queuedPackets = new Fifo<Buffer>();
   readonly #view: PacketView;
-  #heardMs: Millis;
+  #lastReceivedMs: Millis;
   /** The configuration in NEWLEADER. */
   #leaderConfig = '';
-  #wasInStep = false;
+  #wasSynced = false;
 
   constructor(
     options: ZabOptions,
@@ -184,16 +184,16 @@ export class Learner implements LeaderLink {
     now: Now,
   ) {
     this.#options = options;
-    this.#ownTxns = new OwnTxns(options.sid);
+    this.#localTxnFilter = new LocalTxnFilter(options.sid);
     this.#start = start;
     this.#channel = channel;
-    this.#requests = new RequestQueue(links, channel);
+    this.#requestQueue = new RequestQueue(links, channel);
     this.#view = view;
     this.#links = links;
     this.#storage = storage;
     this.#host = host;
     this.#logged = this.#durable = start.lastZxid;
-    this.#heardMs = now.elapsedMs;
+    this.#lastReceivedMs = now.elapsedMs;
     const writer = links.packets(channel);
     const type = start.role === 'observer' ? PacketType.OBSERVERINFO : PacketType.FOLLOWERINFO;
     const at = beginQuorumPacket(writer, type, makeZxid(start.acceptedEpoch, 0));
@@ -202,16 +202,16 @@ export class Learner implements LeaderLink {
   }
 
   /** Why the learner is over; undefined while it is not. An election follows. */
-  get over(): string | undefined {
-    return this.#overReason;
+  get endReason(): string | undefined {
+    return this.#endReason;
   }
 
   /**
    * Set if it was over before LEADERINFO, because the stream was closed or silent: it counts as a
    * failed attempt to reach the leader.
    */
-  get failedTry(): TryOutcome | undefined {
-    return this.#failedTry;
+  get connectFailure(): ConnectFailure | undefined {
+    return this.#connectFailure;
   }
 
   /** LEADERINFO has not arrived. */
@@ -222,8 +222,8 @@ export class Learner implements LeaderLink {
   /**
    * The epoch to whose leader it should reconnect to get a snapshot; undefined if it should not.
    */
-  get snapshotIn(): number | undefined {
-    return this.#wantsSnapshot ? this.#epoch : undefined;
+  get resyncEpoch(): number | undefined {
+    return this.#needsSnapshot ? this.#epoch : undefined;
   }
 
   /** The epoch, once NEWLEADER has been acknowledged: this server is part of it. */
@@ -232,8 +232,8 @@ export class Learner implements LeaderLink {
   }
 
   /** It has been synchronised with its leader at some time. */
-  get wasInStep(): boolean {
-    return this.#wasInStep;
+  get wasSynced(): boolean {
+    return this.#wasSynced;
   }
 
   /** The server for clients, once clients are served. */
@@ -259,20 +259,20 @@ export class Learner implements LeaderLink {
    */
   packet(packet: PacketView, now: Now): void {
     if (this.#stage === 'over') return;
-    this.#heardMs = now.elapsedMs;
-    if (this.#mustWait) this.#waiting.push(Buffer.from(packet.bytes.subarray(packet.start, packet.end)));
-    else this.#take(packet, now);
+    this.#lastReceivedMs = now.elapsedMs;
+    if (this.#mustQueue) this.#queuedPackets.push(Buffer.from(packet.bytes.subarray(packet.start, packet.end)));
+    else this.#handlePacket(packet, now);
   }
 
   /** Bytes have arrived from the leader, even if only part of a packet or of a snapshot. */
-  heard(now: Now): void {
-    this.#heardMs = now.elapsedMs;
+  bytesReceived(now: Now): void {
+    this.#lastReceivedMs = now.elapsedMs;
   }
 
   /** The leader's snapshot has been read completely, and is the state from here on. */
   snapshotLoaded(now: Now): void {
     if (this.#stage !== 'loading') return;
-    this.#heardMs = now.elapsedMs;
+    this.#lastReceivedMs = now.elapsedMs;
     this.#stage = 'installing';
     this.#storage.installSnapshot(this.#snapshotZxid);
   }
@@ -280,19 +280,19 @@ export class Learner implements LeaderLink {
   /** The snapshot is the content of the data folder. */
   installed(now: Now): void {
     if (this.#stage !== 'installing') return;
-    this.#heardMs = now.elapsedMs;
+    this.#lastReceivedMs = now.elapsedMs;
     this.#logged = this.#durable = this.#snapshotZxid;
     this.#stage = 'synchronising';
-    this.#goOn(now);
+    this.#resumePackets(now);
   }
 
   /** The log has been truncated, and the state is that of the rest. */
   truncated(lastZxid: Zxid, now: Now): void {
     if (this.#stage !== 'truncating') return;
-    this.#heardMs = now.elapsedMs;
+    this.#lastReceivedMs = now.elapsedMs;
     this.#logged = this.#durable = lastZxid;
     this.#stage = 'synchronising';
-    this.#goOn(now);
+    this.#resumePackets(now);
   }
 
   /**
@@ -302,18 +302,18 @@ export class Learner implements LeaderLink {
    */
   truncationRefused(): void {
     if (this.#stage !== 'truncating') return;
-    this.#wantsSnapshot = true;
-    this.#giveUp('the log cannot be truncated that far: requesting a snapshot');
+    this.#needsSnapshot = true;
+    this.#shutDown('the log cannot be truncated that far: requesting a snapshot');
   }
 
   epochSaved(name: EpochName, now: Now): void {
     if (name === 'acceptedEpoch' && this.#stage === 'saving acceptedEpoch') {
-      this.#heardMs = now.elapsedMs;
+      this.#lastReceivedMs = now.elapsedMs;
       this.#acceptEpoch(this.#start.currentEpoch);
-      this.#goOn(now);
+      this.#resumePackets(now);
     } else if (name === 'currentEpoch' && this.#stage === 'saving currentEpoch') {
       this.#stage = 'synchronised';
-      this.#wasInStep = true;
+      this.#wasSynced = true;
       this.#ack(makeZxid(this.#epoch, 0));
       this.#ackLogged();
     }
@@ -322,44 +322,44 @@ export class Learner implements LeaderLink {
   /** Every txn up to `zxid` is durable in the log. */
   appended(zxid: Zxid): void {
     this.#durable = zxid;
-    if (this.#stage === 'settling') this.#maybeSettle();
+    if (this.#stage === 'settling') this.#maybeSaveCurrentEpoch();
     else this.#ackLogged();
   }
 
   wake(now: Now): void {
     if (this.#stage === 'over') return;
-    this.#requests.send();
+    this.#requestQueue.send();
     // While packets are not processed, the leader's silence cannot be judged.
-    if (this.#isAtDisk && this.#stage !== 'loading') this.#heardMs = now.elapsedMs;
-    const silentMs = now.elapsedMs - this.#heardMs;
+    if (this.#isWaitingForDisk && this.#stage !== 'loading') this.#lastReceivedMs = now.elapsedMs;
+    const silentMs = now.elapsedMs - this.#lastReceivedMs;
     if (silentMs <= this.#silentMaxMs) return;
-    if (this.isUnanswered) this.#failedTry = 'silent';
-    this.#giveUp(`nothing was received from the leader for ${silentMs} ms`);
+    if (this.isUnanswered) this.#connectFailure = 'silent';
+    this.#shutDown(`nothing was received from the leader for ${silentMs} ms`);
   }
 
   deadline(): Millis | undefined {
-    return this.#stage === 'over' ? undefined : this.#heardMs + this.#silentMaxMs + 1;
+    return this.#stage === 'over' ? undefined : this.#lastReceivedMs + this.#silentMaxMs + 1;
   }
 
   /** The leader does not receive the messages of this server, so it will not answer. */
-  leaderIsDeaf(): void {
-    this.#failedTry = 'silent';
-    this.#giveUp('the leader does not receive the messages of this server');
+  leaderNotReceiving(): void {
+    this.#connectFailure = 'silent';
+    this.#shutDown('the leader does not receive the messages of this server');
   }
 
   /**
-   * The stream to the leader is closed. A stream open for longer than `earlyTicksMax` led to a
+   * The stream to the leader is closed. A stream open for longer than `refusalTicksMax` led to a
    * leader, which has given up.
    */
-  gone(now: Now): void {
-    if (this.isUnanswered && now.elapsedMs - this.#heardMs < earlyTicksMax * this.#options.tickTimeMs) this.#failedTry = 'refused';
-    this.#giveUp('the connection to the leader is closed');
+  channelGone(now: Now): void {
+    if (this.isUnanswered && now.elapsedMs - this.#lastReceivedMs < refusalTicksMax * this.#options.tickTimeMs) this.#connectFailure = 'refused';
+    this.#shutDown('the connection to the leader is closed');
   }
 
   /** Ends learning; clients are no longer served. Everything in the log is applied. */
-  end(now: Now): void {
-    if (this.#stage !== 'over') this.#giveUp('the role was ended by its owner');
-    this.#server?.end(now);
+  stop(now: Now): void {
+    if (this.#stage !== 'over') this.#shutDown('the role was ended by its owner');
+    this.#server?.stop(now);
     for (let next = this.#proposals.shift(); next !== undefined; next = this.#proposals.shift()) {
       // The next leader decides whether they are committed; if it is this server, they are.
       this.#host.committed(next);
@@ -372,53 +372,53 @@ export class Learner implements LeaderLink {
    * writes.
    */
   fingerprint(to: Fingerprint, { elapsedMs: nowMs }: Now): void {
-    const { acceptedEpoch, currentEpoch, lastZxid, snapshotIn, configVersion, leader } = this.#start;
+    const { acceptedEpoch, currentEpoch, lastZxid, resyncEpoch, configVersion, leader } = this.#start;
     to.text(this.#stage);
-    for (const number of [acceptedEpoch, currentEpoch, lastZxid, snapshotIn, configVersion, leader, this.#channel, this.#epoch])
+    for (const number of [acceptedEpoch, currentEpoch, lastZxid, resyncEpoch, configVersion, leader, this.#channel, this.#epoch])
       to.number(number);
     to.text(this.#leaderConfig);
     for (const zxid of [this.#logged, this.#durable, this.#historyEnd, this.#snapshotZxid]) to.number(zxid);
     to.number(this.#proposals.length);
-    for (const { entry, mayBeOurs } of this.#proposals.values()) {
-      writeBytes(to, entry);
-      to.number(mayBeOurs ? 1 : 0);
+    for (const { entry, mayBeLocal } of this.#proposals.values()) {
+      fingerprintBytes(to, entry);
+      to.number(mayBeLocal ? 1 : 0);
     }
-    to.number(this.#toAck.length);
-    for (const zxid of this.#toAck.values()) to.number(zxid);
-    to.number(this.#waiting.length);
-    for (const packet of this.#waiting.values()) writeBytes(to, packet);
-    to.number(age(this.#heardMs, nowMs, this.#silentMaxMs));
-    this.#requests.fingerprint(to);
+    to.number(this.#pendingAcks.length);
+    for (const zxid of this.#pendingAcks.values()) to.number(zxid);
+    to.number(this.#queuedPackets.length);
+    for (const packet of this.#queuedPackets.values()) fingerprintBytes(to, packet);
+    to.number(age(this.#lastReceivedMs, nowMs, this.#silentMaxMs));
+    this.#requestQueue.fingerprint(to);
   }
 
   // ---- as LeaderLink
 
   request(high: number, low: number, cxid: number, opCode: number, record: Reader, identities: Identities | undefined): void {
     if (this.#stage === 'over') return;
-    const writer = this.#requests.writer() ?? this.#cleared();
+    const writer = this.#requestQueue.writer() ?? this.#clearedPacket();
     const at = beginQuorumPacket(writer, PacketType.REQUEST, -1);
-    writer.halves(high, low);
+    writer.int64Halves(high, low);
     writer.int32(cxid);
     writer.int32(opCode);
     writer.raw(record.bytes, record.offset, record.limit);
     endQuorumPacket(writer, at, identities?.toList() ?? null);
-    if (writer === this.#packet) this.#requests.push(writer);
+    if (writer === this.#packet) this.#requestQueue.push(writer);
   }
 
   revalidate(sessionHigh: number, sessionLow: number, timeOut: Millis): void {
     if (this.#stage === 'over') return;
-    const writer = this.#requests.writer() ?? this.#cleared();
+    const writer = this.#requestQueue.writer() ?? this.#clearedPacket();
     const at = beginQuorumPacket(writer, PacketType.REVALIDATE, -1);
     writeRevalidateRequest(writer, { sessionHigh, sessionLow, timeOut });
     endQuorumPacket(writer, at);
-    if (writer === this.#packet) this.#requests.push(writer);
+    if (writer === this.#packet) this.#requestQueue.push(writer);
   }
 
   get queuedBytes(): number {
-    return this.#requests.bytes;
+    return this.#requestQueue.bytes;
   }
 
-  #cleared(): Writer {
+  #clearedPacket(): Writer {
     this.#packet.clear();
     return this.#packet;
   }
@@ -426,34 +426,34 @@ export class Learner implements LeaderLink {
   // ---- packets, in order
 
   /** The disk is working on something that must be done before the next packet. */
-  get #mustWait(): boolean {
-    return this.#isAtDisk || this.#waiting.length > 0;
+  get #mustQueue(): boolean {
+    return this.#isWaitingForDisk || this.#queuedPackets.length > 0;
   }
 
-  get #isAtDisk(): boolean {
+  get #isWaitingForDisk(): boolean {
     const stage = this.#stage;
     return stage === 'saving acceptedEpoch' || stage === 'truncating' || stage === 'loading' || stage === 'installing';
   }
 
-  #goOn(now: Now): void {
-    for (let next = this.#waiting.peek(); next !== undefined && this.#stage !== 'over'; next = this.#waiting.peek()) {
-      if (this.#isAtDisk) return;
-      this.#waiting.shift();
-      this.#take(this.#view.place(next, 0, next.length), now);
+  #resumePackets(now: Now): void {
+    for (let next = this.#queuedPackets.peek(); next !== undefined && this.#stage !== 'over'; next = this.#queuedPackets.peek()) {
+      if (this.#isWaitingForDisk) return;
+      this.#queuedPackets.shift();
+      this.#handlePacket(this.#view.wrap(next, 0, next.length), now);
     }
   }
 
-  #take(packet: PacketView, now: Now): void {
+  #handlePacket(packet: PacketView, now: Now): void {
     switch (packet.type) {
       case PacketType.LEADERINFO:
         return this.#onLeaderInfo(packet);
       case PacketType.DIFF:
-        if (!this.#expect('accepted', packet)) return;
+        if (!this.#expectStage('accepted', packet)) return;
         this.#syncMode = 'diff';
         this.#stage = 'synchronising';
         return;
       case PacketType.TRUNC:
-        if (!this.#expect('accepted', packet)) return;
+        if (!this.#expectStage('accepted', packet)) return;
         this.#syncMode = 'trunc';
         this.#stage = 'truncating';
         return this.#storage.truncate(packet.zxid);
@@ -484,7 +484,7 @@ export class Learner implements LeaderLink {
       case PacketType.REVALIDATE:
         return this.#onRevalidate(packet, now);
       default:
-        this.#giveUp(`the leader sent ${packetTypeName(packet.type)}, which a learner does not accept`);
+        this.#shutDown(`the leader sent ${packetTypeName(packet.type)}, which a learner does not accept`);
     }
   }
 
@@ -496,10 +496,10 @@ export class Learner implements LeaderLink {
    * and committed were in the leader's history when its epoch began.
    */
   #onSnap(packet: PacketView): void {
-    if (!this.#expect('accepted', packet)) return;
+    if (!this.#expectStage('accepted', packet)) return;
     const { role, lastZxid } = this.#start;
     if (role === 'follower' && packet.zxid < lastZxid && epochOf(lastZxid) === this.#epoch) {
-      this.#giveUp(
+      this.#shutDown(
         `the leader sent a snapshot of ${formatZxid(packet.zxid)}, but this server has acknowledged ${formatZxid(lastZxid)} in this epoch: reconnecting`,
       );
       return;
@@ -511,13 +511,13 @@ export class Learner implements LeaderLink {
   }
 
   #onLeaderInfo(packet: PacketView): void {
-    if (!this.#expect('introduced', packet)) return;
+    if (!this.#expectStage('introduced', packet)) return;
     this.#epoch = epochOf(packet.zxid);
     const { acceptedEpoch, currentEpoch, role } = this.#start;
     if (this.#epoch < currentEpoch) {
-      this.#giveUp(`the leader's epoch is ${this.#epoch}, but this server is in epoch ${currentEpoch}`);
+      this.#shutDown(`the leader's epoch is ${this.#epoch}, but this server is in epoch ${currentEpoch}`);
     } else if (this.#epoch < acceptedEpoch && role === 'follower') {
-      this.#giveUp(`the leader's epoch is ${this.#epoch}, but this server has accepted epoch ${acceptedEpoch}`);
+      this.#shutDown(`the leader's epoch is ${this.#epoch}, but this server has accepted epoch ${acceptedEpoch}`);
     } else if (this.#epoch <= acceptedEpoch) {
       // It has promised this epoch before, perhaps to another leader; it must not count twice. An
       // observer never counts, so its promise to a leader whose epoch failed blocks no other
@@ -532,19 +532,19 @@ export class Learner implements LeaderLink {
   #acceptEpoch(currentEpoch: number): void {
     this.#stage = 'accepted';
     const writer = this.#links.packets(this.#channel);
-    const { snapshotIn, lastZxid } = this.#start;
-    const at = beginQuorumPacket(writer, PacketType.ACKEPOCH, snapshotIn === this.#epoch ? 0 : lastZxid);
+    const { resyncEpoch, lastZxid } = this.#start;
+    const at = beginQuorumPacket(writer, PacketType.ACKEPOCH, resyncEpoch === this.#epoch ? 0 : lastZxid);
     writeAckEpoch(writer, currentEpoch);
     endQuorumPacket(writer, at);
   }
 
   #onProposal(packet: PacketView): void {
     const { zxid, data } = packet;
-    if (!this.#isSynchronising && !this.#expect('serving', packet)) return;
+    if (!this.#isSynchronising && !this.#expectStage('serving', packet)) return;
     if (zxid <= this.#snapshotZxid) return;
     const isNext = zxid === this.#logged + 1 || (counterOf(zxid) === 1 && epochOf(zxid) > epochOf(this.#logged));
     if (!isNext) {
-      this.#giveUp(`the leader sent ${formatZxid(zxid)} after ${formatZxid(this.#logged)}: txns are missing`);
+      this.#shutDown(`the leader sent ${formatZxid(zxid)} after ${formatZxid(this.#logged)}: txns are missing`);
       return;
     }
     const { bytes, offset, limit } = data;
@@ -554,28 +554,28 @@ export class Learner implements LeaderLink {
     // A configuration that this server cannot use must not be acknowledged, so it is checked before
     // it is logged.
     if (header.type === OpCode.reconfig) this.#host.configSeen(configTextOf(txn));
-    const mayBeOurs = this.#ownTxns.mayInclude(packet);
-    this.#proposals.push({ zxid, header, txn, digest, bytes: copy.length, entry: copy, mayBeOurs });
+    const mayBeLocal = this.#localTxnFilter.mayBeLocal(packet);
+    this.#proposals.push({ zxid, header, txn, digest, bytes: copy.length, entry: copy, mayBeLocal });
     this.#logged = zxid;
     this.#storage.append(zxid, copy, 0, copy.length);
-    if (this.#start.role === 'follower' && this.#stage !== 'synchronising') this.#toAck.push(zxid);
+    if (this.#start.role === 'follower' && this.#stage !== 'synchronising') this.#pendingAcks.push(zxid);
   }
 
   #onCommit(zxid: Zxid, now: Now): void {
     if (zxid <= this.#snapshotZxid) return;
     const next = this.#proposals.peek();
     if (next === undefined || next.zxid !== zxid) {
-      this.#giveUp(
+      this.#shutDown(
         `the leader committed ${formatZxid(zxid)}, but the next proposal is ${next === undefined ? 'none' : formatZxid(next.zxid)}`,
       );
       return;
     }
     this.#proposals.shift();
     this.#host.committed(next);
-    if (this.#forwarding === undefined) {
+    if (this.#forwarder === undefined) {
       this.#host.apply(next, now);
     } else {
-      this.#forwarding.commit(next);
+      this.#forwarder.commit(next);
       this.#server!.appended(zxid, now);
     }
   }
@@ -589,26 +589,26 @@ export class Learner implements LeaderLink {
     this.#onCommit(zxid, now);
     if (this.#stage === 'over' || next === undefined || zxid <= this.#snapshotZxid) return;
     this.#host.configActivated(configTextOf(next.txn), now);
-    if (designated !== this.#start.leader) this.#giveUp(`the leader resigned in favour of server ${designated}`);
+    if (designated !== this.#start.leader) this.#shutDown(`the leader resigned in favour of server ${designated}`);
   }
 
   #onNewLeader(packet: PacketView): void {
-    if (!this.#expect('synchronising', packet)) return;
+    if (!this.#expectStage('synchronising', packet)) return;
     if (packet.zxid !== makeZxid(this.#epoch, 0)) {
-      this.#giveUp(`the leader of epoch ${this.#epoch} sent NEWLEADER with ${formatZxid(packet.zxid)}`);
+      this.#shutDown(`the leader of epoch ${this.#epoch} sent NEWLEADER with ${formatZxid(packet.zxid)}`);
       return;
     }
-    this.#host.historySent();
+    this.#host.historyComplete();
     const { bytes, offset, limit } = packet.data;
     this.#leaderConfig = bytes.toString('utf8', offset, limit);
     this.#host.configSeen(this.#leaderConfig);
     this.#stage = 'settling';
     this.#historyEnd = this.#logged;
-    if (this.#start.role === 'follower') for (const { zxid } of this.#proposals.values()) this.#toAck.push(zxid);
-    this.#maybeSettle();
+    if (this.#start.role === 'follower') for (const { zxid } of this.#proposals.values()) this.#pendingAcks.push(zxid);
+    this.#maybeSaveCurrentEpoch();
   }
 
-  #maybeSettle(): void {
+  #maybeSaveCurrentEpoch(): void {
     // Under steady load the end of the log is never durable.
     if (this.#durable < this.#historyEnd) return;
     this.#stage = 'saving currentEpoch';
@@ -616,13 +616,13 @@ export class Learner implements LeaderLink {
   }
 
   #onUpToDate(packet: PacketView, now: Now): void {
-    if (!this.#expect('synchronised', packet)) return;
+    if (!this.#expectStage('synchronised', packet)) return;
     this.#stage = 'serving';
     // A quorum has it, or the leader would not serve.
     this.#host.configActivated(this.#leaderConfig, now);
-    const { server, forwarding } = this.#host.serve(this.#epoch, this, now);
+    const { server, forwarder } = this.#host.startServing(this.#epoch, this, now);
     this.#server = server;
-    this.#forwarding = forwarding;
+    this.#forwarder = forwarder;
     this.#ack(makeZxid(this.#epoch, 0));
   }
 
@@ -640,15 +640,15 @@ export class Learner implements LeaderLink {
   }
 
   #onSync(now: Now): void {
-    const sync = this.#forwarding?.takeSync();
-    if (sync === undefined) this.#giveUp('the leader answered a sync that this server did not send');
+    const sync = this.#forwarder?.takeSync();
+    if (sync === undefined) this.#shutDown('the leader answered a sync that this server did not send');
     else if (sync.kind === 'sync') this.#server!.synced(sync, now);
     else if (sync.isValid !== undefined) this.#server!.revalidated(sync.high, sync.low, sync.isValid, this.#logged, now);
   }
 
   #onRevalidate(packet: PacketView, now: Now): void {
-    const { sessionHigh, sessionLow, valid } = readRevalidateAnswer(packet.data);
-    if (this.#forwarding?.revalidated(sessionHigh, sessionLow, valid) === true) {
+    const { sessionHigh, sessionLow, valid } = readRevalidateReply(packet.data);
+    if (this.#forwarder?.revalidated(sessionHigh, sessionLow, valid) === true) {
       this.#server!.revalidated(sessionHigh, sessionLow, valid, this.#logged, now);
     }
   }
@@ -658,8 +658,8 @@ export class Learner implements LeaderLink {
   /** Each proposal is acknowledged once it is durable, and never before NEWLEADER. */
   #ackLogged(): void {
     if (this.#stage !== 'synchronised' && this.#stage !== 'serving') return;
-    for (let next = this.#toAck.peek(); next !== undefined && next <= this.#durable; next = this.#toAck.peek()) {
-      this.#toAck.shift();
+    for (let next = this.#pendingAcks.peek(); next !== undefined && next <= this.#durable; next = this.#pendingAcks.peek()) {
+      this.#pendingAcks.shift();
       this.#ack(next);
     }
   }
@@ -692,16 +692,16 @@ export class Learner implements LeaderLink {
    * Checks that a packet arrives in its stage; otherwise leader and learner disagree on the
    * protocol.
    */
-  #expect(stage: Stage, { type }: PacketView): boolean {
+  #expectStage(stage: LearnerStage, { type }: PacketView): boolean {
     if (this.#stage === stage) return true;
-    this.#giveUp(`the leader sent ${packetTypeName(type)} out of order (stage: ${this.#stage})`);
+    this.#shutDown(`the leader sent ${packetTypeName(type)} out of order (stage: ${this.#stage})`);
     return false;
   }
 
-  #giveUp(reason: string): void {
+  #shutDown(reason: string): void {
     if (this.#stage === 'over') return;
     this.#stage = 'over';
-    this.#overReason = reason;
+    this.#endReason = reason;
     this.#links.closeChannel(this.#channel, reason);
   }
 }

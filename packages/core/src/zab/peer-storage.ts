@@ -20,10 +20,10 @@ export interface PeerStorage {
   logBytesMax(): number | undefined;
   /**
    * Reads the log for a learner, from the last txn up to `from` on. Completes as `logRead`, in pieces, which wait while the channel is full. It stops when
-   * another log is read for the channel, or at `stopLogRead`. With `isTail` the log is read however long it is, because the learner has
-   * the part before it; otherwise it completes as `logRefused` if a snapshot is cheaper.
+   * another log is read for the channel, or at `stopLogRead`. With `isContinuation` the log is read however long it is, because the learner has
+   * the part before it; otherwise it completes as `logReadRefused` if a snapshot is cheaper.
    */
-  readLog(channel: ChannelId, from: Zxid, isTail: boolean): void;
+  readLog(channel: ChannelId, from: Zxid, isContinuation: boolean): void;
   /** The channel has room for the next piece. */
   resumeLogRead(channel: ChannelId): void;
   /** The channel is closed. */

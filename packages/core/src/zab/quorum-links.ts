@@ -15,7 +15,7 @@ export interface QuorumLinks {
   /** A writer at the end of the stream's output. The bytes are sent at the end of the turn. A closed stream accepts and drops them. */
   packets(channel: ChannelId): Writer;
   /** Writes bytes, from `start` to their end, which must not change afterwards: bytes for several streams are kept once. */
-  share(channel: ChannelId, bytes: Buffer, start: number): void;
+  writeShared(channel: ChannelId, bytes: Buffer, start: number): void;
   /** Whether so much output waits for the stream that more should not be written. After it was true, `channelDrained` follows when there is room. */
   channelIsFull(channel: ChannelId): boolean;
   /** Closes a stream once its output has been sent; `channelGone` follows. `reason` is for the operator. */
@@ -23,5 +23,5 @@ export interface QuorumLinks {
   /** Connects to the quorum port of another server; `dialled` or `dialFailed` follows. One dial at a time. */
   dialLeader(sid: Sid): void;
   /** Cancels the dial that is under way, if there is one; nothing follows. */
-  dialNobody(): void;
+  cancelDial(): void;
 }

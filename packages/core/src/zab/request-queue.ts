@@ -7,7 +7,7 @@
  */
 import type { Writer } from '@tskeeper/protocol';
 import { Fifo } from '../fifo.ts';
-import { type Fingerprint, writeBytes } from '../fingerprint.ts';
+import { type Fingerprint, fingerprintBytes } from '../fingerprint.ts';
 import type { ChannelId, QuorumLinks } from './quorum-links.ts';
 
 export class RequestQueue {
@@ -40,13 +40,13 @@ export class RequestQueue {
       if (this.#links.channelIsFull(this.#channel)) return;
       this.#waiting.shift();
       this.bytes -= next.length;
-      this.#links.share(this.#channel, next, 0);
+      this.#links.writeShared(this.#channel, next, 0);
     }
     if (this.bytes !== 0) throw new Error(`no request waits, but ${this.bytes} bytes are counted`);
   }
 
   fingerprint(to: Fingerprint): void {
     to.number(this.#waiting.length);
-    for (const packet of this.#waiting.values()) writeBytes(to, packet);
+    for (const packet of this.#waiting.values()) fingerprintBytes(to, packet);
   }
 }

@@ -11,8 +11,8 @@
 import { type Millis, PacketType, writeEmptyPacket, type Zxid } from '@tskeeper/protocol';
 import type { Fingerprint } from '../fingerprint.ts';
 import type { Replica } from '../request/replica.ts';
-import type { SnapshotSource } from '../snapshot/snapshot-source.ts';
-import type { LearnerSync } from './learner-sync.ts';
+import type { SnapshotWriter } from '../snapshot/snapshot-writer.ts';
+import type { SyncTarget } from './sync-target.ts';
 import type { ChannelId, QuorumLinks } from './quorum-links.ts';
 
 export interface SnapshotSyncsOptions {
@@ -22,13 +22,13 @@ export interface SnapshotSyncsOptions {
   /** Bytes of a snapshot per step. */
   readonly sliceBytes: number;
   /** A step has ended in the middle of a snapshot. */
-  readonly stepEnded: () => void;
+  readonly onStepYielded: () => void;
   /** A learner must wait for the snapshots of others of its rank. */
-  readonly limitMet: () => void;
+  readonly onLimitReached: () => void;
   /** A snapshot of `zxid` begins; `underWay` snapshots are being sent, including it. */
-  readonly begun: (zxid: Zxid, underWay: number) => void;
+  readonly onStarted: (zxid: Zxid, underWay: number) => void;
   /** A learner has been sent a whole snapshot of `zxid`. */
-  readonly sent: (learner: LearnerSync, zxid: Zxid) => void;
+  readonly onSent: (learner: SyncTarget, zxid: Zxid) => void;
 }
 
 /** Lower numbers come first. */
@@ -36,36 +36,36 @@ const [voter, observer, stranger] = [0, 1, 2] as const;
 type Rank = typeof voter | typeof observer | typeof stranger;
 
 interface SnapshotSync {
-  readonly learner: LearnerSync;
+  readonly learner: SyncTarget;
   readonly rank: Rank;
-  readonly source: SnapshotSource;
+  readonly writer: SnapshotWriter;
   readonly zxid: Zxid;
   /** When it was last sent a slice. */
-  movedMs: Millis;
+  lastSliceMs: Millis;
   /** Bytes sent since `sinceMs`, for its speed. */
-  sinceMs: Millis;
-  sinceBytes: number;
+  rateSinceMs: Millis;
+  rateBytes: number;
 }
 
-const strangersMax = 2;
+const unknownObserverSyncsMax = 2;
 /** How long a learner that reads nothing may keep others of its rank waiting. */
 const stallTicks = 2;
 /** The minimum speed of a learner that does not vote, as an average over this many ticks. */
-const leastBytesPerSecond = 32 * 1024;
+const bytesPerSecondMin = 32 * 1024;
 const speedTicks = 5;
 /**
  * Limit of the changes kept for a learner that reads more slowly than the tree changes; a voter
  * that exceeds it could not follow either.
  */
-const voterAheadBytesMax = 64 * 1024 * 1024;
-const otherAheadBytesMax = 16 * 1024 * 1024;
+const voterPreservedBytesMax = 64 * 1024 * 1024;
+const otherPreservedBytesMax = 16 * 1024 * 1024;
 
 export class SnapshotSyncs {
   readonly #options: SnapshotSyncsOptions;
   readonly #links: QuorumLinks;
   readonly #replica: Replica;
   /** Waiting learners, by rank, and by arrival within a rank. */
-  #queue: LearnerSync[] = [];
+  #queue: SyncTarget[] = [];
   /** Learners being sent a snapshot; the one served last is at the end. */
   #syncs: SnapshotSync[] = [];
 
@@ -75,7 +75,7 @@ export class SnapshotSyncs {
     this.#links = links;
   }
 
-  add(learner: LearnerSync): void {
+  add(learner: SyncTarget): void {
     const rank = rankOf(learner);
     const before = this.#queue.findIndex((other) => rankOf(other) > rank);
     if (before === -1) this.#queue.push(learner);
@@ -89,36 +89,36 @@ export class SnapshotSyncs {
     if (sync !== undefined) this.#end(sync);
   }
 
-  end(): void {
+  stop(): void {
     this.#queue = [];
-    for (const { source } of this.#syncs) source.abandon();
+    for (const { writer } of this.#syncs) writer.abandon();
     this.#syncs = [];
   }
 
   /** The number of snapshots being sent. */
-  get underWay(): number {
+  get activeCount(): number {
     return this.#syncs.length;
   }
 
   /** Whether there is work now. `isBusy`: a txn is partly applied. */
-  wants(isBusy: boolean): boolean {
+  hasWork(isBusy: boolean): boolean {
     if (!isBusy && this.#next() !== undefined) return true;
     let isReady = false;
     // All are asked, since a full channel reports room only after `channelIsFull` was true.
-    for (const sync of this.#syncs) isReady = sync.source.isGivenUp || !this.#isFull(sync) || isReady;
+    for (const sync of this.#syncs) isReady = sync.writer.isAborted || !this.#isFull(sync) || isReady;
     return isReady;
   }
 
   /** Begins a snapshot that can begin, and sends a slice of one in progress. */
   wake(isBusy: boolean, nowMs: Millis): void {
-    for (const sync of this.#syncs) this.#judge(sync, nowMs);
+    for (const sync of this.#syncs) this.#checkProgress(sync, nowMs);
     const next = isBusy ? undefined : this.#next();
     if (next !== undefined) this.#begin(next, nowMs);
     let ready: SnapshotSync | undefined;
     for (const sync of this.#syncs) {
       if ((ready === undefined || sync.rank < ready.rank) && !this.#isFull(sync)) ready = sync;
     }
-    if (ready !== undefined) this.#goOn(ready, nowMs);
+    if (ready !== undefined) this.#sendSlice(ready, nowMs);
   }
 
   /**
@@ -135,71 +135,71 @@ export class SnapshotSyncs {
   }
 
   /** The next learner whose snapshot can begin. */
-  #next(): LearnerSync | undefined {
+  #next(): SyncTarget | undefined {
     return this.#queue.find((learner) => this.#hasRoomFor(rankOf(learner)));
   }
 
   #hasRoomFor(rank: Rank): boolean {
     if (rank === voter) return true;
-    const most = rank === observer ? this.#options.observersMax : strangersMax;
+    const most = rank === observer ? this.#options.observersMax : unknownObserverSyncsMax;
     let count = 0;
     for (const sync of this.#syncs) if (sync.rank === rank) count++;
     if (count < most) return true;
-    this.#options.limitMet();
+    this.#options.onLimitReached();
     return false;
   }
 
-  #begin(learner: LearnerSync, nowMs: Millis): void {
+  #begin(learner: SyncTarget, nowMs: Millis): void {
     this.#queue.splice(this.#queue.indexOf(learner), 1);
     const zxid = this.#replica.lastZxid;
     writeEmptyPacket(this.#links.packets(learner.channel), PacketType.SNAP, zxid);
     const rank = rankOf(learner);
-    const source = this.#replica.snapshotStream(rank === voter ? voterAheadBytesMax : otherAheadBytesMax);
-    this.#syncs.push({ learner, rank, source, zxid, movedMs: nowMs, sinceMs: nowMs, sinceBytes: 0 });
-    this.#options.begun(zxid, this.#syncs.length);
+    const writer = this.#replica.snapshotStream(rank === voter ? voterPreservedBytesMax : otherPreservedBytesMax);
+    this.#syncs.push({ learner, rank, writer, zxid, lastSliceMs: nowMs, rateSinceMs: nowMs, rateBytes: 0 });
+    this.#options.onStarted(zxid, this.#syncs.length);
   }
 
-  #goOn(sync: SnapshotSync, nowMs: Millis): void {
-    const { learner, source, zxid } = sync;
+  #sendSlice(sync: SnapshotSync, nowMs: Millis): void {
+    const { learner, writer, zxid } = sync;
     const writer = this.#links.packets(learner.channel);
     const before = writer.offset;
-    const isDone = source.next(writer, this.#options.sliceBytes);
-    sync.movedMs = nowMs;
-    sync.sinceBytes += writer.offset - before;
+    const isDone = writer.next(writer, this.#options.sliceBytes);
+    sync.lastSliceMs = nowMs;
+    sync.rateBytes += writer.offset - before;
     this.#syncs.splice(this.#syncs.indexOf(sync), 1);
     if (isDone) {
-      this.#options.sent(learner, zxid);
+      this.#options.onSent(learner, zxid);
       return;
     }
     this.#syncs.push(sync);
-    this.#options.stepEnded();
+    this.#options.onStepYielded();
   }
 
-  #judge(sync: SnapshotSync, nowMs: Millis): void {
-    const fault = this.#faultOf(sync, nowMs);
+  #checkProgress(sync: SnapshotSync, nowMs: Millis): void {
+    const fault = this.#failureOf(sync, nowMs);
     if (fault === undefined) return;
     this.#links.closeChannel(sync.learner.channel, fault);
     this.#end(sync);
   }
 
   /** Why it is disconnected: it may reconnect, and is then queued after the others. */
-  #faultOf(sync: SnapshotSync, nowMs: Millis): string | undefined {
-    const { rank, source, movedMs } = sync;
-    if (source.isGivenUp)
+  #failureOf(sync: SnapshotSync, nowMs: Millis): string | undefined {
+    const { rank, writer, lastSliceMs } = sync;
+    if (writer.isAborted)
       return 'the learner reads its snapshot more slowly than the tree changes: it can reconnect when fewer writes arrive';
     if (rank === voter || !this.#isFull(sync)) return undefined;
     const { tickTimeMs } = this.#options;
-    const stalledMs = nowMs - movedMs;
+    const stalledMs = nowMs - lastSliceMs;
     if (stalledMs > stallTicks * tickTimeMs && this.#queue.some((learner) => rankOf(learner) === rank)) {
       return `other learners wait for a snapshot, but this one has read nothing of its own for ${stalledMs} ms`;
     }
-    const forMs = nowMs - sync.sinceMs;
+    const forMs = nowMs - sync.rateSinceMs;
     if (forMs < speedTicks * tickTimeMs) return undefined;
-    const bytesPerSecond = Math.floor((sync.sinceBytes * 1000) / forMs);
-    sync.sinceMs = nowMs;
-    sync.sinceBytes = 0;
-    if (bytesPerSecond >= leastBytesPerSecond) return undefined;
-    return `the learner reads its snapshot at ${bytesPerSecond} bytes per second; a learner that does not vote must reach ${leastBytesPerSecond}`;
+    const bytesPerSecond = Math.floor((sync.rateBytes * 1000) / forMs);
+    sync.rateSinceMs = nowMs;
+    sync.rateBytes = 0;
+    if (bytesPerSecond >= bytesPerSecondMin) return undefined;
+    return `the learner reads its snapshot at ${bytesPerSecond} bytes per second; a learner that does not vote must reach ${bytesPerSecondMin}`;
   }
 
   #isFull({ learner }: SnapshotSync): boolean {
@@ -207,13 +207,13 @@ export class SnapshotSyncs {
   }
 
   #end(sync: SnapshotSync): void {
-    sync.source.abandon();
+    sync.writer.abandon();
     // A new array, since the caller may be iterating over it.
     this.#syncs = this.#syncs.filter((other) => other !== sync);
   }
 }
 
-export function rankOf({ isVoter, isMember }: LearnerSync): Rank {
+export function rankOf({ isVoter, isMember }: SyncTarget): Rank {
   if (isVoter) return voter;
   return isMember ? observer : stranger;
 }

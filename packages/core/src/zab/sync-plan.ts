@@ -14,7 +14,7 @@
  */
 import { counterOf, epochOf, type Zxid } from '@tskeeper/protocol';
 import type { Fingerprint } from '../fingerprint.ts';
-import { type CommittedLog, mayFollow } from './committed-log.ts';
+import { type CommittedLog, isPossibleSuccessor } from './committed-log.ts';
 
 /** The packet with which the synchronisation begins, unless it is SNAP. */
 export type SyncOpening =
@@ -90,23 +90,23 @@ export function planSync(facts: SyncFacts, committed: CommittedLog): SyncPlan {
   const { learnerLast, leaderLast } = facts;
   const min = committed.min(leaderLast);
   const max = committed.max(leaderLast);
-  if (facts.forceSnapshotSync) return snap('forceSnapshotSync is set');
+  if (facts.forceSnapshotSync) return snapshotPlan('forceSnapshotSync is set');
   // Even if the leader's database is empty (zxid -1): the learner would not trust a log alone.
-  if (learnerLast < 0) return snap('the learner has no data');
+  if (learnerLast < 0) return snapshotPlan('the learner has no data');
   if (learnerLast === leaderLast) return { kind: 'diff', zxid: learnerLast, from: learnerLast };
   if (learnerLast > max) {
     // Zxids with counter 0 are not txns: a learner with such a last zxid may have nothing to
     // truncate.
-    if (isNewEpoch(learnerLast)) return snap('the learner stands at the beginning of an epoch that the leader has no txn of');
+    if (isEpochStart(learnerLast)) return snapshotPlan('the learner stands at the beginning of an epoch that the leader has no txn of');
     // Nor can a log be truncated after one. ZooKeeper sends such a TRUNC, and its learner then
     // keeps the first txn above it. (A learner that is sent a snapshot must not keep txns above it
     // in its log either: the next start would apply them.)
-    if (isNewEpoch(max)) return snap('there is no txn that the learner could cut its log behind');
+    if (isEpochStart(max)) return snapshotPlan('there is no txn that the learner could cut its log behind');
     return { kind: 'trunc', zxid: max, from: max };
   }
   if (learnerLast >= min) return planFromMemory(learnerLast, max, committed);
   if (facts.logBytesMax === undefined) {
-    return snap('the learner has no txn from which the committed txns in memory go on, and the log may not be read');
+    return snapshotPlan('the learner has no txn from which the committed txns in memory go on, and the log may not be read');
   }
   return { kind: 'readLog', from: learnerLast, bytesMax: facts.logBytesMax };
 }
@@ -127,11 +127,11 @@ function planFromMemory(learnerLast: Zxid, max: Zxid, committed: CommittedLog): 
 function chooseOpening(learnerLast: Zxid, previous: Zxid | undefined, next: Zxid | undefined, max: Zxid): SyncOpening | SnapshotPlan {
   // A learner at the beginning of an epoch has the whole history with which the epoch began, which
   // was committed.
-  if (next === learnerLast || isNewEpoch(learnerLast)) return { kind: 'diff', zxid: max };
+  if (next === learnerLast || isEpochStart(learnerLast)) return { kind: 'diff', zxid: max };
   // The learner's last txn is not in the history. If its epoch continues there, the two diverged
   // after `previous`; otherwise the point is unknown.
   if (next === undefined || previous === undefined || epochOf(next) !== epochOf(learnerLast)) {
-    return snap('the last txn of the learner is not in the history, and nothing says where it left it');
+    return snapshotPlan('the last txn of the learner is not in the history, and nothing says where it left it');
   }
   return { kind: 'trunc', zxid: previous };
 }
@@ -166,33 +166,33 @@ export type LogStep =
  */
 export class LogWalk {
   readonly #learnerLast: Zxid;
-  readonly #wholeFrom: Zxid;
+  readonly #completeFromZxid: Zxid;
   /** The last txn below the learner's last one. */
   #previous: Zxid | undefined;
   #opening: SyncOpening | undefined;
   #refusal: SnapshotPlan | undefined;
-  #met = false;
+  #reachedMemory = false;
   /**
    * The learner will have the history up to here: its own last txn at first, then the last one
    * sent.
    */
   #last: Zxid;
 
-  constructor(learnerLast: Zxid, wholeFrom: Zxid) {
+  constructor(learnerLast: Zxid, completeFromZxid: Zxid) {
     this.#learnerLast = this.#last = learnerLast;
-    this.#wholeFrom = wholeFrom;
+    this.#completeFromZxid = completeFromZxid;
   }
 
   /** Everything that can influence behaviour, for an explorer. */
   fingerprint(to: Fingerprint): void {
-    for (const zxid of [this.#learnerLast, this.#wholeFrom, this.#previous ?? -1, this.#last, this.#opening?.zxid ?? -1]) to.number(zxid);
-    to.text(`${this.#opening?.kind} ${this.#refusal?.kind} ${this.#met}`);
+    for (const zxid of [this.#learnerLast, this.#completeFromZxid, this.#previous ?? -1, this.#last, this.#opening?.zxid ?? -1]) to.number(zxid);
+    to.text(`${this.#opening?.kind} ${this.#refusal?.kind} ${this.#reachedMemory}`);
   }
 
   /** The plan, once the walk has reached memory or has been refused. */
   get result(): OpenedPlan | SnapshotPlan | undefined {
     if (this.#refusal !== undefined) return this.#refusal;
-    return this.#met ? { ...this.#opening!, from: this.#last } : undefined;
+    return this.#reachedMemory ? { ...this.#opening!, from: this.#last } : undefined;
   }
 
   /**
@@ -201,8 +201,8 @@ export class LogWalk {
    */
   next(zxid: Zxid, min: Zxid, max: Zxid): LogStep {
     if (this.#refusal !== undefined) return 'refused';
-    if (this.#met) return 'met';
-    if (zxid > min) return this.#meet(min);
+    if (this.#reachedMemory) return 'met';
+    if (zxid > min) return this.#reachMemory(min);
     if (zxid < this.#learnerLast) {
       this.#previous = Math.max(zxid, this.#previous ?? zxid);
       return 'pass';
@@ -210,7 +210,7 @@ export class LogWalk {
     if (this.#opening === undefined) return this.#open(zxid, max);
     // ZooKeeper's logs may contain a zxid twice.
     if (zxid <= this.#last) return 'pass';
-    if (!this.#follows(zxid)) return this.#refuse('the log may lack txns');
+    if (!this.#hasNoGapBefore(zxid)) return this.#refuse('the log may lack txns');
     this.#last = zxid;
     return 'send';
   }
@@ -218,7 +218,7 @@ export class LogWalk {
   /** The end of the log. */
   end(min: Zxid): 'met' | 'refused' {
     if (this.#refusal !== undefined) return 'refused';
-    return this.#met ? 'met' : this.#meet(min);
+    return this.#reachedMemory ? 'met' : this.#reachMemory(min);
   }
 
   #open(zxid: Zxid, max: Zxid): LogStep {
@@ -226,37 +226,37 @@ export class LogWalk {
     if (!isLearnerLast && this.#previous === undefined) return this.#refuse('the log does not reach back to the last txn of the learner');
     const opening = chooseOpening(this.#learnerLast, this.#previous, zxid, max);
     if (opening.kind === 'snap') return this.#refuse(opening.reason);
-    if (!isLearnerLast && !this.#follows(zxid, opening)) return this.#refuse('the log may lack txns');
+    if (!isLearnerLast && !this.#hasNoGapBefore(zxid, opening)) return this.#refuse('the log may lack txns');
     this.#opening = opening;
     this.#last = zxid;
     return isLearnerLast ? 'pass' : 'send';
   }
 
   /** Whether no txn of the history is between the learner's future last txn and this one. */
-  #follows(zxid: Zxid, opening?: SyncOpening): boolean {
+  #hasNoGapBefore(zxid: Zxid, opening?: SyncOpening): boolean {
     // After a TRUNC the learner's own zxid is skipped: in the complete part of the log it was never
     // committed.
-    if (opening?.kind === 'trunc') return opening.zxid >= this.#wholeFrom;
+    if (opening?.kind === 'trunc') return opening.zxid >= this.#completeFromZxid;
     const isNext = zxid === this.#last + 1;
-    return isNext || (mayFollow(this.#last, zxid) && this.#last >= this.#wholeFrom);
+    return isNext || (isPossibleSuccessor(this.#last, zxid) && this.#last >= this.#completeFromZxid);
   }
 
-  #meet(min: Zxid): 'met' | 'refused' {
+  #reachMemory(min: Zxid): 'met' | 'refused' {
     if (this.#opening === undefined || this.#last < min) return this.#refuse('the log ends before the committed txns in memory begin');
-    this.#met = true;
+    this.#reachedMemory = true;
     return 'met';
   }
 
   #refuse(reason: SnapshotReason): 'refused' {
-    this.#refusal = snap(reason);
+    this.#refusal = snapshotPlan(reason);
     return 'refused';
   }
 }
 
-function isNewEpoch(zxid: Zxid): boolean {
+function isEpochStart(zxid: Zxid): boolean {
   return counterOf(zxid) === 0;
 }
 
-function snap(reason: SnapshotReason): SnapshotPlan {
+function snapshotPlan(reason: SnapshotReason): SnapshotPlan {
   return { kind: 'snap', reason };
 }

@@ -13,7 +13,7 @@ import { type Id, type PacketView, type Sid, writeId, Writer } from '@tskeeper/p
 const scheme = 'origin';
 
 /** The authinfo of a txn that answers no request: its session has moved. */
-export const originUnknown: readonly Id[] = [{ scheme, id: '' }];
+export const unknownOrigin: readonly Id[] = [{ scheme, id: '' }];
 
 /** The authinfo of a txn that a client of this server requested. */
 export function originOf(sid: Sid): readonly Id[] {
@@ -21,7 +21,7 @@ export function originOf(sid: Sid): readonly Id[] {
 }
 
 /** Distinguishes the txns that clients of this server may have requested. */
-export class OwnTxns {
+export class LocalTxnFilter {
   /** The encoded authinfo of a txn that one of them has requested. */
   readonly #authinfo: Buffer;
 
@@ -32,7 +32,7 @@ export class OwnTxns {
   }
 
   /** Whether the txn in this packet may be one of those. True if the leader reports no origin. */
-  mayInclude(packet: PacketView): boolean {
+  mayBeLocal(packet: PacketView): boolean {
     const { bytes, data, end } = packet;
     if (this.#authinfo.compare(bytes, data.limit, end) === 0) return true;
     return packet.authinfo()?.every((id) => id.scheme !== scheme) ?? true;

@@ -14,7 +14,7 @@ import {
   silentObserver,
   Server,
 } from '../../src/index.ts';
-import { standaloneOrder } from '../../src/request/authority.ts';
+import { standaloneOrder } from '../../src/request/local-sequencer.ts';
 
 const now = { elapsedMs: 1000, wallMs: 1_700_000_000_000 };
 const context = { remoteAddress: '127.0.0.1', remotePort: 1, localPort: 2181, secure: false, peerCertificate: undefined };

@@ -70,10 +70,10 @@ class Bench {
   }
 
   outcome(): string | undefined {
-    const { decided } = this.machine;
-    if (decided === undefined) return undefined;
-    const { leader, zxid, electionEpoch, peerEpoch } = decided.vote;
-    return `${decided.state} ${leader} zxid ${zxid} epoch ${peerEpoch} round ${electionEpoch}`;
+    const { outcome } = this.machine;
+    if (outcome === undefined) return undefined;
+    const { leader, zxid, electionEpoch, peerEpoch } = outcome.vote;
+    return `${outcome.state} ${leader} zxid ${zxid} epoch ${peerEpoch} round ${electionEpoch}`;
   }
 }
 
@@ -542,7 +542,7 @@ describe('settling early', () => {
   });
 
   it('does not happen if it is disabled', () => {
-    const bench = new Bench([1, 2, 3], { earlySettling: false });
+    const bench = new Bench([1, 2, 3], { earlyFinalization: false });
     bench.start();
     bench.hear(2, 'looking', [1, 7, 1]);
     bench.hear(3, 'looking', [1, 7, 1]);
@@ -680,7 +680,7 @@ describe('an oracle', () => {
     bench.start();
     bench.pass(5000);
     expect(bench.outcome()).toBeUndefined();
-    oracle.oracleSaid(true);
+    oracle.oracleAnswered(true);
     bench.machine.reconfigure(bench.config(oracle), bench.now);
     bench.pass(199);
     expect(bench.outcome()).toBeUndefined();
@@ -693,7 +693,7 @@ describe('an oracle', () => {
     const bench = new Bench(oracle);
     bench.start();
     bench.pass(100);
-    oracle.oracleSaid(true);
+    oracle.oracleAnswered(true);
     bench.pass(100 + 200);
     expect(bench.outcome()).toBe('leading 1 zxid 7 epoch 1 round 1');
   });
@@ -757,7 +757,7 @@ describe('a server that is not looking', () => {
   it('answers with a leader named by a reconfiguration in the same way', () => {
     const bench = leading();
     const vote = { leader: 3, zxid: 12, electionEpoch: 2, peerEpoch: 4 };
-    bench.machine.settle({ state: 'following', vote }, bench.now);
+    bench.machine.finalize({ state: 'following', vote }, bench.now);
     bench.hear(2, 'looking', [2, 9, 1], 7);
     bench.hear(9, 'looking', [noVote, noVote, noVote], 7);
     // A voter gets the round of the vote, an observer that of the server.
@@ -916,7 +916,7 @@ describe('the fingerprint', () => {
 describe('a shunned server', () => {
   it('gets no vote, though its vote is the best; the best vote counts again after the time', () => {
     const bench = new Bench([1, 2, 3]);
-    bench.machine.shun(3, bench.nowMs + 500);
+    bench.machine.backOff(3, bench.nowMs + 500);
     bench.start();
     bench.take();
     bench.hear(3, 'looking', [3, 9, 1]);
@@ -931,7 +931,7 @@ describe('a shunned server', () => {
 
   it('gets no vote in a later round either', () => {
     const bench = new Bench([1, 2, 3]);
-    bench.machine.shun(3, bench.nowMs + 500);
+    bench.machine.backOff(3, bench.nowMs + 500);
     bench.start();
     bench.take();
     bench.hear(3, 'looking', [3, 9, 1], 4);
@@ -940,7 +940,7 @@ describe('a shunned server', () => {
 
   it('is followed all the same if others have settled on it, so that no server is kept from a working ensemble', () => {
     const bench = new Bench([1, 2, 3]);
-    bench.machine.shun(3, bench.nowMs + 500);
+    bench.machine.backOff(3, bench.nowMs + 500);
     bench.start();
     bench.hear(2, 'following', [3, 9, 1]);
     bench.hear(3, 'leading', [3, 9, 1]);
@@ -949,7 +949,7 @@ describe('a shunned server', () => {
 
   it('does not announce its own vote if it is this server, and helps others', () => {
     const bench = new Bench([1, 2, 3]);
-    bench.machine.shun(1, bench.nowMs + 500);
+    bench.machine.backOff(1, bench.nowMs + 500);
     bench.start();
     bench.hear(2, 'looking', [2, 5, 1]);
     bench.pass(450);
@@ -960,7 +960,7 @@ describe('a shunned server', () => {
 
   it('announces its own vote again after the time', () => {
     const bench = new Bench([1, 2, 3]);
-    bench.machine.shun(1, bench.nowMs + 500);
+    bench.machine.backOff(1, bench.nowMs + 500);
     bench.start();
     bench.pass(500);
     expect(bench.take()).toEqual(['2 <- looking 1 zxid 7 epoch 1 round 1', '3 <- looking 1 zxid 7 epoch 1 round 1']);
@@ -969,7 +969,7 @@ describe('a shunned server', () => {
   it('announces its vote again, if it is this one, when a quorum votes for it in an earlier round', () => {
     const bench = new Bench([1, 2, 3, 4, 5]);
     bench.start();
-    bench.machine.shun(1, bench.nowMs + 5000);
+    bench.machine.backOff(1, bench.nowMs + 5000);
     bench.start();
     bench.take();
     bench.hear(2, 'looking', [1, 7, 1], 1);
@@ -984,7 +984,7 @@ describe('a shunned server', () => {
   it('stays silent, if it is this one, while fewer vote for it, or did so before its last election', () => {
     const bench = new Bench([1, 2, 3, 4, 5]);
     bench.start();
-    bench.machine.shun(1, bench.nowMs + 5000);
+    bench.machine.backOff(1, bench.nowMs + 5000);
     bench.start();
     bench.take();
     bench.hear(2, 'looking', [1, 7, 1], 1);
@@ -997,8 +997,8 @@ describe('a shunned server', () => {
 
   it('is forgiven after a success', () => {
     const bench = new Bench([1, 2, 3]);
-    bench.machine.shun(3, bench.nowMs + 500);
-    bench.machine.forgive();
+    bench.machine.backOff(3, bench.nowMs + 500);
+    bench.machine.clearBackoff();
     bench.start();
     bench.hear(3, 'looking', [3, 9, 1]);
     expect(bench.take().at(-1)).toBe('3 <- looking 3 zxid 9 epoch 1 round 1');
@@ -1008,7 +1008,7 @@ describe('a shunned server', () => {
 describe('a server that did not answer a dial', () => {
   function unanswering(): Bench {
     const bench = new Bench([1, 2, 3]);
-    bench.machine.unanswering(3, bench.nowMs + 5000);
+    bench.machine.markUnresponsive(3, bench.nowMs + 5000);
     bench.start();
     bench.take();
     bench.hear(3, 'looking', [3, 9, 1]);
@@ -1029,7 +1029,7 @@ describe('a server that did not answer a dial', () => {
     bench.pass(5000);
     expect(bench.take().at(-1)).toBe('3 <- looking 3 zxid 9 epoch 1 round 1');
     const forgiving = unanswering();
-    forgiving.machine.forgive();
+    forgiving.machine.clearBackoff();
     forgiving.hear(3, 'looking', [3, 9, 1]);
     expect(forgiving.take().at(-1)).toBe('3 <- looking 3 zxid 9 epoch 1 round 1');
   });
@@ -1095,7 +1095,7 @@ describe('a proposal that too much of a quorum does not share, and that is bette
 
   it('is kept if the others vote for more: they will have to give up', () => {
     const bench = new Bench([1, 2, 3, 4, 5]);
-    bench.machine.shun(5, bench.nowMs + 60_000);
+    bench.machine.backOff(5, bench.nowMs + 60_000);
     bench.start();
     for (const sid of [2, 3]) bench.hear(sid, 'looking', [4, 8, 1]);
     for (const sid of [4, 5]) bench.hear(sid, 'looking', [5, 9, 1]);
@@ -1123,7 +1123,7 @@ describe('a server that has settled', () => {
     expect(bench.outcome()).toContain('leading 1');
     return bench;
   }
-  const lost = ({ machine }: Bench) => [2, 3, 4, 5].filter((sid) => machine.lost.has(sid));
+  const lost = ({ machine }: Bench) => [2, 3, 4, 5].filter((sid) => machine.lostVoters.has(sid));
 
   it('knows which voters continue without its leader: in a later round, or with another leader', () => {
     const bench = leading();

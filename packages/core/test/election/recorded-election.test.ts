@@ -145,7 +145,7 @@ function replay(life: Life, sides: readonly Side[]): { said: string[][]; outcome
   const machine = new FastLeaderElection({ sid, role: sid === 4 ? 'observer' : 'participant' }, configOf('0'), links, configs);
   let isSettled = false;
   const settle = (elapsedMs: number): void => {
-    if (isSettled || machine.decided === undefined) return;
+    if (isSettled || machine.outcome === undefined) return;
     isSettled = true;
     machine.updateVote(newEpoch);
     if (configVersion !== undefined) machine.reconfigure(configOf(configVersion), { elapsedMs, wallMs: 0 });
@@ -177,8 +177,8 @@ function replay(life: Life, sides: readonly Side[]): { said: string[][]; outcome
     settle(t * 1000);
   }
   pass(events.at(-1)!.t * 1000 + 200);
-  const { decided } = machine;
-  return { said, outcome: decided && `${decided.state} ${decided.vote.leader}` };
+  const { outcome } = machine;
+  return { said, outcome: outcome && `${outcome.state} ${outcome.vote.leader}` };
 }
 
 /** Without messages repeated only because the connection is new. */

@@ -230,7 +230,7 @@ export class SmallEnsemble {
     const { sid } = leader.spec;
     return up
       .filter((server) => server !== leader)
-      .filter((server) => server.phase !== 'attached' || server.leader !== sid || server.machine!.decided?.vote.leader !== sid)
+      .filter((server) => server.phase !== 'attached' || server.leader !== sid || server.machine!.outcome?.vote.leader !== sid)
       .map((server) => `server ${server.spec.sid} does not follow ${sid}: ${this.#describe()}`);
   }
 
@@ -241,7 +241,7 @@ export class SmallEnsemble {
   #describe(): string {
     return [...this.#servers.values()]
       .map(({ spec, phase, machine }) => {
-        return `${spec.sid} ${phase} round ${machine?.electionEpoch} vote ${machine?.decided?.vote.leader}`;
+        return `${spec.sid} ${phase} round ${machine?.electionEpoch} vote ${machine?.outcome?.vote.leader}`;
       })
       .join('; ');
   }
@@ -254,11 +254,11 @@ export class SmallEnsemble {
     server.life++;
     server.dialling.clear();
     server.wasConnected.clear();
-    const { sid, role, earlySettling } = server.spec;
+    const { sid, role, earlySettling: earlyFinalization } = server.spec;
     const options: ElectionOptions = {
       sid,
       role,
-      earlySettling,
+      earlyFinalization,
       maxNotificationIntervalMs: this.#spec.maxNotificationIntervalMs,
     };
     const config = { verifier: this.#verifier, text: 'version=0', version: 0 };
@@ -330,10 +330,10 @@ export class SmallEnsemble {
   #turn(server: Server, input: (machine: FastLeaderElection) => void): void {
     const machine = server.machine!;
     input(machine);
-    const { decided } = machine;
-    if (server.phase === 'looking' && decided !== undefined) {
-      if (decided.state === 'leading') this.#lead(server);
-      else this.#connect(server, decided.vote.leader, 5);
+    const { outcome } = machine;
+    if (server.phase === 'looking' && outcome !== undefined) {
+      if (outcome.state === 'leading') this.#lead(server);
+      else this.#connect(server, outcome.vote.leader, 5);
     }
     const deadline = machine.deadline();
     if (deadline === undefined) return;
@@ -425,7 +425,7 @@ export class SmallEnsemble {
    */
   #checkElected(server: Server): void {
     const { sid } = server.spec;
-    const vote = this.#mirrored(server.machine!.decided!.vote);
+    const vote = this.#mirrored(server.machine!.outcome!.vote);
     if (vote.leader !== sid) this.#violated(`${sid} leads by a vote for ${vote.leader}`);
     // A leader that failed and restarted before its followers noticed is still their leader.
     const announced = [voteKey(vote), followKey(vote)].flatMap((key) => [...(this.#announced.get(key) ?? [])]);

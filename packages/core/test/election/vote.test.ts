@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { noVote, type ServerState } from '@tskeeper/protocol';
-import { agree, type AnnouncedVote, beats, sameVote, type Vote } from '../../src/election/vote.ts';
+import { agree, type AnnouncedVote, isBetterVote, sameVote, type Vote } from '../../src/election/vote.ts';
 import { HierarchicalQuorum } from '../../src/quorum/hierarchical-quorum.ts';
 import { MajorityQuorum } from '../../src/quorum/majority-quorum.ts';
 
@@ -21,29 +21,29 @@ describe('the order of votes', () => {
     ['any vote, against none', [0, 0, 1], [noVote, noVote, noVote]],
     ['an empty log, against no vote', [0, -1, 1], [noVote, noVote, noVote]],
   ] as const)('C4-9, C4-10, A51: compares epoch, then zxid, then sid: %s wins', (_, better, worse) => {
-    expect(beats(vote(better), vote(worse), majority)).toBe(true);
-    expect(beats(vote(worse), vote(better), majority)).toBe(false);
+    expect(isBetterVote(vote(better), vote(worse), majority)).toBe(true);
+    expect(isBetterVote(vote(worse), vote(better), majority)).toBe(false);
   });
 
   it('C4-9: an equal vote is not better, and neither is one of a later round', () => {
-    expect(beats(vote([1, 7, 2], 9), vote([1, 7, 2], 1), majority)).toBe(false);
-    expect(beats(vote([1, 7, 1], 9), vote([1, 7, 2], 1), majority)).toBe(false);
+    expect(isBetterVote(vote([1, 7, 2], 9), vote([1, 7, 2], 1), majority)).toBe(false);
+    expect(isBetterVote(vote([1, 7, 1], 9), vote([1, 7, 2], 1), majority)).toBe(false);
   });
 
   it('C4-10: finds the same best of several votes in any order', () => {
     const votes = [vote([1, 9, 3]), vote([2, 1, 1]), vote([2, 5, 1]), vote([2, 5, 2]), vote([1, 9, 2])];
     for (let turn = 0; turn < votes.length; turn++) {
       const rotated = [...votes.slice(turn), ...votes.slice(0, turn)];
-      expect(rotated.reduce((best, next) => (beats(next, best, majority) ? next : best))).toEqual(vote([2, 5, 2]));
+      expect(rotated.reduce((best, next) => (isBetterVote(next, best, majority) ? next : best))).toEqual(vote([2, 5, 2]));
     }
   });
 
   it('A51: a vote for a server of weight 0, or for none, never wins', () => {
     const verifier = new HierarchicalQuorum({ voters: [1, 2, 3], groups: new Map([[1, [1, 2, 3]]]), weights: new Map([[3, 0]]) });
-    expect(beats(vote([9, 9, 3]), vote([1, 1, 1]), verifier)).toBe(false);
-    expect(beats(vote([1, 1, 1]), vote([9, 9, 3]), verifier)).toBe(true);
-    expect(beats(vote([9, 9, 7]), vote([1, 1, 1]), verifier)).toBe(false);
-    expect(beats(vote([9, 9, 3]), vote([noVote, noVote, noVote]), verifier)).toBe(false);
+    expect(isBetterVote(vote([9, 9, 3]), vote([1, 1, 1]), verifier)).toBe(false);
+    expect(isBetterVote(vote([1, 1, 1]), vote([9, 9, 3]), verifier)).toBe(true);
+    expect(isBetterVote(vote([9, 9, 7]), vote([1, 1, 1]), verifier)).toBe(false);
+    expect(isBetterVote(vote([9, 9, 3]), vote([noVote, noVote, noVote]), verifier)).toBe(false);
   });
 });
 

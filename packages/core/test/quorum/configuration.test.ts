@@ -6,7 +6,7 @@ import { parseQuorumConfig } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
 import { Configuration, ConfigurationConflict } from '../../src/quorum/configuration.ts';
 import { OracleQuorum } from '../../src/quorum/oracle-quorum.ts';
-import { verifierOf } from '../../src/quorum/verifier-of.ts';
+import { verifierOf } from '../../src/quorum/config-verifier.ts';
 import { DataTree } from '../../src/tree/data-tree.ts';
 import { treeOptions } from '../tree/tree-and-model.ts';
 
@@ -24,13 +24,13 @@ function going(version = '0', reconfigEnabled = true): Configuration {
 describe('a configuration', () => {
   it('gets the version of its first leader, once', () => {
     const configuration = going();
-    const proposed = configuration.proposedBy(3);
+    const proposed = configuration.newLeaderConfig(3);
     expect(proposed).toBe(text('300000000'));
     // It is active when a quorum has acknowledged it, and not before.
     expect(configuration.version).toBe(0);
     expect(configuration.maybeAdopt(proposed)).toBe(true);
     expect(configuration.active).toMatchObject({ text: proposed, version: 0x3_0000_0000 });
-    expect(configuration.proposedBy(4)).toBe(proposed);
+    expect(configuration.newLeaderConfig(4)).toBe(proposed);
   });
 
   it('is not changed by an earlier, equal or malformed one', () => {
@@ -65,7 +65,7 @@ describe('a configuration', () => {
 
   it('is not changed if reconfiguration is disabled', () => {
     const configuration = going('0', false);
-    expect(configuration.proposedBy(3)).toBe(text('0'));
+    expect(configuration.newLeaderConfig(3)).toBe(text('0'));
     expect(configuration.maybeAdopt(text('300000000'))).toBe(false);
     expect(configuration.version).toBe(0);
   });
@@ -74,8 +74,8 @@ describe('a configuration', () => {
     const configuration = going();
     for (const version of ['100000004', '200000000']) configuration.configSeen(2, parseQuorumConfig(text(version)));
     expect(configuration.version).toBe(0);
-    expect([configuration.maybeAdoptHeard(), configuration.version]).toEqual([true, 0x2_0000_0000]);
-    expect(configuration.maybeAdoptHeard()).toBe(false);
+    expect([configuration.maybeAdoptLastSeen(), configuration.version]).toEqual([true, 0x2_0000_0000]);
+    expect(configuration.maybeAdoptLastSeen()).toBe(false);
   });
 
   it.each([
@@ -83,28 +83,28 @@ describe('a configuration', () => {
     [false, 0],
   ])('is restored from the tree if reconfiguration is enabled (%s)', (reconfigEnabled, version) => {
     const tree = new DataTree(treeOptions);
-    going('100000004').keepIn(tree);
+    going('100000004').storeIn(tree);
     const configuration = going('0', reconfigEnabled);
-    expect([configuration.maybeAdoptKept(tree), configuration.version]).toEqual([reconfigEnabled, version]);
+    expect([configuration.maybeAdoptStored(tree), configuration.version]).toEqual([reconfigEnabled, version]);
   });
 
   it('is not changed if the tree contains none', () => {
-    expect(going().maybeAdoptKept(new DataTree(treeOptions))).toBe(false);
+    expect(going().maybeAdoptStored(new DataTree(treeOptions))).toBe(false);
   });
 });
 
 describe('the oracle of a configuration', () => {
   it('does not exist if a majority decides', () => {
     const configuration = going();
-    expect([configuration.oracleSaid(true), configuration.followed(true), configuration.followed(false)]).toEqual([false, false, false]);
+    expect([configuration.oracleAnswered(true), configuration.setHasFollower(true), configuration.setHasFollower(false)]).toEqual([false, false, false]);
   });
 
   it('must be asked again when the follower is lost, and has allowed nothing before', () => {
     const verifier = new OracleQuorum([1, 2]);
     const configuration = new Configuration({ verifier, text: text('0'), version: 0 }, true);
     const may = () => verifier.containsQuorum(new Set([1]));
-    expect([configuration.oracleSaid(true), may()]).toEqual([true, true]);
-    expect([configuration.followed(true), may()]).toEqual([false, false]);
-    expect([configuration.followed(false), may()]).toEqual([true, false]);
+    expect([configuration.oracleAnswered(true), may()]).toEqual([true, true]);
+    expect([configuration.setHasFollower(true), may()]).toEqual([false, false]);
+    expect([configuration.setHasFollower(false), may()]).toEqual([true, false]);
   });
 });

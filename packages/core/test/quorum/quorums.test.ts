@@ -8,7 +8,7 @@ import { JointQuorum } from '../../src/quorum/joint-quorum.ts';
 import { MajorityQuorum } from '../../src/quorum/majority-quorum.ts';
 import { OracleQuorum } from '../../src/quorum/oracle-quorum.ts';
 import type { QuorumVerifier } from '../../src/quorum/quorum-verifier.ts';
-import { verifierOf } from '../../src/quorum/verifier-of.ts';
+import { verifierOf } from '../../src/quorum/config-verifier.ts';
 
 const threeByThree = new Map([
   [1, [1, 2, 3]],
@@ -150,8 +150,8 @@ describe('a quorum of groups', () => {
 describe('an oracle', () => {
   function told(mayGoAlone: boolean, hasFollower: boolean, voters = [1, 2]): OracleQuorum {
     const verifier = new OracleQuorum(voters);
-    verifier.oracleSaid(mayGoAlone);
-    verifier.followed(hasFollower);
+    verifier.oracleAnswered(mayGoAlone);
+    verifier.setHasFollower(hasFollower);
     return verifier;
   }
 
@@ -272,9 +272,9 @@ it('any two quorums of one verifier have a voter in common', () => {
 it('the fingerprints of two verifiers differ if they may decide differently', () => {
   const oracle = new OracleQuorum([1, 2]);
   const before = fingerprintOf(oracle);
-  oracle.oracleSaid(true);
+  oracle.oracleAnswered(true);
   const said = fingerprintOf(oracle);
-  oracle.followed(true);
+  oracle.setHasFollower(true);
   const groups = new Map([[1, [1, 2, 3]]]);
   const all = [
     before,

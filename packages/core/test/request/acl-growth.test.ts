@@ -92,7 +92,7 @@ describe('an ACL that expands by the identities of its client', () => {
     ops.push({ kind: 'create', path: '/data', data: Buffer.alloc(20_000), acl: creatorAcl, flags: 0 });
     stepper.ask(client, 1, OpCode.multi, (writer) => writeMultiRequest(writer, { ops }));
     let calls = 0;
-    while (stepper.core.busy) {
+    while (stepper.core.isBusy) {
       stepper.call(() => stepper.core.wake(stepper.now));
       calls++;
     }

@@ -5,7 +5,7 @@ import { Script } from '../support/script.ts';
 function server(state: 'ample' | 'tight' | 'full', watchesMayGrow = true): Script {
   const script = new Script();
   for (const line of ['log at once', 'a connects', 'a create /x "12345"', 'a create /y ""']) script.run(line);
-  script.core.memory(state, watchesMayGrow);
+  script.core.setMemoryState(state, watchesMayGrow);
   return script;
 }
 
@@ -73,7 +73,7 @@ describe('F34: with memory full', () => {
   it('a watch that has fired may be set again', () => {
     const script = server('ample');
     script.run('a getData /x watch');
-    script.core.memory('full', true);
+    script.core.setMemoryState('full', true);
     expect(script.run('a getData /y watch')).toEqual([throttled]);
     script.run('a setData /x "54321"');
     expect(script.run('a getData /x watch')).not.toEqual([throttled]);
@@ -82,7 +82,7 @@ describe('F34: with memory full', () => {
 
   it('everything is served again once there is memory', () => {
     const script = server('full');
-    script.core.memory('ample', true);
+    script.core.setMemoryState('ample', true);
     expect(script.run('a create /z ""').at(-1)).toBe('a <- create 0x4 /z');
     expect(script.run('a getData /x watch')).not.toEqual([throttled]);
   });
@@ -162,7 +162,7 @@ describe('requests whose connection closes before their turn', () => {
     const script = new Script({ requestThrottleLimit: 1, requestThrottleDropStale: false });
     for (const line of ['log at once', 'a connects', 'b connects', 'a create /kept ""', 'log when told']) script.run(line);
     for (const line of ['a create /under-way ""', 'b create /refused ""', 'b delete /kept', 'b goes away']) script.run(line);
-    script.core.memory('full', true);
+    script.core.setMemoryState('full', true);
     script.run('log at once');
     script.run('appended');
     expect(script.run('a exists /refused').at(-1)).toContain('NoNode');

@@ -63,7 +63,7 @@ it('a pending znode keeps its ACL when another replaces it, and a server that en
   create(stepper, '/y', own);
   expect(lists()).toBe(2);
   // The log has them all, and they are applied without replies.
-  stepper.core.end(stepper.now);
+  stepper.core.stop(stepper.now);
   const { tree } = stepper.replica;
   expect(tree.acls.get(tree.aclOf(tree.find('/y')))).toEqual(own);
   expect(lists()).toBe(1);

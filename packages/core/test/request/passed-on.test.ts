@@ -5,10 +5,10 @@
 import { OpCode, operations, PacketType, Reader, Writer, writeConnectRequest } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
 import { Identities } from '../../src/auth/identities.ts';
-import { PassedOnIdentities } from '../../src/auth/passed-on-identities.ts';
+import { ForwardedIdentities } from '../../src/auth/forwarded-identities.ts';
 import { type CoreOptions, type ClientOutput, type TxnLog, Server, silentObserver } from '../../src/index.ts';
-import { Authority, type OrderParts } from '../../src/request/authority.ts';
-import { Forwarding } from '../../src/request/forwarding.ts';
+import { LocalSequencer, type SequencerDependencies } from '../../src/request/local-sequencer.ts';
+import { LeaderForwarder } from '../../src/request/leader-forwarder.ts';
 import { noCnxn, type WriteOrigin } from '../../src/request/proposal.ts';
 import { packet } from '../zab/packets.ts';
 import { testOptions } from '../support/script.ts';
@@ -29,13 +29,13 @@ const lead = {
 class Host implements ClientOutput, TxnLog {
   readonly core: Server;
   readonly link = { request: () => undefined, revalidate: () => undefined, queuedBytes: 0 };
-  order!: Authority | Forwarding;
+  order!: LocalSequencer | LeaderForwarder;
   readonly #output = new Writer();
 
   constructor(role: 'follower' | 'leader', changed: Partial<CoreOptions>) {
     const { link } = this;
-    const orderOf = (parts: OrderParts) =>
-      (this.order = role === 'leader' ? new Authority(parts, this, now, lead) : new Forwarding(role, link, parts));
+    const orderOf = (parts: SequencerDependencies) =>
+      (this.order = role === 'leader' ? new LocalSequencer(parts, this, now, lead) : new LeaderForwarder(role, link, parts));
     const options = { ...testOptions, ...changed };
     this.core = new Server(options, this, { uint32: () => 7 }, silentObserver, now, orderOf);
   }
@@ -65,13 +65,13 @@ class Host implements ClientOutput, TxnLog {
   }
   /** Delivers `count` txns of the leader. */
   commit(first: number, type: number, cxids: readonly number[], session: { high: number; low: number }): void {
-    const forwarding = this.order as Forwarding;
+    const forwarding = this.order as LeaderForwarder;
     for (const [at, cxid] of cxids.entries()) {
       const zxid = first + at;
       const header = { clientHigh: session.high, clientLow: session.low, cxid, zxid, time: 1, type };
       const txn =
         type === OpCode.createSession ? ({ kind: 'createSession', timeOut: 10_000 } as const) : ({ kind: 'error', err: -101 } as const);
-      forwarding.commit({ zxid, header, txn, digest: undefined, bytes: 40, mayBeOurs: true });
+      forwarding.commit({ zxid, header, txn, digest: undefined, bytes: 40, mayBeLocal: true });
       this.core.appended(zxid, now);
     }
   }
@@ -206,7 +206,7 @@ describe('on a leader', () => {
   it('a forwarded request has no identities after it has been validated', () => {
     const host = new Host('leader', {});
     const forwarded = origin();
-    host.order.write(forwarded, record(), now);
+    host.order.submitWrite(forwarded, record(), now);
     expect(forwarded.identities.count).toBe(0);
   });
 
@@ -228,7 +228,7 @@ describe('on a leader', () => {
   });
 
   it('equal identities of consecutive requests share one list', () => {
-    const passedOn = new PassedOnIdentities();
+    const passedOn = new ForwardedIdentities();
     const request = (...ids: readonly string[]) =>
       packet(
         PacketType.REQUEST,

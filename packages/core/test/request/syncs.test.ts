@@ -15,9 +15,9 @@ import {
 } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
 import { type ClientOutput, type TxnLog, Server, silentObserver } from '../../src/index.ts';
-import { Authority, type OrderParts } from '../../src/request/authority.ts';
-import { Forwarding } from '../../src/request/forwarding.ts';
-import type { WaitingSync } from '../../src/request/session-order.ts';
+import { LocalSequencer, type SequencerDependencies } from '../../src/request/local-sequencer.ts';
+import { LeaderForwarder } from '../../src/request/leader-forwarder.ts';
+import type { PendingSync } from '../../src/request/pending-request.ts';
 import { bytesOf } from '../support/records.ts';
 import { testOptions } from '../support/script.ts';
 
@@ -30,21 +30,21 @@ const link = { request: () => undefined, revalidate: () => undefined, queuedByte
 /** A server of which one step applies one txn. */
 class Host implements ClientOutput, TxnLog {
   readonly core: Server;
-  order!: Authority | Forwarding;
-  readonly syncs: WaitingSync[] = [];
+  order!: LocalSequencer | LeaderForwarder;
+  readonly syncs: PendingSync[] = [];
   readonly #outputs = new Map<number, Writer>();
 
   constructor(role: 'leader' | 'follower') {
     const lead = {
-      sync: (sync: WaitingSync) => void this.syncs.push(sync),
+      sync: (sync: PendingSync) => void this.syncs.push(sync),
       learnersHeardMs: Infinity,
       strangersAwaitedMs: () => undefined,
       learnersAskedMs: Infinity,
       askLearners: () => undefined,
     };
-    const orderOf = (parts: OrderParts) =>
-      (this.order = role === 'leader' ? new Authority(parts, this, now, lead) : new Forwarding(role, link, parts));
-    this.core = new Server({ ...testOptions, turnUnits: 4 }, this, { uint32: () => 7 }, silentObserver, now, orderOf);
+    const orderOf = (parts: SequencerDependencies) =>
+      (this.order = role === 'leader' ? new LocalSequencer(parts, this, now, lead) : new LeaderForwarder(role, link, parts));
+    this.core = new Server({ ...testOptions, stepUnits: 4 }, this, { uint32: () => 7 }, silentObserver, now, orderOf);
     for (const cnxn of [client, writer]) {
       this.core.connect(cnxn, context, now);
       const hello = { protocolVersion: 0, lastZxidSeen: 0, timeOut: 10_000, sessionId: 0n, passwd: Buffer.alloc(16), readOnly: false };
@@ -99,13 +99,13 @@ class Host implements ClientOutput, TxnLog {
 describe('a sync is answered after all committed txns have been applied', () => {
   it('on a learner that has not applied them when its leader answers', () => {
     const host = new Host('follower');
-    const forwarding = host.order as Forwarding;
+    const forwarding = host.order as LeaderForwarder;
     const [first, second] = [...host.core.inspect.cnxns()];
     const commit = (zxid: Zxid, session: bigint) => {
       const type = zxid <= 2 ? OpCode.createSession : OpCode.error;
       const header = { clientHigh: sessionHigh(session), clientLow: sessionLow(session), cxid: 0, zxid, time: 1, type };
       const txn = zxid <= 2 ? ({ kind: 'createSession', timeOut: 10_000 } as const) : ({ kind: 'error', err: -101 } as const);
-      forwarding.commit({ zxid, header, txn, digest: undefined, bytes: 40, mayBeOurs: zxid <= 2 });
+      forwarding.commit({ zxid, header, txn, digest: undefined, bytes: 40, mayBeLocal: zxid <= 2 });
     };
     commit(1, first!.session);
     commit(2, second!.session);
@@ -116,7 +116,7 @@ describe('a sync is answered after all committed txns have been applied', () => 
     for (let zxid = 3; zxid <= 7; zxid++) commit(zxid, 9n);
     host.core.appended(7, now);
     expect(host.core.inspect.lastZxid()).toBeLessThan(7);
-    host.core.synced(forwarding.takeSync() as WaitingSync, now);
+    host.core.synced(forwarding.takeSync() as PendingSync, now);
     host.settle();
     expect(host.answers()).toEqual({ 1: 7 });
   });

@@ -56,12 +56,12 @@ describe('SessionTable', () => {
   it('continues a list at the slot where it stopped, though sessions were added and removed', () => {
     const table = new SessionTable();
     const slots = [1, 2, 3, 4].map((low) => table.open(0, low, 1));
-    expect(table.after(-1)).toBe(slots[0]);
+    expect(table.nextSlot(-1)).toBe(slots[0]);
     table.remove(slots[0]!);
     table.remove(slots[1]!);
-    expect(table.after(slots[0]!)).toBe(slots[2]);
-    expect(table.after(slots[2]!)).toBe(slots[3]);
-    expect(table.after(slots[3]!)).toBe(-1);
+    expect(table.nextSlot(slots[0]!)).toBe(slots[2]);
+    expect(table.nextSlot(slots[2]!)).toBe(slots[3]);
+    expect(table.nextSlot(slots[3]!)).toBe(-1);
     const seen: number[] = [];
     table.forEach((slot) => {
       seen.push(slot);

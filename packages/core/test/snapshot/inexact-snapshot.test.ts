@@ -34,12 +34,12 @@ function history(): { digests: TxnDigest[]; stream: Buffer } {
   return { digests, stream };
 }
 
-function learner(stream: Buffer, comparesDigests: DigestComparison): { replica: Replica; alarms: Notice[] } {
+function learner(stream: Buffer, digestComparison: DigestComparison): { replica: Replica; alarms: Notice[] } {
   const loader = new SnapshotLoader(options, loadOptions);
   loader.feed(stream);
-  const replica = new Replica(options, { snapshot: loader.finish(), zxid: 3, comparesDigests });
+  const replica = new Replica(options, { snapshot: loader.finish(), zxid: 3, digestComparison });
   const alarms: Notice[] = [];
-  replica.notice = (notice) => void alarms.push(notice);
+  replica.onNotice = (notice) => void alarms.push(notice);
   return { replica, alarms };
 }
 
@@ -49,7 +49,7 @@ describe('a snapshot that contains effects of later txns', () => {
     const { replica, alarms } = learner(stream, 'when told');
     for (let zxid = 4; zxid <= 6; zxid++) apply(replica, zxid, digests[zxid]);
     expect([replica.isExact, alarms]).toEqual([false, []]);
-    replica.becomesExact();
+    replica.markExact();
     apply(replica, 7, digests[7]);
     expect(alarms).toEqual([]);
     apply(replica, 8, digests[9]);
@@ -68,9 +68,9 @@ describe('a snapshot that contains effects of later txns', () => {
     const { replica: first } = learner(stream, 'when told');
     const snapshot = load(drain(first.snapshot()));
     expect(snapshot.digest).toBeUndefined();
-    const replica = new Replica(options, { snapshot, zxid: 3, comparesDigests: 'once one agrees' });
+    const replica = new Replica(options, { snapshot, zxid: 3, digestComparison: 'once one agrees' });
     const alarms: Notice[] = [];
-    replica.notice = (notice) => void alarms.push(notice);
+    replica.onNotice = (notice) => void alarms.push(notice);
     for (let zxid = 4; zxid <= 7; zxid++) apply(replica, zxid, digests[zxid]);
     expect([replica.isExact, alarms]).toEqual([true, []]);
     apply(replica, 8, digests[9]);
@@ -100,7 +100,7 @@ describe('a snapshot that contains effects of later txns', () => {
     const { replica } = learner(stream, 'when told');
     for (let zxid = 4; zxid <= 128; zxid++) apply(replica, zxid);
     expect(replica.digests).toEqual([]);
-    replica.becomesExact();
+    replica.markExact();
     for (let zxid = 129; zxid <= 256; zxid++) apply(replica, zxid);
     expect(replica.digests.map(({ zxid }) => zxid)).toEqual([256]);
   });

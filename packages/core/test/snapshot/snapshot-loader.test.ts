@@ -181,7 +181,7 @@ describe('SnapshotLoader', () => {
     writer.int64(0x22);
     writer.int32(1);
     writer.ustring('a91dd1fd9');
-    writer.halves(0, adler32(writer.written()));
+    writer.int64Halves(0, adler32(writer.written()));
     writer.ustring('/');
     expect(load(Buffer.from(writer.written())).digest).toEqual({ zxid: 0x22, version: 1, high: 0, low: 0 });
   });
@@ -237,9 +237,9 @@ describe('SnapshotLoader', () => {
     tree.create('/t', null, tree.acls.intern(open), 0xff000000 | 0, 5000, 1, 1, 1, true);
     tree.create('/t/child', null, tree.acls.intern(open), 0, 0, 1, 2, 1, true);
     const bytes = snapshotOf(tree, 2);
-    expect(load(bytes).ownersLikeTtl).toBe(0);
+    expect(load(bytes).ttlLikeOwnerCount).toBe(0);
     const off = load(bytes, undefined, { ...treeOptions, extendedTypesEnabled: false });
-    expect(off.ownersLikeTtl).toBe(1);
+    expect(off.ttlLikeOwnerCount).toBe(1);
     expect(off.tree.kindOf(off.tree.find('/t'))).toBe('ephemeral');
     expect(off.tree.childCountOf(off.tree.find('/t'))).toBe(1);
   });
@@ -267,8 +267,8 @@ describe('SnapshotLoader', () => {
     const { tree } = load(recorded[1]![1]);
     expect(tree.hasQuotas).toBe(true);
     expect(tree.dataOf(tree.find('/zookeeper/quota/app/zookeeper_stats'))!.toString()).toBe('count=17,bytes=21');
-    expect(tree.quotaVerdict('/app/x', 0, 83)).toBeUndefined();
-    expect(tree.quotaVerdict('/app/x', 0, 184)).toMatchObject({ hard: true, what: 'count', limit: 200, usage: 201, path: '/app' });
+    expect(tree.checkQuota('/app/x', 0, 83)).toBeUndefined();
+    expect(tree.checkQuota('/app/x', 0, 184)).toMatchObject({ hard: true, what: 'count', limit: 200, usage: 201, path: '/app' });
   });
 });
 

@@ -8,7 +8,7 @@ import { breadth, strided } from '../../../../test/breadth.ts';
 import type { Notice } from '../../src/observer.ts';
 import { Replica } from '../../src/request/replica.ts';
 import { type LoadedSnapshot, SnapshotLoader } from '../../src/snapshot/snapshot-loader.ts';
-import { SnapshotSource } from '../../src/snapshot/snapshot-source.ts';
+import { SnapshotWriter } from '../../src/snapshot/snapshot-writer.ts';
 import type { DataTree } from '../../src/tree/data-tree.ts';
 import { fixtureBytes, type ListedNode, type ListedSnapshot } from '../fixtures.ts';
 import { containerOwner, ttlMark } from '../tree/model.ts';
@@ -49,7 +49,7 @@ function everyKind(): TreeAndModel {
 }
 
 function streamOf(tree: DataTree, bytesTarget?: number): Buffer {
-  return drain(SnapshotSource.stream(tree, sessions, 9), bytesTarget);
+  return drain(SnapshotWriter.stream(tree, sessions, 9), bytesTarget);
 }
 
 interface Loaded extends LoadedSnapshot {
@@ -95,7 +95,7 @@ describe('a snapshot in a stream', () => {
   });
 
   it('does not contain the zxid, which is in the packet before it', () => {
-    const source = SnapshotSource.stream(both.tree, sessions, 0x12_3456_789a);
+    const source = SnapshotWriter.stream(both.tree, sessions, 0x12_3456_789a);
     expect(source.zxid).toBe(0x12_3456_789a);
     expect(drain(source).toString('hex')).toBe(bytes.toString('hex'));
     expect(loadStream(bytes)).toMatchObject({ digest: undefined, lastZxid: undefined, missingAcls: undefined });
@@ -140,7 +140,7 @@ describe('a snapshot in a stream', () => {
           const changing = new TreeAndModel();
           for (const change of before) changing.change(change);
           const then = changing.model.copy();
-          const source = SnapshotSource.stream(changing.tree, sessions, changing.zxid);
+          const source = SnapshotWriter.stream(changing.tree, sessions, changing.zxid);
           const stream = drain({
             next(writer) {
               for (const change of during.splice(0, 2)) changing.change(change);
@@ -206,7 +206,7 @@ describe('a snapshot in a stream', () => {
       const snapshot = loadStream(moment);
       const learner = new Replica(treeOptions, { snapshot, zxid: 1 });
       const notices: Notice[] = [];
-      learner.notice = (notice) => notices.push(notice);
+      learner.onNotice = (notice) => notices.push(notice);
       const rest = learner.apply({ ...header, zxid: 2 }, second, { version: 2, high, low })!;
       while (rest.next({ elapsedMs: 0, wallMs: 0 }).done !== true);
       expect(notices).toEqual([]);
@@ -354,6 +354,6 @@ describe('a snapshot that a Java leader sent', () => {
   it.each(recorded)('equals the one that we send after loading it', (bytes) => {
     const { tree, sessions: loaded } = loadStream(bytes);
     const list = sessionList(loaded.map(({ high, low, timeoutMs }) => [high, low, timeoutMs]));
-    expect(drain(SnapshotSource.stream(tree, list, 0x10000000a)).toString('hex')).toBe(bytes.toString('hex'));
+    expect(drain(SnapshotWriter.stream(tree, list, 0x10000000a)).toString('hex')).toBe(bytes.toString('hex'));
   });
 });

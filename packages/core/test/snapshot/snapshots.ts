@@ -2,7 +2,7 @@
  * Writing and loading whole snapshots, for the tests of both.
  */
 import { type LoadedSnapshot, SnapshotLoader } from '../../src/snapshot/snapshot-loader.ts';
-import { type SessionList, SnapshotSource } from '../../src/snapshot/snapshot-source.ts';
+import { type SessionList, SnapshotWriter } from '../../src/snapshot/snapshot-writer.ts';
 import type { DataTree, DataTreeOptions } from '../../src/tree/data-tree.ts';
 import { Writer } from '@tskeeper/protocol';
 import { treeOptions } from '../tree/tree-and-model.ts';
@@ -17,14 +17,14 @@ export function sessionList(sessions: readonly (readonly [high: number, low: num
   };
 }
 
-export function drain(source: Pick<SnapshotSource, 'next'>, bytesTarget = 1 << 20): Buffer {
+export function drain(source: Pick<SnapshotWriter, 'next'>, bytesTarget = 1 << 20): Buffer {
   const writer = new Writer();
   while (!source.next(writer, bytesTarget));
   return Buffer.from(writer.written());
 }
 
 export function snapshotOf(tree: DataTree, zxid: number, sessions: SessionList = sessionList([]), writeDigest = true): Buffer {
-  return drain(new SnapshotSource(tree, sessions, zxid, writeDigest));
+  return drain(new SnapshotWriter(tree, sessions, zxid, writeDigest));
 }
 
 /** Feeds the bytes in pieces of the given sizes, the last one repeated. */

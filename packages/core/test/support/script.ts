@@ -51,7 +51,7 @@ import {
   Server,
 } from '../../src/index.ts';
 import type { Replica } from '../../src/request/replica.ts';
-import { standaloneOrder } from '../../src/request/authority.ts';
+import { standaloneOrder } from '../../src/request/local-sequencer.ts';
 
 interface Client {
   readonly name: string;
@@ -150,7 +150,7 @@ export class Script implements ClientOutput, TxnLog {
       this.#flush();
       if (this.#pendingDisconnects.length > 0) {
         this.core.disconnected(this.#pendingDisconnects.shift()!, this.#now);
-      } else if (this.core.busy) {
+      } else if (this.core.isBusy) {
         this.core.wake(this.#now);
       } else if (this.#logsAtOnce && this.#acknowledged < this.#logged) {
         this.#acknowledged = this.#logged;

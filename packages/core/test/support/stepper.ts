@@ -13,7 +13,7 @@ import {
   sessionHigh,
   sessionLow,
   sessionPassword,
-  type LoggedTxn,
+  type TxnLogEntry,
   writeConnectRequest,
   Writer,
   Xid,
@@ -32,7 +32,7 @@ import {
 import { Replica, replicaOptions } from '../../src/request/replica.ts';
 import { testOptions } from './script.ts';
 import { workSoFar } from './work.ts';
-import { standaloneOrder } from '../../src/request/authority.ts';
+import { standaloneOrder } from '../../src/request/local-sequencer.ts';
 
 export interface Received {
   readonly cnxn: CnxnId;
@@ -95,7 +95,7 @@ export class Stepper implements ClientOutput, TxnLog {
   }
 
   /** The txns appended to the log. */
-  get logged(): LoggedTxn[] {
+  get logged(): TxnLogEntry[] {
     return this.#log.map((bytes) => readTxn(new Reader(bytes)));
   }
 

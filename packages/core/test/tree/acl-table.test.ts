@@ -72,7 +72,7 @@ describe('AclTable', () => {
     const gone = table.intern(alice);
     table.release(gone);
     const early = table.intern(alice);
-    const hold = table.hold();
+    const hold = table.pin();
     table.release(early);
     table.release(kept);
     expect(table.size).toBe(2);
@@ -80,7 +80,7 @@ describe('AclTable', () => {
     expect(table.intern([])).not.toBe(early);
     // In use again before the snapshot ends.
     expect(table.intern(open)).toBe(kept);
-    table.letGo(hold);
+    table.unpin(hold);
     expect(Array.from(table.ids(), (id) => table.get(id))).toEqual([open, []]);
     expect(table.size).toBe(2);
   });
@@ -88,38 +88,38 @@ describe('AclTable', () => {
   it('keeps an entry for every snapshot that began while it was used, and for no other', () => {
     const table = new AclTable();
     const kept = table.intern(alice);
-    const first = table.hold();
+    const first = table.pin();
     table.release(kept);
     // It is unused by now, and the second snapshot neither lists nor needs it.
-    const second = table.hold();
+    const second = table.pin();
     expect([...table.ids()]).toEqual([]);
-    table.letGo(first);
+    table.unpin(first);
     expect(table.size).toBe(0);
     const other = table.intern(open);
-    const third = table.hold();
+    const third = table.pin();
     table.release(other);
     expect(table.intern(open)).toBe(other);
-    const fourth = table.hold();
+    const fourth = table.pin();
     table.release(other);
-    table.letGo(second);
-    table.letGo(third);
+    table.unpin(second);
+    table.unpin(third);
     expect(table.size).toBe(1);
-    table.letGo(fourth);
+    table.unpin(fourth);
     expect(table.size).toBe(0);
   });
 
   it('does not keep lists added and removed during a snapshot', () => {
     const table = new AclTable();
-    const hold = table.hold();
+    const hold = table.pin();
     table.release(table.intern(alice));
     expect(table.size).toBe(0);
     const seen = table.intern(alice);
-    const later = table.hold();
+    const later = table.pin();
     table.release(seen);
     expect(table.size).toBe(1);
-    table.letGo(hold);
+    table.unpin(hold);
     expect(table.size).toBe(1);
-    table.letGo(later);
+    table.unpin(later);
     expect(table.size).toBe(0);
   });
 
@@ -142,7 +142,7 @@ describe('AclTable', () => {
   it('throws at one release too many', () => {
     const table = new AclTable();
     const id = table.intern(alice);
-    table.hold();
+    table.pin();
     table.release(id);
     expect(() => table.release(id)).toThrow('more often');
   });

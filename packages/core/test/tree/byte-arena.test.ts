@@ -34,7 +34,7 @@ describe('ByteArena', () => {
         expect(arena.memoryBytes - arena.idleBytes).toBeLessThanOrEqual(inUse * 1.125 + stored.length * 16);
         for (const { at } of stored) arena.free(at);
         expect(arena.idleBytes).toBe(arena.memoryBytes);
-        expect(arena.returnedBytes).toBeGreaterThanOrEqual(0);
+        expect(arena.releasedBytes).toBeGreaterThanOrEqual(0);
         expect(arena.memoryBytes).toBeLessThanOrEqual(16 * 256 * 1024);
       }),
       { numRuns: breadth(5, 40) },
@@ -44,9 +44,9 @@ describe('ByteArena', () => {
   it('reports how much memory it has released since the peak', () => {
     const arena = new ByteArena();
     const places = Array.from({ length: 10 }, () => arena.alloc(1_000_000));
-    expect([arena.memoryBytes, arena.returnedBytes]).toEqual([10_000_000, 0]);
+    expect([arena.memoryBytes, arena.releasedBytes]).toEqual([10_000_000, 0]);
     for (const at of places.slice(0, 4)) arena.free(at);
-    expect([arena.memoryBytes, arena.returnedBytes]).toEqual([6_000_000, 4_000_000]);
+    expect([arena.memoryBytes, arena.releasedBytes]).toEqual([6_000_000, 4_000_000]);
   });
 
   it('wastes at most an eighth, or sixteen bytes', () => {

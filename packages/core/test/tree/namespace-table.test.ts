@@ -11,17 +11,17 @@ const ownIds = 254;
 function tableOf(count: number): { readonly table: NamespaceTable; readonly named: string[] } {
   const table = new NamespaceTable();
   const named: string[] = [];
-  table.named = (id, name) => named.push(`${id} ${name}`);
-  for (let n = 1; n <= count; n++) expect(table.enter(`n${n}`)).toBe(n);
+  table.onAssigned = (id, name) => named.push(`${id} ${name}`);
+  for (let n = 1; n <= count; n++) expect(table.acquire(`n${n}`)).toBe(n);
   return { table, named };
 }
 
 describe('numbers of namespaces', () => {
   it('are assigned from 1, and a known name keeps its number', () => {
     const { table, named } = tableOf(3);
-    table.leave(2);
-    expect(table.enter('n2')).toBe(2);
-    expect(table.enter('n4')).toBe(4);
+    table.release(2);
+    expect(table.acquire('n2')).toBe(2);
+    expect(table.acquire('n4')).toBe(4);
     expect(named).toEqual(['1 n1', '2 n2', '3 n3', '4 n4']);
     expect([...table.entries()]).toEqual([
       [1, 'n1'],
@@ -33,12 +33,12 @@ describe('numbers of namespaces', () => {
 
   it('are taken from the namespace unused for longest, only when none is left', () => {
     const { table, named } = tableOf(ownIds - 1);
-    for (const id of [7, 3, 5]) table.leave(id);
-    expect(table.enter('last')).toBe(ownIds);
+    for (const id of [7, 3, 5]) table.release(id);
+    expect(table.acquire('last')).toBe(ownIds);
     // Used again, so another is unused for longest.
-    expect(table.enter('n7')).toBe(7);
+    expect(table.acquire('n7')).toBe(7);
     named.length = 0;
-    expect([table.enter('x'), table.enter('y')]).toEqual([3, 5]);
+    expect([table.acquire('x'), table.acquire('y')]).toEqual([3, 5]);
     expect(named).toEqual(['3 x', '5 y']);
     // The old name has lost its number.
     expect(table.find('n3')).toBe(ownIds + 1);
@@ -47,19 +47,19 @@ describe('numbers of namespaces', () => {
   it('are shared by all names that get none, until a namespace is deleted', () => {
     const { table, named } = tableOf(ownIds);
     named.length = 0;
-    expect([table.enter('x'), table.enter('y')]).toEqual([ownIds + 1, ownIds + 1]);
+    expect([table.acquire('x'), table.acquire('y')]).toEqual([ownIds + 1, ownIds + 1]);
     expect(named).toEqual([`${ownIds + 1} /`]);
-    table.leave(ownIds + 1);
-    expect(table.enter('z')).toBe(ownIds + 1);
-    table.leave(9);
-    expect(table.enter('x')).toBe(9);
+    table.release(ownIds + 1);
+    expect(table.acquire('z')).toBe(ownIds + 1);
+    table.release(9);
+    expect(table.acquire('x')).toBe(9);
     expect([...table.entries()]).toHaveLength(ownIds + 1);
   });
 
   it('are not assigned to names longer than 256', () => {
     const { table } = tableOf(0);
-    expect(table.enter('x'.repeat(257))).toBe(ownIds + 1);
-    expect(table.enter('x'.repeat(256))).toBe(1);
+    expect(table.acquire('x'.repeat(257))).toBe(ownIds + 1);
+    expect(table.acquire('x'.repeat(256))).toBe(1);
   });
 });
 

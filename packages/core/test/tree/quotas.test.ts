@@ -19,7 +19,7 @@ class Keeper {
     const data = text === null ? null : Buffer.from(text);
     this.zxid++;
     expect(this.tree.create(path, data, this.tree.acls.intern(open), 0, 0, -1, this.zxid, 1, true)).toBe(0);
-    while (!this.tree.recountSome(1));
+    while (!this.tree.recountStep(1));
     return this;
   }
 
@@ -83,7 +83,7 @@ describe('quotas', () => {
     'read %j as "unknown", where ZooKeeper would stop (ZOOKEEPER-1448)',
     (text) => {
       const keeper = new Keeper().create('/a').quota('/a', text);
-      expect(keeper.tree.quotaVerdict('/a/b', 1_000_000, 1)).toBeUndefined();
+      expect(keeper.tree.checkQuota('/a/b', 1_000_000, 1)).toBeUndefined();
       keeper.set('/zookeeper/quota/a/zookeeper_stats', text).create('/a/b', '12');
       expect(keeper.usage('/a')).toBe('count=0,bytes=1');
     },
@@ -108,9 +108,9 @@ describe('quotas', () => {
       ['count=-1,bytes=-1=;byteHardLimit=0', -1, 0, { hard: true, soft: false, what: 'bytes', limit: 0, usage: 3 }],
     ])('under %s, for %i bytes and %i znodes more', (limits, bytes, count, verdict) => {
       const expected = verdict === undefined ? undefined : { ...verdict, path: '/a' };
-      expect(limited(limits).quotaVerdict('/a/x', bytes, count)).toEqual(expected);
-      expect(limited(limits).quotaVerdict('/a', bytes, count)).toEqual(expected);
-      expect(limited(limits).quotaVerdict('/ab', bytes, count)).toBeUndefined();
+      expect(limited(limits).checkQuota('/a/x', bytes, count)).toEqual(expected);
+      expect(limited(limits).checkQuota('/a', bytes, count)).toEqual(expected);
+      expect(limited(limits).checkQuota('/ab', bytes, count)).toBeUndefined();
     });
 
     it('are given by the nearest quota upwards only', () => {
@@ -119,17 +119,17 @@ describe('quotas', () => {
         .create('/a/b')
         .quota('/a', 'count=-1,bytes=-1=;countHardLimit=1')
         .quota('/a/b', 'count=9,bytes=-1');
-      expect(keeper.tree.quotaVerdict('/a/b/c', 0, 1)).toBeUndefined();
-      expect(keeper.tree.quotaVerdict('/a/c', 0, 1)).toMatchObject({ hard: true, path: '/a' });
+      expect(keeper.tree.checkQuota('/a/b/c', 0, 1)).toBeUndefined();
+      expect(keeper.tree.checkQuota('/a/c', 0, 1)).toMatchObject({ hard: true, path: '/a' });
       keeper.create('/a/b/c');
       expect([keeper.usage('/a'), keeper.usage('/a/b')]).toEqual(['count=2,bytes=0', 'count=2,bytes=0']);
     });
 
     it('follow changes and removals of the limits', () => {
       const keeper = new Keeper().create('/a').quota('/a', 'count=-1,bytes=-1=;countHardLimit=1');
-      expect(keeper.tree.quotaVerdict('/a/x', 0, 1)?.hard).toBe(true);
+      expect(keeper.tree.checkQuota('/a/x', 0, 1)?.isHard).toBe(true);
       keeper.set('/zookeeper/quota/a/zookeeper_limits', 'count=-1,bytes=-1=;countHardLimit=2');
-      expect(keeper.tree.quotaVerdict('/a/x', 0, 1)).toBeUndefined();
+      expect(keeper.tree.checkQuota('/a/x', 0, 1)).toBeUndefined();
       expect(keeper.tree.hasQuotas).toBe(true);
       keeper.remove('/zookeeper/quota/a/zookeeper_limits');
       expect(keeper.tree.hasQuotas).toBe(false);
@@ -142,7 +142,7 @@ describe('quotas', () => {
         .create('/a')
         .quota('/a', 'count=-1,bytes=-1=;countHardLimit=0')
         .remove('/zookeeper/quota/a/zookeeper_stats');
-      expect(keeper.tree.quotaVerdict('/a/x', 0, 1)).toBeUndefined();
+      expect(keeper.tree.checkQuota('/a/x', 0, 1)).toBeUndefined();
       keeper.create('/a/x').create('/zookeeper/quota/a/zookeeper_stats');
       expect(keeper.usage('/a')).toBe('count=2,bytes=0');
     });
@@ -156,7 +156,7 @@ describe('quotas', () => {
       .create('/zookeeper/quotas/zookeeper_limits', 'count=0,bytes=0=;countHardLimit=0')
       .create('/zookeeper_limits', 'count=0,bytes=0=;countHardLimit=0');
     expect(keeper.tree.hasQuotas).toBe(false);
-    expect(keeper.tree.quotaVerdict('/a', 1, 1)).toBeUndefined();
+    expect(keeper.tree.checkQuota('/a', 1, 1)).toBeUndefined();
   });
 
   it('apply to a path that does not exist yet', () => {
@@ -164,7 +164,7 @@ describe('quotas', () => {
     expect(keeper.usage('/later')).toBe('count=0,bytes=0');
     keeper.create('/later', 'x');
     expect(keeper.usage('/later')).toBe('count=1,bytes=1');
-    expect(keeper.tree.quotaVerdict('/later/a', 0, 1)?.hard).toBe(true);
+    expect(keeper.tree.checkQuota('/later/a', 0, 1)?.isHard).toBe(true);
   });
 
   it('are the same after loading a snapshot, whatever the usage text was', () => {
@@ -172,7 +172,7 @@ describe('quotas', () => {
     keeper.set('/zookeeper/quota/a/zookeeper_stats', 'count=77,bytes=1=;old=1');
     const { tree } = load(snapshotOf(keeper.tree, keeper.zxid));
     expect(tree.dataOf(tree.find('/zookeeper/quota/a/zookeeper_stats'))!.toString()).toBe('count=2,bytes=3');
-    expect(tree.quotaVerdict('/a/x', 0, 1)).toMatchObject({ hard: true, usage: 3 });
+    expect(tree.checkQuota('/a/x', 0, 1)).toMatchObject({ hard: true, usage: 3 });
   });
 
   it('agree with a full count after any operations (ZOOKEEPER-1097)', () => {
@@ -306,7 +306,7 @@ describe('quotas of a snapshot', () => {
     const loader = new SnapshotLoader(treeOptions);
     loader.feed(snapshotOf(keeper.tree, keeper.zxid));
     let steps = 1;
-    while (!loader.finishSome(1)) steps++;
+    while (!loader.finishStep(1)) steps++;
     const { tree } = loader.finish();
     for (let level = 1; level <= depth; level++) {
       const usage = tree.dataOf(tree.find(`/zookeeper/quota${'/p'.repeat(level)}/zookeeper_stats`))?.toString();

@@ -17,8 +17,8 @@ const newTable = () => new WatchTable({ hashSeed: 0x5eed });
  */
 function told(table: WatchTable, path: string, eventType: number): string[] {
   const events: string[] = [];
-  const any = table.begin(path, eventType);
-  expect(table.drain((cnxn, type, onParent) => events.push(`${cnxn} ${nameOf(type)}${onParent ? ' of parent' : ''}`), 1e9)).toBe(true);
+  const any = table.startDispatch(path, eventType);
+  expect(table.dispatch((cnxn, type, onParent) => events.push(`${cnxn} ${nameOf(type)}${onParent ? ' of parent' : ''}`), 1e9)).toBe(true);
   expect(any || events.length === 0).toBe(true);
   return events;
 }
@@ -295,7 +295,7 @@ describe('lists', () => {
   it('end early without an error if the table changes during the iteration', () => {
     const change: ((table: WatchTable) => void)[] = [
       (table) => told(table, '/a', nodeDeleted),
-      (table) => table.begin('/a', nodeDataChanged),
+      (table) => table.startDispatch('/a', nodeDataChanged),
       (table) => table.removeAll(1),
       (table) => table.remove(1, '/a', WatcherType.any),
       (table) => {
@@ -326,14 +326,14 @@ describe('lists', () => {
 describe('dispatch in slices', () => {
   const slice = (table: WatchTable, budget: number) => {
     const cnxns: number[] = [];
-    const done = table.drain((cnxn) => cnxns.push(cnxn), budget);
+    const done = table.dispatch((cnxn) => cnxns.push(cnxn), budget);
     return { cnxns, done };
   };
 
   it('continues exactly where it stopped', () => {
     const table = newTable();
     for (let cnxn = 1; cnxn <= 5; cnxn++) table.addPath(cnxn, '/a', cnxn < 4 ? data : persistent);
-    table.begin('/a', nodeDataChanged);
+    table.startDispatch('/a', nodeDataChanged);
     expect(slice(table, 2)).toEqual({ cnxns: [1, 2], done: false });
     expect(slice(table, 2)).toEqual({ cnxns: [3, 4], done: false });
     expect(slice(table, 2)).toEqual({ cnxns: [5], done: true });
@@ -344,7 +344,7 @@ describe('dispatch in slices', () => {
     const table = newTable();
     table.addPath(1, '/a', data);
     table.addPath(2, '/a', data);
-    table.begin('/a', nodeDataChanged);
+    table.startDispatch('/a', nodeDataChanged);
     expect(table.has(2, '/a', WatcherType.data)).toBe(false);
     expect(table.remove(2, '/a', WatcherType.data)).toBe(false);
     table.addPath(2, '/a', data);
@@ -359,7 +359,7 @@ describe('dispatch in slices', () => {
   it('does not notify a closed connection, nor one that reuses its id', () => {
     const table = newTable();
     for (const cnxn of [1, 2, 3]) table.addPath(cnxn, '/a', cnxn === 2 ? persistent : data);
-    table.begin('/a', nodeDataChanged);
+    table.startDispatch('/a', nodeDataChanged);
     table.removeAll(3);
     table.removeAll(2);
     table.addPath(2, '/a', persistent);
@@ -371,16 +371,16 @@ describe('dispatch in slices', () => {
   it('throws at a change while the previous one is being dispatched', () => {
     const table = newTable();
     table.addPath(1, '/a', data);
-    table.begin('/a', nodeDataChanged);
-    expect(() => table.begin('/b', nodeDataChanged)).toThrow('before the watchers of the previous one were notified');
+    table.startDispatch('/a', nodeDataChanged);
+    expect(() => table.startDispatch('/b', nodeDataChanged)).toThrow('before the watchers of the previous one were notified');
   });
 
   it('lets a notified connection close others', () => {
     const table = newTable();
     for (const cnxn of [1, 2, 3, 4]) table.addPath(cnxn, '/a', persistent);
     const cnxns: number[] = [];
-    table.begin('/a', nodeDataChanged);
-    table.drain((cnxn) => {
+    table.startDispatch('/a', nodeDataChanged);
+    table.dispatch((cnxn) => {
       cnxns.push(cnxn);
       table.removeAll(cnxn);
       table.removeAll(cnxn + 1);
@@ -434,15 +434,15 @@ describe('against a plain model', () => {
           events.push(`${to} ${type} ${onParent}`);
           model.wasTold(to, onParent);
         };
-        table.begin(step.path, step.eventType);
+        table.startDispatch(step.path, step.eventType);
         model.begin(step.path, step.eventType);
         for (const { budget, alter: between } of step.slices) {
-          table.drain(visit, budget);
+          table.dispatch(visit, budget);
           real.push(change(table, between));
           expected.push(change(model, between));
         }
         let done = false;
-        while (!done) done = table.drain(visit, 3);
+        while (!done) done = table.dispatch(visit, 3);
         const order = events.map((event) => event.endsWith('true'));
         real.push(order, [...events].sort());
         // First all events about the znode, then all about its parent.
@@ -530,8 +530,8 @@ function workOfAll(watches: number): number {
   const table = newTable();
   const path = Buffer.from('/flag');
   for (let cnxn = 0; cnxn < watches; cnxn++) table.add(cnxn, path, 0, 5, data);
-  table.begin('/flag', nodeDataChanged);
-  return workOf(() => table.drain(() => undefined, watches)).work;
+  table.startDispatch('/flag', nodeDataChanged);
+  return workOf(() => table.dispatch(() => undefined, watches)).work;
 }
 
 describe('very many watches', () => {
@@ -563,14 +563,14 @@ describe('very many watches', () => {
     const count = breadth(100_000, 1_000_000);
     for (let cnxn = 0; cnxn < count; cnxn++) table.add(cnxn, path, 0, 5, data);
     expect(table.bytes / count).toBeLessThan(100);
-    table.begin('/flag', nodeDataChanged);
+    table.startDispatch('/flag', nodeDataChanged);
     expect(table.has(count - 1, '/flag', WatcherType.data)).toBe(false);
     let sum = 0;
     let slices = 0;
     let mostWork = 0;
     for (let done = false; !done; slices++) {
       let inSlice = 0;
-      const { result, work } = workOf(() => table.drain(() => inSlice++, 4096));
+      const { result, work } = workOf(() => table.dispatch(() => inSlice++, 4096));
       done = result;
       mostWork = Math.max(mostWork, work);
       expect(inSlice).toBeLessThanOrEqual(4096);

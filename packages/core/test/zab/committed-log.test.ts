@@ -2,7 +2,7 @@ import { makeZxid } from '@tskeeper/protocol';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { breadth } from '../../../../test/breadth.ts';
-import { CommittedLog, committedLogDefaults, mayFollow } from '../../src/zab/committed-log.ts';
+import { CommittedLog, committedLogDefaults, isPossibleSuccessor } from '../../src/zab/committed-log.ts';
 
 const bytesOf = (zxid: number): Buffer => Buffer.from(`txn ${zxid}`);
 
@@ -150,7 +150,7 @@ describe('mayFollow', () => {
     [makeZxid(2, 1), makeZxid(1, 2), false],
     [0, 1, true],
   ])('for %d followed by %d is %s', (previous, zxid, expected) => {
-    expect(mayFollow(previous, zxid)).toBe(expected);
+    expect(isPossibleSuccessor(previous, zxid)).toBe(expected);
   });
 });
 

@@ -20,7 +20,7 @@ function opened() {
 describe('a disk state', () => {
   it('is settled at the start, and forwards requests', () => {
     const { asked, disk } = opened();
-    expect([disk.isSettled, disk.logged, disk.found]).toEqual([true, 5, { lastZxid: 5, acceptedEpoch: 2, currentEpoch: 1 }]);
+    expect([disk.isFlushed, disk.logged, disk.persisted]).toEqual([true, 5, { lastZxid: 5, acceptedEpoch: 2, currentEpoch: 1 }]);
     disk.append(6, Buffer.from('.txn.'), 1, 4);
     disk.saveEpoch('acceptedEpoch', 3);
     disk.truncate(4);
@@ -35,22 +35,22 @@ describe('a disk state', () => {
   it('is not settled before the last txn is durable, and then ends with it', () => {
     const { disk } = opened();
     for (const zxid of [6, 7]) disk.append(zxid, Buffer.alloc(0), 0, 0);
-    expect([disk.logged, disk.isSettled, disk.isAtWork]).toEqual([7, false, false]);
+    expect([disk.logged, disk.isFlushed, disk.isBusy]).toEqual([7, false, false]);
     disk.appended(6);
-    expect(disk.isSettled).toBe(false);
+    expect(disk.isFlushed).toBe(false);
     disk.appended(7);
-    expect([disk.isSettled, disk.found.lastZxid]).toEqual([true, 7]);
+    expect([disk.isFlushed, disk.persisted.lastZxid]).toEqual([true, 7]);
   });
 
   it('has an epoch once its file is durable, not when it is requested', () => {
     const { disk } = opened();
     disk.saveEpoch('acceptedEpoch', 3);
-    expect([disk.isSettled, disk.isAtWork, disk.found.acceptedEpoch]).toEqual([false, true, 2]);
+    expect([disk.isFlushed, disk.isBusy, disk.persisted.acceptedEpoch]).toEqual([false, true, 2]);
     disk.epochSaved('acceptedEpoch', 3);
-    expect([disk.isSettled, disk.found.acceptedEpoch, disk.found.currentEpoch]).toEqual([true, 3, 1]);
+    expect([disk.isFlushed, disk.persisted.acceptedEpoch, disk.persisted.currentEpoch]).toEqual([true, 3, 1]);
     disk.saveEpoch('currentEpoch', 3);
     disk.epochSaved('currentEpoch', 3);
-    expect(disk.found.currentEpoch).toBe(3);
+    expect(disk.persisted.currentEpoch).toBe(3);
   });
 
   it('is at work while its log is truncated or replaced by a snapshot, and ends where that does', () => {
@@ -58,19 +58,19 @@ describe('a disk state', () => {
     disk.append(8, Buffer.alloc(0), 0, 0);
     disk.truncate(4);
     disk.appended(8);
-    expect([disk.isAtWork, disk.isSettled]).toEqual([true, false]);
+    expect([disk.isBusy, disk.isFlushed]).toEqual([true, false]);
     disk.replaced(4);
-    expect([disk.isSettled, disk.logged]).toEqual([true, 4]);
+    expect([disk.isFlushed, disk.logged]).toEqual([true, 4]);
     disk.installSnapshot(9);
-    expect(disk.isSettled).toBe(false);
+    expect(disk.isFlushed).toBe(false);
     disk.replaced(9);
-    expect([disk.isSettled, disk.logged]).toEqual([true, 9]);
+    expect([disk.isFlushed, disk.logged]).toEqual([true, 9]);
   });
 
   it('is unchanged after a truncation was refused', () => {
     const { disk } = opened();
     disk.truncate(4);
     disk.truncationRefused();
-    expect([disk.isSettled, disk.logged]).toEqual([true, 5]);
+    expect([disk.isFlushed, disk.logged]).toEqual([true, 5]);
   });
 });

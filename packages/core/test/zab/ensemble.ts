@@ -10,7 +10,7 @@ import {
   type Millis,
   type Notification,
   openAcl,
-  PacketCutter,
+  PacketDecoder,
   PacketView,
   Reader,
   readTxn,
@@ -78,7 +78,7 @@ class Folder {
 interface End {
   readonly node: Node;
   readonly channel: ChannelId;
-  readonly cutter: PacketCutter;
+  readonly cutter: PacketDecoder;
   readonly writer: Writer;
   other: End;
   /** Keeps messages in order. */
@@ -244,7 +244,7 @@ export class Node implements ClientOutput, ElectionLinks, QuorumLinks, PeerStora
     const end = {
       node: this,
       channel,
-      cutter: new PacketCutter(10_000_000, this.view),
+      cutter: new PacketDecoder(10_000_000, this.view),
       writer: new Writer(64),
       lastArrivalMs: 0,
       isOpen: true,
@@ -260,7 +260,7 @@ export class Node implements ClientOutput, ElectionLinks, QuorumLinks, PeerStora
     this.ensemble.dial(this, sid);
   }
 
-  dialNobody(): void {
+  cancelDial(): void {
     this.dials++;
   }
 
@@ -272,7 +272,7 @@ export class Node implements ClientOutput, ElectionLinks, QuorumLinks, PeerStora
     return this.ends.get(channel)?.writer ?? new Writer(64);
   }
 
-  share(channel: ChannelId, bytes: Buffer, start: number): void {
+  writeShared(channel: ChannelId, bytes: Buffer, start: number): void {
     this.packets(channel).raw(bytes, start, bytes.length);
   }
 
@@ -626,12 +626,12 @@ export class Ensemble {
             }
             this.arrived?.(end.node.sid, node.sid, packet.type);
             peer.packet(channel, packet, node.now);
-            if (peer.isLoading(channel)) cutter.beginRaw();
+            if (peer.isReceivingSnapshot(channel)) cutter.beginRaw();
             return true;
           },
           raw: (chunk, start, stop) => {
-            const taken = start + peer.snapshotBytes(channel, chunk.subarray(start, stop), node.now);
-            if (!peer.isLoading(channel)) cutter.endRaw();
+            const taken = start + peer.feedSnapshot(channel, chunk.subarray(start, stop), node.now);
+            if (!peer.isReceivingSnapshot(channel)) cutter.endRaw();
             return taken;
           },
         });

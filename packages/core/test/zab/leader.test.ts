@@ -4,11 +4,11 @@
  */
 import { makeZxid, OpCode, PacketType, type Sid, Writer, writeLearnerInfo, type Zxid } from '@tskeeper/protocol';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { ownerHere } from '../../src/session/session-tracker.ts';
+import { localOwner } from '../../src/session/session-tracker.ts';
 import { OracleQuorum } from '../../src/quorum/oracle-quorum.ts';
 import { MajorityQuorum } from '../../src/quorum/majority-quorum.ts';
-import { disloyalVoter, Leader, type LeaderStart } from '../../src/zab/leader.ts';
-import type { LearnerSync } from '../../src/zab/learner-sync.ts';
+import { disloyalVoterReason, Leader, type LeaderStart } from '../../src/zab/leader.ts';
+import type { SyncTarget } from '../../src/zab/sync-target.ts';
 import type { ZabOptions } from '../../src/zab/zab-options.ts';
 import { int, Notes, packet } from './packets.ts';
 
@@ -40,12 +40,12 @@ function leading(
       notes.note(`serve ${epoch}`);
       return server as never;
     },
-    synchronise: (learner: LearnerSync) => {
-      notes.note(`synchronise ${learner.channel} from 0x${learner.lastZxid.toString(16)} to 0x${learner.begin().toString(16)}`);
-      learner.done();
+    synchronise: (learner: SyncTarget) => {
+      notes.note(`synchronise ${learner.channel} from 0x${learner.lastZxid.toString(16)} to 0x${learner.startReplicating().toString(16)}`);
+      learner.historySent();
     },
     forget: () => undefined,
-    followed: (isFollowed: boolean) => oracle?.followed(isFollowed),
+    followed: (isFollowed: boolean) => oracle?.setHasFollower(isFollowed),
     configVersion: () => 0,
     isMember: (sid: Sid) => sid < 100,
     newLeaderConfig: () => 'version=0',
@@ -56,7 +56,7 @@ function leading(
 
 /** Server 12 uses channel 12: the channel identifies the sender. */
 function introduce(leader: Leader, sid: Sid, acceptedEpoch: number, type: number = PacketType.FOLLOWERINFO): void {
-  leader.connected(sid, now);
+  leader.learnerConnected(sid, now);
   const info = new Writer(32);
   writeLearnerInfo(info, { serverId: sid, configVersion: 0 });
   leader.packet(sid, packet(type, makeZxid(acceptedEpoch, 0), info.written()), now);
@@ -88,30 +88,30 @@ function requestOf(opCode: number): Buffer {
 
 function propose(leader: Leader, zxid: Zxid): void {
   const bytes = Buffer.from('a txn');
-  leader.append(zxid, bytes, 0, bytes.length, ownerHere);
+  leader.append(zxid, bytes, 0, bytes.length, localOwner);
 }
 
 describe('a leader waiting for a quorum', () => {
   it('gives up when a voter looks elsewhere, after syncLimit or the configured time', () => {
     const { tickTimeMs, syncLimitTicks } = options;
     const patient = leading();
-    patient.voterLooks(2, at(tickTimeMs * syncLimitTicks));
-    expect(patient.over).toBeUndefined();
-    patient.voterLooks(2, at(tickTimeMs * syncLimitTicks + 1));
-    expect(patient.over).toBe(disloyalVoter);
+    patient.voterLooking(2, at(tickTimeMs * syncLimitTicks));
+    expect(patient.endReason).toBeUndefined();
+    patient.voterLooking(2, at(tickTimeMs * syncLimitTicks + 1));
+    expect(patient.endReason).toBe(disloyalVoterReason);
     const told = leading([1, 2, 3], {}, { maxTimeToWaitForEpochMs: 200 });
-    told.voterLooks(2, at(200));
-    told.voterLooks(7, at(900));
-    expect(told.over).toBeUndefined();
-    told.voterLooks(2, at(201));
-    expect(told.over).toBe(disloyalVoter);
+    told.voterLooking(2, at(200));
+    told.voterLooking(7, at(900));
+    expect(told.endReason).toBeUndefined();
+    told.voterLooking(2, at(201));
+    expect(told.endReason).toBe(disloyalVoterReason);
   });
 
   it('does not give up once it has a quorum', () => {
     const leader = leading([1, 2, 3], {}, { maxTimeToWaitForEpochMs: 0 });
     introduce(leader, 2, 3);
-    leader.voterLooks(3, at(100));
-    expect(leader.over).toBeUndefined();
+    leader.voterLooking(3, at(100));
+    expect(leader.endReason).toBeUndefined();
   });
 
   it('gives up after a pause of more than syncLimit, before it processes the ACK that it waits for', () => {
@@ -125,10 +125,10 @@ describe('a leader waiting for a quorum', () => {
         acceptEpoch(leader, 2, 3, start.lastZxid);
         leader.epochSaved('currentEpoch', now);
       }
-      leader.stoodStill(at(limitMs));
-      expect(leader.over, stage).toBeUndefined();
-      leader.stoodStill(at(limitMs + 1));
-      expect(leader.over, stage).toContain('longer than syncLimit');
+      leader.resumedAfterPause(at(limitMs));
+      expect(leader.endReason, stage).toBeUndefined();
+      leader.resumedAfterPause(at(limitMs + 1));
+      expect(leader.endReason, stage).toContain('longer than syncLimit');
       notes.take();
       acknowledge(leader, 2, makeZxid(4, 0));
       expect(notes.take(), stage).toEqual([]);
@@ -137,9 +137,9 @@ describe('a leader waiting for a quorum', () => {
 
   it('stands down on request', () => {
     const leader = leading();
-    leader.standDown('the learner port is unreachable');
-    leader.standDown('another reason');
-    expect(leader.over).toBe('the learner port is unreachable');
+    leader.stepDown('the learner port is unreachable');
+    leader.stepDown('another reason');
+    expect(leader.endReason).toBe('the learner port is unreachable');
   });
 });
 
@@ -160,11 +160,11 @@ describe('a new epoch', () => {
   it('is required when a voter joins that has accepted a later one and can follow in none before', () => {
     const leader = serving([2]);
     introduce(leader, 3, 5);
-    expect(leader.over).toContain('server 3 has accepted epoch 5');
+    expect(leader.endReason).toContain('server 3 has accepted epoch 5');
     const elsewhere = serving([2]);
     introduce(elsewhere, 7, 5, PacketType.OBSERVERINFO);
     introduce(elsewhere, 3, 4);
-    expect(elsewhere.over).toBeUndefined();
+    expect(elsewhere.endReason).toBeUndefined();
   });
 
   it('A54: is not chosen by observers, nor by disconnected learners', () => {
@@ -174,7 +174,7 @@ describe('a new epoch', () => {
     expect(notes.take()).toEqual([]);
     const five = leading([1, 2, 3, 4, 5]);
     introduce(five, 2, 3);
-    five.gone(2);
+    five.channelGone(2);
     introduce(five, 3, 3);
     expect(notes.take()).toEqual([]);
     introduce(five, 4, 3);
@@ -199,14 +199,14 @@ describe('a new epoch', () => {
     expect(notes.take()).toEqual(['save acceptedEpoch 10004']);
     const serves = serving([2]);
     introduce(serves, 3, Math.min(epoch + 1, 2_097_151));
-    expect(serves.over).toBeUndefined();
+    expect(serves.endReason).toBeUndefined();
     expect(notes.take()).toEqual([expect.stringContaining('close 3: server 3 claims to have accepted epoch')]);
   });
 
   it('is not begun after the last possible epoch', () => {
     const leader = leading([1, 2, 3], { acceptedEpoch: 2_097_151 });
     introduce(leader, 2, 3);
-    expect(leader.over).toBe('epoch 2097151 is the last possible epoch');
+    expect(leader.endReason).toBe('epoch 2097151 is the last possible epoch');
     expect(notes.take()).toEqual([]);
   });
 
@@ -283,7 +283,7 @@ describe('serving', () => {
   it('ends for a learner that reconnects: packets of its older stream are ignored', () => {
     const leader = serving();
     propose(leader, makeZxid(4, 1));
-    leader.connected(20, now);
+    leader.learnerConnected(20, now);
     const info = new Writer(32);
     writeLearnerInfo(info, { serverId: 2, configVersion: 0 });
     leader.packet(20, packet(PacketType.FOLLOWERINFO, makeZxid(4, 0), info.written()), now);
@@ -346,7 +346,7 @@ describe('broadcast', () => {
     for (const sid of [2, 3]) introduce(leader, sid, 3);
     leader.epochSaved('acceptedEpoch', now);
     acceptEpoch(leader, 2, 3, start.lastZxid);
-    leader.connected(99, now);
+    leader.learnerConnected(99, now);
     const info = new Writer(32);
     writeLearnerInfo(info, { serverId: 4, configVersion: 0 });
     leader.packet(99, packet(PacketType.OBSERVERINFO, makeZxid(3, 0), info.written()), now);
@@ -354,7 +354,7 @@ describe('broadcast', () => {
     leader.wake(at(options.tickTimeMs / 2));
     acceptEpoch(leader, 4, 3, start.lastZxid);
     expect(notes.take()).toContain('save currentEpoch 4');
-    leader.gone(99);
+    leader.channelGone(99);
   });
 
   it('does not take the PING answers and ACKs of an observer for those of the voter whose id it claims', () => {
@@ -363,7 +363,7 @@ describe('broadcast', () => {
     acceptEpoch(leader, 3, 3, start.lastZxid);
     acknowledge(leader, 3, makeZxid(4, 0));
     leader.packet(2, packet(PacketType.REQUEST, -1, requestOf(OpCode.sync)), now);
-    leader.gone(2);
+    leader.channelGone(2);
     leader.sync({ kind: 'sync' } as never, now);
     notes.take();
     leader.packet(3, packet(PacketType.PING, 0), now);
@@ -403,7 +403,7 @@ describe('broadcast', () => {
   it('ends with an epoch whose counter is exhausted', () => {
     const leader = serving();
     propose(leader, makeZxid(4, 0xffff_0000));
-    expect(leader.over).toContain('counter');
+    expect(leader.endReason).toContain('counter');
   });
 });
 
@@ -413,21 +413,21 @@ describe('a leader in broadcast', () => {
     leader.wake(at(50));
     expect(notes.take()).toEqual(['2 <- PING 0x400000000']);
     leader.wake(at(500));
-    expect(leader.over).toBeUndefined();
+    expect(leader.endReason).toBeUndefined();
     leader.wake(at(501));
     expect(notes.take()).toContain('close 2: nothing was received from the learner for 501 ms');
   });
 
   it('C4-5, C4-14: is over at the next tick without a quorum', () => {
     const leader = serving();
-    leader.gone(2);
+    leader.channelGone(2);
     leader.wake(at(100));
-    expect(leader.over).toBe('the leader has lost its quorum');
+    expect(leader.endReason).toBe('the leader has lost its quorum');
   });
 
   it('as one of two voters with the oracle, is not over while the other is synchronised, and then needs it', () => {
     const oracle = new OracleQuorum([1, 2]);
-    oracle.oracleSaid(true);
+    oracle.oracleAnswered(true);
     const leader = leading([1, 2], {}, {}, oracle);
     leader.quorumChanged(now);
     leader.epochSaved('acceptedEpoch', now);
@@ -437,37 +437,37 @@ describe('a leader in broadcast', () => {
     acceptEpoch(leader, 2, 3, start.lastZxid);
     const tick = { elapsedMs: now.elapsedMs + options.tickTimeMs, wallMs: now.wallMs };
     leader.wake(tick);
-    expect(leader.over).toBeUndefined();
+    expect(leader.endReason).toBeUndefined();
     acknowledge(leader, 2, makeZxid(4, 0));
     expect(oracle.containsQuorum(new Set([1]))).toBe(false);
-    leader.gone(2);
+    leader.channelGone(2);
     expect(oracle.containsQuorum(new Set([1]))).toBe(true);
   });
 
   it('is over at once when the remaining voters are not a quorum', () => {
     const leader = leading([1, 2, 3, 4, 5]);
     introduce(leader, 2, 3);
-    leader.maybeMakeWay(new Set([3, 4]));
-    expect(leader.over).toBeUndefined();
+    leader.maybeStepDown(new Set([3, 4]));
+    expect(leader.endReason).toBeUndefined();
     // A connected voter counts as present, whatever it voted before.
-    leader.maybeMakeWay(new Set([2, 3, 4]));
-    expect(leader.over).toBeUndefined();
-    leader.maybeMakeWay(new Set([3, 4, 5]));
-    expect(leader.over).toBe('the voters that can still follow this server are not a quorum');
+    leader.maybeStepDown(new Set([2, 3, 4]));
+    expect(leader.endReason).toBeUndefined();
+    leader.maybeStepDown(new Set([3, 4, 5]));
+    expect(leader.endReason).toBe('the voters that can still follow this server are not a quorum');
   });
 
   it('is not over by votes of others once it serves', () => {
     const leader = serving();
-    leader.maybeMakeWay(new Set([2, 3]));
-    expect(leader.over).toBeUndefined();
+    leader.maybeStepDown(new Set([2, 3]));
+    expect(leader.endReason).toBeUndefined();
   });
 
   it('is over when no quorum connects in time', () => {
     const leader = leading();
     leader.wake(at(1000));
-    expect(leader.over).toBeUndefined();
+    expect(leader.endReason).toBeUndefined();
     leader.wake(at(1100));
-    expect(leader.over).toContain('no quorum within initLimit');
+    expect(leader.endReason).toContain('no quorum within initLimit');
   });
 
   it('D8, E4: answers a sync only after a quorum has answered a PING that was sent after it', () => {
@@ -485,13 +485,13 @@ describe('a leader in broadcast', () => {
 
   it('does not wait for answers to PINGs before UPTODATE, which learners do not answer', () => {
     const leader = serving([2, 3]);
-    leader.gone(3);
+    leader.channelGone(3);
     introduce(leader, 3, 3);
     acceptEpoch(leader, 3, 3, start.lastZxid);
     leader.wake(at(50));
     expect(notes.take()).toContain('3 <- PING 0x400000000');
     acknowledge(leader, 3, makeZxid(4, 0));
-    leader.gone(2);
+    leader.channelGone(2);
     leader.sync({} as never, at(60));
     notes.take();
     leader.packet(3, packet(PacketType.PING, makeZxid(4, 0), Buffer.alloc(0)), at(61));
@@ -524,11 +524,11 @@ describe('a leader in broadcast', () => {
     leader.epochSaved('currentEpoch', now);
     notes.take();
     for (let ms = 900; ms <= 4500; ms += 900) {
-      leader.moves(2, at(ms));
+      leader.onProgress(2, at(ms));
       leader.wake(at(ms));
     }
     expect(notes.take().filter((line) => line.startsWith('close'))).toEqual([]);
-    expect(leader.over).toBeUndefined();
+    expect(leader.endReason).toBeUndefined();
     // Without progress the time runs.
     leader.wake(at(5501));
     expect(notes.take()).toContain('close 2: nothing was received from the learner for 1001 ms');
@@ -554,7 +554,7 @@ describe('a leader in broadcast', () => {
 
   it('drops a learner that reads its output but sends nothing once it is synchronised', () => {
     const leader = serving();
-    leader.moves(2, at(500));
+    leader.onProgress(2, at(500));
     leader.wake(at(501));
     expect(notes.take()).toContain('close 2: nothing was received from the learner for 501 ms');
   });
@@ -562,8 +562,8 @@ describe('a leader in broadcast', () => {
   it('does not answer a sync of a closed stream to the learner that reuses its channel', () => {
     const leader = serving([2, 3]);
     leader.packet(2, packet(PacketType.REQUEST, -1, requestOf(OpCode.sync)), now);
-    leader.gone(2);
-    leader.connected(2, now);
+    leader.channelGone(2);
+    leader.learnerConnected(2, now);
     notes.take();
     leader.packet(3, packet(PacketType.PING, makeZxid(4, 0), Buffer.alloc(0)), now);
     leader.packet(3, packet(PacketType.PING, makeZxid(4, 0), Buffer.alloc(0)), now);
@@ -621,7 +621,7 @@ describe('a leader in broadcast', () => {
     const leader = serving([2]);
     leader.sync({} as never, now);
     // It has been synchronised since, and was not sent that PING.
-    leader.gone(2);
+    leader.channelGone(2);
     introduce(leader, 3, 3);
     acceptEpoch(leader, 3, 3, start.lastZxid);
     acknowledge(leader, 3, makeZxid(4, 0));

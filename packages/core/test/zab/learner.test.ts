@@ -13,7 +13,7 @@ const start: LearnerStart = {
   acceptedEpoch: 4,
   currentEpoch: 3,
   lastZxid: makeZxid(3, 7),
-  snapshotIn: 0,
+  resyncEpoch: 0,
   configVersion: 0,
   leader: 1,
 };
@@ -76,12 +76,12 @@ describe('discovery', () => {
     const learner = accepted();
     learner.packet(packet(PacketType.TRUNC, makeZxid(3, 2)), now);
     learner.truncationRefused();
-    expect([learner.over, learner.snapshotIn]).toEqual([expect.stringContaining('requesting a snapshot'), 5]);
+    expect([learner.endReason, learner.resyncEpoch]).toEqual([expect.stringContaining('requesting a snapshot'), 5]);
     notes.take();
-    const again = learning({ acceptedEpoch: 5, snapshotIn: 5 });
+    const again = learning({ acceptedEpoch: 5, resyncEpoch: 5 });
     again.packet(packet(PacketType.LEADERINFO, makeZxid(5, 0)), now);
     expect(notes.take()).toEqual(['9 <- FOLLOWERINFO 0x500000000', '9 <- ACKEPOCH 0x0 -1']);
-    const elsewhere = learning({ acceptedEpoch: 5, snapshotIn: 5 });
+    const elsewhere = learning({ acceptedEpoch: 5, resyncEpoch: 5 });
     elsewhere.packet(packet(PacketType.LEADERINFO, makeZxid(6, 0)), now);
     elsewhere.epochSaved('acceptedEpoch', now);
     expect(notes.take().at(-1)).toBe('9 <- ACKEPOCH 0x300000007 3');
@@ -90,13 +90,13 @@ describe('discovery', () => {
   it('C4-17: an epoch that is not later than an accepted one is not accepted again', () => {
     const older = learning();
     older.packet(packet(PacketType.LEADERINFO, makeZxid(3, 0)), now);
-    expect(older.over).toContain('epoch');
+    expect(older.endReason).toContain('epoch');
     notes.take();
     const same = learning();
     same.packet(packet(PacketType.LEADERINFO, makeZxid(4, 0)), now);
     // It says so, and is not counted for it.
     expect(notes.take()).toEqual(['9 <- FOLLOWERINFO 0x400000000', '9 <- ACKEPOCH 0x300000007 -1']);
-    expect(same.over).toBeUndefined();
+    expect(same.endReason).toBeUndefined();
   });
 
   it('an observer follows in an earlier epoch than it has accepted, since its promise binds no voter; not in one before its current epoch', () => {
@@ -105,10 +105,10 @@ describe('discovery', () => {
     learner.packet(packet(PacketType.LEADERINFO, makeZxid(5, 0)), now);
     // Nothing must be saved, and its accepted epoch stays.
     expect(notes.take()).toEqual(['9 <- OBSERVERINFO 0x600000000', '9 <- ACKEPOCH 0x300000007 -1']);
-    expect(learner.over).toBeUndefined();
+    expect(learner.endReason).toBeUndefined();
     const behind = learning(observer);
     behind.packet(packet(PacketType.LEADERINFO, makeZxid(4, 0)), now);
-    expect(behind.over).toContain("the leader's epoch is 4, but this server is in epoch 5");
+    expect(behind.endReason).toContain("the leader's epoch is 4, but this server is in epoch 5");
   });
 
   it('an observer introduces itself with OBSERVERINFO', () => {
@@ -145,7 +145,7 @@ describe('synchronisation', () => {
 
     it('is refused: the acknowledged txns may be committed, and the learner reconnects', () => {
       const why = 'the leader sent a snapshot of 0x500000006, but this server has acknowledged 0x500000007 in this epoch: reconnecting';
-      expect(sent(again, makeZxid(5, 6)).over).toBe(why);
+      expect(sent(again, makeZxid(5, 6)).endReason).toBe(why);
       expect(notes.take()).toEqual([`close 9: ${why}`]);
     });
 
@@ -157,7 +157,7 @@ describe('synchronisation', () => {
     ])('is accepted if it is one %s', (_what, changed, zxid) => {
       const learner = sent(changed, zxid);
       expect(notes.take()).toEqual([`load 0x${zxid.toString(16)}`]);
-      expect(learner.over).toBeUndefined();
+      expect(learner.endReason).toBeUndefined();
     });
   });
 
@@ -249,7 +249,7 @@ describe('synchronisation', () => {
     learner.packet(proposal(makeZxid(4, 10)), now);
     learner.packet(packet(PacketType.COMMIT, makeZxid(4, 10)), now);
     expect(notes.take()).toEqual(['append 0x40000000a', 'apply 0x40000000a']);
-    expect(learner.over).toBeUndefined();
+    expect(learner.endReason).toBeUndefined();
   });
 
   it.each([
@@ -267,7 +267,7 @@ describe('synchronisation', () => {
     const learner = accepted();
     learner.packet(packet(PacketType.DIFF, start.lastZxid), now);
     for (const each of packets()) learner.packet(each, now);
-    expect(learner.over).toBeDefined();
+    expect(learner.endReason).toBeDefined();
     expect(notes.take().at(-1)).toContain('close 9');
   });
 
@@ -301,7 +301,7 @@ describe('a reconfig', () => {
     expect(notes.take()).toEqual(['config version=500000001', 'append 0x500000001']);
     learner.packet(packet(PacketType.COMMITANDACTIVATE, zxid, designating(1)), now);
     expect(notes.take()).toEqual(['apply 0x500000001', 'activate version=500000001']);
-    expect(learner.over).toBeUndefined();
+    expect(learner.endReason).toBeUndefined();
   });
 
   it('is sent to an observer with its txn', () => {
@@ -316,7 +316,7 @@ describe('a reconfig', () => {
     learner.packet(packet(PacketType.DIFF, start.lastZxid), now);
     learner.packet(packet(PacketType.PROPOSAL, zxid, reconfig(zxid)), now);
     learner.packet(packet(PacketType.COMMITANDACTIVATE, zxid, designating(3)), now);
-    expect(learner.over).toBe('the leader resigned in favour of server 3');
+    expect(learner.endReason).toBe('the leader resigned in favour of server 3');
   });
 });
 
@@ -325,14 +325,14 @@ describe('silence', () => {
     const learner = accepted();
     const at = (ms: number) => ({ elapsedMs: now.elapsedMs + ms, wallMs: 0 });
     learner.wake(at(1000));
-    expect(learner.over).toBeUndefined();
+    expect(learner.endReason).toBeUndefined();
     learner.packet(packet(PacketType.DIFF, start.lastZxid), at(1000));
     learner.packet(newLeader, at(1000));
     learner.epochSaved('currentEpoch', at(1000));
     learner.wake(at(1500));
-    expect(learner.over).toBeUndefined();
+    expect(learner.endReason).toBeUndefined();
     learner.wake(at(1501));
-    expect(learner.over).toContain('nothing was received');
+    expect(learner.endReason).toContain('nothing was received');
   });
 
   it("is not assumed while bytes arrive, nor while this server's disk is working", () => {
@@ -340,7 +340,7 @@ describe('silence', () => {
     const learner = accepted();
     learner.packet(packet(PacketType.SNAP, makeZxid(4, 9)), now);
     for (let ms = 900; ms <= 4500; ms += 900) {
-      learner.heard(at(ms));
+      learner.bytesReceived(at(ms));
       learner.wake(at(ms));
     }
     learner.snapshotLoaded(at(4500));
@@ -348,9 +348,9 @@ describe('silence', () => {
     learner.wake(at(9000));
     learner.installed(at(9900));
     learner.wake(at(10_900));
-    expect(learner.over).toBeUndefined();
+    expect(learner.endReason).toBeUndefined();
     learner.wake(at(10_901));
-    expect(learner.over).toContain('nothing was received from the leader for 1001 ms');
+    expect(learner.endReason).toContain('nothing was received from the leader for 1001 ms');
   });
 
   it('C4-13: ends with a PING, which is answered after UPTODATE, and not before', () => {
@@ -378,8 +378,8 @@ it('the txns in the log when the leader is lost are applied, committed or not', 
   for (const zxid of [8, 9, 10]) learner.packet(proposal(makeZxid(3, zxid)), now);
   learner.packet(packet(PacketType.COMMIT, makeZxid(3, 8)), now);
   notes.take();
-  learner.gone(now);
-  learner.end(now);
+  learner.channelGone(now);
+  learner.stop(now);
   expect(notes.take()).toEqual(['close 9: the connection to the leader is closed', 'apply 0x300000009', 'apply 0x30000000a']);
 });
 

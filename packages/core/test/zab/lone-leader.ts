@@ -7,7 +7,7 @@ import {
   type Id,
   makeZxid,
   type Notification,
-  PacketCutter,
+  PacketDecoder,
   packetTypeName,
   PacketType,
   PacketView,
@@ -17,7 +17,7 @@ import {
   type Sid,
   Writer,
   writeAckEpoch,
-  writeForwardedRequest,
+  writeLearnerRequest,
   writeLearnerInfo,
   writeQuorumPacket,
   type Zxid,
@@ -30,7 +30,7 @@ import { MajorityQuorum } from '../../src/quorum/majority-quorum.ts';
 import { Replica, replicaOptions } from '../../src/request/replica.ts';
 import { SnapshotLoader } from '../../src/snapshot/snapshot-loader.ts';
 import { CommittedLog, type CommittedLogOptions, committedLogDefaults } from '../../src/zab/committed-log.ts';
-import type { LogEntry } from '../../src/zab/synchroniser.ts';
+import type { LogEntry } from '../../src/zab/learner-syncer.ts';
 import type { EpochName, PeerStorage } from '../../src/zab/peer-storage.ts';
 import type { ChannelId, QuorumLinks } from '../../src/zab/quorum-links.ts';
 
@@ -59,7 +59,7 @@ export class LoneLeader implements ClientOutput, ElectionLinks, QuorumLinks, Pee
   readonly #core: CoreOptions;
   readonly #writers = new Map<ChannelId, Writer>();
   readonly #sent = new Map<ChannelId, Sent[]>();
-  readonly #cutters = new Map<ChannelId, PacketCutter>();
+  readonly #cutters = new Map<ChannelId, PacketDecoder>();
   readonly #loaders = new Map<ChannelId, SnapshotLoader>();
   readonly full = new Set<ChannelId>();
   readonly closed = new Map<ChannelId, string>();
@@ -141,7 +141,7 @@ export class LoneLeader implements ClientOutput, ElectionLinks, QuorumLinks, Pee
       return true;
     };
     try {
-      new PacketCutter(16_000_000, new PacketView()).feed(bytes, 0, bytes.length, { packet, raw: () => 0 });
+      new PacketDecoder(16_000_000, new PacketView()).feed(bytes, 0, bytes.length, { packet, raw: () => 0 });
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
       this.closeChannel(channel, error.message);
@@ -175,7 +175,7 @@ export class LoneLeader implements ClientOutput, ElectionLinks, QuorumLinks, Pee
 
   request(channel: ChannelId, session: number, cxid: number, type: number, payload: Buffer): void {
     const request = new Writer(32);
-    writeForwardedRequest(request, { sessionHigh: 0, sessionLow: session, cxid, type, payload });
+    writeLearnerRequest(request, { sessionHigh: 0, sessionLow: session, cxid, type, payload });
     this.say(channel, PacketType.REQUEST, -1, request.written());
   }
 
@@ -225,7 +225,7 @@ export class LoneLeader implements ClientOutput, ElectionLinks, QuorumLinks, Pee
     let sent = this.#sent.get(channel);
     if (sent === undefined) this.#sent.set(channel, (sent = []));
     let cutter = this.#cutters.get(channel);
-    if (cutter === undefined) this.#cutters.set(channel, (cutter = new PacketCutter(100_000_000, new PacketView())));
+    if (cutter === undefined) this.#cutters.set(channel, (cutter = new PacketDecoder(100_000_000, new PacketView())));
     const [into, cut] = [sent, cutter];
     cut.feed(bytes, 0, bytes.length, {
       packet: (view) => {
@@ -264,7 +264,7 @@ export class LoneLeader implements ClientOutput, ElectionLinks, QuorumLinks, Pee
     return writer;
   }
 
-  share(channel: ChannelId, bytes: Buffer, start: number): void {
+  writeShared(channel: ChannelId, bytes: Buffer, start: number): void {
     this.packets(channel).raw(bytes, start, bytes.length);
   }
 
@@ -295,7 +295,7 @@ export class LoneLeader implements ClientOutput, ElectionLinks, QuorumLinks, Pee
   readonly installSnapshot = unexpected('installSnapshot');
   readonly reply = unexpected('reply');
   readonly dialLeader = unexpected('dialLeader');
-  readonly dialNobody = unexpected('dialNobody');
+  readonly cancelDial = unexpected('dialNobody');
   readonly reconnect = unexpected('reconnect');
   readonly close = unexpected('close');
   notify(): void {}

@@ -16,11 +16,11 @@ it('an observer of events gets the election, the epoch, each durable txn, and th
     node.observer = {
       ...silentObserver,
       elected: (leader) => note('elected', leader),
-      epochBegun: (epoch, historyEnd) => note('epochBegun', epoch, historyEnd),
+      epochStarted: (epoch, historyEnd) => note('epochBegun', epoch, historyEnd),
       roleChanged: (role) => note('roleChanged', role),
       roleEnded: (reason) => note('roleEnded', reason),
-      logged: (zxid) => note('logged', zxid.toString(16)),
-      learnerSynchronised: (by, from) => note('learnerSynchronised', by, from),
+      txnLogged: (zxid) => note('logged', zxid.toString(16)),
+      learnerSyncStarted: (by, from) => note('learnerSynchronised', by, from),
     };
     node.start();
   }

@@ -5,7 +5,7 @@
 import {
   formatZxid,
   type Id,
-  PacketCutter,
+  PacketDecoder,
   packetTypeName,
   PacketView,
   type QuorumPacket,
@@ -28,7 +28,7 @@ export class Notes implements QuorumLinks, PeerStorage {
     return writer;
   }
 
-  share(channel: ChannelId, bytes: Buffer, start: number): void {
+  writeShared(channel: ChannelId, bytes: Buffer, start: number): void {
     this.packets(channel).raw(bytes, start, bytes.length);
   }
 
@@ -79,7 +79,7 @@ export class Notes implements QuorumLinks, PeerStorage {
     this.note(`dial ${sid}`);
   }
 
-  dialNobody(): void {
+  cancelDial(): void {
     this.note('dial no more');
   }
 
@@ -98,7 +98,7 @@ export class Notes implements QuorumLinks, PeerStorage {
     for (const [channel, writer] of this.#writers) {
       const bytes = Buffer.from(writer.written());
       writer.clear();
-      new PacketCutter(1_000_000).feed(bytes, 0, bytes.length, {
+      new PacketDecoder(1_000_000).feed(bytes, 0, bytes.length, {
         packet: (view) => {
           this.#lines.push(`${channel} <- ${packetText(view)}`);
           return true;
@@ -123,7 +123,7 @@ export function packet(type: number, zxid: Zxid, data: Uint8Array | null = null,
   const writer = new Writer(64);
   writeQuorumPacket(writer, { type, zxid, data, authinfo } satisfies QuorumPacket);
   const bytes = Buffer.from(writer.written());
-  return new PacketView().place(bytes, 0, bytes.length);
+  return new PacketView().wrap(bytes, 0, bytes.length);
 }
 
 export function int(value: number): Buffer {

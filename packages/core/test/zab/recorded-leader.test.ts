@@ -22,11 +22,11 @@
 import {
   OpCode,
   type Notification,
-  PacketCutter,
+  PacketDecoder,
   packetTypeName,
   PacketView,
   Reader,
-  readForwardedRequest,
+  readLearnerRequest,
   readTxn,
   type TxnHeader,
   type Sid,
@@ -89,7 +89,7 @@ function txnsOf(learnings: readonly RecordedLearning[]): Buffer[] {
 
 class Replayed implements ClientOutput, ElectionLinks, QuorumLinks, PeerStorage {
   readonly #writers = new Map<ChannelId, Writer>();
-  readonly #cutters = new Map<ChannelId, PacketCutter>();
+  readonly #cutters = new Map<ChannelId, PacketDecoder>();
   readonly said = new Map<ChannelId, Said[]>();
   readonly closed: string[] = [];
   readonly #serving = new Set<ChannelId>();
@@ -164,7 +164,7 @@ class Replayed implements ClientOutput, ElectionLinks, QuorumLinks, PeerStorage 
       const bytes = Buffer.from(writer.written());
       writer.clear();
       let cutter = this.#cutters.get(channel);
-      if (cutter === undefined) this.#cutters.set(channel, (cutter = new PacketCutter(1_000_000)));
+      if (cutter === undefined) this.#cutters.set(channel, (cutter = new PacketDecoder(1_000_000)));
       const said = this.said.get(channel) ?? [];
       this.said.set(channel, said);
       let loader: SnapshotLoader | undefined;
@@ -205,7 +205,7 @@ class Replayed implements ClientOutput, ElectionLinks, QuorumLinks, PeerStorage 
     return writer;
   }
 
-  share(channel: ChannelId, bytes: Buffer, start: number): void {
+  writeShared(channel: ChannelId, bytes: Buffer, start: number): void {
     this.packets(channel).raw(bytes, start, bytes.length);
   }
 
@@ -226,7 +226,7 @@ class Replayed implements ClientOutput, ElectionLinks, QuorumLinks, PeerStorage 
   readonly readLog = unexpected('readLog');
   readonly reply = unexpected('reply');
   readonly dialLeader = unexpected('dialLeader');
-  readonly dialNobody = unexpected('dialNobody');
+  readonly cancelDial = unexpected('dialNobody');
   readonly reconnect = unexpected('reconnect');
   readonly close = unexpected('close');
   notify(): void {}
@@ -269,7 +269,7 @@ class Times {
 
   of({ name, bytes }: RecordedPacket): number {
     if (name !== 'REQUEST') return 0;
-    const { sessionHigh, sessionLow, cxid, type } = readForwardedRequest(viewOf(bytes).data);
+    const { sessionHigh, sessionLow, cxid, type } = readLearnerRequest(viewOf(bytes).data);
     if (type === OpCode.sync) return 0;
     const at = this.#headers.findIndex((one) => one.clientHigh === sessionHigh && one.clientLow === sessionLow && one.cxid === cxid);
     if (at === -1) throw new Error(`no txn came of request ${cxid} of ${sessionHigh}:${sessionLow}`);

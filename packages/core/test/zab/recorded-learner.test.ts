@@ -14,13 +14,13 @@
  */
 import {
   OpCode,
-  PacketCutter,
+  PacketDecoder,
   PacketType,
   packetTypeName,
   PacketView,
   readAckEpoch,
   Reader,
-  readForwardedRequest,
+  readLearnerRequest,
   readLearnerInfo,
   readRevalidateRequest,
   readTouchedSessions,
@@ -31,11 +31,11 @@ import {
 import { expect, it } from 'vitest';
 import type { Now } from '../../src/now.ts';
 import { Identities } from '../../src/auth/identities.ts';
-import { Forwarding, type LeaderLink } from '../../src/request/forwarding.ts';
+import { LeaderForwarder, type LeaderLink } from '../../src/request/leader-forwarder.ts';
 import { noCnxn } from '../../src/request/proposal.ts';
-import { parkFrame } from '../../src/request/session-order.ts';
+import { parkFrame } from '../../src/request/pending-request.ts';
 import type { Server } from '../../src/server.ts';
-import { Learner, type LoggedTxn } from '../../src/zab/learner.ts';
+import { Learner, type LoggedProposal } from '../../src/zab/learner.ts';
 import type { EpochName, PeerStorage } from '../../src/zab/peer-storage.ts';
 import type { QuorumLinks } from '../../src/zab/quorum-links.ts';
 import { recordedLearnings, type RecordedLearning, type RecordedPacket, viewOf } from './recordings.ts';
@@ -55,7 +55,7 @@ class Replayed {
   readonly #writer = new Writer(256);
   readonly #said: Buffer[] = [];
   readonly #disk: (() => void)[] = [];
-  #forwarding: Forwarding | undefined;
+  #forwarding: LeaderForwarder | undefined;
   /** Sessions with signs of life since the last PING. */
   #touched: [high: number, low: number, timeoutMs: number][] = [];
   /** The changes of the state, in order. */
@@ -85,11 +85,11 @@ class Replayed {
     };
     const links: QuorumLinks = {
       packets: () => this.#writer,
-      share: () => undefined,
+      writeShared: () => undefined,
       channelIsFull: () => false,
       closeChannel: () => undefined,
       dialLeader: () => undefined,
-      dialNobody: () => undefined,
+      cancelDial: () => undefined,
     };
     const storage: PeerStorage = {
       append: (zxid) => this.#disk.push(() => this.learner.appended(zxid)),
@@ -114,18 +114,18 @@ class Replayed {
       synced: () => void this.syncsAnswered++,
       revalidated: (_high: number, _low: number, isValid: boolean) => void this.revalidated.push(isValid),
       appended: () => {
-        const { header } = this.#forwarding!.take();
+        const { header } = this.#forwarding!.takeCommitted();
         this.state.push(`commit ${header.zxid.toString(16)}`);
       },
       end: () => undefined,
     };
     const host = {
-      apply: ({ zxid }: LoggedTxn) => void this.state.push(`commit ${zxid.toString(16)}`),
+      apply: ({ zxid }: LoggedProposal) => void this.state.push(`commit ${zxid.toString(16)}`),
       committed: () => undefined,
       beginSnapshot: (zxid: Zxid) => void this.state.push(`load ${zxid.toString(16)}`),
       serve: (_epoch: number, link: LeaderLink) => {
         // It asks its parts only about connections, of which there are none.
-        const forwarding = (this.#forwarding = new Forwarding(role, link, { headOfLine: () => undefined } as never));
+        const forwarding = (this.#forwarding = new LeaderForwarder(role, link, { headOfLine: () => undefined } as never));
         return { server: server as unknown as Server, forwarding };
       },
       historySent: () => undefined,
@@ -159,7 +159,7 @@ class Replayed {
       this.#forwarding!.revalidate(sessionHigh, sessionLow, timeOut);
       return;
     }
-    const { sessionHigh, sessionLow, cxid, type: opCode, payload } = readForwardedRequest(packet.data);
+    const { sessionHigh, sessionLow, cxid, type: opCode, payload } = readLearnerRequest(packet.data);
     const identities = Identities.of((packet.authinfo() ?? []).map(({ scheme, id }) => ({ scheme: scheme!, id: id! })));
     const record = new Reader(Buffer.from(payload));
     const origin = {
@@ -185,7 +185,7 @@ class Replayed {
       const frame = parkFrame(whole, 0, whole.length, identities, 0, false);
       this.#forwarding!.sync({ kind: 'sync', cnxn: noCnxn, sessionHigh, sessionLow, frame, heldBytes: 0, isDone: false });
     } else {
-      this.#forwarding!.write(origin, record);
+      this.#forwarding!.submitWrite(origin, record);
     }
   }
 
@@ -197,7 +197,7 @@ class Replayed {
   said(): Buffer[] {
     const bytes = Buffer.from(this.#writer.written());
     this.#writer.clear();
-    new PacketCutter(1_000_000).feed(bytes, 0, bytes.length, {
+    new PacketDecoder(1_000_000).feed(bytes, 0, bytes.length, {
       packet: (view) => {
         this.#said.push(Buffer.from(view.bytes.subarray(view.start, view.end)));
         return true;
@@ -270,7 +270,7 @@ function compare(replayed: Replayed, packets: readonly RecordedPacket[]): void {
 
 it.each(recordedLearnings('ensemble-mixed'))('$title: our learner sends and does what the recorded one did', (recorded) => {
   const replayed = replay(recorded.packets, recorded);
-  expect(replayed.learner.over).toBeUndefined();
+  expect(replayed.learner.endReason).toBeUndefined();
   compare(replayed, recorded.packets);
   const answers = (wanted: string) => recorded.packets.filter(({ fromLeader, name }) => fromLeader && name === wanted);
   expect(replayed.syncsAnswered).toBe(answers('SYNC').length);
@@ -287,7 +287,7 @@ it.each(recordedLearnings('ensemble-reconfig'))(
     compare(replayed, packets);
     const served = packets.some(({ name }) => name === 'UPTODATE') ? 1 : 0;
     expect(replayed.activated).toBe(served + changes.length);
-    if (leaves === -1) expect(replayed.learner.over).toBeUndefined();
-    else expect(replayed.learner.over).toContain('in favour of server 1');
+    if (leaves === -1) expect(replayed.learner.endReason).toBeUndefined();
+    else expect(replayed.learner.endReason).toContain('in favour of server 1');
   },
 );

@@ -74,5 +74,5 @@ function inOrder(packets: readonly RecordedPacket[]): RecordedPacket[] {
 }
 
 export function viewOf(bytes: Buffer): PacketView {
-  return new PacketView().place(bytes, 0, bytes.length);
+  return new PacketView().wrap(bytes, 0, bytes.length);
 }

@@ -5,7 +5,7 @@
 import { makeZxid, OpCode, PacketType, writeRevalidateRequest } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
 import { bytesOf, checksOf, multiOf, shortWrite } from '../support/records.ts';
-import { OwnTxns } from '../../src/zab/txn-origin.ts';
+import { LocalTxnFilter } from '../../src/zab/txn-origin.ts';
 import { LoneLeader } from './lone-leader.ts';
 import { packet } from './packets.ts';
 
@@ -17,7 +17,7 @@ const long = multiOf(checks);
 
 /** A leader of server 1, whose learner 2 has a client. */
 function leaderWithSession(): LoneLeader {
-  const leader = new LoneLeader({ core: { turnUnits: 100 } });
+  const leader = new LoneLeader({ core: { stepUnits: 100 } });
   leader.serveWithFollower();
   const timeOut = Buffer.alloc(4);
   timeOut.writeInt32BE(timeoutMs);
@@ -51,7 +51,7 @@ describe('the authinfo of a PROPOSAL', () => {
   it('names no server for a write that is validated while its session moves to another connection at that server', () => {
     const leader = leaderWithSession();
     leader.request(channel, session, 1, OpCode.multi, long);
-    expect(leader.peer.server!.busy).toBe(true);
+    expect(leader.peer.server!.isBusy).toBe(true);
     comesBack(leader);
     leader.request(channel, session, 2, OpCode.setData, shortWrite);
     expect(origins(leader)).toEqual(['', '2']);
@@ -60,7 +60,7 @@ describe('the authinfo of a PROPOSAL', () => {
 
 describe('a learner', () => {
   it('takes a txn for its own if the authinfo names it, names no server, or has another scheme', () => {
-    const own = new OwnTxns(3);
+    const own = new LocalTxnFilter(3);
     const taken = [
       null,
       [],
@@ -68,7 +68,7 @@ describe('a learner', () => {
       [{ scheme: 'origin', id: '33' }],
       [{ scheme: 'origin', id: '' }],
       [{ scheme: 'ip', id: '::1' }],
-    ].map((authinfo) => own.mayInclude(packet(PacketType.PROPOSAL, makeZxid(4, 1), Buffer.from('a txn'), authinfo)));
+    ].map((authinfo) => own.mayBeLocal(packet(PacketType.PROPOSAL, makeZxid(4, 1), Buffer.from('a txn'), authinfo)));
     expect(taken).toEqual([true, true, true, false, false, true]);
   });
 });

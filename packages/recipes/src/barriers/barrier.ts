@@ -10,10 +10,10 @@
  *     remove   delete b
  */
 import { type Acl, type Data, KeeperError } from '@tskeeper/client';
-import { checkCount, checkPlace, checkSettings } from '../given.ts';
-import { Limit } from '../waiting/limit.ts';
-import { nextEvent, untilTheEnd } from '../waiting/next-event.ts';
-import { inSessions, type SessionSource } from '../sessions/session-source.ts';
+import { checkArgumentCount, checkSourceAndPath, checkConstructorOptions } from '../validation.ts';
+import { Deadline } from '../waiting/deadline.ts';
+import { waitForEvent, retryForever } from '../waiting/next-event.ts';
+import { runAcrossSessions, type SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 
 /** What the znode of a barrier is like, when `set` creates it. */
@@ -41,8 +41,8 @@ export class Barrier {
 
   /** Sends no request. Throws a TypeError if `source` is not a client or `path` is not a path. */
   constructor(source: SessionSource, path: string, options: BarrierOptions = {}) {
-    checkPlace(source, path);
-    checkSettings(options, 'Barrier', arguments.length);
+    checkSourceAndPath(source, path);
+    checkConstructorOptions(options, 'Barrier', arguments.length);
     this.path = path;
     this.#source = source;
     this.#options = options;
@@ -54,14 +54,14 @@ export class Barrier {
    * In the last two cases the barrier may be set, as a request may have been sent.
    */
   async set(options: WaitOptions = {}): Promise<void> {
-    checkCount(arguments.length, 1, 'set(options)');
-    using limit = new Limit(this.#source, options, `a reply about barrier ${this.path}`);
-    const { signal } = limit;
+    checkArgumentCount(arguments.length, 1, 'set(options)');
+    using deadline = new Deadline(this.#source, options, `a reply about barrier ${this.path}`);
+    const { signal } = deadline;
     const { data = null, ephemeral = false, acl } = this.#options;
     const mode = ephemeral ? 'ephemeral' : 'persistent';
     try {
-      await inSessions(this.#source, signal, (zk) =>
-        zk.create(this.path, data, { mode, acl, parents: true, idempotent: true, ...untilTheEnd, signal }),
+      await runAcrossSessions(this.#source, signal, (zk) =>
+        zk.create(this.path, data, { mode, acl, parents: true, idempotent: true, ...retryForever, signal }),
       );
     } catch (error) {
       if (!KeeperError.is(error, 'NodeExists')) throw error;
@@ -73,11 +73,11 @@ export class Barrier {
    * does, and with NotEmpty when the znode has children.
    */
   async remove(options: WaitOptions = {}): Promise<void> {
-    checkCount(arguments.length, 1, 'remove(options)');
-    using limit = new Limit(this.#source, options, `a reply about barrier ${this.path}`);
-    const { signal } = limit;
+    checkArgumentCount(arguments.length, 1, 'remove(options)');
+    using deadline = new Deadline(this.#source, options, `a reply about barrier ${this.path}`);
+    const { signal } = deadline;
     try {
-      await inSessions(this.#source, signal, (zk) => zk.delete(this.path, { idempotent: true, ...untilTheEnd, signal }));
+      await runAcrossSessions(this.#source, signal, (zk) => zk.delete(this.path, { idempotent: true, ...retryForever, signal }));
     } catch (error) {
       if (!KeeperError.is(error, 'NoNode')) throw error;
     }
@@ -88,11 +88,11 @@ export class Barrier {
    * with a RecipeError, TimedOut; with the signal's reason; and with SessionExpired and the like.
    */
   async wait(options: WaitOptions = {}): Promise<void> {
-    checkCount(arguments.length, 1, 'wait(options)');
-    using limit = new Limit(this.#source, options, `the removal of barrier ${this.path}`);
-    const { signal } = limit;
-    await inSessions(this.#source, signal, async (zk) => {
-      while (await nextEvent(zk, this.path, signal));
+    checkArgumentCount(arguments.length, 1, 'wait(options)');
+    using deadline = new Deadline(this.#source, options, `the removal of barrier ${this.path}`);
+    const { signal } = deadline;
+    await runAcrossSessions(this.#source, signal, async (zk) => {
+      while (await waitForEvent(zk, this.path, signal));
     });
   }
 }

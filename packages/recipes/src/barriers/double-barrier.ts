@@ -10,16 +10,16 @@
  * entrance.ts enters, exit.ts leaves.
  */
 import type { Acl, Data } from '@tskeeper/client';
-import { checkCount, checkFunction, checkName, checkPlace, checkSettings } from '../given.ts';
-import { Held } from '../line/held.ts';
-import { Limit } from '../waiting/limit.ts';
-import { inSessions, type SessionSource } from '../sessions/session-source.ts';
+import { checkArgumentCount, checkFunction, checkName, checkSourceAndPath, checkConstructorOptions } from '../validation.ts';
+import { Hold } from '../wait-queue/hold.ts';
+import { Deadline } from '../waiting/deadline.ts';
+import { runAcrossSessions, type SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
-import { checkSize } from './check-size.ts';
-import type { Doors } from './doors.ts';
-import { enter } from './entrance.ts';
-import { during, Participation } from './participation.ts';
-import { Exit } from './exit.ts';
+import { checkBarrierSize } from './barrier-size.ts';
+import type { BarrierContext } from './barrier-context.ts';
+import { enterBarrier } from './barrier-entry.ts';
+import { runInside, Participation } from './participation.ts';
+import { BarrierExit } from './barrier-exit.ts';
 
 /** How to participate in a double barrier. */
 export interface DoubleBarrierOptions {
@@ -44,22 +44,22 @@ export class DoubleBarrier {
   /** How many participants have to be present for a round to begin. More may come. */
   readonly size: number;
   readonly #source: SessionSource;
-  readonly #doors: Omit<Doors, 'zk'>;
+  readonly #context: Omit<BarrierContext, 'zk'>;
 
   /**
    * Sends no request. The znode need not exist. All participants use the same `size`. Throws a
    * TypeError if `source` is not a client or `path` is not a path.
    */
   constructor(source: SessionSource, path: string, size: number, options: DoubleBarrierOptions = {}) {
-    checkPlace(source, path);
-    checkSettings(options, 'DoubleBarrier', arguments.length);
+    checkSourceAndPath(source, path);
+    checkConstructorOptions(options, 'DoubleBarrier', arguments.length);
     const { name = 'p', data = null, acl } = options;
-    checkSize(size);
+    checkBarrierSize(size);
     checkName(name, 'the name of a participant');
     this.path = path;
     this.size = size;
     this.#source = source;
-    this.#doors = { path, size, name, data, acl };
+    this.#context = { path, size, name, data, acl };
   }
 
   /**
@@ -70,15 +70,15 @@ export class DoubleBarrier {
    * case the znode is deleted.
    */
   async enter(options: WaitOptions = {}): Promise<Participation> {
-    checkCount(arguments.length, 1, 'enter(options)');
+    checkArgumentCount(arguments.length, 1, 'enter(options)');
     const what = `the other participants of double barrier ${this.path}`;
-    using limit = new Limit(this.#source, options, what);
-    const { signal } = limit;
-    return await inSessions(this.#source, signal, async (zk) => {
-      using ofSession = new Limit(zk, { signal }, what);
-      const doors: Doors = { zk, ...this.#doors };
-      const entered = await enter(doors, ofSession);
-      return new Participation(zk, new Held(entered.place), (release, within) => new Exit(doors, entered).pass(release, within));
+    using deadline = new Deadline(this.#source, options, what);
+    const { signal } = deadline;
+    return await runAcrossSessions(this.#source, signal, async (zk) => {
+      using sessionDeadline = new Deadline(zk, { signal }, what);
+      const context: BarrierContext = { zk, ...this.#context };
+      const entered = await enterBarrier(context, sessionDeadline);
+      return new Participation(zk, new Hold(entered.node), (release, within) => new BarrierExit(context, entered).run(release, within));
     });
   }
 
@@ -88,8 +88,8 @@ export class DoubleBarrier {
    * `Participation.leave` does. `options` limit the entry, and then the exit.
    */
   async run<Result>(work: (participation: Participation) => Promise<Result> | Result, options: WaitOptions = {}): Promise<Result> {
-    checkCount(arguments.length, 2, 'run(work, options)');
+    checkArgumentCount(arguments.length, 2, 'run(work, options)');
     checkFunction(work, 'work');
-    return during(await this.enter(options), work, options);
+    return runInside(await this.enter(options), work, options);
   }
 }

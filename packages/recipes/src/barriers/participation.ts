@@ -1,26 +1,26 @@
 /** A participation in a barrier: a hold that ends together with the others'. */
 import { type CallOptions, type ClientView, formatSessionId, type WriteOp, type WriteResults } from '@tskeeper/client';
-import { checkCount, surplusOf } from '../given.ts';
-import { type Inspect, inspected } from '../inspection.ts';
-import type { Held, HoldState } from '../line/held.ts';
-import { Limit } from '../waiting/limit.ts';
+import { checkArgumentCount, argumentCountError } from '../validation.ts';
+import { type InspectFunction, inspectObject } from '../inspect-custom.ts';
+import type { Hold, HoldState } from '../wait-queue/hold.ts';
+import { Deadline } from '../waiting/deadline.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 
 /** A participation, between entering the barrier and `leave` or the loss. */
 export class Participation implements AsyncDisposable {
   readonly #zk: ClientView;
-  readonly #held: Held;
-  readonly #wayOut: (release: () => Promise<void>, signal: AbortSignal) => Promise<void>;
-  #left: Promise<void> | undefined;
+  readonly #held: Hold;
+  readonly #leaveBarrier: (release: () => Promise<void>, signal: AbortSignal) => Promise<void>;
+  #leaving: Promise<void> | undefined;
 
   /**
-   * Made by the barrier. `wayOut` deletes the znode by `release` when it is time to, and resolves
+   * Made by the barrier. `leaveBarrier` deletes the znode by `release` when it is time to, and resolves
    * when the others have left as well.
    */
-  constructor(zk: ClientView, held: Held, wayOut: (release: () => Promise<void>, signal: AbortSignal) => Promise<void>) {
+  constructor(zk: ClientView, hold: Hold, leaveBarrier: (release: () => Promise<void>, signal: AbortSignal) => Promise<void>) {
     this.#zk = zk;
-    this.#held = held;
-    this.#wayOut = wayOut;
+    this.#held = hold;
+    this.#leaveBarrier = leaveBarrier;
   }
 
   /** The znode of this participant. */
@@ -52,7 +52,7 @@ export class Participation implements AsyncDisposable {
 
   /** As `Held.onStateChange`. */
   onStateChange(listener: (state: HoldState) => void): () => void {
-    checkCount(arguments.length, 1, 'onStateChange(listener)');
+    checkArgumentCount(arguments.length, 1, 'onStateChange(listener)');
     return this.#held.onStateChange(listener);
   }
 
@@ -61,7 +61,7 @@ export class Participation implements AsyncDisposable {
    * does.
    */
   async multi<const Ops extends readonly WriteOp[]>(ops: Ops, options: CallOptions = {}): Promise<WriteResults<Ops>> {
-    checkCount(arguments.length, 2, 'multi(ops, options)');
+    checkArgumentCount(arguments.length, 2, 'multi(ops, options)');
     return await this.#held.multi(ops, options);
   }
 
@@ -74,27 +74,27 @@ export class Participation implements AsyncDisposable {
    * end of the session. A second call waits for the first.
    */
   leave(options: WaitOptions = {}): Promise<void> {
-    const surplus = surplusOf(arguments.length, 1, 'leave(options)');
+    const surplus = argumentCountError(arguments.length, 1, 'leave(options)');
     if (surplus !== undefined) return Promise.reject(surplus);
-    this.#left ??= this.#leave(options);
-    return this.#left;
+    this.#leaving ??= this.#leave(options);
+    return this.#leaving;
   }
 
   async #leave(options: WaitOptions): Promise<void> {
     const release = () => this.#held.release();
     try {
       if (this.state === 'lost') throw this.signal.reason;
-      using limit = new Limit(this.#zk, options, `the other participants to leave, at ${this.path}`);
-      await this.#wayOut(release, limit.signal);
+      using deadline = new Deadline(this.#zk, options, `the other participants to leave, at ${this.path}`);
+      await this.#leaveBarrier(release, deadline.signal);
     } finally {
       await release();
     }
   }
 
   /** What `console.log` shows. */
-  [Symbol.for('nodejs.util.inspect.custom')](_depth: unknown, options: unknown, inspect: Inspect): string {
+  [Symbol.for('nodejs.util.inspect.custom')](_depth: unknown, options: unknown, inspect: InspectFunction): string {
     const { state, path, fencingToken } = this;
-    return inspected(this, { state, path, fencingToken, sessionId: formatSessionId(this.#held.zk.sessionId) }, options, inspect);
+    return inspectObject(this, { state, path, fencingToken, sessionId: formatSessionId(this.#held.client.sessionId) }, options, inspect);
   }
 
   /**
@@ -102,8 +102,8 @@ export class Participation implements AsyncDisposable {
    * its own error.
    */
   async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#left === undefined) await this.leave();
-    else await this.#left.catch(() => undefined);
+    if (this.#leaving === undefined) await this.leave();
+    else await this.#leaving.catch(() => undefined);
   }
 }
 
@@ -111,7 +111,7 @@ export class Participation implements AsyncDisposable {
  * Calls `work`, and leaves. Resolves with its result when the others have left, too; rejects as
  * `work` does, without waiting for them, and as `Participation.leave` does.
  */
-export async function during<Result>(
+export async function runInside<Result>(
   participation: Participation,
   work: (participation: Participation) => Promise<Result> | Result,
   options: WaitOptions,

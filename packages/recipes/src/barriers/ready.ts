@@ -6,21 +6,21 @@
  * twice. Other clients create it without data.
  */
 import { type ClientView, KeeperError } from '@tskeeper/client';
-import { untilTheEnd } from '../waiting/next-event.ts';
+import { retryForever } from '../waiting/next-event.ts';
 
 export const readyName = 'ready';
 
 /** `ready` as read. */
-export interface Ready {
+export interface ReadyZnode {
   readonly czxid: bigint;
   /** Names of znodes. undefined if another kind of client has created it, without names. */
   readonly openers: ReadonlySet<string> | undefined;
 }
 
 /** undefined if it does not exist. */
-export async function readReady(zk: ClientView, path: string, signal: AbortSignal): Promise<Ready | undefined> {
+export async function readReady(zk: ClientView, path: string, signal: AbortSignal): Promise<ReadyZnode | undefined> {
   try {
-    const { data, stat } = await zk.getData(path, { ...untilTheEnd, signal });
+    const { data, stat } = await zk.getData(path, { ...retryForever, signal });
     return { czxid: stat.czxid, openers: openersIn(data) };
   } catch (error) {
     if (KeeperError.is(error, 'NoNode')) return undefined;

@@ -18,18 +18,18 @@
  */
 import { type Acl, type ClientView, type Data, type GetChildrenResult, KeeperError, type ReadOptions } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
-import { checkCount, checkFunction, checkName, checkPlace, settings } from '../given.ts';
-import { Held } from '../line/held.ts';
-import { Line, Place } from '../line/line.ts';
-import { Limit } from '../waiting/limit.ts';
-import { Look } from '../waiting/look.ts';
-import { makeOwn } from '../waiting/make-own.ts';
-import { eventUnless, untilTheEnd } from '../waiting/next-event.ts';
-import { unlessGone } from '../waiting/unless-gone.ts';
-import { inSessions, type SessionSource } from '../sessions/session-source.ts';
+import { checkArgumentCount, checkFunction, checkName, checkSourceAndPath, constructorOptionTypes } from '../validation.ts';
+import { Hold } from '../wait-queue/hold.ts';
+import { WaitQueue, QueueNode } from '../wait-queue/wait-queue.ts';
+import { Deadline } from '../waiting/deadline.ts';
+import { WatchedRead } from '../waiting/watched-read.ts';
+import { createOwnZnode } from '../waiting/own-znode.ts';
+import { waitForEventUnless, retryForever } from '../waiting/next-event.ts';
+import { undefinedIfNoNode } from '../waiting/no-node.ts';
+import { runAcrossSessions, type SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
-import { checkSize } from './check-size.ts';
-import { during, Participation } from './participation.ts';
+import { checkBarrierSize } from './barrier-size.ts';
+import { runInside, Participation } from './participation.ts';
 
 /** How to participate in a simple barrier. */
 export interface SimpleBarrierOptions {
@@ -45,7 +45,7 @@ export interface SimpleBarrierOptions {
 }
 
 /** The data of the root after the barrier has been full. */
-const full = 'full';
+const fullMark = 'full';
 
 /** Two halves of one piece of work, by many: the barrier of "ZooKeeper Example". For one round. */
 export class SimpleBarrier {
@@ -69,19 +69,19 @@ export class SimpleBarrier {
    * TimedOut, and with the signal's reason, which apply to this call alone; and with a TypeError if
    * `source` is not a client or `path` is not a path.
    */
-  static async at(
+  static async create(
     source: SessionSource,
     path: string,
     size: number,
     options: SimpleBarrierOptions & WaitOptions = {},
   ): Promise<SimpleBarrier> {
-    checkCount(arguments.length, 4, 'SimpleBarrier.at(source, path, size, options)');
-    checkPlace(source, path);
-    checkSize(size);
-    using limit = new Limit(source, options, `the root of barrier ${path}`, settings.SimpleBarrier);
+    checkArgumentCount(arguments.length, 4, 'SimpleBarrier.at(source, path, size, options)');
+    checkSourceAndPath(source, path);
+    checkBarrierSize(size);
+    using deadline = new Deadline(source, options, `the root of barrier ${path}`, constructorOptionTypes.SimpleBarrier);
     if (options.name !== undefined) checkName(options.name, 'the name of a participant');
-    const { signal } = limit;
-    await inSessions(source, signal, (zk) => zk.ensurePath(path, { acl: options.acl, ...untilTheEnd, signal }));
+    const { signal } = deadline;
+    await runAcrossSessions(source, signal, (zk) => zk.ensurePath(path, { acl: options.acl, ...retryForever, signal }));
     return new SimpleBarrier(source, path, size, options);
   }
 
@@ -91,26 +91,26 @@ export class SimpleBarrier {
    * deleted.
    */
   async enter(options: WaitOptions = {}): Promise<Participation> {
-    checkCount(arguments.length, 1, 'enter(options)');
+    checkArgumentCount(arguments.length, 1, 'enter(options)');
     const what = `the other participants of barrier ${this.path}`;
-    using limit = new Limit(this.#source, options, what);
-    const { signal } = limit;
-    return await inSessions(this.#source, signal, async (zk) => {
-      using ofSession = new Limit(zk, { signal }, what);
-      return await this.#enterIn(zk, ofSession);
+    using deadline = new Deadline(this.#source, options, what);
+    const { signal } = deadline;
+    return await runAcrossSessions(this.#source, signal, async (zk) => {
+      using sessionDeadline = new Deadline(zk, { signal }, what);
+      return await this.#enterIn(zk, sessionDeadline);
     });
   }
 
-  async #enterIn(zk: ClientView, limit: Limit): Promise<Participation> {
-    const place = await this.#arrive(zk, limit.signal);
-    place.whenGone((reason) => limit.end(reason));
+  async #enterIn(zk: ClientView, deadline: Deadline): Promise<Participation> {
+    const node = await this.#join(zk, deadline.signal);
+    node.onGone((reason) => deadline.abort(reason));
     try {
-      await this.#untilFull(zk, limit.signal);
+      await this.#untilFull(zk, deadline.signal);
     } catch (error) {
-      await place.leave();
+      await node.leave();
       throw error;
     }
-    return new Participation(zk, new Held(place), async (release, signal) => {
+    return new Participation(zk, new Hold(node), async (release, signal) => {
       await release();
       await this.#untilEmpty(zk, signal);
     });
@@ -118,49 +118,49 @@ export class SimpleBarrier {
 
   /** Enters, calls `work`, and leaves. Resolves and rejects as `DoubleBarrier.run` does. */
   async run<Result>(work: (participation: Participation) => Promise<Result> | Result, options: WaitOptions = {}): Promise<Result> {
-    checkCount(arguments.length, 2, 'run(work, options)');
+    checkArgumentCount(arguments.length, 2, 'run(work, options)');
     checkFunction(work, 'work');
-    return during(await this.enter(options), work, options);
+    return runInside(await this.enter(options), work, options);
   }
 
-  async #arrive(zk: ClientView, signal: AbortSignal): Promise<Untouched> {
+  async #join(zk: ClientView, signal: AbortSignal): Promise<VersionZeroNode> {
     const { name = 'p', data = null, acl } = this.#options;
-    const { path, stat } = await makeOwn(zk, childPath(this.path, name), data, { mode: 'ephemeral', acl, signal });
-    return new Untouched(zk, new Line(this.path, [], { acl }), path, stat.czxid, undefined);
+    const { path, stat } = await createOwnZnode(zk, childPath(this.path, name), data, { mode: 'ephemeral', acl, signal });
+    return new VersionZeroNode(zk, new WaitQueue(this.path, [], { acl }), path, stat.czxid, undefined);
   }
 
   async #untilFull(zk: ClientView, signal: AbortSignal): Promise<void> {
     for (;;) {
       // The same read counts and sets the watch, so no arrival is missed in between.
-      const look = await Look.take(zk, this.path, (watch) => zk.getChildren(this.path, { ...untilTheEnd, watch, signal }));
+      const look = await WatchedRead.start(zk, this.path, (watch) => zk.getChildren(this.path, { ...retryForever, watch, signal }));
       try {
-        const { children, stat } = look.answer;
+        const { children, stat } = look.result;
         if (children.length >= this.size || (stat.version > 0 && (await this.#wasFull(zk, signal)))) {
-          if (stat.version === 0) await this.#sayFull(zk, signal);
+          if (stat.version === 0) await this.#markFull(zk, signal);
           return;
         }
-        await look.next(signal);
+        await look.nextEvent(signal);
       } finally {
-        look.forget();
+        look.cancel();
       }
     }
   }
 
   async #untilEmpty(zk: ClientView, signal: AbortSignal): Promise<void> {
     // The first participant that finds no other may have deleted the root before the rest read it.
-    const children = (options: ReadOptions) => unlessGone(zk.getChildren(this.path, options));
+    const children = (options: ReadOptions) => undefinedIfNoNode(zk.getChildren(this.path, options));
     const isEmpty = (found: GetChildrenResult | undefined) => found === undefined || found.children.length === 0;
-    while (await eventUnless(zk, this.path, children, isEmpty, signal));
+    while (await waitForEventUnless(zk, this.path, children, isEmpty, signal));
   }
 
   async #wasFull(zk: ClientView, signal: AbortSignal): Promise<boolean> {
-    const { data } = await zk.getData(this.path, { ...untilTheEnd, signal });
-    return new TextDecoder().decode(data ?? undefined) === full;
+    const { data } = await zk.getData(this.path, { ...retryForever, signal });
+    return new TextDecoder().decode(data ?? undefined) === fullMark;
   }
 
-  async #sayFull(zk: ClientView, signal: AbortSignal): Promise<void> {
+  async #markFull(zk: ClientView, signal: AbortSignal): Promise<void> {
     try {
-      await zk.setData(this.path, full, { version: 0, idempotent: true, ...untilTheEnd, signal });
+      await zk.setData(this.path, fullMark, { version: 0, idempotent: true, ...retryForever, signal });
     } catch (error) {
       // Another participant has.
       if (!KeeperError.is(error, 'BadVersion')) throw error;
@@ -169,7 +169,7 @@ export class SimpleBarrier {
 }
 
 /** Deletes with the version that the page has; also a znode that another client has written to. */
-class Untouched extends Place {
+class VersionZeroNode extends QueueNode {
   override async leave(): Promise<void> {
     await this.zk.delete(this.path, { version: 0, guaranteed: true }).catch(() => super.leave());
   }

@@ -1,24 +1,24 @@
 /** What all caches have in common: when they are in step, what they report, and how they end. */
 import { formatSessionId } from '@tskeeper/client';
-import { type Inspect, inspected } from '../inspection.ts';
-import { checkCount, checkFunction, checkPlace, checkWaitOptions, surplusOf } from '../given.ts';
+import { type InspectFunction, inspectObject } from '../inspect-custom.ts';
+import { checkArgumentCount, checkFunction, checkSourceAndPath, checkWaitOptions, argumentCountError } from '../validation.ts';
 import { RecipeError } from '../recipe-error.ts';
-import { clientOf, type SessionSource } from '../sessions/session-source.ts';
+import { currentClient, type SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
-import { WaitingRoom } from '../waiting/waiting-room.ts';
-import type { ManyZnodesOptions } from './cached-znode.ts';
+import { Waiters } from '../waiting/waiters.ts';
+import type { MultiZnodeCacheOptions } from './cached-znode.ts';
 import { type CacheChanges, type ChangesOptions, ChangeStream } from './change-stream.ts';
-import { Mirror } from './mirror.ts';
+import { CacheUpdater } from './cache-updater.ts';
 import type { ZnodeStore } from './znode-store.ts';
 
 /** How the kinds of caches differ. */
-export interface CacheSettings<Data> extends ManyZnodesOptions<Data> {
+export interface CacheSettings<Data> extends MultiZnodeCacheOptions<Data> {
   readonly maxDepth: number;
   readonly include?: ((path: string) => boolean) | undefined;
   /** Whether to read the data of the root; by default as those of the others. */
   readonly rootData?: boolean | undefined;
   /** Whether to report changes of the root, too. */
-  readonly tellsRoot: boolean;
+  readonly includesRootChanges: boolean;
 }
 
 const concurrencyDefault = 16;
@@ -28,38 +28,38 @@ export abstract class Cache<Data> implements AsyncDisposable {
   /** As given. */
   readonly path: string;
   readonly #source: SessionSource;
-  readonly #mirror: Mirror<Data>;
-  readonly #waiting: WaitingRoom;
+  readonly #updater: CacheUpdater<Data>;
+  readonly #waiters: Waiters;
   readonly #streams = new Set<ChangeStream<Data>>();
   #failure: { readonly reason: unknown } | undefined;
 
   protected constructor(source: SessionSource, path: string, settings: CacheSettings<Data>) {
-    checkPlace(source, path);
-    const { decode, include, concurrency = concurrencyDefault, data = true, rootData = data, maxDepth, tellsRoot } = settings;
+    checkSourceAndPath(source, path);
+    const { decode, include, concurrency = concurrencyDefault, data = true, rootData = data, maxDepth, includesRootChanges } = settings;
     if (decode !== undefined) checkFunction(decode, 'decode');
     if (include !== undefined) checkFunction(include, 'include');
     if (decode !== undefined && !data) throw new TypeError('with data: false there is nothing to decode; leave out data or decode');
     this.path = path;
     this.#source = source;
-    this.#waiting = new WaitingRoom(source, `the cache of ${path}`);
-    this.#mirror = new Mirror(
+    this.#waiters = new Waiters(source, `the cache of ${path}`);
+    this.#updater = new CacheUpdater(
       source,
       path,
       { maxDepth, data, rootData, decode, include, concurrency },
       {
-        tell: (change) => {
-          if (change.kind === 'inStep') this.#waiting.admit();
-          if (!tellsRoot && 'path' in change && change.path === path) return;
+        onChange: (change) => {
+          if (change.kind === 'inStep') this.#waiters.resolveAll();
+          if (!includesRootChanges && 'path' in change && change.path === path) return;
           for (const stream of this.#streams) stream.push(change);
         },
-        ended: (failure) => this.#onEnd(failure),
+        onEnd: (failure) => this.#onEnd(failure),
       },
     );
   }
 
   /** The znodes that are shown, for the kinds of caches. */
   protected get znodes(): ZnodeStore<Data> {
-    return this.#mirror.shown.znodes;
+    return this.#updater.contents.znodes;
   }
 
   /**
@@ -67,18 +67,18 @@ export abstract class Cache<Data> implements AsyncDisposable {
    * now. False until it has read everything; and after the loss of a connection until it has read
    * everything again: what it shows meanwhile may be out of date.
    */
-  get inStep(): boolean {
-    return this.#mirror.isInStep;
+  get isSynced(): boolean {
+    return this.#updater.isSynced;
   }
 
   /** Whether the cache has ended. It still shows what it showed last. */
   get isClosed(): boolean {
-    return this.#mirror.isOver;
+    return this.#updater.hasEnded;
   }
 
   /** Paths that this client may not READ: the cache shows neither them nor anything below them. */
   get unreadable(): readonly string[] {
-    return this.#mirror.shown.unreadable;
+    return this.#updater.contents.unreadable;
   }
 
   /**
@@ -87,11 +87,11 @@ export abstract class Cache<Data> implements AsyncDisposable {
    * TimedOut; and with the signal's reason.
    */
   async ready(options: WaitOptions = {}): Promise<void> {
-    checkCount(arguments.length, 1, 'ready(options)');
+    checkArgumentCount(arguments.length, 1, 'ready(options)');
     checkWaitOptions(options, `the cache of ${this.path}`);
     options.signal?.throwIfAborted();
     if (this.isClosed) throw this.#endReason();
-    if (!this.inStep) await this.#waiting.wait(options);
+    if (!this.isSynced) await this.#waiters.wait(options);
   }
 
   /**
@@ -101,27 +101,27 @@ export abstract class Cache<Data> implements AsyncDisposable {
    * all earlier changes, or the signal's reason.
    */
   changes(options: ChangesOptions = {}): CacheChanges<Data> {
-    checkCount(arguments.length, 1, 'changes(options)');
+    checkArgumentCount(arguments.length, 1, 'changes(options)');
     const stream: ChangeStream<Data> = new ChangeStream(options, () => this.#streams.delete(stream));
     if (this.isClosed) stream.end(this.#failure);
-    else if (!stream.isOver) this.#streams.add(stream);
+    else if (!stream.hasEnded) this.#streams.add(stream);
     return stream;
   }
 
   /** Ends the cache and its loops, and removes its watch. Never rejects. */
   close(): Promise<void> {
-    const surplus = surplusOf(arguments.length, 0, 'close()');
+    const surplus = argumentCountError(arguments.length, 0, 'close()');
     if (surplus !== undefined) return Promise.reject(surplus);
-    this.#mirror.close();
+    this.#updater.close();
     return Promise.resolve();
   }
 
   /** What `console.log` shows of a cache: not the data. */
-  [Symbol.for('nodejs.util.inspect.custom')](_depth: unknown, options: unknown, inspect: Inspect): string {
-    const state = this.isClosed ? 'closed' : this.inStep ? 'inStep' : 'outOfStep';
-    const { sessionId } = clientOf(this.#source);
+  [Symbol.for('nodejs.util.inspect.custom')](_depth: unknown, options: unknown, inspect: InspectFunction): string {
+    const state = this.isClosed ? 'closed' : this.isSynced ? 'inStep' : 'outOfStep';
+    const { sessionId } = currentClient(this.#source);
     const shown = { state, path: this.path, znodes: this.znodes.size, sessionId: formatSessionId(sessionId) };
-    return inspected(this, shown, options, inspect);
+    return inspectObject(this, shown, options, inspect);
   }
 
   /** As `close`; never rejects. */
@@ -133,7 +133,7 @@ export abstract class Cache<Data> implements AsyncDisposable {
     this.#failure = failure;
     for (const stream of this.#streams) stream.end(failure);
     this.#streams.clear();
-    this.#waiting.dismiss(this.#endReason());
+    this.#waiters.rejectAll(this.#endReason());
   }
 
   #endReason(): unknown {

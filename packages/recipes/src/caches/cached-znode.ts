@@ -45,10 +45,10 @@ export type CacheChange<Data = Uint8Array | null> =
       readonly after: undefined;
       readonly error: KeeperError;
     }
-  | CacheMark;
+  | CacheStatusChange;
 
 /** Reported between the changes, about the cache as a whole. */
-export type CacheMark =
+export type CacheStatusChange =
   /** The connection, or events, were lost: what is shown from here on may be out of date. */
   | { readonly kind: 'outOfStep' }
   /** Everything has been read again, and all changes have been reported. */
@@ -72,13 +72,13 @@ export interface CacheOptions<Data> {
 }
 
 /** How a cache reads. */
-export interface ReadingOptions {
+export interface ConcurrencyOption {
   /** The maximum number of reads in flight. Default: 16. */
   readonly concurrency?: number | undefined;
 }
 
 /** The options of caches of many znodes. */
-export interface ManyZnodesOptions<Data> extends CacheOptions<Data>, ReadingOptions {
+export interface MultiZnodeCacheOptions<Data> extends CacheOptions<Data>, ConcurrencyOption {
   /**
    * Whether to read data. Without them a cache has names and Stats, in less memory. Default: true.
    */

@@ -5,7 +5,7 @@
  * it.
  */
 import { onAbort } from '@tskeeper/client/internal';
-import { callOptions, checkCallOptions } from '../given.ts';
+import { callOptionTypes, checkCallOptions } from '../validation.ts';
 import type { CacheChange } from './cached-znode.ts';
 
 /** The options of one loop. */
@@ -19,7 +19,7 @@ export interface ChangesOptions {
 const maxQueuedChangesDefault = 10_000;
 const done: IteratorReturnResult<undefined> = { done: true, value: undefined };
 
-type Asker<Data> = (result: Promise<IteratorResult<CacheChange<Data>, undefined>>) => void;
+type ChangeWaiter<Data> = (result: Promise<IteratorResult<CacheChange<Data>, undefined>>) => void;
 
 /**
  * The changes of a cache for one loop, `for await (const change of cache.changes())`: see
@@ -41,26 +41,26 @@ export interface CacheChanges<Data> extends AsyncIterator<CacheChange<Data>, und
 }
 
 export class ChangeStream<Data> implements CacheChanges<Data> {
-  readonly #max: number;
-  readonly #forget: (stream: ChangeStream<Data>) => void;
+  readonly #maxChanges: number;
+  readonly #onEnd: (stream: ChangeStream<Data>) => void;
   #queue: CacheChange<Data>[] = [];
   /** When set, it is the only entry of the queue. */
   #overflow: { readonly kind: 'overflowed'; dropped: number } | undefined;
-  readonly #askers: Asker<Data>[] = [];
-  #isOver = false;
+  readonly #waiters: ChangeWaiter<Data>[] = [];
+  #hasEnded = false;
   /** To be thrown once, after the queue is empty. */
   #failure: { readonly reason: unknown } | undefined;
-  #unheed: (() => void) | undefined;
+  #removeAbortListener: (() => void) | undefined;
 
-  constructor(options: ChangesOptions, forget: (stream: ChangeStream<Data>) => void) {
-    checkCallOptions(options, callOptions.changes, 'changes');
+  constructor(options: ChangesOptions, onEnd: (stream: ChangeStream<Data>) => void) {
+    checkCallOptions(options, callOptionTypes.changes, 'changes');
     const { signal, maxQueuedChanges = maxQueuedChangesDefault } = options;
     if (!Number.isInteger(maxQueuedChanges) || maxQueuedChanges < 1)
       throw new RangeError(`maxQueuedChanges is a whole number from 1, not ${maxQueuedChanges}`);
-    this.#max = maxQueuedChanges;
-    this.#forget = forget;
+    this.#maxChanges = maxQueuedChanges;
+    this.#onEnd = onEnd;
     if (signal?.aborted === true) this.#finish({ reason: signal.reason });
-    else if (signal !== undefined) this.#unheed = onAbort(signal, () => this.#leave({ reason: signal.reason }));
+    else if (signal !== undefined) this.#removeAbortListener = onAbort(signal, () => this.#stop({ reason: signal.reason }));
   }
 
   [Symbol.asyncIterator](): this {
@@ -73,9 +73,9 @@ export class ChangeStream<Data> implements CacheChanges<Data> {
       if (value === this.#overflow) this.#overflow = undefined;
       return Promise.resolve({ done: false, value });
     }
-    if (!this.#isOver) {
+    if (!this.#hasEnded) {
       return new Promise((resolve) => {
-        this.#askers.push(resolve);
+        this.#waiters.push(resolve);
       });
     }
     const failure = this.#failure;
@@ -84,35 +84,35 @@ export class ChangeStream<Data> implements CacheChanges<Data> {
   }
 
   return(): Promise<IteratorResult<CacheChange<Data>, undefined>> {
-    this.#leave(undefined);
+    this.#stop(undefined);
     return Promise.resolve(done);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
-    this.#leave(undefined);
+    this.#stop(undefined);
     return Promise.resolve();
   }
 
   // --- For the cache
 
   /** Whether the stream accepts no more changes. */
-  get isOver(): boolean {
-    return this.#isOver;
+  get hasEnded(): boolean {
+    return this.#hasEnded;
   }
 
   push(change: CacheChange<Data>): void {
-    if (this.#isOver) return;
+    if (this.#hasEnded) return;
     if (this.#overflow !== undefined) {
       this.#overflow.dropped++;
       return;
     }
-    if (this.#queue.length === this.#max) {
+    if (this.#queue.length === this.#maxChanges) {
       this.#overflow = { kind: 'overflowed', dropped: this.#queue.length + 1 };
       this.#queue = [this.#overflow];
     } else {
       this.#queue.push(change);
     }
-    this.#serve();
+    this.#answerWaiters();
   }
 
   /**
@@ -124,8 +124,8 @@ export class ChangeStream<Data> implements CacheChanges<Data> {
     this.#finish(failure);
   }
 
-  #leave(failure: { readonly reason: unknown } | undefined): void {
-    this.#forget(this);
+  #stop(failure: { readonly reason: unknown } | undefined): void {
+    this.#onEnd(this);
     this.#clear();
     this.#finish(failure);
   }
@@ -136,14 +136,14 @@ export class ChangeStream<Data> implements CacheChanges<Data> {
   }
 
   #finish(failure: { readonly reason: unknown } | undefined): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
     this.#failure = failure;
-    this.#unheed?.();
-    this.#serve();
+    this.#removeAbortListener?.();
+    this.#answerWaiters();
   }
 
-  #serve(): void {
-    while (this.#askers.length > 0 && (this.#queue.length > 0 || this.#isOver)) this.#askers.shift()!(this.next());
+  #answerWaiters(): void {
+    while (this.#waiters.length > 0 && (this.#queue.length > 0 || this.#hasEnded)) this.#waiters.shift()!(this.next());
   }
 }

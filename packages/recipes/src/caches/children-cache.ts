@@ -1,12 +1,12 @@
 /** The children of a znode and their data in memory; lookups send no request. */
 import { childPath, nameOf } from '@tskeeper/client/internal';
-import { checkCount, checkFunction, checkSettings, checkText } from '../given.ts';
+import { checkArgumentCount, checkFunction, checkConstructorOptions, checkString } from '../validation.ts';
 import { Cache } from './cache.ts';
-import type { CachedZnode, ManyZnodesOptions } from './cached-znode.ts';
+import type { CachedZnode, MultiZnodeCacheOptions } from './cached-znode.ts';
 import type { SessionSource } from '../sessions/session-source.ts';
 
 /** Which children a cache has, and what of them. */
-export interface ChildrenCacheOptions<Data = Uint8Array | null> extends ManyZnodesOptions<Data> {
+export interface ChildrenCacheOptions<Data = Uint8Array | null> extends MultiZnodeCacheOptions<Data> {
   /**
    * Whether a child belongs to the cache; others are neither read nor shown. Must always return the
    * same for a name. Default: all do.
@@ -23,28 +23,28 @@ export interface ChildrenCacheOptions<Data = Uint8Array | null> extends ManyZnod
  */
 export class ChildrenCache<Data = Uint8Array | null> extends Cache<Data> implements Iterable<CachedZnode<Data>> {
   constructor(source: SessionSource, path: string, options: ChildrenCacheOptions<Data> = {}) {
-    checkSettings(options, 'ChildrenCache', arguments.length);
+    checkConstructorOptions(options, 'ChildrenCache', arguments.length);
     const { include, ...others } = options;
     if (include !== undefined) checkFunction(include, 'include');
-    const includes = include && ((child: string) => include(nameOf(child)));
-    super(source, path, { ...others, include: includes, maxDepth: 1, rootData: false, tellsRoot: false });
+    const includesPath = include && ((child: string) => include(nameOf(child)));
+    super(source, path, { ...others, include: includesPath, maxDepth: 1, rootData: false, includesRootChanges: false });
   }
 
   /** undefined if the child does not exist, or is not shown. */
   get(name: string): CachedZnode<Data> | undefined {
-    checkCount(arguments.length, 1, 'get(name)');
-    checkText(name, 'the name of a znode');
+    checkArgumentCount(arguments.length, 1, 'get(name)');
+    checkString(name, 'the name of a znode');
     return this.znodes.get(childPath(this.path, name));
   }
 
   /** The names of the children that are shown, in no defined order. */
   get names(): readonly string[] {
-    return [...this.znodes.namesBelow(this.path)];
+    return [...this.znodes.childNames(this.path)];
   }
 
   /** How many children are shown: a number of znodes, not of bytes. */
   get size(): number {
-    return this.znodes.namesBelow(this.path).size;
+    return this.znodes.childNames(this.path).size;
   }
 
   /** Whether the parent exists. */
@@ -54,6 +54,6 @@ export class ChildrenCache<Data = Uint8Array | null> extends Cache<Data> impleme
 
   /** In no defined order. */
   *[Symbol.iterator](): IterableIterator<CachedZnode<Data>> {
-    for (const name of this.znodes.namesBelow(this.path)) yield this.znodes.get(childPath(this.path, name))!;
+    for (const name of this.znodes.childNames(this.path)) yield this.znodes.get(childPath(this.path, name))!;
   }
 }

@@ -1,5 +1,5 @@
 /** One znode and its data in memory; lookups send no request. */
-import { checkSettings } from '../given.ts';
+import { checkConstructorOptions } from '../validation.ts';
 import { Cache } from './cache.ts';
 import type { CachedZnode, CacheOptions } from './cached-znode.ts';
 import type { SessionSource } from '../sessions/session-source.ts';
@@ -15,8 +15,8 @@ export type NodeCacheOptions<Data = Uint8Array | null> = CacheOptions<Data>;
  */
 export class NodeCache<Data = Uint8Array | null> extends Cache<Data> {
   constructor(source: SessionSource, path: string, options: NodeCacheOptions<Data> = {}) {
-    checkSettings(options, 'NodeCache', arguments.length);
-    super(source, path, { ...options, maxDepth: 0, tellsRoot: true });
+    checkConstructorOptions(options, 'NodeCache', arguments.length);
+    super(source, path, { ...options, maxDepth: 0, includesRootChanges: true });
   }
 
   /** undefined if it does not exist, or is not shown. */

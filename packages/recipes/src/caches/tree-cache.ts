@@ -1,11 +1,11 @@
 /** A znode and everything below it in memory; lookups send no request. */
-import { checkCount, checkSettings, checkText } from '../given.ts';
+import { checkArgumentCount, checkConstructorOptions, checkString } from '../validation.ts';
 import { Cache } from './cache.ts';
-import type { CachedZnode, ManyZnodesOptions } from './cached-znode.ts';
+import type { CachedZnode, MultiZnodeCacheOptions } from './cached-znode.ts';
 import type { SessionSource } from '../sessions/session-source.ts';
 
 /** Which part of a tree a cache has, and what of it. */
-export interface TreeCacheOptions<Data = Uint8Array | null> extends ManyZnodesOptions<Data> {
+export interface TreeCacheOptions<Data = Uint8Array | null> extends MultiZnodeCacheOptions<Data> {
   /**
    * How many levels below the root, from 1. A server sends deeper changes as well, which the cache
    * ignores. Default: all.
@@ -26,19 +26,19 @@ export interface TreeCacheOptions<Data = Uint8Array | null> extends ManyZnodesOp
  */
 export class TreeCache<Data = Uint8Array | null> extends Cache<Data> implements Iterable<CachedZnode<Data>> {
   constructor(source: SessionSource, path: string, options: TreeCacheOptions<Data> = {}) {
-    checkSettings(options, 'TreeCache', arguments.length);
+    checkConstructorOptions(options, 'TreeCache', arguments.length);
     const { maxDepth = Infinity } = options;
     if (maxDepth !== Infinity && (!Number.isInteger(maxDepth) || maxDepth < 1))
       throw new RangeError(
         `maxDepth is a whole number from 1, or left out for all levels, not ${maxDepth}; a NodeCache has the root alone`,
       );
-    super(source, path, { ...options, maxDepth, tellsRoot: true });
+    super(source, path, { ...options, maxDepth, includesRootChanges: true });
   }
 
   /** undefined if it does not exist, or is not shown. */
   get(path: string): CachedZnode<Data> | undefined {
-    checkCount(arguments.length, 1, 'get(path)');
-    checkText(path, 'the path of a znode');
+    checkArgumentCount(arguments.length, 1, 'get(path)');
+    checkString(path, 'the path of a znode');
     return this.znodes.get(path);
   }
 
@@ -47,9 +47,9 @@ export class TreeCache<Data = Uint8Array | null> extends Cache<Data> implements 
    * shown.
    */
   children(path: string): readonly string[] | undefined {
-    checkCount(arguments.length, 1, 'children(path)');
-    checkText(path, 'the path of a znode');
-    return this.znodes.get(path) === undefined ? undefined : [...this.znodes.namesBelow(path)];
+    checkArgumentCount(arguments.length, 1, 'children(path)');
+    checkString(path, 'the path of a znode');
+    return this.znodes.get(path) === undefined ? undefined : [...this.znodes.childNames(path)];
   }
 
   /** How many znodes are shown, including the root; a number, not bytes. */

@@ -9,7 +9,7 @@ import type { CachedZnode } from './cached-znode.ts';
 export class ZnodeStore<Data> {
   readonly #znodes = new Map<string, CachedZnode<Data>>();
   /** Names by parent, if there are any. */
-  readonly #names = new Map<string, Set<string>>();
+  readonly #childNames = new Map<string, Set<string>>();
 
   get size(): number {
     return this.#znodes.size;
@@ -23,8 +23,8 @@ export class ZnodeStore<Data> {
     return this.#znodes.values();
   }
 
-  namesBelow(path: string): ReadonlySet<string> {
-    return this.#names.get(path) ?? none;
+  childNames(path: string): ReadonlySet<string> {
+    return this.#childNames.get(path) ?? noNames;
   }
 
   set(znode: CachedZnode<Data>): void {
@@ -37,25 +37,25 @@ export class ZnodeStore<Data> {
   delete(path: string): void {
     this.#znodes.delete(path);
     const parent = parentOf(path);
-    const names = this.#names.get(parent);
+    const names = this.#childNames.get(parent);
     names?.delete(nameOf(path));
-    if (names?.size === 0) this.#names.delete(parent);
+    if (names?.size === 0) this.#childNames.delete(parent);
   }
 
   clear(): void {
     this.#znodes.clear();
-    this.#names.clear();
+    this.#childNames.clear();
   }
 
   /**
    * The znodes below a znode, children before their parents: the order in which they can be
    * deleted.
    */
-  below(path: string): CachedZnode<Data>[] {
+  descendants(path: string): CachedZnode<Data>[] {
     // Each path is added after its parent; reversed, that is the wanted order. No recursion, since
     // trees may be deep.
     const paths = [path];
-    for (let at = 0; at < paths.length; at++) for (const name of this.namesBelow(paths[at]!)) paths.push(childPath(paths[at]!, name));
+    for (let at = 0; at < paths.length; at++) for (const name of this.childNames(paths[at]!)) paths.push(childPath(paths[at]!, name));
     return paths
       .slice(1)
       .toReversed()
@@ -66,10 +66,10 @@ export class ZnodeStore<Data> {
     // The root of the tree is not its own child.
     if (path === '/') return;
     const parent = parentOf(path);
-    const names = this.#names.get(parent);
-    if (names === undefined) this.#names.set(parent, new Set([nameOf(path)]));
+    const names = this.#childNames.get(parent);
+    if (names === undefined) this.#childNames.set(parent, new Set([nameOf(path)]));
     else names.add(nameOf(path));
   }
 }
 
-const none: ReadonlySet<string> = new Set();
+const noNames: ReadonlySet<string> = new Set();

@@ -1,8 +1,8 @@
 /** Between values and the data of a znode. */
 import type { Data } from '@tskeeper/client';
-import { parsedJson } from '@tskeeper/client/internal';
-import { checkCheck, checkCount } from '../given.ts';
-import { type Check, checked, type StandardSchema } from './standard-schema.ts';
+import { parseJson } from '@tskeeper/client/internal';
+import { checkValidator, checkArgumentCount } from '../validation.ts';
+import { type Validator, validate, type StandardSchema } from './standard-schema.ts';
 
 /**
  * Encodes what is written, and decodes what is read; the two types may differ, for example when a
@@ -18,7 +18,7 @@ export interface Codec<Read, Written = Read> {
 /** For JSON, which has no byte order mark. */
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 /** A byte order mark is kept, as text. */
-const wholeUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+const utf8WithByteOrderMark = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** The bytes as they are; an empty array for a znode without data. */
 export const bytesCodec: Codec<Uint8Array> = {
@@ -29,7 +29,7 @@ export const bytesCodec: Codec<Uint8Array> = {
 /** Text as UTF-8; empty for a znode without data. */
 export const textCodec: Codec<string> = {
   encode: (value) => value,
-  decode: (data) => wholeUtf8.decode(data ?? undefined),
+  decode: (data) => utf8WithByteOrderMark.decode(data ?? undefined),
 };
 
 /** JSON without validation: the program states the type. */
@@ -40,20 +40,20 @@ export function jsonCodec<Value = unknown>(): Codec<Value>;
  */
 export function jsonCodec<Input, Output>(schema: StandardSchema<Input, Output>): Codec<Output, Input>;
 /** JSON that a function validates: it returns the value, or throws. */
-export function jsonCodec<Value>(check: (value: unknown) => Value): Codec<Value>;
-export function jsonCodec<Value>(check?: Check<Value>): Codec<Value> {
-  checkCount(arguments.length, 1, 'jsonCodec(check)');
-  if (check !== undefined) checkCheck(check);
+export function jsonCodec<Value>(validator: (value: unknown) => Value): Codec<Value>;
+export function jsonCodec<Value>(validator?: Validator<Value>): Codec<Value> {
+  checkArgumentCount(arguments.length, 1, 'jsonCodec(check)');
+  if (validator !== undefined) checkValidator(validator);
   const decode = (json: string): Value => {
-    const value = parsedJson(json);
-    return check === undefined ? (value as Value) : checked(check, value);
+    const value = parseJson(json);
+    return validator === undefined ? (value as Value) : validate(validator, value);
   };
   return {
     encode: (value) => {
       // JSON omits a value that it cannot represent, or this fails.
       const json = JSON.stringify(value) as string | undefined;
       if (json === undefined) throw new TypeError(`JSON cannot represent a value of type ${typeof value}`);
-      if (check !== undefined) decode(json);
+      if (validator !== undefined) decode(json);
       return json;
     },
     decode: (data) => {

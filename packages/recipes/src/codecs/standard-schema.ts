@@ -32,24 +32,24 @@ export interface StandardIssue {
 }
 
 /** How a program validates values: a function that returns the value or throws, or a schema. */
-export type Check<Value> = ((value: unknown) => Value) | StandardSchema<unknown, Value>;
+export type Validator<Value> = ((value: unknown) => Value) | StandardSchema<unknown, Value>;
 
 /** Throws a TypeError that says what is wrong with the value. */
-export function checked<Value>(check: Check<Value>, value: unknown): Value {
+export function validate<Value>(validator: Validator<Value>, value: unknown): Value {
   // First, since a schema may be a function as well.
-  if (!('~standard' in check)) return check(value);
-  const result = check['~standard'].validate(value);
+  if (!('~standard' in validator)) return validator(value);
+  const result = validator['~standard'].validate(value);
   if (result instanceof Promise) {
     result.catch(() => undefined);
     throw new TypeError(
-      `this schema of ${check['~standard'].vendor} is asynchronous, and data are validated synchronously; remove its asynchronous parts`,
+      `this schema of ${validator['~standard'].vendor} is asynchronous, and data are validated synchronously; remove its asynchronous parts`,
     );
   }
   if (result.issues === undefined) return result.value;
-  throw new TypeError(result.issues.map(sentenceOf).join('; '));
+  throw new TypeError(result.issues.map(issueText).join('; '));
 }
 
-function sentenceOf({ message, path = [] }: StandardIssue): string {
+function issueText({ message, path = [] }: StandardIssue): string {
   const where = path.map((step) => String(typeof step === 'object' ? step.key : step)).join('.');
   return where === '' ? message : `${where}: ${message}`;
 }

@@ -5,7 +5,7 @@
 import type { Clock, Millis } from '@tskeeper/client';
 import type { ServiceInstance } from './service-instance.ts';
 
-interface Failing {
+interface ErrorCount {
   readonly sinceMs: Millis;
   errors: number;
 }
@@ -15,7 +15,7 @@ export class DownInstances {
   readonly #errorsMax: number;
   readonly #windowMs: Millis;
   /** In the order of their first errors, so the oldest come first. */
-  readonly #failing = new Map<string, Failing>();
+  readonly #errorCounts = new Map<string, ErrorCount>();
 
   /** An instance is down from its `errorsMax`th error until `windowMs` after the first. */
   constructor(clock: Clock, errorsMax: number, windowMs: Millis) {
@@ -24,24 +24,24 @@ export class DownInstances {
     this.#windowMs = windowMs;
   }
 
-  note(instance: ServiceInstance): void {
-    this.#forgetOld();
+  recordError(instance: ServiceInstance): void {
+    this.#removeOld();
     const key = keyOf(instance);
-    const failing = this.#failing.get(key);
-    if (failing === undefined) this.#failing.set(key, { sinceMs: this.#clock.now().elapsedMs, errors: 1 });
+    const failing = this.#errorCounts.get(key);
+    if (failing === undefined) this.#errorCounts.set(key, { sinceMs: this.#clock.now().elapsedMs, errors: 1 });
     else failing.errors++;
   }
 
   isDown(instance: ServiceInstance): boolean {
-    this.#forgetOld();
-    return (this.#failing.get(keyOf(instance))?.errors ?? 0) >= this.#errorsMax;
+    this.#removeOld();
+    return (this.#errorCounts.get(keyOf(instance))?.errors ?? 0) >= this.#errorsMax;
   }
 
-  #forgetOld(): void {
+  #removeOld(): void {
     const beforeMs = this.#clock.now().elapsedMs - this.#windowMs;
-    for (const [key, { sinceMs }] of this.#failing) {
+    for (const [key, { sinceMs }] of this.#errorCounts) {
       if (sinceMs > beforeMs) return;
-      this.#failing.delete(key);
+      this.#errorCounts.delete(key);
     }
   }
 }

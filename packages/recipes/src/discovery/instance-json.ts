@@ -11,48 +11,48 @@
  * changed.
  */
 import type { Stat } from '@tskeeper/client';
-import { parsedJson } from '@tskeeper/client/internal';
-import { type Check, checked } from '../codecs/standard-schema.ts';
-import { type ServiceInstance, type ServiceType, serviceTypeWord } from './service-instance.ts';
-import { partsOfUriSpec, type UriPart, uriSpecOf } from './uri-spec.ts';
+import { parseJson } from '@tskeeper/client/internal';
+import { type Validator, validate } from '../codecs/standard-schema.ts';
+import { type ServiceInstance, type ServiceType, serviceTypeNames } from './service-instance.ts';
+import { parseUriSpec, type UriPart, formatUriSpec } from './uri-spec.ts';
 
 /** All fields of an instance, as written. */
 export type RawInstance = Readonly<Record<string, unknown>>;
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
-const typeOfWord = new Map(Object.entries(serviceTypeWord).map(([type, word]) => [word, type as ServiceType]));
+const serviceTypeByName = new Map(Object.entries(serviceTypeNames).map(([type, word]) => [word, type as ServiceType]));
 
 /** Throws if the data are not an instance. */
-export function rawInstanceOf(data: Uint8Array | null): RawInstance {
-  const raw = parsedJson(utf8.decode(data ?? undefined));
+export function parseRawInstance(data: Uint8Array | null): RawInstance {
+  const raw = parseJson(utf8.decode(data ?? undefined));
   if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) throw new TypeError('an instance must be a JSON object');
   return raw as RawInstance;
 }
 
 /** Throws if a field is invalid. */
-export function instanceOf<Payload>(raw: RawInstance, stat: Stat, payloadCheck: Check<Payload> | undefined): ServiceInstance<Payload> {
+export function parseInstance<Payload>(raw: RawInstance, stat: Stat, payloadValidator: Validator<Payload> | undefined): ServiceInstance<Payload> {
   const { payload = null } = raw;
   const word = raw['serviceType'] ?? 'DYNAMIC';
-  const serviceType = typeOfWord.get(word as string);
+  const serviceType = serviceTypeByName.get(word as string);
   if (serviceType === undefined) throw new TypeError(`unknown serviceType ${JSON.stringify(word)}`);
   const registered = field(raw, 'registrationTimeUTC', 'number') ?? 0;
   return {
-    name: field(raw, 'name', 'string') ?? missing('name'),
-    id: field(raw, 'id', 'string') ?? missing('id'),
+    name: field(raw, 'name', 'string') ?? throwMissing('name'),
+    id: field(raw, 'id', 'string') ?? throwMissing('id'),
     address: field(raw, 'address', 'string'),
     port: field(raw, 'port', 'number'),
     sslPort: field(raw, 'sslPort', 'number'),
-    payload: payloadCheck === undefined ? (payload as Payload) : checked(payloadCheck, payload),
+    payload: payloadValidator === undefined ? (payload as Payload) : validate(payloadValidator, payload),
     registrationTimeMs: registered === 0 ? stat.ctime : registered,
     serviceType,
-    uriSpec: uriSpecIn(raw['uriSpec']),
+    uriSpec: parseStoredUriSpec(raw['uriSpec']),
     enabled: field(raw, 'enabled', 'boolean') ?? true,
   };
 }
 
 /** The known fields of an instance, over all fields that were read. */
-export function rawWith(raw: RawInstance, known: Partial<ServiceInstance>): RawInstance {
-  const { name, id, address, port, sslPort, payload, registrationTimeMs, serviceType, uriSpec, enabled } = known;
+export function mergeRawInstance(raw: RawInstance, changes: Partial<ServiceInstance>): RawInstance {
+  const { name, id, address, port, sslPort, payload, registrationTimeMs, serviceType, uriSpec, enabled } = changes;
   const fields: Record<string, unknown> = {
     name,
     id,
@@ -61,8 +61,8 @@ export function rawWith(raw: RawInstance, known: Partial<ServiceInstance>): RawI
     sslPort,
     payload,
     registrationTimeUTC: registrationTimeMs,
-    serviceType: serviceType && serviceTypeWord[serviceType],
-    uriSpec: uriSpec && { parts: partsOfUriSpec(uriSpec) },
+    serviceType: serviceType && serviceTypeNames[serviceType],
+    uriSpec: uriSpec && { parts: parseUriSpec(uriSpec) },
     enabled: enabled === true && raw['enabled'] === undefined ? undefined : enabled,
   };
   if (uriSpec === null) fields['uriSpec'] = null;
@@ -78,13 +78,13 @@ function field(raw: RawInstance, name: string, type: 'string' | 'number' | 'bool
   return value;
 }
 
-function missing(name: string): never {
+function throwMissing(name: string): never {
   throw new TypeError(`the field ${name} is missing`);
 }
 
-function uriSpecIn(spec: unknown): string | null {
+function parseStoredUriSpec(spec: unknown): string | null {
   if (spec === undefined || spec === null) return null;
   const { parts } = spec as { parts?: readonly Partial<UriPart>[] };
   if (!Array.isArray(parts)) throw new TypeError('the uriSpec must have an array of parts');
-  return uriSpecOf(parts.map(({ value, variable }) => ({ value: String(value), variable: variable === true })));
+  return formatUriSpec(parts.map(({ value, variable }) => ({ value: String(value), variable: variable === true })));
 }

@@ -1,8 +1,8 @@
 /** The instances of one service in memory; lookups send no request. */
-import type { ReadingOptions } from '../caches/cached-znode.ts';
+import type { ConcurrencyOption } from '../caches/cached-znode.ts';
 import { ChildrenCache } from '../caches/children-cache.ts';
-import type { Check } from '../codecs/standard-schema.ts';
-import { instanceOf, rawInstanceOf } from './instance-json.ts';
+import type { Validator } from '../codecs/standard-schema.ts';
+import { parseInstance, parseRawInstance } from './instance-json.ts';
 import type { ServiceInstance } from './service-instance.ts';
 import type { SessionSource } from '../sessions/session-source.ts';
 
@@ -12,8 +12,8 @@ import type { SessionSource } from '../sessions/session-source.ts';
  */
 export class ServiceCache<Payload = unknown> extends ChildrenCache<ServiceInstance<Payload>> {
   /** Made by `ServiceRegistry.cache`. */
-  constructor(source: SessionSource, path: string, payloadCheck: Check<Payload> | undefined, options: ReadingOptions = {}) {
-    super(source, path, { ...options, decode: (data, _path, stat) => instanceOf(rawInstanceOf(data), stat, payloadCheck) });
+  constructor(source: SessionSource, path: string, payloadValidator: Validator<Payload> | undefined, options: ConcurrencyOption = {}) {
+    super(source, path, { ...options, decode: (data, _path, stat) => parseInstance(parseRawInstance(data), stat, payloadValidator) });
   }
 
   /** The valid instances, enabled or not, sorted by id. */

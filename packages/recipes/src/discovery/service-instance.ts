@@ -1,5 +1,5 @@
 /** One instance of a service: its address and other fields. */
-import { type Kind, kinds, nested, oneOf, optionKinds, orOneOf } from '@tskeeper/client/internal';
+import { type ValueType, valueTypes, objectOf, oneOf, optionTypes, orOneOf } from '@tskeeper/client/internal';
 
 /**
  * How long the znode of an instance lives.
@@ -11,7 +11,7 @@ import { type Kind, kinds, nested, oneOf, optionKinds, orOneOf } from '@tskeeper
 export type ServiceType = 'dynamic' | 'static' | 'permanent' | 'dynamicSequential';
 
 /** Curator's words. */
-export const serviceTypeWord: Readonly<Record<ServiceType, string>> = {
+export const serviceTypeNames: Readonly<Record<ServiceType, string>> = {
   dynamic: 'DYNAMIC',
   static: 'STATIC',
   permanent: 'PERMANENT',
@@ -42,7 +42,7 @@ export interface ServiceInstance<Payload = unknown> {
   readonly registrationTimeMs: number;
   /** How long its znode lives. */
   readonly serviceType: ServiceType;
-  /** How to build its URI, `{scheme}://{address}:{port}`; null if there is none. See `uriOf`. */
+  /** How to build its URI, `{scheme}://{address}:{port}`; null if there is none. See `buildUri`. */
   readonly uriSpec: string | null;
   /** False: registered, but not to be used. */
   readonly enabled: boolean;
@@ -69,7 +69,7 @@ export interface InstanceSettings {
   readonly sslPort?: number | undefined;
   /** Default: `dynamic`. */
   readonly serviceType?: Exclude<ServiceType, 'dynamicSequential'> | undefined;
-  /** `{scheme}://{address}:{port}`; see `uriOf`. Default: none. */
+  /** `{scheme}://{address}:{port}`; see `buildUri`. Default: none. */
   readonly uriSpec?: string | undefined;
   /** Whether it may be used. Default: true. */
   readonly enabled?: boolean | undefined;
@@ -91,38 +91,38 @@ export type InstanceChange<Payload> = Partial<
   Pick<ServiceInstance<Payload>, 'address' | 'port' | 'sslPort' | 'payload' | 'uriSpec' | 'enabled'>
 >;
 
-const port: Kind = {
-  wanted: 'a whole number from 0 to 65535',
+const port: ValueType = {
+  expected: 'a whole number from 0 to 65535',
   isNumber: true,
-  fits: (given) => Number.isInteger(given) && (given as number) >= 0 && (given as number) <= 65_535,
+  accepts: (given) => Number.isInteger(given) && (given as number) >= 0 && (given as number) <= 65_535,
 };
-const payload: Kind = { wanted: 'what JSON can hold', fits: () => true };
+const payload: ValueType = { expected: 'what JSON can hold', accepts: () => true };
 
 /** An instance to be registered. */
-export const serviceKind: Kind = nested(
-  optionKinds({
-    name: kinds.string,
-    address: kinds.string,
+export const serviceSettingsType: ValueType = objectOf(
+  optionTypes({
+    name: valueTypes.string,
+    address: valueTypes.string,
     port,
     sslPort: port,
-    id: kinds.string,
+    id: valueTypes.string,
     serviceType: oneOf('dynamic', 'static', 'permanent'),
-    uriSpec: kinds.string,
-    enabled: kinds.boolean,
-    registrationTimeMs: { wanted: 'a number of milliseconds since 1970', fits: (given) => typeof given === 'number' },
+    uriSpec: valueTypes.string,
+    enabled: valueTypes.boolean,
+    registrationTimeMs: { expected: 'a number of milliseconds since 1970', accepts: (given) => typeof given === 'number' },
     payload,
   }),
   ['name', 'address'],
 );
 
 /** A change of an instance. */
-export const changeKind: Kind = nested(
-  optionKinds({
-    enabled: kinds.boolean,
-    address: orOneOf(kinds.string, null),
+export const instanceChangeType: ValueType = objectOf(
+  optionTypes({
+    enabled: valueTypes.boolean,
+    address: orOneOf(valueTypes.string, null),
     port: orOneOf(port, null),
     sslPort: orOneOf(port, null),
-    uriSpec: orOneOf(kinds.string, null),
+    uriSpec: orOneOf(valueTypes.string, null),
     payload,
   }),
 );

@@ -6,11 +6,11 @@
  *                after a while, or registered again ┘<────repeated noteError─┘
  */
 import type { Millis } from '@tskeeper/client';
-import { checkCount, checkFunction, checkOptions, checkSettings, checkWaitOptions, surplusOf } from '../given.ts';
+import { checkArgumentCount, checkFunction, checkOptions, checkConstructorOptions, checkWaitOptions, argumentCountError } from '../validation.ts';
 import { RecipeError } from '../recipe-error.ts';
-import { eachSession, isEndOfSession, type SessionSource } from '../sessions/session-source.ts';
+import { followSessions, isEndOfSession, type SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
-import { WaitingRoom } from '../waiting/waiting-room.ts';
+import { Waiters } from '../waiting/waiters.ts';
 import { DownInstances } from './down-instances.ts';
 import type { ServiceCache } from './service-cache.ts';
 import type { ServiceInstance } from './service-instance.ts';
@@ -40,22 +40,22 @@ export class ServiceProvider<Payload = unknown> implements AsyncDisposable {
   readonly name: string;
   readonly #strategy: ProviderStrategy;
   readonly #include: (instance: ServiceInstance<Payload>) => boolean;
-  readonly #down: DownInstances;
-  readonly #waiting: WaitingRoom;
+  readonly #downInstances: DownInstances;
+  readonly #waiters: Waiters;
   readonly #cache: ServiceCache<Payload>;
-  #unfollow: (() => void) | undefined;
+  #stopFollowing: (() => void) | undefined;
   /** Whether the instances have been read once. */
-  #isShown = false;
-  #end: { readonly reason: unknown } | undefined;
+  #isLoaded = false;
+  #failure: { readonly reason: unknown } | undefined;
 
   /** Made by `ServiceRegistry.provider`. Throws a RangeError for numbers out of range. */
   constructor(
     source: SessionSource,
     name: string,
-    open: (source: SessionSource) => ServiceCache<Payload>,
+    openCache: (source: SessionSource) => ServiceCache<Payload>,
     options: ServiceProviderOptions<Payload> = {},
   ) {
-    checkSettings(options, 'ServiceProvider', arguments.length);
+    checkConstructorOptions(options, 'ServiceProvider', arguments.length);
     const { strategy = roundRobin(), include = () => true, downAfterErrors = 2, downForMs = 30_000 } = options;
     checkFunction(strategy, 'strategy');
     checkFunction(include, 'include');
@@ -67,11 +67,11 @@ export class ServiceProvider<Payload = unknown> implements AsyncDisposable {
     this.name = name;
     this.#strategy = strategy;
     this.#include = include;
-    this.#down = new DownInstances(source.clock, downAfterErrors, downForMs);
-    this.#waiting = new WaitingRoom(source, `the instances of ${name}`);
-    this.#cache = open(source);
-    void this.#serve();
-    this.#unfollow = eachSession(source, { begin: () => undefined, ended: (reason) => this.#over(reason) });
+    this.#downInstances = new DownInstances(source.clock, downAfterErrors, downForMs);
+    this.#waiters = new Waiters(source, `the instances of ${name}`);
+    this.#cache = openCache(source);
+    void this.#load();
+    this.#stopFollowing = followSessions(source, { onSession: () => undefined, onEnd: (reason) => this.#finish(reason) });
   }
 
   /**
@@ -80,19 +80,19 @@ export class ServiceProvider<Payload = unknown> implements AsyncDisposable {
    * read, such as SessionExpired.
    */
   async ready(options: WaitOptions = {}): Promise<void> {
-    checkCount(arguments.length, 1, 'ready(options)');
+    checkArgumentCount(arguments.length, 1, 'ready(options)');
     checkWaitOptions(options, `the instances of ${this.name}`);
     options.signal?.throwIfAborted();
-    if (this.#end !== undefined) throw this.#end.reason;
-    if (!this.#isShown) await this.#waiting.wait(options);
+    if (this.#failure !== undefined) throw this.#failure.reason;
+    if (!this.#isLoaded) await this.#waiters.wait(options);
   }
 
   /**
    * Whether the known instances are current, as far as this client knows; false without a
    * connection, when they may be out of date.
    */
-  get inStep(): boolean {
-    return this.#isShown && this.#cache.inStep;
+  get isSynced(): boolean {
+    return this.#isLoaded && this.#cache.isSynced;
   }
 
   /**
@@ -100,13 +100,13 @@ export class ServiceProvider<Payload = unknown> implements AsyncDisposable {
    * Without a connection, those last known.
    */
   get instances(): readonly ServiceInstance<Payload>[] {
-    if (!this.#isShown) return [];
-    return this.#cache.instances.filter((each) => each.enabled && this.#include(each) && !this.#down.isDown(each));
+    if (!this.#isLoaded) return [];
+    return this.#cache.instances.filter((each) => each.enabled && this.#include(each) && !this.#downInstances.isDown(each));
   }
 
   /** An instance to use now; undefined if there is none. Call it again for each use. */
   choose(): ServiceInstance<Payload> | undefined {
-    checkCount(arguments.length, 0, 'choose()');
+    checkArgumentCount(arguments.length, 0, 'choose()');
     return this.#strategy(this.instances);
   }
 
@@ -115,16 +115,16 @@ export class ServiceProvider<Payload = unknown> implements AsyncDisposable {
    * skipped for a while.
    */
   noteError(instance: ServiceInstance<Payload>): void {
-    checkCount(arguments.length, 1, 'noteError(instance)');
+    checkArgumentCount(arguments.length, 1, 'noteError(instance)');
     checkOptions(instance, 'choose() gives', 'an instance is');
-    this.#down.note(instance);
+    this.#downInstances.recordError(instance);
   }
 
   /** Stops updating the instances. Never rejects. */
   close(): Promise<void> {
-    const surplus = surplusOf(arguments.length, 0, 'close()');
+    const surplus = argumentCountError(arguments.length, 0, 'close()');
     if (surplus !== undefined) return Promise.reject(surplus);
-    this.#over(new RecipeError('Closed', `the provider of ${this.name} is closed`));
+    this.#finish(new RecipeError('Closed', `the provider of ${this.name} is closed`));
     return Promise.resolve();
   }
 
@@ -133,24 +133,24 @@ export class ServiceProvider<Payload = unknown> implements AsyncDisposable {
     return this.close();
   }
 
-  async #serve(): Promise<void> {
+  async #load(): Promise<void> {
     try {
       await this.#cache.ready();
     } catch (error) {
       // The error that ended the session is also the reason for the end of the source.
-      if (isEndOfSession(error)) this.#waiting.dismiss(error);
-      else this.#over(error);
+      if (isEndOfSession(error)) this.#waiters.rejectAll(error);
+      else this.#finish(error);
       return;
     }
-    this.#isShown = true;
-    this.#waiting.admit();
+    this.#isLoaded = true;
+    this.#waiters.resolveAll();
   }
 
-  #over(reason: unknown): void {
-    if (this.#end !== undefined) return;
-    this.#end = { reason };
-    this.#unfollow?.();
+  #finish(reason: unknown): void {
+    if (this.#failure !== undefined) return;
+    this.#failure = { reason };
+    this.#stopFollowing?.();
     void this.#cache.close();
-    this.#waiting.dismiss(reason);
+    this.#waiters.rejectAll(reason);
   }
 }

@@ -1,5 +1,5 @@
 /** How to choose one of several instances. */
-import { checkCount, checkFunction } from '../given.ts';
+import { checkArgumentCount, checkFunction } from '../validation.ts';
 import type { ServiceInstance } from './service-instance.ts';
 
 /**
@@ -10,7 +10,7 @@ export type ProviderStrategy = <Payload>(instances: readonly ServiceInstance<Pay
 
 /** One after another. (Curator's RoundRobinStrategy.) */
 export function roundRobin(): ProviderStrategy {
-  checkCount(arguments.length, 0, 'roundRobin()');
+  checkArgumentCount(arguments.length, 0, 'roundRobin()');
   let next = 0;
   return (instances) => {
     if (instances.length === 0) return undefined;
@@ -25,7 +25,7 @@ export function roundRobin(): ProviderStrategy {
  * (Curator's RandomStrategy.)
  */
 export function randomly(random: () => number): ProviderStrategy {
-  checkCount(arguments.length, 1, 'randomly(random)');
+  checkArgumentCount(arguments.length, 1, 'randomly(random)');
   checkFunction(random, 'random');
   return (instances) => instances[Math.floor(random() * instances.length)];
 }
@@ -35,7 +35,7 @@ export function randomly(random: () => number): ProviderStrategy {
  * after another. (Curator's StickyStrategy.)
  */
 export function sticky(by: ProviderStrategy = roundRobin()): ProviderStrategy {
-  checkCount(arguments.length, 1, 'sticky(by)');
+  checkArgumentCount(arguments.length, 1, 'sticky(by)');
   checkFunction(by, 'by');
   let id: string | undefined;
   return (instances) => {

@@ -1,16 +1,16 @@
 /** How to build the URI of an instance: `{scheme}://{address}:{port}/api`. (Curator's UriSpec.) */
-import { checkCount, checkValue, type Kind, kinds } from '@tskeeper/client/internal';
-import { type ServiceInstance, serviceTypeWord } from './service-instance.ts';
+import { checkArgumentCount, checkValue, type ValueType, valueTypes } from '@tskeeper/client/internal';
+import { type ServiceInstance, serviceTypeNames } from './service-instance.ts';
 
-const instanceKind: Kind = {
-  wanted: 'a ServiceInstance, as a registry gives it',
-  fits: (given) => {
-    if (!kinds.object.fits(given)) return false;
+const instanceType: ValueType = {
+  expected: 'a ServiceInstance, as a registry gives it',
+  accepts: (given) => {
+    if (!valueTypes.object.fits(given)) return false;
     const { uriSpec, serviceType } = given as Partial<ServiceInstance>;
-    return (uriSpec === null || typeof uriSpec === 'string') && Object.hasOwn(serviceTypeWord, String(serviceType));
+    return (uriSpec === null || typeof uriSpec === 'string') && Object.hasOwn(serviceTypeNames, String(serviceType));
   },
 };
-const variablesKind: Kind = { ...kinds.object, wanted: 'an object, as in { path: "/api" }' };
+const variablesType: ValueType = { ...valueTypes.object, expected: 'an object, as in { path: "/api" }' };
 
 /** As Curator writes it. */
 export interface UriPart {
@@ -19,7 +19,7 @@ export interface UriPart {
 }
 
 /** Throws a TypeError for unbalanced braces. */
-export function partsOfUriSpec(spec: string): readonly UriPart[] {
+export function parseUriSpec(spec: string): readonly UriPart[] {
   const parts = spec.split(/(\{[^{}]*\})/).filter((text) => text !== '');
   return parts.map((text) => {
     if (text.startsWith('{') && text.endsWith('}')) return { value: text.slice(1, -1).trim(), variable: true };
@@ -29,7 +29,7 @@ export function partsOfUriSpec(spec: string): readonly UriPart[] {
   });
 }
 
-export function uriSpecOf(parts: readonly UriPart[]): string {
+export function formatUriSpec(parts: readonly UriPart[]): string {
   return parts
     .map(({ value, variable }) => (variable ? `{${value}}` : value.replaceAll(/[{}]/g, (brace) => (brace === '{' ? '{[}' : '{]}'))))
     .join('');
@@ -41,10 +41,10 @@ export function uriSpecOf(parts: readonly UriPart[]): string {
  * `registration-time-utc`, `service-type`, `[` and `]` for braces, and those of `variables`, which
  * take precedence. An unknown one becomes empty.
  */
-export function uriOf(instance: ServiceInstance, variables: Readonly<Record<string, string | number>> = {}): string | undefined {
-  checkCount(arguments.length, 2, 'uriOf(instance, variables)');
-  checkValue(instance, instanceKind, 'uriOf: the instance');
-  checkValue(variables, variablesKind, 'uriOf: variables');
+export function buildUri(instance: ServiceInstance, variables: Readonly<Record<string, string | number>> = {}): string | undefined {
+  checkArgumentCount(arguments.length, 2, 'uriOf(instance, variables)');
+  checkValue(instance, instanceType, 'uriOf: the instance');
+  checkValue(variables, variablesType, 'uriOf: variables');
   const { uriSpec, name, id, address, port, sslPort, registrationTimeMs, serviceType } = instance;
   if (uriSpec === null) return undefined;
   const known: Readonly<Record<string, string | number | null>> = {
@@ -57,10 +57,10 @@ export function uriOf(instance: ServiceInstance, variables: Readonly<Record<stri
     port,
     'ssl-port': sslPort,
     'registration-time-utc': registrationTimeMs,
-    'service-type': serviceTypeWord[serviceType].toLowerCase(),
+    'service-type': serviceTypeNames[serviceType].toLowerCase(),
     ...variables,
   };
-  return partsOfUriSpec(uriSpec)
+  return parseUriSpec(uriSpec)
     .map(({ value, variable }) => (variable ? String(known[value] ?? '') : value))
     .join('');
 }

@@ -12,26 +12,26 @@
  * waits for `acknowledged`.
  */
 import { type ClientView, type Data, KeeperError } from '@tskeeper/client';
-import { callOptions, checkCallOptions, checkCount, checkFunction, checkPlace, checkSettings } from '../given.ts';
-import { acquire, type AcquireOptions, type Claim } from '../line/acquire.ts';
-import type { Contender } from '../line/contender.ts';
-import { Line, type LineOptions, nextAhead } from '../line/line.ts';
-import { Limit } from '../waiting/limit.ts';
-import { untilTheEnd } from '../waiting/next-event.ts';
-import { inSessions, type SessionSource, watchOf } from '../sessions/session-source.ts';
+import { callOptionTypes, checkCallOptions, checkArgumentCount, checkFunction, checkSourceAndPath, checkConstructorOptions } from '../validation.ts';
+import { acquire, type AcquireOptions, type LockRequest } from '../wait-queue/acquire.ts';
+import type { Contender } from '../wait-queue/contender.ts';
+import { WaitQueue, type ContenderOptions, previousContender } from '../wait-queue/wait-queue.ts';
+import { Deadline } from '../waiting/deadline.ts';
+import { retryForever } from '../waiting/next-event.ts';
+import { runAcrossSessions, type SessionSource, watchAcrossSessions } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { acknowledgedPath, Leadership } from './leadership.ts';
-import { lossCodes } from '../waiting/unanswered.ts';
+import { connectionLossCodes } from '../waiting/unanswered.ts';
 
 /** How an election is held. All candidates use the same options, except `data`. */
-export interface ElectionOptions extends LineOptions {
+export interface ElectionOptions extends ContenderOptions {
   /** Data of the candidates' znodes, which identify them to observers. Default: none. */
   readonly data?: Data | undefined;
   /**
    * The part of the candidates' names between guid and number. Default: `n_`, as in ZooKeeper's
    * recipe; Curator's LeaderLatch has `latch-`, kazoo's Election `__lock__`.
    */
-  readonly name?: string | undefined;
+  readonly prefix?: string | undefined;
 }
 
 /** The leader, as observers see it. */
@@ -49,19 +49,19 @@ export class Election {
   /** The znode below which candidates queue. */
   readonly path: string;
   readonly #source: SessionSource;
-  readonly #claim: Claim;
+  readonly #request: LockRequest;
 
   /**
    * Sends no request. The znode need not exist. Throws a TypeError if `source` is not a client or
    * `path` is not a path.
    */
   constructor(source: SessionSource, path: string, options: ElectionOptions = {}) {
-    checkPlace(source, path);
-    checkSettings(options, 'Election', arguments.length);
-    const { name = 'n_', data = null } = options;
+    checkSourceAndPath(source, path);
+    checkConstructorOptions(options, 'Election', arguments.length);
+    const { prefix = 'n_', data = null } = options;
     this.path = path;
     this.#source = source;
-    this.#claim = { line: new Line(path, [name], options), kind: name, data, ahead: nextAhead, what: `the leadership of ${path}` };
+    this.#request = { queue: new WaitQueue(path, [prefix], options), prefix: prefix, data, findBlocker: previousContender, what: `the leadership of ${path}` };
   }
 
   /**
@@ -69,8 +69,8 @@ export class Election {
    * `Lock.acquire` does, and is then no longer a candidate.
    */
   async lead(options: AcquireOptions = {}): Promise<Leadership> {
-    checkCount(arguments.length, 1, 'lead(options)');
-    return new Leadership(await acquire(this.#source, this.#claim, options), this.path);
+    checkArgumentCount(arguments.length, 1, 'lead(options)');
+    return new Leadership(await acquire(this.#source, this.#request, options), this.path);
   }
 
   /**
@@ -78,7 +78,7 @@ export class Election {
    * fails. Resolves and rejects as `work` does, or as `lead`.
    */
   async run<Result>(work: (leadership: Leadership) => Promise<Result> | Result, options: AcquireOptions = {}): Promise<Result> {
-    checkCount(arguments.length, 2, 'run(work, options)');
+    checkArgumentCount(arguments.length, 2, 'run(work, options)');
     checkFunction(work, 'work');
     await using leadership = await this.lead(options);
     return await work(leadership);
@@ -87,9 +87,9 @@ export class Election {
   /**
    * The leader, and then the other candidates in their order. Rejects as `Lock.contenders` does.
    */
-  async candidates(options: WaitOptions = {}): Promise<readonly Contender[]> {
-    checkCount(arguments.length, 1, 'candidates(options)');
-    return await this.#claim.line.contenders(this.#source, options);
+  async contenders(options: WaitOptions = {}): Promise<readonly Contender[]> {
+    checkArgumentCount(arguments.length, 1, 'candidates(options)');
+    return await this.#request.queue.contenders(this.#source, options);
   }
 
   /**
@@ -97,15 +97,15 @@ export class Election {
    * with NoAuth when its znode may not be read.
    */
   async leader(options: WaitOptions = {}): Promise<Leader | undefined> {
-    checkCount(arguments.length, 1, 'leader(options)');
-    using limit = new Limit(this.#source, options, `a reply about ${this.#claim.what}`);
-    const { signal } = limit;
-    return await inSessions(this.#source, signal, (zk) => this.#leaderIn(zk, signal));
+    checkArgumentCount(arguments.length, 1, 'leader(options)');
+    using deadline = new Deadline(this.#source, options, `a reply about ${this.#request.what}`);
+    const { signal } = deadline;
+    return await runAcrossSessions(this.#source, signal, (zk) => this.#leaderInSession(zk, signal));
   }
 
-  async #leaderIn(zk: ClientView, signal: AbortSignal): Promise<Leader | undefined> {
+  async #leaderInSession(zk: ClientView, signal: AbortSignal): Promise<Leader | undefined> {
     for (;;) {
-      const [first] = await this.#claim.line.contenders(zk, { signal });
+      const [first] = await this.#request.queue.contenders(zk, { signal });
       if (first === undefined) return undefined;
       // In this order: if the leader's znode still exists, it led when `acknowledged` was read. In
       // the other order `acknowledged` may be gone together with the leader, which would seem not
@@ -125,18 +125,18 @@ export class Election {
    * that arrives or leaves; candidates themselves need not observe.
    */
   observe(options: Pick<WaitOptions, 'signal'> = {}): AsyncGenerator<Leader | undefined, void, undefined> {
-    checkCount(arguments.length, 1, 'observe(options)');
-    checkCallOptions(options, callOptions.loop, 'observe');
+    checkArgumentCount(arguments.length, 1, 'observe(options)');
+    checkCallOptions(options, callOptionTypes.loop, 'observe');
     return this.#observe(options.signal);
   }
 
   async *#observe(signal: AbortSignal | undefined): AsyncGenerator<Leader | undefined, void, undefined> {
     const never = new AbortController().signal;
     let last: Leader | undefined | null = null;
-    for await (const { zk, event } of watchOf(this.#source, this.path, signal)) {
+    for await (const { zk, event } of watchAcrossSessions(this.#source, this.path, signal)) {
       if (event.type === 'NodeDataChanged') continue;
       const now = await this.#leaderOrLost(zk, signal ?? never);
-      if (now === null || isSame(last, now)) continue;
+      if (now === null || isSameLeader(last, now)) continue;
       last = now;
       yield now;
     }
@@ -145,9 +145,9 @@ export class Election {
   /** null if there was no reply: the loop notices the next connection, or the end. */
   async #leaderOrLost(zk: ClientView, signal: AbortSignal): Promise<Leader | undefined | null> {
     try {
-      return await this.#leaderIn(zk, signal);
+      return await this.#leaderInSession(zk, signal);
     } catch (error) {
-      if (KeeperError.is(error, ...lossCodes, 'SessionExpired', 'SessionMoved', 'AuthFailed')) return null;
+      if (KeeperError.is(error, ...connectionLossCodes, 'SessionExpired', 'SessionMoved', 'AuthFailed')) return null;
       throw error;
     }
   }
@@ -156,14 +156,14 @@ export class Election {
 /** undefined if it does not exist. */
 async function dataOf(zk: ClientView, path: string, signal: AbortSignal): Promise<Uint8Array | null | undefined> {
   try {
-    return (await zk.getData(path, { ...untilTheEnd, signal })).data;
+    return (await zk.getData(path, { ...retryForever, signal })).data;
   } catch (error) {
     if (KeeperError.is(error, 'NoNode')) return undefined;
     throw error;
   }
 }
 
-function isSame(one: Leader | undefined | null, other: Leader | undefined): boolean {
+function isSameLeader(one: Leader | undefined | null, other: Leader | undefined): boolean {
   if (one === null || one === undefined || other === undefined) return one === other;
   return one.path === other.path && one.acknowledged === other.acknowledged;
 }

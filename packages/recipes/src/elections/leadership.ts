@@ -1,29 +1,29 @@
 /** A leadership: a hold, and its acknowledgement for observers. */
 import { type CallOptions, type ClientView, formatSessionId, KeeperError, op, type WriteOp, type WriteResults } from '@tskeeper/client';
-import { CallForm, callKinds, childPath, nameOf, optionKinds } from '@tskeeper/client/internal';
-import { checkCount } from '../given.ts';
-import { type Inspect, inspected } from '../inspection.ts';
-import type { Held, HoldState } from '../line/held.ts';
-import { untilTheEnd } from '../waiting/next-event.ts';
-import { isUnanswered, lossCodes } from '../waiting/unanswered.ts';
+import { CallSignature, callOptionTypes, childPath, nameOf, optionTypes } from '@tskeeper/client/internal';
+import { checkArgumentCount } from '../validation.ts';
+import { type InspectFunction, inspectObject } from '../inspect-custom.ts';
+import type { Hold, HoldState } from '../wait-queue/hold.ts';
+import { retryForever } from '../waiting/next-event.ts';
+import { isUnanswered, connectionLossCodes } from '../waiting/unanswered.ts';
 
 /** The znode by which the leader acknowledges its leadership. */
 export function acknowledgedPath(election: string): string {
   return childPath(election, 'acknowledged');
 }
 
-const acknowledgeForm = new CallForm('acknowledge(options)', optionKinds(callKinds.call));
+const acknowledgeSignature = new CallSignature('acknowledge(options)', optionTypes(callOptionTypes.call));
 
 /** The leadership, from its turn until `resign` or the loss. */
 export class Leadership implements AsyncDisposable {
-  readonly #held: Held;
-  readonly #acknowledged: string;
+  readonly #held: Hold;
+  readonly #acknowledgedPath: string;
   #hasAcknowledged = false;
 
   /** Made by `Election.lead`. */
-  constructor(held: Held, election: string) {
-    this.#held = held;
-    this.#acknowledged = acknowledgedPath(election);
+  constructor(hold: Hold, election: string) {
+    this.#held = hold;
+    this.#acknowledgedPath = acknowledgedPath(election);
   }
 
   /** The znode of the candidate that leads. */
@@ -37,8 +37,8 @@ export class Leadership implements AsyncDisposable {
   }
 
   /** As `Held.zk`: the client of the session that leads. */
-  get zk(): ClientView {
-    return this.#held.zk;
+  get client(): ClientView {
+    return this.#held.client;
   }
 
   /**
@@ -56,13 +56,13 @@ export class Leadership implements AsyncDisposable {
 
   /** As `Held.onStateChange`. */
   onStateChange(listener: (state: HoldState) => void): () => void {
-    checkCount(arguments.length, 1, 'onStateChange(listener)');
+    checkArgumentCount(arguments.length, 1, 'onStateChange(listener)');
     return this.#held.onStateChange(listener);
   }
 
   /** As `Held.multi`: writes only while there is no other leader, and rejects as that does. */
   async multi<const Ops extends readonly WriteOp[]>(ops: Ops, options: CallOptions = {}): Promise<WriteResults<Ops>> {
-    checkCount(arguments.length, 2, 'multi(ops, options)');
+    checkArgumentCount(arguments.length, 2, 'multi(ops, options)');
     return await this.#held.multi(ops, options);
   }
 
@@ -72,23 +72,23 @@ export class Leadership implements AsyncDisposable {
    * `Held.multi` does.
    */
   async acknowledge(options: CallOptions = {}): Promise<void> {
-    acknowledgeForm.check(arguments.length, options);
-    const own = op.create(this.#acknowledged, nameOf(this.path), { mode: 'ephemeral' });
-    while (!(await this.#settles(own, 'NodeExists', options))) {
+    acknowledgeSignature.check(arguments.length, options);
+    const own = op.create(this.#acknowledgedPath, nameOf(this.path), { mode: 'ephemeral' });
+    while (!(await this.#tryWrite(own, 'NodeExists', options))) {
       // It belongs to an earlier leader, whose session still lives, or to this one, after a lost
       // reply.
-      await this.#settles(op.delete(this.#acknowledged), 'NoNode', options);
+      await this.#tryWrite(op.delete(this.#acknowledgedPath), 'NoNode', options);
     }
   }
 
   /** Whether it was applied; false if it was rejected for what exists, or the reply was lost. */
-  async #settles(write: WriteOp, refusal: 'NodeExists' | 'NoNode', options: CallOptions): Promise<boolean> {
+  async #tryWrite(write: WriteOp, refusal: 'NodeExists' | 'NoNode', options: CallOptions): Promise<boolean> {
     this.#hasAcknowledged = true;
     try {
-      await this.#held.multi([write], { ...untilTheEnd, ...options });
+      await this.#held.multi([write], { ...retryForever, ...options });
       return true;
     } catch (error) {
-      if (!KeeperError.is(error, refusal, ...lossCodes)) throw error;
+      if (!KeeperError.is(error, refusal, ...connectionLossCodes)) throw error;
       // The caller's own limit.
       if (options.timeoutMs !== undefined && KeeperError.is(error, 'RequestTimeout')) throw error;
       return false;
@@ -97,8 +97,8 @@ export class Leadership implements AsyncDisposable {
 
   /** Resigns, as `Held.release`, and rejects as that does. */
   async resign(): Promise<void> {
-    checkCount(arguments.length, 0, 'resign()');
-    if (this.#hasAcknowledged && this.state === 'held') await this.#retract();
+    checkArgumentCount(arguments.length, 0, 'resign()');
+    if (this.#hasAcknowledged && this.state === 'held') await this.#deleteAcknowledgement();
     await this.#held.release();
   }
 
@@ -106,10 +106,10 @@ export class Leadership implements AsyncDisposable {
    * Fenced, so that it never deletes the next leader's. If the znode stays, it acknowledges
    * nothing, as it names this leader.
    */
-  async #retract(): Promise<void> {
+  async #deleteAcknowledgement(): Promise<void> {
     for (;;) {
       try {
-        await this.#held.multi([op.delete(this.#acknowledged)]);
+        await this.#held.multi([op.delete(this.#acknowledgedPath)]);
         return;
       } catch (error) {
         if (!isUnanswered(error)) return;
@@ -118,9 +118,9 @@ export class Leadership implements AsyncDisposable {
   }
 
   /** What `console.log` shows. */
-  [Symbol.for('nodejs.util.inspect.custom')](_depth: unknown, options: unknown, inspect: Inspect): string {
+  [Symbol.for('nodejs.util.inspect.custom')](_depth: unknown, options: unknown, inspect: InspectFunction): string {
     const { state, path, fencingToken } = this;
-    return inspected(this, { state, path, fencingToken, sessionId: formatSessionId(this.zk.sessionId) }, options, inspect);
+    return inspectObject(this, { state, path, fencingToken, sessionId: formatSessionId(this.client.sessionId) }, options, inspect);
   }
 
   /** As `resign`, and rejects as that does. */

@@ -24,17 +24,17 @@
  */
 import { type Acl, type ClientView, KeeperError, op } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
-import { checkCount, checkPlace, checkSettings } from '../given.ts';
-import { deletedByOthers, Line, type LineOptions, nextAhead, type Place } from '../line/line.ts';
-import { Marks } from '../marks/marks.ts';
-import { inSessions, type SessionSource } from '../sessions/session-source.ts';
-import { Limit } from '../waiting/limit.ts';
-import { eventUnless, untilTheEnd } from '../waiting/next-event.ts';
-import { isUnsettled, unsettled } from '../waiting/unanswered.ts';
+import { checkArgumentCount, checkSourceAndPath, checkConstructorOptions } from '../validation.ts';
+import { nodeDeletedError, WaitQueue, type ContenderOptions, previousContender, type QueueNode } from '../wait-queue/wait-queue.ts';
+import { IdempotencyMarkers } from '../markers/idempotency-markers.ts';
+import { runAcrossSessions, type SessionSource } from '../sessions/session-source.ts';
+import { Deadline } from '../waiting/deadline.ts';
+import { waitForEventUnless, retryForever } from '../waiting/next-event.ts';
+import { isUnsettled, markUnsettled } from '../waiting/unanswered.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 
 /** How an event is kept. All clients of an event use the same options. */
-export interface EventHandleOptions extends LineOptions {
+export interface EventHandleOptions extends ContenderOptions {
   /**
    * Whether each `set` lets one waiter proceed, and is then over. Default: false, all waiters
    * proceed until `reset`.
@@ -42,8 +42,8 @@ export interface EventHandleOptions extends LineOptions {
   readonly autoReset?: boolean | undefined;
 }
 
-const waitingKind = 'waiting-';
-const through = 'through';
+const waitPrefix = 'waiting-';
+const consumedMark = 'through';
 
 /** An event that is set or not, for clients that wait for it. */
 export class EventHandle {
@@ -52,8 +52,8 @@ export class EventHandle {
   /** As given. */
   readonly autoReset: boolean;
   readonly #source: SessionSource;
-  readonly #set: string;
-  readonly #line: Line;
+  readonly #setPath: string;
+  readonly #queue: WaitQueue;
   readonly #acl: readonly Acl[] | undefined;
 
   /**
@@ -61,13 +61,13 @@ export class EventHandle {
    * `path` is not a path.
    */
   constructor(source: SessionSource, path: string, options: EventHandleOptions = {}) {
-    checkPlace(source, path);
-    checkSettings(options, 'EventHandle', arguments.length);
+    checkSourceAndPath(source, path);
+    checkConstructorOptions(options, 'EventHandle', arguments.length);
     this.path = path;
     this.autoReset = options.autoReset ?? false;
     this.#source = source;
-    this.#set = childPath(path, 'set');
-    this.#line = new Line(path, [waitingKind], options);
+    this.#setPath = childPath(path, 'set');
+    this.#queue = new WaitQueue(path, [waitPrefix], options);
     this.#acl = options.acl;
   }
 
@@ -78,26 +78,26 @@ export class EventHandle {
    * its request was sent.
    */
   async set(options: WaitOptions = {}): Promise<void> {
-    checkCount(arguments.length, 1, 'set(options)');
-    using limit = this.#limit(options, 'a reply about');
-    const { signal } = limit;
+    checkArgumentCount(arguments.length, 1, 'set(options)');
+    using deadline = this.#deadline(options, 'a reply about');
+    const { signal } = deadline;
     try {
-      await inSessions(this.#source, signal, (zk) => (this.autoReset ? this.#setOnce(zk, signal) : this.#setIn(zk, signal)), isUnsettled);
+      await runAcrossSessions(this.#source, signal, (zk) => (this.autoReset ? this.#setAutoReset(zk, signal) : this.#setInSession(zk, signal)), isUnsettled);
     } catch (error) {
       if (!KeeperError.is(error, 'NodeExists')) throw error;
     }
   }
 
-  async #setIn(zk: ClientView, signal: AbortSignal): Promise<void> {
-    await zk.create(this.#set, null, { parents: 'container', acl: this.#acl, idempotent: true, ...untilTheEnd, signal });
+  async #setInSession(zk: ClientView, signal: AbortSignal): Promise<void> {
+    await zk.create(this.#setPath, null, { parents: 'container', acl: this.#acl, idempotent: true, ...retryForever, signal });
   }
 
-  async #setOnce(zk: ClientView, signal: AbortSignal): Promise<void> {
+  async #setAutoReset(zk: ClientView, signal: AbortSignal): Promise<void> {
     const acl = this.#acl;
     for (;;) {
-      const marks = new Marks(zk, this.path, acl);
+      const marks = new IdempotencyMarkers(zk, this.path, acl);
       try {
-        await marks.write([op.create(this.#set, null, { acl })], signal);
+        await marks.write([op.create(this.#setPath, null, { acl })], signal);
         return;
       } catch (error) {
         // Another client has deleted the event, and the mark with it.
@@ -110,11 +110,11 @@ export class EventHandle {
 
   /** Resets it: later waiters wait. Rejects as `set` does. */
   async reset(options: WaitOptions = {}): Promise<void> {
-    checkCount(arguments.length, 1, 'reset(options)');
-    using limit = this.#limit(options, 'a reply about');
-    const { signal } = limit;
+    checkArgumentCount(arguments.length, 1, 'reset(options)');
+    using deadline = this.#deadline(options, 'a reply about');
+    const { signal } = deadline;
     try {
-      await inSessions(this.#source, signal, (zk) => zk.delete(this.#set, { idempotent: true, ...untilTheEnd, signal }));
+      await runAcrossSessions(this.#source, signal, (zk) => zk.delete(this.#setPath, { idempotent: true, ...retryForever, signal }));
     } catch (error) {
       if (!KeeperError.is(error, 'NoNode')) throw error;
     }
@@ -122,10 +122,10 @@ export class EventHandle {
 
   /** Whether it is set. Rejects as `set` does. */
   async isSet(options: WaitOptions = {}): Promise<boolean> {
-    checkCount(arguments.length, 1, 'isSet(options)');
-    using limit = this.#limit(options, 'a reply about');
-    const { signal } = limit;
-    return (await inSessions(this.#source, signal, (zk) => this.#exists(zk, signal))) !== null;
+    checkArgumentCount(arguments.length, 1, 'isSet(options)');
+    using deadline = this.#deadline(options, 'a reply about');
+    const { signal } = deadline;
+    return (await runAcrossSessions(this.#source, signal, (zk) => this.#exists(zk, signal))) !== null;
   }
 
   /**
@@ -140,41 +140,41 @@ export class EventHandle {
    * ends, or the znode is deleted, the event may have been taken all the same.
    */
   async wait(options: WaitOptions = {}): Promise<void> {
-    checkCount(arguments.length, 1, 'wait(options)');
-    using limit = this.#limit(options, 'the setting of');
-    const { signal } = limit;
-    const pass = (zk: ClientView) => (this.autoReset ? this.#take(zk, signal) : this.#whenSet(zk, signal));
-    await inSessions(this.#source, signal, pass, isUnsettled);
+    checkArgumentCount(arguments.length, 1, 'wait(options)');
+    using deadline = this.#deadline(options, 'the setting of');
+    const { signal } = deadline;
+    const pass = (zk: ClientView) => (this.autoReset ? this.#waitAndConsume(zk, signal) : this.#waitUntilSet(zk, signal));
+    await runAcrossSessions(this.#source, signal, pass, isUnsettled);
   }
 
-  async #whenSet(zk: ClientView, signal: AbortSignal): Promise<void> {
+  async #waitUntilSet(zk: ClientView, signal: AbortSignal): Promise<void> {
     // It was set, or the session has ended, which the next request reports.
-    if (await this.#setOrEvent(zk, signal)) await this.#exists(zk, signal);
+    if (await this.#waitForSet(zk, signal)) await this.#exists(zk, signal);
   }
 
-  async #take(zk: ClientView, within: AbortSignal): Promise<void> {
-    using limit = new Limit(zk, { signal: within }, `the setting of event ${this.path}`);
-    const { signal } = limit;
-    const place = await this.#line.join(zk, waitingKind, null, signal);
+  async #waitAndConsume(zk: ClientView, outerSignal: AbortSignal): Promise<void> {
+    using deadline = new Deadline(zk, { signal: outerSignal }, `the setting of event ${this.path}`);
+    const { signal } = deadline;
+    const node = await this.#queue.join(zk, waitPrefix, null, signal);
     try {
-      await place.turn(nextAhead, limit);
-      do await this.#setOrEvent(zk, signal);
-      while (!(await this.#goThrough(place)));
+      await node.waitForTurn(previousContender, deadline);
+      do await this.#waitForSet(zk, signal);
+      while (!(await this.#tryConsume(node)));
     } catch (error) {
-      await place.leave();
+      await node.leave();
       throw error;
     }
     // The event is taken, and lets no other waiter proceed, so an error here must not reject. The
     // place ends with the session at the latest.
-    await place.leave().catch(() => undefined);
+    await node.leave().catch(() => undefined);
   }
 
   /** False if it is set; true if it was set since, or after another event. */
-  #setOrEvent(zk: ClientView, signal: AbortSignal): Promise<boolean> {
-    return eventUnless(
+  #waitForSet(zk: ClientView, signal: AbortSignal): Promise<boolean> {
+    return waitForEventUnless(
       zk,
-      this.#set,
-      (options) => zk.exists(this.#set, options),
+      this.#setPath,
+      (options) => zk.exists(this.#setPath, options),
       (stat) => stat !== null,
       signal,
     );
@@ -184,32 +184,32 @@ export class EventHandle {
    * Whether this client has taken the event. After the request only the end of the session ends
    * this: an event that was taken must not be lost.
    */
-  async #goThrough({ zk, path }: Place): Promise<boolean> {
+  async #tryConsume({ zk, path }: QueueNode): Promise<boolean> {
     try {
-      await zk.multi([op.delete(this.#set), op.setData(path, through)]);
+      await zk.multi([op.delete(this.#setPath), op.setData(path, consumedMark)]);
       return true;
     } catch (error) {
       if (KeeperError.is(error, 'NoNode')) {
-        if (error.failedIndex === 1) throw deletedByOthers(path);
+        if (error.failedIndex === 1) throw nodeDeletedError(path);
         return false;
       }
       if (!KeeperError.is(error)) throw error;
-      if (!error.retryable) throw error.outcome === 'unknown' ? unsettled(error) : error;
+      if (!error.retryable) throw error.outcome === 'unknown' ? markUnsettled(error) : error;
     }
     try {
-      const { data } = await zk.getData(path, { ...untilTheEnd, linearizable: true });
-      return data !== null && new TextDecoder().decode(data) === through;
+      const { data } = await zk.getData(path, { ...retryForever, linearizable: true });
+      return data !== null && new TextDecoder().decode(data) === consumedMark;
     } catch (error) {
-      if (KeeperError.is(error, 'NoNode')) throw unsettled(deletedByOthers(path));
-      throw unsettled(error);
+      if (KeeperError.is(error, 'NoNode')) throw markUnsettled(nodeDeletedError(path));
+      throw markUnsettled(error);
     }
   }
 
   #exists(zk: ClientView, signal: AbortSignal): ReturnType<ClientView['exists']> {
-    return zk.exists(this.#set, { ...untilTheEnd, signal });
+    return zk.exists(this.#setPath, { ...retryForever, signal });
   }
 
-  #limit(options: WaitOptions, what: string): Limit {
-    return new Limit(this.#source, options, `${what} event ${this.path}`);
+  #deadline(options: WaitOptions, what: string): Deadline {
+    return new Deadline(this.#source, options, `${what} event ${this.path}`);
   }
 }

@@ -8,14 +8,14 @@
  */
 import type { Acl, ClientView, Data } from '@tskeeper/client';
 import { childPath, nameOf } from '@tskeeper/client/internal';
-import { callOptions, checkCallOptions, checkCount, checkName, checkPlace, checkSettings } from '../given.ts';
+import { callOptionTypes, checkCallOptions, checkArgumentCount, checkName, checkSourceAndPath, checkConstructorOptions } from '../validation.ts';
 import { ChildrenCache } from '../caches/children-cache.ts';
-import { told } from '../caches/told.ts';
+import { observeCache } from '../caches/observe-cache.ts';
 import { PersistentNode } from '../nodes/persistent-node.ts';
-import { clientOf, inSessions, type SessionSource } from '../sessions/session-source.ts';
-import { Limit } from '../waiting/limit.ts';
-import { untilTheEnd } from '../waiting/next-event.ts';
-import { unlessGone } from '../waiting/unless-gone.ts';
+import { currentClient, runAcrossSessions, type SessionSource } from '../sessions/session-source.ts';
+import { Deadline } from '../waiting/deadline.ts';
+import { retryForever } from '../waiting/next-event.ts';
+import { undefinedIfNoNode } from '../waiting/no-node.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { type GroupNaming, namings } from './naming.ts';
 
@@ -45,7 +45,7 @@ export interface JoinOptions extends WaitOptions {
    */
   readonly data?: Data | undefined;
   /** As in `PersistentNodeOptions`. Default: false, waits while another session has the name. */
-  readonly takesOver?: boolean | undefined;
+  readonly takeOver?: boolean | undefined;
 }
 
 /** One member, as observers see it. */
@@ -63,12 +63,12 @@ export interface Membership {
   /** Sorted by name. */
   readonly members: readonly Member[];
   /** False while there is no connection: then it may be out of date. */
-  readonly inStep: boolean;
+  readonly isSynced: boolean;
 }
 
 /** A membership, and a mark that differs when it does. */
-interface ShownMembership extends Membership {
-  readonly mark: string;
+interface MembershipSnapshot extends Membership {
+  readonly fingerprint: string;
 }
 
 /** A group and its members: the group membership of ZooKeeper's recipes. */
@@ -84,8 +84,8 @@ export class Group {
    * ends, or `Sessions`. Throws a TypeError if `source` is not a client or `path` is not a path.
    */
   constructor(source: SessionSource, path: string, options: GroupOptions = {}) {
-    checkPlace(source, path);
-    checkSettings(options, 'Group', arguments.length);
+    checkSourceAndPath(source, path);
+    checkConstructorOptions(options, 'Group', arguments.length);
     const { naming = 'plain', acl } = options;
     if (!Object.hasOwn(namings, naming)) throw new TypeError(`naming is one of ${Object.keys(namings).join(', ')}, not ${naming}`);
     this.path = path;
@@ -100,19 +100,19 @@ export class Group {
    * Rejects as `PersistentNode.ready` does, and is then not a member.
    */
   async join(name: string, options: JoinOptions = {}): Promise<PersistentNode> {
-    checkCount(arguments.length, 2, 'join(name, options)');
+    checkArgumentCount(arguments.length, 2, 'join(name, options)');
     checkName(name, 'the name of a member');
-    checkCallOptions(options, callOptions.join, `group ${this.path}`);
+    checkCallOptions(options, callOptionTypes.join, `group ${this.path}`);
     options.signal?.throwIfAborted();
-    const { data, takesOver, ...waitOptions } = options;
+    const { data, takeOver, ...waitOptions } = options;
     const naming = namings[this.#naming];
     if (naming.isNameData && data !== undefined)
       throw new TypeError(`with the naming ${this.#naming} the data of a member are its name; leave data out`);
-    const path = childPath(this.path, naming.childOf(name, clientOf(this.#source)));
+    const path = childPath(this.path, naming.childName(name, currentClient(this.#source)));
     const node = new PersistentNode(this.#source, path, naming.isNameData ? name : data, {
       acl: this.#acl,
       protection: naming.isProtected,
-      takesOver,
+      takeOver,
     });
     try {
       await node.ready(waitOptions);
@@ -128,20 +128,20 @@ export class Group {
    * `Client.getChildren` and `Client.getData` do, except with NoNode.
    */
   async members(options: WaitOptions = {}): Promise<readonly Member[]> {
-    checkCount(arguments.length, 1, 'members(options)');
-    using limit = new Limit(this.#source, options, `the members of ${this.path}`);
-    const { signal } = limit;
-    return await inSessions(this.#source, signal, (zk) => this.#membersIn(zk, signal));
+    checkArgumentCount(arguments.length, 1, 'members(options)');
+    using deadline = new Deadline(this.#source, options, `the members of ${this.path}`);
+    const { signal } = deadline;
+    return await runAcrossSessions(this.#source, signal, (zk) => this.#membersInSession(zk, signal));
   }
 
-  async #membersIn(zk: ClientView, signal: AbortSignal): Promise<readonly Member[]> {
+  async #membersInSession(zk: ClientView, signal: AbortSignal): Promise<readonly Member[]> {
     const { includes, isShallow } = namings[this.#naming];
-    const limits = { ...untilTheEnd, signal };
+    const limits = { ...retryForever, signal };
     const read = async (path: string) => {
-      const data = isShallow ? null : await unlessGone(zk.getData(path, limits).then((found) => found.data));
+      const data = isShallow ? null : await undefinedIfNoNode(zk.getData(path, limits).then((found) => found.data));
       return data === undefined ? [] : [this.#memberOf(path, data)];
     };
-    const found = await unlessGone(zk.getChildren(this.path, limits));
+    const found = await undefinedIfNoNode(zk.getChildren(this.path, limits));
     const names = (found?.children ?? []).filter((child) => includes(child));
     return (await Promise.all(names.map((child) => read(childPath(this.path, child))))).flat().sort(byName);
   }
@@ -153,28 +153,28 @@ export class Group {
    * continues with the next client, and throws what has ended the Sessions.
    */
   observe(options: Pick<WaitOptions, 'signal'> = {}): AsyncGenerator<Membership, void, undefined> {
-    checkCount(arguments.length, 1, 'observe(options)');
-    checkCallOptions(options, callOptions.loop, 'observe');
+    checkArgumentCount(arguments.length, 1, 'observe(options)');
+    checkCallOptions(options, callOptionTypes.loop, 'observe');
     return this.#observe(options.signal);
   }
 
   async *#observe(signal: AbortSignal | undefined): AsyncGenerator<Membership, void, undefined> {
     const { includes, isShallow } = namings[this.#naming];
     await using cache = new ChildrenCache(this.#source, this.path, { data: !isShallow, include: includes });
-    const show = () => this.#show(cache);
-    yield* told<Uint8Array | null, ShownMembership>(cache, signal, show, (one, other) => one.mark === other.mark);
+    const show = () => this.#snapshot(cache);
+    yield* observeCache<Uint8Array | null, MembershipSnapshot>(cache, signal, show, (one, other) => one.fingerprint === other.fingerprint);
   }
 
-  #show(cache: ChildrenCache): ShownMembership {
-    const { inStep } = cache;
+  #snapshot(cache: ChildrenCache): MembershipSnapshot {
+    const { isSynced } = cache;
     const znodes = [...cache];
     const marks = znodes.map(({ path, stat }) => `${path}/${stat.mzxid}`).sort();
     const members = znodes.map(({ path, data }) => this.#memberOf(path, data ?? null)).sort(byName);
-    return { members, inStep, mark: `${inStep} ${marks.join()}` };
+    return { members, isSynced, fingerprint: `${isSynced} ${marks.join()}` };
   }
 
   #memberOf(path: string, data: Uint8Array | null): Member {
-    return { name: namings[this.#naming].nameOf(nameOf(path), data), path, data };
+    return { name: namings[this.#naming].memberName(nameOf(path), data), path, data };
   }
 }
 

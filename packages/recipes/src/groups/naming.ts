@@ -6,7 +6,7 @@ export type GroupNaming = 'plain' | 'party' | 'shallowParty';
 
 interface Naming {
   /** The name of the znode to create. */
-  readonly childOf: (name: string, zk: ClientView) => string;
+  readonly childName: (name: string, zk: ClientView) => string;
   /** Whether the client prepends a guid. */
   readonly isProtected: boolean;
   /** Whether the data of the znode are the name of the member. */
@@ -14,37 +14,37 @@ interface Naming {
   /** Whether the name of the znode contains everything. */
   readonly isShallow: boolean;
   readonly includes: (child: string) => boolean;
-  readonly nameOf: (child: string, data: Uint8Array | null) => string;
+  readonly memberName: (child: string, data: Uint8Array | null) => string;
 }
 
 const party = '__party__';
 
 export const namings: Readonly<Record<GroupNaming, Naming>> = {
   plain: {
-    childOf: (name) => name,
+    childName: (name) => name,
     isProtected: false,
     isNameData: false,
     isShallow: false,
     includes: () => true,
-    nameOf: (child) => child,
+    memberName: (child) => child,
   },
   // kazoo looks for the word anywhere in the name.
   party: {
-    childOf: () => party,
+    childName: () => party,
     isProtected: true,
     isNameData: true,
     isShallow: false,
     includes: (child) => child.includes(party),
-    nameOf: (_child, data) => new TextDecoder().decode(data ?? undefined),
+    memberName: (_child, data) => new TextDecoder().decode(data ?? undefined),
   },
   // For kazoo the name of the member begins after the first dash, so a guid with dashes is not
   // possible. The session id is unique.
   shallowParty: {
-    childOf: (name, zk) => `${BigInt.asUintN(64, zk.sessionId).toString(16).padStart(32, '0')}-${name}`,
+    childName: (name, zk) => `${BigInt.asUintN(64, zk.sessionId).toString(16).padStart(32, '0')}-${name}`,
     isProtected: false,
     isNameData: true,
     isShallow: true,
     includes: (child) => child.includes('-'),
-    nameOf: (child) => child.slice(child.indexOf('-') + 1),
+    memberName: (child) => child.slice(child.indexOf('-') + 1),
   },
 };

@@ -1,6 +1,6 @@
 /** One item of a set, from its claim until its release: its lock, and the work under that lock. */
 import { onAbort } from '@tskeeper/client/internal';
-import type { Held } from '../line/held.ts';
+import type { Hold } from '../wait-queue/hold.ts';
 import type { Lock } from '../locks/lock.ts';
 import { RecipeError } from '../recipe-error.ts';
 
@@ -8,11 +8,11 @@ import { RecipeError } from '../recipe-error.ts';
  * An item that this member owns: no other member works on it, as far as this one knows, and no
  * other can write what is written through `held`.
  */
-export interface OwnPartition {
+export interface OwnedPartition {
   /** Its name. */
   readonly item: string;
   /** The lock, which distinguishes suspended from lost, and fences writes. */
-  readonly held: Held;
+  readonly hold: Hold;
   /**
    * Aborted when the item has to be released, or its lock is lost: then end the work. The reason is
    * a RecipeError, Revoked, Closed or Lost.
@@ -23,67 +23,67 @@ export interface OwnPartition {
 /**
  * The work on an item. The item is released when the result is settled and its signal is aborted.
  */
-export type PartitionWork = (partition: OwnPartition) => Promise<void> | void;
+export type PartitionWork = (partition: OwnedPartition) => Promise<void> | void;
 
 export interface ClaimListener {
   /** The item is now owned, or no longer. */
-  changed(): void;
-  failed(error: unknown): void;
+  onChange(): void;
+  onError(error: unknown): void;
 }
 
 export class PartitionClaim {
   readonly item: string;
   /** Resolves when it is released. */
-  readonly over: Promise<void>;
+  readonly ended: Promise<void>;
   readonly #lock: Lock;
   readonly #work: PartitionWork;
   readonly #listener: ClaimListener;
-  readonly #back = new AbortController();
-  #partition: OwnPartition | undefined;
+  readonly #releaseController = new AbortController();
+  #partition: OwnedPartition | undefined;
 
   constructor(item: string, lock: Lock, work: PartitionWork, listener: ClaimListener) {
     this.item = item;
     this.#lock = lock;
     this.#work = work;
     this.#listener = listener;
-    this.over = this.#run();
+    this.ended = this.#run();
   }
 
   /** Set while it is owned. */
-  get partition(): OwnPartition | undefined {
+  get partition(): OwnedPartition | undefined {
     return this.#partition;
   }
 
-  get isGivenBack(): boolean {
-    return this.#back.signal.aborted;
+  get isReleased(): boolean {
+    return this.#releaseController.signal.aborted;
   }
 
-  giveBack(reason: unknown): void {
-    if (!this.isGivenBack) this.#back.abort(reason);
+  release(reason: unknown): void {
+    if (!this.isReleased) this.#releaseController.abort(reason);
   }
 
   async #run(): Promise<void> {
-    while (!this.isGivenBack) {
+    while (!this.isReleased) {
       try {
-        await this.#own(await this.#lock.acquire({ signal: this.#back.signal }));
+        await this.#workUnderLock(await this.#lock.acquire({ signal: this.#releaseController.signal }));
       } catch (error) {
-        const isEnded = this.isGivenBack && error === this.#back.signal.reason;
+        const isEnded = this.isReleased && error === this.#releaseController.signal.reason;
         // Lost: another client has deleted the znode of the wait, or of the lock. Queue again, at
         // the end.
         if (isEnded || (error instanceof RecipeError && error.code === 'Lost')) continue;
         // Also when it is being released: the next owner would wait for a znode that may not be
         // deleted.
-        this.#listener.failed(error);
+        this.#listener.onError(error);
         return;
       }
     }
   }
 
-  async #own(held: Held): Promise<void> {
+  async #workUnderLock(hold: Hold): Promise<void> {
     const end = new AbortController();
-    const partition: OwnPartition = { item: this.item, held, signal: end.signal };
+    const partition: OwnedPartition = { item: this.item, hold, signal: end.signal };
     const over = new Promise<void>((resolve) => {
-      for (const { signal } of [this.#back, held]) {
+      for (const { signal } of [this.#releaseController, hold]) {
         const ended = () => {
           end.abort(signal.reason);
           resolve();
@@ -93,19 +93,19 @@ export class PartitionClaim {
       }
     });
     this.#partition = partition;
-    this.#listener.changed();
-    await this.#workOn(partition);
+    this.#listener.onChange();
+    await this.#runWork(partition);
     await over;
     this.#partition = undefined;
-    await held.release();
-    this.#listener.changed();
+    await hold.release();
+    this.#listener.onChange();
   }
 
   /**
    * What the work throws is the program's own error, and becomes an unhandled rejection; the item
    * stays owned until it is revoked.
    */
-  async #workOn(partition: OwnPartition): Promise<void> {
+  async #runWork(partition: OwnedPartition): Promise<void> {
     try {
       await this.#work(partition);
     } catch (error) {

@@ -20,16 +20,16 @@
  */
 import type { Acl, Millis, TimerHandle } from '@tskeeper/client';
 import { childPath, onAbort } from '@tskeeper/client/internal';
-import { checkCount, checkFunction, checkName, checkPlace, checkSettings, checkWaitOptions, named, surplusOf } from '../given.ts';
+import { checkArgumentCount, checkFunction, checkName, checkSourceAndPath, checkConstructorOptions, checkWaitOptions, describeValue, argumentCountError } from '../validation.ts';
 import { Lock } from '../locks/lock.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { isEndOfSession } from '../sessions/session-source.ts';
 import { Listeners } from '../listeners.ts';
 import type { SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
-import { WaitingRoom } from '../waiting/waiting-room.ts';
+import { Waiters } from '../waiting/waiters.ts';
 import { Group, type Membership } from './group.ts';
-import { type OwnPartition, PartitionClaim, type PartitionWork } from './partition-claim.ts';
+import { type OwnedPartition, PartitionClaim, type PartitionWork } from './partition-claim.ts';
 
 /**
  * The items of one member, of all items. All members must compute the same plan from the same
@@ -74,14 +74,14 @@ export class SetPartitioner implements AsyncDisposable {
   readonly #end = new AbortController();
   readonly #closing = new AbortController();
   readonly #listeners = new Listeners<SetPartitionerState>();
-  readonly #waiting: WaitingRoom;
-  readonly #over: Promise<void>;
+  readonly #waiters: Waiters;
+  readonly #running: Promise<void>;
   /** The members for which the share was computed. */
-  #planned: string | undefined;
+  #plannedMembers: string | undefined;
   #share: ReadonlySet<string> = new Set();
   #timer: TimerHandle | undefined;
   #state: SetPartitionerState = 'allocating';
-  #closed: Promise<void> | undefined;
+  #closingResult: Promise<void> | undefined;
 
   /**
    * Begins at once. Calls `work` with each item that this member comes to own, several at a time;
@@ -98,12 +98,12 @@ export class SetPartitioner implements AsyncDisposable {
     work: PartitionWork,
     options: SetPartitionerOptions = {},
   ) {
-    checkPlace(source, path);
-    checkSettings(options, 'SetPartitioner', arguments.length);
+    checkSourceAndPath(source, path);
+    checkConstructorOptions(options, 'SetPartitioner', arguments.length);
     checkName(name, 'the name of a member');
     // A string is iterable by letters, which is never meant.
     if (typeof items === 'string' || typeof (items as Partial<Iterable<string>> | undefined)?.[Symbol.iterator] !== 'function')
-      throw new TypeError(`items are an array or a Set of names, not ${named(items)}`);
+      throw new TypeError(`items are an array or a Set of names, not ${describeValue(items)}`);
     checkFunction(work, 'work');
     const { timeBoundaryMs = timeBoundaryMsDefault } = options;
     if (!(timeBoundaryMs >= 0)) throw new RangeError(`timeBoundaryMs is a number of milliseconds from 0, not ${timeBoundaryMs}`);
@@ -114,8 +114,8 @@ export class SetPartitioner implements AsyncDisposable {
     for (const item of this.#items) checkName(item, 'an item');
     this.#work = work;
     this.#options = options;
-    this.#waiting = new WaitingRoom(source, `the share of ${name} in ${path}`);
-    this.#over = this.#run();
+    this.#waiters = new Waiters(source, `the share of ${name} in ${path}`);
+    this.#running = this.#run();
   }
 
   /**
@@ -130,7 +130,7 @@ export class SetPartitioner implements AsyncDisposable {
   }
 
   /** The items that this member owns now. A revoked item is among them until its work is done. */
-  get owned(): readonly OwnPartition[] {
+  get owned(): readonly OwnedPartition[] {
     return [...this.#claims.values()].flatMap(({ partition }) => partition ?? []);
   }
 
@@ -144,7 +144,7 @@ export class SetPartitioner implements AsyncDisposable {
 
   /** Listens to changes of `state` from now on; returns a function that removes the listener. */
   onStateChange(listener: (state: SetPartitionerState) => void): () => void {
-    checkCount(arguments.length, 1, 'onStateChange(listener)');
+    checkArgumentCount(arguments.length, 1, 'onStateChange(listener)');
     return this.#listeners.add(listener);
   }
 
@@ -153,11 +153,11 @@ export class SetPartitioner implements AsyncDisposable {
    * with the signal's reason; and with the reason of the end.
    */
   async ready(options: WaitOptions = {}): Promise<void> {
-    checkCount(arguments.length, 1, 'ready(options)');
+    checkArgumentCount(arguments.length, 1, 'ready(options)');
     checkWaitOptions(options, `the share of ${this.name} in ${this.path}`);
     options.signal?.throwIfAborted();
-    if (this.#isOver) throw this.#closing.signal.reason;
-    if (this.#state !== 'acquired') await this.#waiting.wait(options);
+    if (this.#hasEnded) throw this.#closing.signal.reason;
+    if (this.#state !== 'acquired') await this.#waiters.wait(options);
   }
 
   /**
@@ -166,10 +166,10 @@ export class SetPartitioner implements AsyncDisposable {
    * own end.
    */
   close(): Promise<void> {
-    const surplus = surplusOf(arguments.length, 0, 'close()');
+    const surplus = argumentCountError(arguments.length, 0, 'close()');
     if (surplus !== undefined) return Promise.reject(surplus);
-    this.#closed ??= this.#close();
-    return this.#closed;
+    this.#closingResult ??= this.#close();
+    return this.#closingResult;
   }
 
   /** As `close`; never rejects. */
@@ -179,7 +179,7 @@ export class SetPartitioner implements AsyncDisposable {
 
   async #close(): Promise<void> {
     this.#finish(new RecipeError('Closed', `the SetPartitioner of ${this.path} was closed`));
-    await Promise.all([this.#over, ...[...this.#claims.values()].map(({ over }) => over)]);
+    await Promise.all([this.#running, ...[...this.#claims.values()].map(({ ended }) => ended)]);
   }
 
   async #run(): Promise<void> {
@@ -196,23 +196,23 @@ export class SetPartitioner implements AsyncDisposable {
     }
   }
 
-  #onMembership({ members, inStep }: Membership): void {
+  #onMembership({ members, isSynced }: Membership): void {
     this.#stopTimer();
     // Owned items are kept meanwhile: their locks decide, not the plan.
-    if (!inStep) return;
+    if (!isSynced) return;
     // By session and name: a member that comes back counts as a different one.
     const now = members.map(({ path }) => path).join();
-    if (now !== this.#planned) {
+    if (now !== this.#plannedMembers) {
       const { timeBoundaryMs = timeBoundaryMsDefault } = this.#options;
-      this.#timer = this.#source.clock.after(timeBoundaryMs, () => this.#plan(now, members));
+      this.#timer = this.#source.clock.after(timeBoundaryMs, () => this.#applyPlan(now, members));
     }
-    this.#look();
+    this.#updateState();
   }
 
-  #plan(planned: string, members: Membership['members']): void {
+  #applyPlan(membersKey: string, members: Membership['members']): void {
     this.#timer = undefined;
-    this.#planned = planned;
-    const { plan = dealt } = this.#options;
+    this.#plannedMembers = membersKey;
+    const { plan = roundRobinPlan } = this.#options;
     const names = [...new Set(members.map(({ name }) => name))].sort();
     try {
       this.#share = new Set(plan(this.name, names, this.#items));
@@ -221,60 +221,60 @@ export class SetPartitioner implements AsyncDisposable {
       return;
     }
     for (const claim of this.#claims.values()) {
-      if (!this.#share.has(claim.item)) claim.giveBack(new RecipeError('Revoked', `${claim.item} now belongs to another member`));
+      if (!this.#share.has(claim.item)) claim.release(new RecipeError('Revoked', `${claim.item} now belongs to another member`));
     }
     for (const item of this.#share) this.#claim(item);
-    this.#look();
+    this.#updateState();
   }
 
   /** Unless there is one. One that is being released is followed by another. */
   #claim(item: string): void {
-    if (this.#isOver || this.#claims.has(item)) return;
+    if (this.#hasEnded || this.#claims.has(item)) return;
     const { acl } = this.#options;
-    const lock = new Lock(this.#source, childPath(childPath(this.path, 'locks'), item), { name: '__lock__', data: this.name, acl });
+    const lock = new Lock(this.#source, childPath(childPath(this.path, 'locks'), item), { prefix: '__lock__', data: this.name, acl });
     const claim = new PartitionClaim(item, lock, this.#work, {
-      changed: () => this.#look(),
-      failed: (error) => this.#fail(error),
+      onChange: () => this.#updateState(),
+      onError: (error) => this.#fail(error),
     });
     this.#claims.set(item, claim);
-    void this.#follow(claim);
+    void this.#awaitClaimEnd(claim);
   }
 
-  async #follow(claim: PartitionClaim): Promise<void> {
-    await claim.over;
+  async #awaitClaimEnd(claim: PartitionClaim): Promise<void> {
+    await claim.ended;
     this.#claims.delete(claim.item);
     if (this.#share.has(claim.item)) this.#claim(claim.item);
-    this.#look();
+    this.#updateState();
   }
 
-  #look(): void {
-    if (this.#isOver) return;
+  #updateState(): void {
+    if (this.#hasEnded) return;
     const claims = [...this.#claims.values()];
-    if (claims.some(({ isGivenBack }) => isGivenBack)) this.#become('releasing');
-    else if (this.#timer !== undefined || this.#planned === undefined || claims.some(({ partition }) => partition === undefined))
-      this.#become('allocating');
-    else this.#become('acquired');
-    if (this.#state === 'acquired') this.#waiting.admit();
+    if (claims.some(({ isReleased }) => isReleased)) this.#setState('releasing');
+    else if (this.#timer !== undefined || this.#plannedMembers === undefined || claims.some(({ partition }) => partition === undefined))
+      this.#setState('allocating');
+    else this.#setState('acquired');
+    if (this.#state === 'acquired') this.#waiters.resolveAll();
   }
 
   #fail(error: unknown): void {
-    if (this.#isOver) return;
+    if (this.#hasEnded) return;
     const reason = isEndOfSession(error) ? new RecipeError('Lost', 'the session is over', { cause: error }) : error;
     this.#finish(reason);
     this.#end.abort(reason);
   }
 
   #finish(reason: unknown): void {
-    if (this.#isOver) return;
+    if (this.#hasEnded) return;
     this.#stopTimer();
     // Before the listeners, which may call `close`.
     this.#closing.abort(reason);
-    this.#become('closed');
-    this.#waiting.dismiss(reason);
-    for (const claim of this.#claims.values()) claim.giveBack(reason);
+    this.#setState('closed');
+    this.#waiters.rejectAll(reason);
+    for (const claim of this.#claims.values()) claim.release(reason);
   }
 
-  get #isOver(): boolean {
+  get #hasEnded(): boolean {
     return this.#closing.signal.aborted;
   }
 
@@ -283,15 +283,15 @@ export class SetPartitioner implements AsyncDisposable {
     this.#timer = undefined;
   }
 
-  #become(state: SetPartitionerState): void {
+  #setState(state: SetPartitionerState): void {
     if (this.#state === state) return;
     this.#state = state;
-    this.#listeners.tell(state);
+    this.#listeners.notify(state);
   }
 }
 
 /** As in kazoo. */
-const dealt: PartitionPlan = (name, members, items) => {
+const roundRobinPlan: PartitionPlan = (name, members, items) => {
   const own = members.indexOf(name);
   return own === -1 ? [] : items.filter((_item, index) => index % members.length === own);
 };

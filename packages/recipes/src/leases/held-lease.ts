@@ -17,14 +17,14 @@ import {
   type WriteOp,
   type WriteResults,
 } from '@tskeeper/client';
-import { CallForm, callKinds, optionKinds } from '@tskeeper/client/internal';
-import { type Inspect, inspected } from '../inspection.ts';
-import { checkCount, checkMulti, surplusOf } from '../given.ts';
+import { CallSignature, callOptionTypes, optionTypes } from '@tskeeper/client/internal';
+import { type InspectFunction, inspectObject } from '../inspect-custom.ts';
+import { checkArgumentCount, checkMulti, argumentCountError } from '../validation.ts';
 import { RecipeError } from '../recipe-error.ts';
-import { callIn, clientOf, mayBeDone, type SessionSource } from '../sessions/session-source.ts';
-import { fenced } from '../line/fenced.ts';
+import { callAcrossSessions, currentClient, mayHaveBeenApplied, type SessionSource } from '../sessions/session-source.ts';
+import { fencedMulti } from '../wait-queue/fenced-multi.ts';
 import { isUnanswered } from '../waiting/unanswered.ts';
-import { textOf } from './lease-record.ts';
+import { formatRecord } from './lease-record.ts';
 
 export interface HeldLeaseSettings {
   readonly source: SessionSource;
@@ -32,14 +32,14 @@ export interface HeldLeaseSettings {
   readonly holderPath: string;
   readonly holder: string;
   readonly durationMs: number;
-  readonly token: bigint;
+  readonly fencingToken: bigint;
   /** Of `lease_holder`, as written. */
   readonly record: Pick<Stat, 'czxid' | 'version'>;
   /** The time before the request whose reply had the leader's time was sent. */
-  readonly askedAtMs: number;
+  readonly requestedAtMs: number;
 }
 
-const renewForm = new CallForm('renew(options)', optionKinds(callKinds.call));
+const renewSignature = new CallSignature('renew(options)', optionTypes(callOptionTypes.call));
 
 /**
  * A lease that is held. It does not belong to a session: it continues, and ends, whether or not
@@ -51,7 +51,7 @@ export class HeldLease implements AsyncDisposable {
   /** As `Held.fencingToken`: grows from holder to holder. */
   readonly fencingToken: bigint;
   readonly #settings: HeldLeaseSettings;
-  readonly #end = new AbortController();
+  readonly #endController = new AbortController();
   #endsAtMs = 0;
   /** Of `lease_holder`, as far as this client knows. */
   #version: number;
@@ -62,10 +62,10 @@ export class HeldLease implements AsyncDisposable {
   /** Made by `Lease`. */
   constructor(settings: HeldLeaseSettings) {
     this.path = settings.path;
-    this.fencingToken = settings.token;
+    this.fencingToken = settings.fencingToken;
     this.#settings = settings;
     this.#version = settings.record.version;
-    this.#runFrom(settings.askedAtMs);
+    this.#startTimer(settings.requestedAtMs);
   }
 
   /**
@@ -77,7 +77,7 @@ export class HeldLease implements AsyncDisposable {
   }
 
   /** Milliseconds until its end, if it is not renewed; 0 when it is over. */
-  get leftMs(): number {
+  get remainingMs(): number {
     return this.#state === 'held' ? Math.max(0, this.#endsAtMs - this.#settings.source.clock.now().elapsedMs) : 0;
   }
 
@@ -86,7 +86,7 @@ export class HeldLease implements AsyncDisposable {
    * `release`.
    */
   get signal(): AbortSignal {
-    return this.#end.signal;
+    return this.#endController.signal;
   }
 
   /**
@@ -94,15 +94,15 @@ export class HeldLease implements AsyncDisposable {
    * does; if another one has, the lease is lost.
    */
   async multi<const Ops extends readonly WriteOp[]>(ops: Ops, options: CallOptions = {}): Promise<WriteResults<Ops>> {
-    checkCount(arguments.length, 2, 'multi(ops, options)');
+    checkArgumentCount(arguments.length, 2, 'multi(ops, options)');
     checkMulti(ops, options);
     const { source, holderPath } = this.#settings;
-    const results = await callIn(
+    const results = await callAcrossSessions(
       source,
       `a reply about lease ${this.path}`,
       options,
-      (zk, within) => this.#write(zk, (version) => [...ops, op.check(holderPath, { version })], ops.length, within),
-      mayBeDone,
+      (zk, within) => this.#writeFenced(zk, (version) => [...ops, op.check(holderPath, { version })], ops.length, within),
+      mayHaveBeenApplied,
     );
     return results.slice(0, ops.length) as unknown as WriteResults<Ops>;
   }
@@ -112,22 +112,22 @@ export class HeldLease implements AsyncDisposable {
    * another process has it; and as `Client.multi` does, and then its end stays as it was.
    */
   async renew(options: CallOptions = {}): Promise<void> {
-    renewForm.check(arguments.length, options);
-    if (this.#state !== 'held') throw this.#over();
+    renewSignature.check(arguments.length, options);
+    if (this.#state !== 'held') throw this.#endError();
     const { source, holder, holderPath, durationMs } = this.#settings;
     const askedAtMs = source.clock.now().elapsedMs;
     try {
-      const [written] = await callIn(source, `a reply about lease ${this.path}`, options, async (zk, within) => {
+      const [written] = await callAcrossSessions(source, `a reply about lease ${this.path}`, options, async (zk, within) => {
         const { mtime } = await zk.setData(this.path, holder, { ...within, idempotent: true });
-        const data = textOf({ holder, endMs: mtime + durationMs });
-        return await this.#write(zk, (version) => [op.setData(holderPath, data, { version })] as const, 0, within);
+        const data = formatRecord({ holder, endMs: mtime + durationMs });
+        return await this.#writeFenced(zk, (version) => [op.setData(holderPath, data, { version })] as const, 0, within);
       });
       this.#version = written.stat.version;
     } catch (error) {
-      throw KeeperError.is(error, 'NoNode') ? this.#taken() : error;
+      throw KeeperError.is(error, 'NoNode') ? this.#onTakenOver() : error;
     }
-    if (this.#state !== 'held') throw this.#over();
-    this.#runFrom(askedAtMs);
+    if (this.#state !== 'held') throw this.#endError();
+    this.#startTimer(askedAtMs);
   }
 
   /**
@@ -135,17 +135,17 @@ export class HeldLease implements AsyncDisposable {
    * until its end. A second call waits for the first. Rejects only with NoAuth.
    */
   release(): Promise<void> {
-    const surplus = surplusOf(arguments.length, 0, 'release()');
+    const surplus = argumentCountError(arguments.length, 0, 'release()');
     if (surplus !== undefined) return Promise.reject(surplus);
-    this.#released ??= this.#giveBack();
+    this.#released ??= this.#release();
     return this.#released;
   }
 
   /** What `console.log` shows. */
-  [Symbol.for('nodejs.util.inspect.custom')](_depth: unknown, options: unknown, inspect: Inspect): string {
-    const { state, path, fencingToken, leftMs } = this;
-    const { sessionId } = clientOf(this.#settings.source);
-    return inspected(this, { state, path, fencingToken, leftMs, sessionId: formatSessionId(sessionId) }, options, inspect);
+  [Symbol.for('nodejs.util.inspect.custom')](_depth: unknown, options: unknown, inspect: InspectFunction): string {
+    const { state, path, fencingToken, remainingMs } = this;
+    const { sessionId } = currentClient(this.#settings.source);
+    return inspectObject(this, { state, path, fencingToken, leftMs: remainingMs, sessionId: formatSessionId(sessionId) }, options, inspect);
   }
 
   /** As `release`, and rejects as that does. */
@@ -153,13 +153,13 @@ export class HeldLease implements AsyncDisposable {
     return this.release();
   }
 
-  async #giveBack(): Promise<void> {
+  async #release(): Promise<void> {
     if (this.#state !== 'held') return;
     this.#state = 'released';
     this.#stopTimer();
     const { source, holderPath } = this.#settings;
     for (;;) {
-      const zk = clientOf(source);
+      const zk = currentClient(source);
       try {
         await zk.multi([op.delete(this.path), op.delete(holderPath, { version: this.#version })]);
         return;
@@ -167,7 +167,7 @@ export class HeldLease implements AsyncDisposable {
         if (!KeeperError.is(error)) throw error;
         // No reply: a second attempt does no harm, as the name of our znode is never used twice.
         if (isUnanswered(error)) continue;
-        if (error.code === 'BadVersion' && (await this.#readsRecord(zk).catch(() => false))) continue;
+        if (error.code === 'BadVersion' && (await this.#refreshRecord(zk).catch(() => false))) continue;
         // Another process has taken it, or it will end.
         if (KeeperError.is(error, 'NoNode', 'BadVersion', 'SessionExpired', 'SessionMoved', 'AuthFailed') || error.retryable) return;
         throw error;
@@ -181,20 +181,20 @@ export class HeldLease implements AsyncDisposable {
    * it writes what `make` returns for a version of the record; the operation at `at` requires that
    * version.
    */
-  async #write<const Ops extends readonly WriteOp[]>(
+  async #writeFenced<const Ops extends readonly WriteOp[]>(
     zk: ClientView,
     make: (version: number) => Ops,
-    at: number,
+    recordOpIndex: number,
     options: CallOptions,
   ): Promise<WriteResults<Ops>> {
     for (;;) {
       try {
-        return await fenced(zk, make(this.#version), [this.path], options);
+        return await fencedMulti(zk, make(this.#version), [this.path], options);
       } catch (error) {
-        if (error instanceof RecipeError && error.code === 'Lost') throw this.#taken();
-        if (!KeeperError.is(error, 'BadVersion', 'NoNode') || error.failedIndex !== at) throw error;
+        if (error instanceof RecipeError && error.code === 'Lost') throw this.#onTakenOver();
+        if (!KeeperError.is(error, 'BadVersion', 'NoNode') || error.failedIndex !== recordOpIndex) throw error;
       }
-      if (!(await this.#readsRecord(zk, options))) throw this.#taken();
+      if (!(await this.#refreshRecord(zk, options))) throw this.#onTakenOver();
     }
   }
 
@@ -203,7 +203,7 @@ export class HeldLease implements AsyncDisposable {
    * differs after a renewal whose reply was lost; or after a write by another holder with this
    * package, and then the znode of the hold is gone.
    */
-  async #readsRecord(zk: ClientView, { signal, timeoutMs }: CallOptions = {}): Promise<boolean> {
+  async #refreshRecord(zk: ClientView, { signal, timeoutMs }: CallOptions = {}): Promise<boolean> {
     const { holderPath, record } = this.#settings;
     const now = await zk.exists(holderPath, { signal, timeoutMs });
     if (now?.czxid !== record.czxid) return false;
@@ -211,16 +211,16 @@ export class HeldLease implements AsyncDisposable {
     return true;
   }
 
-  #taken(): unknown {
+  #onTakenOver(): unknown {
     this.#lose(`another process has taken ${this.#settings.holderPath}`);
-    return this.#over();
+    return this.#endError();
   }
 
-  #runFrom(askedAtMs: number): void {
+  #startTimer(requestedAtMs: number): void {
     const { durationMs } = this.#settings;
     const { clock } = this.#settings.source;
     this.#stopTimer();
-    this.#endsAtMs = askedAtMs + durationMs;
+    this.#endsAtMs = requestedAtMs + durationMs;
     this.#timer = clock.after(Math.max(0, this.#endsAtMs - clock.now().elapsedMs), () => this.#lose('its time is over'));
   }
 
@@ -228,11 +228,11 @@ export class HeldLease implements AsyncDisposable {
     if (this.#state !== 'held') return;
     this.#state = 'lost';
     this.#stopTimer();
-    this.#end.abort(new RecipeError('Lost', `lease ${this.path} is over: ${reason}`));
+    this.#endController.abort(new RecipeError('Lost', `lease ${this.path} is over: ${reason}`));
   }
 
-  #over(): unknown {
-    return this.#end.signal.reason ?? new RecipeError('Lost', `lease ${this.path} is ${this.#state}`);
+  #endError(): unknown {
+    return this.#endController.signal.reason ?? new RecipeError('Lost', `lease ${this.path} is ${this.#state}`);
   }
 
   #stopTimer(): void {

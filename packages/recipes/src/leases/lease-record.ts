@@ -1,7 +1,7 @@
 /** The data of `lease_holder`, as kazoo writes them: JSON, with an end in whole seconds of UTC. */
 import { type ClientView, KeeperError } from '@tskeeper/client';
 import { RecipeError } from '../recipe-error.ts';
-import { untilTheEnd } from '../waiting/next-event.ts';
+import { retryForever } from '../waiting/next-event.ts';
 
 export interface LeaseRecord {
   readonly holder: string;
@@ -11,10 +11,10 @@ export interface LeaseRecord {
   readonly version: number;
 }
 
-const endForm = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d$/;
+const endPattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d$/;
 
 /** Rounds the end up to a whole second, so that no other process takes the lease too early. */
-export function textOf({ holder, endMs }: Pick<LeaseRecord, 'holder' | 'endMs'>): string {
+export function formatRecord({ holder, endMs }: Pick<LeaseRecord, 'holder' | 'endMs'>): string {
   const end = new Date(Math.ceil(endMs / 1000) * 1000).toISOString().slice(0, 19);
   return JSON.stringify({ version: 1, holder, end });
 }
@@ -25,23 +25,23 @@ export function textOf({ holder, endMs }: Pick<LeaseRecord, 'holder' | 'endMs'>)
  */
 export async function readRecord(zk: ClientView, path: string, signal: AbortSignal): Promise<LeaseRecord | undefined> {
   try {
-    const { data, stat } = await zk.getData(path, { ...untilTheEnd, signal });
+    const { data, stat } = await zk.getData(path, { ...retryForever, signal });
     const text = new TextDecoder().decode(data ?? undefined);
-    return { ...parsed(path, text), version: stat.version };
+    return { ...parseRecord(path, text), version: stat.version };
   } catch (error) {
     if (KeeperError.is(error, 'NoNode')) return undefined;
     throw error;
   }
 }
 
-function parsed(path: string, text: string): Pick<LeaseRecord, 'holder' | 'endMs'> {
+function parseRecord(path: string, text: string): Pick<LeaseRecord, 'holder' | 'endMs'> {
   let record: { readonly version?: unknown; readonly holder?: unknown; readonly end?: unknown } | null;
   try {
     record = JSON.parse(text) as typeof record;
   } catch {
     record = null;
   }
-  if (record?.version !== 1 || typeof record.holder !== 'string' || typeof record.end !== 'string' || !endForm.test(record.end))
+  if (record?.version !== 1 || typeof record.holder !== 'string' || typeof record.end !== 'string' || !endPattern.test(record.end))
     throw new RecipeError('Mismatch', `${path} is not a lease of version 1; delete it to take the lease`);
   return { holder: record.holder, endMs: Date.parse(`${record.end}Z`) };
 }

@@ -20,25 +20,25 @@
  */
 import { type ClientView, KeeperError, op, type Stat, type WriteOp } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
-import { checkCount, checkOptions, checkPlace, checkSettings, named } from '../given.ts';
-import { acquire } from '../line/acquire.ts';
-import { lineUp } from '../line/contender.ts';
-import { fenced } from '../line/fenced.ts';
-import { deletedByOthers, Line, type LineOptions, nextAhead } from '../line/line.ts';
-import type { Held } from '../line/held.ts';
+import { checkArgumentCount, checkOptions, checkSourceAndPath, checkConstructorOptions, describeValue } from '../validation.ts';
+import { acquire } from '../wait-queue/acquire.ts';
+import { contendersIn } from '../wait-queue/contender.ts';
+import { fencedMulti } from '../wait-queue/fenced-multi.ts';
+import { nodeDeletedError, WaitQueue, type ContenderOptions, previousContender } from '../wait-queue/wait-queue.ts';
+import type { Hold } from '../wait-queue/hold.ts';
 import { firstOf } from '../waiting/first-of.ts';
-import { Limit } from '../waiting/limit.ts';
-import { makeOwn } from '../waiting/make-own.ts';
-import { nextEvent, untilTheEnd } from '../waiting/next-event.ts';
+import { Deadline } from '../waiting/deadline.ts';
+import { createOwnZnode } from '../waiting/own-znode.ts';
+import { waitForEvent, retryForever } from '../waiting/next-event.ts';
 import { pause } from '../waiting/pause.ts';
 import { isUnanswered } from '../waiting/unanswered.ts';
-import { inSessions, type SessionSource } from '../sessions/session-source.ts';
+import { runAcrossSessions, type SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { HeldLease } from './held-lease.ts';
-import { type LeaseRecord, readRecord, textOf } from './lease-record.ts';
+import { type LeaseRecord, readRecord, formatRecord } from './lease-record.ts';
 
 /** How a lease is kept. All contenders use the same options, except `holder` and `durationMs`. */
-export interface LeaseOptions extends LineOptions {
+export interface LeaseOptions extends ContenderOptions {
   /** The duration in milliseconds, counted from the request. */
   readonly durationMs: number;
   /**
@@ -53,8 +53,8 @@ export interface LeaseOptions extends LineOptions {
 /** Later ends are not valid dates. */
 const durationMsMax = 100 * 365 * 86_400_000;
 
-const leaseKind = 'lease-';
-const waitingKind = 'waiting-';
+const leasePrefix = 'lease-';
+const leaseWaitPrefix = 'waiting-';
 
 /** Held for a stated time: kazoo's NonBlockingLease. */
 export class Lease {
@@ -62,8 +62,8 @@ export class Lease {
   readonly path: string;
   readonly #source: SessionSource;
   readonly #options: LeaseOptions;
-  readonly #locks: Line;
-  readonly #waiting: Line;
+  readonly #lockQueue: WaitQueue;
+  readonly #waitQueue: WaitQueue;
 
   /**
    * Sends no request. The znode need not exist. Throws a TypeError if `source` is not a client,
@@ -71,19 +71,19 @@ export class Lease {
    * positive, or longer than a hundred years.
    */
   constructor(source: SessionSource, path: string, options: LeaseOptions) {
-    checkPlace(source, path);
+    checkSourceAndPath(source, path);
     checkOptions(options, "{ durationMs: 60_000, holder: 'host7' }");
-    checkSettings(options, 'Lease', arguments.length);
+    checkConstructorOptions(options, 'Lease', arguments.length);
     const { durationMs, holder } = options;
     if (!(typeof durationMs === 'number' && durationMs > 0 && durationMs <= durationMsMax))
-      throw new RangeError(`durationMs is a positive number of milliseconds, up to a hundred years, not ${named(durationMs)}`);
+      throw new RangeError(`durationMs is a positive number of milliseconds, up to a hundred years, not ${describeValue(durationMs)}`);
     if (typeof holder !== 'string' || holder === '')
-      throw new TypeError(`the holder of a lease is a string that no other holder has, not ${named(holder)}`);
+      throw new TypeError(`the holder of a lease is a string that no other holder has, not ${describeValue(holder)}`);
     this.path = path;
     this.#source = source;
     this.#options = options;
-    this.#locks = new Line(path, ['__lock__'], options);
-    this.#waiting = new Line(path, [waitingKind], options);
+    this.#lockQueue = new WaitQueue(path, ['__lock__'], options);
+    this.#waitQueue = new WaitQueue(path, [leaseWaitPrefix], options);
   }
 
   /**
@@ -94,10 +94,10 @@ export class Lease {
    * lasts until its end.
    */
   async tryAcquire(options: WaitOptions = {}): Promise<HeldLease | undefined> {
-    checkCount(arguments.length, 1, 'tryAcquire(options)');
-    using limit = new Limit(this.#source, options, `a reply about lease ${this.path}`);
-    const { signal } = limit;
-    const answer = await inSessions(this.#source, signal, (zk) => this.#try(zk, signal));
+    checkArgumentCount(arguments.length, 1, 'tryAcquire(options)');
+    using deadline = new Deadline(this.#source, options, `a reply about lease ${this.path}`);
+    const { signal } = deadline;
+    const answer = await runAcrossSessions(this.#source, signal, (zk) => this.#tryInSession(zk, signal));
     return answer instanceof HeldLease ? answer : undefined;
   }
 
@@ -106,30 +106,30 @@ export class Lease {
    * `tryAcquire` does.
    */
   async acquire(options: WaitOptions = {}): Promise<HeldLease> {
-    checkCount(arguments.length, 1, 'acquire(options)');
+    checkArgumentCount(arguments.length, 1, 'acquire(options)');
     const what = `lease ${this.path}`;
-    using limit = new Limit(this.#source, options, what);
-    const { signal } = limit;
-    return await inSessions(this.#source, signal, async (zk) => {
-      using ofSession = new Limit(zk, { signal }, what);
-      return await this.#acquireIn(zk, ofSession);
+    using deadline = new Deadline(this.#source, options, what);
+    const { signal } = deadline;
+    return await runAcrossSessions(this.#source, signal, async (zk) => {
+      using sessionDeadline = new Deadline(zk, { signal }, what);
+      return await this.#acquireInSession(zk, sessionDeadline);
     });
   }
 
-  async #acquireIn(zk: ClientView, limit: Limit): Promise<HeldLease> {
-    const place = await this.#waiting.join(zk, waitingKind, this.#options.holder, limit.signal);
+  async #acquireInSession(zk: ClientView, deadline: Deadline): Promise<HeldLease> {
+    const node = await this.#waitQueue.join(zk, leaseWaitPrefix, this.#options.holder, deadline.signal);
     try {
-      await place.turn(nextAhead, limit);
+      await node.waitForTurn(previousContender, deadline);
       for (;;) {
-        const answer = await this.#try(zk, limit.signal);
+        const answer = await this.#tryInSession(zk, deadline.signal);
         if (answer instanceof HeldLease) return answer;
-        await firstOf<unknown>(limit.signal, [
-          (signal) => nextEvent(zk, this.#holderPath, signal),
+        await firstOf<unknown>(deadline.signal, [
+          (signal) => waitForEvent(zk, this.#holderPath, signal),
           (signal) => pause(zk.clock, Math.max(answer.leftMs, 1), signal),
         ]);
       }
     } finally {
-      await place.leave();
+      await node.leave();
     }
   }
 
@@ -137,60 +137,60 @@ export class Lease {
     return childPath(this.path, 'lease_holder');
   }
 
-  async #try(zk: ClientView, signal: AbortSignal): Promise<HeldLease | { readonly leftMs: number }> {
-    const claim = {
-      line: this.#locks,
+  async #tryInSession(zk: ClientView, signal: AbortSignal): Promise<HeldLease | { readonly leftMs: number }> {
+    const request = {
+      line: this.#lockQueue,
       kind: '__lock__',
       data: this.#options.holder,
-      ahead: nextAhead,
+      ahead: previousContender,
       what: `the lock of lease ${this.path}`,
     };
-    await using lock = await acquire(zk, claim, { signal });
+    await using lock = await acquire(zk, request, { signal });
     try {
-      return await this.#tryWith(lock, signal);
+      return await this.#tryUnderLock(lock, signal);
     } catch (error) {
       // Their parent is gone, and so is the lock.
-      throw KeeperError.is(error, 'NoNode') ? deletedByOthers(lock.path) : error;
+      throw KeeperError.is(error, 'NoNode') ? nodeDeletedError(lock.path) : error;
     }
   }
 
-  async #tryWith(lock: Held, signal: AbortSignal): Promise<HeldLease | { readonly leftMs: number }> {
-    const { zk } = lock;
+  async #tryUnderLock(lock: Hold, signal: AbortSignal): Promise<HeldLease | { readonly leftMs: number }> {
+    const { client } = lock;
     const { acl, durationMs, holder } = this.#options;
-    const askedAtMs = zk.clock.now().elapsedMs;
-    const own = await makeOwn(zk, childPath(this.path, leaseKind), holder, { mode: 'persistentSequential', acl, signal });
-    let has = false;
+    const requestedAtMs = client.clock.now().elapsedMs;
+    const own = await createOwnZnode(client, childPath(this.path, leasePrefix), holder, { mode: 'persistentSequential', acl, signal });
+    let isAcquired = false;
     /** Of the record, if a write may have been applied whose outcome is unknown here. */
     let version: number | undefined;
     try {
       const nowMs = own.stat.ctime;
-      const data = textOf({ holder, endMs: nowMs + durationMs });
+      const data = formatRecord({ holder, endMs: nowMs + durationMs });
       for (;;) {
-        const now = await readRecord(zk, this.#holderPath, signal);
-        if (now !== undefined && now.holder !== holder && now.endMs > nowMs) return { leftMs: now.endMs - nowMs };
+        const now = await readRecord(client, this.#holderPath, signal);
+        if (now !== undefined && now.holder !== holder && now.endMs > nowMs) return { remainingMs: now.endMs - nowMs };
         version = ((now?.version ?? 0) + 1) | 0;
-        const record = await this.#take(zk, now, data, [lock.path, own.path], signal);
+        const record = await this.#tryWriteRecord(client, now, data, [lock.path, own.path], signal);
         if (record === 'refused') version = undefined;
         if (typeof record === 'string') continue;
-        has = true;
+        isAcquired = true;
         return new HeldLease({
           source: this.#source,
           path: own.path,
           holderPath: this.#holderPath,
           holder,
           durationMs,
-          token: own.stat.czxid,
+          fencingToken: own.stat.czxid,
           record,
-          askedAtMs,
+          requestedAtMs,
         });
       }
     } finally {
-      if (!has) await this.#giveUp(zk, own.path, version);
+      if (!isAcquired) await this.#undo(client, own.path, version);
     }
   }
 
   /** If no server can be reached, a lease that was taken lasts until its end. */
-  async #giveUp(zk: ClientView, own: string, version: number | undefined): Promise<void> {
+  async #undo(zk: ClientView, own: string, version: number | undefined): Promise<void> {
     if (version !== undefined) {
       const both = [op.delete(own), op.delete(this.#holderPath, { version })];
       const areGone = await zk.multi(both).then(
@@ -206,22 +206,22 @@ export class Lease {
    * The Stat of the record as written; otherwise to be tried again, as something has changed or
    * there was no reply.
    */
-  async #take(
+  async #tryWriteRecord(
     zk: ClientView,
     now: LeaseRecord | undefined,
     data: string,
     [lock, own]: readonly [string, string],
     signal: AbortSignal,
   ): Promise<Stat | 'refused' | 'unanswered'> {
-    const { children } = await zk.getChildren(this.path, { ...untilTheEnd, signal });
-    const others = lineUp(this.path, children, [leaseKind]).filter(({ path }) => path !== own);
+    const { children } = await zk.getChildren(this.path, { ...retryForever, signal });
+    const others = contendersIn(this.path, children, [leasePrefix]).filter(({ path }) => path !== own);
     const { acl } = this.#options;
     // Created, and then written: kazoo creates its record with version 0, which distinguishes the
     // two.
     const making: WriteOp[] = now === undefined ? [op.create(this.#holderPath, '', { acl })] : [];
     const writing = op.setData(this.#holderPath, data, { version: now?.version ?? 0 });
     try {
-      const results = await fenced(zk, [...others.map(({ path }) => op.delete(path)), ...making, writing], [lock, own], {
+      const results = await fencedMulti(zk, [...others.map(({ path }) => op.delete(path)), ...making, writing], [lock, own], {
         signal,
       });
       return (results.at(-1) as { readonly stat: Stat }).stat;

@@ -6,8 +6,8 @@
  *       └─ 1         another
  */
 import { childPath } from '@tskeeper/client/internal';
-import { checkCount, checkOptions, checkPlace, checkSettings } from '../given.ts';
-import { Limit } from '../waiting/limit.ts';
+import { checkArgumentCount, checkOptions, checkSourceAndPath, checkConstructorOptions } from '../validation.ts';
+import { Deadline } from '../waiting/deadline.ts';
 import type { SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import type { HeldLease } from './held-lease.ts';
@@ -31,9 +31,9 @@ export class MultiLease {
    * integer.
    */
   constructor(source: SessionSource, path: string, options: MultiLeaseOptions) {
-    checkPlace(source, path);
+    checkSourceAndPath(source, path);
     checkOptions(options, "{ count: 3, durationMs: 60_000, holder: 'host7' }");
-    checkSettings(options, 'MultiLease', arguments.length);
+    checkConstructorOptions(options, 'MultiLease', arguments.length);
     const { count, ...ofEach } = options;
     if (!Number.isSafeInteger(count) || count < 1) throw new RangeError(`count is a whole number from 1, not ${count}`);
     this.path = path;
@@ -46,11 +46,11 @@ export class MultiLease {
    * `Lease.tryAcquire` does.
    */
   async tryAcquire(options: WaitOptions = {}): Promise<HeldLease | undefined> {
-    checkCount(arguments.length, 1, 'tryAcquire(options)');
-    using limit = new Limit(this.#source, options, `a reply about the leases of ${this.path}`);
+    checkArgumentCount(arguments.length, 1, 'tryAcquire(options)');
+    using deadline = new Deadline(this.#source, options, `a reply about the leases of ${this.path}`);
     for (const lease of this.#leases) {
-      const held = await lease.tryAcquire({ signal: limit.signal });
-      if (held !== undefined) return held;
+      const hold = await lease.tryAcquire({ signal: deadline.signal });
+      if (hold !== undefined) return hold;
     }
     return undefined;
   }

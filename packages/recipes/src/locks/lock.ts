@@ -8,22 +8,22 @@
  *       └─ _c_4d0c...-lock-0000000011    watches 8
  */
 import type { Data } from '@tskeeper/client';
-import { checkCount, checkFunction, checkPlace, checkSettings } from '../given.ts';
-import type { Contender } from '../line/contender.ts';
-import { acquire, type AcquireOptions, type Claim, revoke, type RevokeOptions, tryAcquire } from '../line/acquire.ts';
-import type { Held } from '../line/held.ts';
-import { Line, type LineOptions, nextAhead } from '../line/line.ts';
+import { checkArgumentCount, checkFunction, checkSourceAndPath, checkConstructorOptions } from '../validation.ts';
+import type { Contender } from '../wait-queue/contender.ts';
+import { acquire, type AcquireOptions, type LockRequest, revoke, type RevokeOptions, tryAcquire } from '../wait-queue/acquire.ts';
+import type { Hold } from '../wait-queue/hold.ts';
+import { WaitQueue, type ContenderOptions, previousContender } from '../wait-queue/wait-queue.ts';
 import type { SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 
 /** How a lock is kept. All contenders of a lock use the same options. */
-export interface LockOptions extends LineOptions {
+export interface LockOptions extends ContenderOptions {
   /**
    * The part of the contenders' names between guid and number. Contenders with another name are not
    * in this queue. Default: `lock-`, as in ZooKeeper's recipe and in Curator's InterProcessMutex;
    * kazoo's Lock has `__lock__`.
    */
-  readonly name?: string | undefined;
+  readonly prefix?: string | undefined;
   /** Data of the contenders' znodes, which identify them to people. Default: none. */
   readonly data?: Data | undefined;
 }
@@ -34,19 +34,19 @@ export class Lock {
   readonly path: string;
   /** As given. */
   readonly source: SessionSource;
-  readonly #claim: Claim;
+  readonly #request: LockRequest;
 
   /**
    * Sends no request. The znode need not exist. Throws a TypeError if `source` is not a client or
    * `path` is not a path.
    */
   constructor(source: SessionSource, path: string, options: LockOptions = {}) {
-    checkPlace(source, path);
-    checkSettings(options, 'Lock', arguments.length);
-    const { name = 'lock-', data = null } = options;
+    checkSourceAndPath(source, path);
+    checkConstructorOptions(options, 'Lock', arguments.length);
+    const { prefix = 'lock-', data = null } = options;
     this.path = path;
     this.source = source;
-    this.#claim = { line: new Line(path, [name], options), kind: name, data, ahead: nextAhead, what: `lock ${path}` };
+    this.#request = { queue: new WaitQueue(path, [prefix], options), prefix: prefix, data, findBlocker: previousContender, what: `lock ${path}` };
   }
 
   /**
@@ -57,28 +57,28 @@ export class Lock {
    * given up; if the client may not delete its znode, it stays until the session ends, and this
    * rejects with NoAuth.
    */
-  async acquire(options: AcquireOptions = {}): Promise<Held> {
-    checkCount(arguments.length, 1, 'acquire(options)');
-    return await acquire(this.source, this.#claim, options);
+  async acquire(options: AcquireOptions = {}): Promise<Hold> {
+    checkArgumentCount(arguments.length, 1, 'acquire(options)');
+    return await acquire(this.source, this.#request, options);
   }
 
   /**
    * The lock, if it has no holder and no waiter; undefined otherwise. Rejects as `acquire` does.
    */
-  async tryAcquire(options: WaitOptions = {}): Promise<Held | undefined> {
-    checkCount(arguments.length, 1, 'tryAcquire(options)');
-    return await tryAcquire(this.source, this.#claim, options);
+  async tryAcquire(options: WaitOptions = {}): Promise<Hold | undefined> {
+    checkArgumentCount(arguments.length, 1, 'tryAcquire(options)');
+    return await tryAcquire(this.source, this.#request, options);
   }
 
   /**
    * Calls `work` with the lock, and releases it afterwards, also when `work` fails. Resolves and
    * rejects as `work` does, or as `acquire`.
    */
-  async run<Result>(work: (held: Held) => Promise<Result> | Result, options: AcquireOptions = {}): Promise<Result> {
-    checkCount(arguments.length, 2, 'run(work, options)');
+  async run<Result>(work: (hold: Hold) => Promise<Result> | Result, options: AcquireOptions = {}): Promise<Result> {
+    checkArgumentCount(arguments.length, 2, 'run(work, options)');
     checkFunction(work, 'work');
-    await using held = await this.acquire(options);
-    return await work(held);
+    await using hold = await this.acquire(options);
+    return await work(hold);
   }
 
   /**
@@ -87,8 +87,8 @@ export class Lock {
    * `Client.getChildren` does, except with NoNode.
    */
   async contenders(options: WaitOptions = {}): Promise<readonly Contender[]> {
-    checkCount(arguments.length, 1, 'contenders(options)');
-    return await this.#claim.line.contenders(this.source, options);
+    checkArgumentCount(arguments.length, 1, 'contenders(options)');
+    return await this.#request.queue.contenders(this.source, options);
   }
 
   /**
@@ -96,7 +96,7 @@ export class Lock {
    * with a RecipeError, TimedOut; the revocation remains in effect then.
    */
   async revoke(contender: Contender, options: RevokeOptions = {}): Promise<void> {
-    checkCount(arguments.length, 2, 'revoke(contender, options)');
+    checkArgumentCount(arguments.length, 2, 'revoke(contender, options)');
     return await revoke(this.source, contender, options);
   }
 }

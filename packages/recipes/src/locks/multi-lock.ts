@@ -10,11 +10,11 @@
  * A program that holds some and acquires another lock outside of the MultiLock can still deadlock.
  */
 import { onAbort } from '@tskeeper/client/internal';
-import { checkArray, checkCount, checkFunction, named } from '../given.ts';
-import type { Held } from '../line/held.ts';
-import { HeldTogether, releaseAll } from '../line/held-together.ts';
-import { Limit } from '../waiting/limit.ts';
-import { inSessions, type SessionSource } from '../sessions/session-source.ts';
+import { checkArray, checkArgumentCount, checkFunction, describeValue } from '../validation.ts';
+import type { Hold } from '../wait-queue/hold.ts';
+import { HoldSet, releaseAll } from '../wait-queue/hold-set.ts';
+import { Deadline } from '../waiting/deadline.ts';
+import { runAcrossSessions, type SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 
 /** A part of a MultiLock: a Lock, a Semaphore, a side of a SharedLock. */
@@ -24,15 +24,15 @@ export interface Acquirable {
   /** The client, or the Sessions, that it was created with. */
   readonly source: SessionSource;
   /** As `Lock.acquire`, and rejects as that does. */
-  acquire(options?: WaitOptions): Promise<Held>;
+  acquire(options?: WaitOptions): Promise<Hold>;
   /** As `Lock.tryAcquire`, and rejects as that does. */
-  tryAcquire(options?: WaitOptions): Promise<Held | undefined>;
+  tryAcquire(options?: WaitOptions): Promise<Hold | undefined>;
 }
 
 /** Several locks at once, or none, without deadlock among programs that do the same. */
 export class MultiLock {
   /** The parts, in the order of acquisition. */
-  readonly parts: readonly Acquirable[];
+  readonly locks: readonly Acquirable[];
   readonly #source: SessionSource;
 
   /**
@@ -40,23 +40,23 @@ export class MultiLock {
    * same client, view or Sessions, and when two have the same path, as the second would wait for
    * the first.
    */
-  constructor(parts: readonly Acquirable[]) {
-    checkCount(arguments.length, 1, 'new MultiLock(parts)');
-    checkArray(parts, 'the parts of a MultiLock are');
-    for (const part of parts) {
+  constructor(locks: readonly Acquirable[]) {
+    checkArgumentCount(arguments.length, 1, 'new MultiLock(parts)');
+    checkArray(locks, 'the parts of a MultiLock are');
+    for (const part of locks) {
       if (typeof (part as Partial<Acquirable> | undefined)?.tryAcquire !== 'function')
-        throw new TypeError(`a part of a MultiLock is a lock, a semaphore or a side of a shared lock, not ${named(part)}`);
+        throw new TypeError(`a part of a MultiLock is a lock, a semaphore or a side of a shared lock, not ${describeValue(part)}`);
     }
-    const [first] = parts;
+    const [first] = locks;
     if (first === undefined) throw new TypeError('a MultiLock has at least one part');
     this.#source = first.source;
-    this.parts = parts.toSorted((one, other) => (one.path < other.path ? -1 : 1));
-    this.parts.forEach(({ path, source }, at) => {
+    this.locks = locks.toSorted((one, other) => (one.path < other.path ? -1 : 1));
+    this.locks.forEach(({ path, source }, at) => {
       if (source !== first.source)
         throw new TypeError(
           `the parts of a MultiLock must have the same client or Sessions, but ${path} has another one than ${first.path}`,
         );
-      if (path === this.parts[at + 1]?.path)
+      if (path === this.locks[at + 1]?.path)
         throw new TypeError(`${path} is listed twice, and the second would wait for the first; leave one out`);
     });
   }
@@ -66,68 +66,68 @@ export class MultiLock {
    * `Lock.acquire` does for a part that cannot be acquired, or is lost before all are; it then
    * holds none.
    */
-  async acquire(options: WaitOptions = {}): Promise<HeldTogether> {
-    checkCount(arguments.length, 1, 'acquire(options)');
-    return (await this.#all((part, signal) => part.acquire({ signal }), options))!;
+  async acquire(options: WaitOptions = {}): Promise<HoldSet> {
+    checkArgumentCount(arguments.length, 1, 'acquire(options)');
+    return (await this.#acquireAll((part, signal) => part.acquire({ signal }), options))!;
   }
 
   /**
    * All of them, if each can be acquired without waiting; undefined otherwise, and it then holds
    * none. Rejects as `acquire` does.
    */
-  async tryAcquire(options: WaitOptions = {}): Promise<HeldTogether | undefined> {
-    checkCount(arguments.length, 1, 'tryAcquire(options)');
-    return await this.#all((part, signal) => part.tryAcquire({ signal }), options);
+  async tryAcquire(options: WaitOptions = {}): Promise<HoldSet | undefined> {
+    checkArgumentCount(arguments.length, 1, 'tryAcquire(options)');
+    return await this.#acquireAll((part, signal) => part.tryAcquire({ signal }), options);
   }
 
   /**
    * Calls `work` with all of them, and releases them afterwards, also when `work` fails. Resolves
    * and rejects as `work` does, or as `acquire`.
    */
-  async run<Result>(work: (held: HeldTogether) => Promise<Result> | Result, options: WaitOptions = {}): Promise<Result> {
-    checkCount(arguments.length, 2, 'run(work, options)');
+  async run<Result>(work: (hold: HoldSet) => Promise<Result> | Result, options: WaitOptions = {}): Promise<Result> {
+    checkArgumentCount(arguments.length, 2, 'run(work, options)');
     checkFunction(work, 'work');
-    await using held = await this.acquire(options);
-    return await work(held);
+    await using hold = await this.acquire(options);
+    return await work(hold);
   }
 
   /**
    * If the session ends while some are waited for, the acquired ones are lost, and all are acquired
    * again in the next session.
    */
-  async #all(
-    acquire: (part: Acquirable, signal: AbortSignal) => Promise<Held | undefined>,
+  async #acquireAll(
+    acquire: (part: Acquirable, signal: AbortSignal) => Promise<Hold | undefined>,
     options: WaitOptions,
-  ): Promise<HeldTogether | undefined> {
-    const what = `all of ${this.parts.map(({ path }) => path).join(', ')}`;
-    using limit = new Limit(this.#source, options, what);
-    const { signal } = limit;
-    return await inSessions(this.#source, signal, async (zk) => {
-      using ofSession = new Limit(zk, { signal }, what);
-      return await this.#allIn(acquire, ofSession);
+  ): Promise<HoldSet | undefined> {
+    const what = `all of ${this.locks.map(({ path }) => path).join(', ')}`;
+    using deadline = new Deadline(this.#source, options, what);
+    const { signal } = deadline;
+    return await runAcrossSessions(this.#source, signal, async (zk) => {
+      using sessionDeadline = new Deadline(zk, { signal }, what);
+      return await this.#acquireAllInSession(acquire, sessionDeadline);
     });
   }
 
-  async #allIn(
-    acquire: (part: Acquirable, signal: AbortSignal) => Promise<Held | undefined>,
-    limit: Limit,
-  ): Promise<HeldTogether | undefined> {
-    const holds: Held[] = [];
-    const { signal } = limit;
+  async #acquireAllInSession(
+    acquire: (part: Acquirable, signal: AbortSignal) => Promise<Hold | undefined>,
+    deadline: Deadline,
+  ): Promise<HoldSet | undefined> {
+    const holds: Hold[] = [];
+    const { signal } = deadline;
     try {
-      for (const part of this.parts) {
-        const held = await acquire(part, signal);
-        if (held === undefined) break;
-        holds.push(held);
-        if (held.signal.aborted) limit.end(held.signal.reason);
-        else onAbort(held.signal, () => limit.end(held.signal.reason));
+      for (const part of this.locks) {
+        const hold = await acquire(part, signal);
+        if (hold === undefined) break;
+        holds.push(hold);
+        if (hold.signal.aborted) deadline.abort(hold.signal.reason);
+        else onAbort(hold.signal, () => deadline.abort(hold.signal.reason));
         signal.throwIfAborted();
       }
     } catch (error) {
       await releaseAll(holds);
       throw error;
     }
-    if (holds.length === this.parts.length) return new HeldTogether(holds);
+    if (holds.length === this.locks.length) return new HoldSet(holds);
     await releaseAll(holds);
     return undefined;
   }

@@ -31,20 +31,20 @@
  */
 import { type ClientView, compareSequences, type Data } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
-import { callOptions, checkCallOptions, checkCount, checkFunction, checkOptions, checkPlace, checkSettings } from '../given.ts';
-import { acquire, type AcquireOptions, type Claim, revoke, type RevokeOptions, tryAcquire } from '../line/acquire.ts';
-import type { Contender } from '../line/contender.ts';
-import type { Held } from '../line/held.ts';
-import { type Ahead, Line, type LineOptions, nextAhead, type Place } from '../line/line.ts';
+import { callOptionTypes, checkCallOptions, checkArgumentCount, checkFunction, checkOptions, checkSourceAndPath, checkConstructorOptions } from '../validation.ts';
+import { acquire, type AcquireOptions, type LockRequest, revoke, type RevokeOptions, tryAcquire } from '../wait-queue/acquire.ts';
+import type { Contender } from '../wait-queue/contender.ts';
+import type { Hold } from '../wait-queue/hold.ts';
+import { type FindBlocker, WaitQueue, type ContenderOptions, previousContender, type QueueNode } from '../wait-queue/wait-queue.ts';
 import { RecipeError } from '../recipe-error.ts';
-import { Limit } from '../waiting/limit.ts';
-import { nextEvent } from '../waiting/next-event.ts';
-import { inSessions, type SessionSource } from '../sessions/session-source.ts';
+import { Deadline } from '../waiting/deadline.ts';
+import { waitForEvent } from '../waiting/next-event.ts';
+import { runAcrossSessions, type SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
-import type { LockSide } from './shared-lock.ts';
+import type { LockHandle } from './read-write-lock.ts';
 
 /** How a priority lock is kept. All contenders of a lock use the same options, except `data`. */
-export interface PriorityLockOptions extends LineOptions {
+export interface PriorityLockOptions extends ContenderOptions {
   /** Data of the contenders' znodes, which identify them to people. Default: none. */
   readonly data?: Data | undefined;
 }
@@ -60,39 +60,39 @@ export interface PreemptOptions {
   readonly preempt?: boolean | Pick<RevokeOptions, 'deleteAfterMs'> | undefined;
 }
 
-const kindForm = /(?:read|write)-\d\d-(?=(?:\d|-\d?)\d{9}$)/;
-const kindOf = (name: string) => kindForm.exec(name)?.[0];
-const priorityOf = ({ kind }: Contender) => Number(kind.slice(-3, -1));
-const isWriter = ({ kind }: Contender) => kind.startsWith('write-');
+const prefixPattern = /(?:read|write)-\d\d-(?=(?:\d|-\d?)\d{9}$)/;
+const prefixOf = (name: string) => prefixPattern.exec(name)?.[0];
+const priorityOf = ({ prefix }: Contender) => Number(prefix.slice(-3, -1));
+const isWriter = ({ prefix }: Contender) => prefix.startsWith('write-');
 
 function byPriority(one: Contender, other: Contender): number {
   return priorityOf(one) - priorityOf(other) || compareSequences(one.sequence, other.sequence);
 }
 
 /** The contenders that go before this one, the nearest last. */
-function before(line: readonly Contender[], own: number): readonly Contender[] {
+function contendersAhead(line: readonly Contender[], own: number): readonly Contender[] {
   return line.filter((each) => byPriority(each, line[own]!) < 0).sort(byPriority);
 }
 
 /** At the gate. */
-const aheadAtGate = {
-  read: ((line, own) => before(line, own).findLast(isWriter)) satisfies Ahead,
-  write: ((line, own) => before(line, own).at(-1)) satisfies Ahead,
+const findGateBlocker = {
+  read: ((line, own) => contendersAhead(line, own).findLast(isWriter)) satisfies FindBlocker,
+  write: ((line, own) => contendersAhead(line, own).at(-1)) satisfies FindBlocker,
 };
 /** Among the holders, in the order of their numbers. */
-const aheadAmongHolders = {
-  read: ((line, own) => line.slice(0, own).findLast(isWriter)) satisfies Ahead,
-  write: nextAhead,
+const findHolderBlocker = {
+  read: ((line, own) => line.slice(0, own).findLast(isWriter)) satisfies FindBlocker,
+  write: previousContender,
 };
 
 /** What to acquire, and how. */
-interface Contention {
+interface PriorityLockRequest {
   /** For a place among the holders. */
-  readonly claim: Claim;
-  readonly how: 'read' | 'write';
+  readonly request: LockRequest;
+  readonly mode: 'read' | 'write';
   readonly priority: number;
   /** How to revoke holders that are in the way; undefined to wait for them. */
-  readonly asks: RevokeOptions | undefined;
+  readonly revokeOptions: RevokeOptions | undefined;
 }
 
 /**
@@ -103,8 +103,8 @@ export class PriorityLock {
   readonly path: string;
   /** As given. */
   readonly source: SessionSource;
-  readonly #waiting: Line;
-  readonly #holding: Line;
+  readonly #gateQueue: WaitQueue;
+  readonly #holderQueue: WaitQueue;
   readonly #data: Data;
 
   /**
@@ -112,12 +112,12 @@ export class PriorityLock {
    * `path` is not a path.
    */
   constructor(source: SessionSource, path: string, options: PriorityLockOptions = {}) {
-    checkPlace(source, path);
-    checkSettings(options, 'PriorityLock', arguments.length);
+    checkSourceAndPath(source, path);
+    checkConstructorOptions(options, 'PriorityLock', arguments.length);
     this.path = path;
     this.source = source;
-    this.#waiting = new Line(childPath(path, 'waiting'), kindOf, options);
-    this.#holding = new Line(childPath(path, 'holding'), kindOf, options);
+    this.#gateQueue = new WaitQueue(childPath(path, 'waiting'), prefixOf, options);
+    this.#holderQueue = new WaitQueue(childPath(path, 'holding'), prefixOf, options);
     this.#data = options.data ?? null;
   }
 
@@ -125,15 +125,15 @@ export class PriorityLock {
    * The side for reading, shared with other readers. `priority` is from 0, the most urgent, to 99.
    * Throws a RangeError for another value.
    */
-  reading(priority: number, options: PreemptOptions = {}): LockSide {
-    checkCount(arguments.length, 2, 'reading(priority, options)');
-    return this.#side('read', priority, options);
+  readLock(priority: number, options: PreemptOptions = {}): LockHandle {
+    checkArgumentCount(arguments.length, 2, 'reading(priority, options)');
+    return this.#lockHandle('read', priority, options);
   }
 
   /** The side for writing, exclusive; `priority` as for `reading`, and throws as that does. */
-  writing(priority: number, options: PreemptOptions = {}): LockSide {
-    checkCount(arguments.length, 2, 'writing(priority, options)');
-    return this.#side('write', priority, options);
+  writeLock(priority: number, options: PreemptOptions = {}): LockHandle {
+    checkArgumentCount(arguments.length, 2, 'writing(priority, options)');
+    return this.#lockHandle('write', priority, options);
   }
 
   /**
@@ -141,140 +141,140 @@ export class PriorityLock {
    * listed too. Rejects as `Lock.contenders` does.
    */
   async holders(options: WaitOptions = {}): Promise<readonly Contender[]> {
-    checkCount(arguments.length, 1, 'holders(options)');
-    return await this.#holding.contenders(this.source, options);
+    checkArgumentCount(arguments.length, 1, 'holders(options)');
+    return await this.#holderQueue.contenders(this.source, options);
   }
 
   /** The waiters, in their order. Rejects as `Lock.contenders` does. */
   async contenders(options: WaitOptions = {}): Promise<readonly Contender[]> {
-    checkCount(arguments.length, 1, 'contenders(options)');
-    return (await this.#waiting.contenders(this.source, options)).toSorted(byPriority);
+    checkArgumentCount(arguments.length, 1, 'contenders(options)');
+    return (await this.#gateQueue.contenders(this.source, options)).toSorted(byPriority);
   }
 
   /** Revokes one of the `holders`, as `Lock.revoke`, and rejects as that does. */
   async revoke(holder: Contender, options: RevokeOptions = {}): Promise<void> {
-    checkCount(arguments.length, 2, 'revoke(holder, options)');
+    checkArgumentCount(arguments.length, 2, 'revoke(holder, options)');
     return await revoke(this.source, holder, options);
   }
 
-  #side(how: 'read' | 'write', priority: number, options: PreemptOptions): LockSide {
-    checkCallOptions(options, callOptions.preempt, how === 'read' ? 'reading' : 'writing');
+  #lockHandle(mode: 'read' | 'write', priority: number, options: PreemptOptions): LockHandle {
+    checkCallOptions(options, callOptionTypes.preempt, mode === 'read' ? 'reading' : 'writing');
     const { preempt = false } = options;
     if (!Number.isInteger(priority) || priority < 0 || priority > 99)
       throw new RangeError(`a priority is an integer from 0 to 99, not ${priority}`);
     if (typeof preempt !== 'boolean') checkOptions(preempt, '{ deleteAfterMs: 5000 }', 'preempt is true, or');
-    const claim: Claim = {
-      line: this.#holding,
-      kind: `${how}-${String(priority).padStart(2, '0')}-`,
+    const request: LockRequest = {
+      queue: this.#holderQueue,
+      prefix: `${mode}-${String(priority).padStart(2, '0')}-`,
       data: this.#data,
-      ahead: aheadAmongHolders[how],
+      findBlocker: findHolderBlocker[mode],
       what: `priority lock ${this.path}`,
     };
-    const contention: Contention = { claim, how, priority, asks: preempt === true ? {} : preempt === false ? undefined : preempt };
-    const mine = (acquiring: AcquireOptions) => this.#acquire(contention, acquiring);
-    const mineAtOnce = (trying: WaitOptions) => this.#tryAcquire(contention, trying);
+    const contention: PriorityLockRequest = { request, mode, priority, revokeOptions: preempt === true ? {} : preempt === false ? undefined : preempt };
+    const acquireIt = (acquiring: AcquireOptions) => this.#acquire(contention, acquiring);
+    const tryAcquireIt = (trying: WaitOptions) => this.#tryAcquire(contention, trying);
     return {
       source: this.source,
       path: this.path,
       // Not arrow functions, which have no `arguments` of their own.
       async acquire(acquiring = {}) {
-        checkCount(arguments.length, 1, 'acquire(options)');
-        return await mine(acquiring);
+        checkArgumentCount(arguments.length, 1, 'acquire(options)');
+        return await acquireIt(acquiring);
       },
       async tryAcquire(trying = {}) {
-        checkCount(arguments.length, 1, 'tryAcquire(options)');
-        return await mineAtOnce(trying);
+        checkArgumentCount(arguments.length, 1, 'tryAcquire(options)');
+        return await tryAcquireIt(trying);
       },
       async run(work, acquiring = {}) {
-        checkCount(arguments.length, 2, 'run(work, options)');
+        checkArgumentCount(arguments.length, 2, 'run(work, options)');
         checkFunction(work, 'work');
-        await using held = await mine(acquiring);
-        return await work(held);
+        await using hold = await acquireIt(acquiring);
+        return await work(hold);
       },
     };
   }
 
-  async #acquire(contention: Contention, options: AcquireOptions): Promise<Held> {
-    const { what } = contention.claim;
-    using limit = new Limit(this.source, options, what, callOptions.acquire);
-    const { signal } = limit;
-    return await inSessions(this.source, signal, async (zk) => {
-      using ofSession = new Limit(zk, { signal }, what);
-      return await this.#acquireIn(zk, contention, ofSession, options.onRevocation);
+  async #acquire(contention: PriorityLockRequest, options: AcquireOptions): Promise<Hold> {
+    const { what } = contention.request;
+    using deadline = new Deadline(this.source, options, what, callOptionTypes.acquire);
+    const { signal } = deadline;
+    return await runAcrossSessions(this.source, signal, async (zk) => {
+      using sessionDeadline = new Deadline(zk, { signal }, what);
+      return await this.#acquireInSession(zk, contention, sessionDeadline, options.onRevocation);
     });
   }
 
-  async #acquireIn(zk: ClientView, contention: Contention, limit: Limit, onRevocation: AcquireOptions['onRevocation']): Promise<Held> {
-    const { claim } = contention;
-    const { signal } = limit;
-    const gate = await this.#waiting.join(zk, claim.kind, this.#data, signal);
-    gate.whenGone((reason) => limit.end(reason));
-    const mine = async () => {
+  async #acquireInSession(zk: ClientView, contention: PriorityLockRequest, deadline: Deadline, onRevocation: AcquireOptions['onRevocation']): Promise<Hold> {
+    const { request } = contention;
+    const { signal } = deadline;
+    const gate = await this.#gateQueue.join(zk, request.prefix, this.#data, signal);
+    gate.onGone((reason) => deadline.abort(reason));
+    const acquireBehindGate = async () => {
       try {
         for (;;) {
-          await this.#pass(gate, contention, limit);
-          const held = await this.#hold(zk, claim, { signal, onRevocation });
-          if (held !== undefined) return held;
+          await this.#passGate(gate, contention, deadline);
+          const hold = await this.#acquireUnlessRevoked(zk, request, { signal, onRevocation });
+          if (hold !== undefined) return hold;
         }
       } catch (error) {
         // Before leaving the gate: it revokes no more holders.
-        limit.end(error);
+        deadline.abort(error);
         throw error;
       }
     };
-    return await gate.leaveWith(mine, (held) => held.release());
+    return await gate.leaveWithResult(acquireBehindGate, (hold) => hold.release());
   }
 
   /**
    * undefined if a more urgent contender has passed the gate as well: the place at the gate is
    * kept.
    */
-  async #hold(zk: ClientView, claim: Claim, options: AcquireOptions): Promise<Held | undefined> {
+  async #acquireUnlessRevoked(zk: ClientView, request: LockRequest, options: AcquireOptions): Promise<Hold | undefined> {
     try {
-      return await acquire(zk, claim, options);
+      return await acquire(zk, request, options);
     } catch (error) {
       if (error instanceof RecipeError && error.code === 'Revoked') return undefined;
       throw error;
     }
   }
 
-  async #tryAcquire(contention: Contention, options: WaitOptions): Promise<Held | undefined> {
-    using limit = new Limit(this.source, options, `a reply about ${contention.claim.what}`);
-    const { signal } = limit;
-    return await inSessions(this.source, signal, (zk) => this.#tryAcquireIn(zk, contention, signal));
+  async #tryAcquire(contention: PriorityLockRequest, options: WaitOptions): Promise<Hold | undefined> {
+    using deadline = new Deadline(this.source, options, `a reply about ${contention.request.what}`);
+    const { signal } = deadline;
+    return await runAcrossSessions(this.source, signal, (zk) => this.#tryAcquireInSession(zk, contention, signal));
   }
 
-  async #tryAcquireIn(zk: ClientView, { claim, how }: Contention, signal: AbortSignal): Promise<Held | undefined> {
-    const gate = await this.#waiting.join(zk, claim.kind, this.#data, signal);
-    const mine = async () => {
-      if ((await gate.blocker(aheadAtGate[how], signal)) !== undefined) return undefined;
-      if (inTheWay(how, await this.#holding.contenders(zk, { signal })).length > 0) return undefined;
-      return await tryAcquire(zk, claim, { signal });
+  async #tryAcquireInSession(zk: ClientView, { request, mode }: PriorityLockRequest, signal: AbortSignal): Promise<Hold | undefined> {
+    const gate = await this.#gateQueue.join(zk, request.prefix, this.#data, signal);
+    const tryAcquireBehindGate = async () => {
+      if ((await gate.currentBlocker(findGateBlocker[mode], signal)) !== undefined) return undefined;
+      if (blockingHolders(mode, await this.#holderQueue.contenders(zk, { signal })).length > 0) return undefined;
+      return await tryAcquire(zk, request, { signal });
     };
-    return await gate.leaveWith(mine, (held) => held?.release());
+    return await gate.leaveWithResult(tryAcquireBehindGate, (hold) => hold?.release());
   }
 
   /** Resolves when no contender goes first at the gate, and no holder is in the way. */
-  async #pass(gate: Place, { how, priority, asks }: Contention, limit: Limit): Promise<void> {
+  async #passGate(gate: QueueNode, { mode, priority, revokeOptions }: PriorityLockRequest, deadline: Deadline): Promise<void> {
     const { zk } = gate;
-    const { signal } = limit;
+    const { signal } = deadline;
     const asked = new Set<string>();
     for (;;) {
-      const ahead = await gate.blocker(aheadAtGate[how], signal);
-      const holders = ahead === undefined ? inTheWay(how, await this.#holding.contenders(zk, { signal })) : [];
+      const ahead = await gate.currentBlocker(findGateBlocker[mode], signal);
+      const holders = ahead === undefined ? blockingHolders(mode, await this.#holderQueue.contenders(zk, { signal })) : [];
       const next = ahead ?? holders.at(-1);
       if (next === undefined) return;
-      for (const holder of asks === undefined ? [] : holders) {
+      for (const holder of revokeOptions === undefined ? [] : holders) {
         if (priorityOf(holder) <= priority || asked.has(holder.path)) continue;
         asked.add(holder.path);
-        revoke(zk, holder, { ...asks, signal }).catch((error: unknown) => limit.end(error));
+        revoke(zk, holder, { ...revokeOptions, signal }).catch((error: unknown) => deadline.abort(error));
       }
-      await nextEvent(zk, next.path, signal);
+      await waitForEvent(zk, next.path, signal);
     }
   }
 }
 
 /** The holders that exclude a new one. */
-function inTheWay(how: 'read' | 'write', holders: readonly Contender[]): readonly Contender[] {
-  return how === 'write' ? holders : holders.filter(isWriter);
+function blockingHolders(mode: 'read' | 'write', holders: readonly Contender[]): readonly Contender[] {
+  return mode === 'write' ? holders : holders.filter(isWriter);
 }

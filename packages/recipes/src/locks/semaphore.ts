@@ -24,20 +24,20 @@
  */
 import { type ClientView, type Data, type GetChildrenResult, KeeperError, type ReadOptions } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
-import { checkCount, checkFunction, checkPlace, checkSettings } from '../given.ts';
-import { type Contender, lineUp } from '../line/contender.ts';
-import { Held } from '../line/held.ts';
-import { HeldTogether, releaseAll } from '../line/held-together.ts';
-import { deletedByOthers, Line, type LineOptions, nextAhead, type Place } from '../line/line.ts';
+import { checkArgumentCount, checkFunction, checkSourceAndPath, checkConstructorOptions } from '../validation.ts';
+import { type Contender, contendersIn } from '../wait-queue/contender.ts';
+import { Hold } from '../wait-queue/hold.ts';
+import { HoldSet, releaseAll } from '../wait-queue/hold-set.ts';
+import { nodeDeletedError, WaitQueue, type ContenderOptions, previousContender, type QueueNode } from '../wait-queue/wait-queue.ts';
 import { firstOf } from '../waiting/first-of.ts';
-import { Limit } from '../waiting/limit.ts';
-import { eventUnless } from '../waiting/next-event.ts';
-import { inSessions, type SessionSource } from '../sessions/session-source.ts';
+import { Deadline } from '../waiting/deadline.ts';
+import { waitForEventUnless } from '../waiting/next-event.ts';
+import { runAcrossSessions, type SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
-import { checkSize, SemaphoreSize } from './semaphore-size.ts';
+import { checkSemaphoreSize, SemaphoreSize } from './semaphore-size.ts';
 
 /** How a semaphore is kept. All contenders of a semaphore use the same options, except `data`. */
-export interface SemaphoreOptions extends LineOptions {
+export interface SemaphoreOptions extends ContenderOptions {
   /**
    * How many leases there are. It is written to the znode at `path`; a contender with another size
    * is rejected. Default: the number in the znode, which `resize` writes and may change at any
@@ -48,8 +48,8 @@ export interface SemaphoreOptions extends LineOptions {
   readonly data?: Data | undefined;
 }
 
-const lockKind = 'lock-';
-const leaseKind = 'lease-';
+const lockPrefix = 'lock-';
+const semaphoreLeasePrefix = 'lease-';
 
 /**
  * A bounded number of holders, in the order of arrival: leases, as in Curator's
@@ -60,8 +60,8 @@ export class Semaphore {
   readonly path: string;
   /** As given. */
   readonly source: SessionSource;
-  readonly #waiting: Line;
-  readonly #leases: Line;
+  readonly #waitQueue: WaitQueue;
+  readonly #leaseQueue: WaitQueue;
   readonly #data: Data;
   readonly #size: SemaphoreSize;
 
@@ -70,13 +70,13 @@ export class Semaphore {
    * `path` is not a path, and a RangeError for a size that is not a positive integer.
    */
   constructor(source: SessionSource, path: string, options: SemaphoreOptions = {}) {
-    checkPlace(source, path);
-    checkSettings(options, 'Semaphore', arguments.length);
+    checkSourceAndPath(source, path);
+    checkConstructorOptions(options, 'Semaphore', arguments.length);
     const { size, data = null, acl } = options;
     this.source = source;
     this.path = path;
-    this.#waiting = new Line(childPath(path, 'locks'), [lockKind], options);
-    this.#leases = new Line(childPath(path, 'leases'), [leaseKind], options);
+    this.#waitQueue = new WaitQueue(childPath(path, 'locks'), [lockPrefix], options);
+    this.#leaseQueue = new WaitQueue(childPath(path, 'leases'), [semaphoreLeasePrefix], options);
     this.#data = data;
     this.#size = new SemaphoreSize(path, size, acl);
   }
@@ -86,10 +86,10 @@ export class Semaphore {
    * does, except with Revoked; and with a RecipeError, Mismatch, when the semaphore has another
    * size, or no size yet.
    */
-  async acquire(options: WaitOptions = {}): Promise<Held> {
-    checkCount(arguments.length, 1, 'acquire(options)');
-    const [held] = await this.#collect(1, options);
-    return held!;
+  async acquire(options: WaitOptions = {}): Promise<Hold> {
+    checkArgumentCount(arguments.length, 1, 'acquire(options)');
+    const [hold] = await this.#acquireLeases(1, options);
+    return hold!;
   }
 
   /**
@@ -98,28 +98,28 @@ export class Semaphore {
    * and with a RangeError for more leases than the option `size`; if the znode has the size, there
    * may be as many later.
    */
-  async acquireMany(count: number, options: WaitOptions = {}): Promise<HeldTogether> {
-    checkCount(arguments.length, 2, 'acquireMany(count, options)');
-    checkSize(count, 'the number of leases');
+  async acquireMany(count: number, options: WaitOptions = {}): Promise<HoldSet> {
+    checkArgumentCount(arguments.length, 2, 'acquireMany(count, options)');
+    checkSemaphoreSize(count, 'the number of leases');
     const { fixed } = this.#size;
     if (fixed !== undefined && count > fixed)
       throw new RangeError(`semaphore ${this.path} has ${fixed} leases, so ${count} cannot be held at once`);
-    return new HeldTogether(await this.#collect(count, options));
+    return new HoldSet(await this.#acquireLeases(count, options));
   }
 
   /**
    * A lease, if one is free and no contender waits for it; undefined otherwise. Rejects as
    * `acquire` does.
    */
-  async tryAcquire(options: WaitOptions = {}): Promise<Held | undefined> {
-    checkCount(arguments.length, 1, 'tryAcquire(options)');
-    const taken = await this.#within(options, async (zk, limit) => {
-      const size = await this.#size.agree(zk, limit.signal);
-      const place = await this.#waiting.join(zk, lockKind, this.#data, limit.signal);
-      return await place.leaveWith(
+  async tryAcquire(options: WaitOptions = {}): Promise<Hold | undefined> {
+    checkArgumentCount(arguments.length, 1, 'tryAcquire(options)');
+    const taken = await this.#withDeadline(options, async (zk, deadline) => {
+      const size = await this.#size.agreeOnSize(zk, deadline.signal);
+      const node = await this.#waitQueue.join(zk, lockPrefix, this.#data, deadline.signal);
+      return await node.leaveWithResult(
         async () => {
-          if ((await place.blocker(nextAhead, limit.signal)) !== undefined) return [];
-          return await this.#take(zk, 1, limit, (lease) => this.#isAmong(lease, size, limit.signal));
+          if ((await node.currentBlocker(previousContender, deadline.signal)) !== undefined) return [];
+          return await this.#createLeases(zk, 1, deadline, (lease) => this.#isAmongFirst(lease, size, deadline.signal));
         },
         (holds) => releaseAll(holds),
       );
@@ -131,11 +131,11 @@ export class Semaphore {
    * Calls `work` with a lease, and releases it afterwards, also when `work` fails. Resolves and
    * rejects as `work` does, or as `acquire`.
    */
-  async run<Result>(work: (held: Held) => Promise<Result> | Result, options: WaitOptions = {}): Promise<Result> {
-    checkCount(arguments.length, 2, 'run(work, options)');
+  async run<Result>(work: (hold: Hold) => Promise<Result> | Result, options: WaitOptions = {}): Promise<Result> {
+    checkArgumentCount(arguments.length, 2, 'run(work, options)');
     checkFunction(work, 'work');
-    await using held = await this.acquire(options);
-    return await work(held);
+    await using hold = await this.acquire(options);
+    return await work(hold);
   }
 
   /**
@@ -144,8 +144,8 @@ export class Semaphore {
    * `Lock.contenders` does.
    */
   async leases(options: WaitOptions = {}): Promise<readonly Contender[]> {
-    checkCount(arguments.length, 1, 'leases(options)');
-    return await this.#leases.contenders(this.source, options);
+    checkArgumentCount(arguments.length, 1, 'leases(options)');
+    return await this.#leaseQueue.contenders(this.source, options);
   }
 
   /**
@@ -153,8 +153,8 @@ export class Semaphore {
    * Rejects as `Lock.contenders` does.
    */
   async contenders(options: WaitOptions = {}): Promise<readonly Contender[]> {
-    checkCount(arguments.length, 1, 'contenders(options)');
-    return await this.#waiting.contenders(this.source, options);
+    checkArgumentCount(arguments.length, 1, 'contenders(options)');
+    return await this.#waitQueue.contenders(this.source, options);
   }
 
   /**
@@ -164,7 +164,7 @@ export class Semaphore {
    * TypeError if the constructor received a size.
    */
   async resize(size: number, options: WaitOptions = {}): Promise<void> {
-    checkCount(arguments.length, 2, 'resize(size, options)');
+    checkArgumentCount(arguments.length, 2, 'resize(size, options)');
     await this.#size.set(this.source, size, options);
   }
 
@@ -172,25 +172,25 @@ export class Semaphore {
    * `work` in the current session, and again in the next one if that ends. Its limit is that of one
    * session.
    */
-  async #within<Result>(options: WaitOptions, work: (zk: ClientView, limit: Limit) => Promise<Result>): Promise<Result> {
+  async #withDeadline<Result>(options: WaitOptions, work: (zk: ClientView, deadline: Deadline) => Promise<Result>): Promise<Result> {
     const what = `a lease of semaphore ${this.path}`;
-    using limit = new Limit(this.source, options, what);
-    const { signal } = limit;
-    return await inSessions(this.source, signal, async (zk) => {
-      using ofSession = new Limit(zk, { signal }, what);
-      return await work(zk, ofSession);
+    using deadline = new Deadline(this.source, options, what);
+    const { signal } = deadline;
+    return await runAcrossSessions(this.source, signal, async (zk) => {
+      using sessionDeadline = new Deadline(zk, { signal }, what);
+      return await work(zk, sessionDeadline);
     });
   }
 
-  #collect(count: number, options: WaitOptions): Promise<readonly Held[]> {
-    return this.#within(options, async (zk, limit) => {
-      const size = await this.#size.agree(zk, limit.signal);
-      const place = await this.#waiting.join(zk, lockKind, this.#data, limit.signal);
-      return await place.leaveWith(
+  #acquireLeases(count: number, options: WaitOptions): Promise<readonly Hold[]> {
+    return this.#withDeadline(options, async (zk, deadline) => {
+      const size = await this.#size.agreeOnSize(zk, deadline.signal);
+      const node = await this.#waitQueue.join(zk, lockPrefix, this.#data, deadline.signal);
+      return await node.leaveWithResult(
         async () => {
-          await place.turn(nextAhead, limit);
-          return await this.#take(zk, count, limit, async (last) => {
-            await this.#whenAmong(last, size, limit.signal);
+          await node.waitForTurn(previousContender, deadline);
+          return await this.#createLeases(zk, count, deadline, async (last) => {
+            await this.#waitUntilAmongFirst(last, size, deadline.signal);
             return true;
           });
         },
@@ -203,52 +203,52 @@ export class Semaphore {
    * Creates leases, and returns their holds if `isHad` says that the last one is held, and so the
    * earlier ones too; otherwise it leaves none.
    */
-  async #take(zk: ClientView, count: number, limit: Limit, isHad: (last: Place) => Promise<boolean>): Promise<readonly Held[]> {
-    const places: Place[] = [];
-    let has = false;
+  async #createLeases(zk: ClientView, count: number, deadline: Deadline, waitUntilGranted: (last: QueueNode) => Promise<boolean>): Promise<readonly Hold[]> {
+    const places: QueueNode[] = [];
+    let areGranted = false;
     try {
       while (places.length < count) {
-        const place = await this.#leases.join(zk, leaseKind, this.#data, limit.signal);
-        places.push(place);
-        place.whenGone((reason) => limit.end(reason));
+        const node = await this.#leaseQueue.join(zk, semaphoreLeasePrefix, this.#data, deadline.signal);
+        places.push(node);
+        node.onGone((reason) => deadline.abort(reason));
       }
-      has = await isHad(places.at(-1)!);
+      areGranted = await waitUntilGranted(places.at(-1)!);
     } finally {
-      if (!has) await Promise.all(places.map((place) => place.leave()));
+      if (!areGranted) await Promise.all(places.map((node) => node.leave()));
     }
-    return has ? places.map((place) => new Held(place)) : [];
+    return areGranted ? places.map((node) => new Hold(node)) : [];
   }
 
-  async #whenAmong(lease: Place, sizeBefore: number, signal: AbortSignal): Promise<void> {
-    for (let size = sizeBefore; !(await this.#isAmong(lease, size, signal));) {
-      const leaseIsBack = (within: AbortSignal) => this.#changeOfLeases(lease, size, within);
+  async #waitUntilAmongFirst(lease: QueueNode, sizeBefore: number, signal: AbortSignal): Promise<void> {
+    for (let size = sizeBefore; !(await this.#isAmongFirst(lease, size, signal));) {
+      const leaseReleased = (within: AbortSignal) => this.#waitForLeaseChange(lease, size, within);
       if (this.#size.fixed === undefined) {
-        await firstOf(signal, [leaseIsBack, (within) => this.#size.change(lease.zk, size, within)]);
-        size = await this.#size.agree(lease.zk, signal);
-      } else await leaseIsBack(signal);
+        await firstOf(signal, [leaseReleased, (within) => this.#size.waitForChange(lease.zk, size, within)]);
+        size = await this.#size.agreeOnSize(lease.zk, signal);
+      } else await leaseReleased(signal);
     }
   }
 
-  async #isAmong(lease: Place, size: number, signal: AbortSignal): Promise<boolean> {
-    return isAmongFirst(size, lease, await this.#leases.contenders(lease.zk, { signal }));
+  async #isAmongFirst(lease: QueueNode, size: number, signal: AbortSignal): Promise<boolean> {
+    return isAmongFirst(size, lease, await this.#leaseQueue.contenders(lease.zk, { signal }));
   }
 
-  async #changeOfLeases(lease: Place, size: number, signal: AbortSignal): Promise<void> {
+  async #waitForLeaseChange(lease: QueueNode, size: number, signal: AbortSignal): Promise<void> {
     const { zk } = lease;
-    const { path } = this.#leases;
-    const ask = (options: ReadOptions) => zk.getChildren(path, options);
-    const isHad = ({ children }: GetChildrenResult) => isAmongFirst(size, lease, lineUp(path, children, [leaseKind]));
+    const { path } = this.#leaseQueue;
+    const read = (options: ReadOptions) => zk.getChildren(path, options);
+    const isGranted = ({ children }: GetChildrenResult) => isAmongFirst(size, lease, contendersIn(path, children, [semaphoreLeasePrefix]));
     try {
-      await eventUnless(zk, path, ask, isHad, signal);
+      await waitForEventUnless(zk, path, read, isGranted, signal);
     } catch (error) {
       // Deleted together with its parent.
-      throw KeeperError.is(error, 'NoNode') ? deletedByOthers(lease.path) : error;
+      throw KeeperError.is(error, 'NoNode') ? nodeDeletedError(lease.path) : error;
     }
   }
 }
 
-function isAmongFirst(size: number, lease: Place, line: readonly Contender[]): boolean {
-  const at = line.findIndex(({ path }) => path === lease.path);
-  if (at === -1) throw deletedByOthers(lease.path);
+function isAmongFirst(size: number, lease: QueueNode, leases: readonly Contender[]): boolean {
+  const at = leases.findIndex(({ path }) => path === lease.path);
+  if (at === -1) throw nodeDeletedError(lease.path);
   return at < size;
 }

@@ -22,16 +22,16 @@
  */
 import { createHash } from 'node:crypto';
 import { type Acl, type ClientView, KeeperError, op, type WriteOp } from '@tskeeper/client';
-import { checkOps, checkOptions as checkNamedOptions, childPath, kinds, optionKinds } from '@tskeeper/client/internal';
-import { checkArray, checkCount, checkedElsewhere, checkOptions, checkPlace, checkSettings } from '../given.ts';
-import type { Held } from '../line/held.ts';
+import { checkOps, checkOptions as checkNamedOptions, childPath, valueTypes, optionTypes } from '@tskeeper/client/internal';
+import { checkArray, checkArgumentCount, anyValue, checkOptions, checkSourceAndPath, checkConstructorOptions } from '../validation.ts';
+import type { Hold } from '../wait-queue/hold.ts';
 import { Lock } from '../locks/lock.ts';
 import { RecipeError } from '../recipe-error.ts';
-import { inSessions, isEndOfSession, type SessionSource } from '../sessions/session-source.ts';
-import { Limit } from '../waiting/limit.ts';
-import { untilTheEnd } from '../waiting/next-event.ts';
+import { runAcrossSessions, isEndOfSession, type SessionSource } from '../sessions/session-source.ts';
+import { Deadline } from '../waiting/deadline.ts';
+import { retryForever } from '../waiting/next-event.ts';
 import { isUnanswered } from '../waiting/unanswered.ts';
-import { unlessGone } from '../waiting/unless-gone.ts';
+import { undefinedIfNoNode } from '../waiting/no-node.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 
 /**
@@ -66,7 +66,7 @@ export interface AppliedMigration {
   readonly appliedAtMs: number;
 }
 
-const migrationKinds = optionKinds({ name: kinds.string, ops: checkedElsewhere('an array of operations') });
+const migrationTypes = optionTypes({ name: valueTypes.string, ops: anyValue('an array of operations') });
 
 /**
  * Changes of the tree, in their order, each applied once. (Curator's MigrationManager; the records
@@ -77,21 +77,21 @@ export class Migrations {
   readonly path: string;
   readonly #source: SessionSource;
   readonly #acl: readonly Acl[] | undefined;
-  readonly #list: readonly (Migration & { readonly checksum: string })[];
+  readonly #migrations: readonly (Migration & { readonly checksum: string })[];
 
   /** Sends no request. Throws a TypeError for an invalid list, and as a `Lock` does. */
-  constructor(source: SessionSource, path: string, list: readonly Migration[], options: MigrationsOptions = {}) {
-    checkPlace(source, path);
-    checkSettings(options, 'Migrations', arguments.length);
+  constructor(source: SessionSource, path: string, migrations: readonly Migration[], options: MigrationsOptions = {}) {
+    checkSourceAndPath(source, path);
+    checkConstructorOptions(options, 'Migrations', arguments.length);
     const { acl } = options;
     this.#source = source;
     this.path = path;
     this.#acl = acl;
-    checkArray(list, 'migrations are');
+    checkArray(migrations, 'migrations are');
     const seen = new Set<string>();
-    this.#list = list.map((migration, at) => {
+    this.#migrations = migrations.map((migration, at) => {
       checkOptions(migration, "{ name: 'add the users', ops: [...] }", `migration ${at + 1} of ${path} is`);
-      checkNamedOptions(migration, migrationKinds, `migrations[${at}]`);
+      checkNamedOptions(migration, migrationTypes, `migrations[${at}]`);
       const { name, ops } = migration;
       if (seen.has(name)) throw new TypeError(`two migrations of ${path} have the name "${name}"; give each another name`);
       seen.add(name);
@@ -111,10 +111,10 @@ export class Migrations {
    * with a RecipeError, Mismatch, for data that are not a record.
    */
   async applied(options: WaitOptions = {}): Promise<readonly AppliedMigration[]> {
-    checkCount(arguments.length, 1, 'applied(options)');
-    using limit = new Limit(this.#source, options, `the migrations of ${this.path}`);
-    const { signal } = limit;
-    return await inSessions(this.#source, signal, (zk) => this.#read(zk, signal));
+    checkArgumentCount(arguments.length, 1, 'applied(options)');
+    using deadline = new Deadline(this.#source, options, `the migrations of ${this.path}`);
+    const { signal } = deadline;
+    return await runAcrossSessions(this.#source, signal, (zk) => this.#readRecords(zk, signal));
   }
 
   /**
@@ -127,12 +127,12 @@ export class Migrations {
    * TimedOut. Rejects with the signal's reason, and as `Lock.acquire` does.
    */
   async migrate(options: WaitOptions = {}): Promise<readonly string[]> {
-    checkCount(arguments.length, 1, 'migrate(options)');
-    using limit = new Limit(this.#source, options, `the end of the migrations of ${this.path}`);
-    const { signal } = limit;
+    checkArgumentCount(arguments.length, 1, 'migrate(options)');
+    using deadline = new Deadline(this.#source, options, `the end of the migrations of ${this.path}`);
+    const { signal } = deadline;
     const applied: string[] = [];
     try {
-      await inSessions(this.#source, signal, (zk) => this.#migrate(zk, applied, signal));
+      await runAcrossSessions(this.#source, signal, (zk) => this.#migrateInSession(zk, applied, signal));
       return applied;
     } catch (error) {
       if (!isEndOfSession(error)) throw error;
@@ -141,18 +141,18 @@ export class Migrations {
   }
 
   /** Adds to `applied` what it has applied, also if it fails later. */
-  async #migrate(zk: ClientView, applied: string[], signal: AbortSignal): Promise<void> {
-    if (this.#missing(await this.#read(zk, signal)).length === 0) return;
-    await zk.ensurePath(this.#records, { acl: this.#acl, ...untilTheEnd, signal });
+  async #migrateInSession(zk: ClientView, applied: string[], signal: AbortSignal): Promise<void> {
+    if (this.#pendingNumbers(await this.#readRecords(zk, signal)).length === 0) return;
+    await zk.ensurePath(this.#recordsPath, { acl: this.#acl, ...retryForever, signal });
     const lock = new Lock(zk, childPath(this.path, 'lock'), { acl: this.#acl });
-    await using held = await lock.acquire({ signal });
-    for (const number of this.#missing(await this.#read(zk, signal))) {
-      await this.#apply(held, number, signal);
-      applied.push(this.#list[number - 1]!.name);
+    await using hold = await lock.acquire({ signal });
+    for (const number of this.#pendingNumbers(await this.#readRecords(zk, signal))) {
+      await this.#apply(hold, number, signal);
+      applied.push(this.#migrations[number - 1]!.name);
     }
   }
 
-  get #records(): string {
+  get #recordsPath(): string {
     return childPath(this.path, 'applied');
   }
 
@@ -160,54 +160,54 @@ export class Migrations {
    * The numbers of the migrations without a record. Throws when the records are not the beginning
    * of the list.
    */
-  #missing(applied: readonly AppliedMigration[]): readonly number[] {
+  #pendingNumbers(applied: readonly AppliedMigration[]): readonly number[] {
     applied.forEach(({ number, name, checksum }, at) => {
-      if (number !== at + 1) throw mismatch(`record ${at + 1} of ${this.#records} is missing, but record ${number} exists`);
-      const own = this.#list[at];
-      if (own === undefined)
-        throw mismatch(
-          `${this.path} has ${applied.length} applied migrations, and this program knows ${this.#list.length}: it is too old, or lacks "${name}"`,
+      if (number !== at + 1) throw migrationMismatch(`record ${at + 1} of ${this.#recordsPath} is missing, but record ${number} exists`);
+      const migration = this.#migrations[at];
+      if (migration === undefined)
+        throw migrationMismatch(
+          `${this.path} has ${applied.length} applied migrations, and this program knows ${this.#migrations.length}: it is too old, or lacks "${name}"`,
         );
-      if (own.checksum !== checksum)
-        throw mismatch(
-          `migration ${number} of ${this.path} was applied as "${name}" with the checksum ${checksum}, and is "${own.name}" with ${own.checksum} in this program: ` +
+      if (migration.checksum !== checksum)
+        throw migrationMismatch(
+          `migration ${number} of ${this.path} was applied as "${name}" with the checksum ${checksum}, and is "${migration.name}" with ${migration.checksum} in this program: ` +
             'an applied migration must not change; put the change into a new migration',
         );
     });
-    return this.#list.slice(applied.length).map((_, at) => applied.length + at + 1);
+    return this.#migrations.slice(applied.length).map((_, at) => applied.length + at + 1);
   }
 
-  async #read(zk: ClientView, signal: AbortSignal): Promise<readonly AppliedMigration[]> {
-    const names = await this.#names(zk, signal);
+  async #readRecords(zk: ClientView, signal: AbortSignal): Promise<readonly AppliedMigration[]> {
+    const names = await this.#recordNames(zk, signal);
     return await Promise.all(names.map((name) => this.#readRecord(zk, name, signal)));
   }
 
-  async #names(zk: ClientView, signal: AbortSignal): Promise<readonly string[]> {
-    const found = await unlessGone(zk.getChildren(this.#records, { ...untilTheEnd, signal }));
+  async #recordNames(zk: ClientView, signal: AbortSignal): Promise<readonly string[]> {
+    const found = await undefinedIfNoNode(zk.getChildren(this.#recordsPath, { ...retryForever, signal }));
     return (found?.children ?? []).filter((name) => /^\d{10}$/.test(name)).toSorted();
   }
 
   async #readRecord(zk: ClientView, record: string, signal: AbortSignal): Promise<AppliedMigration> {
-    const path = childPath(this.#records, record);
-    const { data, stat } = await zk.getData(path, { ...untilTheEnd, signal });
-    const { name, checksum } = recordOf(path, data);
+    const path = childPath(this.#recordsPath, record);
+    const { data, stat } = await zk.getData(path, { ...retryForever, signal });
+    const { name, checksum } = parseRecordData(path, data);
     return { number: Number(record), name, checksum, appliedAtMs: stat.ctime };
   }
 
-  async #apply(held: Held, number: number, signal: AbortSignal): Promise<void> {
-    const { name, ops, checksum } = this.#list[number - 1]!;
-    const record = childPath(this.#records, String(number).padStart(10, '0'));
+  async #apply(hold: Hold, number: number, signal: AbortSignal): Promise<void> {
+    const { name, ops, checksum } = this.#migrations[number - 1]!;
+    const record = childPath(this.#recordsPath, String(number).padStart(10, '0'));
     const recording = op.create(record, JSON.stringify({ name, checksum }), this.#acl === undefined ? {} : { acl: this.#acl });
     for (;;) {
       try {
-        await held.multi([...ops, recording], { ...untilTheEnd, signal });
+        await hold.multi([...ops, recording], { ...retryForever, signal });
         return;
       } catch (error) {
         signal.throwIfAborted();
         if (!KeeperError.is(error)) throw error;
         // Also after a rejection, since an earlier attempt whose reply was lost may have caused it.
-        if (await isOurs(held, record, signal)) return;
-        if (error.outcome !== 'unknown') throw refused(this.path, number, name, error);
+        if (await isRecorded(hold, record, signal)) return;
+        if (error.outcome !== 'unknown') throw migrationRefused(this.path, number, name, error);
       }
     }
   }
@@ -217,10 +217,10 @@ export class Migrations {
  * Whether the record exists. No other process creates one while the lock is held, so this checks
  * both. Rejects when the lock is lost, as the record may then be another process's.
  */
-async function isOurs(held: Held, record: string, signal: AbortSignal): Promise<boolean> {
+async function isRecorded(hold: Hold, record: string, signal: AbortSignal): Promise<boolean> {
   for (;;) {
     try {
-      await held.multi([op.check(record)], { ...untilTheEnd, signal });
+      await hold.multi([op.check(record)], { ...retryForever, signal });
       return true;
     } catch (error) {
       if (KeeperError.is(error, 'NoNode')) return false;
@@ -229,22 +229,22 @@ async function isOurs(held: Held, record: string, signal: AbortSignal): Promise<
   }
 }
 
-function mismatch(message: string): RecipeError {
+function migrationMismatch(message: string): RecipeError {
   return new RecipeError('Mismatch', message);
 }
 
-function refused(path: string, number: number, name: string, cause: KeeperError): RecipeError {
+function migrationRefused(path: string, number: number, name: string, cause: KeeperError): RecipeError {
   return new RecipeError('Refused', `migration ${number} of ${path}, "${name}", was not applied: ${cause.message}`, { cause });
 }
 
-function recordOf(path: string, data: Uint8Array | null): { readonly name: string; readonly checksum: string } {
+function parseRecordData(path: string, data: Uint8Array | null): { readonly name: string; readonly checksum: string } {
   try {
     const { name, checksum } = JSON.parse(new TextDecoder().decode(data ?? undefined)) as Record<string, unknown>;
     if (typeof name === 'string' && typeof checksum === 'string') return { name, checksum };
   } catch {
     // As below.
   }
-  throw mismatch(`${path} is not a record of a migration; find out which client has written it, and what was applied`);
+  throw migrationMismatch(`${path} is not a record of a migration; find out which client has written it, and what was applied`);
 }
 
 /**
@@ -253,11 +253,11 @@ function recordOf(path: string, data: Uint8Array | null): { readonly name: strin
  */
 function checksumOf(ops: readonly WriteOp[]): string {
   return createHash('sha256')
-    .update(JSON.stringify(ops.map(partsOf)))
+    .update(JSON.stringify(ops.map(canonicalParts)))
     .digest('hex');
 }
 
-function partsOf(each: WriteOp): readonly unknown[] {
+function canonicalParts(each: WriteOp): readonly unknown[] {
   switch (each.op) {
     case 'create':
       return [each.op, each.path, base64(each.data ?? null), each.mode ?? 'persistent', each.ttlMs ?? null, aclParts(each.acl)];

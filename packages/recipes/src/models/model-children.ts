@@ -1,11 +1,11 @@
 /** All znodes of a model below one parent. */
 import type { ClientView, PlainReadOptions } from '@tskeeper/client';
-import { CallForm, callKinds, childPath, kinds, optionKinds } from '@tskeeper/client/internal';
+import { CallSignature, callOptionTypes, childPath, valueTypes, optionTypes } from '@tskeeper/client/internal';
 import { ChildrenCache, type ChildrenCacheOptions } from '../caches/children-cache.ts';
-import { callIn, type SessionSource } from '../sessions/session-source.ts';
-import { unlessGone } from '../waiting/unless-gone.ts';
+import { callAcrossSessions, type SessionSource } from '../sessions/session-source.ts';
+import { undefinedIfNoNode } from '../waiting/no-node.ts';
 import type { Codec } from '../codecs/codec.ts';
-import { decoded, type ModelValue } from './model-value.ts';
+import { decodeValue, type ModelValue } from './model-value.ts';
 import type { PathParams, PathTemplate } from './path-template.ts';
 
 /** A value, with the parameters of its path. */
@@ -15,11 +15,11 @@ export interface ListedValue<Template extends string, Read> extends ModelValue<R
 }
 
 /** The maximum number of requests in flight. */
-const concurrency = 16;
+const readConcurrency = 16;
 
-const forms = {
-  list: new CallForm('list(options)', optionKinds(callKinds.plainRead)),
-  cache: new CallForm('cache(options)', optionKinds({ concurrency: kinds.count })),
+const modelChildrenSignatures = {
+  list: new CallSignature('list(options)', optionTypes(callOptionTypes.plainRead)),
+  cache: new CallSignature('cache(options)', optionTypes({ concurrency: valueTypes.count })),
 } as const;
 
 /** All znodes of a model below one parent: made by `Model.below`. */
@@ -45,9 +45,9 @@ export class ModelChildren<Template extends string, Read> {
    * RecipeError, Mismatch, for the first whose data the codec cannot decode.
    */
   async list(options: PlainReadOptions = {}): Promise<readonly ListedValue<Template, Read>[]> {
-    forms.list.check(arguments.length, options);
+    modelChildrenSignatures.list.check(arguments.length, options);
     const what = `the values below ${this.path}`;
-    return await callIn(this.#source, what, options, (zk, within) => this.#listIn(zk, within));
+    return await callAcrossSessions(this.#source, what, options, (zk, within) => this.#listIn(zk, within));
   }
 
   async #listIn(zk: ClientView, options: PlainReadOptions): Promise<readonly ListedValue<Template, Read>[]> {
@@ -60,7 +60,7 @@ export class ModelChildren<Template extends string, Read> {
       }
     };
     try {
-      await Promise.all(Array.from({ length: concurrency }, readSome));
+      await Promise.all(Array.from({ length: readConcurrency }, readSome));
     } finally {
       // The first failure ends all readers.
       paths.length = 0;
@@ -69,13 +69,13 @@ export class ModelChildren<Template extends string, Read> {
   }
 
   async #paths(zk: ClientView, options: PlainReadOptions): Promise<string[]> {
-    const found = await unlessGone(zk.getChildren(this.path, options));
+    const found = await undefinedIfNoNode(zk.getChildren(this.path, options));
     return (found?.children ?? []).map((name) => childPath(this.path, name)).filter((path) => this.#template.match(path) !== undefined);
   }
 
   async #read(zk: ClientView, path: string, options: PlainReadOptions): Promise<ListedValue<Template, Read> | undefined> {
-    const found = await unlessGone(zk.getData(path, options));
-    return found && { ...decoded(this.#codec, path, found.data, found.stat), params: this.#template.match(path)! };
+    const found = await undefinedIfNoNode(zk.getData(path, options));
+    return found && { ...decodeValue(this.#codec, path, found.data, found.stat), params: this.#template.match(path)! };
   }
 
   /**
@@ -83,7 +83,7 @@ export class ModelChildren<Template extends string, Read> {
    * codec cannot decode are shown as a `decodeError`.
    */
   cache(options: Pick<ChildrenCacheOptions, 'concurrency'> = {}): ChildrenCache<Read> {
-    forms.cache.check(arguments.length, options);
+    modelChildrenSignatures.cache.check(arguments.length, options);
     return new ChildrenCache(this.#source, this.path, {
       ...options,
       decode: (data) => this.#codec.decode(data),

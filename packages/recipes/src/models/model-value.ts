@@ -29,22 +29,22 @@ export interface ModelValue<Read> {
   readonly stat: Stat;
 }
 
-export function encoded<Written>(codec: Codec<unknown, Written>, path: string, value: Written): Data {
+export function encodeValue<Written>(codec: Codec<unknown, Written>, path: string, value: Written): Data {
   try {
     return codec.encode(value);
   } catch (cause) {
-    throw new RecipeError('Refused', `the model of ${path} rejects the value, so nothing was written: ${reasonOf(cause)}`, { cause });
+    throw new RecipeError('Refused', `the model of ${path} rejects the value, so nothing was written: ${messageOf(cause)}`, { cause });
   }
 }
 
-export function decoded<Read>(codec: Codec<Read, never>, path: string, data: Uint8Array | null, stat: Stat): ModelValue<Read> {
+export function decodeValue<Read>(codec: Codec<Read, never>, path: string, data: Uint8Array | null, stat: Stat): ModelValue<Read> {
   try {
     return { path, value: codec.decode(data), stat };
   } catch (cause) {
-    throw new RecipeError('Mismatch', `the data of ${path}, version ${stat.version}, do not fit its model: ${reasonOf(cause)}`, { cause });
+    throw new RecipeError('Mismatch', `the data of ${path}, version ${stat.version}, do not fit its model: ${messageOf(cause)}`, { cause });
   }
 }
 
-export function reasonOf(cause: unknown): string {
+export function messageOf(cause: unknown): string {
   return cause instanceof Error ? cause.message : String(cause);
 }

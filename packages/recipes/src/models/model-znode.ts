@@ -19,13 +19,13 @@ import {
   type VersionOption,
   type WatchLoopOptions,
 } from '@tskeeper/client';
-import { CallForm, callKinds, kinds, optionKinds, parentOf } from '@tskeeper/client/internal';
-import { callOptions, checkCallOptions, checkCount, checkFunction, checkPlace } from '../given.ts';
-import { callIn, mayBeDone, type SessionSource, watchOf } from '../sessions/session-source.ts';
-import { unlessGone } from '../waiting/unless-gone.ts';
+import { CallSignature, callOptionTypes, valueTypes, optionTypes, parentOf } from '@tskeeper/client/internal';
+import { callOptionTypes, checkCallOptions, checkArgumentCount, checkFunction, checkSourceAndPath } from '../validation.ts';
+import { callAcrossSessions, mayHaveBeenApplied, type SessionSource, watchAcrossSessions } from '../sessions/session-source.ts';
+import { undefinedIfNoNode } from '../waiting/no-node.ts';
 import { NodeCache } from '../caches/node-cache.ts';
-import { decoded, encoded, type ModelOptions, type ModelValue } from './model-value.ts';
-import { lossCodes } from '../waiting/unanswered.ts';
+import { decodeValue, encodeValue, type ModelOptions, type ModelValue } from './model-value.ts';
+import { connectionLossCodes } from '../waiting/unanswered.ts';
 
 /** The options of `ModelZnode.create`. */
 export interface ModelCreateOptions extends Pick<CreateExtras, 'protection' | 'idempotent'>, CallOptions {}
@@ -54,26 +54,26 @@ export interface ModelOps<Written> {
   check(options?: VersionOption): CheckOp;
 }
 
-const forms = {
-  get: new CallForm('get(options)', optionKinds(callKinds.plainRead)),
-  find: new CallForm('find(options)', optionKinds(callKinds.plainRead)),
-  exists: new CallForm('exists(options)', optionKinds(callKinds.plainRead)),
-  create: new CallForm(
+const modelZnodeSignatures = {
+  get: new CallSignature('get(options)', optionTypes(callOptionTypes.plainRead)),
+  find: new CallSignature('find(options)', optionTypes(callOptionTypes.plainRead)),
+  exists: new CallSignature('exists(options)', optionTypes(callOptionTypes.plainRead)),
+  create: new CallSignature(
     'create(value, options)',
-    optionKinds({ protection: callKinds.create.protection, idempotent: kinds.boolean, ...callKinds.call }),
+    optionTypes({ protection: callOptionTypes.create.protection, idempotent: valueTypes.boolean, ...callOptionTypes.call }),
   ),
-  set: new CallForm('set(value, options)', optionKinds(callKinds.setData)),
-  put: new CallForm('put(value, options)', optionKinds(callKinds.call)),
-  update: new CallForm('update(updater, options)', optionKinds({ create: kinds.boolean, idempotent: kinds.boolean, ...callKinds.call })),
-  delete: new CallForm('delete(options)', optionKinds(callKinds.deletion)),
+  set: new CallSignature('set(value, options)', optionTypes(callOptionTypes.setData)),
+  put: new CallSignature('put(value, options)', optionTypes(callOptionTypes.call)),
+  update: new CallSignature('update(updater, options)', optionTypes({ create: valueTypes.boolean, idempotent: valueTypes.boolean, ...callOptionTypes.call })),
+  delete: new CallSignature('delete(options)', optionTypes(callOptionTypes.deletion)),
 } as const;
 
-const versioned = optionKinds({ version: kinds.version });
-const opForms = {
-  create: new CallForm('op.create(value)'),
-  set: new CallForm('op.set(value, options)', versioned),
-  delete: new CallForm('op.delete(options)', versioned),
-  check: new CallForm('op.check(options)', versioned),
+const versionOptionTypes = optionTypes({ version: valueTypes.version });
+const modelOpSignatures = {
+  create: new CallSignature('op.create(value)'),
+  set: new CallSignature('op.set(value, options)', versionOptionTypes),
+  delete: new CallSignature('op.delete(options)', versionOptionTypes),
+  check: new CallSignature('op.check(options)', versionOptionTypes),
 } as const;
 
 /**
@@ -90,7 +90,7 @@ export class ModelZnode<Read, Written = Read> {
 
   /** Made by `Model.at`. */
   constructor(source: SessionSource, path: string, options: ModelOptions<Read, Written>) {
-    checkPlace(source, path);
+    checkSourceAndPath(source, path);
     this.#source = source;
     this.path = path;
     this.#options = options;
@@ -98,20 +98,20 @@ export class ModelZnode<Read, Written = Read> {
 
   /** The value and its Stat. Rejects as `Client.getData` does, and with a RecipeError, Mismatch. */
   async get(options: PlainReadOptions = {}): Promise<ModelValue<Read>> {
-    forms.get.check(arguments.length, options);
+    modelZnodeSignatures.get.check(arguments.length, options);
     const { data, stat } = await this.#call(options, (zk, within) => zk.getData(this.path, within));
-    return decoded(this.#options.codec, this.path, data, stat);
+    return decodeValue(this.#options.codec, this.path, data, stat);
   }
 
   /** The same, or undefined if the znode does not exist. Rejects as `get` does otherwise. */
   async find(options: PlainReadOptions = {}): Promise<ModelValue<Read> | undefined> {
-    forms.find.check(arguments.length, options);
-    return await unlessGone(this.get(options));
+    modelZnodeSignatures.find.check(arguments.length, options);
+    return await undefinedIfNoNode(this.get(options));
   }
 
   /** The Stat, or null if the znode does not exist. Rejects as `Client.exists` does. */
   async exists(options: PlainReadOptions = {}): Promise<Stat | null> {
-    forms.exists.check(arguments.length, options);
+    modelZnodeSignatures.exists.check(arguments.length, options);
     return await this.#call(options, (zk, within) => zk.exists(this.path, within));
   }
 
@@ -120,10 +120,10 @@ export class ModelZnode<Read, Written = Read> {
    * a RecipeError, Refused.
    */
   async create(value: Written, options: ModelCreateOptions = {}): Promise<CreateResult> {
-    forms.create.check(arguments.length, options);
+    modelZnodeSignatures.create.check(arguments.length, options);
     const { parents = 'container' } = this.#options;
-    const data = this.#encoded(value);
-    const make = (zk: ClientView, within: ModelCreateOptions) => zk.create(this.path, data, { ...this.#howToMake, parents, ...within });
+    const data = this.#encode(value);
+    const make = (zk: ClientView, within: ModelCreateOptions) => zk.create(this.path, data, { ...this.#createSettings, parents, ...within });
     return await this.#call(options, make);
   }
 
@@ -132,8 +132,8 @@ export class ModelZnode<Read, Written = Read> {
    * RecipeError, Refused.
    */
   async set(value: Written, options: SetDataOptions = {}): Promise<Stat> {
-    forms.set.check(arguments.length, options);
-    const data = this.#encoded(value);
+    modelZnodeSignatures.set.check(arguments.length, options);
+    const data = this.#encode(value);
     return await this.#call(options, (zk, within) => zk.setData(this.path, data, within));
   }
 
@@ -143,8 +143,8 @@ export class ModelZnode<Read, Written = Read> {
    * TypeError for a model of sequential znodes. (What Curator's `set` does.)
    */
   async put(value: Written, options: CallOptions = {}): Promise<Stat> {
-    forms.put.check(arguments.length, options);
-    this.#refuseSequential('put');
+    modelZnodeSignatures.put.check(arguments.length, options);
+    this.#rejectSequential('put');
     for (;;) {
       try {
         return await this.set(value, options);
@@ -169,14 +169,14 @@ export class ModelZnode<Read, Written = Read> {
     updater: (value: Read | undefined, stat: Stat | undefined) => Written | undefined | Promise<Written | undefined>,
     options: ModelUpdateOptions = {},
   ): Promise<ModelValue<Read> | undefined> {
-    forms.update.check(arguments.length, options);
+    modelZnodeSignatures.update.check(arguments.length, options);
     checkFunction(updater, 'updater');
     const { create = false, ...others } = options;
-    if (create) this.#refuseSequential('update');
-    return await this.#call(others, (zk, within) => this.#updateIn(zk, updater, create, within));
+    if (create) this.#rejectSequential('update');
+    return await this.#call(others, (zk, within) => this.#updateInSession(zk, updater, create, within));
   }
 
-  async #updateIn(
+  async #updateInSession(
     zk: ClientView,
     updater: (value: Read | undefined, stat: Stat | undefined) => Written | undefined | Promise<Written | undefined>,
     create: boolean,
@@ -185,16 +185,16 @@ export class ModelZnode<Read, Written = Read> {
     const { codec, parents = 'container', acl } = this.#options;
     for (;;) {
       try {
-        const left = await zk.update(
+        const updated = await zk.update(
           this.path,
           async (data, stat) => {
-            const before = stat === undefined ? undefined : decoded(codec, this.path, data, stat).value;
+            const before = stat === undefined ? undefined : decodeValue(codec, this.path, data, stat).value;
             const wanted = await updater(before, stat);
-            return wanted === undefined ? undefined : this.#encoded(wanted);
+            return wanted === undefined ? undefined : this.#encode(wanted);
           },
-          { ...options, create: create ? this.#howToMake : false },
+          { ...options, create: create ? this.#createSettings : false },
         );
-        return left && decoded(codec, this.path, left.data, left.stat);
+        return updated && decodeValue(codec, this.path, updated.data, updated.stat);
       } catch (error) {
         // With `create` only the parent can be missing.
         if (!create || parents === false || !KeeperError.is(error, 'NoNode') || error.outcome !== 'refused') throw error;
@@ -205,7 +205,7 @@ export class ModelZnode<Read, Written = Read> {
 
   /** Rejects as `Client.delete` does. */
   async delete(options: DeleteOptions = {}): Promise<void> {
-    forms.delete.check(arguments.length, options);
+    modelZnodeSignatures.delete.check(arguments.length, options);
     await this.#call(options, (zk, within) => zk.delete(this.path, within));
   }
 
@@ -214,7 +214,7 @@ export class ModelZnode<Read, Written = Read> {
     options: Options,
     work: (zk: ClientView, options: Options) => Promise<Result>,
   ): Promise<Result> {
-    return callIn(this.#source, `a reply about ${this.path}`, options, work, mayBeDone);
+    return callAcrossSessions(this.#source, `a reply about ${this.path}`, options, work, mayHaveBeenApplied);
   }
 
   /**
@@ -223,16 +223,16 @@ export class ModelZnode<Read, Written = Read> {
    * as `get` does.
    */
   watch(options: Pick<WatchLoopOptions, 'signal'> = {}): AsyncGenerator<ModelValue<Read> | undefined, void, undefined> {
-    checkCount(arguments.length, 1, 'watch(options)');
-    checkCallOptions(options, callOptions.loop, 'watch');
+    checkArgumentCount(arguments.length, 1, 'watch(options)');
+    checkCallOptions(options, callOptionTypes.loop, 'watch');
     return this.#watch(options.signal);
   }
 
   async *#watch(signal: AbortSignal | undefined): AsyncGenerator<ModelValue<Read> | undefined, void, undefined> {
     let last: Stat | undefined | null = null;
-    for await (const { zk, event } of watchOf(this.#source, this.path, signal)) {
+    for await (const { zk, event } of watchAcrossSessions(this.#source, this.path, signal)) {
       if (event.type === 'NodeChildrenChanged') continue;
-      const now = await this.#findUnlessLost(zk, signal);
+      const now = await this.#readUnlessDisconnected(zk, signal);
       if (now === null || (last !== null && last?.mzxid === now?.stat.mzxid)) continue;
       last = now?.stat;
       yield now;
@@ -240,12 +240,12 @@ export class ModelZnode<Read, Written = Read> {
   }
 
   /** null if there was no reply: the loop notices the next connection, or the end. */
-  async #findUnlessLost(zk: ClientView, signal: AbortSignal | undefined): Promise<ModelValue<Read> | undefined | null> {
+  async #readUnlessDisconnected(zk: ClientView, signal: AbortSignal | undefined): Promise<ModelValue<Read> | undefined | null> {
     try {
-      const found = await unlessGone(zk.getData(this.path, { signal }));
-      return found && decoded(this.#options.codec, this.path, found.data, found.stat);
+      const found = await undefinedIfNoNode(zk.getData(this.path, { signal }));
+      return found && decodeValue(this.#options.codec, this.path, found.data, found.stat);
     } catch (error) {
-      if (KeeperError.is(error, ...lossCodes, 'SessionExpired', 'SessionMoved', 'AuthFailed')) return null;
+      if (KeeperError.is(error, ...connectionLossCodes, 'SessionExpired', 'SessionMoved', 'AuthFailed')) return null;
       throw error;
     }
   }
@@ -255,47 +255,47 @@ export class ModelZnode<Read, Written = Read> {
    * decode are shown as its `decodeError`.
    */
   cache(): NodeCache<Read> {
-    checkCount(arguments.length, 0, 'cache()');
+    checkArgumentCount(arguments.length, 0, 'cache()');
     return new NodeCache(this.#source, this.path, { decode: (data) => this.#options.codec.decode(data) });
   }
 
   /** For a `multi`. */
   get op(): ModelOps<Written> {
     const { path } = this;
-    const dataOf = (value: Written) => this.#encoded(value);
-    const howToMake = this.#howToMake;
+    const dataOf = (value: Written) => this.#encode(value);
+    const createSettings = this.#createSettings;
     // Not arrow functions, which have no `arguments` of their own: a misplaced version would make a
     // conditional operation unconditional.
     return {
       create(value) {
-        opForms.create.check(arguments.length, {});
-        return op.create(path, dataOf(value), howToMake);
+        modelOpSignatures.create.check(arguments.length, {});
+        return op.create(path, dataOf(value), createSettings);
       },
       set(value, options = {}) {
-        opForms.set.check(arguments.length, options);
+        modelOpSignatures.set.check(arguments.length, options);
         return op.setData(path, dataOf(value), options);
       },
       delete(options = {}) {
-        opForms.delete.check(arguments.length, options);
+        modelOpSignatures.delete.check(arguments.length, options);
         return op.delete(path, options);
       },
       check(options = {}) {
-        opForms.check.check(arguments.length, options);
+        modelOpSignatures.check.check(arguments.length, options);
         return op.check(path, options);
       },
     };
   }
 
-  #encoded(value: Written): Uint8Array | string | null {
-    return encoded(this.#options.codec, this.path, value);
+  #encode(value: Written): Uint8Array | string | null {
+    return encodeValue(this.#options.codec, this.path, value);
   }
 
-  get #howToMake(): CreateSettings {
+  get #createSettings(): CreateSettings {
     const { mode, acl, ttlMs } = this.#options;
     return { mode, acl, ttlMs } as CreateSettings;
   }
 
-  #refuseSequential(method: string): void {
+  #rejectSequential(method: string): void {
     const { mode } = this.#options;
     if (mode?.includes('Sequential') === true)
       throw new TypeError(`a znode of mode ${mode} has a new path each time, so ${method} does not work for ${this.path}; use create`);

@@ -6,7 +6,7 @@
  *     /users/7/orders/33                its path for { user: 7, order: 33 }
  *     {"sum":12}                        the data, by the codec, of the value { sum: 12 }
  */
-import { checkCodec, checkCount, checkOptions, checkSettings, checkSource } from '../given.ts';
+import { checkCodec, checkArgumentCount, checkOptions, checkConstructorOptions, checkSource } from '../validation.ts';
 import { ModelChildren } from './model-children.ts';
 import type { ModelOptions } from './model-value.ts';
 import { ModelZnode } from './model-znode.ts';
@@ -26,7 +26,7 @@ export class Model<const Template extends string, Read, Written = Read> {
   constructor(template: Template, options: ModelOptions<Read, Written>) {
     this.template = new PathTemplate(template);
     checkOptions(options, '{ codec: jsonCodec() }');
-    checkSettings(options, 'Model', arguments.length);
+    checkConstructorOptions(options, 'Model', arguments.length);
     checkCodec(options.codec, 'jsonCodec()');
     this.#options = options;
   }
@@ -36,13 +36,13 @@ export class Model<const Template extends string, Read, Written = Read> {
    * TypeError for a value that cannot be the name of a znode.
    */
   at(source: SessionSource, ...params: PathArguments<Template>): ModelZnode<Read, Written> {
-    checkCount(arguments.length, 2, 'at(source, params)');
+    checkArgumentCount(arguments.length, 2, 'at(source, params)');
     return new ModelZnode(source, this.template.path(...params), this.#options);
   }
 
   /** All znodes below one parent. Throws as `at` does. */
-  below(source: SessionSource, ...params: PathArguments<ParentTemplate<Template>>): ModelChildren<Template, Read> {
-    checkCount(arguments.length, 2, 'below(source, params)');
+  children(source: SessionSource, ...params: PathArguments<ParentTemplate<Template>>): ModelChildren<Template, Read> {
+    checkArgumentCount(arguments.length, 2, 'below(source, params)');
     checkSource(source);
     return new ModelChildren(source, this.template.parentPath(...params), this.template, this.#options.codec);
   }

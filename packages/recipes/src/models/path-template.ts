@@ -4,7 +4,7 @@
  *
  * A parameter is one whole name, so a path matches a template in one way or not at all.
  */
-import { checkCount, checkText } from '../given.ts';
+import { checkArgumentCount, checkString } from '../validation.ts';
 
 /** The names in braces of a template: `user` and `order` of `/users/{user}/orders/{order}`. */
 export type ParamNames<Template extends string> = Template extends `${string}{${infer Name}}${infer Rest}`
@@ -48,13 +48,13 @@ export class PathTemplate<const Template extends string = string> {
 
   /** Throws a TypeError for an invalid template. */
   constructor(template: Template) {
-    checkCount(arguments.length, 1, 'new PathTemplate(template)');
+    checkArgumentCount(arguments.length, 1, 'new PathTemplate(template)');
     this.template = template;
-    this.#segments = segmentsOf(template);
+    this.#segments = parseTemplate(template);
   }
 
   /** Of the parameters, in the order of the path. */
-  get names(): readonly string[] {
+  get paramNames(): readonly string[] {
     return this.#segments.flatMap((segment) => (segment.kind === 'param' ? [segment.param] : []));
   }
 
@@ -63,21 +63,21 @@ export class PathTemplate<const Template extends string = string> {
    * the name of a znode.
    */
   path(...[params]: PathArguments<Template>): string {
-    checkCount(arguments.length, 1, 'path(params)');
-    return `/${this.#resolved(params, this.#segments).join('/')}`;
+    checkArgumentCount(arguments.length, 1, 'path(params)');
+    return `/${this.#fillIn(params, this.#segments).join('/')}`;
   }
 
   /** The path of the parent znode. Throws as `path` does. */
   parentPath(...[params]: PathArguments<ParentTemplate<Template>>): string {
-    checkCount(arguments.length, 1, 'parentPath(params)');
-    return `/${this.#resolved(params, this.#segments.slice(0, -1)).join('/')}`;
+    checkArgumentCount(arguments.length, 1, 'parentPath(params)');
+    return `/${this.#fillIn(params, this.#segments.slice(0, -1)).join('/')}`;
   }
 
   /** The values of the parameters in a path; undefined if the path does not match. */
   match(path: string): PathParams<Template> | undefined {
-    checkCount(arguments.length, 1, 'match(path)');
-    checkText(path, 'a path');
-    const names = namesOf(path);
+    checkArgumentCount(arguments.length, 1, 'match(path)');
+    checkString(path, 'a path');
+    const names = splitPath(path);
     if (names.length !== this.#segments.length || !this.#fits(names)) return undefined;
     const params: Record<string, string> = {};
     this.#segments.forEach((segment, at) => {
@@ -87,10 +87,10 @@ export class PathTemplate<const Template extends string = string> {
   }
 
   /** Whether matching paths can be below this one. */
-  canBeBelow(path: string): boolean {
-    checkCount(arguments.length, 1, 'canBeBelow(path)');
-    checkText(path, 'a path');
-    const names = namesOf(path);
+  canMatchBelow(path: string): boolean {
+    checkArgumentCount(arguments.length, 1, 'canBeBelow(path)');
+    checkString(path, 'a path');
+    const names = splitPath(path);
     return names.length < this.#segments.length && this.#fits(names);
   }
 
@@ -102,7 +102,7 @@ export class PathTemplate<const Template extends string = string> {
     });
   }
 
-  #resolved(params: Readonly<Record<string, ParamValue>> | undefined, segments: readonly Segment[]): string[] {
+  #fillIn(params: Readonly<Record<string, ParamValue>> | undefined, segments: readonly Segment[]): string[] {
     return segments.map((segment) => {
       if (segment.kind === 'name') return segment.name;
       const value = params?.[segment.param];
@@ -115,26 +115,26 @@ export class PathTemplate<const Template extends string = string> {
   }
 }
 
-function namesOf(path: string): string[] {
+function splitPath(path: string): string[] {
   return path === '/' ? [] : path.slice(1).split('/');
 }
 
-function segmentsOf(template: string): Segment[] {
-  const wrong = (what: string) => new TypeError(`"${template}" is not a template of a path: ${what}; write it as /users/{user}`);
+function parseTemplate(template: string): Segment[] {
+  const templateError = (what: string) => new TypeError(`"${template}" is not a template of a path: ${what}; write it as /users/{user}`);
   if (typeof template !== 'string' || !template.startsWith('/') || template.length === 1)
-    throw wrong('it must begin with a slash and a name');
+    throw templateError('it must begin with a slash and a name');
   const seen = new Set<string>();
   return template
     .slice(1)
     .split('/')
     .map((text): Segment => {
-      if (text === '') throw wrong('a name is empty');
+      if (text === '') throw templateError('a name is empty');
       const param = /^\{([^{}]+)\}$/.exec(text)?.[1];
       if (param === undefined) {
-        if (/[{}]/.test(text)) throw wrong(`in "${text}" the braces do not enclose the whole name`);
+        if (/[{}]/.test(text)) throw templateError(`in "${text}" the braces do not enclose the whole name`);
         return { kind: 'name', name: text };
       }
-      if (seen.has(param)) throw wrong(`the parameter ${param} occurs twice`);
+      if (seen.has(param)) throw templateError(`the parameter ${param} occurs twice`);
       seen.add(param);
       return { kind: 'param', param };
     });

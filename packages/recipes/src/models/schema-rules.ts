@@ -1,9 +1,9 @@
 /** Rules for paths, by templates, and their violations. */
 import type { CreateMode, Data } from '@tskeeper/client';
-import { checkOptions as checkNamedOptions, kinds, oneOf, optionKinds } from '@tskeeper/client/internal';
-import { checkArray, checkOptions } from '../given.ts';
+import { checkOptions as checkNamedOptions, valueTypes, oneOf, optionTypes } from '@tskeeper/client/internal';
+import { checkArray, checkOptions } from '../validation.ts';
 import { RecipeError } from '../recipe-error.ts';
-import { reasonOf } from './model-value.ts';
+import { messageOf } from './model-value.ts';
 import { PathTemplate } from './path-template.ts';
 
 /** Whether a znode can, must or cannot be something. */
@@ -32,20 +32,20 @@ export interface SchemaSetOptions {
    * Whether paths that match no template may be written. Parents of matching paths always may.
    * Default: `allowed`.
    */
-  readonly others?: 'allowed' | 'refused' | undefined;
+  readonly unmatched?: 'allowed' | 'refused' | undefined;
 }
 
 interface Rule extends PathSchema {
   readonly template: PathTemplate;
 }
 
-const allowanceKind = oneOf('can', 'must', 'cannot');
-const schemaKinds = optionKinds({
-  path: kinds.string,
-  ephemeral: allowanceKind,
-  sequential: allowanceKind,
-  canBeDeleted: kinds.boolean,
-  check: kinds.function,
+const allowanceType = oneOf('can', 'must', 'cannot');
+const schemaTypes = optionTypes({
+  path: valueTypes.string,
+  ephemeral: allowanceType,
+  sequential: allowanceType,
+  canBeDeleted: valueTypes.boolean,
+  check: valueTypes.function,
 });
 
 const encoder = new TextEncoder();
@@ -57,18 +57,18 @@ export class SchemaRules {
    * counts.
    */
   readonly #rules: readonly Rule[];
-  readonly #others: 'allowed' | 'refused';
+  readonly #unmatched: 'allowed' | 'refused';
 
-  constructor(schemas: readonly PathSchema[], { others = 'allowed' }: SchemaSetOptions = {}) {
+  constructor(schemas: readonly PathSchema[], { unmatched = 'allowed' }: SchemaSetOptions = {}) {
     checkArray(schemas, 'schemas are');
     schemas.forEach((schema, at) => {
       checkOptions(schema, "{ path: '/users/{user}' }", 'a schema is');
-      checkNamedOptions(schema, schemaKinds, `schemas[${at}]`);
+      checkNamedOptions(schema, schemaTypes, `schemas[${at}]`);
     });
     const rules = schemas.map((schema): Rule => ({ ...schema, template: new PathTemplate<string>(schema.path) }));
-    const hasParams = ({ template }: Rule) => template.names.length > 0;
+    const hasParams = ({ template }: Rule) => template.paramNames.length > 0;
     this.#rules = [...rules.filter((rule) => !hasParams(rule)), ...rules.filter(hasParams)];
-    this.#others = others;
+    this.#unmatched = unmatched;
   }
 
   checkCreate(path: string, data: Data, mode: CreateMode): void {
@@ -78,17 +78,17 @@ export class SchemaRules {
     const { ephemeral = 'can', sequential = 'can' } = rule;
     checkAllowance(path, rule, 'ephemeral', ephemeral, mode.startsWith('ephemeral'));
     checkAllowance(path, rule, 'sequential', sequential, isSequential);
-    checkData(path, rule, data);
+    checkSchemaData(path, rule, data);
   }
 
   checkSetData(path: string, data: Data): void {
     const rule = this.#ruleOf(path);
-    if (rule !== undefined) checkData(path, rule, data);
+    if (rule !== undefined) checkSchemaData(path, rule, data);
   }
 
   checkDelete(path: string): void {
     const rule = this.#ruleOf(path);
-    if (rule?.canBeDeleted === false) throw refused(path, rule, 'must not be deleted');
+    if (rule?.canBeDeleted === false) throw schemaRefused(path, rule, 'must not be deleted');
   }
 
   /**
@@ -97,8 +97,8 @@ export class SchemaRules {
    */
   checkDeleteRecursive(path: string): void {
     this.checkDelete(path);
-    const below = this.#rules.find(({ template, canBeDeleted }) => canBeDeleted === false && template.canBeBelow(path));
-    if (below !== undefined) throw refused(path, below, 'must not be deleted with everything below it');
+    const below = this.#rules.find(({ template, canBeDeleted }) => canBeDeleted === false && template.canMatchBelow(path));
+    if (below !== undefined) throw schemaRefused(path, below, 'must not be deleted with everything below it');
   }
 
   /** For znodes that are created as parents of others, without data. */
@@ -109,25 +109,25 @@ export class SchemaRules {
 
   #ruleOf(path: string): Rule | undefined {
     const rule = this.#rules.find(({ template }) => template.match(path) !== undefined);
-    if (rule === undefined && this.#others === 'refused' && !this.#rules.some(({ template }) => template.canBeBelow(path)))
+    if (rule === undefined && this.#unmatched === 'refused' && !this.#rules.some(({ template }) => template.canMatchBelow(path)))
       throw new RecipeError('Refused', `no schema matches ${path}, so nothing may be written to it; add a schema, or allow others`);
     return rule;
   }
 }
 
-function refused(path: string, { path: template }: Rule, what: string, cause?: unknown): RecipeError {
+function schemaRefused(path: string, { path: template }: Rule, what: string, cause?: unknown): RecipeError {
   return new RecipeError('Refused', `by the schema of ${template}, ${path} ${what}`, { cause });
 }
 
 function checkAllowance(path: string, rule: Rule, what: 'ephemeral' | 'sequential', allowance: Allowance, is: boolean): void {
-  if (is && allowance === 'cannot') throw refused(path, rule, `cannot be ${what}`);
-  if (!is && allowance === 'must') throw refused(path, rule, `must be ${what}`);
+  if (is && allowance === 'cannot') throw schemaRefused(path, rule, `cannot be ${what}`);
+  if (!is && allowance === 'must') throw schemaRefused(path, rule, `must be ${what}`);
 }
 
-function checkData(path: string, rule: Rule, data: Data): void {
+function checkSchemaData(path: string, rule: Rule, data: Data): void {
   try {
     rule.check?.(typeof data === 'string' ? encoder.encode(data) : data, path);
   } catch (cause) {
-    throw refused(path, rule, `cannot have these data: ${reasonOf(cause)}`, cause);
+    throw schemaRefused(path, rule, `cannot have these data: ${messageOf(cause)}`, cause);
   }
 }

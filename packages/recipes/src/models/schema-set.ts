@@ -4,7 +4,7 @@
  * be impossible needs ACLs.
  */
 import type { ClientView } from '@tskeeper/client';
-import { checkClient, checkCount, checkSettings } from '../given.ts';
+import { checkClient, checkArgumentCount, checkConstructorOptions } from '../validation.ts';
 import { type PathSchema, SchemaRules, type SchemaSetOptions } from './schema-rules.ts';
 import { schemaView } from './schema-view.ts';
 
@@ -20,7 +20,7 @@ export class SchemaSet {
    * an invalid template.
    */
   constructor(schemas: readonly PathSchema[], options: SchemaSetOptions = {}) {
-    checkSettings(options, 'SchemaSet', arguments.length);
+    checkConstructorOptions(options, 'SchemaSet', arguments.length);
     this.#rules = new SchemaRules(schemas, options);
   }
 
@@ -30,7 +30,7 @@ export class SchemaSet {
    * `multi`. Recipes work with it as well. Reads and watches are not restricted.
    */
   view(zk: ClientView): ClientView {
-    checkCount(arguments.length, 1, 'view(zk)');
+    checkArgumentCount(arguments.length, 1, 'view(zk)');
     checkClient(zk);
     return schemaView(zk, this.#rules, '');
   }

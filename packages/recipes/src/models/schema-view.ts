@@ -4,54 +4,54 @@ import { RecipeError } from '../recipe-error.ts';
 import type { SchemaRules } from './schema-rules.ts';
 
 /** All methods that can write, and the view of a view. */
-type Guarded = Pick<ClientView, 'chroot' | 'create' | 'delete' | 'deleteRecursive' | 'ensurePath' | 'multi' | 'setData' | 'update'>;
+type GuardedMethods = Pick<ClientView, 'chroot' | 'create' | 'delete' | 'deleteRecursive' | 'ensurePath' | 'multi' | 'setData' | 'update'>;
 
 /** `above` is the prefix that the view has cut off: schemas use full paths. */
-export function schemaView(zk: ClientView, schemas: SchemaRules, above: string): ClientView {
-  const whole = (path: string) => (path === '/' ? above || '/' : above + path);
-  const guarded: Guarded = {
-    chroot: (path) => schemaView(zk.chroot(path), schemas, path === '/' ? above : above + path),
+export function schemaView(zk: ClientView, schemas: SchemaRules, pathPrefix: string): ClientView {
+  const fullPath = (path: string) => (path === '/' ? pathPrefix || '/' : pathPrefix + path);
+  const guarded: GuardedMethods = {
+    chroot: (path) => schemaView(zk.chroot(path), schemas, path === '/' ? pathPrefix : pathPrefix + path),
     create: async (path: string, data?: Data, options?: CreateOptions) => {
-      schemas.checkCreate(whole(path), data ?? null, options?.mode ?? 'persistent');
+      schemas.checkCreate(fullPath(path), data ?? null, options?.mode ?? 'persistent');
       return await zk.create(path, data, options);
     },
     setData: async (path, data, options) => {
-      schemas.checkSetData(whole(path), data);
+      schemas.checkSetData(fullPath(path), data);
       return await zk.setData(path, data, options);
     },
     update: (path: string, updater: Updater, options?: UpdateOptions) => {
       const create = options?.create;
       const mode = typeof create === 'object' ? create.mode : undefined;
-      const judged = async (data: Uint8Array | null, stat: Stat | undefined): Promise<Data | undefined> => {
+      const validatedUpdater = async (data: Uint8Array | null, stat: Stat | undefined): Promise<Data | undefined> => {
         const wanted = await updater(data, stat);
         if (wanted !== undefined) {
-          if (stat === undefined) schemas.checkCreate(whole(path), wanted, mode ?? 'persistent');
-          else schemas.checkSetData(whole(path), wanted);
+          if (stat === undefined) schemas.checkCreate(fullPath(path), wanted, mode ?? 'persistent');
+          else schemas.checkSetData(fullPath(path), wanted);
         }
         return wanted;
       };
-      return zk.update(path, judged, options);
+      return zk.update(path, validatedUpdater, options);
     },
     delete: async (path, options) => {
-      schemas.checkDelete(whole(path));
+      schemas.checkDelete(fullPath(path));
       await zk.delete(path, options);
     },
     deleteRecursive: async (path, options) => {
-      schemas.checkDeleteRecursive(whole(path));
+      schemas.checkDeleteRecursive(fullPath(path));
       return await zk.deleteRecursive(path, options);
     },
     ensurePath: async (path, options) => {
-      schemas.checkParent(whole(path));
+      schemas.checkParent(fullPath(path));
       await zk.ensurePath(path, options);
     },
     multi: async (ops, options) => {
-      ops.forEach((each, index) => judge(each, index));
+      ops.forEach((each, index) => validateOp(each, index));
       return await zk.multi(ops, options);
     },
   };
-  const judge = (each: WriteOp, index: number) => {
+  const validateOp = (each: WriteOp, index: number) => {
     try {
-      checkOp(schemas, whole(each.path), each);
+      checkOp(schemas, fullPath(each.path), each);
     } catch (error) {
       if (!(error instanceof RecipeError)) throw error;
       throw new RecipeError(error.code, `ops[${index}], ${each.op} ${each.path}: ${error.message}`, { cause: error });
@@ -61,7 +61,7 @@ export function schemaView(zk: ClientView, schemas: SchemaRules, above: string):
   // inherits from it would have.
   return new Proxy(zk, {
     get: (target, name) => {
-      if (Object.hasOwn(guarded, name)) return guarded[name as keyof Guarded];
+      if (Object.hasOwn(guarded, name)) return guarded[name as keyof GuardedMethods];
       const value: unknown = Reflect.get(target, name, target);
       return typeof value === 'function' ? (value.bind(target) as unknown) : value;
     },

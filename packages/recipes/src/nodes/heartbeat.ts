@@ -15,16 +15,16 @@ export class Heartbeat implements Disposable {
   readonly #path: string;
   readonly #ttlMs: Millis;
   readonly #acl: readonly Acl[] | undefined;
-  readonly #failed: (error: unknown) => void;
+  readonly #onError: (error: unknown) => void;
   #timer: TimerHandle | undefined;
 
-  constructor(zk: ClientView, path: string, { ttlMs = 0, acl }: HeartbeatSettings, failed: (error: unknown) => void) {
+  constructor(zk: ClientView, path: string, { ttlMs = 0, acl }: HeartbeatSettings, onError: (error: unknown) => void) {
     this.#zk = zk;
     this.#path = path;
     this.#ttlMs = ttlMs;
     this.#acl = acl;
-    this.#failed = failed;
-    this.#wait();
+    this.#onError = onError;
+    this.#scheduleBeat();
   }
 
   [Symbol.dispose](): void {
@@ -32,28 +32,28 @@ export class Heartbeat implements Disposable {
     this.#timer = undefined;
   }
 
-  #wait(): void {
+  #scheduleBeat(): void {
     this.#timer = this.#zk.clock.after(this.#ttlMs / 2, () => void this.#beat());
   }
 
   async #beat(): Promise<void> {
-    this.#wait();
+    this.#scheduleBeat();
     try {
       await this.#zk.setData(this.#path, null);
     } catch (error) {
-      await this.#heal(error);
+      await this.#createOrFail(error);
     }
   }
 
   /** Creates the child if it does not exist; after other errors the next beat comes in time. */
-  async #heal(error: unknown): Promise<void> {
+  async #createOrFail(error: unknown): Promise<void> {
     try {
       if (!KeeperError.is(error, 'NoNode')) throw error;
       await this.#zk.create(this.#path, null, { mode: 'persistentWithTtl', ttlMs: this.#ttlMs, acl: this.#acl });
     } catch (failure) {
       // NoNode: the znode itself is gone, which its PersistentNode notices.
       if (KeeperError.is(failure, 'NodeExists', 'NoNode') || (KeeperError.is(failure) && failure.retryable)) return;
-      if (!isEndOfSession(failure) && this.#timer !== undefined) this.#failed(failure);
+      if (!isEndOfSession(failure) && this.#timer !== undefined) this.#onError(failure);
     }
   }
 }

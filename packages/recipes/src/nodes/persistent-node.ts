@@ -12,18 +12,18 @@
  *     closed: delete it, if it is still the one that was created
  */
 import type { Acl, ClientView, Data, Millis, SessionEvent } from '@tskeeper/client';
-import { checkCount, checkData, checkPlace, checkSettings, checkWaitOptions, named, surplusOf } from '../given.ts';
+import { checkArgumentCount, checkData, checkSourceAndPath, checkConstructorOptions, checkWaitOptions, describeValue, argumentCountError } from '../validation.ts';
 import { RecipeError } from '../recipe-error.ts';
-import { clientOf, eachSession, isEndOfSession, type SessionSource } from '../sessions/session-source.ts';
+import { currentClient, followSessions, isEndOfSession, type SessionSource } from '../sessions/session-source.ts';
 import { Listeners } from '../listeners.ts';
-import { bothSettled } from '../waiting/both.ts';
-import { Limit, unlessAborted } from '../waiting/limit.ts';
+import { bothSettled } from '../waiting/both-settled.ts';
+import { Deadline, unlessAborted } from '../waiting/deadline.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
-import { WaitingRoom } from '../waiting/waiting-room.ts';
-import { depart, departed } from './departing.ts';
+import { Waiters } from '../waiting/waiters.ts';
+import { registerClosing, whenClosed } from './closing-nodes.ts';
 import { Heartbeat } from './heartbeat.ts';
-import { type Content, type Made, remove, removeInAny, touchOf, write } from './made-node.ts';
-import { type MakingSettings, NodeMaker } from './node-maker.ts';
+import { type NodeContent, type CreatedNode, deleteNode, deleteNodeInAnySession, touchPathOf, writeNode } from './created-node.ts';
+import { type NodeCreatorOptions, NodeCreator } from './node-creator.ts';
 
 /** The lifetime of the znode of a `PersistentNode`, and how it is created. */
 export interface PersistentNodeOptions {
@@ -52,7 +52,7 @@ export interface PersistentNodeOptions {
    * Whether to delete an ephemeral of another session that has the name, if it is known to be left
    * from an earlier run of this program. Default: false, waits until it is gone.
    */
-  readonly takesOver?: boolean | undefined;
+  readonly takeOver?: boolean | undefined;
 }
 
 const modes: readonly string[] = [
@@ -73,37 +73,37 @@ export type PersistentNodeState = 'absent' | 'present' | 'suspended' | 'closed';
  */
 export class PersistentNode implements AsyncDisposable {
   readonly #source: SessionSource;
-  readonly #wanted: string;
-  readonly #settings: MakingSettings;
-  readonly #maker: NodeMaker;
-  readonly #end = new AbortController();
+  readonly #requestedPath: string;
+  readonly #settings: NodeCreatorOptions;
+  readonly #creator: NodeCreator;
+  readonly #endController = new AbortController();
   readonly #closing = new AbortController();
-  readonly #waiting: WaitingRoom;
+  readonly #waiters: Waiters;
   readonly #listeners = new Listeners<PersistentNodeState>();
-  #unfollow: (() => void) | undefined;
-  #content: Content;
+  #stopFollowing: (() => void) | undefined;
+  #content: NodeContent;
   #path: string;
   /** Set while it exists, as far as this client knows. */
-  #made: Made | undefined;
+  #node: CreatedNode | undefined;
   /** A znode that outlives its session, and has not been deleted as far as this client knows. */
-  #left: Made | undefined;
+  #nodeToDelete: CreatedNode | undefined;
   #state: PersistentNodeState = 'absent';
-  #serving: Promise<void> = Promise.resolve();
+  #keeping: Promise<void> = Promise.resolve();
   /** After the close: the rest of the work. */
-  #departing: Promise<void> | undefined;
+  #cleanup: Promise<void> | undefined;
   /** The last change of data: the next one waits for it, so that the last one wins. */
   #writing: Promise<unknown> = Promise.resolve();
-  #closed: Promise<void> | undefined;
+  #closeResult: Promise<void> | undefined;
 
   /**
    * Begins at once; `ready` resolves when the znode exists. `source`: a client, with whose session
    * it ends, or `Sessions`. Throws a TypeError if `source` is not a client or `path` is not a path.
    */
   constructor(source: SessionSource, path: string, data: Data = null, options: PersistentNodeOptions = {}) {
-    checkPlace(source, path);
-    checkSettings(options, 'PersistentNode', arguments.length);
+    checkSourceAndPath(source, path);
+    checkConstructorOptions(options, 'PersistentNode', arguments.length);
     const { mode = 'ephemeral', ttlMs, protection } = options;
-    if (!modes.includes(mode)) throw new TypeError(`there is no mode ${named(mode)} of a PersistentNode; modes are ${modes.join(', ')}`);
+    if (!modes.includes(mode)) throw new TypeError(`there is no mode ${describeValue(mode)} of a PersistentNode; modes are ${modes.join(', ')}`);
     if ((mode === 'persistentWithTtl') !== (ttlMs !== undefined))
       throw new TypeError('ttlMs and the mode persistentWithTtl need each other; give both or neither');
     if (ttlMs !== undefined && !(ttlMs >= 1)) throw new RangeError(`ttlMs is a number of milliseconds from 1, not ${ttlMs}`);
@@ -111,17 +111,17 @@ export class PersistentNode implements AsyncDisposable {
     if (protection === true && !mode.startsWith('ephemeral'))
       throw new TypeError(`after a restart, a ${mode} znode with a guid could not be found again; leave protection out`);
     this.#source = source;
-    this.#wanted = path;
+    this.#requestedPath = path;
     this.#path = path;
     this.#settings = { ...options, mode };
-    this.#maker = new NodeMaker(path, this.#settings, this.#closing.signal);
+    this.#creator = new NodeCreator(path, this.#settings, this.#closing.signal);
     this.#content = { data: copyOf(data) };
-    this.#waiting = new WaitingRoom(clientOf(source), `znode ${path}`);
-    this.#unfollow = eachSession(source, {
-      begin: (zk) => {
-        this.#serving = this.#serve(zk);
+    this.#waiters = new Waiters(currentClient(source), `znode ${path}`);
+    this.#stopFollowing = followSessions(source, {
+      onSession: (zk) => {
+        this.#keeping = this.#keepInSession(zk);
       },
-      ended: (reason) => this.#fail(reason),
+      onEnd: (reason) => this.#fail(reason),
     });
   }
 
@@ -156,12 +156,12 @@ export class PersistentNode implements AsyncDisposable {
    * the error with which a server has rejected it; not by `close`.
    */
   get signal(): AbortSignal {
-    return this.#end.signal;
+    return this.#endController.signal;
   }
 
   /** Listens to changes of `state` from now on; returns a function that removes the listener. */
   onStateChange(listener: (state: PersistentNodeState) => void): () => void {
-    checkCount(arguments.length, 1, 'onStateChange(listener)');
+    checkArgumentCount(arguments.length, 1, 'onStateChange(listener)');
     return this.#listeners.add(listener);
   }
 
@@ -171,9 +171,9 @@ export class PersistentNode implements AsyncDisposable {
    * with which a server rejects its creation, such as NoAuth. Later calls reject with the same.
    */
   async ready(options: WaitOptions = {}): Promise<string> {
-    checkCount(arguments.length, 1, 'ready(options)');
+    checkArgumentCount(arguments.length, 1, 'ready(options)');
     checkWaitOptions(options, `znode ${this.#path}`);
-    await this.#present(options);
+    await this.#whenPresent(options);
     return this.path;
   }
 
@@ -182,14 +182,14 @@ export class PersistentNode implements AsyncDisposable {
    * znode then receives the data when it is created again, and may have them already.
    */
   async setData(data: Data, options: WaitOptions = {}): Promise<void> {
-    checkCount(arguments.length, 2, 'setData(data, options)');
-    using limit = new Limit(clientOf(this.#source), options, `a change of ${this.#path}`);
-    if (this.#isOver) throw this.#closing.signal.reason;
+    checkArgumentCount(arguments.length, 2, 'setData(data, options)');
+    using deadline = new Deadline(currentClient(this.#source), options, `a change of ${this.#path}`);
+    if (this.#hasEnded) throw this.#closing.signal.reason;
     checkData(data);
     const content = { data: copyOf(data) };
     this.#content = content;
     const before = this.#writing;
-    const writing = this.#write(content, before, limit.signal);
+    const writing = this.#writeContent(content, before, deadline.signal);
     // A call that gives up does not end the earlier ones.
     this.#writing = bothSettled(before, writing);
     await writing;
@@ -201,10 +201,10 @@ export class PersistentNode implements AsyncDisposable {
    * it and with `Sessions`, in the next. Never rejects; a znode that may not be deleted stays.
    */
   close(): Promise<void> {
-    const surplus = surplusOf(arguments.length, 0, 'close()');
+    const surplus = argumentCountError(arguments.length, 0, 'close()');
     if (surplus !== undefined) return Promise.reject(surplus);
-    this.#closed ??= this.#close();
-    return this.#closed;
+    this.#closeResult ??= this.#close();
+    return this.#closeResult;
   }
 
   /** As `close`; never rejects. */
@@ -213,121 +213,121 @@ export class PersistentNode implements AsyncDisposable {
   }
 
   async #close(): Promise<void> {
-    this.#over(new RecipeError('Closed', `the PersistentNode of ${this.#path} was closed`));
-    await connectedAndDone(clientOf(this.#source), this.#departing);
+    this.#finish(new RecipeError('Closed', `the PersistentNode of ${this.#path} was closed`));
+    await doneOrDisconnected(currentClient(this.#source), this.#cleanup);
   }
 
   // --- Keeping the znode
 
   /** As long as one session lasts. Never rejects. */
-  async #serve(zk: ClientView): Promise<void> {
+  async #keepInSession(zk: ClientView): Promise<void> {
     const unlisten = zk.on('state', (event) => this.#onState(zk, event));
     try {
-      await departed(this.#source, this.#wanted);
-      while (!this.#isOver) {
-        const made = await this.#maker.make(zk, () => this.#content);
+      await whenClosed(this.#source, this.#requestedPath);
+      while (!this.#hasEnded) {
+        const made = await this.#creator.create(zk, () => this.#content);
         if (made === undefined) break;
-        await this.#keep(made);
-        if (!this.#isOver) continue;
-        await remove(made);
-        this.#left = undefined;
+        await this.#watchUntilGone(made);
+        if (!this.#hasEnded) continue;
+        await deleteNode(made);
+        this.#nodeToDelete = undefined;
       }
     } catch (error) {
       if (!isEndOfSession(error)) this.#fail(error);
     } finally {
       unlisten();
-      if (this.#made?.zk === zk) this.#gone(this.#made);
+      if (this.#node?.zk === zk) this.#onGone(this.#node);
     }
   }
 
-  async #keep(made: Made): Promise<void> {
+  async #watchUntilGone(made: CreatedNode): Promise<void> {
     const { mode } = this.#settings;
     using _heartbeat =
-      mode === 'persistentWithTtl' ? new Heartbeat(made.zk, touchOf(made), this.#settings, (error) => this.#fail(error)) : undefined;
+      mode === 'persistentWithTtl' ? new Heartbeat(made.zk, touchPathOf(made), this.#settings, (error) => this.#fail(error)) : undefined;
     this.#path = made.path;
-    this.#made = made;
-    if (!mode.startsWith('ephemeral')) this.#left = made;
-    if (made.zk.state === 'suspended') this.#become('suspended');
-    else this.#appear();
-    await this.#maker.untilGone(made.zk, made.path, made.czxid);
-    this.#gone(made);
+    this.#node = made;
+    if (!mode.startsWith('ephemeral')) this.#nodeToDelete = made;
+    if (made.zk.state === 'suspended') this.#setState('suspended');
+    else this.#onPresent();
+    await this.#creator.waitUntilGone(made.zk, made.path, made.czxid);
+    this.#onGone(made);
   }
 
-  async #write(content: Content, before: Promise<unknown>, signal: AbortSignal): Promise<void> {
+  async #writeContent(content: NodeContent, before: Promise<unknown>, signal: AbortSignal): Promise<void> {
     await unlessAborted(before, signal);
     for (;;) {
-      const made = await this.#present({ signal });
+      const made = await this.#whenPresent({ signal });
       if (made.content === content || this.#content !== content) return;
       try {
-        if (await write(made, content, { signal })) return;
+        if (await writeNode(made, content, { signal })) return;
       } catch (error) {
         if (!isEndOfSession(error)) throw error;
       }
       // It is about to be created again, with these data.
-      this.#gone(made);
+      this.#onGone(made);
     }
   }
 
-  async #present(options: WaitOptions): Promise<Made> {
+  async #whenPresent(options: WaitOptions): Promise<CreatedNode> {
     options.signal?.throwIfAborted();
-    while (this.#made === undefined || this.#state !== 'present') {
+    while (this.#node === undefined || this.#state !== 'present') {
       if (this.#state === 'closed') throw this.#closing.signal.reason;
-      await this.#waiting.wait(options);
+      await this.#waiters.wait(options);
     }
-    return this.#made;
+    return this.#node;
   }
 
-  #appear(): void {
-    this.#become('present');
-    this.#waiting.admit();
+  #onPresent(): void {
+    this.#setState('present');
+    this.#waiters.resolveAll();
   }
 
-  #gone(made: Made): void {
-    if (this.#made !== made) return;
-    this.#made = undefined;
-    this.#become('absent');
+  #onGone(made: CreatedNode): void {
+    if (this.#node !== made) return;
+    this.#node = undefined;
+    this.#setState('absent');
   }
 
   #onState(zk: ClientView, { state }: SessionEvent): void {
-    if (this.#made?.zk !== zk) return;
-    if (state === 'Disconnected') this.#become('suspended');
-    else if (state === 'SyncConnected') this.#appear();
+    if (this.#node?.zk !== zk) return;
+    if (state === 'Disconnected') this.#setState('suspended');
+    else if (state === 'SyncConnected') this.#onPresent();
   }
 
   #fail(reason: unknown): void {
-    if (this.#isOver) return;
-    this.#over(reason);
-    this.#end.abort(reason);
+    if (this.#hasEnded) return;
+    this.#finish(reason);
+    this.#endController.abort(reason);
   }
 
-  get #isOver(): boolean {
+  get #hasEnded(): boolean {
     return this.#closing.signal.aborted;
   }
 
-  #over(reason: unknown): void {
-    if (this.#isOver) return;
-    this.#unfollow?.();
+  #finish(reason: unknown): void {
+    if (this.#hasEnded) return;
+    this.#stopFollowing?.();
     // Before the listeners, which may call `close`.
     this.#closing.abort(reason);
-    this.#departing = this.#clearAway();
-    depart(this.#source, this.#wanted, this.#departing);
-    this.#become('closed');
-    this.#waiting.dismiss(reason);
+    this.#cleanup = this.#cleanUp();
+    registerClosing(this.#source, this.#requestedPath, this.#cleanup);
+    this.#setState('closed');
+    this.#waiters.rejectAll(reason);
   }
 
   /**
    * Waits for the requests in progress in this session; deletes what outlives the session in
    * another one.
    */
-  async #clearAway(): Promise<void> {
-    await this.#serving;
-    if (this.#left !== undefined) await removeInAny(this.#source, this.#left);
+  async #cleanUp(): Promise<void> {
+    await this.#keeping;
+    if (this.#nodeToDelete !== undefined) await deleteNodeInAnySession(this.#source, this.#nodeToDelete);
   }
 
-  #become(state: PersistentNodeState): void {
+  #setState(state: PersistentNodeState): void {
     if (this.#state === state || this.#state === 'closed') return;
     this.#state = state;
-    this.#listeners.tell(state);
+    this.#listeners.notify(state);
   }
 }
 
@@ -335,7 +335,7 @@ export class PersistentNode implements AsyncDisposable {
  * Resolves when the work is done, or when the connection is lost, without which it may take any
  * time.
  */
-async function connectedAndDone(zk: ClientView, work: Promise<void> | undefined): Promise<void> {
+async function doneOrDisconnected(zk: ClientView, work: Promise<void> | undefined): Promise<void> {
   let unlisten!: () => void;
   const lost = new Promise<void>((resolve) => {
     unlisten = zk.on('state', () => resolve());

@@ -9,60 +9,60 @@
  * delete the claim.
  */
 import { type CallOptions, formatSessionId, KeeperError, op, type WriteOp, type WriteResults } from '@tskeeper/client';
-import { type Inspect, inspected } from '../inspection.ts';
-import { checkArray, checkCount, checkMulti, surplusOf } from '../given.ts';
-import { Held, type HoldState } from '../line/held.ts';
-import { Line, Place } from '../line/line.ts';
+import { type InspectFunction, inspectObject } from '../inspect-custom.ts';
+import { checkArray, checkArgumentCount, checkMulti, argumentCountError } from '../validation.ts';
+import { Hold, type HoldState } from '../wait-queue/hold.ts';
+import { WaitQueue, QueueNode } from '../wait-queue/wait-queue.ts';
 import { RecipeError } from '../recipe-error.ts';
-import { itemOf, type QueueItem, type RankKind } from './queue-item.ts';
-import type { MadeClaim, QueueZnode } from './queue-znode.ts';
+import { toQueueItem, type QueueItem, type RankKind } from './queue-item.ts';
+import type { ItemClaim, QueueShard } from './queue-shard.ts';
 
 /** A claim, as the place of a hold. */
-class ClaimPlace extends Place {
-  readonly #znode: Pick<QueueZnode<never>, 'list' | 'marks'>;
-  readonly #item: MadeClaim['item'];
-  #isEnding = false;
-  #isDone = false;
-  #hasLeft = false;
-  #hasGone = false;
+class ClaimNode extends QueueNode {
+  readonly #shard: Pick<QueueShard<never>, 'list' | 'markers'>;
+  readonly #item: ItemClaim['item'];
+  #isAcknowledging = false;
+  #isAcknowledged = false;
+  #isReleased = false;
+  #isGone = false;
   #onGone: ((reason: unknown) => void) | undefined;
-  #goneBecause: unknown;
+  #claimGoneReason: unknown;
 
-  constructor({ zk, list, marks }: Pick<QueueZnode<never>, 'zk' | 'list' | 'marks'>, { item, path, czxid }: MadeClaim) {
-    super(zk, new Line(path, [], {}), path, czxid, undefined);
-    this.#znode = { list, marks };
+  constructor({ zk, list, markers }: Pick<QueueShard<never>, 'zk' | 'list' | 'markers'>, { item, path, czxid }: ItemClaim) {
+    super(zk, new WaitQueue(path, [], {}), path, czxid, undefined);
+    this.#shard = { list, markers };
     this.#item = item;
   }
 
-  override whenGone(callback: (reason: unknown) => void): () => void {
+  override onGone(callback: (reason: unknown) => void): () => void {
     this.#onGone = callback;
-    super.whenGone((reason) => {
-      this.#goneBecause = reason;
-      this.#hasGone = true;
+    super.onGone((reason) => {
+      this.#claimGoneReason = reason;
+      this.#isGone = true;
       // Perhaps by an acknowledgement in progress.
-      if (!this.#isEnding) this.#wasTaken();
+      if (!this.#isAcknowledging) this.#onClaimLost();
     });
     return () => (this.#onGone = undefined);
   }
 
   /** Other consumers may get the item, and so may this queue. */
-  #wasTaken(): void {
-    this.#onGone?.(this.#goneBecause);
-    this.#znode.list.drop();
+  #onClaimLost(): void {
+    this.#onGone?.(this.#claimGoneReason);
+    this.#shard.list.invalidate();
   }
 
   /** Deletes the item and the claim, and applies `ops`: all or nothing. */
-  async finish(ops: readonly WriteOp[]): Promise<void> {
-    if (this.#isDone) throw new RecipeError('Closed', `${this.#item.path} has been acknowledged already`);
-    if (this.#isEnding) throw new RecipeError('Closed', `${this.#item.path} is being acknowledged already`);
-    this.assertNotLeft();
-    this.#isEnding = true;
+  async acknowledge(ops: readonly WriteOp[]): Promise<void> {
+    if (this.#isAcknowledged) throw new RecipeError('Closed', `${this.#item.path} has been acknowledged already`);
+    if (this.#isAcknowledging) throw new RecipeError('Closed', `${this.#item.path} is being acknowledged already`);
+    this.assertNotReleased();
+    this.#isAcknowledging = true;
     try {
-      await this.#znode.marks.write([...ops, op.delete(this.path), op.delete(this.#item.path, { version: this.#item.version })]);
-      this.#isDone = true;
+      await this.#shard.markers.write([...ops, op.delete(this.path), op.delete(this.#item.path, { version: this.#item.version })]);
+      this.#isAcknowledged = true;
     } catch (error) {
-      this.#isEnding = false;
-      if (this.#hasGone) this.#wasTaken();
+      this.#isAcknowledging = false;
+      if (this.#isGone) this.#onClaimLost();
       throw error;
     }
   }
@@ -71,16 +71,16 @@ class ClaimPlace extends Place {
    * After a release another consumer's claim may have the same name, and the server would accept
    * the write.
    */
-  assertNotLeft(): void {
-    if (this.#hasLeft) throw new RecipeError('Lost', `the claim on ${this.#item.path} was released`);
+  assertNotReleased(): void {
+    if (this.#isReleased) throw new RecipeError('Lost', `the claim on ${this.#item.path} was released`);
   }
 
   override async leave(): Promise<void> {
-    this.#hasLeft = true;
+    this.#isReleased = true;
     // The name may belong to another consumer's claim by now.
-    if (this.#isDone || this.#hasGone) return;
+    if (this.#isAcknowledged || this.#isGone) return;
     await super.leave();
-    this.#znode.list.drop();
+    this.#shard.list.invalidate();
   }
 }
 
@@ -97,7 +97,7 @@ export class ClaimedItem implements QueueItem, AsyncDisposable {
   /** As `QueueItem.priority`. */
   readonly priority: number | undefined;
   /** As `QueueItem.dueMs`, in ms since 1970. */
-  readonly dueMs: number | undefined;
+  readonly dueAtMs: number | undefined;
   /** As `QueueItem.id`. */
   readonly id: string | undefined;
   /**
@@ -105,32 +105,32 @@ export class ClaimedItem implements QueueItem, AsyncDisposable {
    * consumer may have worked on it before.
    */
   readonly attempt: number;
-  readonly #place: ClaimPlace;
-  readonly #held: Held;
+  readonly #node: ClaimNode;
+  readonly #hold: Hold;
 
   /** Made by the queue. */
-  constructor(znode: QueueZnode<never>, claim: MadeClaim, kind: RankKind) {
-    const { path, name, data, sequence, priority, dueMs, id } = itemOf(claim.item, kind);
+  constructor(shard: QueueShard<never>, claim: ItemClaim, kind: RankKind) {
+    const { path, name, data, sequence, priority, dueAtMs, id } = toQueueItem(claim.item, kind);
     this.path = path;
     this.name = name;
     this.data = data;
     this.sequence = sequence;
     this.priority = priority;
-    this.dueMs = dueMs;
+    this.dueAtMs = dueAtMs;
     this.id = id;
     this.attempt = claim.item.version;
-    this.#place = new ClaimPlace(znode, claim);
-    this.#held = new Held(this.#place);
+    this.#node = new ClaimNode(shard, claim);
+    this.#hold = new Hold(this.#node);
   }
 
   /** The znode of the claim. Deleting it gives the item to other consumers. */
   get claimPath(): string {
-    return this.#held.path;
+    return this.#hold.path;
   }
 
   /** As `Held.fencingToken`: grows from claim to claim. */
   get fencingToken(): bigint {
-    return this.#held.fencingToken;
+    return this.#hold.fencingToken;
   }
 
   /**
@@ -138,7 +138,7 @@ export class ClaimedItem implements QueueItem, AsyncDisposable {
    * moment.
    */
   get state(): HoldState {
-    return this.#held.state;
+    return this.#hold.state;
   }
 
   /**
@@ -146,22 +146,22 @@ export class ClaimedItem implements QueueItem, AsyncDisposable {
    * `release`.
    */
   get signal(): AbortSignal {
-    return this.#held.signal;
+    return this.#hold.signal;
   }
 
   /** As `Held.onStateChange`. */
   onStateChange(listener: (state: HoldState) => void): () => void {
-    checkCount(arguments.length, 1, 'onStateChange(listener)');
-    return this.#held.onStateChange(listener);
+    checkArgumentCount(arguments.length, 1, 'onStateChange(listener)');
+    return this.#hold.onStateChange(listener);
   }
 
   /** As `Held.multi`: writes only while the claim lasts, and rejects as that does. */
   async multi<const Ops extends readonly WriteOp[]>(ops: Ops, options: CallOptions = {}): Promise<WriteResults<Ops>> {
-    checkCount(arguments.length, 2, 'multi(ops, options)');
+    checkArgumentCount(arguments.length, 2, 'multi(ops, options)');
     checkMulti(ops, options);
     this.signal.throwIfAborted();
-    this.#place.assertNotLeft();
-    return await this.#held.multi(ops, options);
+    this.#node.assertNotReleased();
+    return await this.#hold.multi(ops, options);
   }
 
   /**
@@ -174,17 +174,17 @@ export class ClaimedItem implements QueueItem, AsyncDisposable {
    * and then the claim lasts as before; with a RecipeError, Closed, the second time; and with the
    * end of the session, with the outcome `unknown` if there was no reply by then.
    */
-  async done(ops: readonly WriteOp[] = []): Promise<void> {
-    checkCount(arguments.length, 1, 'done(ops)');
+  async acknowledge(ops: readonly WriteOp[] = []): Promise<void> {
+    checkArgumentCount(arguments.length, 1, 'done(ops)');
     checkArray(ops, 'the operations of done are');
     this.signal.throwIfAborted();
     try {
-      await this.#place.finish(ops);
+      await this.#node.acknowledge(ops);
     } catch (error) {
-      if (!KeeperError.is(error) || !isLoss(error, ops.length)) throw error;
+      if (!KeeperError.is(error) || !isClaimLoss(error, ops.length)) throw error;
       throw new RecipeError('Lost', `the claim on ${this.path} is gone, so the item was not acknowledged`, { cause: error });
     }
-    await this.#held.release();
+    await this.#hold.release();
   }
 
   /**
@@ -192,16 +192,16 @@ export class ClaimedItem implements QueueItem, AsyncDisposable {
    * `done`. Rejects as `Held.release` does.
    */
   release(): Promise<void> {
-    const surplus = surplusOf(arguments.length, 0, 'release()');
+    const surplus = argumentCountError(arguments.length, 0, 'release()');
     if (surplus !== undefined) return Promise.reject(surplus);
-    return this.#held.release();
+    return this.#hold.release();
   }
 
   /** What `console.log` shows: not the data. */
-  [Symbol.for('nodejs.util.inspect.custom')](_depth: unknown, options: unknown, inspect: Inspect): string {
+  [Symbol.for('nodejs.util.inspect.custom')](_depth: unknown, options: unknown, inspect: InspectFunction): string {
     const { state, path, claimPath, fencingToken } = this;
-    const { sessionId } = this.#held.zk;
-    return inspected(this, { state, path, claimPath, fencingToken, sessionId: formatSessionId(sessionId) }, options, inspect);
+    const { sessionId } = this.#hold.client;
+    return inspectObject(this, { state, path, claimPath, fencingToken, sessionId: formatSessionId(sessionId) }, options, inspect);
   }
 
   /** As `release`, and rejects as that does. */
@@ -210,7 +210,7 @@ export class ClaimedItem implements QueueItem, AsyncDisposable {
   }
 }
 
-function isLoss({ code, outcome, failedIndex }: KeeperError, ops: number): boolean {
+function isClaimLoss({ code, outcome, failedIndex }: KeeperError, ops: number): boolean {
   if (code === 'SessionExpired') return outcome !== 'unknown';
   return (code === 'NoNode' || code === 'BadVersion') && failedIndex !== undefined && failedIndex >= ops;
 }

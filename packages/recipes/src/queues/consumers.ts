@@ -7,60 +7,60 @@
  */
 import type { ClientView } from '@tskeeper/client';
 import type { Lock } from '../locks/lock.ts';
-import type { ItemName } from './item-names.ts';
-import type { Look, QueueZnode } from './queue-znode.ts';
-import { outdated } from './room.ts';
+import type { ParsedItemName } from './item-names.ts';
+import type { ItemSearch, QueueShard } from './queue-shard.ts';
+import { waitUntilStale } from './capacity.ts';
 
 /** Takes or claims an item; undefined if another consumer has it. */
-type Get<Label, Got> = (znode: QueueZnode<Label>, item: ItemName, look: Look) => Promise<Got | undefined>;
+type TakeOrClaim<Label, Got> = (znode: QueueShard<Label>, item: ParsedItemName, search: ItemSearch) => Promise<Got | undefined>;
 
 export class Consumers<Label> {
   readonly #zk: ClientView;
-  readonly #znodes: readonly QueueZnode<Label>[];
-  readonly #line: Lock;
+  readonly #shards: readonly QueueShard<Label>[];
+  readonly #waitLock: Lock;
   /** Serves several znodes evenly. */
-  #round: number;
+  #nextShard: number;
 
-  constructor(zk: ClientView, znodes: readonly QueueZnode<Label>[], line: Lock) {
+  constructor(zk: ClientView, znodes: readonly QueueShard<Label>[], line: Lock) {
     this.#zk = zk;
-    this.#znodes = znodes;
-    this.#line = line;
+    this.#shards = znodes;
+    this.#waitLock = line;
     // So that clients that start one after the other do not all begin with the same znode.
-    this.#round = Number(BigInt.asUintN(31, zk.sessionId));
+    this.#nextShard = Number(BigInt.asUintN(31, zk.sessionId));
   }
 
   /** All znodes, each time with another one first. */
-  #inTurn(): readonly QueueZnode<Label>[] {
-    const at = this.#round++ % this.#znodes.length;
-    return [...this.#znodes.slice(at), ...this.#znodes.slice(0, at)];
+  #rotatedShards(): readonly QueueShard<Label>[] {
+    const at = this.#nextShard++ % this.#shards.length;
+    return [...this.#shards.slice(at), ...this.#shards.slice(0, at)];
   }
 
   /**
    * The first item that is available now, if any. With `watches` the lists watch for later changes.
    */
-  async first<Got>(get: Get<Label, Got>, signal: AbortSignal, watches = false): Promise<Got | undefined> {
-    for (const znode of this.#inTurn()) {
-      const got = await znode.first((item, look) => get(znode, item, look), signal, watches);
-      if (got !== undefined) return got;
+  async first<Got>(takeOrClaim: TakeOrClaim<Label, Got>, signal: AbortSignal, watches = false): Promise<Got | undefined> {
+    for (const znode of this.#rotatedShards()) {
+      const result = await znode.first((item, search) => takeOrClaim(znode, item, search), signal, watches);
+      if (result !== undefined) return result;
     }
     return undefined;
   }
 
   /** Queues until there is one. */
-  async wait<Got>(get: Get<Label, Got>, signal: AbortSignal): Promise<Got> {
-    const atOnce = await this.first(get, signal);
-    if (atOnce !== undefined) return atOnce;
-    const turn = await this.#line.acquire({ signal });
+  async wait<Got>(takeOrClaim: TakeOrClaim<Label, Got>, signal: AbortSignal): Promise<Got> {
+    const available = await this.first(takeOrClaim, signal);
+    if (available !== undefined) return available;
+    const turn = await this.#waitLock.acquire({ signal });
     try {
       // A consumer that wakes nearly always finds an item, and then needs no watch: only the second
       // look sets it.
       for (let watches = true; ; watches = !watches) {
-        const got = await this.first(get, signal, watches);
-        if (got !== undefined) return got;
-        if (watches) await this.#change(signal);
+        const result = await this.first(takeOrClaim, signal, watches);
+        if (result !== undefined) return result;
+        if (watches) await this.#waitForChange(signal);
       }
     } finally {
-      for (const { list } of this.#znodes) list.unwatch();
+      for (const { list } of this.#shards) list.unwatch();
       // Not awaited: an error here must not cost the item. The place ends with the session at the
       // latest.
       turn.release().catch(() => undefined);
@@ -68,9 +68,9 @@ export class Consumers<Label> {
   }
 
   /** Waits until there may be a new item, or the time of an item has come. */
-  #change(signal: AbortSignal): Promise<void> {
-    const lists = this.#znodes.map(({ list }) => list);
-    const waitsMs = this.#znodes.map(({ untilNextMs }) => untilNextMs ?? Infinity);
-    return outdated(this.#zk, lists, Math.min(...waitsMs), signal);
+  #waitForChange(signal: AbortSignal): Promise<void> {
+    const lists = this.#shards.map(({ list }) => list);
+    const waitsMs = this.#shards.map(({ untilNextMs }) => untilNextMs ?? Infinity);
+    return waitUntilStale(this.#zk, lists, Math.min(...waitsMs), signal);
   }
 }

@@ -40,20 +40,20 @@ export const curatorItemsCodec: Codec<readonly Uint8Array[], readonly Data[]> = 
   decode(data) {
     const bytes = data ?? new Uint8Array(0);
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-    if (bytes.length < 4 || view.getInt32(0) !== version) throw wrong('they do not begin with its version');
+    if (bytes.length < 4 || view.getInt32(0) !== version) throw formatError('they do not begin with its version');
     const items: Uint8Array[] = [];
     let at = 4;
     while (bytes[at] === itemMark) {
       const length = at + 5 <= bytes.length ? view.getInt32(at + 1) : -1;
-      if (length < 0 || at + 5 + length > bytes.length) throw wrong(`the item at byte ${at} is cut off`);
+      if (length < 0 || at + 5 + length > bytes.length) throw formatError(`the item at byte ${at} is cut off`);
       items.push(bytes.slice(at + 5, at + 5 + length));
       at += 5 + length;
     }
-    if (bytes[at] !== endMark) throw wrong(`there is neither an item nor the end at byte ${at}`);
+    if (bytes[at] !== endMark) throw formatError(`there is neither an item nor the end at byte ${at}`);
     return items;
   },
 };
 
-function wrong(reason: string): TypeError {
+function formatError(reason: string): TypeError {
   return new TypeError(`these data are not in the format of Curator: ${reason}; use the data of other producers as they are`);
 }

@@ -8,22 +8,22 @@
  * available depends on the network, and on leaders whose clocks differ or are set forward.
  */
 import type { Data } from '@tskeeper/client';
-import { callOptions, checkCallOptions, checkCount, checkOptions, checkSettings } from '../given.ts';
+import { callOptionTypes, checkCallOptions, checkArgumentCount, checkOptions, checkConstructorOptions } from '../validation.ts';
 import type { SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
-import { delayNames } from './item-names.ts';
-import { ItemQueue, type ItemQueueOptions } from './item-queue.ts';
+import { delayNaming } from './item-names.ts';
+import { BaseQueue, type BaseQueueOptions } from './base-queue.ts';
 
 /** When an item is available: after some time, or at a time. */
 export type Delay =
   | {
       /** This many milliseconds from now. */
       readonly delayMs: number;
-      readonly dueMs?: undefined;
+      readonly dueAtMs?: undefined;
     }
   | {
       /** In ms since 1970, by the clock of the ensemble's leader. */
-      readonly dueMs: number;
+      readonly dueAtMs: number;
       readonly delayMs?: undefined;
     };
 
@@ -31,14 +31,14 @@ export type Delay =
 export type DelayPutOptions = WaitOptions & Delay;
 
 /** Items that are available from some time on, the earliest time first. */
-export class DelayQueue extends ItemQueue<number> {
+export class DelayQueue extends BaseQueue<number> {
   /**
    * Sends no request. The znode need not exist. Throws a TypeError if `source` is not a client or
    * `path` is not a path.
    */
-  constructor(source: SessionSource, path: string, options: ItemQueueOptions = {}) {
-    checkSettings(options, 'DelayQueue', arguments.length);
-    super(source, { path, names: delayNames, rankKind: 'dueMs' }, options);
+  constructor(source: SessionSource, path: string, options: BaseQueueOptions = {}) {
+    checkConstructorOptions(options, 'DelayQueue', arguments.length);
+    super(source, { path, naming: delayNaming, rankKind: 'dueMs' }, options);
   }
 
   /**
@@ -46,21 +46,21 @@ export class DelayQueue extends ItemQueue<number> {
    * RangeError.
    */
   async put(data: Data, options: DelayPutOptions): Promise<void> {
-    checkCount(arguments.length, 2, 'put(data, options)');
+    checkArgumentCount(arguments.length, 2, 'put(data, options)');
     return await this.putAll([data], options);
   }
 
   /** Puts several items for the same time, in this order: all or none. Rejects as `put` does. */
   async putAll(items: readonly Data[], options: DelayPutOptions): Promise<void> {
-    checkCount(arguments.length, 2, 'putAll(items, options)');
+    checkArgumentCount(arguments.length, 2, 'putAll(items, options)');
     checkOptions(options, '{ delayMs: 5000 }');
-    checkCallOptions(options, callOptions.putDelay, 'put');
+    checkCallOptions(options, callOptionTypes.putDelay, 'put');
     const { signal, timeoutMs } = options;
-    const { delayMs, dueMs } = options;
-    if (delayMs === undefined && dueMs === undefined)
+    const { delayMs, dueAtMs } = options;
+    if (delayMs === undefined && dueAtMs === undefined)
       throw new TypeError('put to a DelayQueue needs delayMs or dueMs: write { delayMs: 5000 }');
     if (delayMs !== undefined && !(Number.isFinite(delayMs) && delayMs >= 0))
       throw new RangeError(`delayMs is a number of milliseconds from 0, not ${delayMs}`);
-    await this.putItems(items, async (within) => dueMs ?? Math.ceil((await this.ensembleTimeMs(within)) + delayMs), { signal, timeoutMs });
+    await this.putItems(items, async (within) => dueAtMs ?? Math.ceil((await this.ensembleTimeMs(within)) + delayMs), { signal, timeoutMs });
   }
 }

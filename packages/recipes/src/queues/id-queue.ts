@@ -1,10 +1,10 @@
 /** Items that can be removed by an id (Curator's DistributedIdQueue). */
 import type { Data } from '@tskeeper/client';
-import { callOptions, checkCallOptions, checkCount, checkOptions, checkSettings } from '../given.ts';
+import { callOptionTypes, checkCallOptions, checkArgumentCount, checkOptions, checkConstructorOptions } from '../validation.ts';
 import type { SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
-import { idNames } from './item-names.ts';
-import { ItemQueue, type ItemQueueOptions } from './item-queue.ts';
+import { idNaming } from './item-names.ts';
+import { BaseQueue, type BaseQueueOptions } from './base-queue.ts';
 
 /** The options of a put to an id queue. */
 export interface IdPutOptions extends WaitOptions {
@@ -13,29 +13,29 @@ export interface IdPutOptions extends WaitOptions {
 }
 
 /** First in, first out, with an id for each item. */
-export class IdQueue extends ItemQueue<string> {
+export class IdQueue extends BaseQueue<string> {
   /**
    * Sends no request. The znode need not exist. Throws a TypeError if `source` is not a client or
    * `path` is not a path.
    */
-  constructor(source: SessionSource, path: string, options: ItemQueueOptions = {}) {
-    checkSettings(options, 'IdQueue', arguments.length);
-    super(source, { path, names: idNames, rankKind: undefined }, options);
+  constructor(source: SessionSource, path: string, options: BaseQueueOptions = {}) {
+    checkConstructorOptions(options, 'IdQueue', arguments.length);
+    super(source, { path, naming: idNaming, rankKind: undefined }, options);
   }
 
   /**
    * Puts an item at the end. Rejects as `Queue.put` does, and with a TypeError for an invalid id.
    */
   async put(data: Data, options: IdPutOptions): Promise<void> {
-    checkCount(arguments.length, 2, 'put(data, options)');
+    checkArgumentCount(arguments.length, 2, 'put(data, options)');
     await this.putAll([data], options);
   }
 
   /** Puts several items with the same id, in this order: all or none. Rejects as `put` does. */
   async putAll(items: readonly Data[], options: IdPutOptions): Promise<void> {
-    checkCount(arguments.length, 2, 'putAll(items, options)');
+    checkArgumentCount(arguments.length, 2, 'putAll(items, options)');
     checkOptions(options, "{ id: 'a' }");
-    checkCallOptions(options, callOptions.putId, 'put');
+    checkCallOptions(options, callOptionTypes.putId, 'put');
     const { signal, timeoutMs } = options;
     await this.putItems(items, () => options.id, { signal, timeoutMs });
   }
@@ -45,9 +45,9 @@ export class IdQueue extends ItemQueue<string> {
    * Rejects as `take` does.
    */
   async remove(id: string, options: WaitOptions = {}): Promise<number> {
-    checkCount(arguments.length, 2, 'remove(id, options)');
+    checkArgumentCount(arguments.length, 2, 'remove(id, options)');
     // Throws for an invalid id, as `put` does.
-    idNames.prefixOf(id);
+    idNaming.prefixOf(id);
     return await this.takeAll((item) => item.id === id, options);
   }
 }

@@ -16,47 +16,47 @@
  * list serves one look only, and no longer than until the watch fires.
  */
 import { type ClientView, KeeperError, type WatchListener } from '@tskeeper/client';
-import { unlessAborted } from '../waiting/limit.ts';
-import { untilTheEnd } from '../waiting/next-event.ts';
-import { inOrder, type ItemName, type ItemNames } from './item-names.ts';
+import { unlessAborted } from '../waiting/deadline.ts';
+import { retryForever } from '../waiting/next-event.ts';
+import { compareItems, type ParsedItemName, type ItemNaming } from './item-names.ts';
 
 interface Listing {
   readonly watches: boolean;
-  readonly over: Promise<void>;
+  readonly done: Promise<void>;
 }
 
 export class ItemList {
   readonly #zk: ClientView;
   readonly #path: string;
-  readonly #names: Pick<ItemNames<never>, 'read'>;
-  readonly #drops: boolean;
-  readonly #waiting = new Set<() => void>();
+  readonly #names: Pick<ItemNaming<never>, 'parse'>;
+  readonly #isRanked: boolean;
+  readonly #staleListeners = new Set<() => void>();
   /** Paths with a watch of this list: the queue, and the claims. */
-  readonly #watched = new Set<string>();
-  #left: ItemName[] = [];
+  readonly #watchedPaths = new Set<string>();
+  #remaining: ParsedItemName[] = [];
   #length = 0;
   #isCurrent = false;
   #listing: Listing | undefined;
 
-  constructor(zk: ClientView, path: string, names: Pick<ItemNames<never>, 'read'>, drops: boolean) {
+  constructor(zk: ClientView, path: string, names: Pick<ItemNaming<never>, 'parse'>, isRanked: boolean) {
     this.#zk = zk;
     this.#path = path;
     this.#names = names;
-    this.#drops = drops;
+    this.#isRanked = isRanked;
   }
 
   /**
    * Removes the next item to be tried from the list; undefined when all have been tried, except
    * those whose rank is above `rankMax`.
    */
-  next(rankMax = Infinity): ItemName | undefined {
-    const [first] = this.#left;
-    return first !== undefined && first.rank <= rankMax ? this.#left.shift() : undefined;
+  next(rankMax = Infinity): ParsedItemName | undefined {
+    const [first] = this.#remaining;
+    return first !== undefined && first.rank <= rankMax ? this.#remaining.shift() : undefined;
   }
 
   /** The rank of the next item, which has not been tried. */
   get nextRank(): number | undefined {
-    return this.#left[0]?.rank;
+    return this.#remaining[0]?.rank;
   }
 
   /** Whether there was no event since it was listed with a watch. */
@@ -66,7 +66,7 @@ export class ItemList {
 
   /** Whether it may be worked through as it is. */
   get isUsable(): boolean {
-    return this.#isCurrent || !this.#drops;
+    return this.#isCurrent || !this.#isRanked;
   }
 
   /** How many items there were when last listed. Lists again if there may be more now. */
@@ -76,25 +76,25 @@ export class ItemList {
   }
 
   /** An item exists that is not in the list. */
-  readonly outdate = (): void => {
+  readonly markStale = (): void => {
     this.#isCurrent = false;
-    for (const callback of this.#waiting) callback();
+    for (const callback of this.#staleListeners) callback();
   };
 
   /** An item that was removed from the list still exists, in its old place. */
-  drop(): void {
-    this.#left = [];
-    this.outdate();
+  invalidate(): void {
+    this.#remaining = [];
+    this.markStale();
   }
 
   /**
    * Calls back when there may be something new, at once if that is so; returns a function that
    * removes the callback.
    */
-  whenOutdated(callback: () => void): () => void {
-    this.#waiting.add(callback);
+  onStale(callback: () => void): () => void {
+    this.#staleListeners.add(callback);
     if (!this.#isCurrent) callback();
-    return () => this.#waiting.delete(callback);
+    return () => this.#staleListeners.delete(callback);
   }
 
   /**
@@ -103,12 +103,12 @@ export class ItemList {
    */
   async refresh(watches: boolean, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    if (watches) while (this.#listing?.watches === false) await unlessAborted(this.#listing.over, signal);
-    this.#listing ??= this.#begin(watches);
-    await unlessAborted(this.#listing.over, signal);
+    if (watches) while (this.#listing?.watches === false) await unlessAborted(this.#listing.done, signal);
+    this.#listing ??= this.#startListing(watches);
+    await unlessAborted(this.#listing.done, signal);
   }
 
-  #begin(watches: boolean): Listing {
+  #startListing(watches: boolean): Listing {
     const over = this.#list(watches);
     const listing = { watches, over };
     const end = () => {
@@ -120,31 +120,31 @@ export class ItemList {
   }
 
   /** The options of a read; with `watches` its events go to this list. */
-  watching(path: string, watches: boolean): { readonly watch?: WatchListener } {
+  watchOption(path: string, watches: boolean): { readonly watch?: WatchListener } {
     if (!watches) return {};
-    this.#watched.add(path);
+    this.#watchedPaths.add(path);
     return { watch: this.#onEvent };
   }
 
   /** Removes the watches: no caller waits any more. */
   unwatch(): void {
-    for (const path of this.#watched) this.#forget(path);
-    this.#watched.clear();
+    for (const path of this.#watchedPaths) this.#removeWatch(path);
+    this.#watchedPaths.clear();
     // A listing in progress continues without effect (`#list`).
     if (this.#listing?.watches === true) this.#listing = undefined;
-    this.outdate();
+    this.markStale();
   }
 
-  #forget(path: string): void {
+  #removeWatch(path: string): void {
     this.#zk.removeWatches(path, { watch: this.#onEvent, local: true }).catch(() => undefined);
   }
 
   readonly #onEvent: WatchListener = ({ type, path }) => {
     // The loss of a connection says nothing about the items: after a reconnect the client sets the
     // watch again, and an event that was missed follows.
-    if (type === 'None' && this.#zk.closedBecause === undefined) return;
-    if (path !== null) this.#watched.delete(path);
-    this.outdate();
+    if (type === 'None' && this.#zk.endReason === undefined) return;
+    if (path !== null) this.#watchedPaths.delete(path);
+    this.markStale();
   };
 
   async #list(watches: boolean): Promise<void> {
@@ -153,13 +153,13 @@ export class ItemList {
     try {
       const names = await this.#children(watches);
       // The watch was set after `unwatch`.
-      if (watches && !this.#watched.has(this.#path)) this.#forget(this.#path);
-      const items: ItemName[] = [];
+      if (watches && !this.#watchedPaths.has(this.#path)) this.#removeWatch(this.#path);
+      const items: ParsedItemName[] = [];
       for (const name of names) {
-        const item = this.#names.read(name);
+        const item = this.#names.parse(name);
         if (item !== undefined) items.push(item);
       }
-      this.#left = items.sort(inOrder);
+      this.#remaining = items.sort(compareItems);
       this.#length = items.length;
     } catch (error) {
       this.#isCurrent = false;
@@ -168,7 +168,7 @@ export class ItemList {
   }
 
   async #children(watches: boolean): Promise<readonly string[]> {
-    const options = { ...untilTheEnd, ...this.watching(this.#path, watches) };
+    const options = { ...retryForever, ...this.watchOption(this.#path, watches) };
     for (;;) {
       try {
         return (await this.#zk.getChildren(this.#path, options)).children;

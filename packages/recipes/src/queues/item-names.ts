@@ -11,10 +11,10 @@
  *     queue-|order 12|0000000007           an id of the program (Curator's DistributedIdQueue)
  */
 import { compareSequences, sequenceOf } from '@tskeeper/client';
-import { checkName } from '../given.ts';
+import { checkName } from '../validation.ts';
 
 /** A parsed name. */
-export interface ItemName {
+export interface ParsedItemName {
   readonly name: string;
   /** The number at the end. */
   readonly sequence: number;
@@ -27,22 +27,22 @@ export interface ItemName {
 }
 
 /** How one kind of queue names its items. */
-export interface ItemNames<Label> {
+export interface ItemNaming<Label> {
   /** The part before the number. Throws a RangeError or a TypeError for an invalid label. */
   prefixOf(label: Label): string;
   /** undefined for a name that is not an item of such a queue. */
-  read(name: string): ItemName | undefined;
+  parse(name: string): ParsedItemName | undefined;
 }
 
-export function inOrder(one: ItemName, other: ItemName): number {
+export function compareItems(one: ParsedItemName, other: ParsedItemName): number {
   return one.rank - other.rank || compareSequences(one.sequence, other.sequence);
 }
 
-export function plainNames(prefix: string): ItemNames<undefined> {
+export function plainNaming(prefix: string): ItemNaming<undefined> {
   checkPrefix(prefix);
   return {
     prefixOf: () => prefix,
-    read: (name) => {
+    parse: (name) => {
       const sequence = sequenceOf(name, prefix);
       return sequence === undefined ? undefined : { name, sequence, rank: 0, id: undefined };
     },
@@ -55,95 +55,95 @@ export function plainNames(prefix: string): ItemNames<undefined> {
  */
 export type PriorityNaming = 'page' | 'kazoo' | 'curator';
 
-interface PriorityForm {
+interface PriorityFormat {
   readonly prefix: string;
-  readonly end: string;
-  readonly least: number;
-  readonly most: number;
+  readonly suffix: string;
+  readonly min: number;
+  readonly max: number;
   /** The text of a priority: all have the same length, and sort as the priorities do. */
-  readonly write: (priority: number) => string;
-  readonly read: (text: string) => number | undefined;
+  readonly format: (priority: number) => string;
+  readonly parse: (text: string) => number | undefined;
 }
 
-function decimalForm(prefix: string, digits: number, end: string): PriorityForm {
+function decimalFormat(prefix: string, digits: number, suffix: string): PriorityFormat {
   return {
     prefix,
-    end,
-    least: 0,
-    most: 10 ** digits - 1,
-    write: (priority) => String(priority).padStart(digits, '0'),
-    read: (text) => (/^\d+$/.test(text) ? Number(text) : undefined),
+    suffix,
+    min: 0,
+    max: 10 ** digits - 1,
+    format: (priority) => String(priority).padStart(digits, '0'),
+    parse: (text) => (/^\d+$/.test(text) ? Number(text) : undefined),
   };
 }
 
-const priorityForms: Readonly<Record<PriorityNaming, PriorityForm>> = {
-  page: decimalForm('queue-', 2, ''),
-  kazoo: decimalForm('entry-', 3, '-'),
+const priorityFormats: Readonly<Record<PriorityNaming, PriorityFormat>> = {
+  page: decimalFormat('queue-', 2, ''),
+  kazoo: decimalFormat('entry-', 3, '-'),
   curator: {
     prefix: 'queue-',
-    end: '',
-    least: -(2 ** 31),
-    most: 2 ** 31 - 1,
-    write: (priority) => `${priority < 0 ? 0 : 1}${(priority >>> 0).toString(16).toUpperCase().padStart(8, '0')}`,
-    read: (text) => (/^(?:0[89A-F]|1[0-7])[0-9A-F]{7}$/.test(text) ? Number.parseInt(text.slice(1), 16) | 0 : undefined),
+    suffix: '',
+    min: -(2 ** 31),
+    max: 2 ** 31 - 1,
+    format: (priority) => `${priority < 0 ? 0 : 1}${(priority >>> 0).toString(16).toUpperCase().padStart(8, '0')}`,
+    parse: (text) => (/^(?:0[89A-F]|1[0-7])[0-9A-F]{7}$/.test(text) ? Number.parseInt(text.slice(1), 16) | 0 : undefined),
   },
 };
 
-export function priorityNames(naming: PriorityNaming): ItemNames<number> {
-  if (!Object.hasOwn(priorityForms, naming)) throw new TypeError(`naming is "page", "kazoo" or "curator", not "${naming}"`);
-  const { prefix, end, least, most, write, read } = priorityForms[naming];
-  const { length } = write(least);
+export function priorityNaming(naming: PriorityNaming): ItemNaming<number> {
+  if (!Object.hasOwn(priorityFormats, naming)) throw new TypeError(`naming is "page", "kazoo" or "curator", not "${naming}"`);
+  const { prefix, suffix, min, max, format, parse } = priorityFormats[naming];
+  const { length } = format(min);
   return {
     prefixOf: (priority) => {
-      if (!Number.isInteger(priority) || priority < least || priority > most)
-        throw new RangeError(`a priority is a whole number from ${least} to ${most}, lower first, not ${priority}`);
-      return `${prefix}${write(priority)}${end}`;
+      if (!Number.isInteger(priority) || priority < min || priority > max)
+        throw new RangeError(`a priority is a whole number from ${min} to ${max}, lower first, not ${priority}`);
+      return `${prefix}${format(priority)}${suffix}`;
     },
-    read: (name) => {
+    parse: (name) => {
       const text = name.slice(prefix.length, prefix.length + length);
-      const rank = read(text);
-      const sequence = rank === undefined || text.length !== length ? undefined : sequenceOf(name, `${prefix}${text}${end}`);
+      const rank = parse(text);
+      const sequence = rank === undefined || text.length !== length ? undefined : sequenceOf(name, `${prefix}${text}${suffix}`);
       return rank === undefined || sequence === undefined ? undefined : { name, sequence, rank, id: undefined };
     },
   };
 }
 
 /** Labels are times, in ms since 1970. */
-export const delayNames: ItemNames<number> = {
+export const delayNaming: ItemNaming<number> = {
   prefixOf: (dueMs) => {
     if (!Number.isSafeInteger(dueMs) || dueMs < 0)
       throw new RangeError(`a time is a whole number of milliseconds since 1970, not ${dueMs}`);
-    return labelled(dueMs.toString(16).toUpperCase().padStart(8, '0'));
+    return formatLabel(dueMs.toString(16).toUpperCase().padStart(8, '0'));
   },
-  read: (name) => {
-    const found = readLabelled(name);
+  parse: (name) => {
+    const found = parseLabel(name);
     if (found === undefined || !/^[0-9A-F]{8,14}$/i.test(found.label)) return undefined;
     return { name, sequence: found.sequence, rank: Number.parseInt(found.label, 16), id: undefined };
   },
 };
 
 /** Labels are ids. */
-export const idNames: ItemNames<string> = {
+export const idNaming: ItemNaming<string> = {
   prefixOf: (id) => {
     if (typeof id !== 'string' || id === '' || /[/|]/.test(id))
       throw new TypeError(`an id is a non-empty string without "/" and "|", not "${id}"`);
-    return labelled(id);
+    return formatLabel(id);
   },
-  read: (name) => {
-    const found = readLabelled(name);
+  parse: (name) => {
+    const found = parseLabel(name);
     return found && { name, sequence: found.sequence, rank: 0, id: found.label };
   },
 };
 
-const labelledForm = /^queue-\|([^|]+)\|/;
+const labelPattern = /^queue-\|([^|]+)\|/;
 
-function labelled(label: string): string {
+function formatLabel(label: string): string {
   return `queue-|${label}|`;
 }
 
-function readLabelled(name: string): { readonly label: string; readonly sequence: number } | undefined {
-  const label = labelledForm.exec(name)?.[1];
-  const sequence = label === undefined ? undefined : sequenceOf(name, labelled(label));
+function parseLabel(name: string): { readonly label: string; readonly sequence: number } | undefined {
+  const label = labelPattern.exec(name)?.[1];
+  const sequence = label === undefined ? undefined : sequenceOf(name, formatLabel(label));
   return label === undefined || sequence === undefined ? undefined : { label, sequence };
 }
 

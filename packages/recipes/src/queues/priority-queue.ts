@@ -1,13 +1,13 @@
 /** The most urgent item first: ZooKeeper's recipes page, "Priority Queues". */
 import type { Data } from '@tskeeper/client';
-import { callOptions, checkCallOptions, checkCount, checkOptions, checkSettings } from '../given.ts';
+import { callOptionTypes, checkCallOptions, checkArgumentCount, checkOptions, checkConstructorOptions } from '../validation.ts';
 import type { SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
-import { priorityNames, type PriorityNaming } from './item-names.ts';
-import { ItemQueue, type ItemQueueOptions } from './item-queue.ts';
+import { priorityNaming, type PriorityNaming } from './item-names.ts';
+import { BaseQueue, type BaseQueueOptions } from './base-queue.ts';
 
 /** How a priority queue is kept. */
-export interface PriorityQueueOptions extends ItemQueueOptions {
+export interface PriorityQueueOptions extends BaseQueueOptions {
   /**
    * How names contain the priority. `page`: `queue-YY`, 0 .. 99, as on ZooKeeper's page; `kazoo`:
    * `entry-PPP-`, 0 .. 999, as in kazoo's Queue, and in its LockingQueue below `entries`;
@@ -27,14 +27,14 @@ export interface PriorityPutOptions extends WaitOptions {
  * Items with a lower number first, and those with the same number in the order of arrival: the
  * priority queue of ZooKeeper's recipes.
  */
-export class PriorityQueue extends ItemQueue<number> {
+export class PriorityQueue extends BaseQueue<number> {
   /**
    * Sends no request. The znode need not exist. Throws a TypeError if `source` is not a client or
    * `path` is not a path.
    */
   constructor(source: SessionSource, path: string, options: PriorityQueueOptions = {}) {
-    checkSettings(options, 'PriorityQueue', arguments.length);
-    super(source, { path, names: priorityNames(options.naming ?? 'page'), rankKind: 'priority' }, options);
+    checkConstructorOptions(options, 'PriorityQueue', arguments.length);
+    super(source, { path, naming: priorityNaming(options.naming ?? 'page'), rankKind: 'priority' }, options);
   }
 
   /**
@@ -42,7 +42,7 @@ export class PriorityQueue extends ItemQueue<number> {
    * and with a RangeError.
    */
   async put(data: Data, options: PriorityPutOptions): Promise<void> {
-    checkCount(arguments.length, 2, 'put(data, options)');
+    checkArgumentCount(arguments.length, 2, 'put(data, options)');
     await this.putAll([data], options);
   }
 
@@ -50,9 +50,9 @@ export class PriorityQueue extends ItemQueue<number> {
    * Puts several items with the same priority, in this order: all or none. Rejects as `put` does.
    */
   async putAll(items: readonly Data[], options: PriorityPutOptions): Promise<void> {
-    checkCount(arguments.length, 2, 'putAll(items, options)');
+    checkArgumentCount(arguments.length, 2, 'putAll(items, options)');
     checkOptions(options, '{ priority: 5 }');
-    checkCallOptions(options, callOptions.putPriority, 'put');
+    checkCallOptions(options, callOptionTypes.putPriority, 'put');
     const { signal, timeoutMs } = options;
     await this.putItems(items, () => options.priority, { signal, timeoutMs });
   }

@@ -1,5 +1,5 @@
 /** An item, as programs see it. */
-import type { ReadItem } from './queue-znode.ts';
+import type { ReadItem } from './queue-shard.ts';
 
 /** An item of a queue. */
 export interface QueueItem {
@@ -17,7 +17,7 @@ export interface QueueItem {
    * For an item of a DelayQueue: the time from which it is available, in ms since 1970; undefined
    * otherwise.
    */
-  readonly dueMs: number | undefined;
+  readonly dueAtMs: number | undefined;
   /** For an item of an IdQueue; undefined otherwise. */
   readonly id: string | undefined;
 }
@@ -25,6 +25,6 @@ export interface QueueItem {
 /** What the ranks of a queue's items mean; undefined if they have none. */
 export type RankKind = 'priority' | 'dueMs' | undefined;
 
-export function itemOf({ path, name, data, sequence, rank, id }: ReadItem, kind: RankKind): QueueItem {
-  return { path, name, data, sequence, priority: kind === 'priority' ? rank : undefined, dueMs: kind === 'dueMs' ? rank : undefined, id };
+export function toQueueItem({ path, name, data, sequence, rank, id }: ReadItem, kind: RankKind): QueueItem {
+  return { path, name, data, sequence, priority: kind === 'priority' ? rank : undefined, dueAtMs: kind === 'dueMs' ? rank : undefined, id };
 }

@@ -5,53 +5,53 @@
 import type { Acl, ClientView } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
 import { Lock } from '../locks/lock.ts';
-import { Marks } from '../marks/marks.ts';
+import { IdempotencyMarkers } from '../markers/idempotency-markers.ts';
 import { Consumers } from './consumers.ts';
-import type { ItemNames } from './item-names.ts';
+import type { ItemNaming } from './item-names.ts';
 import type { RankKind } from './queue-item.ts';
-import { QueueZnode } from './queue-znode.ts';
-import { Room } from './room.ts';
+import { QueueShard } from './queue-shard.ts';
+import { Capacity } from './capacity.ts';
 
 export interface QueueSessionOptions<Label> {
   readonly path: string;
   /** The znodes below `path` that have the items; undefined if `path` itself has them. */
   readonly shards: readonly string[] | undefined;
-  readonly names: ItemNames<Label>;
+  readonly naming: ItemNaming<Label>;
   readonly rankKind: RankKind;
   readonly acl: readonly Acl[] | undefined;
   readonly items: 'persistent' | 'ephemeral';
   readonly maxItems: number | undefined;
-  readonly takenPath: string | undefined;
+  readonly claimsPath: string | undefined;
 }
 
 export class QueueSession<Label> {
-  readonly marks: Marks;
-  readonly znodes: readonly QueueZnode<Label>[];
+  readonly markers: IdempotencyMarkers;
+  readonly shards: readonly QueueShard<Label>[];
   readonly consumers: Consumers<Label>;
   /** undefined for a queue without a limit. */
-  readonly room: Room | undefined;
+  readonly capacity: Capacity | undefined;
 
   constructor(zk: ClientView, options: QueueSessionOptions<Label>) {
-    const { path, shards, names, rankKind, acl, items, maxItems, takenPath } = options;
-    const aside = `${path}-aside`;
-    const claims = takenPath ?? childPath(aside, 'claims');
-    const marks = new Marks(zk, childPath(aside, 'marks'), acl);
-    const znode = (each: string, claimsPath: string) =>
-      new QueueZnode(zk, marks, {
+    const { path, shards, naming, rankKind, acl, items, maxItems, claimsPath } = options;
+    const sidePath = `${path}-aside`;
+    const claimsRoot = claimsPath ?? childPath(sidePath, 'claims');
+    const marks = new IdempotencyMarkers(zk, childPath(sidePath, 'marks'), acl);
+    const createShard = (each: string, claimsPath: string) =>
+      new QueueShard(zk, marks, {
         path: each,
-        names,
+        naming,
         acl,
         claimsPath,
         mode: `${items}Sequential`,
-        sharesClaims: takenPath !== undefined,
-        drops: rankKind !== undefined,
+        claimsNamedAsItems: claimsPath !== undefined,
+        isRanked: rankKind !== undefined,
         isTimed: rankKind === 'dueMs',
       });
-    const lineOf = (name: string) => new Lock(zk, childPath(aside, name), { acl });
-    this.marks = marks;
-    this.znodes =
-      shards === undefined ? [znode(path, claims)] : shards.map((name) => znode(childPath(path, name), childPath(claims, name)));
-    this.consumers = new Consumers(zk, this.znodes, lineOf('consumers'));
-    this.room = maxItems === undefined ? undefined : new Room(zk, path, names, lineOf('producers'), maxItems);
+    const waitLockOf = (name: string) => new Lock(zk, childPath(sidePath, name), { acl });
+    this.markers = marks;
+    this.shards =
+      shards === undefined ? [createShard(path, claimsRoot)] : shards.map((name) => createShard(childPath(path, name), childPath(claimsRoot, name)));
+    this.consumers = new Consumers(zk, this.shards, waitLockOf('consumers'));
+    this.capacity = maxItems === undefined ? undefined : new Capacity(zk, path, naming, waitLockOf('producers'), maxItems);
   }
 }

@@ -1,13 +1,13 @@
 /** First in, first out: the queue of ZooKeeper's recipes page. */
-import { checkCount, checkSettings } from '../given.ts';
+import { checkArgumentCount, checkConstructorOptions } from '../validation.ts';
 import type { Data } from '@tskeeper/client';
 import type { SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
-import { plainNames } from './item-names.ts';
-import { ItemQueue, type ItemQueueOptions } from './item-queue.ts';
+import { plainNaming } from './item-names.ts';
+import { BaseQueue, type BaseQueueOptions } from './base-queue.ts';
 
 /** How a queue is kept. */
-export interface QueueOptions extends ItemQueueOptions {
+export interface QueueOptions extends BaseQueueOptions {
   /**
    * The part of the items' names before the number. Default: `queue-`, as on ZooKeeper's page.
    * ZooKeeper's `DistributedQueue` and Curator's SimpleDistributedQueue have `qn-`.
@@ -16,14 +16,14 @@ export interface QueueOptions extends ItemQueueOptions {
 }
 
 /** First in, first out: the queue of ZooKeeper's recipes. */
-export class Queue extends ItemQueue<undefined> {
+export class Queue extends BaseQueue<undefined> {
   /**
    * Sends no request. The znode need not exist. Throws a TypeError if `source` is not a client or
    * `path` is not a path.
    */
   constructor(source: SessionSource, path: string, options: QueueOptions = {}) {
-    checkSettings(options, 'Queue', arguments.length);
-    super(source, { path, names: plainNames(options.prefix ?? 'queue-'), rankKind: undefined }, options);
+    checkConstructorOptions(options, 'Queue', arguments.length);
+    super(source, { path, naming: plainNaming(options.prefix ?? 'queue-'), rankKind: undefined }, options);
   }
 
   /**
@@ -38,7 +38,7 @@ export class Queue extends ItemQueue<undefined> {
    * `delete`), the item is in the queue.
    */
   async put(data: Data, options: WaitOptions = {}): Promise<void> {
-    checkCount(arguments.length, 2, 'put(data, options)');
+    checkArgumentCount(arguments.length, 2, 'put(data, options)');
     return await this.putItems([data], () => undefined, options);
   }
 
@@ -47,7 +47,7 @@ export class Queue extends ItemQueue<undefined> {
    * `put` does.
    */
   async putAll(items: readonly Data[], options: WaitOptions = {}): Promise<void> {
-    checkCount(arguments.length, 2, 'putAll(items, options)');
+    checkArgumentCount(arguments.length, 2, 'putAll(items, options)');
     return await this.putItems(items, () => undefined, options);
   }
 }

@@ -10,14 +10,14 @@
  *            └─ queue-0000000003
  */
 import type { Data } from '@tskeeper/client';
-import { checkCount, checkOptions, checkSettings } from '../given.ts';
+import { checkArgumentCount, checkOptions, checkConstructorOptions } from '../validation.ts';
 import type { SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
-import { plainNames } from './item-names.ts';
-import { ItemQueue, type ItemQueueOptions } from './item-queue.ts';
+import { plainNaming } from './item-names.ts';
+import { BaseQueue, type BaseQueueOptions } from './base-queue.ts';
 
 /** How a queue is sharded. All its clients use the same options. */
-export interface ShardedQueueOptions extends Omit<ItemQueueOptions, 'maxItems' | 'takenPath'> {
+export interface ShardedQueueOptions extends Omit<BaseQueueOptions, 'maxItems' | 'takenPath'> {
   /**
    * How many znodes: 1 to 100. To increase it, update the consumers first, and the producers after
    * all consumers.
@@ -26,29 +26,29 @@ export interface ShardedQueueOptions extends Omit<ItemQueueOptions, 'maxItems' |
 }
 
 /** Several znodes: in the order of arrival only within each of them. */
-export class ShardedQueue extends ItemQueue<undefined> {
+export class ShardedQueue extends BaseQueue<undefined> {
   /**
    * Sends no request. The znodes need not exist. Throws a TypeError if `source` is not a client or
    * `path` is not a path.
    */
   constructor(source: SessionSource, path: string, options: ShardedQueueOptions) {
     checkOptions(options, '{ shards: 4 }');
-    checkSettings(options, 'ShardedQueue', arguments.length);
+    checkConstructorOptions(options, 'ShardedQueue', arguments.length);
     const { shards: count } = options;
     if (!Number.isInteger(count) || count < 1 || count > 100) throw new RangeError(`shards is a whole number from 1 to 100, not ${count}`);
     const shards = Array.from({ length: count }, (_, at) => `shard-${String(at).padStart(2, '0')}`);
-    super(source, { path, shards, names: plainNames('queue-'), rankKind: undefined }, options);
+    super(source, { path, shards, naming: plainNaming('queue-'), rankKind: undefined }, options);
   }
 
   /** Puts an item into the next znode in turn. Rejects as `Queue.put` does. */
   async put(data: Data, options: WaitOptions = {}): Promise<void> {
-    checkCount(arguments.length, 2, 'put(data, options)');
+    checkArgumentCount(arguments.length, 2, 'put(data, options)');
     return await this.putItems([data], () => undefined, options);
   }
 
   /** Puts several items into one znode, in this order: all or none. Rejects as `put` does. */
   async putAll(items: readonly Data[], options: WaitOptions = {}): Promise<void> {
-    checkCount(arguments.length, 2, 'putAll(items, options)');
+    checkArgumentCount(arguments.length, 2, 'putAll(items, options)');
     return await this.putItems(items, () => undefined, options);
   }
 }

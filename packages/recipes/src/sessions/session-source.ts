@@ -5,16 +5,16 @@
  * session and end with it. So a recipe keeps only its settings across sessions, and each call
  * begins with the current client:
  *
- *     inSessions   the current client ──work──> result
+ *     runAcrossSessions   the current client ──work──> result
  *                    ^                     │ its session has ended, and the work may be repeated
  *                    └──the next client────┘
  */
 import { type CallOptions, type ClientView, KeeperError, type WatchLoopEvent } from '@tskeeper/client';
-import { onAbort, Refusal } from '@tskeeper/client/internal';
+import { onAbort, RequestFailure } from '@tskeeper/client/internal';
 import { isRecipeError, RecipeError } from '../recipe-error.ts';
-import { Limit } from '../waiting/limit.ts';
-import { untilTheEnd } from '../waiting/next-event.ts';
-import { isUnsettled, lossCodes } from '../waiting/unanswered.ts';
+import { Deadline } from '../waiting/deadline.ts';
+import { retryForever } from '../waiting/next-event.ts';
+import { isUnsettled, connectionLossCodes } from '../waiting/unanswered.ts';
 import type { Sessions } from './sessions.ts';
 import { hasSessionsBrand } from './sessions-brand.ts';
 
@@ -28,45 +28,45 @@ export function isSessions(source: SessionSource): source is Sessions {
   return hasSessionsBrand(source);
 }
 
-export interface SessionUser {
+export interface SessionListener {
   /** A session to work in. Requests fail after its end. */
-  begin(zk: ClientView): void;
+  onSession(zk: ClientView): void;
   /** There is no further session. */
-  ended(reason: unknown): void;
+  onEnd(reason: unknown): void;
 }
 
 /** The client to use now. */
-export function clientOf(source: SessionSource): ClientView {
+export function currentClient(source: SessionSource): ClientView {
   return isSessions(source) ? source.client : source;
 }
 
 /** Calls `begin` at once, and for each later session; returns a function that ends it. */
-export function eachSession(source: SessionSource, user: SessionUser): () => void {
-  if (!isSessions(source)) return oneSession(source, user);
+export function followSessions(source: SessionSource, user: SessionListener): () => void {
+  if (!isSessions(source)) return followOneSession(source, user);
   if (source.signal.aborted) {
-    user.ended(source.signal.reason);
+    user.onEnd(source.signal.reason);
     return () => undefined;
   }
-  const forget = onAbort(source.signal, () => user.ended(source.signal.reason));
-  const end = source.each((zk) => user.begin(zk));
+  const forget = onAbort(source.signal, () => user.onEnd(source.signal.reason));
+  const end = source.onSession((zk) => user.onSession(zk));
   return () => {
     forget();
     end();
   };
 }
 
-function oneSession(zk: ClientView, user: SessionUser): () => void {
-  const look = () => {
-    if (zk.closedBecause === undefined) return;
+function followOneSession(zk: ClientView, user: SessionListener): () => void {
+  const checkEnd = () => {
+    if (zk.endReason === undefined) return;
     unlisten();
-    const isClosed = zk.closedBecause === 'closed';
-    user.ended(
-      new RecipeError(isClosed ? 'Closed' : 'Lost', isClosed ? 'the client was closed' : `the session is over: ${zk.closedBecause}`),
+    const isClosed = zk.endReason === 'closed';
+    user.onEnd(
+      new RecipeError(isClosed ? 'Closed' : 'Lost', isClosed ? 'the client was closed' : `the session is over: ${zk.endReason}`),
     );
   };
-  const unlisten = zk.on('state', look);
-  if (zk.closedBecause === undefined) user.begin(zk);
-  look();
+  const unlisten = zk.on('state', checkEnd);
+  if (zk.endReason === undefined) user.onSession(zk);
+  checkEnd();
   return unlisten;
 }
 
@@ -83,7 +83,7 @@ export async function* sessionsOf(source: SessionSource, signal: AbortSignal | u
   for (;;) {
     let next: ClientView;
     try {
-      next = await following(source, last, signal);
+      next = await nextClient(source, last, signal);
     } catch (error) {
       if (error === source.signal.reason && isRecipeError(error)) return;
       throw error;
@@ -97,30 +97,30 @@ export async function* sessionsOf(source: SessionSource, signal: AbortSignal | u
  * A live client other than `last`, as soon as there is one. Rejects with the signal's reason, and
  * with the reason of the end of the Sessions.
  */
-function following(source: Sessions, last: ClientView | undefined, signal: AbortSignal | undefined): Promise<ClientView> {
+function nextClient(source: Sessions, last: ClientView | undefined, signal: AbortSignal | undefined): Promise<ClientView> {
   return new Promise((resolve, reject) => {
     signal?.throwIfAborted();
-    const endings: (() => void)[] = [];
+    const cleanups: (() => void)[] = [];
     let isOver = false;
-    const over = () => {
+    const cleanUp = () => {
       isOver = true;
-      for (const end of endings.splice(0)) end();
+      for (const end of cleanups.splice(0)) end();
     };
-    const user: SessionUser = {
-      begin: (zk) => {
+    const user: SessionListener = {
+      onSession: (zk) => {
         if (zk === last) return;
-        over();
+        cleanUp();
         resolve(zk);
       },
-      ended: (reason) => {
-        over();
+      onEnd: (reason) => {
+        cleanUp();
         reject(reason);
       },
     };
-    if (signal !== undefined) endings.push(onAbort(signal, () => (over(), reject(signal.reason))));
-    endings.push(eachSession(source, user));
+    if (signal !== undefined) cleanups.push(onAbort(signal, () => (cleanUp(), reject(signal.reason))));
+    cleanups.push(followSessions(source, user));
     // `begin` may have been called before the function that ends it was known.
-    if (isOver) over();
+    if (isOver) cleanUp();
   });
 }
 
@@ -133,7 +133,7 @@ function following(source: Sessions, last: ClientView | undefined, signal: Abort
  * @param isFinal whether the work must not be repeated after this error, as it may have been
  * applied. Default: it may always be repeated.
  */
-export async function inSessions<Result>(
+export async function runAcrossSessions<Result>(
   source: SessionSource,
   signal: AbortSignal,
   work: (zk: ClientView) => Promise<Result>,
@@ -148,7 +148,7 @@ export async function inSessions<Result>(
   }
   let last: ClientView | undefined;
   for (;;) {
-    const zk = await following(source, last, signal);
+    const zk = await nextClient(source, last, signal);
     try {
       return await work(zk);
     } catch (error) {
@@ -164,24 +164,24 @@ export async function inSessions<Result>(
  * next client, and it rejects with a RecipeError, TimedOut. `what` completes "timed out waiting
  * for": `a reply about /a`.
  */
-export async function callIn<Options extends Pick<CallOptions, 'signal' | 'timeoutMs'>, Result>(
+export async function callAcrossSessions<Options extends Pick<CallOptions, 'signal' | 'timeoutMs'>, Result>(
   source: SessionSource,
   what: string,
   options: Options,
   work: (zk: ClientView, options: Options) => Promise<Result>,
   isFinal?: (error: unknown) => boolean,
 ): Promise<Result> {
-  if (!isSessions(source)) return await inSessions(source, neverAborted, (zk) => work(zk, options));
+  if (!isSessions(source)) return await runAcrossSessions(source, neverAborted, (zk) => work(zk, options));
   const { signal, timeoutMs } = options;
-  using limit = new Limit(source, { signal, timeoutMs }, what);
-  const within = { ...options, signal: limit.signal, timeoutMs: undefined };
-  return await inSessions(source, limit.signal, (zk) => work(zk, within), isFinal);
+  using deadline = new Deadline(source, { signal, timeoutMs }, what);
+  const within = { ...options, signal: deadline.signal, timeoutMs: undefined };
+  return await runAcrossSessions(source, deadline.signal, (zk) => work(zk, within), isFinal);
 }
 
 const neverAborted = new AbortController().signal;
 
 /** Whether a call that failed may have been applied: the session ended before its reply. */
-export function mayBeDone(error: unknown): boolean {
+export function mayHaveBeenApplied(error: unknown): boolean {
   return KeeperError.is(error) && error.outcome === 'unknown';
 }
 
@@ -189,8 +189,8 @@ export function mayBeDone(error: unknown): boolean {
 async function hasEnded(zk: ClientView, error: unknown, signal: AbortSignal): Promise<boolean> {
   if (KeeperError.is(error, 'SessionExpired')) return true;
   const isLost = error instanceof RecipeError && error.code === 'Lost';
-  if (!isLost && !KeeperError.is(error, ...lossCodes)) return false;
-  if (zk.closedBecause !== undefined) return zk.closedBecause === 'expired' || zk.closedBecause === 'closed';
+  if (!isLost && !KeeperError.is(error, ...connectionLossCodes)) return false;
+  if (zk.endReason !== undefined) return zk.endReason === 'expired' || zk.endReason === 'closed';
   // The ensemble deletes ephemerals when it ends a session, and a client that is still connected
   // may learn of the deletion first. Any reply distinguishes the two.
   return isLost && (await isExpired(zk, signal));
@@ -198,7 +198,7 @@ async function hasEnded(zk: ClientView, error: unknown, signal: AbortSignal): Pr
 
 async function isExpired(zk: ClientView, signal: AbortSignal): Promise<boolean> {
   try {
-    await zk.exists('/', { ...untilTheEnd, signal });
+    await zk.exists('/', { ...retryForever, signal });
     return false;
   } catch (error) {
     return KeeperError.is(error, 'SessionExpired');
@@ -207,10 +207,10 @@ async function isExpired(zk: ClientView, signal: AbortSignal): Promise<boolean> 
 
 /** Adds the remedy for the end of the session of a single client. */
 function withRemedy(zk: ClientView, error: unknown): unknown {
-  if (zk.closedBecause !== 'expired' || !KeeperError.is(error, 'SessionExpired') || isUnsettled(error)) return error;
+  if (zk.endReason !== 'expired' || !KeeperError.is(error, 'SessionExpired') || isUnsettled(error)) return error;
   const { op, path, errno, outcome } = error;
   const reason = 'the session of this client has expired; use Sessions instead of a client, and the recipe continues in the next session';
-  return new KeeperError(op, path, new Refusal(errno, outcome, reason, { cause: error }));
+  return new KeeperError(op, path, new RequestFailure(errno, outcome, reason, { cause: error }));
 }
 
 /** What a recipe keeps for one session at a time. */
@@ -225,7 +225,7 @@ export class PerSession<Own> {
   /**
    * The object of this client's session: made at the first call, and dropped with the next session.
    */
-  of(zk: ClientView): Own {
+  get(zk: ClientView): Own {
     if (this.#latest?.zk !== zk) this.#latest = { zk, own: this.#make(zk) };
     return this.#latest.own;
   }
@@ -241,7 +241,7 @@ export class PerSession<Own> {
  * begins there with a Reread as every loop does. Otherwise ends and throws as that loop does, and
  * throws the reason of the end of the Sessions.
  */
-export async function* watchOf(
+export async function* watchAcrossSessions(
   source: SessionSource,
   path: string,
   signal: AbortSignal | undefined,

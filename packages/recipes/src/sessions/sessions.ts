@@ -6,14 +6,14 @@
  *              client ──closed, AuthFailed, moved──> over
  *     open ──rejects──> over
  */
-import { type Client, type Clock, connect, type ConnectOptions, formatSessionId, type Servers } from '@tskeeper/client';
+import { type Client, type Clock, connect, type ConnectOptions, formatSessionId, type ServerList } from '@tskeeper/client';
 import { onAbort } from '@tskeeper/client/internal';
-import { type Inspect, inspected } from '../inspection.ts';
-import { callOptions, checkCallOptions, checkClient, checkCount, checkFunction, checkOptions, surplusOf } from '../given.ts';
+import { type InspectFunction, inspectObject } from '../inspect-custom.ts';
+import { callOptionTypes, checkCallOptions, checkClient, checkArgumentCount, checkFunction, checkOptions, argumentCountError } from '../validation.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { Listeners } from '../listeners.ts';
 import { sessionsBrand } from './sessions-brand.ts';
-import { Limit } from '../waiting/limit.ts';
+import { Deadline } from '../waiting/deadline.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 
 /**
@@ -33,17 +33,17 @@ export type SessionsOptions = Omit<ConnectOptions, 'session'>;
  */
 export class Sessions implements AsyncDisposable {
   readonly #open: OpenClient;
-  readonly #over = new AbortController();
+  readonly #endController = new AbortController();
   readonly #listeners = new Listeners<Client>();
   #client: Client;
   #opening: Promise<void> | undefined;
-  #closed: Promise<void> | undefined;
+  #closeResult: Promise<void> | undefined;
 
   private constructor(open: OpenClient, client: Client) {
     if (typeof open !== 'function') throw new TypeError("create Sessions with await Sessions.start('zk1:2181'), not with new");
     this.#open = open;
     this.#client = client;
-    this.#follow(client);
+    this.#followClient(client);
   }
 
   /**
@@ -52,26 +52,26 @@ export class Sessions implements AsyncDisposable {
    * Rejects as `connect` does. `signal` ends the first connection only; `close` ends all. (As
    * Curator's CuratorFramework opens a new ZooKeeper handle.)
    */
-  static start(servers: Servers, options?: SessionsOptions): Promise<Sessions>;
+  static start(servers: ServerList, options?: SessionsOptions): Promise<Sessions>;
   /**
    * The same with a function that opens each client. Rejects as `open` does, and with a TypeError
    * when its result is not a client. If `open` rejects for a later client, the Sessions end, so let
    * it try without a time limit: `connectTimeoutMs: Infinity`.
    */
   static start(open: OpenClient, options?: { readonly signal?: AbortSignal | undefined }): Promise<Sessions>;
-  static async start(how: Servers | OpenClient, options: SessionsOptions = {}): Promise<Sessions> {
-    checkCount(arguments.length, 2, 'Sessions.start(servers, options)');
+  static async start(serversOrOpen: ServerList | OpenClient, options: SessionsOptions = {}): Promise<Sessions> {
+    checkArgumentCount(arguments.length, 2, 'Sessions.start(servers, options)');
     // A copy: the program may change its array later.
-    const servers = typeof how === 'string' ? how : Array.isArray(how) ? [...(how as Exclude<Servers, string>)] : undefined;
-    if (servers === undefined) checkFunction(how, 'the first argument, if it is neither a connect string nor an array of servers,');
+    const servers = typeof serversOrOpen === 'string' ? serversOrOpen : Array.isArray(serversOrOpen) ? [...(serversOrOpen as Exclude<ServerList, string>)] : undefined;
+    if (servers === undefined) checkFunction(serversOrOpen, 'the first argument, if it is neither a connect string nor an array of servers,');
     checkOptions(options, '{ sessionTimeoutMs: 10_000 }');
-    checkCallOptions(options, servers === undefined ? callOptions.start : callOptions.startOfServers, 'Sessions.start');
+    checkCallOptions(options, servers === undefined ? callOptionTypes.start : callOptionTypes.startWithServers, 'Sessions.start');
     const { signal = new AbortController().signal } = options;
     if (servers !== undefined) {
       const client = await connect(servers, options);
       return new Sessions((wanted) => connect(servers, { ...options, connectTimeoutMs: Infinity, signal: wanted }), client);
     }
-    const open = how as OpenClient;
+    const open = serversOrOpen as OpenClient;
     const client = await open(signal);
     checkClient(client);
     return new Sessions(open, client);
@@ -96,18 +96,18 @@ export class Sessions implements AsyncDisposable {
    * there will be no further client; and with the reason of the given signal.
    */
   async ready(options: WaitOptions = {}): Promise<Client> {
-    checkCount(arguments.length, 1, 'ready(options)');
-    using limit = new Limit(this, options, 'a client with a session');
+    checkArgumentCount(arguments.length, 1, 'ready(options)');
+    using deadline = new Deadline(this, options, 'a client with a session');
     return await new Promise<Client>((resolve, reject) => {
       this.signal.throwIfAborted();
-      const endings: (() => void)[] = [];
+      const cleanups: (() => void)[] = [];
       const settle = (how: () => void) => {
-        for (const end of endings.splice(0)) end();
+        for (const end of cleanups.splice(0)) end();
         how();
       };
-      for (const signal of [this.signal, limit.signal]) endings.push(onAbort(signal, () => settle(() => reject(signal.reason))));
-      if (this.#client.closedBecause === undefined) settle(() => resolve(this.#client));
-      else endings.push(this.#listeners.add((client) => settle(() => resolve(client))));
+      for (const signal of [this.signal, deadline.signal]) cleanups.push(onAbort(signal, () => settle(() => reject(signal.reason))));
+      if (this.#client.endReason === undefined) settle(() => resolve(this.#client));
+      else cleanups.push(this.#listeners.add((client) => settle(() => resolve(client))));
     });
   }
 
@@ -121,32 +121,32 @@ export class Sessions implements AsyncDisposable {
    * `open` has rejected with.
    */
   get signal(): AbortSignal {
-    return this.#over.signal;
+    return this.#endController.signal;
   }
 
   /**
    * Calls `begin` with the current client, now, and with each one that follows; returns a function
    * that ends it.
    */
-  each(begin: (zk: Client) => void): () => void {
-    checkCount(arguments.length, 1, 'each(begin)');
-    const end = this.#listeners.add(begin);
-    if (this.#client.closedBecause === undefined) begin(this.#client);
+  onSession(listener: (zk: Client) => void): () => void {
+    checkArgumentCount(arguments.length, 1, 'each(begin)');
+    const end = this.#listeners.add(listener);
+    if (this.#client.endReason === undefined) listener(this.#client);
     return end;
   }
 
   /** Closes the client, and opens no further one. Never rejects. */
   close(): Promise<void> {
-    const surplus = surplusOf(arguments.length, 0, 'close()');
+    const surplus = argumentCountError(arguments.length, 0, 'close()');
     if (surplus !== undefined) return Promise.reject(surplus);
-    this.#closed ??= this.#close();
-    return this.#closed;
+    this.#closeResult ??= this.#close();
+    return this.#closeResult;
   }
 
   /** What `console.log` shows of Sessions: the current client. */
-  [Symbol.for('nodejs.util.inspect.custom')](_depth: unknown, options: unknown, inspect: Inspect): string {
-    const { state, sessionId, connectedTo: server } = this.client;
-    return inspected(this, { state, sessionId: formatSessionId(sessionId), server }, options, inspect);
+  [Symbol.for('nodejs.util.inspect.custom')](_depth: unknown, options: unknown, inspect: InspectFunction): string {
+    const { state, sessionId, connectedServer: server } = this.client;
+    return inspectObject(this, { state, sessionId: formatSessionId(sessionId), server }, options, inspect);
   }
 
   /** As `close`; never rejects. */
@@ -160,16 +160,16 @@ export class Sessions implements AsyncDisposable {
     await this.#client.close();
   }
 
-  #follow(client: Client): void {
-    const look = () => {
-      if (client.closedBecause === undefined) return;
+  #followClient(client: Client): void {
+    const checkEnd = () => {
+      if (client.endReason === undefined) return;
       unlisten();
       if (this.signal.aborted) return;
-      if (client.closedBecause === 'expired') this.#opening = this.#openNext();
-      else this.#end(new RecipeError('Closed', `the client is ${client.closedBecause}`));
+      if (client.endReason === 'expired') this.#opening = this.#openNext();
+      else this.#end(new RecipeError('Closed', `the client is ${client.endReason}`));
     };
-    const unlisten = client.on('state', look);
-    look();
+    const unlisten = client.on('state', checkEnd);
+    checkEnd();
   }
 
   async #openNext(): Promise<void> {
@@ -183,11 +183,11 @@ export class Sessions implements AsyncDisposable {
     }
     this.#client = client;
     if (this.signal.aborted) return;
-    this.#follow(client);
-    this.#listeners.tell(client);
+    this.#followClient(client);
+    this.#listeners.notify(client);
   }
 
   #end(reason: unknown): void {
-    if (!this.signal.aborted) this.#over.abort(reason);
+    if (!this.signal.aborted) this.#endController.abort(reason);
   }
 }

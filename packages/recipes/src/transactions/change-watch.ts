@@ -1,30 +1,30 @@
 /** Waits for the next event of a watch, from the read that sets it. */
 import type { ClientView, WatchedEvent, WatchListener } from '@tskeeper/client';
-import { unlessAborted } from '../waiting/limit.ts';
+import { unlessAborted } from '../waiting/deadline.ts';
 
 export class ChangeWatch implements Disposable {
   /** The listener to pass to the reads. */
   readonly listener: WatchListener;
   readonly #zk: ClientView;
   readonly #path: string;
-  readonly #heard: Promise<WatchedEvent>;
+  readonly #changed: Promise<WatchedEvent>;
 
   constructor(zk: ClientView, path: string) {
     this.#zk = zk;
     this.#path = path;
-    let hear!: (event: WatchedEvent) => void;
-    this.#heard = new Promise((resolve) => (hear = resolve));
+    let resolveChanged!: (event: WatchedEvent) => void;
+    this.#changed = new Promise((resolve) => (resolveChanged = resolve));
     this.listener = (event) => {
       // The loss of a connection says nothing about the znode: after a reconnect the client sets
       // the watch again, and an event that was missed follows. The next read reports the end of the
       // session.
-      if (event.type !== 'None' || zk.closedBecause !== undefined) hear(event);
+      if (event.type !== 'None' || zk.endReason !== undefined) resolveChanged(event);
     };
   }
 
   /** Resolves with the first event since. Rejects with the signal's reason. */
   next(signal: AbortSignal): Promise<WatchedEvent> {
-    return unlessAborted(this.#heard, signal);
+    return unlessAborted(this.#changed, signal);
   }
 
   /** Removes the watch. */

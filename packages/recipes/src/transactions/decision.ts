@@ -11,12 +11,12 @@
 import { type Acl, type ClientView, KeeperError, op } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
 import { RecipeError } from '../recipe-error.ts';
-import { Limit } from '../waiting/limit.ts';
-import { untilTheEnd } from '../waiting/next-event.ts';
+import { Deadline } from '../waiting/deadline.ts';
+import { retryForever } from '../waiting/next-event.ts';
 import { ChangeWatch } from './change-watch.ts';
-import { takeBack } from './own-ephemeral.ts';
-import { type Vote, voteOf, wordIn } from './votes.ts';
-import { lossCodes } from '../waiting/unanswered.ts';
+import { deleteOwnPresence } from './own-ephemeral.ts';
+import { type Vote, waitForVote, parseVote } from './votes.ts';
+import { connectionLossCodes } from '../waiting/unanswered.ts';
 
 /** What all code for a transaction needs. */
 export interface Transaction {
@@ -24,14 +24,14 @@ export interface Transaction {
   readonly path: string;
   /** Whether an ephemeral shows that a site is at work. */
   readonly presence: boolean;
-  readonly watching: 'sites' | 'coordinator';
+  readonly watchedBy: 'sites' | 'coordinator';
   readonly acl: readonly Acl[] | undefined;
 }
 
 /** Names below a transaction that are not sites. */
-export const reserved: readonly string[] = ['beginning', 'coordinator', 'decision'];
+export const reservedNames: readonly string[] = ['beginning', 'coordinator', 'decision'];
 /** Those of them that show that a client is at work. */
-export const ephemerals: readonly string[] = ['beginning', 'coordinator'];
+export const presenceNames: readonly string[] = ['beginning', 'coordinator'];
 
 /** The ephemeral of the client that begins the transaction, until it knows that it has begun. */
 export function beginningPath({ path }: Pick<Transaction, 'path'>): string {
@@ -53,32 +53,32 @@ export function decisionPath({ path }: Transaction): string {
  * and with the signal's reason.
  */
 export function decide(transaction: Transaction, signal: AbortSignal): Promise<Vote> {
-  return transaction.watching === 'sites' ? count(transaction, signal) : beTold(transaction, signal);
+  return transaction.watchedBy === 'sites' ? countVotes(transaction, signal) : waitForDecision(transaction, signal);
 }
 
 /** The paths of all sites; undefined if there is a decision, which then counts. */
 export async function sitesOf({ zk, path }: Transaction, signal: AbortSignal): Promise<readonly string[] | undefined> {
-  const { children } = await zk.getChildren(path, { ...untilTheEnd, signal });
+  const { children } = await zk.getChildren(path, { ...retryForever, signal });
   if (children.includes('decision')) return undefined;
-  const sites = children.filter((name) => !reserved.includes(name)).map((name) => childPath(path, name));
+  const sites = children.filter((name) => !reservedNames.includes(name)).map((name) => childPath(path, name));
   if (sites.length === 0) throw new RecipeError('Lost', `${path} has neither sites nor a decision, so it is not a transaction`);
   return sites;
 }
 
 /** The decision as its znode has it. */
-export async function recorded(transaction: Transaction, signal: AbortSignal): Promise<Vote> {
+export async function readDecision(transaction: Transaction, signal: AbortSignal): Promise<Vote> {
   const path = decisionPath(transaction);
-  const decision = wordIn((await transaction.zk.getData(path, { ...untilTheEnd, signal })).data);
+  const decision = parseVote((await transaction.zk.getData(path, { ...retryForever, signal })).data);
   if (decision === undefined) throw new RecipeError('Lost', `${path} contains neither commit nor abort: another client has written to it`);
   return decision;
 }
 
 /** Reads each vote with a watch, until the outcome is certain. */
-async function count(transaction: Transaction, signal: AbortSignal): Promise<Vote> {
+async function countVotes(transaction: Transaction, signal: AbortSignal): Promise<Vote> {
   const { zk, presence } = transaction;
   const sites = await sitesOf(transaction, signal);
-  if (sites === undefined) return recorded(transaction, signal);
-  using limit = new Limit(zk, { signal }, `the votes of ${transaction.path}`);
+  if (sites === undefined) return readDecision(transaction, signal);
+  using deadline = new Deadline(zk, { signal }, `the votes of ${transaction.path}`);
   try {
     return await new Promise<Vote>((resolve, reject) => {
       let missing = sites.length;
@@ -86,13 +86,13 @@ async function count(transaction: Transaction, signal: AbortSignal): Promise<Vot
         missing--;
         if (vote === 'abort' || missing === 0) resolve(vote);
       };
-      for (const site of sites) voteOf(zk, site, presence, limit.signal).then(add, reject);
+      for (const site of sites) waitForVote(zk, site, presence, deadline.signal).then(add, reject);
     });
   } catch (error) {
-    if (KeeperError.is(error, 'NoNode')) return recorded(transaction, signal);
+    if (KeeperError.is(error, 'NoNode')) return readDecision(transaction, signal);
     throw error;
   } finally {
-    limit.end(new RecipeError('Closed', 'the other votes no longer matter'));
+    deadline.abort(new RecipeError('Closed', 'the other votes no longer matter'));
   }
 }
 
@@ -101,29 +101,29 @@ async function count(transaction: Transaction, signal: AbortSignal): Promise<Vot
  * the votes, and writes the decision. Two clients may do so at once, as the coordinator's ephemeral
  * ends with its session, and the client may still be at work; they find the same.
  */
-async function beTold(transaction: Transaction, signal: AbortSignal): Promise<Vote> {
+async function waitForDecision(transaction: Transaction, signal: AbortSignal): Promise<Vote> {
   const { zk } = transaction;
   for (;;) {
     using decided = new ChangeWatch(zk, decisionPath(transaction));
     using gone = new ChangeWatch(zk, coordinatorPath(transaction));
-    const options = { ...untilTheEnd, signal };
+    const options = { ...retryForever, signal };
     if ((await zk.exists(decisionPath(transaction), { ...options, watch: decided.listener })) !== null)
-      return recorded(transaction, signal);
-    if (await takePart(transaction, signal)) return coordinate(transaction, signal);
+      return readDecision(transaction, signal);
+    if (await tryBecomeCoordinator(transaction, signal)) return coordinate(transaction, signal);
     if ((await zk.exists(coordinatorPath(transaction), { ...options, watch: gone.listener })) === null) continue;
     await Promise.race([decided.next(signal), gone.next(signal)]);
   }
 }
 
 /** Whether this client has become the coordinator. */
-async function takePart(transaction: Transaction, signal: AbortSignal): Promise<boolean> {
+async function tryBecomeCoordinator(transaction: Transaction, signal: AbortSignal): Promise<boolean> {
   const { zk, acl } = transaction;
   try {
-    await zk.create(coordinatorPath(transaction), null, { mode: 'ephemeral', acl, idempotent: true, ...untilTheEnd, signal });
+    await zk.create(coordinatorPath(transaction), null, { mode: 'ephemeral', acl, idempotent: true, ...retryForever, signal });
     return true;
   } catch (error) {
     if (KeeperError.is(error, 'NodeExists')) return false;
-    void takeBack(zk, coordinatorPath(transaction));
+    void deleteOwnPresence(zk, coordinatorPath(transaction));
     throw error;
   }
 }
@@ -131,11 +131,11 @@ async function takePart(transaction: Transaction, signal: AbortSignal): Promise<
 async function coordinate(transaction: Transaction, signal: AbortSignal): Promise<Vote> {
   const { zk } = transaction;
   try {
-    const decision = await count(transaction, signal);
-    await record(transaction, decision, signal);
+    const decision = await countVotes(transaction, signal);
+    await recordDecision(transaction, decision, signal);
     return decision;
   } catch (error) {
-    void takeBack(zk, coordinatorPath(transaction));
+    void deleteOwnPresence(zk, coordinatorPath(transaction));
     throw error;
   }
 }
@@ -144,19 +144,19 @@ async function coordinate(transaction: Transaction, signal: AbortSignal): Promis
  * In one txn with the deletion of the coordinator's ephemeral, so that no client becomes the
  * coordinator when nothing is left to do.
  */
-async function record(transaction: Transaction, decision: Vote, signal: AbortSignal): Promise<void> {
+async function recordDecision(transaction: Transaction, decision: Vote, signal: AbortSignal): Promise<void> {
   const { zk, acl } = transaction;
   const ops = [op.create(decisionPath(transaction), decision, { acl }), op.delete(coordinatorPath(transaction))];
   for (;;) {
     try {
-      await zk.multi(ops, { ...untilTheEnd, signal });
+      await zk.multi(ops, { ...retryForever, signal });
       return;
     } catch (error) {
-      if (KeeperError.is(error, ...lossCodes)) continue;
+      if (KeeperError.is(error, ...connectionLossCodes)) continue;
       if (!KeeperError.is(error, 'NodeExists', 'NoNode')) throw error;
       // The decision exists already, by a write whose reply was lost or by another coordinator; or
       // the transaction is over; or the coordinator's ephemeral was deleted by another client.
-      void takeBack(zk, coordinatorPath(transaction));
+      void deleteOwnPresence(zk, coordinatorPath(transaction));
       if (!KeeperError.is(error, 'NoNode') || error.failedIndex === 0) return;
       ops.length = 1;
     }

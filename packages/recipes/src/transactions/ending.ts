@@ -8,18 +8,18 @@
  */
 import { KeeperError, op } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
-import { nextEvent, untilTheEnd } from '../waiting/next-event.ts';
-import { decisionPath, ephemerals, reserved, type Transaction } from './decision.ts';
+import { waitForEvent, retryForever } from '../waiting/next-event.ts';
+import { decisionPath, presenceNames, reservedNames, type Transaction } from './decision.ts';
 import type { Vote } from './votes.ts';
-import { lossCodes } from '../waiting/unanswered.ts';
+import { connectionLossCodes } from '../waiting/unanswered.ts';
 
 /**
  * Removes a site from the transaction. Resolves also if it is removed already. Rejects as
  * `Client.multi` does, and with the signal's reason.
  */
-export async function leave(transaction: Transaction, site: string, decision: Vote, signal: AbortSignal): Promise<void> {
+export async function acknowledgeSite(transaction: Transaction, site: string, decision: Vote, signal: AbortSignal): Promise<void> {
   const { zk, acl } = transaction;
-  const options = { ...untilTheEnd, signal };
+  const options = { ...retryForever, signal };
   const path = decisionPath(transaction);
   for (;;) {
     try {
@@ -32,7 +32,7 @@ export async function leave(transaction: Transaction, site: string, decision: Vo
       if (KeeperError.is(error, 'NoNode') && error.path === site) return;
       // A reply was lost, or another site was faster with the decision, or the ephemeral of this
       // site was created or deleted.
-      if (!KeeperError.is(error, ...lossCodes, 'NodeExists', 'NoNode', 'NotEmpty')) throw error;
+      if (!KeeperError.is(error, ...connectionLossCodes, 'NodeExists', 'NoNode', 'NotEmpty')) throw error;
     }
   }
 }
@@ -42,16 +42,16 @@ export async function leave(transaction: Transaction, site: string, decision: Vo
  * that began it or counts: until the client that begins it knows the outcome, it may begin it
  * again. Rejects as `Client.multi` does, and with the signal's reason.
  */
-export async function clear(transaction: Transaction, signal: AbortSignal): Promise<void> {
+export async function deleteIfAcknowledged(transaction: Transaction, signal: AbortSignal): Promise<void> {
   const { zk, path } = transaction;
-  const options = { ...untilTheEnd, signal };
+  const options = { ...retryForever, signal };
   for (;;) {
     try {
       const { children } = await zk.getChildren(path, options);
-      if (children.some((name) => !reserved.includes(name))) return;
-      const ephemeral = ephemerals.find((name) => children.includes(name));
+      if (children.some((name) => !reservedNames.includes(name))) return;
+      const ephemeral = presenceNames.find((name) => children.includes(name));
       if (ephemeral !== undefined) {
-        await nextEvent(zk, childPath(path, ephemeral), signal);
+        await waitForEvent(zk, childPath(path, ephemeral), signal);
         continue;
       }
       await zk.multi([op.delete(decisionPath(transaction)), op.delete(path)], options);
@@ -59,7 +59,7 @@ export async function clear(transaction: Transaction, signal: AbortSignal): Prom
     } catch (error) {
       if (KeeperError.is(error, 'NoNode')) return;
       // A reply was lost, or another client has come to count, and finds the decision.
-      if (!KeeperError.is(error, ...lossCodes, 'NotEmpty')) throw error;
+      if (!KeeperError.is(error, ...connectionLossCodes, 'NotEmpty')) throw error;
     }
   }
 }

@@ -3,15 +3,15 @@
  * distinguishes them.
  */
 import { type Acl, type CallOptions, type ClientView, KeeperError, op } from '@tskeeper/client';
-import { untilTheEnd } from '../waiting/next-event.ts';
-import { lossCodes } from '../waiting/unanswered.ts';
+import { retryForever } from '../waiting/next-event.ts';
+import { connectionLossCodes } from '../waiting/unanswered.ts';
 
 /**
  * Creates it, in place of one that an earlier session has left. Rejects as `create` does, and with
  * the signal's reason.
  */
-export async function putUp(zk: ClientView, path: string, acl: readonly Acl[] | undefined, signal: AbortSignal): Promise<void> {
-  const options = { ...untilTheEnd, signal };
+export async function createPresence(zk: ClientView, path: string, acl: readonly Acl[] | undefined, signal: AbortSignal): Promise<void> {
+  const options = { ...retryForever, signal };
   const settings = { mode: 'ephemeral', acl } as const;
   try {
     for (;;) {
@@ -22,12 +22,12 @@ export async function putUp(zk: ClientView, path: string, acl: readonly Acl[] | 
         await zk.multi([...(stat === null ? [] : [op.delete(path)]), op.create(path, null, settings)], options);
         return;
       } catch (error) {
-        const isStill = KeeperError.is(error, ...lossCodes, 'NodeExists') || (KeeperError.is(error, 'NoNode') && stat !== null);
+        const isStill = KeeperError.is(error, ...connectionLossCodes, 'NodeExists') || (KeeperError.is(error, 'NoNode') && stat !== null);
         if (!isStill) throw error;
       }
     }
   } catch (error) {
-    void takeBack(zk, path);
+    void deleteOwnPresence(zk, path);
     throw error;
   }
 }
@@ -36,21 +36,21 @@ export async function putUp(zk: ClientView, path: string, acl: readonly Acl[] | 
  * Deletes it if it belongs to this session, or is about to; in the background if no server can be
  * reached. Never rejects.
  */
-export async function takeBack(zk: ClientView, path: string): Promise<void> {
+export async function deleteOwnPresence(zk: ClientView, path: string): Promise<void> {
   try {
-    await deleteOwn(zk, path, {});
+    await deleteIfOwn(zk, path, {});
   } catch {
-    void deleteOwn(zk, path, untilTheEnd).catch(() => undefined);
+    void deleteIfOwn(zk, path, retryForever).catch(() => undefined);
   }
 }
 
-async function deleteOwn(zk: ClientView, path: string, options: CallOptions): Promise<void> {
+async function deleteIfOwn(zk: ClientView, path: string, options: CallOptions): Promise<void> {
   const stat = await zk.exists(path, { ...options, linearizable: true });
-  if (stat?.ephemeralOwner === zk.sessionId) await takeDown(zk, path);
+  if (stat?.ephemeralOwner === zk.sessionId) await deleteEphemeral(zk, path);
 }
 
 /** Deletes an ephemeral of this session. Never rejects. */
-export async function takeDown(zk: ClientView, path: string): Promise<void> {
+export async function deleteEphemeral(zk: ClientView, path: string): Promise<void> {
   try {
     await zk.delete(path, { guaranteed: true });
   } catch {

@@ -2,15 +2,15 @@
  * One of the sites that have to agree, from when it learns of the transaction until it has done
  * what was decided.
  */
-import { checkCount } from '../given.ts';
+import { checkArgumentCount } from '../validation.ts';
 import { RecipeError } from '../recipe-error.ts';
-import { clientOf, inSessions, type SessionSource } from '../sessions/session-source.ts';
-import { Limit, unlessAborted } from '../waiting/limit.ts';
+import { currentClient, runAcrossSessions, type SessionSource } from '../sessions/session-source.ts';
+import { Deadline, unlessAborted } from '../waiting/deadline.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { decide, type Transaction } from './decision.ts';
-import { clear, leave } from './ending.ts';
-import { takeBack } from './own-ephemeral.ts';
-import { type Ballot, cast, presencePath, type Vote } from './votes.ts';
+import { deleteIfAcknowledged, acknowledgeSite } from './ending.ts';
+import { deleteOwnPresence } from './own-ephemeral.ts';
+import { type Ballot, castVote, presencePath, type Vote } from './votes.ts';
 
 /** A site of a transaction, from `TwoPhaseCommit.join`. */
 export class Site implements AsyncDisposable {
@@ -20,21 +20,21 @@ export class Site implements AsyncDisposable {
   readonly data: Uint8Array | null;
   readonly #source: SessionSource;
   readonly #settings: Omit<Transaction, 'zk'>;
-  readonly #seen: Ballot;
-  readonly #end = new AbortController();
+  readonly #ballot: Ballot;
+  readonly #endController = new AbortController();
   readonly #decision: Promise<Vote>;
   #outcome: Vote | undefined;
 
   /** Made by `TwoPhaseCommit.join`. `seen`: its znode as read. */
-  constructor(source: SessionSource, settings: Omit<Transaction, 'zk'>, path: string, data: Uint8Array | null, seen: Ballot) {
+  constructor(source: SessionSource, settings: Omit<Transaction, 'zk'>, path: string, data: Uint8Array | null, ballot: Ballot) {
     this.path = path;
     this.data = data;
     this.#source = source;
     this.#settings = settings;
-    this.#seen = seen;
+    this.#ballot = ballot;
     // Watches the votes from now on, as on the page, even before `outcome` is called.
-    const { signal } = this.#end;
-    this.#decision = inSessions(source, signal, (zk) => decide({ zk, ...settings }, signal));
+    const { signal } = this.#endController;
+    this.#decision = runAcrossSessions(source, signal, (zk) => decide({ zk, ...settings }, signal));
     this.#decision.catch(() => undefined);
   }
 
@@ -47,11 +47,11 @@ export class Site implements AsyncDisposable {
    * have voted.
    */
   async vote(vote: Vote, options: WaitOptions = {}): Promise<Vote> {
-    checkCount(arguments.length, 2, 'vote(vote, options)');
+    checkArgumentCount(arguments.length, 2, 'vote(vote, options)');
     if (vote !== 'commit' && vote !== 'abort') throw new TypeError(`a vote is "commit" or "abort", not "${String(vote)}"`);
-    using limit = new Limit(this.#source, options, `the vote of ${this.path}`);
-    const { signal } = limit;
-    return await inSessions(this.#source, signal, (zk) => cast(zk, this.path, vote, this.#seen, signal));
+    using deadline = new Deadline(this.#source, options, `the vote of ${this.path}`);
+    const { signal } = deadline;
+    return await runAcrossSessions(this.#source, signal, (zk) => castVote(zk, this.path, vote, this.#ballot, signal));
   }
 
   /**
@@ -62,9 +62,9 @@ export class Site implements AsyncDisposable {
    * calls this again.
    */
   async outcome(options: WaitOptions = {}): Promise<Vote> {
-    checkCount(arguments.length, 1, 'outcome(options)');
-    using limit = new Limit(this.#source, options, `the outcome of ${this.#settings.path}`);
-    this.#outcome = await unlessAborted(this.#decision, limit.signal);
+    checkArgumentCount(arguments.length, 1, 'outcome(options)');
+    using deadline = new Deadline(this.#source, options, `the outcome of ${this.#settings.path}`);
+    this.#outcome = await unlessAborted(this.#decision, deadline.signal);
     return this.#outcome;
   }
 
@@ -76,16 +76,16 @@ export class Site implements AsyncDisposable {
    * call does no harm.
    */
   async acknowledge(options: WaitOptions = {}): Promise<void> {
-    checkCount(arguments.length, 1, 'acknowledge(options)');
+    checkArgumentCount(arguments.length, 1, 'acknowledge(options)');
     if (this.#outcome === undefined)
       throw new TypeError('the outcome is not known yet; await outcome(), do what it says, and then acknowledge it');
     const outcome = this.#outcome;
-    using limit = new Limit(this.#source, options, `the acknowledgement of ${this.path}`);
-    const { signal } = limit;
-    await inSessions(this.#source, signal, async (zk) => {
+    using deadline = new Deadline(this.#source, options, `the acknowledgement of ${this.path}`);
+    const { signal } = deadline;
+    await runAcrossSessions(this.#source, signal, async (zk) => {
       const transaction = { zk, ...this.#settings };
-      await leave(transaction, this.path, outcome, signal);
-      await clear(transaction, signal);
+      await acknowledgeSite(transaction, this.path, outcome, signal);
+      await deleteIfAcknowledged(transaction, signal);
     });
   }
 
@@ -95,10 +95,10 @@ export class Site implements AsyncDisposable {
    * deleted in the background, or ends with the session.
    */
   async close(): Promise<void> {
-    checkCount(arguments.length, 0, 'close()');
-    const isFirst = !this.#end.signal.aborted;
-    this.#end.abort(new RecipeError('Closed', `${this.path} was closed`));
-    if (isFirst && this.#settings.presence) await takeBack(clientOf(this.#source), presencePath(this.path));
+    checkArgumentCount(arguments.length, 0, 'close()');
+    const isFirst = !this.#endController.signal.aborted;
+    this.#endController.abort(new RecipeError('Closed', `${this.path} was closed`));
+    if (isFirst && this.#settings.presence) await deleteOwnPresence(currentClient(this.#source), presencePath(this.path));
   }
 
   /** As `close`, and never rejects. */

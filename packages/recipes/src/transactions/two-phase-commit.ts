@@ -34,17 +34,17 @@
  */
 import { type Acl, type ClientView, type Data, type GetDataResult, KeeperError, op } from '@tskeeper/client';
 import { childPath, parentOf } from '@tskeeper/client/internal';
-import { callOptions, checkArray, checkCount, checkPlace, checkSettings } from '../given.ts';
-import { inSessions, isEndOfSession, mayBeDone, type SessionSource } from '../sessions/session-source.ts';
-import { Limit } from '../waiting/limit.ts';
-import { untilTheEnd } from '../waiting/next-event.ts';
-import { isUnsettled, lossCodes, unsettled } from '../waiting/unanswered.ts';
+import { callOptionTypes, checkArray, checkArgumentCount, checkSourceAndPath, checkConstructorOptions } from '../validation.ts';
+import { runAcrossSessions, isEndOfSession, mayHaveBeenApplied, type SessionSource } from '../sessions/session-source.ts';
+import { Deadline } from '../waiting/deadline.ts';
+import { retryForever } from '../waiting/next-event.ts';
+import { isUnsettled, connectionLossCodes, markUnsettled } from '../waiting/unanswered.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
-import { beginningPath, decide, recorded, reserved, sitesOf, type Transaction } from './decision.ts';
-import { clear } from './ending.ts';
-import { putUp, takeBack, takeDown } from './own-ephemeral.ts';
+import { beginningPath, decide, readDecision, reservedNames, sitesOf, type Transaction } from './decision.ts';
+import { deleteIfAcknowledged } from './ending.ts';
+import { createPresence, deleteOwnPresence, deleteEphemeral } from './own-ephemeral.ts';
 import { Site } from './site.ts';
-import { ballotOf, cast, presencePath, type Vote } from './votes.ts';
+import { ballotOf, castVote, presencePath, type Vote } from './votes.ts';
 
 /** How the sites of a transaction agree. All its clients use the same options. */
 export interface TwoPhaseCommitOptions {
@@ -55,7 +55,7 @@ export interface TwoPhaseCommitOptions {
    * it is the first one that joins or asks for the outcome, and another one when its session has
    * ended. Default: `sites`.
    */
-  readonly watching?: 'sites' | 'coordinator' | undefined;
+  readonly watchedBy?: 'sites' | 'coordinator' | undefined;
   /**
    * Whether a site counts as at work only while its session lives: one that has joined, and is gone
    * before its vote, has voted `abort`. The others still wait for a site that never joins, until a
@@ -84,14 +84,14 @@ export class TwoPhaseCommit {
 
   /** Sends no request. Throws a TypeError if `source` is not a client or `path` is not a path. */
   constructor(source: SessionSource, path: string, options: TwoPhaseCommitOptions = {}) {
-    checkPlace(source, path);
-    checkSettings(options, 'TwoPhaseCommit', arguments.length);
-    const { watching = 'sites', presence = false, acl } = options;
-    if (watching !== 'sites' && watching !== 'coordinator')
-      throw new TypeError(`votes are watched by "sites" or "coordinator", not "${String(watching)}"`);
+    checkSourceAndPath(source, path);
+    checkConstructorOptions(options, 'TwoPhaseCommit', arguments.length);
+    const { watchedBy = 'sites', presence = false, acl } = options;
+    if (watchedBy !== 'sites' && watchedBy !== 'coordinator')
+      throw new TypeError(`votes are watched by "sites" or "coordinator", not "${String(watchedBy)}"`);
     this.path = path;
     this.#source = source;
-    this.#settings = { path, watching, presence, acl };
+    this.#settings = { path, watchedBy, presence, acl };
   }
 
   /**
@@ -103,23 +103,23 @@ export class TwoPhaseCommit {
    * QuotaExceeded.
    */
   async begin(sites: readonly string[], options: BeginOptions = {}): Promise<void> {
-    checkCount(arguments.length, 2, 'begin(sites, options)');
+    checkArgumentCount(arguments.length, 2, 'begin(sites, options)');
     checkSites(sites);
-    using limit = new Limit(this.#source, options, `the creation of transaction ${this.path}`, callOptions.begin);
+    using deadline = new Deadline(this.#source, options, `the creation of transaction ${this.path}`, callOptionTypes.begin);
     const { data = null } = options;
-    const { signal } = limit;
-    await inSessions(this.#source, signal, (zk) => this.#beginIn(zk, sites, data, signal), isUnsettled);
+    const { signal } = deadline;
+    await runAcrossSessions(this.#source, signal, (zk) => this.#beginInSession(zk, sites, data, signal), isUnsettled);
   }
 
-  async #beginIn(zk: ClientView, sites: readonly string[], data: Data, signal: AbortSignal): Promise<void> {
+  async #beginInSession(zk: ClientView, sites: readonly string[], data: Data, signal: AbortSignal): Promise<void> {
     const beginning = beginningPath(this.#settings);
     try {
-      await this.#begin(zk, sites, data, signal);
+      await this.#createTransaction(zk, sites, data, signal);
     } catch (error) {
-      if (!KeeperError.is(error, 'NodeExists')) void takeBack(zk, beginning);
+      if (!KeeperError.is(error, 'NodeExists')) void deleteOwnPresence(zk, beginning);
       throw error;
     }
-    await takeDown(zk, beginning);
+    await deleteEphemeral(zk, beginning);
   }
 
   /**
@@ -127,10 +127,10 @@ export class TwoPhaseCommit {
    * transaction stays, however fast its sites are. So if the reply is lost, and there is no such
    * transaction, it has not begun, rather than ended.
    */
-  async #begin(zk: ClientView, sites: readonly string[], data: Data, signal: AbortSignal): Promise<void> {
+  async #createTransaction(zk: ClientView, sites: readonly string[], data: Data, signal: AbortSignal): Promise<void> {
     const { path, acl } = this.#settings;
     const beginning = beginningPath(this.#settings);
-    const options = { ...untilTheEnd, signal };
+    const options = { ...retryForever, signal };
     const ops = [
       op.create(path, data, { acl }),
       ...sites.map((site) => op.create(childPath(path, site), null, { acl })),
@@ -141,8 +141,8 @@ export class TwoPhaseCommit {
         await zk.multi(ops, options);
         return;
       } catch (error) {
-        if (isEndOfSession(error)) throw mayHaveBegun || mayBeDone(error) ? unsettled(error) : error;
-        if (KeeperError.is(error, ...lossCodes)) mayHaveBegun = true;
+        if (isEndOfSession(error)) throw mayHaveBegun || mayHaveBeenApplied(error) ? markUnsettled(error) : error;
+        if (KeeperError.is(error, ...connectionLossCodes)) mayHaveBegun = true;
         else if (KeeperError.is(error, 'NoNode')) await zk.ensurePath(parentOf(path), { mode: 'container', acl, ...options });
         else if (!mayHaveBegun || !KeeperError.is(error, 'NodeExists')) throw error;
         else if ((await this.#ownerOf(zk, beginning, signal)) === zk.sessionId) return;
@@ -153,9 +153,9 @@ export class TwoPhaseCommit {
 
   async #ownerOf(zk: ClientView, path: string, signal: AbortSignal): Promise<bigint | undefined> {
     try {
-      return (await zk.exists(path, { ...untilTheEnd, signal }))?.ephemeralOwner;
+      return (await zk.exists(path, { ...retryForever, signal }))?.ephemeralOwner;
     } catch (error) {
-      throw unsettled(error);
+      throw markUnsettled(error);
     }
   }
 
@@ -166,33 +166,33 @@ export class TwoPhaseCommit {
    * the signal's reason; with SessionExpired and the like.
    */
   async join(site: string, options: WaitOptions = {}): Promise<Site> {
-    checkCount(arguments.length, 2, 'join(site, options)');
+    checkArgumentCount(arguments.length, 2, 'join(site, options)');
     checkSites([site]);
-    using limit = new Limit(this.#source, options, `transaction ${this.path}`);
-    const { signal } = limit;
-    return await inSessions(this.#source, signal, (zk) => this.#joinIn(zk, site, signal));
+    using deadline = new Deadline(this.#source, options, `transaction ${this.path}`);
+    const { signal } = deadline;
+    return await runAcrossSessions(this.#source, signal, (zk) => this.#joinInSession(zk, site, signal));
   }
 
-  async #joinIn(zk: ClientView, site: string, signal: AbortSignal): Promise<Site> {
+  async #joinInSession(zk: ClientView, site: string, signal: AbortSignal): Promise<Site> {
     const { path, presence, acl } = this.#settings;
     const transaction = { zk, ...this.#settings };
     const own = childPath(path, site);
     try {
-      const [{ data }, vote] = await this.#read(zk, own, signal);
+      const [{ data }, vote] = await this.#readTransactionAndVote(zk, own, signal);
       const seen = ballotOf(vote);
-      if (presence && seen.vote === undefined) await putUp(zk, presencePath(own), acl, signal);
+      if (presence && seen.vote === undefined) await createPresence(zk, presencePath(own), acl, signal);
       return new Site(this.#source, this.#settings, own, data, seen);
     } catch (error) {
       // A site that crashed after its acknowledgement may have been the last.
-      if (KeeperError.is(error, 'NoNode')) await clear(transaction, signal);
+      if (KeeperError.is(error, 'NoNode')) await deleteIfAcknowledged(transaction, signal);
       throw error;
     }
   }
 
   /** A site may learn of a transaction before its server does. */
-  async #read(zk: ClientView, own: string, signal: AbortSignal): Promise<readonly [GetDataResult, GetDataResult]> {
+  async #readTransactionAndVote(zk: ClientView, own: string, signal: AbortSignal): Promise<readonly [GetDataResult, GetDataResult]> {
     const { path } = this.#settings;
-    const options = { ...untilTheEnd, signal };
+    const options = { ...retryForever, signal };
     const both = () => Promise.all([zk.getData(path, options), zk.getData(own, options)]);
     try {
       return await both();
@@ -208,10 +208,10 @@ export class TwoPhaseCommit {
    * or an observer. Rejects as `Site.outcome` does.
    */
   async outcome(options: WaitOptions = {}): Promise<Vote> {
-    checkCount(arguments.length, 1, 'outcome(options)');
-    using limit = new Limit(this.#source, options, `the outcome of ${this.path}`);
-    const { signal } = limit;
-    return await inSessions(this.#source, signal, (zk) => decide({ zk, ...this.#settings }, signal));
+    checkArgumentCount(arguments.length, 1, 'outcome(options)');
+    using deadline = new Deadline(this.#source, options, `the outcome of ${this.path}`);
+    const { signal } = deadline;
+    return await runAcrossSessions(this.#source, signal, (zk) => decide({ zk, ...this.#settings }, signal));
   }
 
   /**
@@ -220,25 +220,25 @@ export class TwoPhaseCommit {
    * client may call this at any time. Rejects as `Site.outcome` does.
    */
   async abort(options: WaitOptions = {}): Promise<Vote> {
-    checkCount(arguments.length, 1, 'abort(options)');
-    using limit = new Limit(this.#source, options, `the abort of ${this.path}`);
-    const { signal } = limit;
-    return await inSessions(this.#source, signal, (zk) => this.#abortIn({ zk, ...this.#settings }, signal));
+    checkArgumentCount(arguments.length, 1, 'abort(options)');
+    using deadline = new Deadline(this.#source, options, `the abort of ${this.path}`);
+    const { signal } = deadline;
+    return await runAcrossSessions(this.#source, signal, (zk) => this.#abortInSession({ zk, ...this.#settings }, signal));
   }
 
-  async #abortIn(transaction: Transaction, signal: AbortSignal): Promise<Vote> {
+  async #abortInSession(transaction: Transaction, signal: AbortSignal): Promise<Vote> {
     const { zk } = transaction;
     const sites = await sitesOf(transaction, signal);
-    if (sites === undefined) return recorded(transaction, signal);
+    if (sites === undefined) return readDecision(transaction, signal);
     try {
       for (const site of sites) {
-        const seen = ballotOf(await zk.getData(site, { ...untilTheEnd, signal }));
-        if ((await cast(zk, site, 'abort', seen, signal)) === 'abort') return 'abort';
+        const seen = ballotOf(await zk.getData(site, { ...retryForever, signal }));
+        if ((await castVote(zk, site, 'abort', seen, signal)) === 'abort') return 'abort';
       }
       return 'commit';
     } catch (error) {
       // A site has left, so there is a decision.
-      if (KeeperError.is(error, 'NoNode')) return await recorded(transaction, signal);
+      if (KeeperError.is(error, 'NoNode')) return await readDecision(transaction, signal);
       throw error;
     }
   }
@@ -248,8 +248,8 @@ function checkSites(sites: readonly string[]): void {
   checkArray(sites, 'sites are');
   if (sites.length === 0) throw new TypeError('a transaction has at least one site');
   for (const site of sites) {
-    if (typeof site !== 'string' || site === '' || site.includes('/') || reserved.includes(site))
-      throw new TypeError(`"${site}" is not a name of a site: use a non-empty name without a slash, and not ${reserved.join(', ')}`);
+    if (typeof site !== 'string' || site === '' || site.includes('/') || reservedNames.includes(site))
+      throw new TypeError(`"${site}" is not a name of a site: use a non-empty name without a slash, and not ${reservedNames.join(', ')}`);
   }
   if (new Set(sites).size < sites.length) throw new TypeError(`the sites must have different names, got ${sites.join(', ')}`);
 }

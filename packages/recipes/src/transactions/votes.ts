@@ -7,9 +7,9 @@
  */
 import { type ClientView, type GetDataResult, KeeperError } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
-import { untilTheEnd } from '../waiting/next-event.ts';
+import { retryForever } from '../waiting/next-event.ts';
 import { ChangeWatch } from './change-watch.ts';
-import { lossCodes } from '../waiting/unanswered.ts';
+import { connectionLossCodes } from '../waiting/unanswered.ts';
 
 /**
  * A site's vote, after it has found out whether it can do its part: ZooKeeper's recipe has these
@@ -18,7 +18,7 @@ import { lossCodes } from '../waiting/unanswered.ts';
 export type Vote = 'commit' | 'abort';
 
 /** The vote in a znode, which is one of the two words. Other data are not a vote yet. */
-export function wordIn(data: Uint8Array | null): Vote | undefined {
+export function parseVote(data: Uint8Array | null): Vote | undefined {
   const text = data === null ? '' : new TextDecoder().decode(data);
   return text === 'commit' || text === 'abort' ? text : undefined;
 }
@@ -37,21 +37,21 @@ export interface Ballot {
 }
 
 export function ballotOf({ data, stat }: GetDataResult): Ballot {
-  return { vote: wordIn(data), version: stat.version };
+  return { vote: parseVote(data), version: stat.version };
 }
 
 /**
  * Votes, unless there is a vote already, and resolves with the vote that counts. Rejects as
  * `getData` and `setData` do, except for lost replies and versions, and with the signal's reason.
  */
-export async function cast(zk: ClientView, path: string, vote: Vote, seen: Ballot, signal: AbortSignal): Promise<Vote> {
-  for (let ballot = seen; ; ballot = ballotOf(await zk.getData(path, { ...untilTheEnd, signal }))) {
+export async function castVote(zk: ClientView, path: string, vote: Vote, firstBallot: Ballot, signal: AbortSignal): Promise<Vote> {
+  for (let ballot = firstBallot; ; ballot = ballotOf(await zk.getData(path, { ...retryForever, signal }))) {
     if (ballot.vote !== undefined) return ballot.vote;
     try {
-      await zk.setData(path, vote, { ...untilTheEnd, version: ballot.version, signal });
+      await zk.setData(path, vote, { ...retryForever, version: ballot.version, signal });
       return vote;
     } catch (error) {
-      if (!KeeperError.is(error, 'BadVersion', ...lossCodes)) throw error;
+      if (!KeeperError.is(error, 'BadVersion', ...connectionLossCodes)) throw error;
     }
   }
 }
@@ -61,22 +61,22 @@ export async function cast(zk: ClientView, path: string, vote: Vote, seen: Ballo
  * joined, and is gone without a vote, gets one: `abort`. Rejects with NoNode when the znode of the
  * vote is gone.
  */
-export async function voteOf(zk: ClientView, path: string, presence: boolean, signal: AbortSignal): Promise<Vote> {
+export async function waitForVote(zk: ClientView, path: string, presence: boolean, signal: AbortSignal): Promise<Vote> {
   for (;;) {
     using watch = new ChangeWatch(zk, path);
-    const options = { ...untilTheEnd, watch: watch.listener, signal };
+    const options = { ...retryForever, watch: watch.listener, signal };
     const ballot = ballotOf(await zk.getData(path, options));
     if (ballot.vote !== undefined) return ballot.vote;
     if (presence) {
       const { children, stat } = await zk.getChildren(path, options);
       // The number of changes of the children distinguishes a site that is gone from one that has
       // not joined yet.
-      if (children.length === 0 && stat.cversion > 0) return cast(zk, path, 'abort', ballot, signal);
+      if (children.length === 0 && stat.cversion > 0) return castVote(zk, path, 'abort', ballot, signal);
     }
     const { type } = await watch.next(signal);
     if (type !== 'NodeDataChanged') continue;
     // A vote never changes again, so it needs no watch.
-    const written = wordIn((await zk.getData(path, { ...untilTheEnd, signal })).data);
+    const written = parseVote((await zk.getData(path, { ...retryForever, signal })).data);
     if (written !== undefined) return written;
   }
 }

@@ -15,12 +15,12 @@
  */
 import { type Acl, type ClientView, KeeperError, op } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
-import { checkCodec, checkCount, checkPath, checkPlace, checkSettings, named } from '../given.ts';
+import { checkCodec, checkArgumentCount, checkPath, checkSourceAndPath, checkConstructorOptions, describeValue } from '../validation.ts';
 import { Lock } from '../locks/lock.ts';
-import { Marks } from '../marks/marks.ts';
-import { inSessions, mayBeDone, PerSession, type SessionSource } from '../sessions/session-source.ts';
-import { Limit, unlessAborted } from '../waiting/limit.ts';
-import { untilTheEnd } from '../waiting/next-event.ts';
+import { IdempotencyMarkers } from '../markers/idempotency-markers.ts';
+import { runAcrossSessions, mayHaveBeenApplied, PerSession, type SessionSource } from '../sessions/session-source.ts';
+import { Deadline, unlessAborted } from '../waiting/deadline.ts';
+import { retryForever } from '../waiting/next-event.ts';
 import { isUnsettled } from '../waiting/unanswered.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { bigint64, type NumberFormat } from './number-format.ts';
@@ -49,7 +49,7 @@ export interface NumberChange<Value extends number | bigint> {
 }
 
 /** How often a change may lose before it queues. */
-const optimisticTries = 3;
+const optimisticAttemptsMax = 3;
 
 /**
  * A number in a znode that many change. Each change is applied once, or its failure is reported;
@@ -64,18 +64,18 @@ export class AtomicNumber<Value extends number | bigint = bigint> implements Asy
   readonly source: SessionSource;
   readonly #acl: readonly Acl[] | undefined;
   readonly #lockPath: string;
-  readonly #marks: PerSession<Marks>;
+  readonly #markers: PerSession<IdempotencyMarkers>;
   #isClosed = false;
   /** One change after the other, so that changes of one process do not lose against each other. */
-  #last: Promise<unknown> = Promise.resolve();
+  #lastChange: Promise<unknown> = Promise.resolve();
 
   /**
    * Sends no request. The znode need not exist, and is 0 until it does. Without a format it is a
    * `bigint`. Throws a TypeError if `source` is not a client or `path` is not a path.
    */
   constructor(source: SessionSource, path: string, options: AtomicNumberOptions<Value> = {}) {
-    checkPlace(source, path);
-    checkSettings(options, 'AtomicNumber', arguments.length);
+    checkSourceAndPath(source, path);
+    checkConstructorOptions(options, 'AtomicNumber', arguments.length);
     const { format = bigint64 as unknown as NumberFormat<Value>, lockPath = childPath(path, 'lock'), acl } = options;
     checkCodec(format, 'int32');
     checkPath(lockPath);
@@ -84,8 +84,8 @@ export class AtomicNumber<Value extends number | bigint = bigint> implements Asy
     this.source = source;
     this.#acl = acl;
     this.#lockPath = lockPath;
-    this.#marks = new PerSession((zk) => {
-      const marks = new Marks(zk, path, acl);
+    this.#markers = new PerSession((zk) => {
+      const marks = new IdempotencyMarkers(zk, path, acl);
       if (this.#isClosed) void marks.close();
       return marks;
     });
@@ -96,10 +96,10 @@ export class AtomicNumber<Value extends number | bigint = bigint> implements Asy
    * does, except with NoNode, and with a TypeError for data that are not a number.
    */
   async get(options: WaitOptions = {}): Promise<Value> {
-    checkCount(arguments.length, 1, 'get(options)');
-    using limit = new Limit(this.source, options, `a reply about number ${this.path}`);
-    const { signal } = limit;
-    const found = await inSessions(this.source, signal, (zk) => this.#read(zk, signal));
+    checkArgumentCount(arguments.length, 1, 'get(options)');
+    using deadline = new Deadline(this.source, options, `a reply about number ${this.path}`);
+    const { signal } = deadline;
+    const found = await runAcrossSessions(this.source, signal, (zk) => this.#read(zk, signal));
     return found?.value ?? this.format.zero;
   }
 
@@ -112,34 +112,34 @@ export class AtomicNumber<Value extends number | bigint = bigint> implements Asy
    * written.
    */
   async add(delta: Value, options: WaitOptions = {}): Promise<NumberChange<Value>> {
-    checkCount(arguments.length, 2, 'add(delta, options)');
-    this.#check(delta);
+    checkArgumentCount(arguments.length, 2, 'add(delta, options)');
+    this.#checkValueType(delta);
     return await this.#change((before) => this.format.add(before, delta), options);
   }
 
   /** Subtracts from it. Rejects as `add` does. */
   async subtract(delta: Value, options: WaitOptions = {}): Promise<NumberChange<Value>> {
-    checkCount(arguments.length, 2, 'subtract(delta, options)');
-    this.#check(delta);
+    checkArgumentCount(arguments.length, 2, 'subtract(delta, options)');
+    this.#checkValueType(delta);
     return await this.add(-delta as Value, options);
   }
 
   /** Adds 1. Rejects as `add` does. */
   async increment(options: WaitOptions = {}): Promise<NumberChange<Value>> {
-    checkCount(arguments.length, 1, 'increment(options)');
-    return await this.add(this.format.of(1), options);
+    checkArgumentCount(arguments.length, 1, 'increment(options)');
+    return await this.add(this.format.fromNumber(1), options);
   }
 
   /** Subtracts 1. Rejects as `add` does. */
   async decrement(options: WaitOptions = {}): Promise<NumberChange<Value>> {
-    checkCount(arguments.length, 1, 'decrement(options)');
-    return await this.subtract(this.format.of(1), options);
+    checkArgumentCount(arguments.length, 1, 'decrement(options)');
+    return await this.subtract(this.format.fromNumber(1), options);
   }
 
   /** Sets it, whatever it is. Rejects as `add` does. (Curator's `forceSet` and `trySet`.) */
   async set(value: Value, options: WaitOptions = {}): Promise<NumberChange<Value>> {
-    checkCount(arguments.length, 2, 'set(value, options)');
-    this.#check(value);
+    checkArgumentCount(arguments.length, 2, 'set(value, options)');
+    this.#checkValueType(value);
     return await this.#change(() => value, options);
   }
 
@@ -147,9 +147,9 @@ export class AtomicNumber<Value extends number | bigint = bigint> implements Asy
    * Sets it to `value` if it is `expected`; resolves with whether it was. Rejects as `add` does.
    */
   async compareAndSet(expected: Value, value: Value, options: WaitOptions = {}): Promise<boolean> {
-    checkCount(arguments.length, 3, 'compareAndSet(expected, value, options)');
-    this.#check(expected);
-    this.#check(value);
+    checkArgumentCount(arguments.length, 3, 'compareAndSet(expected, value, options)');
+    this.#checkValueType(expected);
+    this.#checkValueType(value);
     return (await this.#maybeChange((before) => (before === expected ? value : undefined), options)) !== undefined;
   }
 
@@ -158,20 +158,20 @@ export class AtomicNumber<Value extends number | bigint = bigint> implements Asy
    * Rejects as `Client.create` does, except with NodeExists.
    */
   async initialize(value: Value, options: WaitOptions = {}): Promise<boolean> {
-    checkCount(arguments.length, 2, 'initialize(value, options)');
-    this.#check(value);
-    using limit = new Limit(this.source, options, `a reply about number ${this.path}`);
-    const { signal } = limit;
-    return await inSessions(this.source, signal, (zk) => this.#initializeIn(zk, value, signal), mayBeDone);
+    checkArgumentCount(arguments.length, 2, 'initialize(value, options)');
+    this.#checkValueType(value);
+    using deadline = new Deadline(this.source, options, `a reply about number ${this.path}`);
+    const { signal } = deadline;
+    return await runAcrossSessions(this.source, signal, (zk) => this.#initializeInSession(zk, value, signal), mayHaveBeenApplied);
   }
 
-  async #initializeIn(zk: ClientView, value: Value, signal: AbortSignal): Promise<boolean> {
+  async #initializeInSession(zk: ClientView, value: Value, signal: AbortSignal): Promise<boolean> {
     try {
       await zk.create(this.path, this.format.encode(value), {
         parents: 'container',
         acl: this.#acl,
         idempotent: true,
-        ...untilTheEnd,
+        ...retryForever,
         signal,
       });
       return true;
@@ -186,9 +186,9 @@ export class AtomicNumber<Value extends number | bigint = bigint> implements Asy
    * Never rejects.
    */
   async close(): Promise<void> {
-    checkCount(arguments.length, 0, 'close()');
+    checkArgumentCount(arguments.length, 0, 'close()');
     this.#isClosed = true;
-    await this.#marks.latest?.close();
+    await this.#markers.latest?.close();
   }
 
   /** As `close`; never rejects. */
@@ -199,9 +199,9 @@ export class AtomicNumber<Value extends number | bigint = bigint> implements Asy
   /**
    * 1 and 1n never compare equal, so a value of the other type could neither be added nor match.
    */
-  #check(given: Value): void {
+  #checkValueType(value: Value): void {
     const wanted = typeof this.format.zero;
-    if (typeof given !== wanted) throw new TypeError(`a number of ${this.path} is a ${wanted}, not ${named(given)}, by its format`);
+    if (typeof value !== wanted) throw new TypeError(`a number of ${this.path} is a ${wanted}, not ${describeValue(value)}, by its format`);
   }
 
   async #change(next: (before: Value) => Value, options: WaitOptions): Promise<NumberChange<Value>> {
@@ -210,39 +210,39 @@ export class AtomicNumber<Value extends number | bigint = bigint> implements Asy
 
   /** undefined if there is nothing to change. */
   async #maybeChange(next: (before: Value) => Value | undefined, options: WaitOptions): Promise<NumberChange<Value> | undefined> {
-    using limit = new Limit(this.source, options, `a change of ${this.path}`);
-    const { signal } = limit;
-    const turn = this.#inTurn(this.#last, next, signal);
-    this.#last = turn.catch(() => undefined);
+    using deadline = new Deadline(this.source, options, `a change of ${this.path}`);
+    const { signal } = deadline;
+    const turn = this.#changeInTurn(this.#lastChange, next, signal);
+    this.#lastChange = turn.catch(() => undefined);
     return await unlessAborted(turn, signal);
   }
 
-  async #inTurn(
+  async #changeInTurn(
     last: Promise<unknown>,
     next: (before: Value) => Value | undefined,
     signal: AbortSignal,
   ): Promise<NumberChange<Value> | undefined> {
     await last;
-    return await inSessions(this.source, signal, (zk) => this.#changeIn(zk, next, signal), isUnsettled);
+    return await runAcrossSessions(this.source, signal, (zk) => this.#changeInSession(zk, next, signal), isUnsettled);
   }
 
-  async #changeIn(
+  async #changeInSession(
     zk: ClientView,
     next: (before: Value) => Value | undefined,
     signal: AbortSignal,
   ): Promise<NumberChange<Value> | undefined> {
-    for (let tries = 0; tries < optimisticTries; tries++) {
-      const change = await this.#try(zk, next, signal);
+    for (let tries = 0; tries < optimisticAttemptsMax; tries++) {
+      const change = await this.#tryChange(zk, next, signal);
       if (change !== 'lost') return change;
     }
     await using _held = await new Lock(zk, this.#lockPath, { acl: this.#acl }).acquire({ signal });
     for (;;) {
-      const change = await this.#try(zk, next, signal);
+      const change = await this.#tryChange(zk, next, signal);
       if (change !== 'lost') return change;
     }
   }
 
-  async #try(
+  async #tryChange(
     zk: ClientView,
     next: (before: Value) => Value | undefined,
     signal: AbortSignal,
@@ -254,7 +254,7 @@ export class AtomicNumber<Value extends number | bigint = bigint> implements Asy
     if (after === undefined) return undefined;
     const data = this.format.encode(after);
     if (found === undefined) {
-      await this.#initializeIn(zk, this.format.zero, signal);
+      await this.#initializeInSession(zk, this.format.zero, signal);
       return 'lost';
     }
     if (found.version === -1)
@@ -262,7 +262,7 @@ export class AtomicNumber<Value extends number | bigint = bigint> implements Asy
         `the version of ${this.path} has wrapped around to -1, which means any version; write the znode once without a version`,
       );
     try {
-      await this.#marks.of(zk).write([op.setData(this.path, data, { version: found.version })]);
+      await this.#markers.get(zk).write([op.setData(this.path, data, { version: found.version })]);
       return { before, after };
     } catch (error) {
       if (!KeeperError.is(error, 'BadVersion', 'NoNode') || error.failedIndex !== 0) throw error;
@@ -273,7 +273,7 @@ export class AtomicNumber<Value extends number | bigint = bigint> implements Asy
   /** undefined if the znode does not exist. */
   async #read(zk: ClientView, signal: AbortSignal): Promise<{ readonly value: Value; readonly version: number } | undefined> {
     try {
-      const { data, stat } = await zk.getData(this.path, { ...untilTheEnd, signal });
+      const { data, stat } = await zk.getData(this.path, { ...retryForever, signal });
       // kazoo creates it without data.
       const value = data === null || data.length === 0 ? this.format.zero : this.format.decode(data);
       return { value, version: stat.version };

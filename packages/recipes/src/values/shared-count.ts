@@ -2,7 +2,7 @@
  * A whole number as a `SharedValue` (Curator's SharedCount): many read it, some change it. For a
  * counter that many increment, see `AtomicNumber`.
  */
-import { checkSettings } from '../given.ts';
+import { checkConstructorOptions } from '../validation.ts';
 import type { SessionSource } from '../sessions/session-source.ts';
 import { int32, type NumberFormat } from './number-format.ts';
 import { SharedValue, type SharedValueOptions } from './shared-value.ts';
@@ -16,7 +16,7 @@ export interface SharedCountOptions extends SharedValueOptions {
 /** A `SharedValue` that is a number. */
 export class SharedCount extends SharedValue<number> {
   constructor(source: SessionSource, path: string, options: SharedCountOptions = {}) {
-    checkSettings(options, 'SharedCount', arguments.length);
+    checkConstructorOptions(options, 'SharedCount', arguments.length);
     const { format = int32, acl } = options;
     const decode = (data: Uint8Array | null) => (data === null || data.length === 0 ? format.zero : format.decode(data));
     super(source, path, { encode: (value) => format.encode(value), decode }, { acl });

@@ -4,13 +4,13 @@
  */
 import { type Acl, type ClientView, type Data, KeeperError, type Stat, type Updater } from '@tskeeper/client';
 import { parentOf } from '@tskeeper/client/internal';
-import { callOptions, checkCallOptions, checkCodec, checkCount, checkFunction, checkPlace, checkSettings, surplusOf } from '../given.ts';
-import { told } from '../caches/told.ts';
+import { callOptionTypes, checkCallOptions, checkCodec, checkArgumentCount, checkFunction, checkSourceAndPath, checkConstructorOptions, argumentCountError } from '../validation.ts';
+import { observeCache } from '../caches/observe-cache.ts';
 import { NodeCache } from '../caches/node-cache.ts';
 import type { Codec } from '../codecs/codec.ts';
-import { inSessions, mayBeDone, type SessionSource } from '../sessions/session-source.ts';
-import { Limit } from '../waiting/limit.ts';
-import { untilTheEnd } from '../waiting/next-event.ts';
+import { runAcrossSessions, mayHaveBeenApplied, type SessionSource } from '../sessions/session-source.ts';
+import { Deadline } from '../waiting/deadline.ts';
+import { retryForever } from '../waiting/next-event.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 
 /** How a value is kept. */
@@ -37,7 +37,7 @@ export interface SharedValueView<Value> {
   /** What `decode` has thrown; undefined if it has not. */
   readonly decodeError: unknown;
   /** False while there is no connection: then the value may be out of date. */
-  readonly inStep: boolean;
+  readonly isSynced: boolean;
 }
 
 /**
@@ -61,8 +61,8 @@ export class SharedValue<Value> implements AsyncDisposable {
    * is shown as `decodeError`.
    */
   constructor(source: SessionSource, path: string, codec: Codec<Value>, options: SharedValueOptions = {}) {
-    checkPlace(source, path);
-    checkSettings(options, 'SharedValue', arguments.length);
+    checkSourceAndPath(source, path);
+    checkConstructorOptions(options, 'SharedValue', arguments.length);
     const { acl } = options;
     checkCodec(codec, 'textCodec');
     this.path = path;
@@ -87,13 +87,13 @@ export class SharedValue<Value> implements AsyncDisposable {
   }
 
   /** As `Cache.inStep`: false until it was read, and while there is no connection. */
-  get inStep(): boolean {
-    return this.#cache.inStep;
+  get isSynced(): boolean {
+    return this.#cache.isSynced;
   }
 
   /** Resolves when the value has been read. Rejects as `Cache.ready` does. */
   async ready(options: WaitOptions = {}): Promise<void> {
-    checkCount(arguments.length, 1, 'ready(options)');
+    checkArgumentCount(arguments.length, 1, 'ready(options)');
     return await this.#cache.ready(options);
   }
 
@@ -102,16 +102,16 @@ export class SharedValue<Value> implements AsyncDisposable {
    * quick succession may be yielded as one. Ends and throws as `Cache.changes` does.
    */
   changes(options: Pick<WaitOptions, 'signal'> = {}): AsyncGenerator<SharedValueView<Value>, void, undefined> {
-    checkCount(arguments.length, 1, 'changes(options)');
-    checkCallOptions(options, callOptions.loop, 'changes');
+    checkArgumentCount(arguments.length, 1, 'changes(options)');
+    checkCallOptions(options, callOptionTypes.loop, 'changes');
     const { signal } = options;
-    const show = () => ({
+    const snapshot = () => ({
       current: this.current,
       decodeError: this.decodeError,
-      inStep: this.inStep,
+      inStep: this.isSynced,
       mzxid: this.#cache.znode?.stat.mzxid,
     });
-    return told(this.#cache, signal, show, (one, other) => one.inStep === other.inStep && one.mzxid === other.mzxid);
+    return observeCache(this.#cache, signal, snapshot, (one, other) => one.inStep === other.inStep && one.mzxid === other.mzxid);
   }
 
   /**
@@ -120,15 +120,15 @@ export class SharedValue<Value> implements AsyncDisposable {
    * and `Client.create` do, and with a RecipeError, TimedOut, or the signal's reason.
    */
   async set(value: Value, options: WaitOptions = {}): Promise<void> {
-    checkCount(arguments.length, 2, 'set(value, options)');
+    checkArgumentCount(arguments.length, 2, 'set(value, options)');
     const data = this.#codec.encode(value);
-    using limit = new Limit(this.#source, options, `a change of ${this.path}`);
-    const { signal } = limit;
-    await inSessions(this.#source, signal, (zk) => this.#setIn(zk, data, signal));
+    using deadline = new Deadline(this.#source, options, `a change of ${this.path}`);
+    const { signal } = deadline;
+    await runAcrossSessions(this.#source, signal, (zk) => this.#setInSession(zk, data, signal));
   }
 
-  async #setIn(zk: ClientView, data: Data, signal: AbortSignal): Promise<void> {
-    const call = { ...untilTheEnd, idempotent: true, signal };
+  async #setInSession(zk: ClientView, data: Data, signal: AbortSignal): Promise<void> {
+    const call = { ...retryForever, idempotent: true, signal };
     for (;;) {
       try {
         await zk.setData(this.path, data, call);
@@ -156,7 +156,7 @@ export class SharedValue<Value> implements AsyncDisposable {
     value: Value,
     options: WaitOptions = {},
   ): Promise<VersionedValue<Value> | undefined> {
-    checkCount(arguments.length, 3, 'compareAndSet(expected, value, options)');
+    checkArgumentCount(arguments.length, 3, 'compareAndSet(expected, value, options)');
     const data = this.#codec.encode(value);
     let isAsExpected = false;
     const stat = await this.#update((_data, now) => {
@@ -172,7 +172,7 @@ export class SharedValue<Value> implements AsyncDisposable {
    * does, and with what `change`, `encode` or `decode` throws.
    */
   async update(change: (value: Value | undefined) => Value | Promise<Value>, options: WaitOptions = {}): Promise<VersionedValue<Value>> {
-    checkCount(arguments.length, 2, 'update(change, options)');
+    checkArgumentCount(arguments.length, 2, 'update(change, options)');
     checkFunction(change, 'change');
     let value: Value | undefined;
     const stat = await this.#update(async (data, now) => {
@@ -184,7 +184,7 @@ export class SharedValue<Value> implements AsyncDisposable {
 
   /** Stops reporting changes; the znode stays. Never rejects. */
   close(): Promise<void> {
-    const surplus = surplusOf(arguments.length, 0, 'close()');
+    const surplus = argumentCountError(arguments.length, 0, 'close()');
     if (surplus !== undefined) return Promise.reject(surplus);
     return this.#cache.close();
   }
@@ -196,20 +196,20 @@ export class SharedValue<Value> implements AsyncDisposable {
 
   /** The Stat after the change; undefined if the znode does not exist. */
   async #update(updater: Updater, options: WaitOptions): Promise<Stat | undefined> {
-    using limit = new Limit(this.#source, options, `a change of ${this.path}`);
-    const { signal } = limit;
-    return await inSessions(this.#source, signal, (zk) => this.#updateIn(zk, updater, signal), mayBeDone);
+    using deadline = new Deadline(this.#source, options, `a change of ${this.path}`);
+    const { signal } = deadline;
+    return await runAcrossSessions(this.#source, signal, (zk) => this.#updateInSession(zk, updater, signal), mayHaveBeenApplied);
   }
 
-  async #updateIn(zk: ClientView, updater: Updater, signal: AbortSignal): Promise<Stat | undefined> {
+  async #updateInSession(zk: ClientView, updater: Updater, signal: AbortSignal): Promise<Stat | undefined> {
     for (;;) {
       try {
-        const found = await zk.update(this.path, updater, { create: { acl: this.#acl }, ...untilTheEnd, signal });
+        const found = await zk.update(this.path, updater, { create: { acl: this.#acl }, ...retryForever, signal });
         return found?.stat;
       } catch (error) {
         // The parent is missing.
         if (!KeeperError.is(error, 'NoNode')) throw error;
-        await zk.ensurePath(parentOf(this.path), { mode: 'container', acl: this.#acl, ...untilTheEnd, signal });
+        await zk.ensurePath(parentOf(this.path), { mode: 'container', acl: this.#acl, ...retryForever, signal });
       }
     }
   }

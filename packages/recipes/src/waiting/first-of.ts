@@ -7,12 +7,12 @@ import { onAbort } from '@tskeeper/client/internal';
  */
 export async function firstOf<Result>(signal: AbortSignal, waits: readonly ((signal: AbortSignal) => Promise<Result>)[]): Promise<Result> {
   signal.throwIfAborted();
-  const over = new AbortController();
-  const forget = onAbort(signal, () => over.abort(signal.reason));
+  const othersController = new AbortController();
+  const removeAbortListener = onAbort(signal, () => othersController.abort(signal.reason));
   try {
-    return await Promise.race(waits.map((wait) => wait(over.signal)));
+    return await Promise.race(waits.map((wait) => wait(othersController.signal)));
   } finally {
-    forget();
-    over.abort();
+    removeAbortListener();
+    othersController.abort();
   }
 }

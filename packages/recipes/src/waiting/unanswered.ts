@@ -6,14 +6,14 @@ import { KeeperError } from '@tskeeper/client';
  * if the client itself left a server that took longer than its `requestTimeoutMs`. They apply only
  * to requests without a `timeoutMs` of their own, whose timeout says nothing about the connection.
  */
-export const lossCodes = ['ConnectionLoss', 'RequestTimeout'] as const;
+export const connectionLossCodes = ['ConnectionLoss', 'RequestTimeout'] as const;
 
 /**
  * Whether the request was sent, and the connection was lost before the reply, while the session may
  * continue. Then a read, or the same request again, shows the outcome.
  */
 export function isUnanswered(error: unknown): boolean {
-  return KeeperError.is(error, ...lossCodes) && error.outcome === 'unknown';
+  return KeeperError.is(error, ...connectionLossCodes) && error.outcome === 'unknown';
 }
 
 const unsettledErrors = new WeakSet<object>();
@@ -22,7 +22,7 @@ const unsettledErrors = new WeakSet<object>();
  * Marks the error of a write whose session ended before its outcome was known. Such a write must
  * not be repeated in the next session.
  */
-export function unsettled<Failure>(error: Failure): Failure {
+export function markUnsettled<Failure>(error: Failure): Failure {
   if (typeof error === 'object' && error !== null) unsettledErrors.add(error);
   return error;
 }

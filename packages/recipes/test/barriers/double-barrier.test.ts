@@ -223,9 +223,9 @@ describe('leaving a double barrier', () => {
     const leaving = Promise.all([inside[0]!.leave(), inside[1]!.leave()]).then(() => (haveLeft = true));
     t.killed(all[2]!);
     await t.pass(all[2]!.sessionTimeoutMs - 2000, 1000);
-    expect([haveLeft, all[2]!.closedBecause]).toEqual([false, undefined]);
+    expect([haveLeft, all[2]!.endReason]).toEqual([false, undefined]);
     await t.until(leaving);
-    expect(all[2]!.closedBecause).toBe(undefined);
+    expect(all[2]!.endReason).toBe(undefined);
     await t.world.untilSo(() => inside[2]!.state === 'lost');
     await expect(t.until(inside[2]!.leave())).rejects.toMatchObject({ name: 'RecipeError', code: 'Lost' });
   });
@@ -245,7 +245,7 @@ describe('leaving a double barrier', () => {
 
   it('allows a participant to enter again while another is slow to read', async () => {
     const fast = await t.client();
-    t.world.wire.mannersOf = () => ({ delayMs: 300 });
+    t.world.wire.conditionsOf = () => ({ delayMs: 300 });
     const slow = await t.client();
     const rounds = [fast, slow].map(async (zk) => {
       for (let round = 0; round < 8; round++) await new DoubleBarrier(zk, path, 2).run(() => undefined);
@@ -255,7 +255,7 @@ describe('leaving a double barrier', () => {
   });
 
   it('waits until the own znode is gone, if no server can be reached at first', async () => {
-    t.world.wire.mannersOf = () => ({ delayMs: 100 });
+    t.world.wire.conditionsOf = () => ({ delayMs: 100 });
     const { zk, lines } = await t.recorded();
     const inside = await t.until(new DoubleBarrier(zk, path, 1).enter());
     let isOver = false;

@@ -72,7 +72,7 @@ describe('C1-3: the loss of any one request or reply of a participant', () => {
 
   it.each(orders)('of a simple barrier that enters $place blocks no participant', async ({ order }) => {
     const runs = await withEachLoss(t, async (zk, path) => {
-      const enter: Enter = async (each) => (await SimpleBarrier.at(each, path, 3)).enter();
+      const enter: Enter = async (each) => (await SimpleBarrier.create(each, path, 3)).enter();
       await round(path, [zk, ...others], enter, order, order.toReversed());
     });
     expect(runs).toBeGreaterThan(2 * 4);

@@ -15,9 +15,9 @@ import { describe, expect, it, vi } from 'vitest';
 import { expectHappened, sample } from '../../../../test/breadth.ts';
 import type { ClientWorld } from '../../../client/test/support/client-world.ts';
 import { DoubleBarrier, RecipeError } from '../../src/index.ts';
-import { Entrance } from '../../src/barriers/entrance.ts';
-import { Exit } from '../../src/barriers/exit.ts';
-import { ParticipantPlace } from '../../src/barriers/participant-place.ts';
+import { BarrierEntry } from '../../src/barriers/barrier-entry.ts';
+import { BarrierExit } from '../../src/barriers/barrier-exit.ts';
+import { ParticipantNode } from '../../src/barriers/participant-node.ts';
 import { readReady } from '../../src/barriers/ready.ts';
 import { findings, overSeeds } from '../support/seeds.ts';
 import { Storm, storyWorld } from '../support/storm.ts';
@@ -26,10 +26,10 @@ import { type Passage, Rounds } from './rounds.ts';
 const path = '/b';
 const pass = methodOf('pass');
 const clearAway = methodOf('clearAway');
-const make = ParticipantPlace.make.bind(ParticipantPlace);
+const make = ParticipantNode.create.bind(ParticipantNode);
 
-function methodOf<Name extends 'pass' | 'clearAway' | 'goIn'>(name: Name): Entrance[Name] {
-  return Object.getOwnPropertyDescriptor(Entrance.prototype, name)!.value as Entrance[Name];
+function methodOf<Name extends 'pass' | 'clearAway' | 'goIn'>(name: Name): BarrierEntry[Name] {
+  return Object.getOwnPropertyDescriptor(BarrierEntry.prototype, name)!.value as BarrierEntry[Name];
 }
 
 class Tally {
@@ -99,7 +99,7 @@ class Worker {
   }
 
   async #session(): Promise<Client> {
-    if (this.client === undefined || this.client.closedBecause !== undefined) {
+    if (this.client === undefined || this.client.endReason !== undefined) {
       this.client = undefined;
       const options = this.#world.options({ sessionTimeoutMs: 4000, connectTimeoutMs: Infinity });
       this.address = `10.1.0.${this.#world.clients}`;
@@ -161,19 +161,19 @@ async function run(seed: number, tally: Tally, plant: (() => { mockRestore(): vo
   const workers = Array.from({ length: count }, (_, at) => new Worker(`w${at}`, size, world, new SeededRandom(random.uint32()), shared));
   const passageOf = (zk: unknown) => workers.find(({ client }) => client === zk)?.passage;
   spies.push(
-    vi.spyOn(ParticipantPlace, 'make').mockImplementation(async (doors, signal) => {
+    vi.spyOn(ParticipantNode, 'make').mockImplementation(async (doors, signal) => {
       const passage = passageOf(doors.zk);
       const place = await make(doors, signal);
       if (passage !== undefined) passage.name = nameOf(place.path);
       return place;
     }),
-    vi.spyOn(Entrance.prototype, 'pass').mockImplementation(async function (this: Entrance, look) {
+    vi.spyOn(BarrierEntry.prototype, 'pass').mockImplementation(async function (this: BarrierEntry, look) {
       const entered = await pass.call(this, look);
-      const passage = passageOf(entered.place.zk);
+      const passage = passageOf(entered.node.zk);
       if (passage !== undefined) passage.openers = entered.openers;
       return entered;
     }),
-    vi.spyOn(Entrance.prototype, 'clearAway').mockImplementation(async function (this: Entrance, czxid) {
+    vi.spyOn(BarrierEntry.prototype, 'clearAway').mockImplementation(async function (this: BarrierEntry, czxid) {
       tally.stale++;
       await clearAway.call(this, czxid);
     }),
@@ -233,54 +233,54 @@ describe('participants of a double barrier', () => {
     'begins a round without checks on its participants': {
       from: 15,
       plant: () =>
-        vi.spyOn(Entrance.prototype, 'open').mockImplementation(async function (this: Entrance, waiting) {
-          const created = await this.zk.create(this.ready, JSON.stringify(waiting)).catch(() => undefined);
+        vi.spyOn(BarrierEntry.prototype, 'open').mockImplementation(async function (this: BarrierEntry, waiting) {
+          const created = await this.zk.create(this.readyPath, JSON.stringify(waiting)).catch(() => undefined);
           return created && new Set(waiting);
         }),
       finds: /begins early|comes into a round/,
     },
     'trusts any `ready`': {
       plant: () =>
-        vi.spyOn(Entrance.prototype, 'goIn').mockImplementation(async function (this: Entrance) {
-          return (await readReady(this.zk, this.ready, this.signal))?.openers;
+        vi.spyOn(BarrierEntry.prototype, 'goIn').mockImplementation(async function (this: BarrierEntry) {
+          return (await readReady(this.zk, this.readyPath, this.signal))?.openers;
         }),
       finds: /whose openers had left|that it has left/,
     },
     'does not mark itself as late': {
-      plant: () => vi.spyOn(Entrance.prototype, 'mark').mockResolvedValue(true),
+      plant: () => vi.spyOn(BarrierEntry.prototype, 'mark').mockResolvedValue(true),
       finds: /begins early|comes into a round|still not so/,
     },
     'also waits for participants that are not inside': {
       from: 29,
-      plant: () => vi.spyOn(Exit.prototype, 'isInside').mockReturnValue(true),
+      plant: () => vi.spyOn(BarrierExit.prototype, 'isInside').mockReturnValue(true),
       finds: /still not so/,
     },
     'waits for later participants too': {
       from: 12,
       plant: () =>
-        vi.spyOn(Exit.prototype, 'inside').mockImplementation(function (this: Exit, names) {
+        vi.spyOn(BarrierExit.prototype, 'inside').mockImplementation(function (this: BarrierExit, names) {
           this.seen = new Set(names);
           return names.toSorted();
         }),
       finds: /still not so/,
     },
     'deletes `ready` while another opener is inside': {
-      plant: () => vi.spyOn(Exit.prototype, 'isLast').mockReturnValue(true),
+      plant: () => vi.spyOn(BarrierExit.prototype, 'isLast').mockReturnValue(true),
       finds: /begins early|still not so/,
     },
     'does not wait for the others at the end': {
       plant: () =>
-        vi.spyOn(Exit.prototype, 'pass').mockImplementation(async (release) => {
+        vi.spyOn(BarrierExit.prototype, 'pass').mockImplementation(async (release) => {
           await release();
         }),
       finds: /has left while .* was at work|that it has left/,
     },
     'never deletes the `ready` that a crash has left': {
-      plant: () => vi.spyOn(Entrance.prototype, 'clearAway').mockResolvedValue(),
+      plant: () => vi.spyOn(BarrierEntry.prototype, 'clearAway').mockResolvedValue(),
       finds: /still not so/,
     },
     'keeps its znode when it gives up': {
-      plant: () => vi.spyOn(ParticipantPlace.prototype, 'leave').mockResolvedValue(),
+      plant: () => vi.spyOn(ParticipantNode.prototype, 'leave').mockResolvedValue(),
       finds: /still not so|left behind|that it has left/,
     },
   };

@@ -20,7 +20,7 @@ const path = '/b';
 describe('a simple barrier', () => {
   it('C0-2: is a persistent znode without data, open to all, which two participants may create at the same time', async () => {
     const [one, two] = [await t.client(), await t.client()];
-    await t.until(Promise.all([SimpleBarrier.at(one, path, 2), SimpleBarrier.at(two, path, 2)]));
+    await t.until(Promise.all([SimpleBarrier.create(one, path, 2), SimpleBarrier.create(two, path, 2)]));
     const { data, stat } = await t.until(t.zk.getData(path));
     expect([data?.length ?? 0, stat.ephemeralOwner]).toEqual([0, 0n]);
     expect((await t.until(t.zk.getACL(path))).acl).toEqual([{ perms: 31, id: { scheme: 'world', id: 'anyone' } }]);
@@ -28,8 +28,8 @@ describe('a simple barrier', () => {
 
   it("C0-3, C0-4, C0-7: is entered and left by the requests of the page, under a name of each participant's own", async () => {
     const { zk, lines } = await t.recorded();
-    const barrier = await t.until(SimpleBarrier.at(zk, path, 2, { name: 'anna' }));
-    const other = await t.until(SimpleBarrier.at(t.zk, path, 2, { name: 'bert' }));
+    const barrier = await t.until(SimpleBarrier.create(zk, path, 2, { name: 'anna' }));
+    const other = await t.until(SimpleBarrier.create(t.zk, path, 2, { name: 'bert' }));
     lines.length = 0;
     const entering = barrier.enter();
     await t.settle();
@@ -61,7 +61,7 @@ describe('a simple barrier', () => {
       let ended = 0;
       let left = 0;
       const runs = all.map(async (zk) => {
-        const barrier = await SimpleBarrier.at(zk, `${path}-${seed}`, 4);
+        const barrier = await SimpleBarrier.create(zk, `${path}-${seed}`, 4);
         await pause();
         ended++;
         await barrier.run(async () => {
@@ -73,7 +73,7 @@ describe('a simple barrier', () => {
       });
       for (let cut = random.below(3); cut > 0; cut--) {
         await t.pass(random.below(3) * 100);
-        const open = [...t.world.wire.cnxns].filter(({ forward }) => !forward.from.gone);
+        const open = [...t.world.wire.cnxns].filter(({ forward }) => !forward.from.isClosed);
         t.world.break(open[random.below(open.length)]);
       }
       await t.until(Promise.all(runs));
@@ -82,7 +82,7 @@ describe('a simple barrier', () => {
 
   it('C0-6: is left by the others when one dies inside', async () => {
     const all = await Promise.all([1, 2, 3].map(() => t.client()));
-    const inside = await t.until(Promise.all(all.map(async (zk) => (await SimpleBarrier.at(zk, path, 3)).enter())));
+    const inside = await t.until(Promise.all(all.map(async (zk) => (await SimpleBarrier.create(zk, path, 3)).enter())));
     let haveLeft = false;
     const leaving = Promise.all(inside.slice(0, 2).map((each) => each.leave())).then(() => (haveLeft = true));
     // Its process is gone: the connection, which is the latest, breaks and never comes back, and
@@ -90,20 +90,20 @@ describe('a simple barrier', () => {
     t.world.wire.name('server', []);
     t.world.break();
     await t.pass(all[2]!.sessionTimeoutMs - 2000, 1000);
-    expect([haveLeft, all[2]!.closedBecause]).toEqual([false, undefined]);
+    expect([haveLeft, all[2]!.endReason]).toEqual([false, undefined]);
     await t.until(leaving);
-    expect(all[2]!.closedBecause).toBe(undefined);
+    expect(all[2]!.endReason).toBe(undefined);
     await t.world.untilSo(() => inside[2]!.state === 'lost');
     expect(inside.map(({ state }) => state)).toEqual(['released', 'released', 'lost']);
   });
 
   it('admits a participant that is slow to read, when others have left again', async () => {
-    t.world.wire.mannersOf = () => ({ delayMs: 300 });
+    t.world.wire.conditionsOf = () => ({ delayMs: 300 });
     const slow = await t.client();
-    t.world.wire.mannersOf = () => ({});
-    const first = (await t.until(SimpleBarrier.at(slow, path, 2))).enter();
+    t.world.wire.conditionsOf = () => ({});
+    const first = (await t.until(SimpleBarrier.create(slow, path, 2))).enter();
     await t.pass(3000);
-    const second = await t.until((await t.until(SimpleBarrier.at(t.zk, path, 2))).enter());
+    const second = await t.until((await t.until(SimpleBarrier.create(t.zk, path, 2))).enter());
     await t.until(t.zk.delete(second.path));
     const inside = await t.until(first);
     expect(inside.state).toBe('held');
@@ -111,16 +111,16 @@ describe('a simple barrier', () => {
   });
 
   it('is no longer waited for when the time is over, and others do not count a participant that has given up', async () => {
-    const barrier = await t.until(SimpleBarrier.at(t.zk, path, 2));
+    const barrier = await t.until(SimpleBarrier.create(t.zk, path, 2));
     expect(await t.until(failureOf(barrier.enter({ timeoutMs: 500 })))).toMatchObject({ name: 'RecipeError', code: 'TimedOut' });
     expect(await t.childrenOf(path)).toEqual([]);
-    await expect(SimpleBarrier.at(t.zk, path, 0)).rejects.toThrow(RangeError);
+    await expect(SimpleBarrier.create(t.zk, path, 0)).rejects.toThrow(RangeError);
   });
 
   it('is left also by a participant that reads after the empty root was deleted', async () => {
     const one = await t.client();
     const two = await t.client();
-    const inside = await t.until(Promise.all([one, two].map(async (zk) => (await SimpleBarrier.at(zk, path, 2)).enter())));
+    const inside = await t.until(Promise.all([one, two].map(async (zk) => (await SimpleBarrier.create(zk, path, 2)).enter())));
     const list = two.getChildren.bind(two);
     let looks = 0;
     vi.spyOn(two, 'getChildren').mockImplementation(async (each: string, options?: ReadOptions) => {
@@ -135,7 +135,7 @@ describe('a simple barrier', () => {
   });
 
   it('deletes its znode though another client has written to it', async () => {
-    const inside = await t.until((await t.until(SimpleBarrier.at(t.zk, path, 1))).enter());
+    const inside = await t.until((await t.until(SimpleBarrier.create(t.zk, path, 1))).enter());
     await t.until(t.zk.setData(inside.path, 'x'));
     await t.until(inside.leave());
     expect(await t.childrenOf(path)).toEqual([]);

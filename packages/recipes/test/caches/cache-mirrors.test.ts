@@ -3,7 +3,7 @@ import { ClientView } from '@tskeeper/client';
 import { describe, expect, it, vi } from 'vitest';
 import { breadth, expectHappened } from '../../../../test/breadth.ts';
 import { ChangeStream } from '../../src/caches/change-stream.ts';
-import { Visits } from '../../src/caches/visits.ts';
+import { ReadQueue } from '../../src/caches/read-queue.ts';
 import { ZnodeStore } from '../../src/caches/znode-store.ts';
 import { Cache, type CachedZnode } from '../../src/index.ts';
 import { run, Tally, withLoops } from './cache-story.ts';
@@ -23,24 +23,24 @@ describe('caches', () => {
 describe('broken caches', () => {
   const method = <Of extends object, Name extends keyof Of>(of: { readonly prototype: Of }, name: Name) =>
     Object.getOwnPropertyDescriptor(of.prototype, name)!.value as Of[Name];
-  const ask = method(Visits, 'ask');
+  const ask = method(ReadQueue, 'ask');
   const push = method(ChangeStream, 'push');
   const getData = method(ClientView, 'getData');
   const getChildren = method(ClientView, 'getChildren');
 
   const canaries: Record<string, () => void> = {
     'does not repeat a read of a znode that changes meanwhile': () => {
-      vi.spyOn(Visits.prototype, 'ask').mockImplementation(function (this: Visits, path, kind) {
+      vi.spyOn(ReadQueue.prototype, 'ask').mockImplementation(function (this: ReadQueue, path, kind) {
         if (!this.isPending(path)) ask.call(this, path, kind);
       });
     },
     'does not survey a znode that it only looks at': () => {
-      vi.spyOn(Visits.prototype, 'ask').mockImplementation(function (this: Visits, path, kind) {
+      vi.spyOn(ReadQueue.prototype, 'ask').mockImplementation(function (this: ReadQueue, path, kind) {
         ask.call(this, path, kind === 'survey' && path.endsWith('x') ? 'look' : kind);
       });
     },
     'ignores a lost connection': () => {
-      withLoops((event) => (event.type === 'Reread' && event.because === 'reconnected' ? undefined : event));
+      withLoops((event) => (event.type === 'Reread' && event.cause === 'reconnected' ? undefined : event));
     },
     'always says that it is in step': () => {
       vi.spyOn(Cache.prototype, 'inStep', 'get').mockReturnValue(true);

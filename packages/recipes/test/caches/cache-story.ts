@@ -277,7 +277,7 @@ class Mirror {
     const shown = lines(shownBy(this.cache!, this.prefix));
     const replayed = lines(this.replayed);
     const expected = this.#expected(tree);
-    if (!this.cache!.inStep) return `${this.kind} of ${this.top}: not in step`;
+    if (!this.cache!.isSynced) return `${this.kind} of ${this.top}: not in step`;
     if (shown.join() !== expected.join()) return `${this.kind} of ${this.top}: shows ${shown.join(', ')} instead of ${expected.join(', ')}`;
     if (replayed.join() !== shown.join()) return `${this.kind} of ${this.top}: told ${replayed.join(', ')} and shows ${shown.join(', ')}`;
     return undefined;
@@ -339,7 +339,7 @@ async function runIn(world: ClientWorld, random: SeededRandom, tally: Tally): Pr
   const running = mirrors.map((mirror) => mirror.run());
   for (const each of running) each.catch((error: unknown) => void trouble.push(error));
   const own = new Set(['10.1.0.1', '10.1.0.2']);
-  const cables = () => [...world.wire.cnxns].filter(({ dialer, forward }) => !own.has(dialer.address) && !forward.from.gone);
+  const cables = () => [...world.wire.cnxns].filter(({ dialer, forward }) => !own.has(dialer.address) && !forward.from.isClosed);
   const isSealing = random.below(3) === 0;
 
   const write = (): void => {
@@ -371,7 +371,7 @@ async function runIn(world: ClientWorld, random: SeededRandom, tally: Tally): Pr
       else if (error.outcome === 'unknown') ledger.lost(path);
     });
   };
-  const still = () => trouble.length > 0 || mirrors.every(({ idle, cache }) => idle && cache?.inStep === true);
+  const still = () => trouble.length > 0 || mirrors.every(({ idle, cache }) => idle && cache?.isSynced === true);
   const quiet = async () => {
     for (let round = 0; round < 2; round++) {
       await world.pass(2400, 300);
@@ -423,7 +423,7 @@ async function runIn(world: ClientWorld, random: SeededRandom, tally: Tally): Pr
     writeSome(10);
     await world.pass(600, 100);
     for (const dialer of dialers) world.wire.heal(dialer, world.address);
-    await world.untilSo(() => trouble.length > 0 || mirrors.every(({ cache }) => cache?.inStep === true));
+    await world.untilSo(() => trouble.length > 0 || mirrors.every(({ cache }) => cache?.isSynced === true));
     if (trouble.length === 0) await world.untilSo(still);
     if (trouble.length === 0) fault = await firstFault();
   }

@@ -180,7 +180,7 @@ describe('a TreeCache', () => {
       await other.create('/t/n');
       await other.multi([op.delete('/t/a'), op.create('/t/a')]);
     });
-    expect(cache.inStep).toBe(false);
+    expect(cache.isSynced).toBe(false);
     expect(text(cache.get('/t/b'))).toBe('of /t/b');
     await wait(cache.ready());
     const events = await told();
@@ -241,7 +241,7 @@ describe('caches', () => {
     await first.close();
     await wait(other.create('/s/x'));
     await world.settle();
-    expect([second.names, first.size, first.isClosed, first.inStep]).toEqual([['x'], 1, true, false]);
+    expect([second.names, first.size, first.isClosed, first.isSynced]).toEqual([['x'], 1, true, false]);
     await second.close();
     await wait(zk.sync('/'));
     await expect(wait(zk.removeWatches('/s'))).rejects.toMatchObject({ code: 'NoWatcher' });
@@ -310,7 +310,7 @@ describe('caches', () => {
     const cable = world.cnxn;
     world.wire.cut(cable.dialer.address, cable.listener.address);
     world.break(cable);
-    await world.untilSo(() => !cache.inStep);
+    await world.untilSo(() => !cache.isSynced);
     const late = await wait(cache.ready({ timeoutMs: 200 }).catch((error: unknown) => error));
     expect(late).toBeInstanceOf(RecipeError);
     expect(late).toMatchObject({ code: 'TimedOut', message: 'timed out after 200 ms waiting for the cache of /a' });
@@ -347,7 +347,7 @@ describe('caches', () => {
     await expect(cache.ready()).rejects.toBe(failure);
     await expect(cache.changes().next()).rejects.toBe(failure);
     // It still shows what it showed last, and says that it may be out of date.
-    expect([text(cache.get('/a')), cache.inStep]).toEqual(['last', false]);
+    expect([text(cache.get('/a')), cache.isSynced]).toEqual(['last', false]);
   });
 
   it('B20, B21: end when their client is closed', async () => {

@@ -71,8 +71,8 @@ export class ScriptedClient {
     await settled();
   }
 
-  reread(because: 'started' | 'reconnected' | 'overflowed' = 'started'): Promise<void> {
-    return this.tell({ type: 'Reread', because, since: undefined, dropped: 0 });
+  reread(cause: 'started' | 'reconnected' | 'overflowed' = 'started'): Promise<void> {
+    return this.tell({ type: 'Reread', cause, since: undefined, dropped: 0 });
   }
 
   changed(type: 'NodeCreated' | 'NodeDeleted' | 'NodeDataChanged', path: string, zxid?: number): WatchLoopEvent {

@@ -1,19 +1,19 @@
 import type { Stat } from '@tskeeper/client';
 import { describe, expect, it } from 'vitest';
-import { instanceOf, rawInstanceOf, rawWith } from '../../src/discovery/instance-json.ts';
-import { type ServiceInstance, uriOf } from '../../src/index.ts';
+import { parseInstance, parseRawInstance, mergeRawInstance } from '../../src/discovery/instance-json.ts';
+import { type ServiceInstance, buildUri } from '../../src/index.ts';
 import { curatorInstances } from './curator-instances.ts';
 
 const stat = { ctime: 5 } as Stat;
 const bytes = (text: string) => new TextEncoder().encode(text);
-const read = (text: string) => instanceOf(rawInstanceOf(bytes(text)), stat, undefined);
+const read = (text: string) => parseInstance(parseRawInstance(bytes(text)), stat, undefined);
 
 describe('the JSON of an instance', () => {
   it.each(curatorInstances)('B26: is read and written as Curator has it: %s', (text) => {
     const instance = read(text);
     expect(instance).toMatchObject({ name: 'api', id: '7f6c', address: '10.0.0.1', port: 8080, registrationTimeMs: 1_700_000_000_000 });
-    expect(JSON.stringify(rawWith({}, instance))).toBe(text.replace(',"enabled":true', ''));
-    expect(JSON.stringify(rawWith(rawInstanceOf(bytes(text)), instance))).toBe(text);
+    expect(JSON.stringify(mergeRawInstance({}, instance))).toBe(text.replace(',"enabled":true', ''));
+    expect(JSON.stringify(mergeRawInstance(parseRawInstance(bytes(text)), instance))).toBe(text);
   });
 
   it('B26: contains what Curator does: types, times, addresses, and whether the instance is enabled', () => {
@@ -27,7 +27,7 @@ describe('the JSON of an instance', () => {
     ]);
     expect(curatorInstances.map((text) => read(text).enabled)).toEqual([true, true, true, false, true, true]);
     expect(read(curatorInstances[1])).toMatchObject({ uriSpec: '{scheme}://{address}:{port}/x', payload: 'hello', sslPort: 8443 });
-    expect(uriOf(read(curatorInstances[1]))).toBe('https://10.0.0.1:8080/x');
+    expect(buildUri(read(curatorInstances[1]))).toBe('https://10.0.0.1:8080/x');
     expect(read('{"name":"a","id":"b"}')).toEqual({
       name: 'a',
       id: 'b',
@@ -43,12 +43,12 @@ describe('the JSON of an instance', () => {
   });
 
   it('B26: keeps unknown fields, and writes `enabled` only if needed', () => {
-    const raw = rawInstanceOf(bytes('{"name":"a","zone":"b","id":"c"}'));
-    expect(rawWith(raw, { enabled: true, port: 7 })).toEqual({ name: 'a', zone: 'b', id: 'c', port: 7 });
-    const disabled = rawWith(raw, { enabled: false });
+    const raw = parseRawInstance(bytes('{"name":"a","zone":"b","id":"c"}'));
+    expect(mergeRawInstance(raw, { enabled: true, port: 7 })).toEqual({ name: 'a', zone: 'b', id: 'c', port: 7 });
+    const disabled = mergeRawInstance(raw, { enabled: false });
     expect(disabled).toEqual({ name: 'a', zone: 'b', id: 'c', enabled: false });
-    expect(rawWith(disabled, { enabled: true })).toEqual({ name: 'a', zone: 'b', id: 'c', enabled: true });
-    expect(rawWith({ uriSpec: { parts: [] } }, { uriSpec: null, payload: null })).toEqual({ uriSpec: null, payload: null });
+    expect(mergeRawInstance(disabled, { enabled: true })).toEqual({ name: 'a', zone: 'b', id: 'c', enabled: true });
+    expect(mergeRawInstance({ uriSpec: { parts: [] } }, { uriSpec: null, payload: null })).toEqual({ uriSpec: null, payload: null });
   });
 
   it.each([
@@ -69,10 +69,10 @@ describe('the JSON of an instance', () => {
       ...read(curatorInstances[0]),
       uriSpec: '{scheme}://{address}:{port}/{ path }?{[}{service-type}{]}{none}',
     };
-    expect(uriOf(instance, { path: 'x' })).toBe('http://10.0.0.1:8080/x?{dynamic}');
-    expect(uriOf(instance, { port: 1 })).toBe('http://10.0.0.1:1/?{dynamic}');
-    expect(uriOf({ ...instance, uriSpec: null })).toBe(undefined);
-    for (const uriSpec of ['{a', 'a}', '{a{b}}']) expect(() => uriOf({ ...instance, uriSpec }), uriSpec).toThrow(TypeError);
+    expect(buildUri(instance, { path: 'x' })).toBe('http://10.0.0.1:8080/x?{dynamic}');
+    expect(buildUri(instance, { port: 1 })).toBe('http://10.0.0.1:1/?{dynamic}');
+    expect(buildUri({ ...instance, uriSpec: null })).toBe(undefined);
+    for (const uriSpec of ['{a', 'a}', '{a{b}}']) expect(() => buildUri({ ...instance, uriSpec }), uriSpec).toThrow(TypeError);
     expect(
       read('{"name":"a","id":"b","uriSpec":{"parts":[{"value":"{x}","variable":false},{"value":"id","variable":true}]}}').uriSpec,
     ).toBe('{[}x{]}{id}');

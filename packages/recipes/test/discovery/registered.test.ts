@@ -11,7 +11,7 @@ import { connect, type ClientView } from '@tskeeper/client';
 import { SeededRandom } from '@tskeeper/runtime';
 import { describe, it, vi } from 'vitest';
 import { expectHappened } from '../../../../test/breadth.ts';
-import { RecipeError, Registration, ServiceCache, ServiceRegistry, Sessions, type ServiceProvider } from '../../src/index.ts';
+import { RecipeError, Registration, ServiceCache, ServiceDiscovery, Sessions, type ServiceProvider } from '../../src/index.ts';
 import { PersistentNode } from '../../src/nodes/persistent-node.ts';
 import { type Canary, itFindsOut, overSeeds } from '../support/seeds.ts';
 import { Storm, storyWorld } from '../support/storm.ts';
@@ -35,14 +35,14 @@ class Process {
   isUncertain = false;
   registration: Registration<number> | undefined;
   #stopped = false;
-  readonly #registry: ServiceRegistry<number>;
+  readonly #registry: ServiceDiscovery<number>;
   readonly #random: SeededRandom;
   readonly #tally: Tally;
   readonly #pause: (ms: number) => Promise<void>;
 
   constructor(id: string, sessions: Sessions, random: SeededRandom, tally: Tally, pause: (ms: number) => Promise<void>) {
     this.id = id;
-    this.#registry = new ServiceRegistry(sessions, '/services');
+    this.#registry = new ServiceDiscovery(sessions, '/services');
     this.#random = random;
     this.#tally = tally;
     this.#pause = pause;
@@ -117,7 +117,7 @@ class Onlooker {
   isAsSaid(): boolean {
     const said = this.#processes.filter(({ registration }) => registration !== undefined).map((each) => `${each.id} ${each.said}`);
     const shown = this.#provider.instances.map(({ id, payload }) => `${id} ${payload}`);
-    return this.#provider.inStep && said.join() === shown.join();
+    return this.#provider.isSynced && said.join() === shown.join();
   }
 }
 
@@ -128,13 +128,13 @@ async function run(seed: number, tally: Tally): Promise<void> {
   const open = () => connect('server:2181', world.options({ sessionTimeoutMs: 4000, connectTimeoutMs: Infinity }));
   const start = async () => {
     const sessions = await world.until(Sessions.start(open));
-    sessions.each(() => tally.expired++);
+    sessions.onSession(() => tally.expired++);
     tally.expired--;
     return sessions;
   };
   const all = [await start(), await start(), await start()];
   const processes = ['p', 'q'].map((id, at) => new Process(id, all[at]!, new SeededRandom(random.uint32()), tally, pause));
-  const provider = new ServiceRegistry<number>(all[2]!, '/services').provider('api');
+  const provider = new ServiceDiscovery<number>(all[2]!, '/services').provider('api');
   const onlooker = new Onlooker(provider, processes, tally);
   const deleteByHand = () => {
     tally.byHand++;
@@ -169,7 +169,7 @@ async function run(seed: number, tally: Tally): Promise<void> {
   await world.until(closing);
   await world.pass(2000, 500);
   await world.untilSo(() => observer.state === 'connected');
-  const left = await world.until(new ServiceRegistry(observer, '/services').instances('api'));
+  const left = await world.until(new ServiceDiscovery(observer, '/services').instances('api'));
   if (left.length > 0) throw new Error(`left behind: ${left.map(({ id }) => id).join()}`);
   await world.until(Promise.all(all.map((each) => each.close())));
   await world.close();

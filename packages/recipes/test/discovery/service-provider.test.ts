@@ -1,7 +1,7 @@
 import { connect } from '@tskeeper/client';
 import { ErrorCode } from '@tskeeper/protocol';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type ProviderStrategy, randomly, roundRobin, type ServiceInstance, ServiceRegistry, Sessions, sticky } from '../../src/index.ts';
+import { type ProviderStrategy, randomly, roundRobin, type ServiceInstance, ServiceDiscovery, Sessions, sticky } from '../../src/index.ts';
 import { ScriptedClient } from '../caches/scripted-client.ts';
 import { expire } from '../support/faults.ts';
 import { failureOf, RecipeWorld } from '../support/recipe-world.ts';
@@ -57,11 +57,11 @@ describe('a strategy', () => {
 
 describe('a service provider', () => {
   let t: RecipeWorld;
-  let registry: ServiceRegistry;
+  let registry: ServiceDiscovery;
 
   beforeEach(async () => {
     t = await RecipeWorld.start();
-    registry = new ServiceRegistry(t.zk, '/services');
+    registry = new ServiceDiscovery(t.zk, '/services');
   });
 
   afterEach(async () => {
@@ -75,7 +75,7 @@ describe('a service provider', () => {
     const provider = registry.provider('api', { include: ({ id }) => id !== 'x' });
     expect(provider.choose()).toBe(undefined);
     await t.until(provider.ready());
-    expect([provider.inStep, provider.choose()]).toEqual([true, undefined]);
+    expect([provider.isSynced, provider.choose()]).toEqual([true, undefined]);
     const [one] = [await register('a'), await register('b'), await register('x')];
     await t.settle();
     expect([1, 2, 3].map(() => provider.choose()?.id)).toEqual(['a', 'b', 'a']);
@@ -123,20 +123,20 @@ describe('a service provider', () => {
 
   it('B26: shows the last known instances without a connection, is in step again after a reconnect, and continues in the next session', async () => {
     const many = await t.until(Sessions.start(() => connect('server:2181', t.world.options({ connectTimeoutMs: Infinity }))));
-    const provider = new ServiceRegistry(many, '/services').provider('api');
+    const provider = new ServiceDiscovery(many, '/services').provider('api');
     await register('a');
     await t.until(provider.ready());
     t.world.wire.name('server', []);
     t.world.break();
     await t.settle();
-    expect([provider.inStep, ids(provider)]).toEqual([false, 'a']);
+    expect([provider.isSynced, ids(provider)]).toEqual([false, 'a']);
     const { address } = t.world;
     t.world.wire.name('server', [address]);
-    await t.world.untilSo(() => provider.inStep);
+    await t.world.untilSo(() => provider.isSynced);
     await expire(t, many.client);
     expect(ids(provider)).toBe('a');
     await register('b');
-    await t.world.untilSo(() => provider.inStep && ids(provider) === 'ab');
+    await t.world.untilSo(() => provider.isSynced && ids(provider) === 'ab');
     await t.until(many.close());
     expect(await failureOf(provider.ready())).toMatchObject({ code: 'Closed' });
   });
@@ -144,8 +144,8 @@ describe('a service provider', () => {
   it('B26: is waited for within time and signal, and ends with its client', async () => {
     const zk = await t.client();
     const { backward } = t.world.cnxn;
-    backward.hold();
-    const provider = new ServiceRegistry(zk, '/services').provider('api');
+    backward.cut();
+    const provider = new ServiceDiscovery(zk, '/services').provider('api');
     const late = failureOf(provider.ready({ timeoutMs: 100 }));
     const abort = new AbortController();
     const unwanted = failureOf(provider.ready({ signal: abort.signal }));
@@ -153,7 +153,7 @@ describe('a service provider', () => {
     await t.pass(200);
     expect(await late).toMatchObject({ code: 'TimedOut' });
     expect(await unwanted).toMatchObject({ message: 'no longer wanted' });
-    backward.release();
+    backward.heal();
     await t.until(provider.ready());
     await expire(t, zk);
     await t.settle();
@@ -163,18 +163,18 @@ describe('a service provider', () => {
   it('B26: rejects when its client is closed or its instances cannot be read, however late the call', async () => {
     const zk = await t.client();
     await t.until(zk.close());
-    const late = new ServiceRegistry(zk, '/services').provider('api');
+    const late = new ServiceDiscovery(zk, '/services').provider('api');
     expect(await failureOf(late.ready())).toMatchObject({ code: 'Closed' });
     await late.close();
     const scripted = new ScriptedClient();
-    const provider = new ServiceRegistry(scripted.view, '/services').provider('api');
+    const provider = new ServiceDiscovery(scripted.view, '/services').provider('api');
     const early = failureOf(provider.ready());
     await scripted.reread();
     await scripted.refuse('getChildren /services/api', ErrorCode.Unimplemented);
     expect(await early).toMatchObject({ code: 'Unimplemented' });
     expect(await failureOf(provider.ready())).toMatchObject({ code: 'Unimplemented' });
     expect(scripted.listeners).toBe(0);
-    expect(() => new ServiceRegistry(scripted.view, '/services').provider('a/b')).toThrow(TypeError);
+    expect(() => new ServiceDiscovery(scripted.view, '/services').provider('a/b')).toThrow(TypeError);
     expect(scripted.listeners).toBe(0);
   });
 

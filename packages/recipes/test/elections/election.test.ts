@@ -121,7 +121,7 @@ describe('an election', () => {
     const result = await t.until(
       election.run(async (leadership) => {
         leaderships.push(leadership);
-        expect((await election.candidates()).length).toBe(1);
+        expect((await election.contenders()).length).toBe(1);
         return 'done';
       }),
     );

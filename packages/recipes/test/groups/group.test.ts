@@ -21,7 +21,7 @@ const names = (members: Membership['members']): string => members.map(({ name })
 function watched(group: Group): { readonly seen: string[]; readonly over: Promise<unknown> } {
   const seen: string[] = [];
   const over = (async () => {
-    for await (const { members, inStep } of group.observe()) seen.push(`${names(members)}${inStep ? '' : ' ?'}`);
+    for await (const { members, isSynced } of group.observe()) seen.push(`${names(members)}${isSynced ? '' : ' ?'}`);
     return 'it was closed';
   })().catch((error: unknown) => error);
   return { seen, over };
@@ -159,7 +159,7 @@ describe('a group', () => {
     const owner = (await t.until(t.zk.exists(`${path}/alice`)))!.ephemeralOwner;
     expect(owner).toBe(zk.sessionId);
     const taker = await t.client();
-    await t.until(new Group(taker, path).join('alice', { takesOver: true, data: 'again' }));
+    await t.until(new Group(taker, path).join('alice', { takeOver: true, data: 'again' }));
     expect((await t.until(t.zk.exists(`${path}/alice`)))!.ephemeralOwner).toBe(taker.sessionId);
   });
 });

@@ -5,7 +5,7 @@
  */
 import type { Client } from '@tskeeper/client';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { Candidate, Election, Group, PersistentNode, ServiceRegistry, SetPartitioner } from '../../src/index.ts';
+import { LeaderLatch, Election, Group, PersistentNode, ServiceDiscovery, SetPartitioner } from '../../src/index.ts';
 import { type Play, shapeOf, withEachLoss } from '../support/each-loss.ts';
 import { RecipeWorld } from '../support/recipe-world.ts';
 
@@ -52,7 +52,7 @@ const nodes: Record<string, Play> = {
   'with a TTL': (zk, path) => keeping(new PersistentNode(zk, `${path}/a`, 'first', { mode: 'persistentWithTtl', ttlMs: 200 }), path),
   'taken over': async (zk, path) => {
     await other.create(`${path}/a`, 'of another', { mode: 'ephemeral', parents: 'container' });
-    return await keeping(new PersistentNode(zk, `${path}/a`, 'first', { takesOver: true }), path);
+    return await keeping(new PersistentNode(zk, `${path}/a`, 'first', { takeOver: true }), path);
   },
 };
 
@@ -69,8 +69,8 @@ describe('the loss of any one request or reply', () => {
       const shown: string[] = [];
       const end = new AbortController();
       const observing = (async () => {
-        for await (const { members, inStep } of own.observe({ signal: end.signal }))
-          if (inStep) shown.push(members.map((each) => each.name).join());
+        for await (const { members, isSynced } of own.observe({ signal: end.signal }))
+          if (isSynced) shown.push(members.map((each) => each.name).join());
       })().catch(() => undefined);
       while (shown.at(-1) !== 'alice,bob') await moment();
       const both = [await own.members(), await others.members()].map((members) => members.map((each) => each.name).join());
@@ -87,7 +87,7 @@ describe('the loss of any one request or reply', () => {
 
   it('C1-3: does not affect an instance of a service', async () => {
     const runs = await withEachLoss(t, async (zk, path) => {
-      const [own, others] = [new ServiceRegistry(zk, path), new ServiceRegistry(other, path)];
+      const [own, others] = [new ServiceDiscovery(zk, path), new ServiceDiscovery(other, path)];
       const registration = await own.register({ name: 'api', address: '10.0.0.1', port: 80 });
       await using provider = own.provider('api');
       await provider.ready();
@@ -124,10 +124,10 @@ describe('the loss of any one request or reply', () => {
       const leadership = await election.lead();
       await leadership.acknowledge();
       const seen = await new Election(other, path).leader();
-      const next = new Candidate(other, path);
+      const next = new LeaderLatch(other, path);
       await leadership.resign();
-      await next.leading();
-      const rest = (await election.candidates()).length;
+      await next.waitForLeadership();
+      const rest = (await election.contenders()).length;
       await next.close();
       return [utf8.decode(seen!.data), seen!.acknowledged, rest];
     });

@@ -118,16 +118,16 @@ describe('a set partitioner', () => {
     const alice = share(await t.client(), 'alice');
     await t.until(alice.ready());
     const before = alice.owned.find(({ item }) => item === 'q1')!;
-    await t.until(t.zk.delete(before.held.path));
+    await t.until(t.zk.delete(before.hold.path));
     await t.settle();
     expect(before.signal.reason).toMatchObject({ code: 'Lost' });
     const after = alice.owned.find(({ item }) => item === 'q1')!;
-    expect(after.held.fencingToken > before.held.fencingToken).toBe(true);
+    expect(after.hold.fencingToken > before.hold.fencingToken).toBe(true);
     expect(alice.state).toBe('acquired');
   });
 
   it('kazoo 259, 392: follows the members while it waits for an item that another client holds', async () => {
-    const stranger = new Lock(t.zk, `${path}/locks/q3`, { name: '__lock__' });
+    const stranger = new Lock(t.zk, `${path}/locks/q3`, { prefix: '__lock__' });
     const theirs = await t.until(stranger.acquire());
     const alice = share(await t.client(), 'alice');
     await t.pass(1500);
@@ -161,7 +161,7 @@ describe('a set partitioner', () => {
     const cables = [...t.world.wire.cnxns].filter(({ dialer }) => dialer.address !== '10.1.0.1');
     for (const cable of cables) t.world.break(cable);
     await t.settle();
-    expect(alice.owned.map(({ held }) => held.state)).toEqual(items.map(() => 'suspended'));
+    expect(alice.owned.map(({ hold }) => hold.state)).toEqual(items.map(() => 'suspended'));
     await t.until(bob.ready());
     await t.until(alice.ready());
     expect([owned(alice), owned(bob)]).toEqual(['q1 q3 q5', 'q2 q4']);
@@ -170,7 +170,7 @@ describe('a set partitioner', () => {
   it('B25: shares with kazoo: its names, its order, its locks', async () => {
     const kazoo = await t.client();
     await t.until(kazoo.create(`${path}/party/8d1b6d5d1c1f4e5a8a0f3d0f8a2a7c11-host-1`, 'host-1', { mode: 'ephemeral', parents: true }));
-    const lock = await t.until(new Lock(kazoo, `${path}/locks/q2`, { name: '__lock__' }).acquire());
+    const lock = await t.until(new Lock(kazoo, `${path}/locks/q2`, { prefix: '__lock__' }).acquire());
     const own = share(await t.client(), 'host-2');
     await t.pass(3000);
     expect([own.state, owned(own)]).toEqual(['allocating', 'q4']);

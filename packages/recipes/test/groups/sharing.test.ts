@@ -14,9 +14,9 @@ import { SeededRandom } from '@tskeeper/runtime';
 import { describe, it, vi } from 'vitest';
 import { expectHappened } from '../../../../test/breadth.ts';
 import type { ClientWorld } from '../../../client/test/support/client-world.ts';
-import { type Held, type OwnPartition, RecipeError, SetPartitioner } from '../../src/index.ts';
+import { type Hold, type OwnedPartition, RecipeError, SetPartitioner } from '../../src/index.ts';
 import { PartitionClaim } from '../../src/groups/partition-claim.ts';
-import { Place } from '../../src/line/line.ts';
+import { QueueNode } from '../../src/wait-queue/wait-queue.ts';
 import { assertInOrder, entriesOf } from '../support/log.ts';
 import { type Canary, itFindsOut, overSeeds } from '../support/seeds.ts';
 import { Storm, storyWorld } from '../support/storm.ts';
@@ -39,7 +39,7 @@ interface Story {
   readonly world: ClientWorld;
   readonly tally: Tally;
   readonly deleted: Set<string>;
-  readonly working: Map<string, Set<Held>>;
+  readonly working: Map<string, Set<Hold>>;
   readonly trouble: unknown[];
   isQuiet: boolean;
 }
@@ -89,30 +89,30 @@ class Worker {
     await this.client.close();
   }
 
-  async #work({ item, held, signal }: OwnPartition): Promise<void> {
+  async #work({ item, hold, signal }: OwnedPartition): Promise<void> {
     const { tally, working, deleted, trouble } = this.#story;
     const others = working.get(item) ?? new Set();
     working.set(item, others);
     for (const other of others) {
       if (other.state === 'lost' || deleted.has(other.path)) continue;
-      trouble.push(new Error(`two work on ${item}: ${other.path} (${other.state}) and ${held.path}`));
+      trouble.push(new Error(`two work on ${item}: ${other.path} (${other.state}) and ${hold.path}`));
     }
-    others.add(held);
+    others.add(hold);
     tally.worked++;
     while (!signal.aborted) {
       await this.pause(300 + this.#random.below(1700));
-      await this.#write(item, held);
+      await this.#write(item, hold);
     }
     tally[(signal.reason as RecipeError).code === 'Revoked' ? 'revoked' : 'lost']++;
     // Some end slowly.
     if (this.#random.below(3) === 0) {
       await this.pause(this.#random.below(1500));
-      await this.#write(item, held);
+      await this.#write(item, hold);
     }
-    others.delete(held);
+    others.delete(hold);
   }
 
-  async #write(item: string, held: Held): Promise<void> {
+  async #write(item: string, held: Hold): Promise<void> {
     try {
       await held.multi([op.create(`/log/${item}/e-`, String(held.fencingToken), { mode: 'persistentSequential' })]);
       this.#story.tally.writes++;
@@ -190,10 +190,10 @@ describe('members that share a set', () => {
     expectHappened(tally, 3);
   });
 
-  const giveBack = Object.getOwnPropertyDescriptor(PartitionClaim.prototype, 'giveBack')!.value as PartitionClaim['giveBack'];
+  const giveBack = Object.getOwnPropertyDescriptor(PartitionClaim.prototype, 'giveBack')!.value as PartitionClaim['release'];
   const canaries: Record<string, Canary> = {
     'does not wait for the lock': {
-      plant: () => vi.spyOn(Place.prototype, 'turn').mockResolvedValue(),
+      plant: () => vi.spyOn(QueueNode.prototype, 'turn').mockResolvedValue(),
       finds: /two work on/,
     },
     'keeps items of the share of another': {
@@ -206,7 +206,7 @@ describe('members that share a set', () => {
     'releases an item before its work is done': {
       plant: () =>
         vi.spyOn(PartitionClaim.prototype, 'giveBack').mockImplementation(function (this: PartitionClaim, reason) {
-          void this.partition?.held.release();
+          void this.partition?.hold.release();
           giveBack.call(this, reason);
         }),
       finds: /two work on/,

@@ -38,7 +38,7 @@ export async function simulate(zk: Client, steps: number, compute: (step: number
 
 /** Once: no participant serves before all have loaded, and none returns before all have served. */
 export async function start(zk: Client, load: () => Promise<void>, serve: () => Promise<void>): Promise<void> {
-  const barrier = await SimpleBarrier.at(zk, '/barriers/start', 3);
+  const barrier = await SimpleBarrier.create(zk, '/barriers/start', 3);
   await load();
   await barrier.run(serve);
 }

@@ -44,7 +44,7 @@ test('a latch uses the names of Curator', async () => {
   const sessions = await t.until(Sessions.start(() => t.client()));
   const told: boolean[] = [];
   const candidate = guide.latch(sessions, 'berlin', (leads) => told.push(leads));
-  const { path } = await t.until(candidate.leading());
+  const { path } = await t.until(candidate.waitForLeadership());
   expect(path).toMatch(/^\/election\/_c_[-0-9a-f]{36}-latch-\d{10}$/);
   await t.until(candidate.close());
   expect(told).toEqual([true, false]);

@@ -1,6 +1,6 @@
 /** The code in docs/guides/recipes/coming-from-curator-and-kazoo.md. */
 import type { Client } from '@tskeeper/client';
-import { Candidate, Lock, type Sessions } from '@tskeeper/recipes';
+import { LeaderLatch, Lock, type Sessions } from '@tskeeper/recipes';
 
 /** A lock without `await using`, for JavaScript on Node 20 and 22. */
 export async function rewriteReport(zk: Client, rewrite: (signal: AbortSignal) => Promise<void>): Promise<void> {
@@ -32,8 +32,8 @@ export async function watchedWork(zk: Client, work: { pause(): void; goOn(): voi
 }
 
 /** Curator's LeaderLatch: queues with those of Java, and continues in each new session. */
-export function latch(sessions: Sessions, id: string, changed: (leads: boolean) => void): Candidate {
-  const candidate = new Candidate(sessions, '/election', { name: 'latch-', data: id });
+export function latch(sessions: Sessions, id: string, changed: (leads: boolean) => void): LeaderLatch {
+  const candidate = new LeaderLatch(sessions, '/election', { prefix: 'latch-', data: id });
   candidate.onChange((leadership) => changed(leadership !== undefined));
   return candidate;
 }

@@ -1,6 +1,6 @@
 /** Tests what docs/guides/recipes/discovery.md says, in virtual time. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { ServiceRegistry } from '../../src/index.ts';
+import { ServiceDiscovery } from '../../src/index.ts';
 import { expire } from '../support/faults.ts';
 import { failureOf, RecipeWorld } from '../support/recipe-world.ts';
 import { Program } from '../support/troubles.ts';
@@ -39,7 +39,7 @@ test('an instance is found as long as its process wants it, whatever happens to 
 test('instances that do not answer, or are disabled, are skipped', async () => {
   const sessions = await t.until(guide.openSessions('server:2181', t.world.options()));
   await t.until(guide.announce(sessions, 'eu'));
-  await t.until(new ServiceRegistry<guide.Zone>(t.zk, '/services').register(other));
+  await t.until(new ServiceDiscovery<guide.Zone>(t.zk, '/services').register(other));
   const provider = guide.near(t.zk, 'eu', () => 0);
   const asked: string[] = [];
   const get = (uri: string) => {
@@ -68,7 +68,7 @@ test('a client finds instances, and an operator learns of them, after a cut and 
   const ask = () => t.until(guide.ask(provider, (uri) => Promise.resolve(uri)));
   for (const trouble of [() => client.cut(), () => server.cut(), () => client.expire(), () => server.expire()]) {
     await trouble();
-    await t.world.untilSo(() => provider.inStep && provider.instances.length === 1);
+    await t.world.untilSo(() => provider.isSynced && provider.instances.length === 1);
     expect(await ask()).toBe('http://10.0.0.1:8080');
   }
   expect(lines.at(-1)).toBe('10.0.0.1:8080 has come');

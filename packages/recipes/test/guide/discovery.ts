@@ -4,11 +4,11 @@ import {
   randomly,
   type Registration,
   type ServiceProvider,
-  ServiceRegistry,
+  ServiceDiscovery,
   Sessions,
   type SessionsOptions,
   sticky,
-  uriOf,
+  buildUri,
 } from '@tskeeper/recipes';
 
 /** What instances publish besides their address. */
@@ -21,7 +21,7 @@ export interface Zone {
  * `await using registration = await announce(sessions, 'eu')`.
  */
 export async function announce(sessions: Sessions, zone: string): Promise<Registration<Zone>> {
-  const registry = new ServiceRegistry<Zone>(sessions, '/services');
+  const registry = new ServiceDiscovery<Zone>(sessions, '/services');
   return await registry.register({
     name: 'api',
     address: '10.0.0.1',
@@ -38,7 +38,7 @@ export async function openSessions(servers: string, options?: SessionsOptions): 
 
 /** Instances of one zone: the same one while it is usable, then a random one. */
 export function near(source: Client | Sessions, zone: string, random: () => number = Math.random): ServiceProvider<Zone> {
-  const registry = new ServiceRegistry<Zone>(source, '/services');
+  const registry = new ServiceDiscovery<Zone>(source, '/services');
   return registry.provider('api', { strategy: sticky(randomly(random)), include: ({ payload }) => payload.zone === zone });
 }
 
@@ -52,7 +52,7 @@ export async function ask(provider: ServiceProvider<Zone>, get: (uri: string) =>
     const instance = provider.choose();
     if (instance === undefined) break;
     try {
-      return await get(uriOf(instance)!);
+      return await get(buildUri(instance)!);
     } catch {
       provider.noteError(instance);
     }
@@ -62,12 +62,12 @@ export async function ask(provider: ServiceProvider<Zone>, get: (uri: string) =>
 
 /** Disables or enables an instance, as an operator does. It stays registered. */
 export async function setEnabled(source: Client | Sessions, id: string, enabled: boolean): Promise<void> {
-  await new ServiceRegistry<Zone>(source, '/services').update('api', id, { enabled });
+  await new ServiceDiscovery<Zone>(source, '/services').update('api', id, { enabled });
 }
 
 /** Reports each instance that registers or leaves. */
 export async function report(source: Client | Sessions, tell: (line: string) => void, signal: AbortSignal): Promise<void> {
-  await using cache = new ServiceRegistry<Zone>(source, '/services').cache('api');
+  await using cache = new ServiceDiscovery<Zone>(source, '/services').cache('api');
   for await (const change of cache.changes({ signal })) {
     if (change.kind === 'created') tell(`${change.after.data?.id} has come`);
     if (change.kind === 'deleted') tell(`${change.before.data?.id} has gone`);

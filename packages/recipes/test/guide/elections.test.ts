@@ -27,7 +27,7 @@ test('one candidate leads, and the next one does when its znode is deleted', asy
     running.push(guide.leadForever(await t.client(), id, work, stop.signal));
     await t.settle();
   }
-  const [leader] = await t.until(new Election(t.zk, '/election').candidates());
+  const [leader] = await t.until(new Election(t.zk, '/election').contenders());
   await t.until(t.zk.delete(leader!.path));
   await t.settle();
   expect(new TextDecoder().decode((await t.until(t.zk.getData('/settings'))).data ?? undefined)).toBe('led by two');
@@ -45,7 +45,7 @@ test('a side task runs while one candidate leads, and another is done once by th
     return () => steps.push('stop');
   };
   const candidate = guide.whileLeading(await t.client(), 'one', start);
-  await t.until(candidate.leading());
+  await t.until(candidate.waitForLeadership());
   const once = guide.onceAsLeader(t.zk, 'two', () => Promise.resolve(void steps.push('once')));
   await t.settle();
   await t.until(candidate.close());
@@ -130,21 +130,21 @@ test('a side task continues through a cut, stops when the session expires, and b
     return () => void steps.push(`${name} stops, ${leadership.state}`);
   };
   const one = guide.whileLeading(program.sessions, 'one', start('one'));
-  await t.until(one.leading());
+  await t.until(one.waitForLeadership());
   const two = guide.whileLeading(await t.client(), 'two', start('two'));
   await t.settle();
   await program.cut();
   await t.pass(2000);
   expect(steps).toEqual(['one starts']);
   await program.expire();
-  await t.until(two.leading());
+  await t.until(two.waitForLeadership());
   expect(steps.toSorted()).toEqual(['one starts', 'one stops, lost', 'two starts']);
   // It queues again, and leads when the other has left.
   await t.until(two.close());
-  await t.until(one.leading());
+  await t.until(one.waitForLeadership());
   expect(steps.slice(-2)).toEqual(['two stops, held', 'one starts']);
   await program.expire();
-  await t.until(one.leading());
+  await t.until(one.waitForLeadership());
   expect(steps.slice(-2)).toEqual(['one stops, lost', 'one starts']);
   await t.until(one.close());
   expect(steps.at(-1)).toBe('one stops, held');
@@ -160,7 +160,7 @@ test('a side task begins once after a cut at any moment before', async () => {
       steps.push('start');
       return () => steps.push('stop');
     });
-    await t.until(candidate.leading());
+    await t.until(candidate.waitForLeadership());
     await t.settle();
     expect([forgets.lost, steps], sent).toEqual([1, ['start']]);
     await t.until(candidate.close());

@@ -1,6 +1,6 @@
 /** The code in docs/guides/recipes/elections.md. */
 import { type Client, op } from '@tskeeper/client';
-import { Candidate, Election, type Leadership, type Sessions } from '@tskeeper/recipes';
+import { LeaderLatch, Election, type Leadership, type Sessions } from '@tskeeper/recipes';
 
 /**
  * Leads whenever it is elected, also in later sessions, until the signal is aborted. `work` stops
@@ -12,7 +12,7 @@ export async function leadForever(
   work: (signal: AbortSignal) => Promise<void>,
   signal: AbortSignal,
 ): Promise<void> {
-  await using candidate = new Candidate(source, '/election', { data: id });
+  await using candidate = new LeaderLatch(source, '/election', { data: id });
   await candidate.run(
     async (leadership, stop) => {
       await leadership.multi([op.setData('/settings', `led by ${id}`)], { retry: true });
@@ -24,8 +24,8 @@ export async function leadForever(
 }
 
 /** Starts something when it becomes the leader, and stops it when it no longer leads. */
-export function whileLeading(source: Client | Sessions, id: string, start: (leadership: Leadership) => () => void): Candidate {
-  const candidate = new Candidate(source, '/election', { data: id });
+export function whileLeading(source: Client | Sessions, id: string, start: (leadership: Leadership) => () => void): LeaderLatch {
+  const candidate = new LeaderLatch(source, '/election', { data: id });
   let stop: (() => void) | undefined;
   candidate.onChange((leadership) => {
     stop?.();

@@ -27,8 +27,8 @@ test('a member is listed, seen and looked up, and leaves', async () => {
   const serving = guide.serve('server:2181', '10.0.0.7:80', stop.signal, t.world.options());
   await t.settle();
   const members = await t.until(new Group(zk, '/workers').members());
-  expect(guide.addressOf({ members, inStep: true }, 'alice')).toBe('10.0.0.7:80');
-  expect(guide.addressOf({ members, inStep: true }, 'bob')).toBe(undefined);
+  expect(guide.addressOf({ members, isSynced: true }, 'alice')).toBe('10.0.0.7:80');
+  expect(guide.addressOf({ members, isSynced: true }, 'bob')).toBe(undefined);
   t.world.break();
   await t.pass(1000);
   stop.abort();

@@ -1,6 +1,6 @@
 /** The code in docs/guides/recipes/groups.md. */
 import type { Client, ConnectOptions } from '@tskeeper/client';
-import { Group, type Held, type Membership, PersistentNode, Sessions, SetPartitioner } from '@tskeeper/recipes';
+import { Group, type Hold, type Membership, PersistentNode, Sessions, SetPartitioner } from '@tskeeper/recipes';
 
 /** Stays a member until the signal is aborted, even if its session expires. */
 export async function serve(servers: string, address: string, until: AbortSignal, options: ConnectOptions = {}): Promise<void> {
@@ -12,8 +12,8 @@ export async function serve(servers: string, address: string, until: AbortSignal
 
 /** Reports the members, and whether the list is up to date. */
 export async function look(source: Client | Sessions, tell: (line: string) => void): Promise<void> {
-  for await (const { members, inStep } of new Group(source, '/workers').observe()) {
-    tell(`${members.map(({ name }) => name).join(', ') || 'no members'}${inStep ? '' : ', possibly out of date'}`);
+  for await (const { members, isSynced } of new Group(source, '/workers').observe()) {
+    tell(`${members.map(({ name }) => name).join(', ') || 'no members'}${isSynced ? '' : ', possibly out of date'}`);
   }
 }
 
@@ -32,15 +32,15 @@ export async function sign(source: Client | Sessions): Promise<PersistentNode> {
 }
 
 /** Works on its share of the queues, also when members join or leave. */
-export function share(source: Client | Sessions, name: string, process: (queue: string, held: Held) => Promise<void>): SetPartitioner {
+export function share(source: Client | Sessions, name: string, process: (queue: string, held: Hold) => Promise<void>): SetPartitioner {
   const queues = ['mail', 'pictures', 'reports'];
   return new SetPartitioner(
     source,
     '/queues',
     name,
     queues,
-    async ({ item, signal, held }) => {
-      while (!signal.aborted) await process(item, held);
+    async ({ item, signal, hold }) => {
+      while (!signal.aborted) await process(item, hold);
     },
     { timeBoundaryMs: 5000 },
   );

@@ -2,7 +2,7 @@
 import { type Client, KeeperError } from '@tskeeper/client';
 import { OpCode } from '@tskeeper/protocol';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { Lock, PriorityLock, SharedLock } from '../../src/index.ts';
+import { Lock, PriorityLock, ReadWriteLock } from '../../src/index.ts';
 import { fated } from '../support/fates.ts';
 import { expire, forgetful } from '../support/faults.ts';
 import { failureOf, RecipeWorld } from '../support/recipe-world.ts';
@@ -73,7 +73,7 @@ test('a writer gets the lock from readers that consent, and from one that does n
     queries.push(queries.length);
   };
   const reading = guide.readUntilAsked(await t.client(), query);
-  const silent = await t.until(new SharedLock(await t.client(), '/locks/index').reading.acquire());
+  const silent = await t.until(new ReadWriteLock(await t.client(), '/locks/index').readLock.acquire());
   await t.pass(2000);
   const rebuilding = guide.rebuild(t.zk, () => Promise.resolve());
   await t.until(reading);
@@ -88,7 +88,7 @@ test('urgent work gets the lock from less urgent work', async () => {
   const slow = guide.whenThereIsTime(await t.client(), async (asked) => {
     while (!asked.aborted) await new Promise<void>((resolve) => t.world.clock.after(100, resolve));
     const [holder] = await new PriorityLock(t.zk, '/locks/table').holders();
-    steps.push(`asked, and holds by ${holder!.kind}`);
+    steps.push(`asked, and holds by ${holder!.prefix}`);
   });
   await t.pass(1000);
   await t.until(guide.urgently(t.zk, () => Promise.resolve(void steps.push('urgent'))));
@@ -137,7 +137,7 @@ test('counting, writing and moving continue after a cut, and in the next session
 test('the index is rebuilt, and the table is worked on, in the next session', async () => {
   const program = await Program.start(t);
   const reader = await t.client({ sessionTimeoutMs: 60_000 });
-  const reading = await t.until(new SharedLock(reader, '/locks/index').reading.acquire());
+  const reading = await t.until(new ReadWriteLock(reader, '/locks/index').readLock.acquire());
   const steps: string[] = [];
   const working = guide.whenThereIsTime(reader, async (asked) => {
     while (!asked.aborted) await new Promise<void>((resolve) => t.world.clock.after(100, resolve));
@@ -359,7 +359,7 @@ test('the index is rebuilt through a cut, and its work learns when the lock is l
 
 test('a rebuild whose session expires rejects once, without unhandled rejections', async () => {
   const { zk, untilExpired, goOn } = await expiring('getChildren2');
-  const reading = await t.until(new SharedLock(t.zk, '/locks/index').reading.acquire());
+  const reading = await t.until(new ReadWriteLock(t.zk, '/locks/index').readLock.acquire());
   const rebuilding = failureOf(guide.rebuild(zk, () => Promise.resolve()));
   await untilExpired();
   goOn();

@@ -1,13 +1,13 @@
 /** The code in docs/guides/recipes/locks.md. */
 import { type Client, op } from '@tskeeper/client';
-import { type Contender, type Held, Lock, MultiLock, PriorityLock, type Sessions, SharedLock } from '@tskeeper/recipes';
+import { type Contender, type Hold, Lock, MultiLock, PriorityLock, type Sessions, ReadWriteLock } from '@tskeeper/recipes';
 
 const utf8 = new TextDecoder();
 
 /** Adds one. The write goes through the hold, so a process that has lost the lock writes nothing. */
 export async function countUp(source: Client | Sessions): Promise<number> {
   await using held = await new Lock(source, '/locks/counter', { data: 'worker 7' }).acquire({ timeoutMs: 30_000 });
-  const { data, stat } = await held.zk.getData('/counter', { retry: true });
+  const { data, stat } = await held.client.getData('/counter', { retry: true });
   const next = Number(utf8.decode(data ?? undefined)) + 1;
   await held.multi([op.setData('/counter', String(next), { version: stat.version })], { retry: true });
   return next;
@@ -27,8 +27,8 @@ export async function writeReport(source: Client | Sessions, store: (report: str
  * With `mine` it uses the caller's hold, without it acquires the lock. The lock is released after all
  * of its holds are released.
  */
-export async function append(source: Client | Sessions, line: string, mine?: Held): Promise<void> {
-  await using held = mine?.again() ?? (await new Lock(source, '/locks/log').acquire());
+export async function append(source: Client | Sessions, line: string, mine?: Hold): Promise<void> {
+  await using held = mine?.share() ?? (await new Lock(source, '/locks/log').acquire());
   await held.multi([op.create('/log/line-', line, { mode: 'persistentSequential' })]);
 }
 
@@ -47,7 +47,7 @@ export async function move(source: Client | Sessions, from: string, to: string):
 }
 
 /** Pauses while it is unknown whether the hold lasts. */
-export function pauses(held: Held, pause: () => void, goOn: () => void): () => void {
+export function pauses(held: Hold, pause: () => void, goOn: () => void): () => void {
   return held.onStateChange((state) => {
     if (state === 'suspended') pause();
     if (state === 'held') goOn();
@@ -58,13 +58,13 @@ export function pauses(held: Held, pause: () => void, goOn: () => void): () => v
  * Writes alone. Asks the readers to release the lock, and waits at most ten seconds for those that
  * do not.
  */
-export async function rebuild(source: Client | Sessions, work: (held: Held) => Promise<void>): Promise<void> {
-  const lock = new SharedLock(source, '/locks/index');
+export async function rebuild(source: Client | Sessions, work: (held: Hold) => Promise<void>): Promise<void> {
+  const lock = new ReadWriteLock(source, '/locks/index');
   const ask = async () => {
-    const readers = (await lock.contenders()).filter(({ kind }) => kind === 'read-');
+    const readers = (await lock.contenders()).filter(({ prefix }) => prefix === 'read-');
     await Promise.all(readers.map((reader) => lock.revoke(reader, { deleteAfterMs: 10_000 })));
   };
-  await Promise.all([lock.writing.run(work), ask()]);
+  await Promise.all([lock.writeLock.run(work), ask()]);
 }
 
 /**
@@ -79,7 +79,7 @@ export async function readUntilAsked(source: Client | Sessions, query: () => Pro
     asked.abort();
     return over;
   };
-  await new SharedLock(source, '/locks/index').reading.run(
+  await new ReadWriteLock(source, '/locks/index').readLock.run(
     async (held) => {
       while (!asked.signal.aborted) {
         held.signal.throwIfAborted();
@@ -92,9 +92,9 @@ export async function readUntilAsked(source: Client | Sessions, query: () => Pro
 }
 
 /** Urgent work runs before all other work, and revokes the holds of less urgent work. */
-export async function urgently(source: Client | Sessions, work: (held: Held) => Promise<void>): Promise<void> {
+export async function urgently(source: Client | Sessions, work: (held: Hold) => Promise<void>): Promise<void> {
   const lock = new PriorityLock(source, '/locks/table');
-  await lock.writing(0, { preempt: { deleteAfterMs: 10_000 } }).run(work);
+  await lock.writeLock(0, { preempt: { deleteAfterMs: 10_000 } }).run(work);
 }
 
 /**
@@ -110,7 +110,7 @@ export async function whenThereIsTime(source: Client | Sessions, work: (stop: Ab
     return over;
   };
   await new PriorityLock(source, '/locks/table')
-    .reading(90)
+    .readLock(90)
     .run((held) => work(AbortSignal.any([asked.signal, held.signal])).finally(stopped), { onRevocation });
 }
 

@@ -37,13 +37,13 @@ export async function cancel(zk: Client, user: string, item: string, mayCancel: 
 
 /** Reads all orders of a user, by item. */
 export async function countsOf(zk: Client, user: string): Promise<Map<string, number>> {
-  const all = await orders.below(zk, { user }).list();
+  const all = await orders.children(zk, { user }).list();
   return new Map(all.map(({ params, value }) => [params.order, value.count]));
 }
 
 /** Keeps the same in a cache. Reports data that are not an order as an error. */
 export async function report(zk: Client, user: string, tell: (line: string) => void, signal: AbortSignal): Promise<void> {
-  await using cache = orders.below(zk, { user }).cache();
+  await using cache = orders.children(zk, { user }).cache();
   for await (const change of cache.changes({ signal })) {
     if (change.kind !== 'created' && change.kind !== 'changed') continue;
     const { path, data, decodeError } = change.after;
@@ -62,7 +62,7 @@ export function guarded(zk: Client): ClientView {
       { path: '/users/{user}', ephemeral: 'cannot', sequential: 'cannot', canBeDeleted: false },
       { path: '/election/{candidate}', ephemeral: 'must' },
     ],
-    { others: 'refused' },
+    { unmatched: 'refused' },
   );
   return schemas.view(zk);
 }

@@ -46,7 +46,7 @@ export async function work(
     );
     if (!isDone && item.attempt < 3) continue;
     const aside = isDone ? [] : [op.create('/failed/job-', item.data, { mode: 'persistentSequential' })];
-    await item.done(aside).catch((error: unknown) => {
+    await item.acknowledge(aside).catch((error: unknown) => {
       // The claim is lost, so another worker gets the item. Or the session ended before the reply
       // arrived: the item is done, or another worker gets it.
       const isLost = error instanceof RecipeError && error.code === 'Lost';
@@ -59,7 +59,7 @@ export async function work(
 export async function count(zk: Client, item: ClaimedItem): Promise<void> {
   const { data, stat } = await zk.getData('/total');
   const total = Number(utf8.decode(data ?? undefined)) + Number(textOf(item));
-  await item.done([op.setData('/total', String(total), { version: stat.version })]);
+  await item.acknowledge([op.setData('/total', String(total), { version: stat.version })]);
 }
 
 /** Urgent items are first. */
@@ -91,7 +91,7 @@ export async function shows(source: Client | Sessions, path: string): Promise<st
  * `/mail-locks`.
  */
 export async function relay(source: Client | Sessions, letter: string, deliver: (letter: string) => Promise<void>): Promise<void> {
-  await using queue = new Queue(source, '/mail', { takenPath: '/mail-locks' });
+  await using queue = new Queue(source, '/mail', { claimsPath: '/mail-locks' });
   await queue.put(curatorItemsCodec.encode([letter]));
   await queue.process(async ({ data }) => {
     for (const each of curatorItemsCodec.decode(data)) await deliver(utf8.decode(each));

@@ -129,7 +129,7 @@ describe('the election of the README', () => {
   });
 
   test('has the same leader after a cut connection of each process', async () => {
-    for (const { forward } of t.world.wire.cnxns) if (!forward.from.gone) t.world.break();
+    for (const { forward } of t.world.wire.cnxns) if (!forward.from.isClosed) t.world.break();
     await t.world.untilSo(() => [anna, bert].every(({ client }) => client.state !== 'connected'));
     await t.world.untilSo(() => [anna, bert].every(({ client }) => client.state === 'connected'));
     await t.pass(20_000);

@@ -1,6 +1,6 @@
 /** The recipes that README.md at the root shows. */
 import { type Client, op } from '@tskeeper/client';
-import { Candidate, Lock, type Sessions } from '@tskeeper/recipes';
+import { LeaderLatch, Lock, type Sessions } from '@tskeeper/recipes';
 
 /** A lock: one process at a time writes the report. */
 export async function writeReport(zk: Client, make: (signal: AbortSignal) => Promise<string>): Promise<void> {
@@ -16,7 +16,7 @@ export async function writeReport(zk: Client, make: (signal: AbortSignal) => Pro
 
 /** An election: one process leads, the others wait. `Sessions` opens a new session when one has expired. */
 export async function takePart(sessions: Sessions, name: string, lead: (signal: AbortSignal) => Promise<void>): Promise<void> {
-  await using candidate = new Candidate(sessions, '/election', { data: name });
+  await using candidate = new LeaderLatch(sessions, '/election', { data: name });
 
   // Calls `lead` each time this process becomes the leader, and aborts the signal when it no longer leads.
   await candidate.run((_leadership, signal) => lead(signal));

@@ -66,7 +66,7 @@ export async function settle(zk: Client, id: string, patienceMs: number): Promis
 
 /** One of many sites: one of them watches the votes and publishes the decision. */
 export async function agree(zk: Client, path: string, name: string, vote: Vote): Promise<Vote> {
-  await using site = await new TwoPhaseCommit(zk, path, { watching: 'coordinator' }).join(name);
+  await using site = await new TwoPhaseCommit(zk, path, { watchedBy: 'coordinator' }).join(name);
   await site.vote(vote);
   const outcome = await site.outcome();
   await site.acknowledge();

@@ -1,6 +1,6 @@
 /** The code in docs/guides/recipes/values.md. */
 import type { Client } from '@tskeeper/client';
-import { AtomicNumber, CachedNumber, jsonCodec, SharedCount, SharedValue, textInteger } from '@tskeeper/recipes';
+import { AtomicNumber, CachedAtomicNumber, jsonCodec, SharedCount, SharedValue, textInteger } from '@tskeeper/recipes';
 
 interface Limits {
   readonly requestsPerSecond: number;
@@ -13,8 +13,8 @@ export function limitsOf(zk: Client): SharedValue<Limits> {
 
 /** Applies each change; keeps the last known limits while the connection is lost. */
 export async function obey(limits: SharedValue<Limits>, limit: (requestsPerSecond: number) => void): Promise<void> {
-  for await (const { current, inStep } of limits.changes()) {
-    if (inStep && current !== undefined) limit(current.value.requestsPerSecond);
+  for await (const { current, isSynced } of limits.changes()) {
+    if (isSynced && current !== undefined) limit(current.value.requestsPerSecond);
   }
 }
 
@@ -43,6 +43,6 @@ export async function countOrder(zk: Client): Promise<bigint> {
 }
 
 /** Numbers for invoices; each process reserves a hundred of them at a time. */
-export function invoiceNumbers(zk: Client): CachedNumber<number> {
-  return new CachedNumber(new AtomicNumber(zk, '/orders/invoices', { format: textInteger }), 100);
+export function invoiceNumbers(zk: Client): CachedAtomicNumber<number> {
+  return new CachedAtomicNumber(new AtomicNumber(zk, '/orders/invoices', { format: textInteger }), 100);
 }

@@ -49,7 +49,7 @@ class Worker {
   }
 
   async #turn(): Promise<void> {
-    if (this.#client === undefined || this.#client.closedBecause !== undefined)
+    if (this.#client === undefined || this.#client.endReason !== undefined)
       this.#client = await connect('server:2181', this.#world.options({ sessionTimeoutMs: 4000, connectTimeoutMs: Infinity }));
     const lease = new Lease(this.#client, '/leases/x', { holder: this.#holder, durationMs: 1000 + this.#random.below(5000) });
     const isPatient = this.#random.below(2) === 0;

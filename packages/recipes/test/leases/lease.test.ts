@@ -46,10 +46,10 @@ describe('a lease', () => {
     const first = (await t.until(leaseOf('one', 10_000, client).tryAcquire()))!;
     await t.until(client.close());
     await t.pass(9000);
-    expect([first.state, first.leftMs > 0]).toEqual(['held', true]);
+    expect([first.state, first.remainingMs > 0]).toEqual(['held', true]);
     expect(await t.until(leaseOf('two').tryAcquire())).toBe(undefined);
     await t.pass(1000);
-    expect([first.state, first.leftMs, first.signal.reason]).toMatchObject(['lost', 0, { code: 'Lost' }]);
+    expect([first.state, first.remainingMs, first.signal.reason]).toMatchObject(['lost', 0, { code: 'Lost' }]);
     await t.pass(1000);
     const second = (await t.until(leaseOf('two').tryAcquire()))!;
     expect(second.fencingToken > first.fencingToken).toBe(true);

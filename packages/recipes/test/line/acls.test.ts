@@ -3,7 +3,7 @@
  */
 import type { Acl, Client } from '@tskeeper/client';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { Candidate, DoubleBarrier, Election, Lock, PriorityLock, Semaphore, SharedLock, SimpleBarrier } from '../../src/index.ts';
+import { LeaderLatch, DoubleBarrier, Election, Lock, PriorityLock, Semaphore, ReadWriteLock, SimpleBarrier } from '../../src/index.ts';
 import { failureOf, RecipeWorld } from '../support/recipe-world.ts';
 
 let t: RecipeWorld;
@@ -23,13 +23,13 @@ const ways: Record<string, (zk: Client) => Promise<unknown>> = {
   Lock: (zk) => new Lock(zk, path, { acl }).acquire(),
   'Lock.tryAcquire': (zk) => new Lock(zk, path, { acl }).tryAcquire(),
   'revocable Lock': (zk) => new Lock(zk, path, { acl }).acquire({ onRevocation: () => undefined }),
-  SharedLock: (zk) => new SharedLock(zk, path, { acl }).reading.acquire(),
-  PriorityLock: (zk) => new PriorityLock(zk, path, { acl }).writing(1).acquire(),
+  SharedLock: (zk) => new ReadWriteLock(zk, path, { acl }).readLock.acquire(),
+  PriorityLock: (zk) => new PriorityLock(zk, path, { acl }).writeLock(1).acquire(),
   Semaphore: (zk) => new Semaphore(zk, path, { acl }).acquire(),
   Election: (zk) => new Election(zk, path, { acl }).lead(),
-  Candidate: (zk) => new Candidate(zk, path, { acl }).leading(),
+  Candidate: (zk) => new LeaderLatch(zk, path, { acl }).waitForLeadership(),
   DoubleBarrier: (zk) => new DoubleBarrier(zk, path, 1, { acl }).enter(),
-  SimpleBarrier: async (zk) => (await SimpleBarrier.at(zk, path, 1, { acl })).enter(),
+  SimpleBarrier: async (zk) => (await SimpleBarrier.create(zk, path, 1, { acl })).enter(),
 };
 
 it.each(Object.keys(ways))(

@@ -5,7 +5,7 @@
 import type { Client, ClientView } from '@tskeeper/client';
 import { OpCode } from '@tskeeper/protocol';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { Candidate, Election, Lease, Lock, MultiLock, PriorityLock, Semaphore, SharedLock } from '../../src/index.ts';
+import { LeaderLatch, Election, Lease, Lock, MultiLock, PriorityLock, Semaphore, ReadWriteLock } from '../../src/index.ts';
 import { shapeOf } from '../support/each-loss.ts';
 import { fated } from '../support/fates.ts';
 import { forgetful } from '../support/faults.ts';
@@ -26,8 +26,8 @@ const path = '/locks/report';
 const waits: Record<string, (zk: ClientView) => Promise<unknown>> = {
   Lock: (zk) => new Lock(zk, path).acquire(),
   'revocable Lock': (zk) => new Lock(zk, path).acquire({ onRevocation: () => undefined }),
-  SharedLock: (zk) => new SharedLock(zk, path).writing.acquire(),
-  PriorityLock: (zk) => new PriorityLock(zk, path).writing(1, { preempt: true }).acquire(),
+  SharedLock: (zk) => new ReadWriteLock(zk, path).writeLock.acquire(),
+  PriorityLock: (zk) => new PriorityLock(zk, path).writeLock(1, { preempt: true }).acquire(),
   Semaphore: (zk) => new Semaphore(zk, path, { size: 1 }).acquire(),
   MultiLock: (zk) => new MultiLock([new Lock(zk, `${path}/a`), new Lock(zk, `${path}/b`)]).acquire(),
   Election: (zk) => new Election(zk, path).lead(),
@@ -39,8 +39,8 @@ it('a lock and a candidate create their queue again when it was deleted together
   await t.until((await t.until(lock.acquire())).release());
   await t.until(t.zk.deleteRecursive('/locks'));
   await t.until((await t.until(lock.acquire())).release());
-  const candidates = [new Candidate(await t.client(), path), new Candidate(await t.client(), path)];
-  const first = await t.until(candidates[0]!.leading());
+  const candidates = [new LeaderLatch(await t.client(), path), new LeaderLatch(await t.client(), path)];
+  const first = await t.until(candidates[0]!.waitForLeadership());
   await t.settle();
   await t.until(t.zk.deleteRecursive('/locks'));
   await t.pass(1000);

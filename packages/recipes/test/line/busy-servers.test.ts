@@ -26,7 +26,7 @@ it.each([
   const hads = [
     await t.until(new Lock(zk, `${path}/a`).acquire()),
     await t.until(new Semaphore(zk, `${path}/b`, { size: 1 }).acquire()),
-    await t.until(new PriorityLock(zk, `${path}/c`).writing(1).acquire()),
+    await t.until(new PriorityLock(zk, `${path}/c`).writeLock(1).acquire()),
   ];
   const leadership = await t.until(new Election(zk, `${path}/d`).lead());
   refusal.isOn = true;

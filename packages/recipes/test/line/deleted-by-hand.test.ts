@@ -14,7 +14,7 @@ import {
   Election,
   EventHandle,
   Group,
-  type Held,
+  type Hold,
   Lease,
   Lock,
   MultiLock,
@@ -22,7 +22,7 @@ import {
   PriorityLock,
   Queue,
   Semaphore,
-  SharedLock,
+  ReadWriteLock,
   SimpleBarrier,
   type WaitOptions,
 } from '../../src/index.ts';
@@ -48,7 +48,7 @@ interface Had {
 
 type Coming = (zk: Client, path: string, options: WaitOptions) => Promise<Had>;
 
-const hold = (held: Pick<Held, 'path' | 'signal' | 'release'>): Had => ({
+const hold = (held: Pick<Hold, 'path' | 'signal' | 'release'>): Had => ({
   paths: [held.path],
   signal: held.signal,
   giveBack: () => held.release(),
@@ -68,7 +68,7 @@ const comings: Record<string, Coming> = {
     return hold(held);
   },
   SharedLock: async (zk, path, options) => {
-    const held = await new SharedLock(zk, path).reading.acquire(options);
+    const held = await new ReadWriteLock(zk, path).readLock.acquire(options);
     return hold(held);
   },
   Semaphore: async (zk, path, options) => {
@@ -80,7 +80,7 @@ const comings: Record<string, Coming> = {
     return hold(held);
   },
   PriorityLock: async (zk, path, options) => {
-    const held = await new PriorityLock(zk, path).writing(7).acquire(options);
+    const held = await new PriorityLock(zk, path).writeLock(7).acquire(options);
     return hold(held);
   },
   MultiLock: async (zk, path, options) => {
@@ -106,7 +106,7 @@ const comings: Record<string, Coming> = {
     return { paths: [inside.path], signal: inside.signal, giveBack: () => inside.leave().catch(() => undefined) };
   },
   SimpleBarrier: async (zk, path, options) => {
-    const inside = await (await SimpleBarrier.at(zk, path, 1)).enter(options);
+    const inside = await (await SimpleBarrier.create(zk, path, 1)).enter(options);
     return { paths: [inside.path], signal: inside.signal, giveBack: () => inside.leave().catch(() => undefined) };
   },
 };

@@ -27,8 +27,8 @@ describe('a client that may not leave the queue of waiters', () => {
     'Semaphore.acquire': { line: 'locks', holds: 'leases', have: (zk) => new Semaphore(zk, path, { size: 2 }).acquire() },
     'Semaphore.acquireMany': { line: 'locks', holds: 'leases', have: (zk) => new Semaphore(zk, path, { size: 2 }).acquireMany(2) },
     'Semaphore.tryAcquire': { line: 'locks', holds: 'leases', have: (zk) => new Semaphore(zk, path, { size: 2 }).tryAcquire() },
-    'PriorityLock.acquire': { line: 'waiting', holds: 'holding', have: (zk) => new PriorityLock(zk, path).writing(1).acquire() },
-    'PriorityLock.tryAcquire': { line: 'waiting', holds: 'holding', have: (zk) => new PriorityLock(zk, path).reading(1).tryAcquire() },
+    'PriorityLock.acquire': { line: 'waiting', holds: 'holding', have: (zk) => new PriorityLock(zk, path).writeLock(1).acquire() },
+    'PriorityLock.tryAcquire': { line: 'waiting', holds: 'holding', have: (zk) => new PriorityLock(zk, path).readLock(1).tryAcquire() },
   };
 
   it.each(Object.entries(ways))('is rejected, and holds nothing that it could not release: %s', async (_name, { line, holds, have }) => {
@@ -50,7 +50,7 @@ describe('a hold that may not be released', () => {
   it('can be released later, when that is allowed', async () => {
     const zk = await t.client();
     const lock = await t.until(new Lock(zk, `${path}/a`).acquire());
-    const again = lock.again();
+    const again = lock.share();
     const both = await t.until(new MultiLock([new Lock(zk, `${path}/b`), new Lock(zk, `${path}/c`)]).acquire());
     const leadership = await t.until(new Election(zk, `${path}/d`).lead());
     const ways = [() => again.release(), () => both.release(), () => leadership.resign()];

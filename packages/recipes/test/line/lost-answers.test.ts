@@ -7,7 +7,7 @@
 import { type Client, KeeperError } from '@tskeeper/client';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import {
-  Candidate,
+  LeaderLatch,
   Election,
   EventHandle,
   Lease,
@@ -16,7 +16,7 @@ import {
   MultiLock,
   PriorityLock,
   Semaphore,
-  SharedLock,
+  ReadWriteLock,
 } from '../../src/index.ts';
 import { shapeOf, withEachLoss } from '../support/each-loss.ts';
 import { RecipeWorld } from '../support/recipe-world.ts';
@@ -41,7 +41,7 @@ const recipes: Record<string, Recipe> = {
     return () => held.release();
   },
   'SharedLock, reading, revocable': async (zk, path) => {
-    const held = await new SharedLock(zk, path).reading.acquire({ onRevocation: () => undefined });
+    const held = await new ReadWriteLock(zk, path).readLock.acquire({ onRevocation: () => undefined });
     return () => held.release();
   },
   'Lock.tryAcquire': async (zk, path) => {
@@ -57,11 +57,11 @@ const recipes: Record<string, Recipe> = {
     return () => held!.release();
   },
   MultiLock: async (zk, path) => {
-    const held = await new MultiLock([new Lock(zk, `${path}/b`), new SharedLock(zk, `${path}/a`).writing]).acquire();
+    const held = await new MultiLock([new Lock(zk, `${path}/b`), new ReadWriteLock(zk, `${path}/a`).writeLock]).acquire();
     return () => held.release();
   },
   PriorityLock: async (zk, path) => {
-    const held = await new PriorityLock(zk, path).writing(7).acquire();
+    const held = await new PriorityLock(zk, path).writeLock(7).acquire();
     return () => held.release();
   },
   Election: async (zk, path) => {
@@ -69,8 +69,8 @@ const recipes: Record<string, Recipe> = {
     return () => leadership.resign();
   },
   Candidate: async (zk, path) => {
-    const candidate = new Candidate(zk, path);
-    await candidate.leading();
+    const candidate = new LeaderLatch(zk, path);
+    await candidate.waitForLeadership();
     return () => candidate.close();
   },
   Lease: async (zk, path) => {

@@ -2,9 +2,9 @@
 import { ClientView, KeeperError } from '@tskeeper/client';
 import { describe, it, vi } from 'vitest';
 import { expectHappened } from '../../../../test/breadth.ts';
-import { type Held, Lock, SharedLock } from '../../src/index.ts';
-import { Held as HeldClass } from '../../src/line/held.ts';
-import { Line, Place } from '../../src/line/line.ts';
+import { type Hold, Lock, ReadWriteLock } from '../../src/index.ts';
+import { Hold as HeldClass } from '../../src/wait-queue/hold.ts';
+import { WaitQueue, QueueNode } from '../../src/wait-queue/wait-queue.ts';
 import { clientOf, runSeeds, storyOf, type Subject } from '../support/holder-story.ts';
 import { type Canary, itFindsOut } from '../support/seeds.ts';
 
@@ -12,13 +12,13 @@ const path = '/locks/x';
 
 const sharedLock: Subject = {
   async acquire(zk, random, options) {
-    const lock = new SharedLock(zk, path);
+    const lock = new ReadWriteLock(zk, path);
     const isShared = random.below(3) === 0;
-    const held = await (isShared ? lock.reading : lock.writing).acquire(options);
+    const held = await (isShared ? lock.readLock : lock.writeLock).acquire(options);
     return { held, paths: [held.path], how: isShared ? 'shared' : 'alone', token: isShared ? undefined : held.fencingToken };
   },
   mayHold: (how, others) => others.length === 0 || (how === 'shared' && !others.includes('alone')),
-  znodes: async (zk) => (await new Lock(zk, path, { name: '-' }).contenders()).map(({ path: each }) => each),
+  znodes: async (zk) => (await new Lock(zk, path, { prefix: '-' }).contenders()).map(({ path: each }) => each),
 };
 
 describe('holders of a lock', () => {
@@ -27,24 +27,24 @@ describe('holders of a lock', () => {
     expectHappened(tally, 10);
   });
 
-  const join = Object.getOwnPropertyDescriptor(Line.prototype, 'join')!.value as Line['join'];
-  const blocker = Object.getOwnPropertyDescriptor(Place.prototype, 'blocker')!.value as Place['blocker'];
+  const join = Object.getOwnPropertyDescriptor(WaitQueue.prototype, 'join')!.value as WaitQueue['join'];
+  const blocker = Object.getOwnPropertyDescriptor(QueueNode.prototype, 'blocker')!.value as QueueNode['currentBlocker'];
   const canaries: Record<string, Canary> = {
     'does not wait for its turn': {
-      plant: () => vi.spyOn(Place.prototype, 'turn').mockResolvedValue(),
+      plant: () => vi.spyOn(QueueNode.prototype, 'turn').mockResolvedValue(),
       finds: /two hold/,
     },
     'reads beside a writer that is not the first in the queue': {
       plant: () =>
-        vi.spyOn(Place.prototype, 'blocker').mockImplementation(async function (this: Place, ahead, signal) {
+        vi.spyOn(QueueNode.prototype, 'blocker').mockImplementation(async function (this: QueueNode, ahead, signal) {
           const found = await blocker.call(this, ahead, signal);
-          return found?.kind === 'write-' && this.path.includes('read-') ? undefined : found;
+          return found?.prefix === 'write-' && this.path.includes('read-') ? undefined : found;
         }),
       finds: /two hold/,
     },
     'does not look for its znode after a lost reply': {
       plant: () =>
-        vi.spyOn(Line.prototype, 'join').mockImplementation(async function (this: Line, zk, kind, data, signal) {
+        vi.spyOn(WaitQueue.prototype, 'join').mockImplementation(async function (this: WaitQueue, zk, kind, data, signal) {
           for (;;) {
             try {
               const { path: own, stat } = await zk.create(`${path}/${kind}`, data, {
@@ -52,7 +52,7 @@ describe('holders of a lock', () => {
                 parents: 'container',
                 signal,
               });
-              return new Place(zk, this, own, stat.czxid, undefined);
+              return new QueueNode(zk, this, own, stat.czxid, undefined);
             } catch (error) {
               if (!KeeperError.is(error, 'ConnectionLoss')) throw error;
             }
@@ -62,7 +62,7 @@ describe('holders of a lock', () => {
     },
     'stays in the queue when it gives up': {
       plant: () =>
-        vi.spyOn(Line.prototype, 'join').mockImplementation(async function (this: Line, zk, kind, data, signal) {
+        vi.spyOn(WaitQueue.prototype, 'join').mockImplementation(async function (this: WaitQueue, zk, kind, data, signal) {
           const place = await join.call(this, zk, kind, data, signal);
           const leave = place.leave.bind(place);
           place.leave = () => (signal.aborted ? Promise.resolve() : leave());
@@ -72,7 +72,7 @@ describe('holders of a lock', () => {
     },
     'writes without checking its hold': {
       plant: () =>
-        vi.spyOn(HeldClass.prototype, 'multi').mockImplementation(async function (this: Held, ops) {
+        vi.spyOn(HeldClass.prototype, 'multi').mockImplementation(async function (this: Hold, ops) {
           return (await clientOf.get(this)!.multi(ops)) as never;
         }),
       finds: /written all the same|follows one of holder/,

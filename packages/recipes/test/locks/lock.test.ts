@@ -1,7 +1,7 @@
 import { type Client, connect, op } from '@tskeeper/client';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ClientWorld } from '../../../client/test/support/client-world.ts';
-import { type Held, Lock, RecipeError } from '../../src/index.ts';
+import { type Hold, Lock, RecipeError } from '../../src/index.ts';
 import { recording } from '../support/requests.ts';
 
 let world: ClientWorld;
@@ -47,7 +47,7 @@ describe('a lock', () => {
   it('C1-2, C1-20: wakes exactly one of 100 waiters when it is released, with a constant number of requests', async () => {
     const lines: string[] = [];
     const other = await world.until(connect('server:2181', recording(world.options(), lines)));
-    const holds: Held[] = [];
+    const holds: Hold[] = [];
     const acquiring = Array.from({ length: 101 }, async () => {
       holds.push(await new Lock(other, path).acquire());
     });

@@ -4,8 +4,8 @@
  */
 import { describe, expect, it } from 'vitest';
 import { expectHappened, sample } from '../../../../test/breadth.ts';
-import { type Held, Lock, MultiLock } from '../../src/index.ts';
-import { HeldTogether, releaseAll } from '../../src/line/held-together.ts';
+import { type Hold, Lock, MultiLock } from '../../src/index.ts';
+import { HoldSet, releaseAll } from '../../src/wait-queue/hold-set.ts';
 import { runSeeds, storyOf, type Subject } from '../support/holder-story.ts';
 import { findings } from '../support/seeds.ts';
 
@@ -35,14 +35,14 @@ function byHand({ inOrder, givesBack }: { readonly inOrder: boolean; readonly gi
       const first = random.below(3);
       const mine = [names[first]!, names[(first + 1) % 3]!];
       if (inOrder) mine.sort();
-      const holds: Held[] = [];
+      const holds: Hold[] = [];
       try {
         for (const name of mine) holds.push(await new Lock(zk, `/locks/${name}`).acquire(options));
       } catch (error) {
         if (givesBack) await releaseAll(holds);
         throw error;
       }
-      return { held: new HeldTogether(holds), paths: holds.map(({ path }) => path), how: mine.join(''), token: undefined };
+      return { held: new HoldSet(holds), paths: holds.map(({ path }) => path), how: mine.join(''), token: undefined };
     },
   };
 }

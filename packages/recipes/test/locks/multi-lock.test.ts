@@ -1,6 +1,6 @@
 import { op } from '@tskeeper/client';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { Lock, MultiLock, Semaphore, SharedLock } from '../../src/index.ts';
+import { Lock, MultiLock, Semaphore, ReadWriteLock } from '../../src/index.ts';
 import { failureOf, RecipeWorld } from '../support/recipe-world.ts';
 
 let t: RecipeWorld;
@@ -69,7 +69,7 @@ describe('a MultiLock', () => {
   it('B13: is lost with its first part, and then writes nothing', async () => {
     await t.until(t.zk.create('/value', '0'));
     const client = await t.client({ sessionTimeoutMs: 6000 });
-    const parts = [new Lock(client, '/a'), new SharedLock(client, '/b').reading, new Semaphore(client, '/c', { size: 2 })];
+    const parts = [new Lock(client, '/a'), new ReadWriteLock(client, '/b').readLock, new Semaphore(client, '/c', { size: 2 })];
     const held = await t.until(new MultiLock(parts).acquire());
     const states: string[] = [];
     const forget = held.onStateChange((state) => states.push(state));
@@ -92,9 +92,9 @@ describe('a MultiLock', () => {
   });
 
   it('rejects an empty list, two parts with the same path, and parts of different clients', async () => {
-    const lock = new SharedLock(t.zk, '/a');
+    const lock = new ReadWriteLock(t.zk, '/a');
     expect(() => new MultiLock([])).toThrow('a MultiLock has at least one part');
-    expect(() => new MultiLock([lock.reading, new Lock(t.zk, '/b'), lock.writing])).toThrow('/a is listed twice');
+    expect(() => new MultiLock([lock.readLock, new Lock(t.zk, '/b'), lock.writeLock])).toThrow('/a is listed twice');
     const other = await t.client();
     expect(() => new MultiLock([new Lock(t.zk, '/a'), new Lock(other, '/b')])).toThrow(
       'the parts of a MultiLock must have the same client',

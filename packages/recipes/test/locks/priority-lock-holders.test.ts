@@ -2,7 +2,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import { breadth, expectHappened } from '../../../../test/breadth.ts';
 import { PriorityLock } from '../../src/index.ts';
-import { Place } from '../../src/line/line.ts';
+import { QueueNode } from '../../src/wait-queue/wait-queue.ts';
 import { runSeeds, storyOf, type Subject } from '../support/holder-story.ts';
 import { findings } from '../support/seeds.ts';
 
@@ -17,7 +17,7 @@ const priorityLock: Subject = {
     // next one holds.
     const preempt = random.below(3) === 0;
     const onRevocation = random.below(2) === 0 ? () => undefined : undefined;
-    const side = isShared ? lock.reading(priority, { preempt }) : lock.writing(priority, { preempt });
+    const side = isShared ? lock.readLock(priority, { preempt }) : lock.writeLock(priority, { preempt });
     const held = await side.acquire({ ...options, onRevocation });
     return { held, paths: [held.path], how: isShared ? 'shared' : 'alone', token: isShared ? undefined : held.fencingToken };
   },
@@ -34,10 +34,10 @@ describe('holders of a priority lock', () => {
     expectHappened(tally, 0);
   });
 
-  const blocker = Object.getOwnPropertyDescriptor(Place.prototype, 'blocker')!.value as Place['blocker'];
+  const blocker = Object.getOwnPropertyDescriptor(QueueNode.prototype, 'blocker')!.value as QueueNode['currentBlocker'];
 
   it('never exclude each other even if all pass the gate at once', async () => {
-    vi.spyOn(Place.prototype, 'blocker').mockImplementation(function (this: Place, ahead, signal) {
+    vi.spyOn(QueueNode.prototype, 'blocker').mockImplementation(function (this: QueueNode, ahead, signal) {
       return this.path.includes('/waiting/') ? Promise.resolve(undefined) : blocker.call(this, ahead, signal);
     });
     const tally = await runSeeds(priorityLock, 0, 3).finally(() => vi.restoreAllMocks());
@@ -45,7 +45,7 @@ describe('holders of a priority lock', () => {
   });
 
   it('are detected when they look at the gate only', async () => {
-    vi.spyOn(Place.prototype, 'blocker').mockImplementation(function (this: Place, ahead, signal) {
+    vi.spyOn(QueueNode.prototype, 'blocker').mockImplementation(function (this: QueueNode, ahead, signal) {
       return this.path.includes('/holding/') ? Promise.resolve(undefined) : blocker.call(this, ahead, signal);
     });
     vi.spyOn(PriorityLock.prototype, 'holders').mockResolvedValue([]);

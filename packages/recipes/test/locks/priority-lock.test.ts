@@ -1,8 +1,8 @@
 import { SeededRandom } from '@tskeeper/runtime';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { breadth } from '../../../../test/breadth.ts';
-import { type Held, PriorityLock } from '../../src/index.ts';
-import { nextAhead, Place } from '../../src/line/line.ts';
+import { type Hold, PriorityLock } from '../../src/index.ts';
+import { previousContender, QueueNode } from '../../src/wait-queue/wait-queue.ts';
 import { failureOf, RecipeWorld } from '../support/recipe-world.ts';
 
 let t: RecipeWorld;
@@ -19,9 +19,9 @@ const path = '/locks/table';
 
 describe('a priority lock', () => {
   it('C1-41: takes its steps: a place at the gate, a read of the gate, a read of the holders, and then those of a shared lock', async () => {
-    const first = await t.until(new PriorityLock(t.zk, path).reading(20).acquire());
+    const first = await t.until(new PriorityLock(t.zk, path).readLock(20).acquire());
     const { zk, lines } = await t.recorded();
-    const waiting = new PriorityLock(zk, path).writing(5).acquire();
+    const waiting = new PriorityLock(zk, path).writeLock(5).acquire();
     await t.settle();
     await t.until(first.release());
     const held = await t.until(waiting);
@@ -63,9 +63,9 @@ describe('a priority lock', () => {
     const { zk, lines } = await t.recorded();
     const lock = new PriorityLock(zk, path);
     const order: number[] = [];
-    const holds = [await t.until(lock.writing(0).acquire())];
+    const holds = [await t.until(lock.writeLock(0).acquire())];
     const acquiring = Array.from({ length: 100 }, async (_, who) => {
-      const held = await lock.writing((who * 37) % 100).acquire();
+      const held = await lock.writeLock((who * 37) % 100).acquire();
       order.push((who * 37) % 100);
       holds.push(held);
     });
@@ -89,12 +89,12 @@ describe('a priority lock', () => {
   it('C1-41: wakes once each contender that later, ever more urgent ones have overtaken, and then one at a time', async () => {
     const { zk, lines } = await t.recorded();
     const lock = new PriorityLock(zk, path);
-    const holds = [await t.until(lock.writing(0).acquire())];
+    const holds = [await t.until(lock.writeLock(0).acquire())];
     const acquiring: Promise<unknown>[] = [];
     for (let priority = 30; priority > 0; priority--) {
       acquiring.push(
         lock
-          .writing(priority)
+          .writeLock(priority)
           .acquire()
           .then((held) => holds.push(held)),
       );
@@ -119,9 +119,9 @@ describe('a priority lock', () => {
   });
 
   it('the model detects a lock that follows the order of arrival', async () => {
-    const blocker = Object.getOwnPropertyDescriptor(Place.prototype, 'blocker')!.value as Place['blocker'];
-    vi.spyOn(Place.prototype, 'blocker').mockImplementation(function (this: Place, ahead, signal) {
-      return blocker.call(this, this.path.includes('/waiting/') ? nextAhead : ahead, signal);
+    const blocker = Object.getOwnPropertyDescriptor(QueueNode.prototype, 'blocker')!.value as QueueNode['currentBlocker'];
+    vi.spyOn(QueueNode.prototype, 'blocker').mockImplementation(function (this: QueueNode, ahead, signal) {
+      return blocker.call(this, this.path.includes('/waiting/') ? previousContender : ahead, signal);
     });
     const judge = async () => {
       for (let seed = 1; seed <= 10; seed++) await againstModel(seed);
@@ -138,10 +138,10 @@ describe('a priority lock', () => {
       asked.push(name);
       return new Promise<void>((resolve) => (consent = resolve));
     };
-    const consenting = await t.until(lock.reading(50).acquire({ onRevocation: onRevocation('50') }));
-    const silent = await t.until(lock.reading(60).acquire());
-    const urgent = await t.until(lock.reading(10).acquire({ onRevocation: onRevocation('10') }));
-    const writing = lock.writing(20, { preempt: { deleteAfterMs: 3000 } }).acquire();
+    const consenting = await t.until(lock.readLock(50).acquire({ onRevocation: onRevocation('50') }));
+    const silent = await t.until(lock.readLock(60).acquire());
+    const urgent = await t.until(lock.readLock(10).acquire({ onRevocation: onRevocation('10') }));
+    const writing = lock.writeLock(20, { preempt: { deleteAfterMs: 3000 } }).acquire();
     await t.pass(1000);
     expect(asked).toEqual(['50']);
     consent();
@@ -153,7 +153,7 @@ describe('a priority lock', () => {
     const writer = await t.until(writing);
     expect(writer.state).toBe('held');
     // A contender that preempts waits for its equals.
-    const equal = lock.writing(20, { preempt: true }).acquire();
+    const equal = lock.writeLock(20, { preempt: true }).acquire();
     await t.pass(1000);
     await t.until(writer.release());
     await t.until((await t.until(equal)).release());
@@ -161,29 +161,29 @@ describe('a priority lock', () => {
 
   it('C1-41: a contender that is revoked during its last step keeps its place at the gate', async () => {
     const lock = new PriorityLock(t.zk, path);
-    const first = await t.until(lock.writing(10).acquire());
+    const first = await t.until(lock.writeLock(10).acquire());
     // Two pass the gate at once, as the one with the first place has not seen the second arrive;
     // simulated by a place among the holders.
     const wedge = await t.until(t.zk.create(`${path}/holding/write-30-`, '', { mode: 'ephemeralSequential' }));
-    const late = lock.writing(40).acquire({ onRevocation: () => undefined });
+    const late = lock.writeLock(40).acquire({ onRevocation: () => undefined });
     await t.until(first.release());
     await t.settle();
-    expect((await t.until(lock.contenders())).map(({ kind }) => kind)).toEqual(['write-40-']);
+    expect((await t.until(lock.contenders())).map(({ prefix }) => prefix)).toEqual(['write-40-']);
     await t.until(t.zk.delete(wedge.path));
     await t.until((await t.until(late)).release());
   });
 
   it('C1-41: is tried without waiting and without overtaking, and a wait that is cancelled leaves no znode', async () => {
     const lock = new PriorityLock(t.zk, path, { data: 'me' });
-    const reader = (await t.until(lock.reading(50).tryAcquire()))!;
-    expect(await t.until(lock.writing(0).tryAcquire())).toBe(undefined);
-    const writing = failureOf(lock.writing(40).acquire({ timeoutMs: 2000 }));
+    const reader = (await t.until(lock.readLock(50).tryAcquire()))!;
+    expect(await t.until(lock.writeLock(0).tryAcquire())).toBe(undefined);
+    const writing = failureOf(lock.writeLock(40).acquire({ timeoutMs: 2000 }));
     await t.settle();
-    expect(await t.until(lock.reading(60).tryAcquire())).toBe(undefined);
-    const urgent = (await t.until(lock.reading(30).tryAcquire()))!;
-    expect((await t.until(lock.holders())).map(({ kind }) => kind)).toEqual(['read-50-', 'read-30-']);
+    expect(await t.until(lock.readLock(60).tryAcquire())).toBe(undefined);
+    const urgent = (await t.until(lock.readLock(30).tryAcquire()))!;
+    expect((await t.until(lock.holders())).map(({ prefix }) => prefix)).toEqual(['read-50-', 'read-30-']);
     expect(await t.until(writing)).toMatchObject({ code: 'TimedOut' });
-    const broken = failureOf(lock.writing(40).run(() => undefined));
+    const broken = failureOf(lock.writeLock(40).run(() => undefined));
     await t.settle();
     const [contender] = await t.until(lock.contenders());
     await t.until(t.zk.delete(contender!.path));
@@ -196,7 +196,7 @@ describe('a priority lock', () => {
     expect(await t.childrenOf(`${path}/holding`)).toEqual([]);
     expect(await t.childrenOf(`${path}/waiting`)).toEqual([]);
     for (const priority of [-1, 100, 1.5])
-      expect(() => lock.reading(priority)).toThrow(`a priority is an integer from 0 to 99, not ${priority}`);
+      expect(() => lock.readLock(priority)).toThrow(`a priority is an integer from 0 to 99, not ${priority}`);
   });
 });
 
@@ -205,7 +205,7 @@ interface Party {
   readonly priority: number;
   readonly writes: boolean;
   readonly stop: AbortController;
-  held: Held | undefined;
+  held: Hold | undefined;
 }
 
 /**
@@ -241,7 +241,7 @@ async function againstModel(seed: number): Promise<number> {
       const party: Party = { priority: random.below(5), writes: random.below(2) === 0, stop: new AbortController(), held: undefined };
       all.push(party);
       waiting.push(party);
-      const side = party.writes ? lock.writing(party.priority) : lock.reading(party.priority);
+      const side = party.writes ? lock.writeLock(party.priority) : lock.readLock(party.priority);
       void side.acquire({ signal: party.stop.signal }).then(
         (held) => (party.held = held),
         () => undefined,

@@ -2,9 +2,9 @@
 import { ClientView } from '@tskeeper/client';
 import { describe, expect, it, vi } from 'vitest';
 import { breadth, expectHappened } from '../../../../test/breadth.ts';
-import { HeldTogether, Semaphore } from '../../src/index.ts';
-import { lineUp } from '../../src/line/contender.ts';
-import { Place } from '../../src/line/line.ts';
+import { HoldSet, Semaphore } from '../../src/index.ts';
+import { contendersIn } from '../../src/wait-queue/contender.ts';
+import { QueueNode } from '../../src/wait-queue/wait-queue.ts';
 import { runSeeds, storyOf, type Subject } from '../support/holder-story.ts';
 import { findings } from '../support/seeds.ts';
 
@@ -16,7 +16,7 @@ const semaphore: Subject = {
     const leases = 1 + random.below(2);
     const mine = new Semaphore(zk, path, { size });
     const held = leases === 1 ? await mine.acquire(options) : await mine.acquireMany(leases, options);
-    const paths = held instanceof HeldTogether ? held.holds.map((each) => each.path) : [held.path];
+    const paths = held instanceof HoldSet ? held.holds.map((each) => each.path) : [held.path];
     return { held, paths, how: String(leases), token: undefined };
   },
   mayHold: (how, others) => others.reduce((sum, other) => sum + Number(other), Number(how)) <= size,
@@ -34,7 +34,7 @@ describe('holders of leases', () => {
   });
 
   it('are not more even if no contender waits for its turn to read, as the order of leases decides', async () => {
-    vi.spyOn(Place.prototype, 'turn').mockResolvedValue();
+    vi.spyOn(QueueNode.prototype, 'turn').mockResolvedValue();
     const tally = await runSeeds(semaphore, 0, 3).finally(() => vi.restoreAllMocks());
     expect(tally.beside).toBeGreaterThan(breadth(2, 10));
   });
@@ -46,7 +46,7 @@ describe('holders of leases', () => {
       if (!at.endsWith('/leases')) return answer;
       return {
         ...answer,
-        children: lineUp(at, answer.children, ['lease-'])
+        children: contendersIn(at, answer.children, ['lease-'])
           .slice(-size)
           .map(({ name }) => name),
       };

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Held, Semaphore } from '../../src/index.ts';
+import { type Hold, Semaphore } from '../../src/index.ts';
 import { failureOf, RecipeWorld } from '../support/recipe-world.ts';
 
 let t: RecipeWorld;
@@ -41,7 +41,7 @@ describe('a semaphore', () => {
 
   it('B14, C1-2: wakes exactly one of 100 waiters for each released lease, with a constant number of requests', async () => {
     const { zk, lines } = await t.recorded();
-    const holds: Held[] = [];
+    const holds: Hold[] = [];
     const acquiring = Array.from({ length: 103 }, async () => {
       holds.push(await new Semaphore(zk, path, { size: 3 }).acquire());
     });

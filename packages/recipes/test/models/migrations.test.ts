@@ -129,7 +129,7 @@ describe('migrations', () => {
       const { zk, lines } = await t.recorded();
       const { cnxn } = t.world;
       const migrating = new Migrations(zk, base, list).migrate();
-      await whenAsked(lines, lost, () => (carriedOut ? cnxn.backward : cnxn.forward).hold());
+      await whenAsked(lines, lost, () => (carriedOut ? cnxn.backward : cnxn.forward).cut());
       const asked = lines.length;
       t.world.break(cnxn);
       expect(await t.until(migrating)).toEqual(['one', 'two']);
@@ -148,11 +148,11 @@ describe('migrations', () => {
       const { zk, lines } = await t.recorded();
       const { forward } = t.world.cnxn;
       const migrating = failureOf(new Migrations(zk, base, list).migrate());
-      await whenAsked(lines, at, () => forward.hold());
+      await whenAsked(lines, at, () => forward.cut());
       // The znode does not exist before it is requested, nor at the end.
       const [holder] = await t.until(new Lock(t.zk, `${base}/lock`).contenders());
       if (holder !== undefined) await t.until(failureOf(t.zk.delete(holder.path)));
-      forward.release();
+      forward.heal();
       const outcome = (await t.until(migrating)) as { code?: string };
       const isApplied = (await t.until(new Migrations(t.zk, base, list).applied())).length === 1;
       expect((await t.until(t.zk.exists(`/top${at}`))) !== null).toBe(isApplied);
@@ -173,11 +173,11 @@ describe('migrations', () => {
       const { zk, lines } = await t.recorded();
       const { forward } = t.world.cnxn;
       const migrating = new Migrations(zk, base, own).migrate().catch((error: unknown) => error as Error);
-      await whenAsked(lines, at, () => forward.hold());
+      await whenAsked(lines, at, () => forward.cut());
       const [holder] = await t.until(new Lock(t.zk, `${base}/lock`).contenders());
       if (holder !== undefined) await t.until(failureOf(t.zk.delete(holder.path)));
       const others = await t.until(new Migrations(t.zk, base, own).migrate());
-      forward.release();
+      forward.heal();
       const outcome = await t.until(migrating);
       if (outcome instanceof Error) {
         expect(outcome).toMatchObject({ code: 'Lost' });
@@ -196,7 +196,7 @@ describe('migrations', () => {
       const { zk, lines } = await t.recorded();
       const { cnxn } = t.world;
       const migrating = new Migrations(zk, base, [{ name: 'one', ops: [op.create(top)] }]).migrate().catch((error: unknown) => error);
-      await whenAsked(lines, at, () => cnxn.backward.hold());
+      await whenAsked(lines, at, () => cnxn.backward.cut());
       const asked = lines.length;
       t.world.break(cnxn);
       t.world.wire.name('server', []);

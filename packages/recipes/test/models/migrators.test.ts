@@ -6,7 +6,7 @@
 import { type Client, connect, KeeperError, op } from '@tskeeper/client';
 import { describe, it, vi } from 'vitest';
 import { expectHappened } from '../../../../test/breadth.ts';
-import { Held, Lock, Migrations, RecipeError } from '../../src/index.ts';
+import { Hold, Lock, Migrations, RecipeError } from '../../src/index.ts';
 import { entriesOf } from '../support/log.ts';
 import { type Canary, itFindsOut, overSeeds } from '../support/seeds.ts';
 import { Storm, storyWorld } from '../support/storm.ts';
@@ -28,7 +28,7 @@ async function run(seed: number, tally: Tally): Promise<void> {
   const migrate = async (): Promise<void> => {
     let zk: Client | undefined;
     for (;;) {
-      if (zk === undefined || zk.closedBecause !== undefined)
+      if (zk === undefined || zk.endReason !== undefined)
         zk = await connect('server:2181', world.options({ sessionTimeoutMs: 3000, connectTimeoutMs: Infinity }));
       try {
         const applied = await new Migrations(zk, '/migrations', list).migrate();
@@ -81,11 +81,11 @@ describe('processes that migrate', () => {
     expectHappened(tally, 5);
   });
 
-  const multi = Object.getOwnPropertyDescriptor(Held.prototype, 'multi')!.value as Held['multi'];
+  const multi = Object.getOwnPropertyDescriptor(Hold.prototype, 'multi')!.value as Hold['multi'];
   const canaries: Record<string, Canary> = {
     'records a change in a txn of its own': {
       plant: () =>
-        vi.spyOn(Held.prototype, 'multi').mockImplementation(async function (this: Held, ops, options) {
+        vi.spyOn(Hold.prototype, 'multi').mockImplementation(async function (this: Hold, ops, options) {
           await multi.call(this, ops.slice(0, -1), options);
           return (await multi.call(this, ops.slice(-1), options)) as never;
         }),
@@ -93,7 +93,7 @@ describe('processes that migrate', () => {
     },
     'applies changes without a record': {
       plant: () =>
-        vi.spyOn(Held.prototype, 'multi').mockImplementation(async function (this: Held, ops, options) {
+        vi.spyOn(Hold.prototype, 'multi').mockImplementation(async function (this: Hold, ops, options) {
           return (await multi.call(this, ops.slice(0, -1), options)) as never;
         }),
       finds: /made were/,

@@ -105,7 +105,7 @@ describe('a model', () => {
     const failure = await t.until(failureOf(znode.get()));
     expect(failure).toEqual(new RecipeError('Mismatch', `the data of /users/7/orders/33, version 0, do not fit its model: ${wrong}`));
     expect((failure as RecipeError).cause).toBeInstanceOf(TypeError);
-    expect(await t.until(failureOf(orders.below(t.zk, { user: 7 }).list()))).toMatchObject({ code: 'Mismatch' });
+    expect(await t.until(failureOf(orders.children(t.zk, { user: 7 }).list()))).toMatchObject({ code: 'Mismatch' });
     const refusal = { code: 'Refused', message: `the model of /users/7/orders/33 rejects the value, so nothing was written: ${wrong}` };
     for (const write of [() => znode.set({} as Order), () => znode.create({} as Order), () => znode.put({} as Order)])
       expect(await t.until(failureOf(write()))).toMatchObject(refusal);
@@ -121,15 +121,15 @@ describe('a model', () => {
 
   it('B27: lists all znodes below one parent, with the parameters of their paths, and skips those that are deleted meanwhile', async () => {
     const { zk, lines } = await t.recorded();
-    expect(await t.until(orders.below(zk, { user: 7 }).list())).toEqual([]);
+    expect(await t.until(orders.children(zk, { user: 7 }).list())).toEqual([]);
     for (let id = 0; id < 20; id++) await t.until(orders.at(t.zk, { user: 7, order: id }).create({ sum: id }));
     lines.length = 0;
-    const listed = await t.until(orders.below(zk, { user: 7 }).list());
+    const listed = await t.until(orders.children(zk, { user: 7 }).list());
     expect(listed.map(({ params, value }) => [params.user, Number(params.order) === value.sum])).toEqual(
       Array.from({ length: 20 }, () => ['7', true]),
     );
     expect(lines.length).toBe(21);
-    const listing = orders.below(zk, { user: 7 }).list();
+    const listing = orders.children(zk, { user: 7 }).list();
     const deleting = orders.at(t.zk, { user: 7, order: 19 }).delete();
     await t.until(deleting);
     expect([19, 20]).toContain((await t.until(listing)).length);
@@ -148,7 +148,7 @@ describe('a model', () => {
     const { zk, lines } = await t.recorded();
     for (let at = 0; at < 100; at++) await t.until(t.zk.create(`/bad/u${at}`, at === 7 ? '[' : '{}', { parents: true }));
     lines.length = 0;
-    expect(await t.until(failureOf(new Model('/bad/{name}', { codec: jsonCodec() }).below(zk).list()))).toMatchObject({ code: 'Mismatch' });
+    expect(await t.until(failureOf(new Model('/bad/{name}', { codec: jsonCodec() }).children(zk).list()))).toMatchObject({ code: 'Mismatch' });
     await t.pass(200);
     expect(lines.length).toBeLessThan(40);
   });
@@ -179,7 +179,7 @@ describe('a model', () => {
   it('B27: is cached, alone and with all below one parent; unreadable data are distinguished, and paths that do not match are left out', async () => {
     const deep = new Model('/users/{user}/orders/{order}/lines', { codec: textCodec });
     await using one = order(t.zk).cache();
-    await using all = orders.below(t.zk, { user: 7 }).cache();
+    await using all = orders.children(t.zk, { user: 7 }).cache();
     await t.until(order(t.zk).create({ sum: 1 }));
     await t.until(t.zk.create('/users/7/orders/broken', 'x'));
     await t.until(deep.at(t.zk, { user: 7, order: 33 }).create('l'));
@@ -188,12 +188,12 @@ describe('a model', () => {
     expect(one.znode?.data).toEqual({ sum: 1 });
     expect(all.get('33')?.data).toEqual({ sum: 1 });
     expect(all.get('broken')?.decodeError).toBeInstanceOf(SyntaxError);
-    await using lines = deep.below(t.zk, { user: 7, order: 33 }).cache();
+    await using lines = deep.children(t.zk, { user: 7, order: 33 }).cache();
     await t.until(lines.ready());
     await t.until(t.zk.create('/users/7/orders/33/other'));
     await t.settle();
     expect(lines.names).toEqual(['lines']);
-    expect((await t.until(deep.below(t.zk, { user: 7, order: 33 }).list())).length).toBe(1);
+    expect((await t.until(deep.children(t.zk, { user: 7, order: 33 }).list())).length).toBe(1);
   });
 
   it('B27: gives operations of a multi, which applies them together with others', async () => {
@@ -204,14 +204,14 @@ describe('a model', () => {
     );
     expect(await t.until(failureOf(t.zk.multi([other.op.delete(), one.op.check({ version: 7 })])))).toMatchObject({ failedIndex: 1 });
     await t.until(t.zk.multi([other.op.delete({ version: 0 }), one.op.check()]));
-    expect((await t.until(orders.below(t.zk, { user: 7 }).list())).map(({ value }: ModelValue<Order>) => value)).toEqual([{ sum: 3 }]);
+    expect((await t.until(orders.children(t.zk, { user: 7 }).list())).map(({ value }: ModelValue<Order>) => value)).toEqual([{ sum: 3 }]);
   });
 
   it('B27: creates znodes of its mode: sequential ones have a number after the last parameter, and cannot be put', async () => {
     const jobs = new Model('/jobs/{job}', { codec: bytesCodec, mode: 'persistentSequential' });
     const made = await t.until(jobs.at(t.zk, { job: 'j-' }).create(new Uint8Array([1]), { protection: true }));
     expect(jobs.template.match(made.path)?.job).toMatch(/^_c_[0-9a-f-]+-j-0000000000$/);
-    expect((await t.until(jobs.below(t.zk).list()))[0]!.value).toEqual(new Uint8Array([1]));
+    expect((await t.until(jobs.children(t.zk).list()))[0]!.value).toEqual(new Uint8Array([1]));
     const refusal = new TypeError(
       'a znode of mode persistentSequential has a new path each time, so put does not work for /jobs/j-; use create',
     );
@@ -223,7 +223,7 @@ describe('a model', () => {
     await t.until(t.zk.ensurePath('/users/7/orders'));
     const znode = order(await t.client());
     const { backward } = t.world.cnxn;
-    backward.hold();
+    backward.cut();
     const creating = znode.create({ sum: 1 }, { idempotent: true });
     await t.settle();
     t.world.break();

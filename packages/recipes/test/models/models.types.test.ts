@@ -39,7 +39,7 @@ export async function models(): Promise<void> {
   expectTypeOf(await order.set({ sum: 1 })).toEqualTypeOf<Stat>();
   expectTypeOf(order.op.create({ sum: 1 })).toEqualTypeOf<CreateOp>();
   expectTypeOf(order.cache().znode).toEqualTypeOf<CachedZnode<Order> | undefined>();
-  const below = orders.below(zk, { user: '7' });
+  const below = orders.children(zk, { user: '7' });
   expectTypeOf(await below.list()).toEqualTypeOf<readonly ListedValue<'/users/{user}/orders/{order}', Order>[]>();
   expectTypeOf((await below.list())[0]!.params).toEqualTypeOf<{ readonly user: string; readonly order: string }>();
   for await (const now of order.watch()) expectTypeOf(now).toEqualTypeOf<ModelValue<Order> | undefined>();
@@ -51,7 +51,7 @@ export async function models(): Promise<void> {
   // @ts-expect-error there is no such parameter
   void orders.at(zk, { user: 7, order: 1, item: 2 });
   // @ts-expect-error the parent has no parameter of this name
-  void orders.below(zk, { user: 7, order: 1 });
+  void orders.children(zk, { user: 7, order: 1 });
   // @ts-expect-error not a value of the model
   void order.create({ sum: 'much' });
   // @ts-expect-error nor here
@@ -63,7 +63,7 @@ export async function models(): Promise<void> {
 
   const settings = new Model('/settings', { codec: textCodec });
   expectTypeOf((await settings.at(zk).get()).value).toEqualTypeOf<string>();
-  void settings.below(zk);
+  void settings.children(zk);
   // @ts-expect-error there are no parameters
   void settings.at(zk, { user: 7 });
 

@@ -5,7 +5,7 @@ describe('a path template', () => {
   const orders = new PathTemplate('/users/{user}/orders/{order}');
 
   it('makes paths of parameters, and parameters of paths', () => {
-    expect(orders.names).toEqual(['user', 'order']);
+    expect(orders.paramNames).toEqual(['user', 'order']);
     expect(orders.path({ user: 7, order: 'a b' })).toBe('/users/7/orders/a b');
     expect(orders.parentPath({ user: 7 })).toBe('/users/7/orders');
     expect(orders.match('/users/7/orders/a b')).toEqual({ user: '7', order: 'a b' });
@@ -17,8 +17,8 @@ describe('a path template', () => {
   });
 
   it('knows what can be below a path', () => {
-    expect(['/', '/users', '/users/9', '/users/9/orders'].every((path) => orders.canBeBelow(path))).toBe(true);
-    expect(['/people', '/users/9/orders/1', '/users/9/items'].some((path) => orders.canBeBelow(path))).toBe(false);
+    expect(['/', '/users', '/users/9', '/users/9/orders'].every((path) => orders.canMatchBelow(path))).toBe(true);
+    expect(['/people', '/users/9/orders/1', '/users/9/items'].some((path) => orders.canMatchBelow(path))).toBe(false);
   });
 
   it('rejects a parameter that cannot be the name of a znode', () => {

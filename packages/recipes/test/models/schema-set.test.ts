@@ -24,7 +24,7 @@ const schemas = new SchemaSet(
     { path: '/locks/{lock}/{place}', ephemeral: 'must', sequential: 'must' },
     new Model('/jobs/{job}', { codec: jsonCodec<number>(), mode: 'persistentSequential' }).schema,
   ],
-  { others: 'refused' },
+  { unmatched: 'refused' },
 );
 
 /** The message, if the schema rejects the call and no request was sent. */

@@ -29,7 +29,7 @@ async function run(seed: number, tally: Tally): Promise<void> {
     const sessions = await Sessions.start((signal) =>
       connect('server:2181', world.options({ sessionTimeoutMs: 3000, connectTimeoutMs: Infinity, signal })),
     );
-    sessions.each(() => tally.sessions++);
+    sessions.onSession(() => tally.sessions++);
     const node = new PersistentNode(sessions, `/nodes/${name}`, 'first', { mode });
     node.onStateChange((state) => {
       if (state === 'absent' || state === 'suspended') tally[state]++;
@@ -143,7 +143,7 @@ describe('persistent nodes', () => {
             try {
               return await create.call(this, each, data, others);
             } catch (error) {
-              if (this.closedBecause !== undefined) throw error;
+              if (this.endReason !== undefined) throw error;
             }
           }
         }),

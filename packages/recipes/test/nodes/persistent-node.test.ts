@@ -118,7 +118,7 @@ describe('a persistent node', () => {
     await t.until(other.delete(path));
     await t.until(patient.ready());
     expect(await text()).toBe('patient');
-    const bold = new PersistentNode(other, path, 'bold', { takesOver: true });
+    const bold = new PersistentNode(other, path, 'bold', { takeOver: true });
     await t.until(bold.ready());
     expect(await text()).toBe('bold');
     await t.settle();
@@ -427,7 +427,7 @@ describe('a persistent node', () => {
     await closing;
     t.world.wire.name('server', [address]);
     await t.pass(3000);
-    expect(zk.closedBecause).toBe(undefined);
+    expect(zk.endReason).toBe(undefined);
     expect(await t.until(t.zk.exists(path))).toBe(null);
   });
 });

@@ -6,7 +6,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { breadth, isFull } from '../../../../test/breadth.ts';
 import { Queue } from '../../src/index.ts';
 import { ItemList } from '../../src/queues/item-list.ts';
-import { Marks } from '../../src/marks/marks.ts';
+import { IdempotencyMarkers } from '../../src/markers/idempotency-markers.ts';
 import { runSeeds, storyOf, type Subject } from '../support/holder-story.ts';
 import { type Canary, itFindsOut } from '../support/seeds.ts';
 
@@ -50,12 +50,12 @@ describe('consumers that claim items', () => {
     for (const what of ['lost', 'suspended', 'stale', 'timedOut', 'byHand'] as const) expect(tally[what], what).toBeGreaterThan(0);
   });
 
-  const write = Object.getOwnPropertyDescriptor(Marks.prototype, 'write')!.value as Marks['write'];
+  const write = Object.getOwnPropertyDescriptor(IdempotencyMarkers.prototype, 'write')!.value as IdempotencyMarkers['write'];
   const canaries: Record<string, Canary> = {
     'does not check whether the item has been claimed since': {
       plant: () => {
         let claims = 0;
-        vi.spyOn(Marks.prototype, 'write').mockImplementation(function (this: Marks, ops, signal) {
+        vi.spyOn(IdempotencyMarkers.prototype, 'write').mockImplementation(function (this: IdempotencyMarkers, ops, signal) {
           const careless = ops.map((each) => {
             if (each.op === 'setData') return op.setData(each.path, each.data);
             return each.op === 'create' ? { ...each, path: `${each.path}${++claims}` } : each;

@@ -23,13 +23,13 @@ describe('a claim', () => {
     await t.until(producer.putAll(['a', 'b', 'c']));
     const { zk, lines } = await t.recorded();
     const queue = new Queue(zk, path);
-    await t.until((await t.until(queue.claim())).done());
+    await t.until((await t.until(queue.claim())).acknowledge());
     lines.length = 0;
     const claimed = await t.until(queue.claim());
     await t.settle();
     expect(textOf(claimed)).toBe('b');
     expect(await t.until(producer.size())).toBe(2);
-    await t.until(claimed.done());
+    await t.until(claimed.acknowledge());
     await t.settle();
     expect(lines).toEqual([
       'getData /jobs/queue-0000000001',
@@ -41,7 +41,7 @@ describe('a claim', () => {
     expect(claimed.state).toBe('released');
     expect(claimed.signal.aborted).toBe(false);
     expect(await t.childrenOf('/jobs-aside/claims')).toEqual([]);
-    expect(await t.until(failureOf(claimed.done()))).toMatchObject({ code: 'Closed' });
+    expect(await t.until(failureOf(claimed.acknowledge()))).toMatchObject({ code: 'Closed' });
   });
 
   it('B6: keeps the item from others, whether they claim or take; contents() shows that it is in process', async () => {
@@ -57,7 +57,7 @@ describe('a claim', () => {
     expect(await t.until(other.tryTake())).toBe(undefined);
     expect(await t.until(other.tryClaim())).toBe(undefined);
     expect(textOf(await t.until(other.peek()))).toBe('a');
-    await t.until(first.done());
+    await t.until(first.acknowledge());
     expect(await t.until(other.contents())).toEqual([]);
   });
 
@@ -98,9 +98,9 @@ describe('a claim', () => {
     expect(lost.signal.reason).toMatchObject({ code: 'Lost' });
     const other = await t.until(new Queue(await t.client(), path).claim());
     expect(other.fencingToken > lost.fencingToken).toBe(true);
-    expect(await t.until(failureOf(lost.done([op.create('/result', 'lost')])))).toMatchObject({ name: 'RecipeError', code: 'Lost' });
+    expect(await t.until(failureOf(lost.acknowledge([op.create('/result', 'lost')])))).toMatchObject({ name: 'RecipeError', code: 'Lost' });
     expect(await t.until(failureOf(lost.multi([op.create('/result', 'lost')])))).toMatchObject({ code: 'Lost' });
-    await t.until(other.done([op.create('/result', 'other')]));
+    await t.until(other.acknowledge([op.create('/result', 'other')]));
     expect(textOf(await t.until(t.zk.getData('/result')))).toBe('other');
     expect(await t.until(queue.size())).toBe(0);
   });
@@ -110,9 +110,9 @@ describe('a claim', () => {
     await t.until(queue.put('a'));
     await t.until(t.zk.create('/result'));
     const claimed = await t.until(queue.claim());
-    expect(await t.until(failureOf(claimed.done([op.create('/result')])))).toMatchObject({ code: 'NodeExists', failedIndex: 0 });
+    expect(await t.until(failureOf(claimed.acknowledge([op.create('/result')])))).toMatchObject({ code: 'NodeExists', failedIndex: 0 });
     expect([claimed.state, await t.until(queue.size())]).toEqual(['held', 1]);
-    await t.until(claimed.done());
+    await t.until(claimed.acknowledge());
     expect(await t.until(queue.size())).toBe(0);
   });
 
@@ -121,7 +121,7 @@ describe('a claim', () => {
     await t.until(queue.put('a'));
     const claimed = await t.until(queue.claim());
     await t.until(t.zk.delete(claimed.path));
-    expect(await t.until(failureOf(claimed.done()))).toMatchObject({ code: 'Lost' });
+    expect(await t.until(failureOf(claimed.acknowledge()))).toMatchObject({ code: 'Lost' });
     await t.until(claimed.release());
     expect(await t.childrenOf('/jobs-aside/claims')).toEqual([]);
   });
@@ -140,9 +140,9 @@ describe('a claim', () => {
     t.world.wire.name('server', [address]);
     const next = await t.until(new Queue(t.zk, path).claim());
     expect(next.attempt).toBe(2);
-    await t.until(next.done());
+    await t.until(next.acknowledge());
     await t.pass(5000);
-    expect(await t.until(failureOf(claimed.done()))).toMatchObject({ code: 'Lost' });
+    expect(await t.until(failureOf(claimed.acknowledge()))).toMatchObject({ code: 'Lost' });
   });
 
   it('B6: work that fails returns the item to its place; work that is done acknowledges it', async () => {
@@ -157,7 +157,7 @@ describe('a claim', () => {
   it('B6: is left alone after work that has acknowledged or released it', async () => {
     const queue = new Queue(t.zk, path);
     await t.until(queue.putAll(['a', 'b']));
-    await t.until(queue.process((item) => item.done([op.create('/result', item.data)])));
+    await t.until(queue.process((item) => item.acknowledge([op.create('/result', item.data)])));
     expect([textOf(await t.until(t.zk.getData('/result'))), await t.until(queue.size())]).toEqual(['a', 1]);
     await t.until(queue.process((item) => item.release()));
     expect(textOf(await t.until(queue.peek()))).toBe('b');
@@ -167,7 +167,7 @@ describe('a claim', () => {
     const queue = new Queue(t.zk, path);
     await t.until(queue.put('a'));
     const claimed = await t.until(queue.claim());
-    const [first, second] = await t.until(Promise.allSettled([claimed.done(), claimed.done()]));
+    const [first, second] = await t.until(Promise.allSettled([claimed.acknowledge(), claimed.acknowledge()]));
     expect([first.status, second]).toMatchObject(['fulfilled', { reason: { code: 'Closed' } }]);
     expect([claimed.state, claimed.signal.aborted, await t.until(queue.size())]).toEqual(['released', false, 0]);
   });
@@ -180,7 +180,7 @@ describe('a claim', () => {
     await expire(t, zk);
     await t.settle();
     expect(claimed.state).toBe('lost');
-    expect(await t.until(failureOf(claimed.done()))).toMatchObject({ code: 'Lost' });
+    expect(await t.until(failureOf(claimed.acknowledge()))).toMatchObject({ code: 'Lost' });
     await t.until(claimed.release());
   });
 
@@ -199,7 +199,7 @@ describe('a claim', () => {
   });
 
   it("B6: shares its format with kazoo's LockingQueue: items below entries, claims of their names below taken", async () => {
-    const queue = new PriorityQueue(t.zk, '/q/entries', { naming: 'kazoo', takenPath: '/q/taken' });
+    const queue = new PriorityQueue(t.zk, '/q/entries', { naming: 'kazoo', claimsPath: '/q/taken' });
     await t.until(t.zk.ensurePath('/q/entries'));
     await t.until(t.zk.ensurePath('/q/taken'));
     // As kazoo puts and claims.
@@ -210,7 +210,7 @@ describe('a claim', () => {
     await t.until(queue.put('c', { priority: 100 }));
     const claimed = await t.until(queue.claim());
     expect([claimed.claimPath, textOf(claimed)]).toEqual(['/q/taken/entry-100-0000000000', '100']);
-    await t.until(claimed.done());
+    await t.until(claimed.acknowledge());
     expect((await t.until(queue.contents())).map(({ name, isClaimed }) => [name, isClaimed])).toEqual([
       ['entry-050-0000000001', true],
       ['entry-100-0000000002', false],
@@ -221,7 +221,7 @@ describe('a claim', () => {
     await t.until(foreign.delete('/q/taken/entry-050-0000000001'));
     const last = await t.until(waiting);
     expect(textOf(last)).toBe('050');
-    await t.until(last.done());
+    await t.until(last.acknowledge());
     expect(await t.childrenOf('/q/taken')).toEqual([]);
   });
 
@@ -237,19 +237,19 @@ describe('a claim', () => {
     await t.until(lost.release());
     await t.settle();
     expect([lost.state, next.state]).toEqual(['lost', 'held']);
-    expect(await t.until(failureOf(lost.done()))).toMatchObject({ code: 'Lost' });
+    expect(await t.until(failureOf(lost.acknowledge()))).toMatchObject({ code: 'Lost' });
     expect(await t.until(failureOf(lost.multi([op.create('/late')])))).toMatchObject({ code: 'Lost' });
-    await t.until(next.done());
+    await t.until(next.acknowledge());
   });
 
   it('B6: that was released does not affect the next claim of the same name, also of clients that do not count claims', async () => {
-    const queue = new Queue(t.zk, path, { takenPath: '/q/taken' });
+    const queue = new Queue(t.zk, path, { claimsPath: '/q/taken' });
     await t.until(queue.put('a'));
     const released = await t.until(queue.claim());
     await t.until(released.release());
     // As kazoo claims.
     await t.until((await t.client()).create(released.claimPath, 'an id', { mode: 'ephemeral' }));
-    expect(await t.until(failureOf(released.done()))).toMatchObject({ code: 'Lost' });
+    expect(await t.until(failureOf(released.acknowledge()))).toMatchObject({ code: 'Lost' });
     expect(await t.until(failureOf(released.multi([op.create('/late')])))).toMatchObject({ code: 'Lost' });
     expect([await t.childrenOf('/q/taken'), await t.until(queue.size())]).toEqual([['queue-0000000000'], 1]);
   });

@@ -6,7 +6,7 @@ import { type Client, KeeperError } from '@tskeeper/client';
 import { OpCode } from '@tskeeper/protocol';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { breadth } from '../../../../test/breadth.ts';
-import { ClaimedItem, DelayQueue, type ItemQueue, Queue, type QueueItem, ShardedQueue, type WaitOptions } from '../../src/index.ts';
+import { ClaimedItem, DelayQueue, type BaseQueue, Queue, type QueueItem, ShardedQueue, type WaitOptions } from '../../src/index.ts';
 import { type Fate, fated } from '../support/fates.ts';
 import { RecipeWorld } from '../support/recipe-world.ts';
 
@@ -21,7 +21,7 @@ afterEach(async () => {
 });
 
 interface Kind {
-  readonly make: (zk: Client, path: string) => ItemQueue<never>;
+  readonly make: (zk: Client, path: string) => BaseQueue<never>;
   readonly put: (queue: never) => Promise<void>;
   readonly call: (queue: never, options: WaitOptions) => Promise<QueueItem | ClaimedItem | void>;
   /** How many items precede it. */

@@ -98,7 +98,7 @@ describe('C1-3: a lost reply', () => {
     await t.until(queue.put('a'));
     const claimed = await t.until(queue.claim());
     client.lose('multi');
-    await t.until(claimed.done([op.create('/results/r-', 'x', { mode: 'persistentSequential' })]));
+    await t.until(claimed.acknowledge([op.create('/results/r-', 'x', { mode: 'persistentSequential' })]));
     await t.settle();
     expect(client.lost).toBe(1);
     expect(claimed.signal.aborted).toBe(false);
@@ -113,7 +113,7 @@ describe('C1-3: a lost reply', () => {
     client.lose('multi');
     const { address } = t.world;
     t.world.wire.name('server', []);
-    const finishing = failureOf(claimed.done());
+    const finishing = failureOf(claimed.acknowledge());
     await t.pass(12_000);
     t.world.wire.name('server', [address]);
     expect(await t.until(finishing)).toMatchObject({ name: 'KeeperError', outcome: 'unknown' });

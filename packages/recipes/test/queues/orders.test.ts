@@ -117,7 +117,7 @@ describe('a delay queue', () => {
     await t.until(producer.put('early', { delayMs: 3000 }));
     await t.pass(2500);
     expect(taken).toEqual([]);
-    await t.until(producer.put('at once', { dueMs: 0 }));
+    await t.until(producer.put('at once', { dueAtMs: 0 }));
     await t.until(taking);
     expect(taken).toEqual([
       ['at once', 5],
@@ -128,12 +128,12 @@ describe('a delay queue', () => {
 
   it('B8: does not wake a consumer for an item that is not due, and shows when it is', async () => {
     const queue = new DelayQueue(t.zk, path);
-    await t.until(queue.put('a', { dueMs: 4_000_000_000_000 }));
+    await t.until(queue.put('a', { dueAtMs: 4_000_000_000_000 }));
     expect(await t.until(queue.tryTake())).toBe(undefined);
     expect(await t.until(queue.peek())).toMatchObject({ dueMs: 4_000_000_000_000, name: 'queue-|3A352944000|0000000000' });
     expect(await t.until(failureOf(queue.take({ timeoutMs: 100 })))).toMatchObject({ code: 'TimedOut' });
     await expect(queue.put('b', { delayMs: -1 })).rejects.toThrow('delayMs is a number of milliseconds from 0, not -1');
-    await expect(queue.put('b', { dueMs: 0.5 })).rejects.toThrow('a time is a whole number of milliseconds since 1970, not 0.5');
+    await expect(queue.put('b', { dueAtMs: 0.5 })).rejects.toThrow('a time is a whole number of milliseconds since 1970, not 0.5');
   });
 
   it("B8: delivers nothing too early when the leader's clock is set back meanwhile, which it reads when an item seems to be due", async () => {
@@ -142,8 +142,8 @@ describe('a delay queue', () => {
     let takenMs: number | undefined;
     const taking = new DelayQueue(zk, path).take().then(() => (takenMs = wallMs()));
     await t.settle();
-    const dueMs = wallMs() + 600_000;
-    await t.until(new DelayQueue(t.zk, path).put('a', { dueMs }));
+    const dueAtMs = wallMs() + 600_000;
+    await t.until(new DelayQueue(t.zk, path).put('a', { dueAtMs }));
     await t.settle();
     lines.length = 0;
     t.world.clock.setWall(wallMs() - 300_000);
@@ -151,8 +151,8 @@ describe('a delay queue', () => {
     expect(lines).toEqual([]);
     await t.pass(400_000, 1000);
     await t.until(taking);
-    expect(takenMs! - dueMs).toBeGreaterThanOrEqual(0);
-    expect(takenMs! - dueMs).toBeLessThan(2000);
+    expect(takenMs! - dueAtMs).toBeGreaterThanOrEqual(0);
+    expect(takenMs! - dueAtMs).toBeLessThan(2000);
     expect(lines.filter((line) => line.startsWith('multi'))).toEqual([
       'multi: setData /jobs-aside/marks/guid-mark-0000000000',
       'multi: setData /jobs-aside/marks/guid-mark-0000000000',

@@ -2,9 +2,9 @@
 import type { ReadOptions } from '@tskeeper/client';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Queue } from '../../src/index.ts';
-import { Marks } from '../../src/marks/marks.ts';
-import { plainNames } from '../../src/queues/item-names.ts';
-import { QueueZnode } from '../../src/queues/queue-znode.ts';
+import { IdempotencyMarkers } from '../../src/markers/idempotency-markers.ts';
+import { plainNaming } from '../../src/queues/item-names.ts';
+import { QueueShard } from '../../src/queues/queue-shard.ts';
 import { failureOf, RecipeWorld } from '../support/recipe-world.ts';
 
 let t: RecipeWorld;
@@ -23,15 +23,15 @@ describe('calls that share a list', () => {
   it('B6: notice the end of a claim that another of them has met', async () => {
     const other = new Queue(await t.client(), path);
     await t.until(other.putAll(['taken here', 'taken by the other']));
-    const znode = new QueueZnode(t.zk, new Marks(t.zk, '/jobs-aside/marks', undefined), {
+    const znode = new QueueShard(t.zk, new IdempotencyMarkers(t.zk, '/jobs-aside/marks', undefined), {
       path,
-      names: plainNames('queue-'),
+      naming: plainNaming('queue-'),
       mode: 'persistentSequential',
       acl: undefined,
-      drops: false,
+      isRanked: false,
       isTimed: false,
       claimsPath: '/jobs-aside/claims',
-      sharesClaims: false,
+      claimsNamedAsItems: false,
     });
     const { signal } = new AbortController();
     await t.until(znode.first(znode.take, signal, false));

@@ -57,7 +57,7 @@ const byLock = (make: (source: recipes.SessionSource) => recipes.Acquirable): Wa
   },
   wait: async (source) => {
     const held = await make(source).acquire();
-    expect([held.state, held.zk]).toEqual(['held', source.client]);
+    expect([held.state, held.client]).toEqual(['held', source.client]);
     await held.release();
   },
 });
@@ -66,8 +66,8 @@ const lease = { durationMs: 60_000 };
 
 const waits: Readonly<Record<string, Waiting>> = {
   'Lock.acquire': byLock((source) => new recipes.Lock(source, path)),
-  'SharedLock.writing.acquire': byLock((source) => new recipes.SharedLock(source, path).writing),
-  'PriorityLock.writing.acquire': byLock((source) => new recipes.PriorityLock(source, path).writing(3)),
+  'SharedLock.writing.acquire': byLock((source) => new recipes.ReadWriteLock(source, path).writeLock),
+  'PriorityLock.writing.acquire': byLock((source) => new recipes.PriorityLock(source, path).writeLock(3)),
   'Semaphore.acquire': byLock((source) => new recipes.Semaphore(source, path, { size: 1 })),
   'MultiLock.acquire, for its first part': byLock((source) => {
     const multi = new recipes.MultiLock([new recipes.Lock(source, `${path}/a`), new recipes.Lock(source, `${path}/b`)]);
@@ -86,7 +86,7 @@ const waits: Readonly<Record<string, Waiting>> = {
     wait: async (source) => {
       const parts = ['a', 'b'].map((name) => new recipes.Lock(source, `${path}/${name}`));
       const held = await new recipes.MultiLock(parts).acquire();
-      expect([held.state, held.zk, ...held.holds.map(({ state }) => state)]).toEqual(['held', source.client, 'held', 'held']);
+      expect([held.state, held.client, ...held.holds.map(({ state }) => state)]).toEqual(['held', source.client, 'held', 'held']);
       await held.release();
     },
   },
@@ -104,7 +104,7 @@ const waits: Readonly<Record<string, Waiting>> = {
     },
     wait: async (source) => {
       const leadership = await new recipes.Election(source, path).lead();
-      expect([leadership.state, leadership.zk]).toEqual(['held', source.client]);
+      expect([leadership.state, leadership.client]).toEqual(['held', source.client]);
       await leadership.resign();
     },
   },
@@ -128,10 +128,10 @@ const waits: Readonly<Record<string, Waiting>> = {
   },
   'SimpleBarrier.run': {
     block: async (zk) => {
-      const barrier = await recipes.SimpleBarrier.at(zk, path, 2);
+      const barrier = await recipes.SimpleBarrier.create(zk, path, 2);
       return () => barrier.run(() => undefined);
     },
-    wait: async (source) => (await recipes.SimpleBarrier.at(source, path, 2)).run(() => undefined),
+    wait: async (source) => (await recipes.SimpleBarrier.create(source, path, 2)).run(() => undefined),
   },
   'EventHandle.wait': {
     block: async (zk) => () => new recipes.EventHandle(zk, path).set(),
@@ -170,12 +170,12 @@ const waits: Readonly<Record<string, Waiting>> = {
   },
   'Site.outcome': {
     block: async (zk) => {
-      const transaction = new recipes.TwoPhaseCommit(zk, path, { watching: 'coordinator' });
+      const transaction = new recipes.TwoPhaseCommit(zk, path, { watchedBy: 'coordinator' });
       await transaction.begin(['berlin', 'paris']);
       return async () => (await transaction.join('berlin')).vote('commit');
     },
     wait: async (source) => {
-      const site = await new recipes.TwoPhaseCommit(source, path, { watching: 'coordinator' }).join('paris');
+      const site = await new recipes.TwoPhaseCommit(source, path, { watchedBy: 'coordinator' }).join('paris');
       expect(await site.vote('commit')).toBe('commit');
       expect(await site.outcome()).toBe('commit');
       await site.acknowledge();
@@ -280,11 +280,11 @@ describe('a hold', () => {
     await expire(t, client);
     await t.world.untilSo(() => sessions.client !== client);
     await t.settle();
-    expect([held.state, held.signal.reason.code, held.zk]).toEqual(['lost', 'Lost', client]);
+    expect([held.state, held.signal.reason.code, held.client]).toEqual(['lost', 'Lost', client]);
     expect(await t.until(failureOf(held.multi([op.create('/x')])))).toMatchObject({ code: 'Lost' });
     expect(await t.until(lock.contenders())).toEqual([]);
     const again = await t.until(lock.acquire());
-    expect([again.state, again.zk]).toEqual(['held', sessions.client]);
+    expect([again.state, again.client]).toEqual(['held', sessions.client]);
     expect(again.fencingToken).toBeGreaterThan(held.fencingToken);
     await t.until(Promise.all([held.release(), again.release()]));
   });
@@ -297,10 +297,10 @@ describe('a hold', () => {
     await expire(t, client);
     await t.world.untilSo(() => sessions.client !== client);
     expect(item.state).toBe('lost');
-    expect(await t.until(failureOf(item.done()))).toMatchObject({ code: 'Lost' });
+    expect(await t.until(failureOf(item.acknowledge()))).toMatchObject({ code: 'Lost' });
     const again = await t.until(queue.claim());
     expect([again.path, again.attempt]).toEqual([item.path, 2]);
-    await t.until(again.done());
+    await t.until(again.acknowledge());
     expect(await t.until(queue.size())).toBe(0);
     await t.until(queue.close());
   });
@@ -314,7 +314,7 @@ describe('a hold', () => {
     await t.pass(10_000, 1000);
     expect(held.state).toBe('held');
     await t.until(held.renew());
-    expect(held.leftMs).toBeGreaterThan(59_000);
+    expect(held.remainingMs).toBeGreaterThan(59_000);
     await t.until(held.multi([op.create('/by-lease')]));
     await t.until(held.release());
     const other = new recipes.Lease(t.zk, path, { durationMs: 60_000, holder: 'other' });
@@ -323,7 +323,7 @@ describe('a hold', () => {
 
   it('B23: a partition is lost, and acquired again by the partitioner in the next session', async () => {
     const owned: string[] = [];
-    const work = async ({ item, signal }: recipes.OwnPartition) => {
+    const work = async ({ item, signal }: recipes.OwnedPartition) => {
       owned.push(item);
       await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
       owned.push(`${item} lost`);
@@ -342,15 +342,15 @@ describe('a hold', () => {
 describe('a call after a session has ended', () => {
   it('B23: is answered in the next', async () => {
     const number = new recipes.AtomicNumber(sessions, '/number');
-    const cached = new recipes.CachedNumber(number, 2);
+    const cached = new recipes.CachedAtomicNumber(number, 2);
     const value = new recipes.SharedValue(sessions, '/value', textCodec);
     const model = new recipes.Model('/users/{id}', { codec: textCodec }).at(sessions, { id: '7' });
-    const users = new recipes.Model('/users/{id}', { codec: textCodec }).below(sessions);
+    const users = new recipes.Model('/users/{id}', { codec: textCodec }).children(sessions);
     const event = new recipes.EventHandle(sessions, '/event', { autoReset: true });
     const barrier = new recipes.Barrier(sessions, '/barrier');
     const semaphore = new recipes.Semaphore(sessions, '/semaphore');
     const election = new recipes.Election(sessions, '/election');
-    const registry = new recipes.ServiceRegistry(sessions, '/services');
+    const registry = new recipes.ServiceDiscovery(sessions, '/services');
     const group = new recipes.Group(sessions, '/group');
     const leases = new recipes.MultiLease(sessions, '/leases', { durationMs: 100_000, holder: 'me', count: 2 });
     const queues = [new recipes.Queue(sessions, '/queue'), new recipes.ShardedQueue(sessions, '/sharded', { shards: 2 })];
@@ -433,7 +433,7 @@ describe('a view of the tree', () => {
     })();
     const { client } = sessions;
     await program.expire(async () => {
-      expect([tree.inStep, children.inStep, node.inStep, tree.get('/tree/gone') !== undefined]).toEqual([false, false, false, true]);
+      expect([tree.isSynced, children.isSynced, node.isSynced, tree.get('/tree/gone') !== undefined]).toEqual([false, false, false, true]);
       await t.until(t.zk.delete('/tree/gone'));
       await t.until(t.zk.setData('/tree/kept', 'x'));
       await t.until(t.zk.create('/tree/new'));
@@ -458,7 +458,7 @@ describe('a view of the tree', () => {
     const value = new recipes.SharedValue(sessions, '/value', textCodec);
     const model = new recipes.Model('/value', { codec: textCodec }).at(sessions);
     const group = new recipes.Group(sessions, '/group');
-    const registry = new recipes.ServiceRegistry(sessions, '/services');
+    const registry = new recipes.ServiceDiscovery(sessions, '/services');
     const provider = registry.provider('mail');
     const instances = registry.cache('mail');
     const loops = [
@@ -466,13 +466,13 @@ describe('a view of the tree', () => {
         for await (const leader of new recipes.Election(sessions, '/election').observe({ signal })) seen.leaders.push(text(leader?.data));
       },
       async () => {
-        for await (const { current, inStep } of value.changes({ signal })) if (inStep) seen.values.push(current?.value);
+        for await (const { current, isSynced } of value.changes({ signal })) if (isSynced) seen.values.push(current?.value);
       },
       async () => {
         for await (const now of model.watch({ signal })) seen.models.push(now?.value);
       },
       async () => {
-        for await (const { members, inStep } of group.observe({ signal })) if (inStep) seen.members.push(members.length);
+        for await (const { members, isSynced } of group.observe({ signal })) if (isSynced) seen.members.push(members.length);
       },
     ].map((loop) => failureOf(loop()));
     await t.until(Promise.all([provider.ready(), instances.ready()]));
@@ -482,7 +482,7 @@ describe('a view of the tree', () => {
     const other = await t.client();
     await t.until(t.zk.create('/value', 'later'));
     await t.until(new recipes.Group(other, '/group').join('alice'));
-    await t.until(new recipes.ServiceRegistry(other, '/services').register({ name: 'mail', address: '10.0.0.1', payload: null }));
+    await t.until(new recipes.ServiceDiscovery(other, '/services').register({ name: 'mail', address: '10.0.0.1', payload: null }));
     await t.until(t.zk.deleteRecursive('/election'));
     const isSeen = () =>
       seen.leaders.at(-1) === '' && seen.values.at(-1) === 'later' && seen.models.at(-1) === 'later' && seen.members.at(-1) === 1;

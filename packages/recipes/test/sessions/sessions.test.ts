@@ -26,7 +26,7 @@ describe('sessions', () => {
   it('B23: open another client when the session of the last has expired, and call the listeners', async () => {
     const sessions = await t.until(Sessions.start(open));
     const seen: Client[] = [];
-    const end = sessions.each((zk) => seen.push(zk));
+    const end = sessions.onSession((zk) => seen.push(zk));
     expect(seen).toEqual([sessions.client]);
     await expire(t, sessions.client);
     await t.world.untilSo(() => seen.length === 2);
@@ -37,7 +37,7 @@ describe('sessions', () => {
     await t.settle();
     expect(seen).toEqual(opened.slice(0, 2));
     await t.until(sessions.close());
-    expect(opened[2]!.closedBecause).toBe('closed');
+    expect(opened[2]!.endReason).toBe('closed');
     expect(sessions.signal.reason).toMatchObject({ name: 'RecipeError', code: 'Closed' });
   });
 
@@ -63,8 +63,8 @@ describe('sessions', () => {
     const last = sessions.client;
     await expire(t, last);
     const held = await t.until(lock.acquire());
-    expect(held.zk).toBe(sessions.client);
-    expect(held.zk).not.toBe(last);
+    expect(held.client).toBe(sessions.client);
+    expect(held.client).not.toBe(last);
     const seen: unknown[] = [];
     const observing = (async () => {
       for await (const members of new Group(sessions, '/group').observe()) seen.push(members);
@@ -99,8 +99,8 @@ describe('sessions', () => {
     const sessions = await t.until(Sessions.start(open));
     const seen: Client[] = [];
     let isFirst = true;
-    sessions.each(() => {
-      if (!isFirst) sessions.each((zk) => seen.push(zk));
+    sessions.onSession(() => {
+      if (!isFirst) sessions.onSession((zk) => seen.push(zk));
       isFirst = false;
     });
     await expire(t, sessions.client);
@@ -113,7 +113,7 @@ describe('sessions', () => {
   it('do not call removed listeners', async () => {
     const sessions = await t.until(Sessions.start(open));
     const group = new Group(sessions, '/g');
-    const each = sessions.each.bind(sessions);
+    const each = sessions.onSession.bind(sessions);
     let listening = 0;
     vi.spyOn(sessions, 'each').mockImplementation((begin) => {
       const end = each(begin);
@@ -141,7 +141,7 @@ describe('sessions', () => {
     await expire(t, client);
     await t.until(sessions.close());
     await t.pass(1000);
-    expect(opened.filter((zk) => zk.closedBecause === undefined)).toEqual([]);
+    expect(opened.filter((zk) => zk.endReason === undefined)).toEqual([]);
   });
 });
 
@@ -157,7 +157,7 @@ describe('Sessions.start', () => {
     t.world.wire.name('server', [t.world.address]);
     await waiting;
     await t.world.untilSo(() => sessions.client !== client);
-    expect([client.closedBecause, sessions.client.state, (await t.until(sessions.ready())).sessionId]).toEqual([
+    expect([client.endReason, sessions.client.state, (await t.until(sessions.ready())).sessionId]).toEqual([
       'expired',
       'connected',
       sessions.client.sessionId,

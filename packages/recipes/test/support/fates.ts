@@ -1,6 +1,6 @@
 /** What happens to each request of one client, as the test decides. */
 import { type Client, connect, type ConnectOptions, type Transport } from '@tskeeper/client';
-import { FrameCutter, OpCode, readReplyHeader, Xid } from '@tskeeper/protocol';
+import { FrameDecoder, OpCode, readReplyHeader, Xid } from '@tskeeper/protocol';
 import { reply } from '../../../client/test/support/server-frames.ts';
 import type { RecipeWorld } from './recipe-world.ts';
 
@@ -43,7 +43,7 @@ export async function fated(t: RecipeWorld, fateOf: (request: Departing) => Fate
       let isHandshake = true;
       let isDeaf = false;
       /** Finds the replies to pings, when nothing else is answered any more. */
-      let pings: FrameCutter | undefined;
+      let pings: FrameDecoder | undefined;
       let isCut = false;
       let isHeld = false;
       const departing: Buffer[] = [];
@@ -103,7 +103,7 @@ export async function fated(t: RecipeWorld, fateOf: (request: Departing) => Fate
             t.world.clock.after(1, () => sink.received(reply(frame.readInt32BE(4), 0, fate.refused)));
             continue;
           }
-          if (fate === 'silence') pings ??= new FrameCutter(1 << 20);
+          if (fate === 'silence') pings ??= new FrameDecoder(1 << 20);
           isCut = fate === 'request';
           if (!isCut) cnxn.send(frame);
           if (typeof fate === 'object') void arriveBehind(fate.behind());

@@ -9,7 +9,7 @@ export async function expire(t: RecipeWorld, zk: Client): Promise<void> {
   const session = { id: zk.sessionId, password: zk.sessionPassword };
   const other = await t.client({ session });
   await t.until(other.close());
-  await t.world.untilSo(() => zk.closedBecause === 'expired');
+  await t.world.untilSo(() => zk.endReason === 'expired');
 }
 
 /**

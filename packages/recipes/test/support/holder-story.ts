@@ -12,7 +12,7 @@
 import { type Client, connect, KeeperError, op } from '@tskeeper/client';
 import { SeededRandom } from '@tskeeper/runtime';
 import type { ClientWorld } from '../../../client/test/support/client-world.ts';
-import { type Held, RecipeError, type WaitOptions } from '../../src/index.ts';
+import { type Hold, RecipeError, type WaitOptions } from '../../src/index.ts';
 import { assertInOrder, entriesOf } from './log.ts';
 import { overSeeds } from './seeds.ts';
 import { Storm, storyWorld } from './storm.ts';
@@ -31,7 +31,7 @@ export interface Subject {
 }
 
 export interface Hold {
-  readonly held: Pick<Held, 'state' | 'signal' | 'multi' | 'release' | 'onStateChange'>;
+  readonly held: Pick<Hold, 'state' | 'signal' | 'multi' | 'release' | 'onStateChange'>;
   readonly paths: readonly string[];
   readonly how: string;
   /** The mark in what an exclusive holder writes; undefined for others. */
@@ -115,7 +115,7 @@ class Worker {
   }
 
   async #session(): Promise<Client> {
-    if (this.client === undefined || this.client.closedBecause !== undefined) {
+    if (this.client === undefined || this.client.endReason !== undefined) {
       this.client = await connect('server:2181', this.#world.options({ sessionTimeoutMs: 4000, connectTimeoutMs: Infinity }));
     }
     return this.client;

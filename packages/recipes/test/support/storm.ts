@@ -42,7 +42,7 @@ export async function storyWorld(
   const random = new SeededRandom(seed);
   const world = await ClientWorld.start();
   const delaysBelow = random.below(2) === 0 ? 1 : delayMsMax + 1;
-  world.wire.mannersOf = () => ({ delayMs: random.below(delaysBelow) });
+  world.wire.conditionsOf = () => ({ delayMs: random.below(delaysBelow) });
   return { world, random };
 }
 
@@ -85,7 +85,7 @@ export class Storm {
 
   async #befall(dice: number): Promise<void> {
     const { breaks, cuts, restarts, cutSteps, mishaps = [], spared = ['10.1.0.1'] } = this.#options;
-    const open = [...this.#world.wire.cnxns].filter(({ dialer, forward }) => !spared.includes(dialer.address) && !forward.from.gone);
+    const open = [...this.#world.wire.cnxns].filter(({ dialer, forward }) => !spared.includes(dialer.address) && !forward.from.isClosed);
     const cable = open[this.#random.below(Math.max(1, open.length))];
     let left = dice;
     const common: readonly Mishap[] = [

@@ -58,7 +58,7 @@ export class Program {
 
   get #cnxn(): VirtualCnxn {
     const open = [...this.#t.world.wire.cnxns].filter(
-      ({ forward, backward }) => !forward.from.gone && !forward.to.gone && this.#addresses.has(backward.to.stack.address),
+      ({ forward, backward }) => !forward.from.isClosed && !forward.to.isClosed && this.#addresses.has(backward.to.stack.address),
     );
     return open.at(-1)!;
   }

@@ -44,7 +44,7 @@ async function clientOf(t: RecipeWorld, at: number, dies = false): Promise<{ rea
     world.wire.cutOneWay(world.address, address);
     if (dies) return;
     world.clock.after(300, () => {
-      for (const cnxn of world.wire.cnxns) if (cnxn.dialer.address === address && !cnxn.forward.from.gone) world.break(cnxn);
+      for (const cnxn of world.wire.cnxns) if (cnxn.dialer.address === address && !cnxn.forward.from.isClosed) world.break(cnxn);
       world.wire.healOneWay(world.address, address);
     });
   };
@@ -85,10 +85,10 @@ async function lose(options: TwoPhaseCommitOptions, part: Part, at: number, vote
 describe('a transaction', () => {
   it.each(parts)('C1-3: is completed whichever reply to its %s is lost', async (part) => {
     let runs = 0;
-    for (const watching of ['sites', 'coordinator'] as const) {
-      const requests = await lose({ watching, presence: true }, part, -1, 'commit');
+    for (const watchedBy of ['sites', 'coordinator'] as const) {
+      const requests = await lose({ watchedBy, presence: true }, part, -1, 'commit');
       for (let at = breadth(1, 0); at < requests; at += breadth(5, 1), runs++)
-        await lose({ watching, presence: true }, part, at, at % 2 === 0 ? 'commit' : 'abort');
+        await lose({ watchedBy, presence: true }, part, at, at % 2 === 0 ? 'commit' : 'abort');
     }
     expect(runs).toBeGreaterThan(breadth(3, 20));
   });

@@ -81,7 +81,7 @@ class Story {
     this.world = world;
     this.random = random;
     this.tally = tally;
-    this.options = { watching: random.below(2) === 0 ? 'sites' : 'coordinator', presence: random.below(2) === 0 };
+    this.options = { watchedBy: random.below(2) === 0 ? 'sites' : 'coordinator', presence: random.below(2) === 0 };
   }
 
   pause(random: SeededRandom, msMax: number): Promise<void> {
@@ -114,7 +114,7 @@ abstract class Process {
   async #run(options: ConnectOptions): Promise<void> {
     while (!this.story.isOver && !this.#isKilled) {
       try {
-        if (this.#zk === undefined || this.#zk.closedBecause !== undefined) {
+        if (this.#zk === undefined || this.#zk.endReason !== undefined) {
           if (this.#zk !== undefined) this.story.clients.delete(this.#zk);
           this.#zk = await connect('server:2181', options);
           this.story.clients.add(this.#zk);
@@ -227,7 +227,7 @@ export async function run(seed: number, tally: Tally): Promise<void> {
     storm.later(steps, () => world.wire.heal(address, server));
   };
   const breakAll = (address: string) => {
-    for (const cnxn of world.wire.cnxns) if (cnxn.dialer.address === address && !cnxn.forward.from.gone) world.break(cnxn);
+    for (const cnxn of world.wire.cnxns) if (cnxn.dialer.address === address && !cnxn.forward.from.isClosed) world.break(cnxn);
   };
   const killAt = (at: number) => {
     tally.killed++;

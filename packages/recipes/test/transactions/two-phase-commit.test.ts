@@ -201,7 +201,7 @@ describe('B15: a transaction', () => {
     await expect(transaction.join('decision')).rejects.toThrow('and not beginning, coordinator, decision');
     await expect(transaction.begin(['a', 'b', 'a'])).rejects.toThrow('the sites must have different names, got a, b, a');
     expect(await t.until(failureOf(transaction.begin(['paris'])))).toMatchObject({ code: 'NodeExists' });
-    expect(() => new TwoPhaseCommit(t.zk, path, { watching: 'nobody' as 'sites' })).toThrow(
+    expect(() => new TwoPhaseCommit(t.zk, path, { watchedBy: 'nobody' as 'sites' })).toThrow(
       'votes are watched by "sites" or "coordinator"',
     );
     const berlin = await join(t.zk, 'berlin');
@@ -217,7 +217,7 @@ describe('B15: a transaction', () => {
     const transaction = await begin(['berlin', 'paris']);
     const { zk, lines } = await t.recorded();
     const abort = new AbortController();
-    const waiting = failureOf(new TwoPhaseCommit(zk, path, { watching: 'coordinator' }).outcome({ signal: abort.signal }));
+    const waiting = failureOf(new TwoPhaseCommit(zk, path, { watchedBy: 'coordinator' }).outcome({ signal: abort.signal }));
     const looking = failureOf(new TwoPhaseCommit(zk, path).outcome({ timeoutMs: 700 }));
     await t.pass(500);
     expect(await t.childrenOf(path)).toContain('coordinator');
@@ -281,16 +281,16 @@ describe('a transaction whose votes the coordinator watches', () => {
   });
 
   it('C1-36: needs a number of messages that is linear in the number of sites, or quadratic if each site watches the votes', async () => {
-    const messages = async (watching: 'sites' | 'coordinator', count: number): Promise<number> => {
+    const messages = async (watchedBy: 'sites' | 'coordinator', count: number): Promise<number> => {
       const names = Array.from({ length: count }, (_, at) => `site-${at}`);
-      const name = `/app/${watching}-${count}`;
-      await t.until(new TwoPhaseCommit(t.zk, name, { watching }).begin(names));
+      const name = `/app/${watchedBy}-${count}`;
+      await t.until(new TwoPhaseCommit(t.zk, name, { watchedBy }).begin(names));
       const recorded: string[][] = [];
       const sites: Site[] = [];
       for (const each of names) {
         const { zk, lines } = await t.recorded();
         recorded.push(lines);
-        sites.push(await t.until(new TwoPhaseCommit(zk, name, { watching }).join(each)));
+        sites.push(await t.until(new TwoPhaseCommit(zk, name, { watchedBy }).join(each)));
       }
       for (const site of sites) await t.until(site.vote('commit'));
       await t.until(Promise.all(sites.map((site) => site.outcome())));

@@ -1,6 +1,6 @@
 import { type Client, KeeperError } from '@tskeeper/client';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { AtomicNumber, bigint64, CachedNumber, int32, type NumberFormat, textFloat, textInteger } from '../../src/index.ts';
+import { AtomicNumber, bigint64, CachedAtomicNumber, int32, type NumberFormat, textFloat, textInteger } from '../../src/index.ts';
 import { forgetful } from '../support/faults.ts';
 import { failureOf, RecipeWorld } from '../support/recipe-world.ts';
 
@@ -85,7 +85,7 @@ describe('an atomic number', () => {
     const own = number(zk);
     await t.until(own.increment());
     const { forward } = t.world.cnxn;
-    forward.hold();
+    forward.cut();
     const late = own.increment();
     await t.settle();
     await t.until(number().set(2));
@@ -98,13 +98,13 @@ describe('an atomic number', () => {
     const own = number(zk);
     await t.until(own.increment());
     const { backward } = t.world.cnxn;
-    backward.hold();
+    backward.cut();
     expect(await t.until(failureOf(own.increment({ timeoutMs: 300 })))).toMatchObject({ name: 'RecipeError', code: 'TimedOut' });
     const abort = new AbortController();
     const unwanted = failureOf(own.increment({ signal: abort.signal }));
     abort.abort(new Error('never mind'));
     expect(await t.until(unwanted)).toMatchObject({ message: 'never mind' });
-    backward.release();
+    backward.heal();
     const now = await t.until(own.get());
     expect(await t.until(own.increment())).toEqual({ before: now, after: now + 1 });
     const [writer] = await t.childrenOf(path);
@@ -153,8 +153,8 @@ describe('a cached number', () => {
   it('B19: hands numbers out by ranges, each once, and sends requests only at the end of a range', async () => {
     const { zk, lines } = await t.recorded();
     const taken = new AtomicNumber(zk, path);
-    const one = new CachedNumber(taken, 10);
-    const two = new CachedNumber(new AtomicNumber(await t.client(), path), 10);
+    const one = new CachedAtomicNumber(taken, 10);
+    const two = new CachedAtomicNumber(new AtomicNumber(await t.client(), path), 10);
     await t.until(one.next());
     lines.length = 0;
     const rest = await t.until(Promise.all(Array.from({ length: 9 }, () => one.next())));
@@ -163,12 +163,12 @@ describe('a cached number', () => {
     const given = await t.until(Promise.all(Array.from({ length: 40 }, (_each, index) => (index % 4 === 0 ? two : one).next())));
     expect(new Set(given).size).toBe(40);
     expect(await t.until(taken.get())).toBe(50n);
-    expect(() => new CachedNumber(new AtomicNumber(zk, path), 0)).toThrow('the size of a range is a whole number from 1, not 0');
+    expect(() => new CachedAtomicNumber(new AtomicNumber(zk, path), 0)).toThrow('the size of a range is a whole number from 1, not 0');
   });
 
   it('B19: hands none out twice, whatever replies are lost, and continues after a failure', async () => {
     const { zk, lose } = await forgetful(t);
-    const ids = new CachedNumber(new AtomicNumber(zk, path, { format: textInteger }), 2);
+    const ids = new CachedAtomicNumber(new AtomicNumber(zk, path, { format: textInteger }), 2);
     const given: number[] = [];
     for (let round = 0; round < 8; round++) {
       if (round % 4 === 0) lose('multi');
@@ -183,7 +183,7 @@ describe('a cached number', () => {
 
   it('waits within its time, also after a call that waits forever', async () => {
     const { zk } = await t.recorded();
-    const ids = new CachedNumber(new AtomicNumber(zk, path), 2);
+    const ids = new CachedAtomicNumber(new AtomicNumber(zk, path), 2);
     await t.until(ids.next());
     await t.until(ids.next());
     t.world.wire.name('server', []);

@@ -17,7 +17,7 @@ const changes = 10;
 async function run(seed: number): Promise<number> {
   const random = new SeededRandom(seed);
   const world = await ClientWorld.start();
-  world.wire.mannersOf = () => ({ delayMs: random.below(20) });
+  world.wire.conditionsOf = () => ({ delayMs: random.below(20) });
   const observer = await world.connect({ sessionTimeoutMs: 40_000 });
   const trouble: unknown[] = [];
   const after: number[] = [];
@@ -34,7 +34,7 @@ async function run(seed: number): Promise<number> {
   for (const each of counting) each.catch((error: unknown) => void trouble.push(error));
   let breaks = 0;
   for (let step = 0; after.length < changes * counting.length && trouble.length === 0; step++) {
-    const cables = [...world.wire.cnxns].filter(({ dialer, forward }) => dialer.address !== '10.1.0.1' && !forward.from.gone);
+    const cables = [...world.wire.cnxns].filter(({ dialer, forward }) => dialer.address !== '10.1.0.1' && !forward.from.isClosed);
     const cable = cables[random.below(Math.max(1, cables.length))];
     const dice = step > 60 ? 100 : random.below(100);
     if (dice < 35 && cable !== undefined) {
@@ -89,7 +89,7 @@ describe('clients that count together', () => {
     'takes a write without a reply for not applied': { plant: insteadOfAsking(() => Promise.resolve(false)), finds: /changes made/ },
     'takes the next version with the same data for its own': {
       plant: insteadOfAsking(async (zk, write) => {
-        const { data, stat } = await zk.getData(path, { retry: { attempts: Infinity } });
+        const { data, stat } = await zk.getData(path, { retry: { maxAttempts: Infinity } });
         return stat.version === write.version! + 1 && Buffer.compare(data!, write.data as Uint8Array) === 0 ? true : undefined;
       }),
       finds: /two made/,

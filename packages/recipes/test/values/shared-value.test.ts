@@ -34,7 +34,7 @@ describe('a shared value', () => {
     await t.settle();
     lines.length = 0;
     expect(shared.current).toMatchObject({ value: { text: 'black' }, stat: { version: 0 } });
-    expect(shared.inStep).toBe(true);
+    expect(shared.isSynced).toBe(true);
     await t.until(other.set({ text: 'grey' }));
     await t.settle();
     expect(shared.current!.value.text).toBe('grey');
@@ -77,8 +77,8 @@ describe('a shared value', () => {
     const shared = new SharedValue(zk, path, codec);
     const seen: string[] = [];
     const over = (async () => {
-      for await (const { current, decodeError, inStep } of shared.changes()) {
-        seen.push(`${current?.value.text ?? (decodeError === undefined ? 'none' : 'no value')}${inStep ? '' : ' ?'}`);
+      for await (const { current, decodeError, isSynced } of shared.changes()) {
+        seen.push(`${current?.value.text ?? (decodeError === undefined ? 'none' : 'no value')}${isSynced ? '' : ' ?'}`);
       }
       return 'closed';
     })();
@@ -116,7 +116,7 @@ describe('a shared value', () => {
     await t.until(shared.ready());
     const streams = vi.spyOn(ChangeStream.prototype, 'push');
     const abort = new AbortController();
-    for (let times = 0; times < 5; times++) for await (const { inStep } of shared.changes({ signal: abort.signal })) if (inStep) break;
+    for (let times = 0; times < 5; times++) for await (const { isSynced } of shared.changes({ signal: abort.signal })) if (isSynced) break;
     await t.until(shared.set({ text: 'black' }));
     await t.settle();
     expect(streams).not.toHaveBeenCalled();

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { unlessAborted } from '../../src/waiting/limit.ts';
+import { unlessAborted } from '../../src/waiting/deadline.ts';
 
 /** The events of node for unhandled rejections. */
 async function unheard(work: () => Promise<unknown>): Promise<readonly unknown[]> {

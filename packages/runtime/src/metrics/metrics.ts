@@ -1,4 +1,4 @@
-import type { Inspect, Now } from '@tskeeper/core';
+import type { Inspector, Now } from '@tskeeper/core';
 import type { ServerFacts } from '../ports/server-facts.ts';
 
 /** A number as mntr prints it: `29`, or `0.0` where ZooKeeper has a double. */
@@ -26,7 +26,7 @@ export interface ProposalSizes {
 
 /** The sources of gauges, which are read on request. */
 export interface MetricSources {
-  readonly inspect: Inspect;
+  readonly inspect: Inspector;
   readonly facts: ServerFacts;
   readonly cnxnCount: number;
   readonly now: Now;

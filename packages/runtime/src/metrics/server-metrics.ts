@@ -7,7 +7,7 @@ import {
   type CloseReason,
   type CnxnContext,
   type CnxnId,
-  type Inspect,
+  type Inspector,
   namespaceIdEnd,
   type NamespaceId,
   noNamespace,
@@ -15,7 +15,7 @@ import {
   type Observer,
   type QuotaTotals,
 } from '@tskeeper/core';
-import { disloyalVoter } from '@tskeeper/core/internal';
+import { disloyalVoterReason } from '@tskeeper/core/internal';
 import { ErrorCode, EventType, type Millis, OpCode, type SessionId, type Sid, type Zxid } from '@tskeeper/protocol';
 import type { PortObserver } from '../ports/port-observer.ts';
 import type { FlushedBatch } from '../storage/txn-log.ts';
@@ -48,15 +48,15 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
   #responseBytes = 0;
   #admitted = 0;
   #proposed = 0;
-  #changesRecorded = 0;
-  #changesForgotten = 0;
+  #changesQueued = 0;
+  #changesRemoved = 0;
   #watchBytes = 0;
   readonly #latency = new Summary();
   readonly #readLatency = this.#advanced('readlatency');
   readonly #updateLatency = this.#advanced('updatelatency');
   readonly #responseSize = new Summary();
   /** Requests that count as 0 in the next metric, and are added when the metrics are read. */
-  #letInAtOnce = 0;
+  #admittedAtOnce = 0;
   readonly #throttleQueueTime = this.#advanced('request_throttle_queue_time_ms');
   readonly #prepTime = this.#plain('prep_process_time');
   readonly #propagationLatency = this.#advanced('propagation_latency');
@@ -64,7 +64,7 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
   #authFailed = 0;
 
   // The role and the election, of a server of an ensemble.
-  #role: ReturnType<Inspect['role']> = 'standalone';
+  #role: ReturnType<Inspector['role']> = 'standalone';
   readonly #proposalSize = new Summary();
   #lastProposalSize = -1;
   readonly #quorumAckLatency = this.#advanced('quorum_ack_latency');
@@ -105,32 +105,32 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
   }
 
   admitted(_cnxn: CnxnId, opCode: number, _frameBytes: number, waitedMs: Millis): void {
-    if (concernsCnxn(opCode)) return;
+    if (isAuthRequest(opCode)) return;
     this.#admitted++;
     if (waitedMs > 0) this.#throttleQueueTime.add(waitedMs);
-    else this.#letInAtOnce++;
+    else this.#admittedAtOnce++;
   }
 
-  limitMet(): void {}
+  limitReached(): void {}
 
-  heldBack(): void {
+  requestThrottled(): void {
     this.#count('request_throttle_wait_count');
   }
 
-  stale(dropped: boolean): void {
+  staleRequest(dropped: boolean): void {
     this.#count(dropped ? 'stale_requests_dropped' : 'stale_requests');
   }
 
-  refused(_cnxn: CnxnId, _opCode: number, errorCode: number): void {
+  requestRejected(_cnxn: CnxnId, _opCode: number, errorCode: number): void {
     if (errorCode === ErrorCode.ThrottledOp) this.#count('throttled_ops');
   }
 
-  changeRecorded(): void {
-    this.#changesRecorded++;
+  changeQueued(): void {
+    this.#changesQueued++;
   }
 
-  changesForgotten(count: number): void {
-    this.#changesForgotten += count;
+  changesRemoved(count: number): void {
+    this.#changesRemoved += count;
   }
 
   quotaExceeded(namespace: NamespaceId): void {
@@ -150,7 +150,7 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
     // as admitted.
     if (txnType === OpCode.createSession) {
       this.#admitted++;
-      this.#letInAtOnce++;
+      this.#admittedAtOnce++;
     }
   }
 
@@ -163,7 +163,7 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
     if (ageMs >= 0) (isLeader ? this.#quorumAckLatency : this.#commitPropagationLatency).add(ageMs);
   }
 
-  namespaceNamed(namespace: NamespaceId, name: string): void {
+  namespaceAssigned(namespace: NamespaceId, name: string): void {
     this.#namespaces[namespace] = name;
     for (const summaries of this.#perNamespace) summaries.forget(namespace);
   }
@@ -184,8 +184,8 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
     this.#packetsSent++;
     if (opCode !== OpCode.createSession) {
       const size = bytes - lengthPrefixBytes;
-      this.#sent(size);
-      if (concernsCnxn(opCode)) return;
+      this.#countSent(size);
+      if (isAuthRequest(opCode)) return;
       if (opCode !== OpCode.ping) this.#responseBytes += size;
     }
     this.#latency.add(latencyMs);
@@ -202,10 +202,10 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
     const size = bytes - lengthPrefixBytes;
     this.#packetsSent++;
     this.#watchBytes += size;
-    this.#sent(size);
+    this.#countSent(size);
   }
 
-  #sent(size: number): void {
+  #countSent(size: number): void {
     this.#lastResponseSize = size;
     this.#responseSize.add(size);
   }
@@ -231,40 +231,40 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
     this.#count('revalidate_count');
   }
 
-  roleChanged(role: ReturnType<Inspect['role']>): void {
+  roleChanged(role: ReturnType<Inspector['role']>): void {
     this.#role = role;
     if (role === 'looking') this.#count('looking_count');
-    if (role === 'leader') this.#forgetProposalSizes();
+    if (role === 'leader') this.#resetProposalSizes();
   }
 
   elected(_leader: Sid, lookedMs: Millis): void {
     this.#sum('election_time', Math.round(lookedMs));
   }
 
-  epochBegun(_epoch: number, _historyEnd: Zxid): void {}
+  epochStarted(_epoch: number, _historyEnd: Zxid): void {}
 
   roleEnded(reason: string): void {
-    if (reason === disloyalVoter) this.#count('quit_leading_due_to_disloyal_voter');
+    if (reason === disloyalVoterReason) this.#count('quit_leading_due_to_disloyal_voter');
   }
 
-  logged(): void {}
+  txnLogged(): void {}
 
   historyReplaced(): void {}
 
-  stepEnded(): void {}
+  stepYielded(): void {}
 
   jobBegan(): void {}
 
   jobEnded(): void {}
 
-  longWriteWaits(): void {}
+  longWriteQueued(): void {}
 
-  learnerSynchronised(by: 'diff' | 'trunc' | 'snap', _from: 'memory' | 'log' | 'tree', snapshotsUnderWay: number): void {
+  learnerSyncStarted(by: 'diff' | 'trunc' | 'snap', _from: 'memory' | 'log' | 'tree', snapshotsUnderWay: number): void {
     this.#count(by === 'snap' ? 'snap_count' : 'diff_count');
     if (by === 'snap') this.#sum('inflight_snap_count', snapshotsUnderWay);
   }
 
-  #forgetProposalSizes(): void {
+  #resetProposalSizes(): void {
     this.#proposalSize.reset();
     this.#lastProposalSize = -1;
   }
@@ -279,7 +279,7 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
    * Clients are served again, so many milliseconds after they were last served and after a leader
    * was found.
    */
-  served(role: 'leader' | 'follower' | 'observer', unavailableMs: Millis, syncMs: Millis): void {
+  servingStarted(role: 'leader' | 'follower' | 'observer', unavailableMs: Millis, syncMs: Millis): void {
     this.#sum('unavailable_time', Math.round(unavailableMs));
     if (role === 'leader') this.#sum('leader_unavailable_time', Math.round(unavailableMs));
     else this.#sum(`${role}_sync_time`, Math.round(syncMs));
@@ -391,16 +391,16 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
 
   *entries(sources: MetricSources): Generator<readonly [string, MetricValue], void, undefined> {
     const gauges = this.#gauges(sources);
-    if (this.#letInAtOnce > 0) this.#throttleQueueTime.addAll(0, this.#letInAtOnce);
-    this.#letInAtOnce = 0;
+    if (this.#admittedAtOnce > 0) this.#throttleQueueTime.addAll(0, this.#admittedAtOnce);
+    this.#admittedAtOnce = 0;
     const counters: Record<string, number> = {
       ...this.#counters,
       bytes_received_count: this.#bytesReceived,
       response_bytes: this.#responseBytes,
       prep_processor_request_queued: this.#admitted,
       sync_processor_request_queued: this.#proposed,
-      outstanding_changes_queued: this.#changesRecorded,
-      outstanding_changes_removed: this.#changesForgotten,
+      outstanding_changes_queued: this.#changesQueued,
+      outstanding_changes_removed: this.#changesRemoved,
       watch_bytes: this.#watchBytes,
       proposal_count: this.#proposalsMade,
       commit_count: this.#commits,
@@ -438,10 +438,10 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
     for (const name of Object.keys(this.#counters)) this.#counters[name] = 0;
     for (const summary of this.#summaries.values()) summary.reset();
     this.#packetsReceived = this.#bytesReceived = this.#packetsSent = this.#responseBytes = 0;
-    this.#admitted = this.#letInAtOnce = this.#proposed = this.#authFailed = 0;
-    this.#changesRecorded = this.#changesForgotten = this.#watchBytes = 0;
+    this.#admitted = this.#admittedAtOnce = this.#proposed = this.#authFailed = 0;
+    this.#changesQueued = this.#changesRemoved = this.#watchBytes = 0;
     this.#proposalsMade = this.#commits = this.#proposalsReceived = this.#commitsReceived = 0;
-    this.#forgetProposalSizes();
+    this.#resetProposalSizes();
     this.#latency.reset();
     this.#responseSize.reset();
     this.#lastResponseSize = -1;
@@ -563,7 +563,7 @@ function* summaryEntries(name: string, summary: SummaryValues): Generator<readon
  * Requests about the connection and not about znodes: ZooKeeper answers and counts them apart from
  * all others.
  */
-function concernsCnxn(opCode: number): boolean {
+function isAuthRequest(opCode: number): boolean {
   return opCode === OpCode.auth || opCode === OpCode.sasl;
 }
 
@@ -572,7 +572,7 @@ function concernsCnxn(opCode: number): boolean {
  */
 function* quotaSet(
   name: string,
-  inspect: Inspect,
+  inspect: Inspector,
   number: Exclude<keyof QuotaTotals, 'namespace'>,
 ): Generator<readonly [string, MetricValue], void, undefined> {
   let left = namespaceIdEnd;

@@ -7,17 +7,17 @@
 import { formatHostPort, type HostPort, isWildcardHost, type Millis } from '@tskeeper/protocol';
 import type { Clock } from '../clock.ts';
 import type { Listener, Network } from '../network.ts';
-import type { LimitedLog } from './limited-log.ts';
+import type { RateLimitedLog } from './rate-limited-log.ts';
 
 export interface BindOptions {
   /** The port's name for sentences: "election port". */
-  readonly what: string;
+  readonly portName: string;
   /** A wildcard host means every address of this machine. */
   readonly address: HostPort;
   /** zookeeper.electionPortBindRetry: number of tries; 0 = no limit. */
-  readonly triesMax: number;
+  readonly attemptsMax: number;
   /** Whether the caller does not need the port any more. */
-  readonly isOver: () => boolean;
+  readonly isCancelled: () => boolean;
 }
 
 /**
@@ -38,37 +38,37 @@ const pauseMs: Millis = 1000;
 export async function bindListener(
   network: Network,
   clock: Pick<Clock, 'now' | 'after'>,
-  log: LimitedLog,
+  log: RateLimitedLog,
   options: BindOptions,
 ): Promise<Listener | undefined> {
-  const { what, address, triesMax, isOver } = options;
+  const { portName, address, attemptsMax, isCancelled } = options;
   const pause = (): Promise<void> => new Promise((resolve) => void clock.after(pauseMs, resolve));
-  for (let tries = 0; !isOver(); await pause()) {
+  for (let tries = 0; !isCancelled(); await pause()) {
     let numeric: string | undefined;
     try {
       numeric = isWildcardHost(address.host) ? undefined : (await network.resolve(address.host))[0];
     } catch (error) {
-      log.warn(clock.now().elapsedMs, `The ${what} waits for its address, ${formatHostPort(address)}: ${sentenceOf(error)}`, {
+      log.warn(clock.now().elapsedMs, `The ${portName} waits for its address, ${formatHostPort(address)}: ${sentenceOf(error)}`, {
         event: 'port.waits-for-name',
         address: formatHostPort(address),
         reason: sentenceOf(error),
       });
       continue;
     }
-    if (isOver()) break;
+    if (isCancelled()) break;
     try {
       const listener = await network.listen({ address: numeric, port: address.port, backlog: undefined, forServers: true });
-      if (!isOver()) return listener;
+      if (!isCancelled()) return listener;
       await listener.close();
       return undefined;
     } catch (error) {
-      const said = `The ${what}, ${formatHostPort(address)}, could not be bound: ${sentenceOf(error)}`;
-      if (++tries === triesMax) {
-        throw new BindError(`${said} Gave up after ${tries} tries; zookeeper.electionPortBindRetry sets how many, 0 for no limit.`, {
+      const failure = `The ${portName}, ${formatHostPort(address)}, could not be bound: ${sentenceOf(error)}`;
+      if (++tries === attemptsMax) {
+        throw new BindError(`${failure} Gave up after ${tries} tries; zookeeper.electionPortBindRetry sets how many, 0 for no limit.`, {
           cause: error,
         });
       }
-      log.warn(clock.now().elapsedMs, `${said} It is tried again.`, {
+      log.warn(clock.now().elapsedMs, `${failure} It is tried again.`, {
         event: 'port.bind-failed',
         address: formatHostPort(address),
         reason: sentenceOf(error),

@@ -38,18 +38,18 @@ export class ChannelOutput {
   readonly #shared: SharedBytes;
   #writer: Writer | undefined;
   /** Written before #writer; waits for what is being sent. */
-  #behind: Piece[] = [];
-  #behindPieceBytes = 0;
+  #queued: Piece[] = [];
+  #queuedPieceBytes = 0;
   /**
    * Being sent, one after the other; of the first piece everything before #sentTo has been
-   * accepted, and the network has everything before #givenTo.
+   * accepted, and the network has everything before #handedTo.
    */
   #sending: Piece[] = [];
   #sendingAt = 0;
   #sendingBytes = 0;
   #sentTo = 0;
-  #givenTo = 0;
-  #isHeld = false;
+  #handedTo = 0;
+  #writePending = false;
   #sharedBytes = 0;
 
   constructor(stream: StreamId, pool: WriterPool, shared: SharedBytes) {
@@ -63,30 +63,30 @@ export class ChannelOutput {
   }
 
   /** Adds the bytes from `start` to the end. They must not change. */
-  share(bytes: Buffer, start: number): void {
+  writeShared(bytes: Buffer, start: number): void {
     if (this.#writer !== undefined && this.#writer.offset > 0) {
-      this.#behind.push(this.#writer);
-      this.#behindPieceBytes += this.#writer.offset;
+      this.#queued.push(this.#writer);
+      this.#queuedPieceBytes += this.#writer.offset;
       this.#writer = undefined;
     }
-    this.#behind.push(new SharedPiece(bytes, start));
-    this.#behindPieceBytes += bytes.length - start;
+    this.#queued.push(new SharedPiece(bytes, start));
+    this.#queuedPieceBytes += bytes.length - start;
     this.#sharedBytes += bytes.length - start;
     this.#shared.hold(bytes);
   }
 
-  get isHeld(): boolean {
-    return this.#isHeld;
+  get writePending(): boolean {
+    return this.#writePending;
   }
 
   /** Bytes written and not accepted by the system. */
   get waitingBytes(): number {
-    return this.behindBytes + this.#sendingBytes;
+    return this.queuedBytes + this.#sendingBytes;
   }
 
   /** Of these, the bytes that later turns have written after what is being sent. */
-  get behindBytes(): number {
-    return this.#behindPieceBytes + (this.#writer?.offset ?? 0);
+  get queuedBytes(): number {
+    return this.#queuedPieceBytes + (this.#writer?.offset ?? 0);
   }
 
   /** Of the waiting bytes, those that only this channel holds. */
@@ -99,12 +99,12 @@ export class ChannelOutput {
    * did.
    */
   addSlice(list: SendList): boolean {
-    if (this.#isHeld) return false;
+    if (this.#writePending) return false;
     this.#releaseSent();
-    if (this.#sendingAt === this.#sending.length && !this.#takeBehind()) return false;
+    if (this.#sendingAt === this.#sending.length && !this.#startQueued()) return false;
     const piece = this.#sending[this.#sendingAt]!;
-    this.#givenTo = Math.min(piece.offset, this.#sentTo + sliceBytes);
-    list.add(this.#stream, piece.bytes, this.#sentTo, this.#givenTo);
+    this.#handedTo = Math.min(piece.offset, this.#sentTo + sliceBytes);
+    list.add(this.#stream, piece.bytes, this.#sentTo, this.#handedTo);
     return true;
   }
 
@@ -112,27 +112,27 @@ export class ChannelOutput {
    * The network has accepted the slice, or holds it; when it releases the slice, this is called
    * again.
    */
-  sliceSent(isHeld: boolean): void {
-    this.#isHeld = isHeld;
-    if (isHeld) return;
+  sliceSent(isPending: boolean): void {
+    this.#writePending = isPending;
+    if (isPending) return;
     const piece = this.#sending[this.#sendingAt];
-    const bytes = this.#givenTo - this.#sentTo;
+    const bytes = this.#handedTo - this.#sentTo;
     this.#sendingBytes -= bytes;
     if (piece instanceof SharedPiece) this.#sharedBytes -= bytes;
-    this.#sentTo = this.#givenTo;
+    this.#sentTo = this.#handedTo;
   }
 
   /** Returns an empty writer at the end of a turn. */
-  settle(): void {
-    if (!this.#isHeld) this.#releaseSent();
+  releaseEmptyWriter(): void {
+    if (!this.#writePending) this.#releaseSent();
     if (this.#writer?.offset !== 0) return;
-    this.#pool.giveBack(this.#writer);
+    this.#pool.put(this.#writer);
     this.#writer = undefined;
   }
 
   /** None of it will be sent. */
   discard(): void {
-    for (const pieces of [this.#sending, this.#behind]) {
+    for (const pieces of [this.#sending, this.#queued]) {
       for (let at = pieces === this.#sending ? this.#sendingAt : 0; at < pieces.length; at++) {
         const piece = pieces[at]!;
         if (piece instanceof SharedPiece) this.#shared.release(piece.bytes);
@@ -140,32 +140,32 @@ export class ChannelOutput {
       pieces.length = 0;
     }
     this.#writer = undefined;
-    this.#sendingAt = this.#sendingBytes = this.#behindPieceBytes = this.#sharedBytes = this.#sentTo = this.#givenTo = 0;
-    this.#isHeld = false;
+    this.#sendingAt = this.#sendingBytes = this.#queuedPieceBytes = this.#sharedBytes = this.#sentTo = this.#handedTo = 0;
+    this.#writePending = false;
   }
 
   /** Everything written is to be sent now. Returns whether there is anything. */
-  #takeBehind(): boolean {
-    if (this.behindBytes === 0) return false;
+  #startQueued(): boolean {
+    if (this.queuedBytes === 0) return false;
     const done = this.#sending;
     done.length = 0;
     if (this.#writer !== undefined && this.#writer.offset > 0) {
-      this.#behind.push(this.#writer);
-      this.#behindPieceBytes += this.#writer.offset;
+      this.#queued.push(this.#writer);
+      this.#queuedPieceBytes += this.#writer.offset;
       this.#writer = undefined;
     }
-    this.#sendingBytes = this.#behindPieceBytes;
-    this.#sending = this.#behind;
-    this.#behind = done;
-    this.#behindPieceBytes = 0;
-    this.#begin(0);
+    this.#sendingBytes = this.#queuedPieceBytes;
+    this.#sending = this.#queued;
+    this.#queued = done;
+    this.#queuedPieceBytes = 0;
+    this.#startPiece(0);
     return true;
   }
 
-  #begin(at: number): void {
+  #startPiece(at: number): void {
     this.#sendingAt = at;
     const piece = this.#sending[at];
-    this.#sentTo = this.#givenTo = piece instanceof SharedPiece ? piece.start : 0;
+    this.#sentTo = this.#handedTo = piece instanceof SharedPiece ? piece.start : 0;
   }
 
   /** Drops pieces that have been sent completely. */
@@ -173,8 +173,8 @@ export class ChannelOutput {
     const piece = this.#sending[this.#sendingAt];
     if (piece === undefined || this.#sentTo < piece.offset) return;
     if (piece instanceof SharedPiece) this.#shared.release(piece.bytes);
-    else this.#pool.giveBack(piece);
-    this.#begin(this.#sendingAt + 1);
+    else this.#pool.put(piece);
+    this.#startPiece(this.#sendingAt + 1);
     if (this.#sendingAt < this.#sending.length) return;
     this.#sending.length = 0;
     this.#sendingAt = 0;

@@ -1,7 +1,7 @@
-import { FairQueue, Turn } from '@tskeeper/core/internal';
+import { FairQueue, FairShare } from '@tskeeper/core/internal';
 
 /** One address of clients, with the counts that are limited per address. */
-export class ClientAddress<Cnxn extends { readonly turn: Turn }> {
+export class ClientAddress<Cnxn extends { readonly turn: FairShare }> {
   readonly name: string;
   /** Connections, closing ones included. */
   cnxnCount = 0;
@@ -10,11 +10,11 @@ export class ClientAddress<Cnxn extends { readonly turn: Turn }> {
   /** Input and output held for its connections. */
   heldBytes = 0;
   /** It holds more than its share: its connections are not read while output waits for it. */
-  isHeavy = false;
+  isOverShare = false;
   /** Its turn among addresses. */
-  readonly turn = new Turn();
+  readonly share = new FairShare();
   /** Its connections with frames that wait for their turn. */
-  readonly waiting = new FairQueue<Cnxn>();
+  readonly turnQueue = new FairQueue<Cnxn>();
 
   constructor(name: string) {
     this.name = name;

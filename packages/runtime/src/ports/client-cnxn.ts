@@ -6,10 +6,10 @@
  * output.
  */
 import type { CnxnContext } from '@tskeeper/core';
-import { type FrameCutter, type Millis, Writer } from '@tskeeper/protocol';
+import { type FrameDecoder, type Millis, Writer } from '@tskeeper/protocol';
 import type { StreamId } from '../network.ts';
 import type { ClientAddress } from './client-address.ts';
-import { Turn } from '@tskeeper/core/internal';
+import { FairShare } from '@tskeeper/core/internal';
 
 /** Smaller outputs are not worth copying. */
 const shrunkFromBytes = 1024 * 1024;
@@ -30,32 +30,32 @@ export class ClientCnxn {
   readonly stream: StreamId;
   readonly context: CnxnContext;
   readonly address: ClientAddress<ClientCnxn>;
-  readonly cutter: FrameCutter;
+  readonly decoder: FrameDecoder;
   readonly acceptedMs: Millis;
   stage: CnxnStage = 'preamble';
 
   /** First bytes, until the preamble has recognised them. */
-  first: Buffer | undefined;
-  firstCount = 0;
+  firstBytes: Buffer | undefined;
+  firstByteCount = 0;
   /** Frames and words received, while the core does not count them. */
   packetsReceived = 0;
   receivedMs: Millis;
 
   /** Frames wait in the cutter, because the core or the turn could not accept more. */
-  stalled = false;
+  isStalled = false;
   /** Its turn among the connections of its address. */
-  readonly turn = new Turn();
+  readonly share = new FairShare();
   /** The client has sent its end, after frames that wait. */
-  hasEnded = false;
+  hasPeerEnded = false;
   /** The core has been told that the output is full, and waits for `drained`. */
-  saidFull = false;
+  backpressureSignalled = false;
   /** The network has been told to stop reading. */
-  paused = false;
+  isPaused = false;
   /** It is read for a moment nevertheless, until bytes arrive or the round ends. */
   isProbed = false;
   probedMs: Millis = 0;
   /** Input bytes as counted in the port's total. */
-  retainedCounted = 0;
+  countedInputBytes = 0;
 
   /** Output of this turn, or output that waits after `sending`. */
   writer: Writer | undefined;
@@ -63,14 +63,14 @@ export class ClientCnxn {
   sending: Writer | undefined;
   sendAt = 0;
   /** The network holds the slice that ends at `sliceEnd` and has not released it. */
-  sliceHeld = false;
+  writePending = false;
   sliceEnd = 0;
   /** The network kept a slice of `sending`: its memory is not ours any more. */
-  givenUp = false;
+  bufferDonated = false;
   /** Listed for the next flush. */
-  dirty = false;
+  isDirty = false;
   /** Output bytes as counted in the port's total. */
-  waitingCounted = 0;
+  countedOutputBytes = 0;
   /** When the network last accepted something, or when that was last checked. */
   progressMs: Millis = 0;
 
@@ -78,7 +78,7 @@ export class ClientCnxn {
   /** The network has been told to end the stream. */
   endSent = false;
   /** The stream is closed, or the network has been told to reset it. */
-  dropped = false;
+  isDropped = false;
   discardedBytes = 0;
 
   /** Frames passed to the core. */
@@ -89,11 +89,11 @@ export class ClientCnxn {
    */
   largeRequests: { readonly frame: number; readonly bytes: number }[] | undefined;
 
-  constructor(stream: StreamId, context: CnxnContext, address: ClientAddress<ClientCnxn>, cutter: FrameCutter, acceptedMs: Millis) {
+  constructor(stream: StreamId, context: CnxnContext, address: ClientAddress<ClientCnxn>, cutter: FrameDecoder, acceptedMs: Millis) {
     this.stream = stream;
     this.context = context;
     this.address = address;
-    this.cutter = cutter;
+    this.decoder = cutter;
     this.acceptedMs = acceptedMs;
     this.receivedMs = acceptedMs;
   }
@@ -105,7 +105,7 @@ export class ClientCnxn {
 
   /** Input and output held for it, as counted at the end of the last turn. */
   get heldBytes(): number {
-    return this.retainedCounted + this.waitingCounted;
+    return this.countedInputBytes + this.countedOutputBytes;
   }
 
   /**

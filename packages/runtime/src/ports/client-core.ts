@@ -1,4 +1,4 @@
-import type { CnxnContext, CnxnId, Inspect, Now } from '@tskeeper/core';
+import type { CnxnContext, CnxnId, Inspector, Now } from '@tskeeper/core';
 import type { Millis, Reader } from '@tskeeper/protocol';
 
 /** The part of a server's core that a client port uses. `Server` has this shape. */
@@ -14,9 +14,9 @@ export interface ClientCore {
    * Bytes have arrived that are not a whole frame yet, or a frame that has to wait: its client is
    * alive.
    */
-  heard(cnxn: CnxnId, now: Now): void;
+  bytesReceived(cnxn: CnxnId, now: Now): void;
   /** A first frame has arrived and has to wait; the core does not know the connection yet. */
-  handshakeHeard(reader: Reader, now: Now): void;
+  handshakeDelayed(reader: Reader, now: Now): void;
   /**
    * A frame that had arrived, and had not been passed on, when its connection broke. `disconnected`
    * follows. Called even while `busy`.
@@ -27,15 +27,15 @@ export interface ClientCore {
   /** There is room again in the output of a connection that was reported as full. */
   drained(cnxn: CnxnId, now: Now): void;
   /** A long job is in progress: no frames before it ends. */
-  readonly busy: boolean;
+  readonly isBusy: boolean;
   /** The connection that the long job is for; undefined when it is for none of this port. */
-  readonly busyWith: CnxnId | undefined;
+  readonly busyCnxn: CnxnId | undefined;
   /** Units of work done so far, long jobs included: its growth is the cost of a request. */
-  readonly work: number;
+  readonly workUnits: number;
   /**
    * False while the connection has to wait: for the reply to its handshake, or because too many
    * requests are outstanding.
    */
   wantsInput(cnxn: CnxnId): boolean;
-  readonly inspect: Inspect;
+  readonly inspect: Inspector;
 }

@@ -8,9 +8,9 @@
  * which is most of the cost of a small request.
  *
  * What is held for clients is counted, and limited in four ways:
- * - a connection is not read while more than `readingStopsBytes` of output wait for it, or while
+ * - a connection is not read while more than `outputHighWaterBytes` of output wait for it, or while
  *   the core accepts no more of its requests;
- * - it is closed when more than `behindReplyBytesMax` wait after the reply in progress and nothing
+ * - it is closed when more than `queuedOutputBytesMax` wait after the reply in progress and nothing
  *   has been accepted for `drainTimeoutMs`;
  * - an address that holds more than its share of `inFlightBytesMax` is not read where output waits
  *   for it;
@@ -20,18 +20,18 @@
  */
 import type { ClientOutput, CnxnContext, CnxnId, CnxnInfo, MemoryState, Now, Observer } from '@tskeeper/core';
 import { ExpiryQueue, type SessionKind, stepUnitsDefault } from '@tskeeper/core/internal';
-import { FrameCutter, type Millis, ProtocolError, Reader, type SessionId, Writer } from '@tskeeper/protocol';
+import { FrameDecoder, type Millis, ProtocolError, Reader, type SessionId, Writer } from '@tskeeper/protocol';
 import type { Logger } from '../logger.ts';
 import type { Endpoint, Listener, ListenOptions, Network, ReceivedBatch, SendBatch, StreamId } from '../network.ts';
 import { ClientAddress } from './client-address.ts';
 import type { ClientCore } from './client-core.ts';
 import { ClientCnxn } from './client-cnxn.ts';
-import { ClientTurns } from './client-turns.ts';
+import { ClientTurnQueue } from './client-turn-queue.ts';
 import type { CnxnList, CnxnView } from './cnxn-list.ts';
 import { HalfOpenClients } from './half-open-clients.ts';
-import { HeldShares } from './held-shares.ts';
-import { LimitedLog } from './limited-log.ts';
-import { Nowhere } from './nowhere.ts';
+import { LoadShedder } from './load-shedder.ts';
+import { RateLimitedLog } from './rate-limited-log.ts';
+import { DiscardSink } from './discard-sink.ts';
 import type { PortObserver } from './port-observer.ts';
 import type { Preamble } from './preamble.ts';
 import { WriterPool } from './writer-pool.ts';
@@ -58,13 +58,13 @@ export interface ClientPortOptions {
   /** Limit of input and output held for all clients. */
   readonly inFlightBytesMax: number;
   /** The work of the core in one step, in its units. */
-  readonly turnUnits: number;
+  readonly stepUnits: number;
   /** How often a connection that is not read, and was not heard from, is read a little. */
   readonly probeIntervalMs: Millis;
   /** Waiting output above which a connection is not read. */
-  readonly readingStopsBytes: number;
+  readonly outputHighWaterBytes: number;
   /** Output after the reply in progress above which a client that reads nothing is closed. */
-  readonly behindReplyBytesMax: number;
+  readonly queuedOutputBytesMax: number;
   readonly drainTimeoutMs: Millis;
   /**
    * Size of one piece for the network, which distinguishes a client that reads slowly from one that
@@ -72,15 +72,15 @@ export interface ClientPortOptions {
    */
   readonly sliceBytes: number;
   /** Frames of one connection before another gets its turn. */
-  readonly framesPerGo: number;
+  readonly framesPerQuantum: number;
   /** Frames of one turn, about two milliseconds of small reads. */
   readonly framesPerTurn: number;
   /**
    * One place in so many of `maxCnxns` is kept for addresses that have fewer than an equal share,
-   * but no more than `placesKeptMax`.
+   * but no more than `reservedCnxnsMax`.
    */
-  readonly placesKeptOneIn: number;
-  readonly placesKeptMax: number;
+  readonly reservedCnxnsOneIn: number;
+  readonly reservedCnxnsMax: number;
   /** What a client may still send after its connection has been closed here. */
   readonly discardedBytesMax: number;
 }
@@ -90,14 +90,14 @@ export type ClientPortSizes = Pick<
   ClientPortOptions,
   | 'halfOpenMax'
   | 'halfOpenGraceMs'
-  | 'readingStopsBytes'
-  | 'behindReplyBytesMax'
+  | 'outputHighWaterBytes'
+  | 'queuedOutputBytesMax'
   | 'drainTimeoutMs'
   | 'sliceBytes'
-  | 'framesPerGo'
+  | 'framesPerQuantum'
   | 'framesPerTurn'
-  | 'placesKeptOneIn'
-  | 'placesKeptMax'
+  | 'reservedCnxnsOneIn'
+  | 'reservedCnxnsMax'
   | 'discardedBytesMax'
 >;
 
@@ -112,16 +112,16 @@ export const clientPortDefaults: ClientPortOptions = {
   largeRequestThreshold: -1,
   largeRequestMaxBytes: 100 * 1024 * 1024,
   inFlightBytesMax: 100 * 1024 * 1024,
-  turnUnits: stepUnitsDefault,
+  stepUnits: stepUnitsDefault,
   probeIntervalMs: 1000,
-  readingStopsBytes: 1024 * 1024,
-  behindReplyBytesMax: 4 * 1024 * 1024,
+  outputHighWaterBytes: 1024 * 1024,
+  queuedOutputBytesMax: 4 * 1024 * 1024,
   drainTimeoutMs: 10_000,
   sliceBytes: 1024 * 1024,
-  framesPerGo: 256,
+  framesPerQuantum: 256,
   framesPerTurn: 2048,
-  placesKeptOneIn: 16,
-  placesKeptMax: 64,
+  reservedCnxnsOneIn: 16,
+  reservedCnxnsMax: 64,
   discardedBytesMax: 1024 * 1024,
 };
 
@@ -134,7 +134,7 @@ export interface Throttle {
 }
 
 /** Answers four letter words. FourLetterWords has this shape. */
-export interface Words extends Preamble {
+export interface FourLetterWordHandler extends Preamble {
   /**
    * The answer to the word in these first bytes: pieces of text, each made in a short time. Only
    * one `long` answer is in progress at a time.
@@ -142,19 +142,19 @@ export interface Words extends Preamble {
   answer(first: Buffer, count: number, cnxns: CnxnList, now: Now): { readonly long: boolean; readonly pieces: Iterator<string> };
 }
 
-export interface ClientPortParts {
+export interface ClientPortDependencies {
   readonly network: Network;
   readonly options: ClientPortOptions;
   readonly throttle: Throttle | undefined;
   readonly observer: PortObserver;
-  readonly limits: Pick<Observer, 'limitMet'>;
+  readonly limitObserver: Pick<Observer, 'limitReached'>;
   readonly logger: Logger;
 }
 
 /** A long answer to a four letter word waits until less output than this waits for its reader. */
 const wordOutputBytesMax = 256 * 1024;
 /** Steps of the core's work for one connection before another gets its turn. */
-const stepsPerGo = 1;
+const stepsPerQuantum = 1;
 /** Steps of the core's work in one turn, where each frame costs more. */
 const stepsPerTurn = 8;
 /** The cost of a frame in addition to what the core counts. */
@@ -195,18 +195,18 @@ export class ClientPort implements ClientOutput, CnxnList {
   readonly #network: Network;
   #core!: ClientCore;
   readonly #options: ClientPortOptions;
-  #words!: Words;
+  #words!: FourLetterWordHandler;
   readonly #throttle: Throttle | undefined;
   readonly #observer: PortObserver;
-  readonly #limits: Pick<Observer, 'limitMet'>;
-  readonly #log: LimitedLog;
+  readonly #limitObserver: Pick<Observer, 'limitReached'>;
+  readonly #log: RateLimitedLog;
 
   readonly #listeners = new Set<Listener>();
   /** By stream, which is also the CnxnId. Sparse: other ports have streams on the same network. */
   readonly #cnxns = new Map<StreamId, ClientCnxn>();
   /** Addresses with at least one connection. */
   readonly #addresses = new Map<string, ClientAddress<ClientCnxn>>();
-  readonly #shares: HeldShares;
+  readonly #loadShedder: LoadShedder;
   readonly #halfOpen = new HalfOpenClients();
   /**
    * Connections that the core knows, by the time of the next check whether they are alive. Checked
@@ -214,15 +214,15 @@ export class ClientPort implements ClientOutput, CnxnList {
    */
   readonly #idle: ExpiryQueue;
   /** Connections with waiting output. The one checked longest ago is first. */
-  readonly #slow = new Set<ClientCnxn>();
+  readonly #awaitingDrain = new Set<ClientCnxn>();
   /**
    * Connections that have been sent everything and an end; the one that has had it longest is
    * first.
    */
-  readonly #ended = new Set<ClientCnxn>();
+  readonly #lingering = new Set<ClientCnxn>();
 
   /** Connections whose frames wait in their cutters for their turn. */
-  readonly #turns = new ClientTurns();
+  readonly #turnQueue = new ClientTurnQueue();
   /** Connections whose frames wait until the core accepts them, or until output has been sent. */
   #blocked: ClientCnxn[] = [];
   /** Connections whose frames have begun to wait in this turn. */
@@ -231,10 +231,10 @@ export class ClientPort implements ClientOutput, CnxnList {
    * The connection of the long job in progress; it is charged for the cost when its steps have been
    * taken.
    */
-  #served: ClientCnxn | undefined;
-  #workCharged = 0;
+  #jobCnxn: ClientCnxn | undefined;
+  #chargedUnits = 0;
   /** Connections that the core has closed in this turn, and that need a call of `disconnected`. */
-  #leaving: ClientCnxn[] = [];
+  #disconnectsToReport: ClientCnxn[] = [];
   #dirty: ClientCnxn[] = [];
   /** Connections that the network does not read. */
   readonly #paused = new Set<ClientCnxn>();
@@ -243,48 +243,48 @@ export class ClientPort implements ClientOutput, CnxnList {
   readonly #withLargeRequests = new Set<ClientCnxn>();
   #largeRequestBytes = 0;
   /** Answers to words in progress; the first one is being worked on. */
-  readonly #answers: { readonly cnxn: ClientCnxn; readonly pieces: Iterator<string> }[] = [];
+  readonly #wordAnswers: { readonly cnxn: ClientCnxn; readonly pieces: Iterator<string> }[] = [];
 
   readonly #reader = new Reader();
   readonly #pool = new WriterPool();
   readonly #batch = new OutgoingBatch();
-  readonly #nowhere = new Nowhere();
+  readonly #discardSink = new DiscardSink();
 
   /** The connection whose frames are being cut. */
   #feeding: ClientCnxn | undefined;
-  #allowance = 0;
+  #quantumFramesLeft = 0;
   /** The value of the core's work at which the go of the fed connection ends. */
-  #goEnds = 0;
-  #turnAllowance: number;
+  #quantumEndUnits = 0;
+  #turnFramesLeft: number;
   /** The same in units of the core's work, spent on feeding in this turn so far. */
-  #turnWork = 0;
+  #turnUnits = 0;
   #now: Now = { elapsedMs: 0, wallMs: 0 };
   #retainedBytes = 0;
   #waitingBytes = 0;
   #graceUntilMs: Millis = 0;
-  #memory: MemoryState = 'ample';
+  #memoryState: MemoryState = 'ample';
   #closingCount = 0;
-  #unfinished = false;
+  #needsTurn = false;
 
   readonly #onFrame = (reader: Reader): boolean => this.#frame(reader);
 
-  constructor(parts: ClientPortParts) {
+  constructor(parts: ClientPortDependencies) {
     this.#network = parts.network;
     this.#options = parts.options;
     this.#throttle = parts.throttle;
     this.#observer = parts.observer;
-    this.#limits = parts.limits;
-    this.#turnAllowance = parts.options.framesPerTurn;
-    this.#log = new LimitedLog(parts.logger);
+    this.#limitObserver = parts.limitObserver;
+    this.#turnFramesLeft = parts.options.framesPerTurn;
+    this.#log = new RateLimitedLog(parts.logger);
     this.#idle = new ExpiryQueue(parts.options.sessionlessTimeoutMs);
-    this.#shares = new HeldShares(parts.options.inFlightBytesMax);
+    this.#loadShedder = new LoadShedder(parts.options.inFlightBytesMax);
   }
 
   /**
    * Sets the core that this port delivers to, and the object that answers four letter words. Both
    * are made after the port, because the core writes to it.
    */
-  attach(core: ClientCore, words: Words): void {
+  attach(core: ClientCore, words: FourLetterWordHandler): void {
     this.#core = core;
     this.#words = words;
   }
@@ -318,7 +318,7 @@ export class ClientPort implements ClientOutput, CnxnList {
 
   accepted(stream: StreamId, listener: Listener, remote: Endpoint, now: Now): void {
     this.#now = now;
-    if (!this.#listeners.has(listener) || !this.#mayEnter(remote)) {
+    if (!this.#listeners.has(listener) || !this.#canAccept(remote)) {
       this.#observer.cnxnRejected();
       this.#network.reset(stream);
       return;
@@ -333,7 +333,7 @@ export class ClientPort implements ClientOutput, CnxnList {
     let address = this.#addresses.get(remote.address);
     if (address === undefined) this.#addresses.set(remote.address, (address = new ClientAddress<ClientCnxn>(remote.address)));
     address.cnxnCount++;
-    const cutter = new FrameCutter(this.#options.juteMaxBuffer, this.#reader);
+    const cutter = new FrameDecoder(this.#options.juteMaxBuffer, this.#reader);
     const cnxn = new ClientCnxn(stream, context, address, cutter, now.elapsedMs);
     this.#cnxns.set(stream, cnxn);
     this.#halfOpen.add(cnxn);
@@ -351,13 +351,13 @@ export class ClientPort implements ClientOutput, CnxnList {
   drained(stream: StreamId, now: Now): void {
     this.#now = now;
     const cnxn = this.#cnxns.get(stream);
-    if (cnxn === undefined || !cnxn.sliceHeld) return;
-    cnxn.sliceHeld = false;
+    if (cnxn === undefined || !cnxn.writePending) return;
+    cnxn.writePending = false;
     cnxn.sendAt = cnxn.sliceEnd;
     cnxn.shrinkOutput();
     cnxn.progressMs = now.elapsedMs;
-    this.#slow.delete(cnxn);
-    this.#slow.add(cnxn);
+    this.#awaitingDrain.delete(cnxn);
+    this.#awaitingDrain.add(cnxn);
     this.#markDirty(cnxn);
   }
 
@@ -368,7 +368,7 @@ export class ClientPort implements ClientOutput, CnxnList {
     // `echo ruok | nc` ends its side right after the word and still waits for the answer.
     if (cnxn.stage === 'word' || cnxn.stage === 'closing') return;
     // Frames before the end are processed before the end.
-    if (cnxn.takesFrames && cnxn.stalled) cnxn.hasEnded = true;
+    if (cnxn.takesFrames && cnxn.isStalled) cnxn.hasPeerEnded = true;
     else this.#end(cnxn);
   }
 
@@ -377,18 +377,18 @@ export class ClientPort implements ClientOutput, CnxnList {
     const cnxn = this.#cnxns.get(stream);
     if (cnxn === undefined) return;
     if (cnxn.stage === 'open') this.#observer.cnxnDropped();
-    if (cnxn.stage === 'open' && cnxn.stalled) this.#hearLastFrames(cnxn);
+    if (cnxn.stage === 'open' && cnxn.isStalled) this.#feedLastFrames(cnxn);
     if (cnxn.stage === 'closing') this.#observer.socketClosed(now.elapsedMs - cnxn.closingMs);
     else this.#close(cnxn);
     // At once and not at the end of the turn: from here on its number may be used again.
-    this.#tellLeaving();
+    this.#reportDisconnects();
     this.#closingCount--;
     this.#cnxns.delete(stream);
-    cnxn.dropped = true;
-    this.#slow.delete(cnxn);
-    this.#ended.delete(cnxn);
+    cnxn.isDropped = true;
+    this.#awaitingDrain.delete(cnxn);
+    this.#lingering.delete(cnxn);
     this.#paused.delete(cnxn);
-    cnxn.cutter.close();
+    cnxn.decoder.close();
     this.#countRetained(cnxn);
     this.#countWaiting(cnxn, 0);
     cnxn.writer = cnxn.sending = undefined;
@@ -409,18 +409,18 @@ export class ClientPort implements ClientOutput, CnxnList {
     const cnxn = this.#cnxns.get(id);
     if (cnxn === undefined || cnxn.stage !== 'open') {
       this.#observer.staleReply();
-      return this.#nowhere.writer();
+      return this.#discardSink.writer();
     }
-    if (!cnxn.dirty) this.#markDirty(cnxn);
+    if (!cnxn.isDirty) this.#markDirty(cnxn);
     return (cnxn.writer ??= this.#pool.take());
   }
 
   /** As `Out.isFull`. */
   isFull(id: CnxnId): boolean {
     const cnxn = this.#cnxns.get(id);
-    if (cnxn === undefined || cnxn.waitingBytes <= this.#options.readingStopsBytes) return false;
-    this.#limits.limitMet('readingStopsBytes');
-    cnxn.saidFull = true;
+    if (cnxn === undefined || cnxn.waitingBytes <= this.#options.outputHighWaterBytes) return false;
+    this.#limitObserver.limitReached('readingStopsBytes');
+    cnxn.backpressureSignalled = true;
     return true;
   }
 
@@ -441,8 +441,8 @@ export class ClientPort implements ClientOutput, CnxnList {
   }
 
   /** There is more work that can be done at once: the runtime should run another turn soon. */
-  get unfinished(): boolean {
-    return this.#unfinished;
+  get needsTurn(): boolean {
+    return this.#needsTurn;
   }
 
   /**
@@ -473,7 +473,7 @@ export class ClientPort implements ClientOutput, CnxnList {
   #endProbe(cnxn: ClientCnxn): void {
     if (!cnxn.isProbed) return;
     cnxn.isProbed = false;
-    if (cnxn.paused && !cnxn.dropped) this.#network.pause(cnxn.stream);
+    if (cnxn.isPaused && !cnxn.isDropped) this.#network.pause(cnxn.stream);
   }
 
   /** Closes connections whose time is over. */
@@ -489,7 +489,7 @@ export class ClientPort implements ClientOutput, CnxnList {
     this.#closeHalfOpen();
     this.#closeIdle();
     this.#closeSlow();
-    this.#resetEnded();
+    this.#resetLingering();
   }
 
   /**
@@ -503,11 +503,11 @@ export class ClientPort implements ClientOutput, CnxnList {
       due = Math.min(due, oldest.acceptedMs + (this.#halfOpen.size > halfOpenMax ? halfOpenGraceMs : sessionlessTimeoutMs));
       break;
     }
-    for (const first of this.#slow) {
+    for (const first of this.#awaitingDrain) {
       due = Math.min(due, first.progressMs + this.#options.drainTimeoutMs);
       break;
     }
-    for (const first of this.#ended) {
+    for (const first of this.#lingering) {
       due = Math.min(due, first.closingMs + lingerMs);
       break;
     }
@@ -557,15 +557,15 @@ export class ClientPort implements ClientOutput, CnxnList {
 
   #closeSlow(): void {
     const { elapsedMs } = this.#now;
-    const { drainTimeoutMs, behindReplyBytesMax } = this.#options;
+    const { drainTimeoutMs, queuedOutputBytesMax } = this.#options;
     let left = closingsPerTurn;
-    for (const cnxn of this.#slow) {
+    for (const cnxn of this.#awaitingDrain) {
       if (elapsedMs < cnxn.progressMs + drainTimeoutMs || left-- === 0) return;
-      if (cnxn.stage === 'open' && (cnxn.writer?.offset ?? 0) <= behindReplyBytesMax) {
+      if (cnxn.stage === 'open' && (cnxn.writer?.offset ?? 0) <= queuedOutputBytesMax) {
         // Slow, but within its limits. The time-out of its session decides how long to wait.
         cnxn.progressMs = elapsedMs;
-        this.#slow.delete(cnxn);
-        this.#slow.add(cnxn);
+        this.#awaitingDrain.delete(cnxn);
+        this.#awaitingDrain.add(cnxn);
         continue;
       }
       if (cnxn.stage !== 'closing') {
@@ -579,9 +579,9 @@ export class ClientPort implements ClientOutput, CnxnList {
     }
   }
 
-  #resetEnded(): void {
+  #resetLingering(): void {
     let left = closingsPerTurn;
-    for (const cnxn of this.#ended) {
+    for (const cnxn of this.#lingering) {
       if (this.#now.elapsedMs < cnxn.closingMs + lingerMs || left-- === 0) return;
       this.#drop(cnxn);
     }
@@ -592,43 +592,43 @@ export class ClientPort implements ClientOutput, CnxnList {
   /** Feeds connections that had to wait, answers words, and sends all output at once. */
   endTurn(now: Now): void {
     this.#now = now;
-    this.#unfinished = false;
+    this.#needsTurn = false;
     this.#chargeJob();
     this.#feedStalled();
     this.#answerWords();
-    this.#tellLeaving();
+    this.#reportDisconnects();
     this.#flush();
     this.#forgetLargeRequests();
     this.#shed();
     // Connections that were shed have left the core as well.
-    this.#tellLeaving();
-    this.#turnAllowance = this.#options.framesPerTurn;
-    this.#turnWork = 0;
-    this.#noteJob();
+    this.#reportDisconnects();
+    this.#turnFramesLeft = this.#options.framesPerTurn;
+    this.#turnUnits = 0;
+    this.#rememberJob();
   }
 
   /** Long jobs are charged to the connection that asked for them. */
   #chargeJob(): void {
-    if (this.#served === undefined) return;
-    this.#turns.charge(this.#served, Math.max(0, this.#core.work - this.#workCharged));
-    this.#served = undefined;
+    if (this.#jobCnxn === undefined) return;
+    this.#turnQueue.charge(this.#jobCnxn, Math.max(0, this.#core.workUnits - this.#chargedUnits));
+    this.#jobCnxn = undefined;
   }
 
-  #noteJob(): void {
-    if (!this.#core.busy) return;
-    const id = this.#core.busyWith;
-    this.#served = id === undefined ? undefined : this.#cnxns.get(id);
-    this.#workCharged = this.#core.work;
+  #rememberJob(): void {
+    if (!this.#core.isBusy) return;
+    const id = this.#core.busyCnxn;
+    this.#jobCnxn = id === undefined ? undefined : this.#cnxns.get(id);
+    this.#chargedUnits = this.#core.workUnits;
   }
 
   #feedStalled(): void {
-    if (this.#turns.length === 0 && this.#blocked.length === 0) return;
-    if (!this.#core.busy) this.#unblock();
-    while (this.#hasTurnLeft() && !this.#core.busy) {
-      const cnxn = this.#turns.take();
+    if (this.#turnQueue.length === 0 && this.#blocked.length === 0) return;
+    if (!this.#core.isBusy) this.#unblock();
+    while (this.#hasTurnBudget() && !this.#core.isBusy) {
+      const cnxn = this.#turnQueue.take();
       if (cnxn === undefined) break;
-      if (this.#mayFeed(cnxn)) {
-        cnxn.stalled = false;
+      if (this.#canFeed(cnxn)) {
+        cnxn.isStalled = false;
         // If it has more after its go, it waits for another one, in this turn if there is room.
         this.#feed(cnxn, undefined, 0, 0);
       } else {
@@ -638,8 +638,8 @@ export class ClientPort implements ClientOutput, CnxnList {
     }
     // Connections that wait for the core or for their client to read are checked when something
     // happens to them; those that wait for a go need another turn.
-    const waiting = this.#turns.length + this.#blocked.length;
-    if (waiting > 0 && (!this.#hasTurnLeft() || this.#core.busy)) this.#unfinished = true;
+    const waiting = this.#turnQueue.length + this.#blocked.length;
+    if (waiting > 0 && (!this.#hasTurnBudget() || this.#core.isBusy)) this.#needsTurn = true;
   }
 
   /** Connections whose requests the core accepts again wait for a go. */
@@ -647,21 +647,21 @@ export class ClientPort implements ClientOutput, CnxnList {
     const blocked = this.#blocked;
     this.#blocked = [];
     for (const cnxn of blocked) {
-      if (!cnxn.stalled || cnxn.stage === 'closing') continue;
-      if (this.#isWanted(cnxn)) this.#turns.push(cnxn);
+      if (!cnxn.isStalled || cnxn.stage === 'closing') continue;
+      if (this.#canTakeInput(cnxn)) this.#turnQueue.push(cnxn);
       else this.#blocked.push(cnxn);
     }
   }
 
-  #hasTurnLeft(): boolean {
-    return this.#turnAllowance > 0 && this.#turnWork < stepsPerTurn * this.#options.turnUnits;
+  #hasTurnBudget(): boolean {
+    return this.#turnFramesLeft > 0 && this.#turnUnits < stepsPerTurn * this.#options.stepUnits;
   }
 
-  #tellLeaving(): void {
+  #reportDisconnects(): void {
     // Their requests no longer count, so the core may accept others again.
-    if (this.#leaving.length > 0 && this.#turns.length + this.#blocked.length > 0) this.#unfinished = true;
-    for (let index = 0; index < this.#leaving.length; index++) this.#core.disconnected(this.#leaving[index]!.stream, this.#now);
-    this.#leaving.length = 0;
+    if (this.#disconnectsToReport.length > 0 && this.#turnQueue.length + this.#blocked.length > 0) this.#needsTurn = true;
+    for (let index = 0; index < this.#disconnectsToReport.length; index++) this.#core.disconnected(this.#disconnectsToReport[index]!.stream, this.#now);
+    this.#disconnectsToReport.length = 0;
   }
 
   #flush(): void {
@@ -670,19 +670,19 @@ export class ClientPort implements ClientOutput, CnxnList {
     let pending = dirty;
     // One pass, unless a connection has more than one slice to send.
     do {
-      for (const cnxn of pending) this.#nextSlice(cnxn);
+      for (const cnxn of pending) this.#addSlice(cnxn);
       pending = this.#send();
     } while (pending.length > 0);
     for (const cnxn of dirty) {
-      cnxn.dirty = false;
-      this.#settleOutput(cnxn);
+      cnxn.isDirty = false;
+      this.#finishFlush(cnxn);
     }
   }
 
-  #nextSlice(cnxn: ClientCnxn): void {
-    if (cnxn.sliceHeld || cnxn.dropped) return;
+  #addSlice(cnxn: ClientCnxn): void {
+    if (cnxn.writePending || cnxn.isDropped) return;
     if (cnxn.sending !== undefined && cnxn.sendAt === cnxn.sending.offset) {
-      if (!cnxn.givenUp) this.#pool.giveBack(cnxn.sending);
+      if (!cnxn.bufferDonated) this.#pool.put(cnxn.sending);
       cnxn.sending = undefined;
     }
     if (cnxn.sending === undefined) {
@@ -691,10 +691,10 @@ export class ClientPort implements ClientOutput, CnxnList {
       cnxn.sending = writer;
       cnxn.writer = undefined;
       cnxn.sendAt = 0;
-      cnxn.givenUp = false;
+      cnxn.bufferDonated = false;
     }
     cnxn.sliceEnd = Math.min(cnxn.sending.offset, cnxn.sendAt + this.#options.sliceBytes);
-    if (cnxn.sliceEnd < cnxn.sending.offset) this.#limits.limitMet('sliceBytes');
+    if (cnxn.sliceEnd < cnxn.sending.offset) this.#limitObserver.limitReached('sliceBytes');
     this.#batch.add(cnxn, cnxn.sending.bytes, cnxn.sendAt, cnxn.sliceEnd);
   }
 
@@ -707,18 +707,18 @@ export class ClientPort implements ClientOutput, CnxnList {
     for (let index = 0; index < batch.count; index++) {
       const cnxn = batch.cnxns[index]!;
       batch.cnxns[index] = undefined;
-      batch.buffers[index] = nothing;
+      batch.buffers[index] = noBytes;
       const { sending } = cnxn;
       if (sending === undefined) continue;
       if (batch.kept[index]!) {
-        cnxn.sliceHeld = true;
-        cnxn.givenUp = true;
+        cnxn.writePending = true;
+        cnxn.bufferDonated = true;
         continue;
       }
       cnxn.sendAt = cnxn.sliceEnd;
       const isWhole = cnxn.sendAt === sending.offset;
       if (isWhole) {
-        if (!cnxn.givenUp) this.#pool.giveBack(sending);
+        if (!cnxn.bufferDonated) this.#pool.put(sending);
         cnxn.sending = undefined;
       }
       if (!isWhole || cnxn.writer !== undefined) {
@@ -730,29 +730,29 @@ export class ClientPort implements ClientOutput, CnxnList {
     return more;
   }
 
-  #settleOutput(cnxn: ClientCnxn): void {
-    if (cnxn.dropped) return;
+  #finishFlush(cnxn: ClientCnxn): void {
+    if (cnxn.isDropped) return;
     if (cnxn.writer?.offset === 0) {
-      this.#pool.giveBack(cnxn.writer);
+      this.#pool.put(cnxn.writer);
       cnxn.writer = undefined;
     }
     this.#countWaiting(cnxn, cnxn.waitingBytes);
-    const { readingStopsBytes } = this.#options;
+    const { outputHighWaterBytes } = this.#options;
     // Its own output may have held its requests back; nothing else will cause a turn now that the
     // output is sent.
-    if (cnxn.stalled && cnxn.waitingCounted <= readingStopsBytes) this.#unfinished = true;
-    if (cnxn.saidFull && cnxn.waitingCounted <= readingStopsBytes) {
-      cnxn.saidFull = false;
+    if (cnxn.isStalled && cnxn.countedOutputBytes <= outputHighWaterBytes) this.#needsTurn = true;
+    if (cnxn.backpressureSignalled && cnxn.countedOutputBytes <= outputHighWaterBytes) {
+      cnxn.backpressureSignalled = false;
       this.#core.drained(cnxn.stream, this.#now);
       // What it has written now is sent in the next turn.
-      this.#unfinished = true;
+      this.#needsTurn = true;
     }
-    if (cnxn.waitingCounted === 0) {
-      this.#slow.delete(cnxn);
+    if (cnxn.countedOutputBytes === 0) {
+      this.#awaitingDrain.delete(cnxn);
       if (cnxn.stage === 'closing') this.#sendEnd(cnxn);
-    } else if (!this.#slow.has(cnxn)) {
+    } else if (!this.#awaitingDrain.has(cnxn)) {
       cnxn.progressMs = this.#now.elapsedMs;
-      this.#slow.add(cnxn);
+      this.#awaitingDrain.add(cnxn);
     }
     this.#updateReading(cnxn);
   }
@@ -761,13 +761,13 @@ export class ClientPort implements ClientOutput, CnxnList {
     if (cnxn.endSent) return;
     cnxn.endSent = true;
     cnxn.closingMs = this.#now.elapsedMs;
-    this.#ended.add(cnxn);
+    this.#lingering.add(cnxn);
     this.#network.end(cnxn.stream);
   }
 
   // --- Coming in
 
-  #mayEnter(remote: Endpoint): boolean {
+  #canAccept(remote: Endpoint): boolean {
     const { maxClientCnxns, maxCnxns, maxCnxnsRemedy, halfOpenMax } = this.#options;
     const { elapsedMs } = this.#now;
     if (maxClientCnxns > 0 && (this.#addresses.get(remote.address)?.cnxnCount ?? 0) >= maxClientCnxns) {
@@ -781,15 +781,15 @@ export class ClientPort implements ClientOutput, CnxnList {
     const tooManyHalfOpen = this.#halfOpen.size >= halfOpenMax && !this.#closeOldestHalfOpen();
     // The session is known only after the handshake. Live sessions must be able to connect, but not
     // at the price of a flood.
-    if (tooManyHalfOpen && this.#memory !== 'ample') {
-      this.#log.warn(elapsedMs, `A connection of ${remote.address} was refused because memory is ${this.#memory}.`, {
+    if (tooManyHalfOpen && this.#memoryState !== 'ample') {
+      this.#log.warn(elapsedMs, `A connection of ${remote.address} was refused because memory is ${this.#memoryState}.`, {
         event: 'cnxn.memory',
         address: remote.address,
-        reason: `memory is ${this.#memory}`,
+        reason: `memory is ${this.#memoryState}`,
       });
       return false;
     }
-    if (this.#hasItsShare(remote.address)) {
+    if (this.#hasEqualShare(remote.address)) {
       const count = this.#addresses.get(remote.address)!.cnxnCount;
       this.#log.warn(
         elapsedMs,
@@ -798,7 +798,7 @@ export class ClientPort implements ClientOutput, CnxnList {
       );
       return false;
     }
-    if (maxCnxns > 0 && this.#cnxns.size >= maxCnxns && !this.#dropOldestEnded() && !this.#closeOldestHalfOpen()) {
+    if (maxCnxns > 0 && this.#cnxns.size >= maxCnxns && !this.#dropOldestLingering() && !this.#closeOldestHalfOpen()) {
       this.#log.warn(
         elapsedMs,
         `There are ${maxCnxns} connections already; one of ${remote.address} was refused. Raise ${maxCnxnsRemedy}.`,
@@ -813,8 +813,8 @@ export class ClientPort implements ClientOutput, CnxnList {
    * Makes room for a newcomer by dropping a client that has been sent the end of the stream and
    * keeps its side open.
    */
-  #dropOldestEnded(): boolean {
-    for (const ended of this.#ended) {
+  #dropOldestLingering(): boolean {
+    for (const ended of this.#lingering) {
       this.#drop(ended);
       return true;
     }
@@ -825,7 +825,7 @@ export class ClientPort implements ClientOutput, CnxnList {
   #closeOldestHalfOpen(): boolean {
     const oldest = this.#halfOpen.oldestOfHeaviest(this.#now.elapsedMs - this.#options.halfOpenGraceMs);
     if (oldest === undefined) return false;
-    this.#limits.limitMet('halfOpenMax');
+    this.#limitObserver.limitReached('halfOpenMax');
     this.#observer.cnxnExpired();
     this.#drop(oldest);
     return true;
@@ -835,11 +835,11 @@ export class ClientPort implements ClientOutput, CnxnList {
    * Whether the few places left are not for this address, because it already has an equal share of
    * connections.
    */
-  #hasItsShare(name: string): boolean {
-    const { maxCnxns, placesKeptMax, placesKeptOneIn } = this.#options;
+  #hasEqualShare(name: string): boolean {
+    const { maxCnxns, reservedCnxnsMax, reservedCnxnsOneIn } = this.#options;
     const left = maxCnxns - this.#cnxns.size;
     // When none is left, a connection is dropped or the newcomer is refused, whatever its address.
-    if (left <= 0 || left > Math.min(placesKeptMax, Math.floor(maxCnxns / placesKeptOneIn))) return false;
+    if (left <= 0 || left > Math.min(reservedCnxnsMax, Math.floor(maxCnxns / reservedCnxnsOneIn))) return false;
     const count = this.#addresses.get(name)?.cnxnCount ?? 0;
     // Counts one more address: the places are kept for one that is not connected yet.
     return count * (this.#addresses.size + 1) >= maxCnxns;
@@ -855,11 +855,11 @@ export class ClientPort implements ClientOutput, CnxnList {
       case 'open':
         this.#endProbe(cnxn);
         // No frame may overtake those that wait.
-        if (!cnxn.stalled && (this.#turns.length > 0 || !this.#mayFeed(cnxn))) this.#stall(cnxn);
+        if (!cnxn.isStalled && (this.#turnQueue.length > 0 || !this.#canFeed(cnxn))) this.#stall(cnxn);
         this.#feed(cnxn, bytes, start, end);
         // The core learns this way of bytes that are not frames yet.
-        if (cnxn.stage === 'open' && cnxn.retainedCounted > 0) this.#core.heard(cnxn.stream, this.#now);
-        if (cnxn.stage === 'handshake' && cnxn.stalled) this.#hearHandshake(cnxn);
+        if (cnxn.stage === 'open' && cnxn.countedInputBytes > 0) this.#core.bytesReceived(cnxn.stream, this.#now);
+        if (cnxn.stage === 'handshake' && cnxn.isStalled) this.#reportHandshake(cnxn);
         return;
       case 'word':
       case 'closing':
@@ -874,55 +874,55 @@ export class ClientPort implements ClientOutput, CnxnList {
   }
 
   #receiveFirst(cnxn: ClientCnxn, bytes: Buffer, start: number, end: number): void {
-    const first = (cnxn.first ??= Buffer.alloc(this.#words.bytesMax));
-    const before = cnxn.firstCount;
+    const first = (cnxn.firstBytes ??= Buffer.alloc(this.#words.bytesMax));
+    const before = cnxn.firstByteCount;
     const taken = Math.min(first.length - before, end - start);
     bytes.copy(first, before, start, start + taken);
-    cnxn.firstCount += taken;
-    const verdict = this.#words.judge(first, cnxn.firstCount);
-    switch (verdict) {
+    cnxn.firstByteCount += taken;
+    const kind = this.#words.classify(first, cnxn.firstByteCount);
+    switch (kind) {
       case 'more':
         return;
       case 'word':
         this.#startWord(cnxn, first);
         return;
       case 'frames':
-        cnxn.first = undefined;
+        cnxn.firstBytes = undefined;
         cnxn.stage = 'handshake';
-        if (this.#turns.length > 0 || !this.#mayFeed(cnxn)) this.#stall(cnxn);
+        if (this.#turnQueue.length > 0 || !this.#canFeed(cnxn)) this.#stall(cnxn);
         if (before > 0) this.#feed(cnxn, first, 0, before);
         if (cnxn.takesFrames) this.#feed(cnxn, bytes, start, end);
-        if (cnxn.stage === 'handshake' && cnxn.stalled) this.#hearHandshake(cnxn);
+        if (cnxn.stage === 'handshake' && cnxn.isStalled) this.#reportHandshake(cnxn);
         return;
       default:
-        verdict satisfies never;
+        kind satisfies never;
     }
   }
 
-  #hearHandshake(cnxn: ClientCnxn): void {
-    const reader = cnxn.cutter.peek();
-    if (reader !== undefined) this.#core.handshakeHeard(reader, this.#now);
+  #reportHandshake(cnxn: ClientCnxn): void {
+    const reader = cnxn.decoder.peek();
+    if (reader !== undefined) this.#core.handshakeDelayed(reader, this.#now);
   }
 
-  #mayFeed(cnxn: ClientCnxn): boolean {
-    return this.#hasTurnLeft() && !this.#core.busy && this.#isWanted(cnxn);
+  #canFeed(cnxn: ClientCnxn): boolean {
+    return this.#hasTurnBudget() && !this.#core.isBusy && this.#canTakeInput(cnxn);
   }
 
-  #isWanted(cnxn: ClientCnxn): boolean {
-    return cnxn.waitingBytes <= this.#options.readingStopsBytes && (cnxn.stage !== 'open' || this.#core.wantsInput(cnxn.stream));
+  #canTakeInput(cnxn: ClientCnxn): boolean {
+    return cnxn.waitingBytes <= this.#options.outputHighWaterBytes && (cnxn.stage !== 'open' || this.#core.wantsInput(cnxn.stream));
   }
 
   /** Feeds new bytes, or the retained ones when there are none. */
   #feed(cnxn: ClientCnxn, bytes: Buffer | undefined, start: number, end: number): void {
     this.#feeding = cnxn;
-    const { framesPerGo } = this.#options;
-    this.#allowance = framesPerGo;
-    const workBefore = this.#core.work;
-    this.#goEnds = workBefore + stepsPerGo * this.#options.turnUnits;
+    const { framesPerQuantum } = this.#options;
+    this.#quantumFramesLeft = framesPerQuantum;
+    const workBefore = this.#core.workUnits;
+    this.#quantumEndUnits = workBefore + stepsPerQuantum * this.#options.stepUnits;
     let wantsMore = true;
     try {
-      if (bytes === undefined) wantsMore = cnxn.cutter.resume(this.#onFrame);
-      else wantsMore = cnxn.cutter.feed(bytes, start, end, this.#onFrame);
+      if (bytes === undefined) wantsMore = cnxn.decoder.resume(this.#onFrame);
+      else wantsMore = cnxn.decoder.feed(bytes, start, end, this.#onFrame);
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
       this.#log.warn(this.#now.elapsedMs, `${nameOf(cnxn)} was closed: ${error.message}. ${this.#juteHint(cnxn)}`, {
@@ -934,26 +934,26 @@ export class ClientPort implements ClientOutput, CnxnList {
     } finally {
       this.#feeding = undefined;
     }
-    const frames = framesPerGo - this.#allowance;
-    if (frames > 0) this.#chargeGo(cnxn, frames, this.#core.work - workBefore);
+    const frames = framesPerQuantum - this.#quantumFramesLeft;
+    if (frames > 0) this.#chargeQuantum(cnxn, frames, this.#core.workUnits - workBefore);
     if (cnxn.stage === 'closing') return;
     if (!wantsMore) this.#stall(cnxn);
-    else if (cnxn.hasEnded) this.#end(cnxn);
+    else if (cnxn.hasPeerEnded) this.#end(cnxn);
     this.#countRetained(cnxn);
     this.#checkLargeFrame(cnxn);
   }
 
-  #chargeGo(cnxn: ClientCnxn, frames: number, work: number): void {
+  #chargeQuantum(cnxn: ClientCnxn, frames: number, work: number): void {
     // A server that has begun to lead or follow counts from 0.
     const units = Math.max(0, work);
-    this.#turnWork += units;
-    this.#turns.charge(cnxn, units + frames * unitsPerFrame);
+    this.#turnUnits += units;
+    this.#turnQueue.charge(cnxn, units + frames * unitsPerFrame);
   }
 
   /** All at once: there is no later turn, and none of it has to be answered. */
-  #hearLastFrames(cnxn: ClientCnxn): void {
+  #feedLastFrames(cnxn: ClientCnxn): void {
     try {
-      cnxn.cutter.resume((reader) => {
+      cnxn.decoder.resume((reader) => {
         this.#observer.packetReceived(reader.remaining + 4);
         this.#core.lastFrame(cnxn.stream, reader, this.#now, cnxn.receivedMs);
         return true;
@@ -975,9 +975,9 @@ export class ClientPort implements ClientOutput, CnxnList {
       if (!this.#admitLargeRequest(cnxn, reader.remaining)) return false;
     }
     this.#core.frame(cnxn.stream, reader, this.#now, cnxn.receivedMs);
-    if (--this.#turnAllowance === 0) this.#limits.limitMet('framesPerTurn');
-    if (this.#allowance === 1) this.#limits.limitMet('framesPerGo');
-    return --this.#allowance > 0 && cnxn.stage === 'open' && this.#core.work < this.#goEnds && this.#mayFeed(cnxn);
+    if (--this.#turnFramesLeft === 0) this.#limitObserver.limitReached('framesPerTurn');
+    if (this.#quantumFramesLeft === 1) this.#limitObserver.limitReached('framesPerGo');
+    return --this.#quantumFramesLeft > 0 && cnxn.stage === 'open' && this.#core.workUnits < this.#quantumEndUnits && this.#canFeed(cnxn);
   }
 
   /** The first frame: from here on the core knows the connection. */
@@ -993,12 +993,12 @@ export class ClientPort implements ClientOutput, CnxnList {
       this.#close(cnxn);
       return false;
     }
-    if (this.#memory !== 'ample' && sessionKindOf(reader) === 'global') {
+    if (this.#memoryState !== 'ample' && sessionKindOf(reader) === 'global') {
       this.#observer.cnxnRejected();
-      this.#log.warn(elapsedMs, `${nameOf(cnxn)} was refused a new session because memory is ${this.#memory}.`, {
+      this.#log.warn(elapsedMs, `${nameOf(cnxn)} was refused a new session because memory is ${this.#memoryState}.`, {
         event: 'cnxn.memory',
         address: nameOf(cnxn),
-        reason: `memory is ${this.#memory}`,
+        reason: `memory is ${this.#memoryState}`,
       });
       this.#close(cnxn);
       return false;
@@ -1011,10 +1011,10 @@ export class ClientPort implements ClientOutput, CnxnList {
   }
 
   #stall(cnxn: ClientCnxn): void {
-    if (cnxn.stalled) return;
-    cnxn.stalled = true;
-    cnxn.cutter.stop();
-    this.#turns.push(cnxn);
+    if (cnxn.isStalled) return;
+    cnxn.isStalled = true;
+    cnxn.decoder.pause();
+    this.#turnQueue.push(cnxn);
     this.#newlyStalled.push(cnxn);
   }
 
@@ -1030,9 +1030,9 @@ export class ClientPort implements ClientOutput, CnxnList {
     cnxn.packetsReceived++;
     this.#observer.packetReceived(4);
     this.#halfOpen.delete(cnxn);
-    const { long, pieces } = this.#words.answer(first, cnxn.firstCount, this, this.#now);
+    const { long, pieces } = this.#words.answer(first, cnxn.firstByteCount, this, this.#now);
     if (long) {
-      this.#answers.push({ cnxn, pieces });
+      this.#wordAnswers.push({ cnxn, pieces });
       return;
     }
     for (let piece = pieces.next(); piece.done !== true; piece = pieces.next()) this.#writeText(cnxn, piece.value);
@@ -1044,16 +1044,16 @@ export class ClientPort implements ClientOutput, CnxnList {
    * twice the memory.
    */
   #answerWords(): void {
-    const current = this.#answers[0];
+    const current = this.#wordAnswers[0];
     if (current === undefined) return;
     const { cnxn, pieces } = current;
     if (cnxn.stage !== 'word') {
-      this.#answers.shift();
+      this.#wordAnswers.shift();
       pieces.return?.();
     } else if (cnxn.waitingBytes < wordOutputBytesMax) {
       const piece = pieces.next();
       if (piece.done === true) {
-        this.#answers.shift();
+        this.#wordAnswers.shift();
         this.#close(cnxn);
       } else {
         this.#writeText(cnxn, piece.value);
@@ -1061,7 +1061,7 @@ export class ClientPort implements ClientOutput, CnxnList {
     } else {
       return;
     }
-    if (this.#answers.length > 0) this.#unfinished = true;
+    if (this.#wordAnswers.length > 0) this.#needsTurn = true;
   }
 
   #writeText(cnxn: ClientCnxn, text: string): void {
@@ -1083,14 +1083,14 @@ export class ClientPort implements ClientOutput, CnxnList {
   /** Accepts no more input; sends waiting output, then the end. */
   #close(cnxn: ClientCnxn): void {
     if (cnxn.stage === 'closing') return;
-    this.#leave(cnxn);
+    this.#unregister(cnxn);
     cnxn.stage = 'closing';
     this.#closingCount++;
     cnxn.closingMs = this.#now.elapsedMs;
-    cnxn.first = undefined;
-    cnxn.stalled = false;
-    this.#turns.remove(cnxn);
-    cnxn.cutter.close();
+    cnxn.firstBytes = undefined;
+    cnxn.isStalled = false;
+    this.#turnQueue.remove(cnxn);
+    cnxn.decoder.close();
     this.#countRetained(cnxn);
     this.#markDirty(cnxn);
   }
@@ -1098,20 +1098,20 @@ export class ClientPort implements ClientOutput, CnxnList {
   /** Closes at once, without waiting output. `closed` follows. */
   #drop(cnxn: ClientCnxn): void {
     this.#close(cnxn);
-    this.#slow.delete(cnxn);
-    this.#ended.delete(cnxn);
+    this.#awaitingDrain.delete(cnxn);
+    this.#lingering.delete(cnxn);
     this.#countWaiting(cnxn, 0);
     cnxn.writer = cnxn.sending = undefined;
-    cnxn.sliceHeld = false;
-    cnxn.dropped = true;
+    cnxn.writePending = false;
+    cnxn.isDropped = true;
     this.#network.reset(cnxn.stream);
   }
 
   /** Removes a connection from all lists of live connections. */
-  #leave(cnxn: ClientCnxn): void {
+  #unregister(cnxn: ClientCnxn): void {
     this.#halfOpen.delete(cnxn);
     this.#idle.remove(cnxn.stream);
-    if (cnxn.stage === 'open') this.#leaving.push(cnxn);
+    if (cnxn.stage === 'open') this.#disconnectsToReport.push(cnxn);
     if (cnxn.largeRequests !== undefined) {
       for (const { bytes } of cnxn.largeRequests) this.#largeRequestBytes -= bytes;
       cnxn.largeRequests = undefined;
@@ -1125,8 +1125,8 @@ export class ClientPort implements ClientOutput, CnxnList {
    * The state of the memory of the process. Unless it is ample, no new sessions are accepted; live
    * ones may be resumed.
    */
-  set memory(state: MemoryState) {
-    this.#memory = state;
+  set memoryState(state: MemoryState) {
+    this.#memoryState = state;
   }
 
   /** Input and output held for clients. */
@@ -1143,33 +1143,33 @@ export class ClientPort implements ClientOutput, CnxnList {
   }
 
   #countRetained(cnxn: ClientCnxn): void {
-    const more = cnxn.cutter.retainedBytes - cnxn.retainedCounted;
+    const more = cnxn.decoder.retainedBytes - cnxn.countedInputBytes;
     this.#retainedBytes += more;
-    cnxn.retainedCounted += more;
-    this.#shares.count(cnxn.address, more);
+    cnxn.countedInputBytes += more;
+    this.#loadShedder.count(cnxn.address, more);
   }
 
   #countWaiting(cnxn: ClientCnxn, waiting: number): void {
-    const more = waiting - cnxn.waitingCounted;
+    const more = waiting - cnxn.countedOutputBytes;
     this.#waitingBytes += more;
-    cnxn.waitingCounted = waiting;
-    this.#shares.count(cnxn.address, more);
+    cnxn.countedOutputBytes = waiting;
+    this.#loadShedder.count(cnxn.address, more);
   }
 
   #markDirty(cnxn: ClientCnxn): void {
-    if (cnxn.dirty) return;
-    cnxn.dirty = true;
+    if (cnxn.isDirty) return;
+    cnxn.isDirty = true;
     this.#dirty.push(cnxn);
   }
 
   #updateReading(cnxn: ClientCnxn): void {
     const pause =
       cnxn.stage !== 'closing' &&
-      (cnxn.stalled ||
-        cnxn.waitingCounted > this.#options.readingStopsBytes ||
-        (cnxn.address.isHeavy && cnxn.waitingCounted > 0 && cnxn.stage === 'open'));
-    if (pause === cnxn.paused) return;
-    cnxn.paused = pause;
+      (cnxn.isStalled ||
+        cnxn.countedOutputBytes > this.#options.outputHighWaterBytes ||
+        (cnxn.address.isOverShare && cnxn.countedOutputBytes > 0 && cnxn.stage === 'open'));
+    if (pause === cnxn.isPaused) return;
+    cnxn.isPaused = pause;
     if (pause) {
       if (this.#paused.size === 0) this.#nextProbeMs = this.#now.elapsedMs + this.#options.probeIntervalMs;
       this.#paused.add(cnxn);
@@ -1182,15 +1182,15 @@ export class ClientPort implements ClientOutput, CnxnList {
 
   /** Keeps what is held for clients below its limit. */
   #shed(): void {
-    if (this.#shares.weigh()) {
-      this.#limits.limitMet('heldBytesMax');
-      for (const cnxn of this.#slow) this.#updateReading(cnxn);
+    if (this.#loadShedder.updateShares()) {
+      this.#limitObserver.limitReached('heldBytesMax');
+      for (const cnxn of this.#awaitingDrain) this.#updateReading(cnxn);
     }
     for (const cnxn of this.#newlyStalled) this.#updateReading(cnxn);
     this.#newlyStalled.length = 0;
     const isShared = this.#addresses.size > 1;
-    if (!this.#shares.isExceeded(isShared)) return;
-    for (const cnxn of this.#shares.overdue(this.#cnxns.values(), isShared)) {
+    if (!this.#loadShedder.isExceeded(isShared)) return;
+    for (const cnxn of this.#loadShedder.cnxnsToClose(this.#cnxns.values(), isShared)) {
       const { address, heldBytes } = cnxn;
       this.#log.warn(
         this.#now.elapsedMs,
@@ -1208,7 +1208,7 @@ export class ClientPort implements ClientOutput, CnxnList {
   #checkLargeFrame(cnxn: ClientCnxn): void {
     const { largeRequestThreshold, largeRequestMaxBytes } = this.#options;
     if (largeRequestThreshold < 0) return;
-    const announced = cnxn.cutter.announcedLength;
+    const announced = cnxn.decoder.announcedLength;
     if (announced > largeRequestThreshold && this.#largeRequestBytes + announced > largeRequestMaxBytes) {
       this.#rejectLarge(cnxn, announced);
     }
@@ -1233,7 +1233,7 @@ export class ClientPort implements ClientOutput, CnxnList {
       { event: 'cnxn.large-request', address: nameOf(cnxn), bytes, limitBytes: this.#options.largeRequestMaxBytes },
     );
     // A frame that waited for its turn was reported when it arrived.
-    if (cnxn.stage === 'open' && cnxn.receivedMs === this.#now.elapsedMs) this.#core.heard(cnxn.stream, this.#now);
+    if (cnxn.stage === 'open' && cnxn.receivedMs === this.#now.elapsedMs) this.#core.bytesReceived(cnxn.stream, this.#now);
     this.#close(cnxn);
   }
 
@@ -1270,7 +1270,7 @@ export class ClientPort implements ClientOutput, CnxnList {
       if (cnxn.stage === 'closing') continue;
       yield {
         context: cnxn.context,
-        interest: cnxn.stage === 'word' ? 0 : (cnxn.paused ? 0 : 1) + (cnxn.waitingCounted > 0 ? 4 : 0),
+        interest: cnxn.stage === 'word' ? 0 : (cnxn.isPaused ? 0 : 1) + (cnxn.countedOutputBytes > 0 ? 4 : 0),
         packetsReceived: cnxn.packetsReceived,
         info: cnxn.stage === 'open' ? this.#core.inspect.cnxn(cnxn.stream) : undefined,
       };
@@ -1298,7 +1298,7 @@ export class ClientPort implements ClientOutput, CnxnList {
 }
 
 const noCnxns: ClientCnxn[] = [];
-const nothing = Buffer.alloc(0);
+const noBytes = Buffer.alloc(0);
 
 /** The decoder refuses a ConnectRequest that is too short for a session id. */
 function sessionKindOf(reader: Reader): SessionKind {

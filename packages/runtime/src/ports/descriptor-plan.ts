@@ -7,26 +7,26 @@ import type { Logger } from '../logger.ts';
 import type { HostFacts } from '../world.ts';
 
 /** Descriptors reserved where there are plenty: reliability before the last two hundred clients. */
-const keptBack = 200;
+const reservedDescriptors = 200;
 /**
  * As many as a roll of the log, a snapshot, a purge and a look at the folders open at the same
  * time, with a margin.
  */
-const opensAtOnce = 16;
+const concurrentOpensMax = 16;
 /**
  * Another server has a connection for votes and a stream, each twice while a new one replaces the
  * old.
  */
-const perPeer = 4;
+const descriptorsPerPeer = 4;
 /** Ports between servers: those for votes, and those for learners while this server leads. */
 const portsMax = 4;
 /**
  * Election port: connections without an introduction, and servers outside the configuration. Quorum
  * port: the former.
  */
-const strangerLists = 3;
+const unknownPeerLists = 3;
 /** Never more unknown servers than this at once, however many descriptors there are. */
-const strangersMax = 256;
+const unknownPeersMaxDefault = 256;
 
 export interface DescriptorNeeds {
   /** As configured, 0 for no limit. */
@@ -39,53 +39,53 @@ export interface DescriptorNeeds {
 
 export interface DescriptorPlan {
   /** Limit of client connections; 0: no limit. */
-  readonly cnxns: number;
+  readonly cnxnsMax: number;
   /** Whether descriptors set that limit, not the configuration. */
-  readonly byDescriptors: boolean;
+  readonly isLimitedByDescriptors: boolean;
   /** Limit of connections of one kind from unknown servers to a port between servers. */
-  readonly strangers: number;
+  readonly unknownPeersMax: number;
   /**
    * The system's limit, and the number that the configuration needs; undefined where the limit
    * suffices or is not known.
    */
-  readonly shortage: { readonly limit: number; readonly needed: number; readonly own: number; readonly ofPeers: number } | undefined;
+  readonly shortage: { readonly limit: number; readonly needed: number; readonly ownDescriptors: number; readonly peerDescriptors: number } | undefined;
 }
 
 /**
  * Where the system does not report its limit of open files, the configuration is used unchanged.
  */
-export function descriptorPlan({ maxCnxns, maxClientCnxns, peers }: DescriptorNeeds, host: HostFacts): DescriptorPlan {
+export function planDescriptors({ maxCnxns, maxClientCnxns, peers }: DescriptorNeeds, host: HostFacts): DescriptorPlan {
   const limit = host.maxFileDescriptors();
-  if (limit === undefined) return { cnxns: maxCnxns, byDescriptors: false, strangers: strangersMax, shortage: undefined };
-  const own = (host.openFileDescriptors() ?? 0) + opensAtOnce;
-  const strangers = Math.min(strangersMax, Math.max(1, Math.floor(limit / 16)));
-  const ofPeers = peers === 0 ? 0 : peers * perPeer + portsMax + strangers * strangerLists;
-  const kept = ofPeers + Math.max(own, Math.min(keptBack, Math.floor(limit / 4)));
-  const cnxns = Math.max(1, limit - kept);
-  const needed = own + ofPeers + Math.max(1, maxClientCnxns, maxCnxns);
-  const shortage = needed > limit ? { limit, needed, own, ofPeers } : undefined;
-  if (maxCnxns > 0 && maxCnxns <= cnxns) return { cnxns: maxCnxns, byDescriptors: false, strangers, shortage };
-  return { cnxns, byDescriptors: true, strangers, shortage };
+  if (limit === undefined) return { cnxnsMax: maxCnxns, isLimitedByDescriptors: false, unknownPeersMax: unknownPeersMaxDefault, shortage: undefined };
+  const ownDescriptors = (host.openFileDescriptors() ?? 0) + concurrentOpensMax;
+  const unknownPeersMax = Math.min(unknownPeersMaxDefault, Math.max(1, Math.floor(limit / 16)));
+  const peerDescriptors = peers === 0 ? 0 : peers * descriptorsPerPeer + portsMax + unknownPeersMax * unknownPeerLists;
+  const kept = peerDescriptors + Math.max(ownDescriptors, Math.min(reservedDescriptors, Math.floor(limit / 4)));
+  const cnxnsMax = Math.max(1, limit - kept);
+  const needed = ownDescriptors + peerDescriptors + Math.max(1, maxClientCnxns, maxCnxns);
+  const shortage = needed > limit ? { limit, needed, own: ownDescriptors, ofPeers: peerDescriptors } : undefined;
+  if (maxCnxns > 0 && maxCnxns <= cnxnsMax) return { cnxnsMax: maxCnxns, isLimitedByDescriptors: false, unknownPeersMax, shortage };
+  return { cnxnsMax, isLimitedByDescriptors: true, unknownPeersMax, shortage };
 }
 
 /** What the operator should raise. */
 export const descriptorRemedy = 'the limit of open files (ulimit -n, LimitNOFILE)';
 
 /** Logs at the start what the limit of open files does not allow. */
-export function warnOfShortage({ cnxns, byDescriptors, shortage }: DescriptorPlan, maxCnxns: number, logger: Logger): void {
+export function warnOfShortage({ cnxnsMax, isLimitedByDescriptors, shortage }: DescriptorPlan, maxCnxns: number, logger: Logger): void {
   if (shortage !== undefined) {
-    const { limit, needed, own, ofPeers } = shortage;
-    const peers = ofPeers === 0 ? '' : `, ${ofPeers} for connections with other servers`;
+    const { limit, needed, ownDescriptors, peerDescriptors } = shortage;
+    const peers = peerDescriptors === 0 ? '' : `, ${peerDescriptors} for connections with other servers`;
     logger.warn(
-      `the limit of open files is ${limit}, but the configuration needs ${needed}: ${own} for this server's own files${peers} and the rest for clients, ` +
-        `of which at most ${cnxns} are accepted. Raise ${descriptorRemedy} to at least ${needed}.`,
+      `the limit of open files is ${limit}, but the configuration needs ${needed}: ${ownDescriptors} for this server's own files${peers} and the rest for clients, ` +
+        `of which at most ${cnxnsMax} are accepted. Raise ${descriptorRemedy} to at least ${needed}.`,
       { event: 'files.limit-low', limit, count: needed },
     );
-  } else if (byDescriptors && maxCnxns > 0) {
-    logger.warn(`maxCnxns is ${maxCnxns}, but the limit of open files allows only ${cnxns}. Raise ${descriptorRemedy} to allow more.`, {
+  } else if (isLimitedByDescriptors && maxCnxns > 0) {
+    logger.warn(`maxCnxns is ${maxCnxns}, but the limit of open files allows only ${cnxnsMax}. Raise ${descriptorRemedy} to allow more.`, {
       event: 'cnxn.limit-lowered',
       limit: maxCnxns,
-      count: cnxns,
+      count: cnxnsMax,
     });
   }
 }

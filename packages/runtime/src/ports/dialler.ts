@@ -25,10 +25,10 @@ export interface DialLimits {
   readonly totalMs: Millis;
 }
 
-export interface DiallerParts {
+export interface DiallerDependencies {
   readonly network: Network;
   /** Runs work in a turn of its own: the result of a look-up. */
-  readonly turn: (work: (now: Now) => void) => void;
+  readonly runTurn: (work: (now: Now) => void) => void;
 }
 
 /** A dial in progress. */
@@ -36,10 +36,10 @@ export interface Dial {
   readonly hosts: readonly HostPort[];
 }
 
-class Attempt implements Dial {
+class DialAttempt implements Dial {
   readonly hosts: readonly HostPort[];
   readonly limits: DialLimits;
-  readonly untilMs: Millis;
+  readonly deadlineMs: Millis;
   readonly onDone: (outcome: DialOutcome, now: Now) => void;
   /** Names not resolved yet. */
   readonly names: HostPort[];
@@ -50,7 +50,7 @@ class Attempt implements Dial {
   remote: Endpoint | undefined;
   target = '';
   dueMs: Millis = Infinity;
-  isOver = false;
+  isDone = false;
   /** Incremented with each step, which identifies a late look-up. */
   step = 0;
   failures: string[] = [];
@@ -59,7 +59,7 @@ class Attempt implements Dial {
   constructor(hosts: readonly HostPort[], limits: DialLimits, now: Now, onDone: (outcome: DialOutcome, now: Now) => void) {
     this.hosts = hosts;
     this.limits = limits;
-    this.untilMs = now.elapsedMs + limits.totalMs;
+    this.deadlineMs = now.elapsedMs + limits.totalMs;
     this.onDone = onDone;
     this.names = [...hosts];
   }
@@ -67,17 +67,17 @@ class Attempt implements Dial {
 
 export class Dialler {
   readonly #network: Network;
-  readonly #turn: DiallerParts['turn'];
-  readonly #attempts = new Set<Attempt>();
+  readonly #runTurn: DiallerDependencies['runTurn'];
+  readonly #attempts = new Set<DialAttempt>();
   /**
    * By the stream that is being connected; undefined once the attempt was given up and only its
    * `closed` is still to come.
    */
-  readonly #streams = new Map<StreamId, Attempt | undefined>();
+  readonly #streams = new Map<StreamId, DialAttempt | undefined>();
 
-  constructor(parts: DiallerParts) {
+  constructor(parts: DiallerDependencies) {
     this.#network = parts.network;
-    this.#turn = parts.turn;
+    this.#runTurn = parts.runTurn;
   }
 
   /**
@@ -85,17 +85,17 @@ export class Dialler {
    * cancelled before. `hosts` is not empty.
    */
   dial(hosts: readonly HostPort[], limits: DialLimits, now: Now, onDone: (outcome: DialOutcome, now: Now) => void): Dial {
-    const attempt = new Attempt(hosts, limits, now, onDone);
+    const attempt = new DialAttempt(hosts, limits, now, onDone);
     this.#attempts.add(attempt);
     this.#next(attempt, now);
     return attempt;
   }
 
   cancel(dial: Dial): void {
-    const attempt = dial as Attempt;
-    attempt.isOver = true;
+    const attempt = dial as DialAttempt;
+    attempt.isDone = true;
     this.#attempts.delete(attempt);
-    this.#giveUpStream(attempt);
+    this.#resetStream(attempt);
   }
 
   ownsStream(stream: StreamId): boolean {
@@ -128,7 +128,7 @@ export class Dialler {
   wake(now: Now): void {
     for (const attempt of this.#attempts) {
       if (attempt.dueMs > now.elapsedMs) continue;
-      this.#giveUpStream(attempt);
+      this.#resetStream(attempt);
       this.#failed(attempt, 'no answer', now);
     }
   }
@@ -137,15 +137,15 @@ export class Dialler {
     for (const attempt of this.#attempts) this.cancel(attempt);
   }
 
-  #failed(attempt: Attempt, reason: string, now: Now): void {
+  #failed(attempt: DialAttempt, reason: string, now: Now): void {
     attempt.failures.push(`${attempt.target} (${reason})`);
     this.#next(attempt, now);
   }
 
-  #next(attempt: Attempt, now: Now): void {
+  #next(attempt: DialAttempt, now: Now): void {
     const step = ++attempt.step;
     const left = attempt.addresses.length + attempt.names.length;
-    const timeMs = Math.min(attempt.limits.attemptMs, (attempt.untilMs - now.elapsedMs) / Math.max(1, left));
+    const timeMs = Math.min(attempt.limits.attemptMs, (attempt.deadlineMs - now.elapsedMs) / Math.max(1, left));
     if (left === 0 || timeMs <= 0) {
       const { failures, refusals } = attempt;
       this.#finish(attempt, { kind: 'failed', refused: left === 0 && refusals === failures.length, reason: failures.join(', ') }, now);
@@ -162,18 +162,18 @@ export class Dialler {
     }
     const name = attempt.names.shift()!;
     attempt.target = formatHostPort(name);
-    const settled = (addresses: readonly string[], reason: string): void => {
-      if (attempt.isOver || attempt.step !== step) return;
-      this.#turn((then) => this.#lookedUp(attempt, step, name, addresses, reason, then));
+    const onResolved = (addresses: readonly string[], reason: string): void => {
+      if (attempt.isDone || attempt.step !== step) return;
+      this.#runTurn((then) => this.#resolved(attempt, step, name, addresses, reason, then));
     };
     this.#network.resolve(name.host).then(
-      (addresses) => settled(addresses, 'the name has no address'),
-      (error: unknown) => settled([], error instanceof Error ? error.message : String(error)),
+      (addresses) => onResolved(addresses, 'the name has no address'),
+      (error: unknown) => onResolved([], error instanceof Error ? error.message : String(error)),
     );
   }
 
-  #lookedUp(attempt: Attempt, step: number, { port }: HostPort, addresses: readonly string[], reason: string, now: Now): void {
-    if (attempt.isOver || attempt.step !== step) return;
+  #resolved(attempt: DialAttempt, step: number, { port }: HostPort, addresses: readonly string[], reason: string, now: Now): void {
+    if (attempt.isDone || attempt.step !== step) return;
     if (addresses.length === 0) {
       this.#failed(attempt, reason, now);
       return;
@@ -182,7 +182,7 @@ export class Dialler {
     this.#next(attempt, now);
   }
 
-  #giveUpStream(attempt: Attempt): void {
+  #resetStream(attempt: DialAttempt): void {
     const { stream } = attempt;
     if (stream === undefined) return;
     attempt.stream = undefined;
@@ -190,8 +190,8 @@ export class Dialler {
     this.#network.reset(stream);
   }
 
-  #finish(attempt: Attempt, outcome: DialOutcome, now: Now): void {
-    attempt.isOver = true;
+  #finish(attempt: DialAttempt, outcome: DialOutcome, now: Now): void {
+    attempt.isDone = true;
     this.#attempts.delete(attempt);
     attempt.onDone(outcome, now);
   }

@@ -3,9 +3,9 @@
  * other as long as they belong together.
  */
 import {
-  FrameCutter,
+  FrameDecoder,
   type HostPort,
-  InitialMessageCollector,
+  InitialMessageDecoder,
   type Millis,
   notificationBytesMax,
   notificationBytesMin,
@@ -21,20 +21,20 @@ export class ElectionLink {
   readonly sid: Sid;
   /** Configured; empty for a server that is not in the configuration. */
   addresses: readonly HostPort[] = [];
-  isListed = false;
+  isConfigured = false;
   /** The only connection with it. */
   cnxn: ElectionCnxn | undefined;
   dial: Dial | undefined;
   /** The next message to it; a newer message replaces it. */
-  waiting: Buffer | undefined;
+  pendingMessage: Buffer | undefined;
   /** The last message to it, sent or not: sent again over each new connection. */
-  last: Buffer | undefined;
+  lastMessage: Buffer | undefined;
   /** When it is to be dialled, if there is no connection by then; Infinity when it is not. */
   dialDueMs: Millis = Infinity;
   /** Addresses for dialling it back, once the dial in progress has failed. */
   dialBack: readonly HostPort[] | undefined;
   /** When it was last asked to dial back. */
-  askedMs: Millis = -Infinity;
+  dialBackRequestedMs: Millis = -Infinity;
   /** Earliest time to dial it because its connection has closed; increased each time. */
   redialMs: Millis = -Infinity;
   /**
@@ -46,12 +46,12 @@ export class ElectionLink {
    * Number of connections in a row that were accepted and then closed without a message; one that
    * asked it to dial back, in vain, counts double.
    */
-  unheard = 0;
+  silentCnxnCount = 0;
   /**
    * The core was told that it is unreachable, or there has been nothing to report since it was last
    * reachable.
    */
-  isUnreachableTold = true;
+  isUnreachableReported = true;
   /** The result of the last dial, so that repetitions are logged once. */
   lastFailure = '';
   isDirty = false;
@@ -71,22 +71,22 @@ export class ElectionCnxn extends PeerStream {
    */
   link: ElectionLink | undefined;
   /** The server that this connection asks to dial back; it has no other purpose. */
-  asks: ElectionLink | undefined;
+  dialBackLink: ElectionLink | undefined;
   /**
    * A message of its server has arrived over it. Before that a dialled connection proves nothing: a
    * proxy may have accepted for a server that is not there.
    */
-  isHeard = false;
-  readonly collector = new InitialMessageCollector();
-  readonly cutter: FrameCutter;
+  hasReceived = false;
+  readonly initialMessageDecoder = new InitialMessageDecoder();
+  readonly frameDecoder: FrameDecoder;
   /** The initial message, sent before anything else. */
-  greeting: Buffer | undefined;
+  initialMessage: Buffer | undefined;
   /** The network still holds what it was given last. */
-  isHeld = false;
+  writePending = false;
 
   constructor(stream: StreamId, remote: Endpoint, sinceMs: Millis, order: number, reader: Reader) {
     super(stream, remote, sinceMs);
     this.order = order;
-    this.cutter = new FrameCutter(notificationBytesMax, reader, notificationBytesMin);
+    this.frameDecoder = new FrameDecoder(notificationBytesMax, reader, notificationBytesMin);
   }
 }

@@ -41,7 +41,7 @@ import type { Logger } from '../logger.ts';
 import type { Endpoint, Listener, Network, ReceivedBatch, StreamId } from '../network.ts';
 import { Dialler, type DialOutcome } from './dialler.ts';
 import { ElectionCnxn, ElectionLink } from './election-link.ts';
-import { LimitedLog } from './limited-log.ts';
+import { RateLimitedLog } from './rate-limited-log.ts';
 import type { ElectionCore, PeerServer } from './peer-core.ts';
 import { PeerStreams } from './peer-streams.ts';
 import { SendList } from './send-list.ts';
@@ -69,9 +69,9 @@ export interface ElectionPortOptions {
    * Limit of connected servers outside the configuration: observers without a number, servers that
    * are about to be added.
    */
-  readonly strangersMax: number;
+  readonly unknownPeersMax: number;
   /** Messages of one connection before another gets its turn. */
-  readonly messagesPerGo: number;
+  readonly messagesPerQuantum: number;
 }
 
 /** ZooKeeper's values with a tick of 2 s, where it has any. */
@@ -81,25 +81,25 @@ export const electionPortDefaults = {
   multiAddressEnabled: false,
   bindTriesMax: 3,
   halfOpenMax: 256,
-  strangersMax: 256,
-  messagesPerGo: 64,
+  unknownPeersMax: 256,
+  messagesPerQuantum: 64,
 } as const satisfies Omit<ElectionPortOptions, 'sid'>;
 
-export interface ElectionPortParts {
+export interface ElectionPortDependencies {
   readonly network: Network;
   readonly clock: Pick<Clock, 'now' | 'after'>;
   readonly options: ElectionPortOptions;
-  readonly limits: Pick<Observer, 'limitMet'>;
+  readonly limitObserver: Pick<Observer, 'limitReached'>;
   readonly logger: Logger;
   /** Runs work in a turn of its own, `endTurn` included. */
-  readonly turn: (work: (now: Now) => void) => void;
+  readonly runTurn: (work: (now: Now) => void) => void;
 }
 
 /**
  * A server that was asked to dial back has this long before it is asked again. Being asked makes it
  * drop its connection, so two servers that ask and answer at the same time could go on for ever.
  */
-const dialBackMs: Millis = 500;
+const dialBackIntervalMs: Millis = 500;
 /**
  * A server whose connections close as soon as they are made is not dialled for each of them at
  * once.
@@ -109,64 +109,64 @@ const redialPauseMs: Millis = 1000;
  * A connection that has been silent this long is replaced when there is something to send: the
  * intermediary that accepted it may have lost its way to the server.
  */
-const unheardMs: Millis = 1000;
+const silentCnxnMs: Millis = 1000;
 
 export class ElectionPort implements ElectionLinks {
   readonly #network: Network;
   #core!: ElectionCore;
   readonly #options: ElectionPortOptions;
-  readonly #limits: Pick<Observer, 'limitMet'>;
-  readonly #log: LimitedLog;
+  readonly #limitObserver: Pick<Observer, 'limitReached'>;
+  readonly #log: RateLimitedLog;
   readonly #dialler: Dialler;
 
   readonly #cnxns: PeerStreams<ElectionCnxn>;
 
   readonly #links = new Map<Sid, ElectionLink>();
   /** Servers to be dialled later. */
-  readonly #postponed = new Set<ElectionLink>();
+  readonly #postponedDials = new Set<ElectionLink>();
   /**
    * Servers that were asked to dial back over a connection that they, or an intermediary, have
    * ended: the request has arrived.
    */
-  readonly #asked = new Set<ElectionLink>();
-  #strangers = 0;
+  readonly #awaitingDialBack = new Set<ElectionLink>();
+  #unknownPeerCount = 0;
   #dirty: ElectionLink[] = [];
   /** Connections that close once their output has been sent. */
-  #parting: ElectionCnxn[] = [];
-  #greeting: Buffer;
+  #closingCnxns: ElectionCnxn[] = [];
+  #initialMessage: Buffer;
 
   readonly #reader = new Reader();
   readonly #sends = new SendList();
   /** The last encoded notification: the same one goes to every server. */
   #encoded: { readonly notification: Notification; readonly frame: Buffer } | undefined;
-  #order = 0;
+  #cnxnsMade = 0;
   #nextAnonymous: Sid = -1;
   #feeding: ElectionCnxn | undefined;
-  #allowance = 0;
+  #quantumMessagesLeft = 0;
   #now: Now = { elapsedMs: 0, wallMs: 0 };
-  #unfinished = false;
-  #isShut = false;
+  #needsTurn = false;
+  #isShutDown = false;
 
-  readonly #onFrame = (reader: Reader): boolean => this.#message(reader);
+  readonly #onFrame = (reader: Reader): boolean => this.#onNotificationFrame(reader);
 
-  constructor(parts: ElectionPortParts, servers: readonly PeerServer[]) {
+  constructor(parts: ElectionPortDependencies, servers: readonly PeerServer[]) {
     this.#network = parts.network;
     this.#options = parts.options;
-    this.#limits = parts.limits;
-    this.#log = new LimitedLog(parts.logger);
+    this.#limitObserver = parts.limitObserver;
+    this.#log = new RateLimitedLog(parts.logger);
     this.#dialler = new Dialler(parts);
     const { bindTriesMax, halfOpenMax, initialMessageTimeoutMs } = parts.options;
     const { network, clock } = parts;
     this.#cnxns = new PeerStreams(
-      { network, clock, log: this.#log, port: 'election port', bindTriesMax, halfOpenMax, halfOpenTimeoutMs: initialMessageTimeoutMs },
+      { network, clock, log: this.#log, portName: 'election port', bindTriesMax, halfOpenMax, halfOpenTimeoutMs: initialMessageTimeoutMs },
       {
-        newStream: (stream, remote, sinceMs) => new ElectionCnxn(stream, remote, sinceMs, this.#order++, this.#reader),
+        createStream: (stream, remote, sinceMs) => new ElectionCnxn(stream, remote, sinceMs, this.#cnxnsMade++, this.#reader),
         receive: (cnxn, bytes, start, end) => this.#receive(cnxn, bytes, start, end),
         resume: (cnxn) => this.#feed(cnxn, undefined),
-        closing: (cnxn) => this.#closing(cnxn),
+        onClosing: (cnxn) => this.#closing(cnxn),
       },
     );
-    this.#greeting = this.#takeServers(servers);
+    this.#initialMessage = this.#applyServers(servers);
   }
 
   // --- The configuration
@@ -176,15 +176,15 @@ export class ElectionPort implements ElectionLinks {
    * is forgotten when it closes. The next dial uses new addresses.
    */
   setServers(servers: readonly PeerServer[]): void {
-    this.#greeting = this.#takeServers(servers);
+    this.#initialMessage = this.#applyServers(servers);
   }
 
-  #takeServers(servers: readonly PeerServer[]): Buffer {
+  #applyServers(servers: readonly PeerServer[]): Buffer {
     for (const link of this.#links.values()) {
-      if (!link.isListed) continue;
-      link.isListed = false;
+      if (!link.isConfigured) continue;
+      link.isConfigured = false;
       link.addresses = [];
-      this.#strangers++;
+      this.#unknownPeerCount++;
     }
     let own: readonly HostPort[] = [];
     for (const { sid, electionAddresses } of servers) {
@@ -194,8 +194,8 @@ export class ElectionPort implements ElectionLinks {
       }
       let link = this.#links.get(sid);
       if (link === undefined) this.#links.set(sid, (link = new ElectionLink(sid)));
-      else if (!link.isListed) this.#strangers--;
-      link.isListed = true;
+      else if (!link.isConfigured) this.#unknownPeerCount--;
+      link.isConfigured = true;
       link.addresses = electionAddresses;
     }
     for (const link of this.#links.values()) this.#maybeForget(link);
@@ -238,10 +238,10 @@ export class ElectionPort implements ElectionLinks {
    */
   async shutDown(now: Now): Promise<void> {
     this.#now = now;
-    this.#isShut = true;
+    this.#isShutDown = true;
     this.#dialler.cancelAll();
-    this.#postponed.clear();
-    this.#asked.clear();
+    this.#postponedDials.clear();
+    this.#awaitingDialBack.clear();
     for (const link of this.#links.values()) link.dial = link.dialBack = undefined;
     for (const { link } of this.#cnxns.values()) if (link !== undefined) this.#flushLink(link);
     await this.#cnxns.shutDown(now);
@@ -268,18 +268,18 @@ export class ElectionPort implements ElectionLinks {
   drained(stream: StreamId, now: Now): void {
     this.#now = now;
     const cnxn = this.#cnxns.get(stream);
-    if (cnxn === undefined || !cnxn.isHeld) return;
-    cnxn.isHeld = false;
-    if (cnxn.stage === 'closing') this.#parting.push(cnxn);
+    if (cnxn === undefined || !cnxn.writePending) return;
+    cnxn.writePending = false;
+    if (cnxn.stage === 'closing') this.#closingCnxns.push(cnxn);
     else if (cnxn.link !== undefined) this.#markDirty(cnxn.link);
   }
 
   ended(stream: StreamId, now: Now): void {
     this.#now = now;
-    const asks = this.#cnxns.get(stream)?.asks;
-    if (asks !== undefined && asks.cnxn === undefined && !asks.isUnreachableTold) {
-      asks.dialBackDueMs = Math.min(asks.dialBackDueMs, now.elapsedMs + dialBackMs);
-      this.#asked.add(asks);
+    const dialBackLink = this.#cnxns.get(stream)?.dialBackLink;
+    if (dialBackLink !== undefined && dialBackLink.cnxn === undefined && !dialBackLink.isUnreachableReported) {
+      dialBackLink.dialBackDueMs = Math.min(dialBackLink.dialBackDueMs, now.elapsedMs + dialBackIntervalMs);
+      this.#awaitingDialBack.add(dialBackLink);
     }
     this.#cnxns.ended(stream, now);
   }
@@ -288,7 +288,7 @@ export class ElectionPort implements ElectionLinks {
     this.#now = now;
     const cnxn = this.#cnxns.get(stream);
     if (!this.#cnxns.closed(stream, now)) this.#dialler.closed(stream, error, now);
-    else if (error !== undefined && cnxn?.asks !== undefined && cnxn.asks.cnxn === undefined) this.#closedUnheard(cnxn.asks, 1);
+    else if (error !== undefined && cnxn?.dialBackLink !== undefined && cnxn.dialBackLink.cnxn === undefined) this.#closedWithoutMessage(cnxn.dialBackLink, 1);
   }
 
   // --- What the core asks for
@@ -306,10 +306,10 @@ export class ElectionPort implements ElectionLinks {
       return;
     }
     if (this.#encoded?.notification !== notification) this.#encoded = { notification, frame: frameOf(notification) };
-    link.waiting = link.last = this.#encoded.frame;
+    link.pendingMessage = link.lastMessage = this.#encoded.frame;
     const { cnxn } = link;
-    if (cnxn !== undefined && !cnxn.isHeard && this.#now.elapsedMs - cnxn.sinceMs >= unheardMs) {
-      this.#cutLink(link);
+    if (cnxn !== undefined && !cnxn.hasReceived && this.#now.elapsedMs - cnxn.openedMs >= silentCnxnMs) {
+      this.#unlink(link);
       this.#close(cnxn);
     }
     link.dialDueMs = -Infinity;
@@ -325,7 +325,7 @@ export class ElectionPort implements ElectionLinks {
     if (link === undefined) return;
     const { cnxn } = link;
     if (cnxn !== undefined) {
-      this.#cutLink(link);
+      this.#unlink(link);
       this.#close(cnxn);
     }
     link.dialDueMs = -Infinity;
@@ -337,22 +337,22 @@ export class ElectionPort implements ElectionLinks {
   /** When to call `wake` if nothing else happens. */
   deadline(): Millis | undefined {
     let due = Math.min(this.#dialler.deadline() ?? Infinity, this.#cnxns.deadline() ?? Infinity);
-    for (const { dialDueMs } of this.#postponed) due = Math.min(due, dialDueMs);
-    for (const { dialBackDueMs } of this.#asked) due = Math.min(due, dialBackDueMs);
+    for (const { dialDueMs } of this.#postponedDials) due = Math.min(due, dialDueMs);
+    for (const { dialBackDueMs } of this.#awaitingDialBack) due = Math.min(due, dialBackDueMs);
     return due === Infinity ? undefined : due;
   }
 
   /** There is more work that can be done at once: the owner should run another turn soon. */
-  get unfinished(): boolean {
-    return this.#unfinished;
+  get needsTurn(): boolean {
+    return this.#needsTurn;
   }
 
   /** Gives up on connections and dials whose time is over. */
   wake(now: Now): void {
     this.#now = now;
     this.#dialler.wake(now);
-    for (const link of this.#postponed) if (link.dialDueMs <= now.elapsedMs) this.#markDirty(link);
-    for (const link of this.#asked) if (link.dialBackDueMs <= now.elapsedMs) this.#closedUnheard(link, 2);
+    for (const link of this.#postponedDials) if (link.dialDueMs <= now.elapsedMs) this.#markDirty(link);
+    for (const link of this.#awaitingDialBack) if (link.dialBackDueMs <= now.elapsedMs) this.#closedWithoutMessage(link, 2);
     this.#cnxns.wake(now);
   }
 
@@ -364,8 +364,8 @@ export class ElectionPort implements ElectionLinks {
    */
   endTurn(now: Now): void {
     this.#now = now;
-    this.#unfinished = false;
-    if (this.#cnxns.resumeStalled()) this.#unfinished = true;
+    this.#needsTurn = false;
+    if (this.#cnxns.resumeStalled()) this.#needsTurn = true;
     const dirty = this.#dirty;
     this.#dirty = [];
     for (const link of dirty) {
@@ -380,25 +380,25 @@ export class ElectionPort implements ElectionLinks {
 
   /** One write for each stream. */
   #flushLink({ cnxn }: ElectionLink): void {
-    if (cnxn === undefined || cnxn.isHeld) return;
-    const { greeting, link } = cnxn;
-    const waiting = link!.waiting;
-    cnxn.greeting = link!.waiting = undefined;
-    if (greeting !== undefined && waiting !== undefined) this.#sends.add(cnxn.stream, Buffer.concat([greeting, waiting]));
-    else if (greeting !== undefined || waiting !== undefined) this.#sends.add(cnxn.stream, (greeting ?? waiting)!);
+    if (cnxn === undefined || cnxn.writePending) return;
+    const { initialMessage, link } = cnxn;
+    const waiting = link!.pendingMessage;
+    cnxn.initialMessage = link!.pendingMessage = undefined;
+    if (initialMessage !== undefined && waiting !== undefined) this.#sends.add(cnxn.stream, Buffer.concat([initialMessage, waiting]));
+    else if (initialMessage !== undefined || waiting !== undefined) this.#sends.add(cnxn.stream, (initialMessage ?? waiting)!);
   }
 
   #send(): void {
     this.#sends.send(this.#network, (stream) => {
       const cnxn = this.#cnxns.get(stream);
-      if (cnxn !== undefined) cnxn.isHeld = true;
+      if (cnxn !== undefined) cnxn.writePending = true;
     });
   }
 
   #sendEnds(): void {
-    const parting = this.#parting;
-    this.#parting = [];
-    for (const cnxn of parting) if (!cnxn.isHeld) this.#cnxns.sendEnd(cnxn, this.#now);
+    const parting = this.#closingCnxns;
+    this.#closingCnxns = [];
+    for (const cnxn of parting) if (!cnxn.writePending) this.#cnxns.sendEnd(cnxn, this.#now);
   }
 
   #markDirty(link: ElectionLink): void {
@@ -413,36 +413,36 @@ export class ElectionPort implements ElectionLinks {
     let at = start;
     if (cnxn.stage === 'half-open') {
       try {
-        at = cnxn.collector.feed(bytes, start, end);
+        at = cnxn.initialMessageDecoder.feed(bytes, start, end);
       } catch (error) {
         if (!(error instanceof ProtocolError)) throw error;
         this.#closeMalformed(cnxn, error);
         return;
       }
-      const { message } = cnxn.collector;
+      const { message } = cnxn.initialMessageDecoder;
       if (message === undefined) return;
-      this.#introduced(cnxn, message);
+      this.#onInitialMessage(cnxn, message);
     }
     if (cnxn.stage === 'closing') {
       this.#cnxns.discard(cnxn, end - at, this.#now);
       return;
     }
-    if (!cnxn.isHeard) this.#heard(cnxn);
+    if (!cnxn.hasReceived) this.#markReachable(cnxn);
     this.#feed(cnxn, bytes, at, end);
   }
 
   /** The server is there, and its messages arrive. */
-  #heard(cnxn: ElectionCnxn): void {
+  #markReachable(cnxn: ElectionCnxn): void {
     const link = cnxn.link!;
-    cnxn.isHeard = true;
-    link.unheard = 0;
-    link.isUnreachableTold = true;
+    cnxn.hasReceived = true;
+    link.silentCnxnCount = 0;
+    link.isUnreachableReported = true;
     link.lastFailure = '';
     this.#core.reachable(link.sid);
   }
 
   /** The dialling side has introduced itself. */
-  #introduced(cnxn: ElectionCnxn, { sid, addresses }: InitialMessage): void {
+  #onInitialMessage(cnxn: ElectionCnxn, { sid, addresses }: InitialMessage): void {
     const { elapsedMs } = this.#now;
     const own = this.#options.sid;
     if (sid === own || (sid !== undefined && sid < 0)) {
@@ -457,20 +457,20 @@ export class ElectionPort implements ElectionLinks {
     }
     const link = this.#linkOf(sid ?? this.#nextAnonymous);
     if (link === undefined) {
-      this.#log.warn(elapsedMs, `${cnxn.name} was closed: ${this.#strangers} servers outside the configuration are connected already.`, {
+      this.#log.warn(elapsedMs, `${cnxn.name} was closed: ${this.#unknownPeerCount} servers outside the configuration are connected already.`, {
         event: 'peer.strangers',
         address: cnxn.name,
-        count: this.#strangers,
+        count: this.#unknownPeerCount,
       });
       this.#close(cnxn);
     } else if (sid === undefined) {
       // An observer without a number counts as larger than any server, so that its dialled
       // connection is kept.
       this.#nextAnonymous--;
-      this.#keep(link, cnxn);
-      this.#heard(cnxn);
+      this.#adopt(link, cnxn);
+      this.#markReachable(cnxn);
     } else if (sid > own) {
-      this.#keepAccepted(link, cnxn);
+      this.#adoptAccepted(link, cnxn);
     } else {
       this.#dialBack(link, cnxn, addresses);
     }
@@ -484,7 +484,7 @@ export class ElectionPort implements ElectionLinks {
     this.#close(cnxn);
     const old = link.cnxn;
     if (old !== undefined) {
-      this.#cutLink(link);
+      this.#unlink(link);
       this.#close(old);
     }
     link.dialBack = [...addresses, ...link.addresses.filter((address) => !addresses.some((other) => isSame(address, other)))];
@@ -500,7 +500,7 @@ export class ElectionPort implements ElectionLinks {
     this.#markDirty(link);
   }
 
-  #keepAccepted(link: ElectionLink, cnxn: ElectionCnxn): void {
+  #adoptAccepted(link: ElectionLink, cnxn: ElectionCnxn): void {
     const { cnxn: old } = link;
     // It was dialled before the current one: a late message of a connection that its owner has
     // given up.
@@ -511,22 +511,22 @@ export class ElectionPort implements ElectionLinks {
     // The dial in progress would only make the other side drop this connection and dial again.
     if (link.dial !== undefined) this.#dialler.cancel(link.dial);
     link.dial = undefined;
-    this.#keep(link, cnxn);
-    this.#heard(cnxn);
+    this.#adopt(link, cnxn);
+    this.#markReachable(cnxn);
   }
 
   /** Makes this the connection with that server. */
-  #keep(link: ElectionLink, cnxn: ElectionCnxn): void {
+  #adopt(link: ElectionLink, cnxn: ElectionCnxn): void {
     const old = link.cnxn;
-    this.#cnxns.opened(cnxn);
+    this.#cnxns.markOpen(cnxn);
     cnxn.link = link;
     link.cnxn = cnxn;
     link.dialBack = undefined;
     link.dialDueMs = Infinity;
-    this.#postponed.delete(link);
+    this.#postponedDials.delete(link);
     link.dialBackDueMs = Infinity;
-    this.#asked.delete(link);
-    link.waiting = link.last;
+    this.#awaitingDialBack.delete(link);
+    link.pendingMessage = link.lastMessage;
     if (old !== undefined) {
       old.link = undefined;
       this.#close(old);
@@ -540,8 +540,8 @@ export class ElectionPort implements ElectionLinks {
    */
   #linkOf(sid: Sid): ElectionLink | undefined {
     let link = this.#links.get(sid);
-    if (link !== undefined || this.#strangers >= this.#options.strangersMax) return link;
-    this.#strangers++;
+    if (link !== undefined || this.#unknownPeerCount >= this.#options.unknownPeersMax) return link;
+    this.#unknownPeerCount++;
     this.#links.set(sid, (link = new ElectionLink(sid)));
     return link;
   }
@@ -550,31 +550,31 @@ export class ElectionPort implements ElectionLinks {
    * A server outside the configuration can only be reached over the connection that it has made.
    */
   #maybeForget(link: ElectionLink): void {
-    if (link.isListed || link.cnxn !== undefined || link.dial !== undefined || link.isDirty) return;
+    if (link.isConfigured || link.cnxn !== undefined || link.dial !== undefined || link.isDirty) return;
     if (this.#links.get(link.sid) !== link) return;
-    this.#postponed.delete(link);
-    this.#asked.delete(link);
+    this.#postponedDials.delete(link);
+    this.#awaitingDialBack.delete(link);
     this.#links.delete(link.sid);
-    this.#strangers--;
+    this.#unknownPeerCount--;
   }
 
   // --- Dialling
 
   #maybeDial(link: ElectionLink): void {
     const { elapsedMs } = this.#now;
-    if (this.#isShut || link.dial !== undefined) {
+    if (this.#isShutDown || link.dial !== undefined) {
       link.dialDueMs = Infinity;
       return;
     }
-    if (link.sid > this.#options.sid) link.dialDueMs = Math.max(link.dialDueMs, link.askedMs + dialBackMs);
+    if (link.sid > this.#options.sid) link.dialDueMs = Math.max(link.dialDueMs, link.dialBackRequestedMs + dialBackIntervalMs);
     if (link.dialDueMs > elapsedMs) {
-      this.#postponed.add(link);
+      this.#postponedDials.add(link);
       return;
     }
     link.dialDueMs = Infinity;
-    this.#postponed.delete(link);
+    this.#postponedDials.delete(link);
     // Where one address accepts and no server answers, the others are tried.
-    const first = link.addresses.length === 0 ? 0 : link.unheard % link.addresses.length;
+    const first = link.addresses.length === 0 ? 0 : link.silentCnxnCount % link.addresses.length;
     const hosts = link.dialBack ?? [...link.addresses.slice(first), ...link.addresses.slice(0, first)];
     link.dialBack = undefined;
     if (hosts.length === 0) return;
@@ -590,12 +590,12 @@ export class ElectionPort implements ElectionLinks {
   #dialled(link: ElectionLink, { stream, remote }: Extract<DialOutcome, { kind: 'open' }>): void {
     const cnxn = this.#cnxns.add(stream, remote, this.#now);
     if (link.sid < this.#options.sid) {
-      cnxn.greeting = this.#greeting;
-      this.#keep(link, cnxn);
+      cnxn.initialMessage = this.#initialMessage;
+      this.#adopt(link, cnxn);
     } else {
-      link.askedMs = this.#now.elapsedMs;
-      cnxn.asks = link;
-      this.#sends.add(stream, this.#greeting);
+      link.dialBackRequestedMs = this.#now.elapsedMs;
+      cnxn.dialBackLink = link;
+      this.#sends.add(stream, this.#initialMessage);
       this.#close(cnxn);
     }
   }
@@ -604,14 +604,14 @@ export class ElectionPort implements ElectionLinks {
    * An intermediary has accepted for the server and closed, without a result. That may happen once
    * by chance; when it happens again, and at each of its addresses, the server does not listen.
    */
-  #closedUnheard(link: ElectionLink, times: number): void {
+  #closedWithoutMessage(link: ElectionLink, times: number): void {
     link.dialBackDueMs = Infinity;
-    this.#asked.delete(link);
+    this.#awaitingDialBack.delete(link);
     this.#markDirty(link);
-    if (!link.isListed) return;
-    link.unheard += times;
-    if (!link.isUnreachableTold && link.unheard <= link.addresses.length) {
-      link.askedMs = -Infinity;
+    if (!link.isConfigured) return;
+    link.silentCnxnCount += times;
+    if (!link.isUnreachableReported && link.silentCnxnCount <= link.addresses.length) {
+      link.dialBackRequestedMs = -Infinity;
       this.#redial(link);
     } else {
       this.#dialFailed(link, { refused: true, reason: 'the connection was accepted, and closed before the server sent anything' });
@@ -629,8 +629,8 @@ export class ElectionPort implements ElectionLinks {
     link.lastFailure = reason;
     // A dial and a connection never exist together, so this dial began after the last connection
     // closed.
-    if (refused && link.isListed && !link.isUnreachableTold) {
-      link.isUnreachableTold = true;
+    if (refused && link.isConfigured && !link.isUnreachableReported) {
+      link.isUnreachableReported = true;
       this.#core.unreachable(link.sid, this.#now);
     }
     if (link.dialBack !== undefined) link.dialDueMs = -Infinity;
@@ -640,11 +640,11 @@ export class ElectionPort implements ElectionLinks {
   // --- Going away
 
   /** The connection does not belong to that server any more. */
-  #cutLink(link: ElectionLink): void {
+  #unlink(link: ElectionLink): void {
     const cnxn = link.cnxn!;
     cnxn.link = undefined;
     link.cnxn = undefined;
-    if (cnxn.isHeard) link.isUnreachableTold = false;
+    if (cnxn.hasReceived) link.isUnreachableReported = false;
   }
 
   /** Accepts no more input; sends waiting output, then the end. */
@@ -653,13 +653,13 @@ export class ElectionPort implements ElectionLinks {
   }
 
   #closing(cnxn: ElectionCnxn): void {
-    cnxn.cutter.close();
-    this.#parting.push(cnxn);
+    cnxn.frameDecoder.close();
+    this.#closingCnxns.push(cnxn);
     const { link } = cnxn;
     if (link === undefined) return;
-    this.#cutLink(link);
-    if (cnxn.isHeard || this.#isShut) this.#redial(link);
-    else this.#closedUnheard(link, 1);
+    this.#unlink(link);
+    if (cnxn.hasReceived || this.#isShutDown) this.#redial(link);
+    else this.#closedWithoutMessage(link, 1);
   }
 
   /**
@@ -688,10 +688,10 @@ export class ElectionPort implements ElectionLinks {
   /** `bytes` undefined: the retained ones. */
   #feed(cnxn: ElectionCnxn, bytes: Buffer | undefined, start = 0, end = 0): void {
     this.#feeding = cnxn;
-    this.#allowance = this.#options.messagesPerGo;
+    this.#quantumMessagesLeft = this.#options.messagesPerQuantum;
     let wantsMore = true;
     try {
-      wantsMore = bytes === undefined ? cnxn.cutter.resume(this.#onFrame) : cnxn.cutter.feed(bytes, start, end, this.#onFrame);
+      wantsMore = bytes === undefined ? cnxn.frameDecoder.resume(this.#onFrame) : cnxn.frameDecoder.feed(bytes, start, end, this.#onFrame);
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
       this.#closeMalformed(cnxn, error);
@@ -700,11 +700,11 @@ export class ElectionPort implements ElectionLinks {
     }
     if (cnxn.stage === 'closing') return;
     if (!wantsMore) this.#cnxns.stall(cnxn);
-    else if (cnxn.hasEnded) this.#close(cnxn);
+    else if (cnxn.hasPeerEnded) this.#close(cnxn);
   }
 
   /** The frame cutter's consumer. Returns whether the connection may pass another message. */
-  #message(reader: Reader): boolean {
+  #onNotificationFrame(reader: Reader): boolean {
     const cnxn = this.#feeding!;
     const { sid } = cnxn.link!;
     let notification: Notification;
@@ -720,15 +720,15 @@ export class ElectionPort implements ElectionLinks {
         peer: sid,
         reason: error.message,
       });
-      return this.#mayGoOn();
+      return this.#hasQuantumLeft();
     }
     this.#core.notified(sid, notification, this.#now);
-    return this.#mayGoOn() && cnxn.stage === 'open';
+    return this.#hasQuantumLeft() && cnxn.stage === 'open';
   }
 
-  #mayGoOn(): boolean {
-    if (--this.#allowance > 0) return true;
-    this.#limits.limitMet('messagesPerGo');
+  #hasQuantumLeft(): boolean {
+    if (--this.#quantumMessagesLeft > 0) return true;
+    this.#limitObserver.limitReached('messagesPerGo');
     return false;
   }
 }

@@ -3,14 +3,14 @@
  * Monitoring tools, health checks and people with netcat have parsed these texts for fifteen years,
  * so they are exactly ZooKeeper's.
  */
-import type { EnsembleInspect, Inspect, Now } from '@tskeeper/core';
+import type { EnsembleStatus, Inspector, Now } from '@tskeeper/core';
 import { formatZxid } from '@tskeeper/protocol';
 import type { Metrics, MetricValue } from '../metrics/metrics.ts';
-import type { Words } from './client-port.ts';
+import type { FourLetterWordHandler } from './client-port.ts';
 import type { CnxnList } from './cnxn-list.ts';
-import { cnxnLine, consLines, dumpLines, inPieces, wchcLines, wchpLines, wchsLines } from './connection-texts.ts';
+import { cnxnLine, consLines, dumpLines, inChunks, wchcLines, wchpLines, wchsLines } from './four-letter-listings.ts';
 import { javaDouble } from './java-text.ts';
-import type { FirstBytes } from './preamble.ts';
+import type { PreambleKind } from './preamble.ts';
 import type { ServerFacts } from './server-facts.ts';
 
 export const fourLetterWords = [
@@ -62,30 +62,30 @@ export function parseWhitelist(value: string, readOnlyModeEnabled: boolean): Rea
   return allowed;
 }
 
-export interface FourLetterWordsParts {
+export interface FourLetterWordsDependencies {
   readonly whitelist: ReadonlySet<FourLetterWord>;
-  readonly inspect: Inspect;
+  readonly inspect: Inspector;
   readonly metrics: Metrics;
   readonly facts: ServerFacts;
 }
 
-export class FourLetterWords implements Words {
+export class FourLetterWords implements FourLetterWordHandler {
   readonly bytesMax = wordBytes + traceMaskBytes;
   readonly #whitelist: ReadonlySet<FourLetterWord>;
-  readonly #inspect: Inspect;
+  readonly #inspect: Inspector;
   readonly #metrics: Metrics;
   readonly #facts: ServerFacts;
   /** Kept and shown for tools that set it; the log level decides what is logged. */
   #traceMask = traceMaskDefault;
 
-  constructor(parts: FourLetterWordsParts) {
+  constructor(parts: FourLetterWordsDependencies) {
     this.#whitelist = parts.whitelist;
     this.#inspect = parts.inspect;
     this.#metrics = parts.metrics;
     this.#facts = parts.facts;
   }
 
-  judge(first: Buffer, count: number): FirstBytes {
+  classify(first: Buffer, count: number): PreambleKind {
     if (count < wordBytes) return 'more';
     const word = wordsByBytes.get(first.readInt32BE(0));
     if (word === undefined) return 'frames';
@@ -98,7 +98,7 @@ export class FourLetterWords implements Words {
     if (!this.#whitelist.has(word)) return short(`${word} is not executed because it is not in the whitelist.\n`);
     if (!this.#isServing && !alwaysAnswered.has(word)) return short(word === 'hash' ? notServing : `${notServing}\n`);
     if (word === 'stmk' && count >= this.bytesMax) this.#traceMask = first.readBigInt64BE(wordBytes);
-    return { long: longWords.has(word), pieces: inPieces(this.#lines(word, cnxns, now)) };
+    return { long: longWords.has(word), pieces: inChunks(this.#lines(word, cnxns, now)) };
   }
 
   get #isServing(): boolean {
@@ -189,12 +189,12 @@ export class FourLetterWords implements Words {
     yield `minSessionTimeout=${conf.minSessionTimeoutMs}\nmaxSessionTimeout=${conf.maxSessionTimeoutMs}\n`;
     yield `clientPortListenBacklog=${conf.clientPortListenBacklog}\nserverId=${conf.serverId}\n`;
     const { ensemble } = conf;
-    const place = this.#inspect.ensemble();
-    if (ensemble === undefined || place === undefined) return;
+    const status = this.#inspect.ensemble();
+    if (ensemble === undefined || status === undefined) return;
     yield `initLimit=${ensemble.initLimitTicks}\nsyncLimit=${ensemble.syncLimitTicks}\nelectionAlg=3\n`;
     yield `electionPort=${ensemble.electionPorts.join('|')}\nquorumPort=${ensemble.quorumPorts.join('|')}\n`;
     // The last line of the configuration has no line end, in ZooKeeper either.
-    yield `peerType=${ensemble.role === 'participant' ? 0 : 1}\nmembership: \n${place.configText}`;
+    yield `peerType=${ensemble.role === 'participant' ? 0 : 1}\nmembership: \n${status.configText}`;
   }
 
   *#enviLines(): Generator<string, void, undefined> {
@@ -208,9 +208,9 @@ export class FourLetterWords implements Words {
 
   *#mntrLines(cnxns: CnxnList, now: Now): Generator<string, void, undefined> {
     yield `zk_version\t${this.#facts.version}\nzk_server_state\t${this.#inspect.role()}\n`;
-    const place = this.#inspect.ensemble();
-    if (place !== undefined) yield `zk_peer_state\t${peerState(place)}\n`;
-    if (place?.state === 'observing' && place.leader !== undefined) yield `zk_observer_master_id\t${place.leader}\n`;
+    const status = this.#inspect.ensemble();
+    if (status !== undefined) yield `zk_peer_state\t${peerState(status)}\n`;
+    if (status?.state === 'observing' && status.leader !== undefined) yield `zk_observer_master_id\t${status.leader}\n`;
     for (const [key, value] of this.#metrics.entries({ inspect: this.#inspect, facts: this.#facts, cnxnCount: cnxns.cnxnCount, now })) {
       yield `zk_${key}\t${formatMetric(value)}\n`;
     }
@@ -220,7 +220,7 @@ export class FourLetterWords implements Words {
 }
 
 /** `leading - broadcast`, `following - synchronization - diff` */
-function peerState({ state, phase, syncMode }: EnsembleInspect): string {
+function peerState({ state, phase, syncMode }: EnsembleStatus): string {
   return [state, ...(phase === 'election' ? [] : [phase]), ...(syncMode === undefined ? [] : [syncMode])].join(' - ');
 }
 

@@ -43,7 +43,7 @@ export class HalfOpenClients {
     for (const { halfOpen } of this.#addresses) {
       if (found !== undefined && halfOpen.size <= found.address.halfOpen.size) continue;
       for (const cnxn of halfOpen) {
-        if (cnxn.stalled) continue;
+        if (cnxn.isStalled) continue;
         if (cnxn.acceptedMs <= acceptedByMs) found = cnxn;
         break;
       }

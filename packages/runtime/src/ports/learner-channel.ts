@@ -1,4 +1,4 @@
-import type { Millis, PacketCutter } from '@tskeeper/protocol';
+import type { Millis, PacketDecoder } from '@tskeeper/protocol';
 import type { Endpoint, StreamId } from '../network.ts';
 import { ChannelOutput } from './channel-output.ts';
 import { PeerStream } from './peer-streams.ts';
@@ -10,15 +10,15 @@ import type { WriterPool } from './writer-pool.ts';
  * half open: no packet has arrived.
  */
 export class LearnerChannel extends PeerStream {
-  readonly cutter: PacketCutter;
+  readonly packetDecoder: PacketDecoder;
   readonly output: ChannelOutput;
   isDirty = false;
   /** The core was told that the output is full, and needs `channelDrained` when there is room. */
-  saidFull = false;
+  backpressureSignalled = false;
 
-  constructor(stream: StreamId, remote: Endpoint, sinceMs: Millis, cutter: PacketCutter, pool: WriterPool, shared: SharedBytes) {
+  constructor(stream: StreamId, remote: Endpoint, sinceMs: Millis, cutter: PacketDecoder, pool: WriterPool, shared: SharedBytes) {
     super(stream, remote, sinceMs);
-    this.cutter = cutter;
+    this.packetDecoder = cutter;
     this.output = new ChannelOutput(stream, pool, shared);
   }
 

@@ -18,7 +18,7 @@ import {
   type HostPort,
   type Millis,
   type PacketConsumer,
-  PacketCutter,
+  PacketDecoder,
   type PacketView,
   ProtocolError,
   type Sid,
@@ -29,8 +29,8 @@ import type { Logger } from '../logger.ts';
 import type { Endpoint, Listener, Network, ReceivedBatch, StreamId } from '../network.ts';
 import { type Dial, Dialler, type DialOutcome } from './dialler.ts';
 import { LearnerChannel } from './learner-channel.ts';
-import { LimitedLog } from './limited-log.ts';
-import { Nowhere } from './nowhere.ts';
+import { RateLimitedLog } from './rate-limited-log.ts';
+import { DiscardSink } from './discard-sink.ts';
 import type { LearnerCore, PeerServer } from './peer-core.ts';
 import { PeerStreams } from './peer-streams.ts';
 import { SendList } from './send-list.ts';
@@ -51,9 +51,9 @@ export interface LearnerPortOptions {
   /** Limit of connections that have not sent a packet. */
   readonly halfOpenMax: number;
   /** Waiting output above which a channel reports that it is full. */
-  readonly fullBytes: number;
+  readonly outputHighWaterBytes: number;
   /** Limit of what may wait after the output of one turn; above it the channel is reset. */
-  readonly behindBytesMax: number;
+  readonly queuedBytesMax: number;
   /**
    * Limit of what may wait for all channels together; above it channels are reset, those of unknown
    * servers first.
@@ -65,7 +65,7 @@ export interface LearnerPortOptions {
    */
   readonly sharedBytesMin: number;
   /** Packets of one channel before another gets its turn. */
-  readonly packetsPerGo: number;
+  readonly packetsPerQuantum: number;
 }
 
 export const learnerPortDefaults: LearnerPortOptions = {
@@ -75,23 +75,23 @@ export const learnerPortDefaults: LearnerPortOptions = {
   firstPacketTimeoutMs: 20_000,
   bindTriesMax: 3,
   halfOpenMax: 256,
-  fullBytes: 1024 * 1024,
-  behindBytesMax: 64 * 1024 * 1024,
+  outputHighWaterBytes: 1024 * 1024,
+  queuedBytesMax: 64 * 1024 * 1024,
   waitingBytesMax: 128 * 1024 * 1024,
   sharedBytesMin: 4096,
-  packetsPerGo: 1024,
+  packetsPerQuantum: 1024,
 };
 
-export interface LearnerPortParts {
+export interface LearnerPortDependencies {
   readonly network: Network;
   readonly clock: Pick<Clock, 'now' | 'after'>;
   readonly options: LearnerPortOptions;
   /** Placed over each packet, one after the other. */
   readonly view: PacketView;
-  readonly limits: Pick<Observer, 'limitMet'>;
+  readonly limitObserver: Pick<Observer, 'limitReached'>;
   readonly logger: Logger;
   /** Runs work in a turn of its own, `endTurn` included. */
-  readonly turn: (work: (now: Now) => void) => void;
+  readonly runTurn: (work: (now: Now) => void) => void;
 }
 
 /**
@@ -105,52 +105,52 @@ export class LearnerPort implements QuorumLinks {
   #core!: LearnerCore;
   readonly #options: LearnerPortOptions;
   readonly #logger: Logger;
-  readonly #limits: Pick<Observer, 'limitMet'>;
-  readonly #log: LimitedLog;
+  readonly #limitObserver: Pick<Observer, 'limitReached'>;
+  readonly #log: RateLimitedLog;
   readonly #dialler: Dialler;
   #addresses = new Map<Sid, readonly HostPort[]>();
 
   readonly #channels: PeerStreams<LearnerChannel>;
   /** Channels that need a call of `channelGone`. */
-  #leaving: LearnerChannel[] = [];
+  #goneToReport: LearnerChannel[] = [];
   #dirty: LearnerChannel[] = [];
 
   /** The leader to dial at the end of the turn. */
-  #wanted: Sid | undefined;
+  #leaderToDial: Sid | undefined;
   #dial: Dial | undefined;
 
   readonly #pool = new WriterPool();
   readonly #shared = new SharedBytes();
   readonly #sends = new SendList();
-  readonly #nowhere = new Nowhere();
+  readonly #discardSink = new DiscardSink();
   #feeding: LearnerChannel | undefined;
-  #allowance = 0;
+  #quantumPacketsLeft = 0;
   #now: Now = { elapsedMs: 0, wallMs: 0 };
-  #unfinished = false;
-  #isShut = false;
+  #needsTurn = false;
+  #isShutDown = false;
 
   readonly #consumer: PacketConsumer = {
     packet: (packet) => this.#packet(packet),
-    raw: (bytes, start, end) => this.#raw(bytes, start, end),
+    raw: (bytes, start, end) => this.#snapshotBytes(bytes, start, end),
   };
 
-  constructor(parts: LearnerPortParts, servers: readonly PeerServer[]) {
+  constructor(parts: LearnerPortDependencies, servers: readonly PeerServer[]) {
     this.#network = parts.network;
     this.#options = parts.options;
     this.#logger = parts.logger;
-    this.#limits = parts.limits;
-    this.#log = new LimitedLog(parts.logger);
+    this.#limitObserver = parts.limitObserver;
+    this.#log = new RateLimitedLog(parts.logger);
     this.#dialler = new Dialler(parts);
     const { packetBytesMax, bindTriesMax, halfOpenMax, firstPacketTimeoutMs } = parts.options;
     const { network, clock, view } = parts;
     this.#channels = new PeerStreams(
-      { network, clock, log: this.#log, port: 'quorum port', bindTriesMax, halfOpenMax, halfOpenTimeoutMs: firstPacketTimeoutMs },
+      { network, clock, log: this.#log, portName: 'quorum port', bindTriesMax, halfOpenMax, halfOpenTimeoutMs: firstPacketTimeoutMs },
       {
-        newStream: (stream, remote, sinceMs) =>
-          new LearnerChannel(stream, remote, sinceMs, new PacketCutter(packetBytesMax, view), this.#pool, this.#shared),
+        createStream: (stream, remote, sinceMs) =>
+          new LearnerChannel(stream, remote, sinceMs, new PacketDecoder(packetBytesMax, view), this.#pool, this.#shared),
         receive: (channel, bytes, start, end) => this.#receive(channel, bytes, start, end),
         resume: (channel) => this.#feed(channel, undefined),
-        closing: (channel) => this.#closing(channel),
+        onClosing: (channel) => this.#closing(channel),
       },
     );
     this.setServers(servers);
@@ -198,9 +198,9 @@ export class LearnerPort implements QuorumLinks {
    */
   async shutDown(now: Now): Promise<void> {
     this.#now = now;
-    this.#isShut = true;
+    this.#isShutDown = true;
     this.#dialler.cancelAll();
-    this.#dial = this.#wanted = undefined;
+    this.#dial = this.#leaderToDial = undefined;
     await this.#channels.shutDown(now);
   }
 
@@ -225,7 +225,7 @@ export class LearnerPort implements QuorumLinks {
   drained(stream: StreamId, now: Now): void {
     this.#now = now;
     const channel = this.#channels.get(stream);
-    if (channel === undefined || !channel.output.isHeld) return;
+    if (channel === undefined || !channel.output.writePending) return;
     channel.output.sliceSent(false);
     channel.closingMs = now.elapsedMs;
     if (channel.stage === 'open') this.#core.partSent(stream, now);
@@ -240,7 +240,7 @@ export class LearnerPort implements QuorumLinks {
   closed(stream: StreamId, error: string | undefined, now: Now): void {
     this.#now = now;
     // At once and not at the end of the turn: from here on its number may be used again.
-    if (this.#channels.closed(stream, now)) this.#tellGone();
+    if (this.#channels.closed(stream, now)) this.#reportGone();
     else this.#dialler.closed(stream, error, now);
   }
 
@@ -251,12 +251,12 @@ export class LearnerPort implements QuorumLinks {
    * cancelled, and completes as neither.
    */
   dialLeader(sid: Sid): void {
-    this.#wanted = sid;
+    this.#leaderToDial = sid;
   }
 
-  /** As `QuorumLinks.dialNobody`. */
-  dialNobody(): void {
-    this.#wanted = undefined;
+  /** As `QuorumLinks.cancelDial`. */
+  cancelDial(): void {
+    this.#leaderToDial = undefined;
     if (this.#dial !== undefined) this.#dialler.cancel(this.#dial);
     this.#dial = undefined;
   }
@@ -265,27 +265,27 @@ export class LearnerPort implements QuorumLinks {
   packets(id: ChannelId): Writer {
     const channel = this.#channels.get(id);
     if (channel === undefined || channel.stage !== 'open') {
-      return this.#nowhere.writer();
+      return this.#discardSink.writer();
     }
     this.#markDirty(channel);
     return channel.output.writer();
   }
 
   /** As `QuorumLinks.share`. */
-  share(id: ChannelId, bytes: Buffer, start: number): void {
+  writeShared(id: ChannelId, bytes: Buffer, start: number): void {
     const channel = this.#channels.get(id);
     if (channel === undefined || channel.stage !== 'open') return;
     this.#markDirty(channel);
     if (bytes.length - start < this.#options.sharedBytesMin) channel.output.writer().raw(bytes, start, bytes.length);
-    else channel.output.share(bytes, start);
+    else channel.output.writeShared(bytes, start);
   }
 
   /** As `QuorumLinks.channelIsFull`: `channelDrained` follows when there is room again. */
   channelIsFull(id: ChannelId): boolean {
     const channel = this.#channels.get(id);
-    if (channel === undefined || channel.stage !== 'open' || channel.output.waitingBytes <= this.#options.fullBytes) return false;
-    channel.saidFull = true;
-    this.#limits.limitMet('fullBytes');
+    if (channel === undefined || channel.stage !== 'open' || channel.output.waitingBytes <= this.#options.outputHighWaterBytes) return false;
+    channel.backpressureSignalled = true;
+    this.#limitObserver.limitReached('fullBytes');
     return true;
   }
 
@@ -313,8 +313,8 @@ export class LearnerPort implements QuorumLinks {
   }
 
   /** There is more work that can be done at once: the owner should run another turn soon. */
-  get unfinished(): boolean {
-    return this.#unfinished;
+  get needsTurn(): boolean {
+    return this.#needsTurn;
   }
 
   /** Gives up on channels whose time is over. */
@@ -329,20 +329,20 @@ export class LearnerPort implements QuorumLinks {
   /** Feeds channels that had to wait, dials if requested, and sends all output at once. */
   endTurn(now: Now): void {
     this.#now = now;
-    this.#unfinished = false;
-    if (this.#channels.resumeStalled()) this.#unfinished = true;
-    this.#tellGone();
-    this.#dialWanted();
+    this.#needsTurn = false;
+    if (this.#channels.resumeStalled()) this.#needsTurn = true;
+    this.#reportGone();
+    this.#dialRequested();
     this.#flush();
     // Channels that were cut off for reading nothing are gone for the core as well.
-    this.#tellGone();
+    this.#reportGone();
   }
 
-  #dialWanted(): void {
-    const sid = this.#wanted;
-    this.#wanted = undefined;
-    if (sid === undefined || this.#isShut) return;
-    this.dialNobody();
+  #dialRequested(): void {
+    const sid = this.#leaderToDial;
+    this.#leaderToDial = undefined;
+    if (sid === undefined || this.#isShutDown) return;
+    this.cancelDial();
     const hosts = this.#addresses.get(sid) ?? [];
     const { dialTimeoutMs, cnxTimeoutMs } = this.#options;
     if (hosts.length === 0) {
@@ -358,7 +358,7 @@ export class LearnerPort implements QuorumLinks {
   }
 
   #dialled({ stream, remote }: Extract<DialOutcome, { kind: 'open' }>): void {
-    this.#channels.opened(this.#channels.add(stream, remote, this.#now));
+    this.#channels.markOpen(this.#channels.add(stream, remote, this.#now));
     this.#core.dialled(stream, this.#now);
   }
 
@@ -369,15 +369,15 @@ export class LearnerPort implements QuorumLinks {
     else this.#log.warn(this.#now.elapsedMs, sentence, { event: 'leader.unreachable', peer: sid, reason });
     this.#core.dialFailed(refused ? 'refused' : 'unanswered', this.#now);
     // What the core does about it belongs to another turn.
-    this.#unfinished = true;
+    this.#needsTurn = true;
   }
 
-  #tellGone(): void {
-    if (this.#leaving.length === 0) return;
-    const leaving = this.#leaving;
-    this.#leaving = [];
+  #reportGone(): void {
+    if (this.#goneToReport.length === 0) return;
+    const leaving = this.#goneToReport;
+    this.#goneToReport = [];
     for (const { stream } of leaving) this.#core.channelGone(stream, this.#now);
-    this.#unfinished = true;
+    this.#needsTurn = true;
   }
 
   #flush(): void {
@@ -394,17 +394,17 @@ export class LearnerPort implements QuorumLinks {
     }
     let someWait = false;
     for (const channel of dirty) {
-      this.#settle(channel);
+      this.#finishFlush(channel);
       someWait ||= channel.output.waitingBytes > 0;
     }
-    if (someWait) this.#cutOverAll();
+    if (someWait) this.#enforceTotalLimit();
   }
 
   /**
    * The memory for all channels together has a limit, which more connections cannot exceed. The
    * heaviest of the last rank is cut off.
    */
-  #cutOverAll(): void {
+  #enforceTotalLimit(): void {
     const { waitingBytesMax } = this.#options;
     for (let bytes = this.#waitingBytes; bytes > waitingBytesMax; bytes = this.#waitingBytes) {
       let heaviest: LearnerChannel | undefined;
@@ -419,7 +419,7 @@ export class LearnerPort implements QuorumLinks {
         heaviestRank = rank;
       }
       if (heaviest === undefined) return;
-      this.#cutOff(
+      this.#dropSlow(
         heaviest,
         `${bytes} bytes wait for all learners, more than the limit of ${waitingBytesMax}, and most of them for this one`,
       );
@@ -432,7 +432,7 @@ export class LearnerPort implements QuorumLinks {
     return bytes;
   }
 
-  #cutOff(channel: LearnerChannel, reason: string): void {
+  #dropSlow(channel: LearnerChannel, reason: string): void {
     const bytes = channel.output.waitingBytes;
     const remedy = 'Check its disk and the link to it; it may reconnect, and is sent what it lacks';
     this.#log.warn(this.#now.elapsedMs, `${channel.name} was cut off: ${reason}. ${remedy}.`, {
@@ -443,22 +443,22 @@ export class LearnerPort implements QuorumLinks {
     this.#channels.drop(channel, this.#now);
   }
 
-  #settle(channel: LearnerChannel): void {
+  #finishFlush(channel: LearnerChannel): void {
     const { output } = channel;
-    output.settle();
+    output.releaseEmptyWriter();
     const { waitingBytes } = output;
     if (channel.stage === 'closing') {
       if (waitingBytes === 0) this.#channels.sendEnd(channel, this.#now);
       return;
     }
-    const { fullBytes, behindBytesMax } = this.#options;
-    if (output.behindBytes > behindBytesMax) {
-      this.#cutOff(channel, `${waitingBytes} bytes wait for it, and it does not read them`);
-    } else if (channel.saidFull && waitingBytes <= fullBytes) {
-      channel.saidFull = false;
+    const { outputHighWaterBytes, queuedBytesMax } = this.#options;
+    if (output.queuedBytes > queuedBytesMax) {
+      this.#dropSlow(channel, `${waitingBytes} bytes wait for it, and it does not read them`);
+    } else if (channel.backpressureSignalled && waitingBytes <= outputHighWaterBytes) {
+      channel.backpressureSignalled = false;
       this.#core.channelDrained(channel.stream, this.#now);
       // What has been written now is sent in the next turn.
-      this.#unfinished = true;
+      this.#needsTurn = true;
     }
   }
 
@@ -478,12 +478,12 @@ export class LearnerPort implements QuorumLinks {
   /** `bytes` undefined: the retained ones. */
   #feed(channel: LearnerChannel, bytes: Buffer | undefined, start = 0, end = 0): void {
     this.#feeding = channel;
-    this.#allowance = this.#options.packetsPerGo;
+    this.#quantumPacketsLeft = this.#options.packetsPerQuantum;
     let wantsMore = true;
     try {
-      if (bytes === undefined) wantsMore = channel.cutter.resume(this.#consumer);
-      else wantsMore = channel.cutter.feed(bytes, start, end, this.#consumer);
-      if (channel.stage === 'half-open' && channel.cutter.retainedBytes > firstPacketBytesMax) {
+      if (bytes === undefined) wantsMore = channel.packetDecoder.resume(this.#consumer);
+      else wantsMore = channel.packetDecoder.feed(bytes, start, end, this.#consumer);
+      if (channel.stage === 'half-open' && channel.packetDecoder.retainedBytes > firstPacketBytesMax) {
         throw new ProtocolError('a short packet that introduces the server', 0);
       }
     } catch (error) {
@@ -499,7 +499,7 @@ export class LearnerPort implements QuorumLinks {
     }
     if (channel.stage === 'closing') return;
     if (!wantsMore) this.#channels.stall(channel);
-    else if (channel.hasEnded) this.#close(channel);
+    else if (channel.hasPeerEnded) this.#close(channel);
   }
 
   /** The packet cutter's consumer. Returns whether the channel may pass another packet. */
@@ -507,23 +507,23 @@ export class LearnerPort implements QuorumLinks {
     const channel = this.#feeding!;
     const { stream } = channel;
     if (channel.stage === 'half-open') {
-      this.#channels.opened(channel);
+      this.#channels.markOpen(channel);
       this.#core.accepted(stream, this.#now);
     }
     if (!isOpen(channel)) return false;
     this.#core.packet(stream, packet, this.#now);
     if (!isOpen(channel)) return false;
-    if (this.#core.isLoading(stream)) channel.cutter.beginRaw();
-    if (--this.#allowance > 0) return true;
-    this.#limits.limitMet('packetsPerGo');
+    if (this.#core.isReceivingSnapshot(stream)) channel.packetDecoder.beginRaw();
+    if (--this.#quantumPacketsLeft > 0) return true;
+    this.#limitObserver.limitReached('packetsPerGo');
     return false;
   }
 
-  #raw(bytes: Buffer, start: number, end: number): number {
+  #snapshotBytes(bytes: Buffer, start: number, end: number): number {
     const channel = this.#feeding!;
-    const taken = this.#core.snapshotBytes(channel.stream, bytes.subarray(start, end), this.#now);
+    const taken = this.#core.feedSnapshot(channel.stream, bytes.subarray(start, end), this.#now);
     if (!isOpen(channel)) return end;
-    if (!this.#core.isLoading(channel.stream)) channel.cutter.endRaw();
+    if (!this.#core.isReceivingSnapshot(channel.stream)) channel.packetDecoder.endRaw();
     return start + taken;
   }
 
@@ -535,8 +535,8 @@ export class LearnerPort implements QuorumLinks {
   }
 
   #closing(channel: LearnerChannel): void {
-    if (channel.stage === 'open') this.#leaving.push(channel);
-    channel.cutter.close();
+    if (channel.stage === 'open') this.#goneToReport.push(channel);
+    channel.packetDecoder.close();
     this.#markDirty(channel);
   }
 }

@@ -51,14 +51,14 @@ export interface LearnerCore {
   packet(channel: ChannelId, packet: PacketView, now: Now): void;
   /**
    * Called after each packet: whether a snapshot comes next over this stream, which goes to
-   * `snapshotBytes`.
+   * `feedSnapshot`.
    */
-  isLoading(channel: ChannelId): boolean;
+  isReceivingSnapshot(channel: ChannelId): boolean;
   /**
    * Takes bytes of the snapshot; returns how many of them belong to it. Throws a `ProtocolError`
    * for bytes that are not a snapshot.
    */
-  snapshotBytes(channel: ChannelId, bytes: Buffer, now: Now): number;
+  feedSnapshot(channel: ChannelId, bytes: Buffer, now: Now): number;
   /**
    * Part of a packet has arrived over this stream. A server that sends a large packet shows no other
    * sign of life.

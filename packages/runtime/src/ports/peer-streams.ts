@@ -12,14 +12,14 @@ import { formatHostPort, type HostPort, type Millis } from '@tskeeper/protocol';
 import type { Clock } from '../clock.ts';
 import type { Endpoint, Listener, Network, ReceivedBatch, StreamId } from '../network.ts';
 import { bindListener } from './bind-listener.ts';
-import { HalfOpen } from './half-open.ts';
-import type { LimitedLog } from './limited-log.ts';
+import { HalfOpenStreams } from './half-open-streams.ts';
+import type { RateLimitedLog } from './rate-limited-log.ts';
 
 /** A stream between two servers, at either end. Ports extend it. */
 export class PeerStream {
   readonly stream: StreamId;
   readonly remote: Endpoint;
-  readonly sinceMs: Millis;
+  readonly openedMs: Millis;
   /**
    * `half-open`: it was accepted, and has not introduced itself. `closing`: waiting output is sent,
    * input is discarded.
@@ -28,7 +28,7 @@ export class PeerStream {
   /** Input waits for the next turn; the stream is not read meanwhile. */
   isStalled = false;
   /** The other side has sent its end, after input that waits. */
-  hasEnded = false;
+  hasPeerEnded = false;
   /** When it was closed here, or when the other side last accepted some of its waiting output. */
   closingMs: Millis = 0;
   endSent = false;
@@ -37,7 +37,7 @@ export class PeerStream {
   constructor(stream: StreamId, remote: Endpoint, sinceMs: Millis) {
     this.stream = stream;
     this.remote = remote;
-    this.sinceMs = sinceMs;
+    this.openedMs = sinceMs;
   }
 
   get name(): string {
@@ -48,12 +48,12 @@ export class PeerStream {
   discardOutput(): void {}
 }
 
-export interface PeerStreamsParts {
+export interface PeerStreamsDependencies {
   readonly network: Network;
   readonly clock: Pick<Clock, 'now' | 'after'>;
-  readonly log: LimitedLog;
+  readonly log: RateLimitedLog;
   /** Its name for sentences: "election port". */
-  readonly port: string;
+  readonly portName: string;
   /** Number of tries to listen; 0 = no limit. */
   readonly bindTriesMax: number;
   /** Limit of connections without an introduction... */
@@ -64,13 +64,13 @@ export interface PeerStreamsParts {
 
 /** The port. */
 export interface PeerStreamOwner<S extends PeerStream> {
-  newStream(stream: StreamId, remote: Endpoint, sinceMs: Millis): S;
+  createStream(stream: StreamId, remote: Endpoint, sinceMs: Millis): S;
   /** Bytes have arrived over a stream that is not closing. */
   receive(stream: S, bytes: Buffer, start: number, end: number): void;
   /** The stream has another go: process its retained input. */
   resume(stream: S): void;
   /** The stream is about to close, and still has its old stage. Process no more of its input. */
-  closing(stream: S): void;
+  onClosing(stream: S): void;
 }
 
 /**
@@ -82,22 +82,22 @@ const lingerMs: Millis = 2000;
 const discardedBytesMax = 1024 * 1024;
 
 export class PeerStreams<S extends PeerStream> {
-  readonly #parts: PeerStreamsParts;
+  readonly #dependencies: PeerStreamsDependencies;
   readonly #owner: PeerStreamOwner<S>;
   readonly #listeners = new Set<Listener>();
   /** Incremented by `stopListening`: a `listen` that still waits for the port is too late then. */
-  #listeningSince = 0;
-  #isShut = false;
+  #listenGeneration = 0;
+  #isShutDown = false;
   readonly #streams = new Map<StreamId, S>();
-  readonly #halfOpen: HalfOpen<S>;
+  readonly #halfOpen: HalfOpenStreams<S>;
   /** Closed here, and output is still to be sent or the other side has not noticed. */
   readonly #closing = new Set<S>();
   #stalled: S[] = [];
 
-  constructor(parts: PeerStreamsParts, owner: PeerStreamOwner<S>) {
-    this.#parts = parts;
+  constructor(parts: PeerStreamsDependencies, owner: PeerStreamOwner<S>) {
+    this.#dependencies = parts;
     this.#owner = owner;
-    this.#halfOpen = new HalfOpen(parts.halfOpenMax, parts.halfOpenTimeoutMs);
+    this.#halfOpen = new HalfOpenStreams(parts.halfOpenMax, parts.halfOpenTimeoutMs);
   }
 
   // --- Listening
@@ -108,13 +108,13 @@ export class PeerStreams<S extends PeerStream> {
    * resolve. Rejects with a sentence for the operator.
    */
   async listen(address: HostPort): Promise<Listener | undefined> {
-    const since = this.#listeningSince;
-    const { network, clock, log, port, bindTriesMax } = this.#parts;
+    const since = this.#listenGeneration;
+    const { network, clock, log, portName, bindTriesMax } = this.#dependencies;
     const listener = await bindListener(network, clock, log, {
-      what: port,
+      portName: portName,
       address,
-      triesMax: bindTriesMax,
-      isOver: () => this.#isShut || since !== this.#listeningSince,
+      attemptsMax: bindTriesMax,
+      isCancelled: () => this.#isShutDown || since !== this.#listenGeneration,
     });
     if (listener !== undefined) this.#listeners.add(listener);
     return listener;
@@ -128,13 +128,13 @@ export class PeerStreams<S extends PeerStream> {
   async stopListening(): Promise<void> {
     const listeners = [...this.#listeners];
     this.#listeners.clear();
-    this.#listeningSince++;
+    this.#listenGeneration++;
     await Promise.all(listeners.map((listener) => listener.close()));
   }
 
   /** Stops accepting for good, and closes all streams. */
   shutDown(now: Now): Promise<void> {
-    this.#isShut = true;
+    this.#isShutDown = true;
     for (const stream of this.#streams.values()) this.close(stream, now);
     return this.stopListening();
   }
@@ -142,14 +142,14 @@ export class PeerStreams<S extends PeerStream> {
   // --- What the network reports
 
   accepted(id: StreamId, listener: Listener, remote: Endpoint, now: Now): void {
-    const { network, log, port } = this.#parts;
+    const { network, log, portName } = this.#dependencies;
     if (!this.#listeners.has(listener)) {
       network.reset(id);
       return;
     }
     const leaving = this.#halfOpen.add(this.add(id, remote, now));
     if (leaving === undefined) return;
-    log.warn(now.elapsedMs, `${leaving.name} was closed: too many connections to the ${port} have not introduced themselves.`, {
+    log.warn(now.elapsedMs, `${leaving.name} was closed: too many connections to the ${portName} have not introduced themselves.`, {
       event: 'peer.flood',
       address: leaving.name,
     });
@@ -171,7 +171,7 @@ export class PeerStreams<S extends PeerStream> {
     const stream = this.#streams.get(id);
     if (stream === undefined || stream.stage === 'closing') return;
     // Input before the end is processed before the end.
-    if (stream.isStalled) stream.hasEnded = true;
+    if (stream.isStalled) stream.hasPeerEnded = true;
     else this.close(stream, now);
   }
 
@@ -202,13 +202,13 @@ export class PeerStreams<S extends PeerStream> {
 
   /** Adds a stream that was dialled here. */
   add(id: StreamId, remote: Endpoint, now: Now): S {
-    const stream = this.#owner.newStream(id, remote, now.elapsedMs);
+    const stream = this.#owner.createStream(id, remote, now.elapsedMs);
     this.#streams.set(id, stream);
     return stream;
   }
 
   /** The stream has introduced itself. */
-  opened(stream: S): void {
+  markOpen(stream: S): void {
     this.#halfOpen.delete(stream);
     stream.stage = 'open';
   }
@@ -218,7 +218,7 @@ export class PeerStreams<S extends PeerStream> {
     if (stream.isStalled) return;
     stream.isStalled = true;
     this.#stalled.push(stream);
-    this.#parts.network.pause(stream.stream);
+    this.#dependencies.network.pause(stream.stream);
   }
 
   /** Gives another go to streams with more input. Returns whether any has still more. */
@@ -230,7 +230,7 @@ export class PeerStreams<S extends PeerStream> {
       if (!stream.isStalled) continue;
       stream.isStalled = false;
       this.#owner.resume(stream);
-      if (!stream.isStalled) this.#parts.network.resume(stream.stream);
+      if (!stream.isStalled) this.#dependencies.network.resume(stream.stream);
     }
     return this.#stalled.length > 0;
   }
@@ -241,13 +241,13 @@ export class PeerStreams<S extends PeerStream> {
   close(stream: S, now: Now): void {
     if (stream.stage === 'closing') return;
     this.#halfOpen.delete(stream);
-    this.#owner.closing(stream);
+    this.#owner.onClosing(stream);
     stream.stage = 'closing';
     stream.closingMs = now.elapsedMs;
     this.#closing.add(stream);
     if (!stream.isStalled) return;
     stream.isStalled = false;
-    this.#parts.network.resume(stream.stream);
+    this.#dependencies.network.resume(stream.stream);
   }
 
   /** Closes at once, without waiting output. `closed` follows. */
@@ -255,7 +255,7 @@ export class PeerStreams<S extends PeerStream> {
     this.close(stream, now);
     this.#closing.delete(stream);
     stream.discardOutput();
-    this.#parts.network.reset(stream.stream);
+    this.#dependencies.network.reset(stream.stream);
   }
 
   /** Discards input of a closing stream, up to a limit. */
@@ -269,7 +269,7 @@ export class PeerStreams<S extends PeerStream> {
     if (stream.endSent || !this.#closing.has(stream)) return;
     stream.endSent = true;
     stream.closingMs = now.elapsedMs;
-    this.#parts.network.end(stream.stream);
+    this.#dependencies.network.end(stream.stream);
   }
 
   // --- Time
@@ -282,9 +282,9 @@ export class PeerStreams<S extends PeerStream> {
 
   /** Gives up on streams whose time is over. */
   wake(now: Now): void {
-    const { log, port, halfOpenTimeoutMs } = this.#parts;
+    const { log, portName, halfOpenTimeoutMs } = this.#dependencies;
     for (const stream of this.#halfOpen.takeDue(now.elapsedMs)) {
-      log.warn(now.elapsedMs, `${stream.name} did not introduce itself within ${halfOpenTimeoutMs} ms to the ${port}, and was closed.`, {
+      log.warn(now.elapsedMs, `${stream.name} did not introduce itself within ${halfOpenTimeoutMs} ms to the ${portName}, and was closed.`, {
         event: 'peer.half-open',
         address: stream.name,
         durationMs: halfOpenTimeoutMs,

@@ -19,7 +19,7 @@ export class WriterPool {
   }
 
   /** Only for a writer whose bytes nothing else holds. */
-  giveBack(writer: Writer): void {
+  put(writer: Writer): void {
     const capacity = writer.bytes.length;
     if (capacity > capacityKeptMax || this.#bytes + capacity > pooledBytesMax) return;
     writer.clear();

@@ -26,7 +26,7 @@ const copyPieceBytes = 1024 * 1024;
  * Writes the bytes [start, end) of one file to the same place in another, or in itself, and makes
  * them durable.
  */
-export async function copyBytes(from: DiskFile, to: DiskFile, start: number, end: number): Promise<void> {
+export async function copyFileRange(from: DiskFile, to: DiskFile, start: number, end: number): Promise<void> {
   for (let at = start; at < end; at += copyPieceBytes) to.write(at, await from.read(at, Math.min(copyPieceBytes, end - at)));
   await syncFile(to);
 }

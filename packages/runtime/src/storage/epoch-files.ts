@@ -63,7 +63,7 @@ export interface Epochs {
 }
 
 /** The epochs in the folder; undefined for missing files. */
-export interface FoundEpochs {
+export interface StoredEpochs {
   readonly accepted: number | undefined;
   readonly current: number | undefined;
   /** From files that were being written when their server stopped. */
@@ -71,7 +71,7 @@ export interface FoundEpochs {
   readonly currentTemporary: number | undefined;
 }
 
-export interface HistoryFound {
+export interface HistorySummary {
   readonly lastZxid: Zxid;
   /**
    * Whether there is a snapshot or a txn, or a folder without either is trusted
@@ -97,7 +97,7 @@ export interface HistoryFound {
  * smaller than currentEpoch (ZOOKEEPER-2307), unless the right number is found in a file that was
  * not renamed (ZOOKEEPER-4269).
  */
-export function settleEpochs(found: FoundEpochs, { lastZxid, hasData, canRefetch }: HistoryFound, folder: string): Epochs {
+export function resolveEpochs(found: StoredEpochs, { lastZxid, hasData, canRefetch }: HistorySummary, folder: string): Epochs {
   const epoch = epochOf(Math.max(0, lastZxid));
   const anew = epochRemedyFor(canRefetch, folder);
   if (found.accepted === undefined || found.current === undefined) {
@@ -150,7 +150,7 @@ export class EpochFiles {
   #accepted: number;
   #current: number;
   /** What is durable, or will be when all requested writes are complete. */
-  readonly #asked: Record<EpochName, number>;
+  readonly #requested: Record<EpochName, number>;
   #last: Promise<void> = Promise.resolve();
   #failure: unknown;
 
@@ -159,21 +159,21 @@ export class EpochFiles {
     this.#folder = folder;
     this.#accepted = accepted;
     this.#current = current;
-    this.#asked = { acceptedEpoch: accepted, currentEpoch: current };
+    this.#requested = { acceptedEpoch: accepted, currentEpoch: current };
   }
 
   /**
    * Reads both files, settles what they leave open, and makes the result durable. Rejects with
    * `StorageRefused` or `DiskError`.
    */
-  static async open(disk: Disk, folder: string, logger: Logger, history: HistoryFound): Promise<EpochFiles> {
+  static async open(disk: Disk, folder: string, logger: Logger, history: HistorySummary): Promise<EpochFiles> {
     const found = {
       accepted: await readEpoch(disk, folder, 'acceptedEpoch', history.canRefetch),
       current: await readEpoch(disk, folder, 'currentEpoch', history.canRefetch),
       acceptedTemporary: await readTemporary(disk, folder, 'acceptedEpoch'),
       currentTemporary: await readTemporary(disk, folder, 'currentEpoch'),
     };
-    const epochs = settleEpochs(found, history, folder);
+    const epochs = resolveEpochs(found, history, folder);
     if (found.current !== undefined && found.current !== epochs.current) {
       logger.warn(
         `${folder}/currentEpoch held ${found.current}, and the last txn is ${formatZxid(history.lastZxid)}: this server stopped while it joined that epoch, and starts in epoch ${epochs.current}`,
@@ -198,7 +198,7 @@ export class EpochFiles {
    * and from then on always.
    */
   save(name: EpochName, epoch: number): Promise<void> {
-    const asked = this.#asked;
+    const asked = this.#requested;
     if (epoch < asked[name]) throw new Error(`${name} is ${asked[name]} and cannot go back to ${epoch}`);
     if (name === 'currentEpoch' && epoch > asked.acceptedEpoch) {
       throw new Error(`currentEpoch cannot be ${epoch} while acceptedEpoch is ${asked.acceptedEpoch}`);
@@ -210,7 +210,7 @@ export class EpochFiles {
   }
 
   /** Resolves when no write is in progress. */
-  async settled(): Promise<void> {
+  async whenIdle(): Promise<void> {
     await this.#last;
   }
 

@@ -17,7 +17,7 @@ import * as zlib from 'node:zlib';
 import type { Disk } from '../disk.ts';
 import type { Logger } from '../logger.ts';
 import type { SnappyCodec } from '../world.ts';
-import { copyBytes, replaceFile, withFile } from './disk-helpers.ts';
+import { copyFileRange, replaceFile, withFile } from './disk-helpers.ts';
 import { readEpoch } from './epoch-files.ts';
 import { logPrefix, numberedFiles, snapshotPrefix, unfinishedPrefix } from './file-names.ts';
 import { type UnnamedSnapshot, verifySnapshot } from './snapshot-files.ts';
@@ -111,7 +111,7 @@ export async function finishInstall(disk: Disk, folders: NotedFolders, snappy: S
       `${snapshotPath}, a snapshot of the leader that was replacing all other data here, is damaged or missing, and the other data may be incomplete; ${restoreOrRefetch(folders)}`,
     );
   }
-  await nameAnew(disk, folders.snapshots, snapshot);
+  await rewriteUnderName(disk, folders.snapshots, snapshot);
   await removeOlderHistory(disk, folders, snapshot);
   logger.warn(`${snapshotPath} replaced the data of this server; its last process ended before the older files were removed`, {
     event: 'snapshot.install-finished',
@@ -140,12 +140,12 @@ function restoreOrRefetch(folders: NotedFolders): string {
  * The sync that should have kept the name may have failed, and a power loss may undo what no sync
  * has kept: so a copy takes the name.
  */
-async function nameAnew(disk: Disk, folder: string, snapshot: string): Promise<void> {
+async function rewriteUnderName(disk: Disk, folder: string, snapshot: string): Promise<void> {
   const temporary = `${folder}/${unfinishedPrefix}copy.${snapshot}`;
   await withFile(disk, `${folder}/${snapshot}`, async (file) => {
     const copy = await disk.open(temporary, 'replace');
     try {
-      await copyBytes(file, copy, 0, await file.size());
+      await copyFileRange(file, copy, 0, await file.size());
     } finally {
       await copy.close();
     }

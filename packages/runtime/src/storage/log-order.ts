@@ -7,10 +7,10 @@
  * snapshot between the two was made of txns that the log does not have. So does the mark of a log,
  * which has the zxid of the last txn before the log (synced-mark.ts).
  */
-import { mayFollow } from '@tskeeper/core/internal';
+import { isPossibleSuccessor } from '@tskeeper/core/internal';
 import type { Zxid } from '@tskeeper/protocol';
 
 /** Whether no txn can be missing between two, given zxids that are known to have existed. */
-export function isNext(last: Zxid, next: Zxid, known: readonly Zxid[]): boolean {
-  return mayFollow(last, next) && !known.some((zxid) => zxid > last && zxid < next);
+export function isContiguous(last: Zxid, next: Zxid, known: readonly Zxid[]): boolean {
+  return isPossibleSuccessor(last, next) && !known.some((zxid) => zxid > last && zxid < next);
 }

@@ -67,13 +67,13 @@ export interface LogEnd {
  * Receives the bytes [start, end) of a txn that do not match their checksum, from the entry at
  * `offset`.
  */
-export type OnDamagedTxn = (bytes: Buffer, start: number, end: number, offset: number) => void;
+export type OnDamagedEntry = (bytes: Buffer, start: number, end: number, offset: number) => void;
 
 /**
  * Receives each entry's txn: the bytes [start, end), valid only during the call. `offset` is where
  * the entry begins in the file.
  */
-export type OnLoggedTxn = (zxid: Zxid, bytes: Buffer, start: number, end: number, offset: number, entryEndOffset: number) => void;
+export type OnLogEntry = (zxid: Zxid, bytes: Buffer, start: number, end: number, offset: number, entryEndOffset: number) => void;
 
 /** The part of a log to read. */
 export interface LogRange {
@@ -99,8 +99,8 @@ export interface LogRange {
 export async function readLog(
   file: ReadableFile,
   txnBytesMax: number,
-  visit: OnLoggedTxn,
-  visitDamaged?: OnDamagedTxn,
+  visit: OnLogEntry,
+  visitDamaged?: OnDamagedEntry,
   { start: rangeStart = 0, zxidMax = Infinity, bytesMax = Infinity }: LogRange = {},
 ): Promise<LogEnd> {
   const size = await file.size();
@@ -116,7 +116,7 @@ export async function readLog(
 
   if (size === 0) return end('empty');
   if (rangeStart === 0) {
-    const headerReason = judgeHeader(piece);
+    const headerReason = checkHeader(piece);
     if (headerReason !== undefined) return end(headerReason);
     offset = fileHeaderBytes;
   }
@@ -182,7 +182,7 @@ const reasons = {
   length: 'bad length',
 } as const;
 
-function judgeHeader(bytes: Buffer): LogEndReason | undefined {
+function checkHeader(bytes: Buffer): LogEndReason | undefined {
   const header = bytes.subarray(0, fileHeaderBytes);
   if (header.length === fileHeaderBytes && header.readInt32BE(0) === logMagic) return undefined;
   if (isZero(header, 0, header.length)) return 'zero header';

@@ -21,7 +21,7 @@ export interface OrphanMark {
 }
 
 /** `names`: the files in `folder`, and `logs` those of them that are logs. Oldest first. */
-export async function marksWithoutLogs(
+export async function findOrphanMarks(
   disk: Disk,
   folder: string,
   names: readonly string[],

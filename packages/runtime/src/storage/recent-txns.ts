@@ -7,10 +7,10 @@
  * would spread the hole (ZOOKEEPER-2418, ZOOKEEPER-4925).
  */
 import type { Zxid } from '@tskeeper/protocol';
-import { isNext } from './log-order.ts';
+import { isContiguous } from './log-order.ts';
 
 /** A txn as stored in the log: header, txn and digest, without the framing. */
-export interface LoggedTxn {
+export interface LogEntry {
   readonly zxid: Zxid;
   readonly bytes: Buffer;
 }
@@ -25,7 +25,7 @@ export interface RecentTxnsLimits {
 export class RecentTxns {
   readonly #limits: RecentTxnsLimits;
   readonly #snapshots: readonly Zxid[];
-  #txns: LoggedTxn[] = [];
+  #txns: LogEntry[] = [];
   /** Txns before this index are dropped; the array is trimmed now and then. */
   #first = 0;
   #bytes = 0;
@@ -40,7 +40,7 @@ export class RecentTxns {
   add(zxid: Zxid, bytes: Buffer, start: number, end: number): void {
     if (this.#limits.count <= 0) return;
     const last = this.#txns.at(-1);
-    if (last !== undefined && !isNext(last.zxid, zxid, this.#snapshots)) this.#clear();
+    if (last !== undefined && !isContiguous(last.zxid, zxid, this.#snapshots)) this.#clear();
     this.#txns.push({ zxid, bytes: Buffer.from(bytes.subarray(start, end)) });
     this.#bytes += end - start;
     while (this.#count > this.#limits.count || (this.#bytes > this.#limits.bytes && this.#count > 1)) {
@@ -53,7 +53,7 @@ export class RecentTxns {
   }
 
   /** Those up to `lastZxid`, the last txn of the state; none when the log ends before it. */
-  upTo(lastZxid: Zxid): readonly LoggedTxn[] {
+  upTo(lastZxid: Zxid): readonly LogEntry[] {
     return this.#txns.at(-1)?.zxid === lastZxid ? this.#txns.slice(this.#first) : [];
   }
 

@@ -9,7 +9,7 @@
  *
  * Everything is checked before anything is changed, so a refusal leaves the folder as it was.
  */
-import { mayFollow } from '@tskeeper/core/internal';
+import { isPossibleSuccessor } from '@tskeeper/core/internal';
 import {
   epochMax,
   epochOf,
@@ -27,17 +27,17 @@ import type { Clock } from '../clock.ts';
 import type { Disk } from '../disk.ts';
 import type { Logger } from '../logger.ts';
 import type { SnappyCodec } from '../world.ts';
-import { copyBytes, syncFile, withFile } from './disk-helpers.ts';
+import { copyFileRange, syncFile, withFile } from './disk-helpers.ts';
 import { logPrefix, markName, numberedFiles, type NumberedFile, unfinishedPrefix } from './file-names.ts';
-import { isAllZero, type LogEnd, type OnLoggedTxn, readLog } from './log-reader.ts';
-import { lostLogs, marksWithoutLogs } from './lost-logs.ts';
-import { afterZxid, damageOf, explain, isTruncated, judgeLog, markMisfit, misplacedEntry } from './log-verdict.ts';
-import { type LoggedTxn, RecentTxns, type RecentTxnsLimits } from './recent-txns.ts';
+import { isAllZero, type LogEnd, type OnLogEntry, readLog } from './log-reader.ts';
+import { lostLogs, findOrphanMarks } from './lost-logs.ts';
+import { afterZxid, damageOf, describeLogEnd, isTruncated, logConditionOf, markMismatch, misplacedEntry } from './log-condition.ts';
+import { type LogEntry, RecentTxns, type RecentTxnsLimits } from './recent-txns.ts';
 import { isUnreadable, listSnapshots, loadSnapshot, looksComplete, type SnapshotSink } from './snapshot-files.ts';
 import { remedyFor } from './remedy.ts';
 import { StorageRefused } from './storage-refused.ts';
 import { moveMark, readMark, type SyncedMark } from './synced-mark.ts';
-import { cutLogs, removeSnapshots, TruncationImpossible } from './truncation.ts';
+import { truncateLogs, removeSnapshots, TruncationImpossible } from './truncation.ts';
 
 /** Builds the state from what recovery reads. */
 export interface RecoveryTarget {
@@ -78,7 +78,7 @@ export interface RecoveryOptions {
   readonly truncateTo?: Zxid;
 }
 
-export interface Recovered {
+export interface RecoveryResult {
   /** 0 for a new, empty database; -1 for an empty folder that is not trusted to be new. */
   readonly lastZxid: Zxid;
   /** undefined when no snapshot was loaded. */
@@ -92,7 +92,7 @@ export interface Recovered {
    * The last txns, as far as the replayed logs contain them: without a hole, and ending with
    * `lastZxid`; or none.
    */
-  readonly recent: readonly LoggedTxn[];
+  readonly recent: readonly LogEntry[];
   /** Each has been logged as well. */
   readonly warnings: readonly string[];
 }
@@ -110,7 +110,7 @@ export class Recovery {
   readonly #repairs: (() => Promise<void>)[] = [];
   #lastZxid: Zxid = 0;
   /** Where the last txn came from, for sentences about holes. */
-  #lastPlace = '';
+  #lastSource = '';
   #txnCount = 0;
   #recent: RecentTxns | undefined;
   /** `truncateTo`, or no limit. */
@@ -120,9 +120,9 @@ export class Recovery {
    */
   #truncatedByAnother = false;
   /** The newest snapshot that cannot be loaded. */
-  #damaged: { readonly path: string; readonly zxid: Zxid } | undefined;
+  #damagedSnapshot: { readonly path: string; readonly zxid: Zxid } | undefined;
   /** Snapshots that contain txns beyond the limit. */
-  readonly #beyond = new Set<string>();
+  readonly #snapshotsBeyondLimit = new Set<string>();
 
   constructor(disk: Disk, clock: Clock, logger: Logger, options: RecoveryOptions) {
     this.#disk = disk;
@@ -132,7 +132,7 @@ export class Recovery {
     this.#limit = options.truncateTo ?? Infinity;
   }
 
-  async run(target: RecoveryTarget): Promise<Recovered> {
+  async run(target: RecoveryTarget): Promise<RecoveryResult> {
     const { logFolder, snapshotFolder } = this.#options;
     const startMs = this.#clock.now().elapsedMs;
     const logNames = await this.#disk.list(logFolder);
@@ -145,7 +145,7 @@ export class Recovery {
     const snapshotZxid = await this.#loadNewestSnapshot(snapshots, target);
     if (snapshotZxid === undefined) this.#checkLogsAlone(logs);
     const loadedMs = this.#clock.now().elapsedMs;
-    if (snapshotZxid === undefined) this.#lastPlace = 'a start without snapshot';
+    if (snapshotZxid === undefined) this.#lastSource = 'a start without snapshot';
     this.#lastZxid = snapshotZxid ?? 0;
     const first = Math.max(
       0,
@@ -163,14 +163,14 @@ export class Recovery {
       );
     }
     this.#checkDamagedSnapshot();
-    await this.#lookForLostLogs(logNames, logs);
+    await this.#checkLostLogs(logNames, logs);
     for (const repair of this.#repairs) await repair();
     if (truncateTo !== undefined) {
-      await cutLogs(this.#disk, logFolder, truncateTo, this.#options.txnBytesMax);
-      await removeSnapshots(this.#disk, snapshotFolder, ({ name }) => this.#beyond.has(name));
+      await truncateLogs(this.#disk, logFolder, truncateTo, this.#options.txnBytesMax);
+      await removeSnapshots(this.#disk, snapshotFolder, ({ name }) => this.#snapshotsBeyondLimit.has(name));
     }
-    await this.#clear(logFolder);
-    if (snapshotFolder !== logFolder) await this.#clear(snapshotFolder);
+    await this.#removeUnfinished(logFolder);
+    if (snapshotFolder !== logFolder) await this.#removeUnfinished(snapshotFolder);
 
     const empty = snapshotZxid === undefined && this.#txnCount === 0;
     const trusted = this.#options.dbAutocreate || this.#options.initializeMarked;
@@ -187,9 +187,9 @@ export class Recovery {
   }
 
   /** The rest of a sentence about damage. */
-  #remedy(alone: string): string {
+  #remedy(standaloneRemedy: string): string {
     const { canRefetch, snapshotFolder, logFolder } = this.#options;
-    return remedyFor(canRefetch, { snapshots: snapshotFolder, logs: logFolder }, alone);
+    return remedyFor(canRefetch, { snapshots: snapshotFolder, logs: logFolder }, standaloneRemedy);
   }
 
   #warn(sentence: string): void {
@@ -202,7 +202,7 @@ export class Recovery {
     let tried = 0;
     for (const { name, zxid } of snapshots) {
       if (zxid > this.#limit) {
-        this.#beyond.add(name);
+        this.#snapshotsBeyondLimit.add(name);
         continue;
       }
       if (tried >= candidatesMax) break;
@@ -210,7 +210,7 @@ export class Recovery {
       try {
         if (!(await looksComplete(this.#disk, path))) {
           this.#warn(`${path} is not a complete snapshot; trying an older one`);
-          this.#damaged ??= { path, zxid };
+          this.#damagedSnapshot ??= { path, zxid };
           continue;
         }
         tried++;
@@ -218,16 +218,16 @@ export class Recovery {
         await loadSnapshot(this.#disk, path, this.#options.snappy, sink);
         const content = sink.contentZxid?.() ?? zxid;
         if (content > this.#limit) {
-          this.#beyond.add(name);
+          this.#snapshotsBeyondLimit.add(name);
           this.#warn(`${path} holds changes up to ${formatZxid(content)}, beyond ${formatZxid(this.#limit)}; trying an older snapshot`);
           continue;
         }
-        this.#lastPlace = path;
+        this.#lastSource = path;
         return zxid;
       } catch (error) {
         if (!isUnreadable(error)) throw error;
         this.#warn(`${path} cannot be loaded (${error.message}); trying an older snapshot`);
-        this.#damaged ??= { path, zxid };
+        this.#damagedSnapshot ??= { path, zxid };
       }
     }
     if (snapshots.length > 0 && this.#options.truncateTo === undefined) {
@@ -246,7 +246,7 @@ export class Recovery {
     const { truncateTo, snapshotTrustEmpty, logFolder } = this.#options;
     if (truncateTo === undefined) return;
     const begins = logs[0]?.zxid;
-    const sound = this.#beyond.size === 0 ? begins === undefined || snapshotTrustEmpty : begins === 1 && snapshotTrustEmpty;
+    const sound = this.#snapshotsBeyondLimit.size === 0 ? begins === undefined || snapshotTrustEmpty : begins === 1 && snapshotTrustEmpty;
     if (!sound) throw new TruncationImpossible(truncateTo, undefined, logFolder);
   }
 
@@ -255,7 +255,7 @@ export class Recovery {
    * after it must lead as far.
    */
   #checkDamagedSnapshot(): void {
-    const { path, zxid } = this.#damaged ?? {};
+    const { path, zxid } = this.#damagedSnapshot ?? {};
     if (path === undefined || zxid === undefined || zxid <= this.#lastZxid || this.#options.truncateTo !== undefined) return;
     throw new StorageRefused(
       `txns are missing: ${path} covers those up to ${formatZxid(zxid)} and is damaged, and the remaining data ends with ${formatZxid(this.#lastZxid)}; ${this.#remedy(
@@ -275,14 +275,14 @@ export class Recovery {
     const reader = new Reader();
     const { txnBytesMax } = this.#options;
     const end = await withFile(this.#disk, path, async (file) => {
-      const visit: OnLoggedTxn = (zxid, bytes, start, stop, offset, entryEnd) => {
+      const visit: OnLogEntry = (zxid, bytes, start, stop, offset, entryEnd) => {
         if (mark !== undefined && entryEnd === mark.offset) markMet = zxid === mark.lastZxid;
         this.#recent!.add(zxid, bytes, start, stop);
         if (zxid <= this.#lastZxid && this.#txnCount === 0) return;
         this.#checkOrder(path, offset, zxid);
-        this.#apply(path, offset, reader.place(bytes, start, stop), target);
+        this.#apply(path, offset, reader.wrap(bytes, start, stop), target);
         this.#lastZxid = Math.max(this.#lastZxid, zxid);
-        this.#lastPlace = path;
+        this.#lastSource = path;
       };
       const logEnd = await readLog(file, txnBytesMax, visit, undefined, { zxidMax: this.#limit });
       // What was read may be only in the page cache, if the process that wrote it was killed. The
@@ -296,45 +296,45 @@ export class Recovery {
     // Txns beyond the limit are going to be cut off, with their mark; whether they are intact does
     // not matter.
     if (end.reason === 'limit' && (mark === undefined || misplacedEntry(end, mark) === undefined)) return;
-    if (mark !== undefined && !this.#fits(mark, end, markMet, path)) mark = undefined;
+    if (mark !== undefined && !this.#markFits(mark, end, markMet, path)) mark = undefined;
     if (hadMark && mark === undefined) {
       // It would be wrong again at each start.
       this.#repairs.push(() => this.#disk.remove(`${folder}/${markName(log.zxid)}`));
     }
-    this.#judge(log, end, mark, isLast, path);
+    this.#handleLogEnd(log, end, mark, isLast, path);
   }
 
   /** Between two epochs the zxids show no hole. */
-  #checkBeginning(path: string, { after, firstChecksum }: SyncedMark, end: LogEnd, before: Zxid): void {
-    if (after <= before || end.firstChecksum !== firstChecksum) return;
+  #checkBeginning(path: string, { precedingZxid, firstChecksum }: SyncedMark, end: LogEnd, before: Zxid): void {
+    if (precedingZxid <= before || end.firstChecksum !== firstChecksum) return;
     throw new StorageRefused(
-      `txns are missing: ${path} begins after ${formatZxid(after)}, but the txns before it end with ${formatZxid(before)}; ${this.#remedy('bring the missing log or snapshot back, or start from a backup that has it')}`,
+      `txns are missing: ${path} begins after ${formatZxid(precedingZxid)}, but the txns before it end with ${formatZxid(before)}; ${this.#remedy('bring the missing log or snapshot back, or start from a backup that has it')}`,
     );
   }
 
-  #fits(mark: SyncedMark, end: LogEnd, markMet: boolean, path: string): boolean {
-    const misfit = markMisfit(mark, end, markMet);
+  #markFits(mark: SyncedMark, end: LogEnd, markMet: boolean, path: string): boolean {
+    const misfit = markMismatch(mark, end, markMet);
     if (misfit === undefined) return true;
     this.#warn(`${path} ${misfit}; the mark is ignored`);
     if (isTruncated(mark, end)) this.#truncatedByAnother = true;
     return false;
   }
 
-  #judge(
+  #handleLogEnd(
     log: NumberedFile,
     end: LogEnd & { readonly allZero: boolean },
     mark: SyncedMark | undefined,
     isLast: boolean,
     path: string,
   ): void {
-    const verdict = judgeLog(end, mark, isLast, end.allZero);
+    const condition = logConditionOf(end, mark, isLast, end.allZero);
     const damage = damageOf(end, mark);
-    switch (verdict) {
+    switch (condition) {
       case 'whole':
         break;
       case 'torn':
         this.#warn(
-          `${path} has a torn tail at offset ${end.offset}, ${afterZxid(end)} (${explain(end)}); nothing there was acknowledged, and it is cut off`,
+          `${path} has a torn tail at offset ${end.offset}, ${afterZxid(end)} (${describeLogEnd(end)}); nothing there was acknowledged, and it is cut off`,
         );
         this.#repairs.push(() => withFile(this.#disk, path, (file) => file.truncate(end.offset)));
         break;
@@ -344,7 +344,7 @@ export class Recovery {
         );
         break;
       case 'nothing':
-        this.#warn(`${path} holds no txn (${explain(end)}); its server stopped while creating it, and it is removed`);
+        this.#warn(`${path} holds no txn (${describeLogEnd(end)}); its server stopped while creating it, and it is removed`);
         this.#repairs.push(() => this.#disk.remove(path));
         break;
       case 'lost':
@@ -362,7 +362,7 @@ export class Recovery {
           )}`,
         );
       default:
-        verdict satisfies never;
+        condition satisfies never;
     }
     if (mark !== undefined) this.#moveMark(log, end, mark);
   }
@@ -389,13 +389,13 @@ export class Recovery {
     const path = `${logFolder}/${log.name}`;
     await withFile(this.#disk, path, async (file) => {
       if (mark.sequence > 1) {
-        await copyBytes(file, file, mark.offset, end.offset);
+        await copyFileRange(file, file, mark.offset, end.offset);
         return;
       }
       const temporary = `${logFolder}/${unfinishedPrefix}${log.name}`;
       const copy = await this.#disk.open(temporary, 'replace');
       try {
-        await copyBytes(file, copy, 0, end.offset);
+        await copyFileRange(file, copy, 0, end.offset);
       } finally {
         await copy.close();
       }
@@ -412,14 +412,14 @@ export class Recovery {
         `${path} holds a txn of epoch ${epochOf(zxid)} at offset ${offset}; the highest epoch this server supports is ${epochMax}`,
       );
     }
-    if (mayFollow(last, zxid)) return;
+    if (isPossibleSuccessor(last, zxid)) return;
     if (zxid <= last) {
       // In ZooKeeper an error txn of a request that could not be read repeats the zxid before it.
       this.#warn(`${path} has ${formatZxid(zxid)} at offset ${offset} after ${formatZxid(last)}; applied as it is`);
       return;
     }
     throw new StorageRefused(
-      `txns are missing: ${path} continues with ${formatZxid(zxid)} at offset ${offset}, but expected ${formatZxid(last + 1)} after ${formatZxid(last)} from ${this.#lastPlace}; ${this.#remedy(`bring the missing log back into ${this.#options.logFolder}, or start from a backup that has it`)}`,
+      `txns are missing: ${path} continues with ${formatZxid(zxid)} at offset ${offset}, but expected ${formatZxid(last + 1)} after ${formatZxid(last)} from ${this.#lastSource}; ${this.#remedy(`bring the missing log back into ${this.#options.logFolder}, or start from a backup that has it`)}`,
     );
   }
 
@@ -441,9 +441,9 @@ export class Recovery {
    * There are two exceptions: another server has truncated the logs, which removes later ones and
    * does not know marks; and our own truncation is about to remove them.
    */
-  async #lookForLostLogs(names: readonly string[], logs: readonly NumberedFile[]): Promise<void> {
+  async #checkLostLogs(names: readonly string[], logs: readonly NumberedFile[]): Promise<void> {
     const { logFolder, truncateTo } = this.#options;
-    const marks = await marksWithoutLogs(this.#disk, logFolder, names, logs);
+    const marks = await findOrphanMarks(this.#disk, logFolder, names, logs);
     for (const { name } of marks) this.#repairs.push(() => this.#disk.remove(`${logFolder}/${name}`));
     const lost = lostLogs(marks, this.#lastZxid);
     if (lost === undefined || truncateTo !== undefined) return;
@@ -465,7 +465,7 @@ export class Recovery {
    * Removes what a crash left unfinished, and makes everything found and done durable: a name may
    * be known to the system alone.
    */
-  async #clear(folder: string): Promise<void> {
+  async #removeUnfinished(folder: string): Promise<void> {
     for (const name of await this.#disk.list(folder)) if (name.startsWith(unfinishedPrefix)) await this.#disk.remove(`${folder}/${name}`);
     await this.#disk.syncFolder(folder);
   }

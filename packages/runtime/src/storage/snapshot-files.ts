@@ -69,14 +69,14 @@ export interface SnapshotJob {
   /** What the tree writes in one slice. */
   readonly sliceBytes?: number | undefined;
   /** Checked between slices; true abandons the job. */
-  readonly abandoned: () => boolean;
+  readonly isCancelled: () => boolean;
 }
 
 /**
  * The content read back differs from what was written, so the file gets no name. Nothing has
  * changed, and it can be written again.
  */
-export class SnapshotSpoiled extends Error {
+export class SnapshotReadBackFailed extends Error {
   override readonly name = 'SnapshotSpoiled';
   readonly path: string;
 
@@ -158,7 +158,7 @@ async function writeContent(file: DiskFile, clock: Clock, job: SnapshotJob): Pro
   let position = 0;
   encoder?.begin(out);
   for (let done = false; !done;) {
-    if (job.abandoned()) return undefined;
+    if (job.isCancelled()) return undefined;
     const outcome = job.source.next(plain, sliceBytes);
     done = typeof outcome === 'boolean' ? outcome : await outcome;
     if (encoder !== undefined) {
@@ -173,7 +173,7 @@ async function writeContent(file: DiskFile, clock: Clock, job: SnapshotJob): Pro
       out.clear();
     } else {
       await new Promise<void>((resolve) => {
-        clock.soon(resolve);
+        clock.setImmediate(resolve);
       });
     }
   }

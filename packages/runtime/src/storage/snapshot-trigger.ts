@@ -22,7 +22,7 @@ export class SnapshotTrigger {
   }
 
   /** Counts an appended txn; returns whether a snapshot is due, and restarts the count if so. */
-  note(bytes: number): boolean {
+  txnAppended(bytes: number): boolean {
     this.#count++;
     this.#bytes += bytes;
     if (this.#count <= this.#countLimit && (this.#sizeLimitBytes <= 0 || this.#bytes <= this.#bytesLimit)) return false;

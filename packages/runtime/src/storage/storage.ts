@@ -8,11 +8,11 @@
  *
  * A server of an ensemble also needs:
  *
- *     openMember  as open, with its epochs and the last txns
+ *     openForEnsemble  as open, with its epochs and the last txns
  *     saveEpoch   makes an epoch durable
  *     truncate    goes back to an earlier txn (TRUNC)
- *     replaceBySnapshot  replaces everything by the leader's snapshot (SNAP)
- *     readFrom    reads the log for others (DIFF)
+ *     installSnapshot  replaces everything by the leader's snapshot (SNAP)
+ *     iterateLog    reads the log for others (DIFF)
  */
 import { formatZxid, type Millis, type Zxid } from '@tskeeper/protocol';
 import type { Clock, TimerHandle } from '../clock.ts';
@@ -26,9 +26,9 @@ import { EpochFiles, type EpochName } from './epoch-files.ts';
 import { logPrefix, markName, numberedFiles, snapshotPrefix } from './file-names.ts';
 import { readLog } from './log-reader.ts';
 import { finishInstall, type NotedFolders, removeOlderHistory, writeInstallNote } from './install-note.ts';
-import { LogReading } from './log-reading.ts';
+import { TxnLogIterator } from './txn-log-iterator.ts';
 import { purge, type PurgeResult } from './purge.ts';
-import { type Recovered, Recovery, type RecoveryTarget } from './recovery.ts';
+import { type RecoveryResult, Recovery, type RecoveryTarget } from './recovery.ts';
 import type { RecentTxnsLimits } from './recent-txns.ts';
 import {
   type AsyncSnapshotSource,
@@ -37,7 +37,7 @@ import {
   nameSnapshot,
   removeIfThere,
   type SnapshotJob,
-  SnapshotSpoiled,
+  SnapshotReadBackFailed,
   type SnapshotSource,
   type UnnamedSnapshot,
   verifySnapshot,
@@ -46,7 +46,7 @@ import {
 import { SnapshotTrigger } from './snapshot-trigger.ts';
 import { StorageRefused } from './storage-refused.ts';
 import { readMark } from './synced-mark.ts';
-import { cutLogs, TruncationImpossible } from './truncation.ts';
+import { truncateLogs, TruncationImpossible } from './truncation.ts';
 import { type FlushedBatch, TxnLog } from './txn-log.ts';
 import { asRefusal } from './unusable-folder.ts';
 
@@ -96,8 +96,8 @@ export interface StorageSizes {
   readonly logDirBytes: number;
 }
 
-export interface MemberOpening {
-  /** Limits the txns that `openMember` and `truncate` return with their results. */
+export interface EnsembleOpenOptions {
+  /** Limits the txns that `openForEnsemble` and `truncate` return with their results. */
   readonly recent: RecentTxnsLimits;
   /**
    * Whether another server of the ensemble votes, so that there is a leader from which everything
@@ -106,12 +106,12 @@ export interface MemberOpening {
   readonly canRefetch: boolean;
 }
 
-export interface RecoveredMember extends Recovered {
+export interface EnsembleRecoveryResult extends RecoveryResult {
   /**
    * Whether there was a snapshot or a txn. If not, this server may be new, or have lost everything
    * it ever acknowledged.
    */
-  readonly found: boolean;
+  readonly hasData: boolean;
   /**
    * Whether a snapshot must be taken before anything is appended, and before currentEpoch is saved.
    */
@@ -158,17 +158,17 @@ export class Storage {
    * A truncation, or the installation of a leader's snapshot: nothing else is written meanwhile.
    */
   #rewriting: Promise<unknown> | undefined;
-  readonly #readings = new Set<LogReading>();
+  readonly #logIterators = new Set<TxnLogIterator>();
   #purgeTimer: TimerHandle | undefined;
   #purgeUnderWay: Promise<unknown> | undefined;
-  #lastAside: Promise<unknown> = Promise.resolve();
+  #lastBackground: Promise<unknown> = Promise.resolve();
   #closing = false;
   /**
    * How long the disk has worked on the current batch of the log, without time in which the process
    * was suspended.
    */
-  #batchMs: Millis = 0;
-  #batch: number | undefined;
+  #watchedBatchMs: Millis = 0;
+  #watchedBatch: number | undefined;
 
   constructor(world: StorageWorld, options: StorageOptions & StorageLimits, hooks: StorageHooks, sink: StorageSink) {
     this.#disk = world.disk;
@@ -200,7 +200,7 @@ export class Storage {
     return this.#snapshotFailure;
   }
 
-  get takesSnapshot(): boolean {
+  get isTakingSnapshot(): boolean {
     return this.#snapshotUnderWay !== undefined;
   }
 
@@ -210,15 +210,15 @@ export class Storage {
    * server, takes a snapshot next in any case; when no snapshot was loaded, nothing may be appended
    * before that one is durable.
    */
-  async open(target: RecoveryTarget): Promise<Recovered> {
+  async open(target: RecoveryTarget): Promise<RecoveryResult> {
     const { dataDir, dataLogDir } = this.#options;
     try {
-      await this.#claim().catch((error: unknown) => {
+      await this.#lockFolders().catch((error: unknown) => {
         throw asRefusal(error, 'claiming', this.#options);
       });
       await this.#checkForMisplacedFiles();
       this.#initializeMarked = await this.#disk.exists(`${dataDir}/initialize`);
-      if (!this.#disk.syncsFolders) {
+      if (!this.#disk.canSyncFolders) {
         this.#hooks.logger.warn(
           `this system cannot sync folders, so a loss of power may undo the creation and removal of files in ${dataDir} and ${dataLogDir}`,
           { event: 'disk.no-folder-sync', dataDir, dataLogDir },
@@ -231,21 +231,21 @@ export class Storage {
       this.#setPurgeTimer(Math.min(firstPurgeDelayMs, this.#options.purgeIntervalMs));
       return recovered;
     } catch (error) {
-      await this.#release();
+      await this.#unlockFolders();
       throw asRefusal(error, 'reading', this.#options);
     }
   }
 
   /** The same for a server of an ensemble. A snapshot is only needed if `needsSnapshot` is set. */
-  async openMember(target: RecoveryTarget, { recent, canRefetch }: MemberOpening): Promise<RecoveredMember> {
+  async openForEnsemble(target: RecoveryTarget, { recent, canRefetch }: EnsembleOpenOptions): Promise<EnsembleRecoveryResult> {
     this.#recent = recent;
     this.#canRefetch = canRefetch;
     const recovered = await this.open(target);
-    const found = recovered.snapshotZxid !== undefined || recovered.txnCount > 0;
+    const hasData = recovered.snapshotZxid !== undefined || recovered.txnCount > 0;
     try {
       this.#epochs = await EpochFiles.open(this.#disk, this.snapshotFolder, this.#hooks.logger, {
         lastZxid: recovered.lastZxid,
-        hasData: found || this.#options.snapshotTrustEmpty,
+        hasData: hasData || this.#options.snapshotTrustEmpty,
         canRefetch,
       });
     } catch (error) {
@@ -253,7 +253,7 @@ export class Storage {
       throw asRefusal(error, 'reading', this.#options);
     }
     const { accepted, current } = this.#epochs.epochs;
-    return { ...recovered, found, needsSnapshot: !this.#hasSnapshot, acceptedEpoch: accepted, currentEpoch: current };
+    return { ...recovered, hasData, needsSnapshot: !this.#hasSnapshot, acceptedEpoch: accepted, currentEpoch: current };
   }
 
   /**
@@ -264,9 +264,9 @@ export class Storage {
     const log = this.#log!;
     if (this.#rewriting !== undefined) throw new Error('append while the folder is being rewritten');
     if (!this.#hasSnapshot) throw new Error('append before the first snapshot is durable');
-    if (!this.#trigger.note(log.append(zxid, bytes, start, end))) return;
+    if (!this.#trigger.txnAppended(log.append(zxid, bytes, start, end))) return;
     log.roll();
-    if (this.#snapshotUnderWay === undefined) this.#clock.soon(() => this.#askForSnapshot());
+    if (this.#snapshotUnderWay === undefined) this.#clock.setImmediate(() => this.#requestSnapshot());
   }
 
   /** Called at the end of each turn that may have appended. */
@@ -314,10 +314,10 @@ export class Storage {
    * `target` is useless. Rejects with `DiskError` after `failed` has been called: part of it may
    * have been done, and nothing is appended any more (ZOOKEEPER-3701).
    */
-  async truncate(zxid: Zxid, target: RecoveryTarget): Promise<Recovered> {
+  async truncate(zxid: Zxid, target: RecoveryTarget): Promise<RecoveryResult> {
     return await this.#rewrite(() =>
-      this.#aside(async () => {
-        const lastZxid = await this.#endLog();
+      this.#inBackground(async () => {
+        const lastZxid = await this.#closeLog();
         try {
           const recovered = await this.#recovery(zxid).run(target);
           this.#hasSnapshot = recovered.snapshotZxid !== undefined || this.#options.snapshotTrustEmpty;
@@ -325,7 +325,7 @@ export class Storage {
           return recovered;
         } catch (error) {
           if (error instanceof TruncationImpossible || error instanceof StorageRefused) this.#log = this.#newLog(lastZxid);
-          else this.#log!.giveUp(error);
+          else this.#log!.fail(error);
           throw error;
         }
       }),
@@ -342,11 +342,11 @@ export class Storage {
    * `source` must reject when its content does not arrive any more: `close` waits for it.
    *
    * Resolves to false when storage is closing; then nothing has changed. Rejects with the error of
-   * `source`, with `SnapshotSpoiled` when the content read back is not a complete snapshot, or with
+   * `source`, with `SnapshotReadBackFailed` when the content read back is not a complete snapshot, or with
    * `DiskError` when it could not be written: nothing has changed. Rejects with `DiskError` after
    * `failed` has been called when the disk failed later.
    */
-  async replaceBySnapshot(zxid: Zxid, source: AsyncSnapshotSource): Promise<boolean> {
+  async installSnapshot(zxid: Zxid, source: AsyncSnapshotSource): Promise<boolean> {
     return await this.#rewrite(async () => {
       const unnamed = await writeUnnamedSnapshot(
         this.#disk,
@@ -356,25 +356,25 @@ export class Storage {
       if (unnamed === undefined) return false;
       if (!(await verifySnapshot(this.#disk, unnamed.unfinishedPath, this.#hooks.snappy))) {
         await removeIfThere(this.#disk, unnamed.unfinishedPath);
-        throw new SnapshotSpoiled(unnamed.unfinishedPath);
+        throw new SnapshotReadBackFailed(unnamed.unfinishedPath);
       }
-      await this.#aside(() => this.#install(zxid, unnamed));
+      await this.#inBackground(() => this.#install(zxid, unnamed));
       return true;
     });
   }
 
   async #install(zxid: Zxid, unnamed: UnnamedSnapshot): Promise<void> {
     try {
-      await this.#endLog();
+      await this.#closeLog();
       // While a snapshot beyond `zxid` exists, a start finds it and the logs up to it; so it is
       // removed after the new one has its name.
-      await cutLogs(this.#disk, this.logFolder, zxid, this.#options.txnBytesMax);
+      await truncateLogs(this.#disk, this.logFolder, zxid, this.#options.txnBytesMax);
       await writeInstallNote(this.#disk, this.#folders, unnamed);
       await nameSnapshot(this.#disk, unnamed);
       await removeOlderHistory(this.#disk, this.#folders, unnamed.name);
-      await this.#useUpInitialize();
+      await this.#consumeInitializeMarker();
     } catch (error) {
-      this.#log!.giveUp(error);
+      this.#log!.fail(error);
       throw error;
     }
     this.#hasSnapshot = true;
@@ -391,11 +391,11 @@ export class Storage {
    * is durable now. Resolves to undefined when the log does not go back that far, and rejects with
    * `DiskError`. Logs that a reading needs are not purged, so it must be read to its end or closed.
    */
-  async readFrom(zxid: Zxid): Promise<LogReading | undefined> {
-    return await this.#aside(() => this.#readFrom(zxid));
+  async iterateLog(zxid: Zxid): Promise<TxnLogIterator | undefined> {
+    return await this.#inBackground(() => this.#iterateLog(zxid));
   }
 
-  async #readFrom(zxid: Zxid): Promise<LogReading | undefined> {
+  async #iterateLog(zxid: Zxid): Promise<TxnLogIterator | undefined> {
     const { txnBytesMax } = this.#options;
     const lastZxid = this.#log!.durableZxid;
     const names = await this.#disk.list(this.logFolder);
@@ -420,7 +420,7 @@ export class Storage {
     const begunBehind: Zxid[] = [];
     for (const log of logs) {
       const mark = names.includes(markName(log.zxid)) ? await readMark(this.#disk, `${this.logFolder}/${markName(log.zxid)}`) : undefined;
-      if (mark !== undefined) begunBehind.push(mark.after);
+      if (mark !== undefined) begunBehind.push(mark.precedingZxid);
       logBytes += mark?.offset ?? (await withFile(this.#disk, `${this.logFolder}/${log.name}`, (file) => file.size()));
     }
     const snapshots = await listSnapshots(this.#disk, this.snapshotFolder);
@@ -429,7 +429,7 @@ export class Storage {
       newest === undefined ? undefined : await withFile(this.#disk, `${this.snapshotFolder}/${newest.name}`, (file) => file.size());
     // Nothing would end a reading that began now before the logs are removed.
     if (this.#rewriting !== undefined || this.#closing) return undefined;
-    const reading = new LogReading(
+    const iterator = new TxnLogIterator(
       this.#disk,
       {
         folder: this.logFolder,
@@ -441,10 +441,10 @@ export class Storage {
         logBytes: Math.max(0, logBytes),
         snapshotBytes,
       },
-      (ended) => this.#readings.delete(ended),
+      (ended) => this.#logIterators.delete(ended),
     );
-    this.#readings.add(reading);
-    return reading;
+    this.#logIterators.add(iterator);
+    return iterator;
   }
 
   /**
@@ -456,7 +456,7 @@ export class Storage {
     const done = (async () => {
       await this.#snapshotUnderWay;
       const gone = { kind: 'gone', reason: `the logs in ${this.logFolder} are being rewritten` } as const;
-      await Promise.all(Array.from(this.#readings, (reading) => reading.stop(gone)));
+      await Promise.all(Array.from(this.#logIterators, (reading) => reading.stop(gone)));
       return await work();
     })();
     this.#rewriting = done;
@@ -468,7 +468,7 @@ export class Storage {
   }
 
   /** Makes durable what was handed over, and closes the log. Returns the last txn. */
-  async #endLog(): Promise<Zxid> {
+  async #closeLog(): Promise<Zxid> {
     const log = this.#log!;
     await log.close();
     if (log.failure !== undefined) throw log.failure;
@@ -499,24 +499,24 @@ export class Storage {
    * time in which the process was suspended does not count, because the answer may already be
    * waiting.
    */
-  giveUpAfter(limitMs: Millis, passedMs: Millis): void {
+  checkDiskTimeout(timeoutMs: Millis, passedMs: Millis): void {
     const batch = this.#log?.batchUnderWay;
-    this.#batchMs = batch !== undefined && batch === this.#batch ? this.#batchMs + passedMs : 0;
-    this.#batch = batch;
-    if (this.#batchMs >= limitMs) this.#log!.giveUp(new DiskError('ETIMEDOUT', 'append to the log in', this.logFolder));
+    this.#watchedBatchMs = batch !== undefined && batch === this.#watchedBatch ? this.#watchedBatchMs + passedMs : 0;
+    this.#watchedBatch = batch;
+    if (this.#watchedBatchMs >= timeoutMs) this.#log!.fail(new DiskError('ETIMEDOUT', 'append to the log in', this.logFolder));
   }
 
   /** Deletes files that no start needs; also runs every autopurge.purgeInterval. */
   purge(): Promise<PurgeResult> {
-    return this.#aside(() => {
-      const neededFrom = Math.min(...Array.from(this.#readings, (reading) => reading.neededFrom));
+    return this.#inBackground(() => {
+      const neededFrom = Math.min(...Array.from(this.#logIterators, (reading) => reading.oldestLogZxid));
       return purge(this.#disk, this.#folders, this.#options.snapRetainCount, this.#hooks.snappy, neededFrom);
     });
   }
 
   /** The sizes for `dirs`. */
   sizes(): Promise<StorageSizes> {
-    return this.#aside(() => this.#sizes());
+    return this.#inBackground(() => this.#sizes());
   }
 
   async #sizes(): Promise<StorageSizes> {
@@ -531,9 +531,9 @@ export class Storage {
    * snapshot and one for all of this; a name server that hangs occupies another (see NameResolver
    * of the server); and one is always left for the log.
    */
-  #aside<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#lastAside.then(work);
-    this.#lastAside = done.catch(() => undefined);
+  #inBackground<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#lastBackground.then(work);
+    this.#lastBackground = done.catch(() => undefined);
     return done;
   }
 
@@ -545,18 +545,18 @@ export class Storage {
     await this.#snapshotUnderWay;
     // The caller of that work gets its error.
     await this.#rewriting?.catch(() => undefined);
-    await Promise.all(Array.from(this.#readings, (reading) => reading.close()));
-    await this.#epochs?.settled();
+    await Promise.all(Array.from(this.#logIterators, (reading) => reading.close()));
+    await this.#epochs?.whenIdle();
     await this.#purgeUnderWay;
     await this.#log?.close();
-    await this.#release();
+    await this.#unlockFolders();
   }
 
-  #askForSnapshot(): void {
+  #requestSnapshot(): void {
     if (this.#snapshotUnderWay === undefined && !this.#closing) this.#sink.snapshotDue();
   }
 
-  async #claim(): Promise<void> {
+  async #lockFolders(): Promise<void> {
     const folders = this.logFolder === this.snapshotFolder ? [this.snapshotFolder] : [this.snapshotFolder, this.logFolder];
     for (const folder of folders) {
       if (this.#options.dataDirAutocreate) await this.#disk.ensureFolder(folder);
@@ -592,13 +592,13 @@ export class Storage {
   async #writeSnapshot(zxid: Zxid, source: SnapshotSource): Promise<boolean> {
     const startMs = this.#clock.now().elapsedMs;
     try {
-      const abandoned = () => this.#closing || this.#rewriting !== undefined;
-      const unnamed = await writeUnnamedSnapshot(this.#disk, this.#clock, this.#snapshotJob(zxid, source, abandoned));
+      const isCancelled = () => this.#closing || this.#rewriting !== undefined;
+      const unnamed = await writeUnnamedSnapshot(this.#disk, this.#clock, this.#snapshotJob(zxid, source, isCancelled));
       if (unnamed === undefined) return false;
       // A learner applies what its leader says is committed, and its own log may be that far
       // behind. If it continued after this snapshot without those txns in its log, an older
       // snapshot and the log could silently lead to another state one day.
-      if (!(await this.#log!.allDurable())) {
+      if (!(await this.#log!.whenDurable())) {
         await removeIfThere(this.#disk, unnamed.unfinishedPath);
         return false;
       }
@@ -611,7 +611,7 @@ export class Storage {
         bytes: unnamed.bytes,
         durationMs,
       });
-      await this.#useUpInitialize();
+      await this.#consumeInitializeMarker();
       return true;
     } catch (error) {
       this.#snapshotErrors++;
@@ -624,16 +624,16 @@ export class Storage {
     }
   }
 
-  #snapshotJob(zxid: Zxid, source: AsyncSnapshotSource, abandoned: () => boolean): SnapshotJob {
+  #snapshotJob(zxid: Zxid, source: AsyncSnapshotSource, isCancelled: () => boolean): SnapshotJob {
     const { snapshotCompression: compression, snapshotSliceBytes: sliceBytes } = this.#options;
-    return { folder: this.snapshotFolder, zxid, source, compression, snappy: this.#hooks.snappy, sliceBytes, abandoned };
+    return { folder: this.snapshotFolder, zxid, source, compression, snappy: this.#hooks.snappy, sliceBytes, isCancelled };
   }
 
   /**
    * Only when a snapshot is durable: before the first one, a crash would leave an empty folder that
    * no start trusts.
    */
-  async #useUpInitialize(): Promise<void> {
+  async #consumeInitializeMarker(): Promise<void> {
     if (!this.#initializeMarked) return;
     this.#initializeMarked = false;
     await this.#disk.remove(`${this.#options.dataDir}/initialize`);
@@ -664,7 +664,7 @@ export class Storage {
     }
   }
 
-  async #release(): Promise<void> {
+  async #unlockFolders(): Promise<void> {
     for (const lock of this.#locks.splice(0)) await lock.release();
   }
 }

@@ -50,7 +50,7 @@ export interface SyncedMark {
   /** The zxid in the log's name. */
   readonly logZxid: Zxid;
   /** The last txn before the log: there is none between that and the log's first one. */
-  readonly after: Zxid;
+  readonly precedingZxid: Zxid;
   /**
    * Checksum of the log's first entry: a log with the same name and another beginning is another
    * log.
@@ -71,7 +71,7 @@ function encodeSlot(mark: SyncedMark): Buffer {
   slot.writeUInt32BE(mark.firstChecksum, 24);
   putLong(slot, 28, mark.offset);
   putLong(slot, 36, mark.lastZxid);
-  putLong(slot, 44, mark.after);
+  putLong(slot, 44, mark.precedingZxid);
   slot.writeUInt32BE(zlib.crc32(slot.subarray(0, fieldBytes)), fieldBytes);
   return slot;
 }
@@ -96,7 +96,7 @@ function decodeSlot(bytes: Buffer, start: number): SyncedMark | undefined {
     firstChecksum: slot.readUInt32BE(24),
     offset: getLong(slot, 28),
     lastZxid: getLong(slot, 36),
-    after: getLong(slot, 44),
+    precedingZxid: getLong(slot, 44),
   };
 }
 

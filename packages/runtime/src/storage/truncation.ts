@@ -28,7 +28,7 @@ export class TruncationImpossible extends Error {
   /**
    * The last txn up to `zxid` that can be gone back to; undefined when no snapshot is old enough.
    */
-  readonly heldZxid: Zxid | undefined;
+  readonly nearestZxid: Zxid | undefined;
 
   constructor(zxid: Zxid, heldZxid: Zxid | undefined, folder: string) {
     super(
@@ -37,7 +37,7 @@ export class TruncationImpossible extends Error {
         : `the history in ${folder} cannot be cut after ${formatZxid(zxid)}, because it does not contain that txn; the last one before is ${formatZxid(heldZxid)}`,
     );
     this.zxid = zxid;
-    this.heldZxid = heldZxid;
+    this.nearestZxid = heldZxid;
   }
 }
 
@@ -61,7 +61,7 @@ async function removeLostMarks(disk: Disk, folder: string, names: ReadonlySet<st
 }
 
 /** Removes every log entry beyond `zxid`; durable when it resolves. */
-export async function cutLogs(disk: Disk, folder: string, zxid: Zxid, txnBytesMax: number): Promise<void> {
+export async function truncateLogs(disk: Disk, folder: string, zxid: Zxid, txnBytesMax: number): Promise<void> {
   const names = new Set(await disk.list(folder));
   await removeLostMarks(disk, folder, names, zxid);
   const logs = numberedFiles([...names], logPrefix);
@@ -69,7 +69,7 @@ export async function cutLogs(disk: Disk, folder: string, zxid: Zxid, txnBytesMa
     if (log.zxid > zxid) {
       await removeLog(disk, folder, names, log);
     } else {
-      const cut = await cutLog(disk, folder, names, log, zxid, txnBytesMax);
+      const cut = await truncateLog(disk, folder, names, log, zxid, txnBytesMax);
       // Logs before it end where it begins.
       if (cut !== 'removed') return;
     }
@@ -77,7 +77,7 @@ export async function cutLogs(disk: Disk, folder: string, zxid: Zxid, txnBytesMa
   }
 }
 
-async function cutLog(
+async function truncateLog(
   disk: Disk,
   folder: string,
   names: ReadonlySet<string>,

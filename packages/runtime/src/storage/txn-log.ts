@@ -89,10 +89,10 @@ interface Batch {
   /** This batch opens a new log. */
   opensLog: boolean;
   /** When its txns arrived, turn by turn, and how many of them have been counted so. */
-  readonly turns: { readonly atMs: Millis; readonly txns: number }[];
-  noted: number;
+  readonly arrivals: { readonly atMs: Millis; readonly txns: number }[];
+  arrivalsCounted: number;
   /** When the disk took it, and how many txns waited then. */
-  takenMs: Millis;
+  flushStartMs: Millis;
   queued: number;
 }
 
@@ -119,28 +119,28 @@ export class TxnLog {
   /** Size of the file, padding included. */
   #size = 0;
   /** The batch that takes new txns. */
-  #gathering: Batch;
+  #openBatch: Batch;
   /** Batches that were cut off by a roll and wait for the disk, oldest first. */
-  readonly #waiting: Batch[] = [];
+  readonly #queuedBatches: Batch[] = [];
   /** The batch the disk is working on. Invariant: at most one. */
   #writing: Batch | undefined;
   /** Batches given to the disk so far. */
-  #batches = 0;
+  #batchCount = 0;
   #spare: Batch | undefined;
   /** `flush` was called while the disk was busy, or the batch is full. */
   #flushWanted = false;
   #flushTimer: TimerHandle | undefined;
   #lastFlushMs = 0;
   /** Highest zxid handed over. Invariant: durable <= handed over. */
-  #last: Zxid;
+  #lastZxid: Zxid;
   /** Highest zxid reported as appended. */
-  #completedZxid: Zxid;
+  #durableZxid: Zxid;
   #slowSyncs = 0;
   #state: 'open' | 'closing' | 'closed' | 'failed' = 'open';
   #failure: unknown;
-  #whenIdle: (() => void) | undefined;
+  #onIdle: (() => void) | undefined;
   /** Callers that wait until everything handed over before is durable, in zxid order. */
-  readonly #whenDurable: { readonly zxid: Zxid; readonly resolve: (isDurable: boolean) => void }[] = [];
+  readonly #durableWaiters: { readonly zxid: Zxid; readonly resolve: (isDurable: boolean) => void }[] = [];
 
   /** `lastZxid` is the last txn that recovery found; the first append opens a new log. */
   constructor(disk: Disk, clock: Clock, logger: Logger, options: TxnLogOptions, lastZxid: Zxid, sink: TxnLogSink) {
@@ -149,18 +149,18 @@ export class TxnLog {
     this.#logger = logger;
     this.#options = options;
     this.#sink = sink;
-    this.#last = this.#completedZxid = lastZxid;
-    this.#gathering = newBatch();
-    this.#gathering.opensLog = true;
+    this.#lastZxid = this.#durableZxid = lastZxid;
+    this.#openBatch = newBatch();
+    this.#openBatch.opensLog = true;
   }
 
   get lastZxid(): Zxid {
-    return this.#last;
+    return this.#lastZxid;
   }
 
   /** Highest zxid that is durable. */
   get durableZxid(): Zxid {
-    return this.#completedZxid;
+    return this.#durableZxid;
   }
 
   /** The error that made the log fail; undefined before that. */
@@ -175,19 +175,19 @@ export class TxnLog {
 
   /** Which batch the disk is working on, counted from 1; undefined when it is idle. */
   get batchUnderWay(): number | undefined {
-    return this.#writing === undefined ? undefined : this.#batches;
+    return this.#writing === undefined ? undefined : this.#batchCount;
   }
 
   /** Fails the log, as after an error of the disk. */
-  giveUp(error: unknown): void {
+  fail(error: unknown): void {
     this.#fail(error);
   }
 
   /** Adds a txn to the batch; returns the bytes it takes in the file. The bytes are copied. */
   append(zxid: Zxid, bytes: Uint8Array, start: number, end: number): number {
     if (this.#state !== 'open') return 0;
-    if (zxid <= this.#last) throw new Error(`cannot append ${formatZxid(zxid)} after ${formatZxid(this.#last)}`);
-    const batch = this.#gathering;
+    if (zxid <= this.#lastZxid) throw new Error(`cannot append ${formatZxid(zxid)} after ${formatZxid(this.#lastZxid)}`);
+    const batch = this.#openBatch;
     const { writer } = batch;
     const entryStart = writer.offset;
     batch.lastEntryAt = entryStart;
@@ -197,12 +197,12 @@ export class TxnLog {
       // The low half of the checksum, which opens the entry as a long.
       batch.firstChecksum = writer.bytes.readUInt32BE(entryStart + 4);
     }
-    batch.last = this.#last = zxid;
+    batch.last = this.#lastZxid = zxid;
     batch.count++;
     const { maxBatchSize } = this.#options;
     if (maxBatchSize > 0 && batch.count >= maxBatchSize) {
       this.#flushWanted = true;
-      this.#pump();
+      this.#writeNextBatch();
     }
     return writer.offset - entryStart;
   }
@@ -212,32 +212,32 @@ export class TxnLog {
    * free.
    */
   flush(): void {
-    if (this.#state !== 'open' || this.#gathering.count === 0) return;
-    if (this.#gathering.noted < this.#gathering.count) noteArrivals(this.#gathering, this.#clock.now().elapsedMs);
-    if (this.#options.flushDelayMs > 0 && !this.#flushWanted && this.#mayWait()) return;
+    if (this.#state !== 'open' || this.#openBatch.count === 0) return;
+    if (this.#openBatch.arrivalsCounted < this.#openBatch.count) recordArrivals(this.#openBatch, this.#clock.now().elapsedMs);
+    if (this.#options.flushDelayMs > 0 && !this.#flushWanted && this.#shouldDelayFlush()) return;
     this.#flushWanted = true;
-    this.#pump();
+    this.#writeNextBatch();
   }
 
   /** The next txn opens a new log. Txns already handed over stay in this one. */
   roll(): void {
     if (this.#state !== 'open') return;
-    if (this.#gathering.count > 0) {
-      noteArrivals(this.#gathering, this.#clock.now().elapsedMs);
-      this.#waiting.push(this.#gathering);
-      this.#gathering = this.#take();
-      this.#pump();
+    if (this.#openBatch.count > 0) {
+      recordArrivals(this.#openBatch, this.#clock.now().elapsedMs);
+      this.#queuedBatches.push(this.#openBatch);
+      this.#openBatch = this.#takeBatch();
+      this.#writeNextBatch();
     }
-    this.#gathering.opensLog = true;
+    this.#openBatch.opensLog = true;
   }
 
   /**
    * Resolves to true when everything handed over by now is durable; to false when it never will be,
    * because the log has failed.
    */
-  allDurable(): Promise<boolean> {
-    if (this.#completedZxid >= this.#last || this.#isFailed()) return Promise.resolve(!this.#isFailed());
-    return new Promise((resolve) => void this.#whenDurable.push({ zxid: this.#last, resolve }));
+  whenDurable(): Promise<boolean> {
+    if (this.#durableZxid >= this.#lastZxid || this.#isFailed()) return Promise.resolve(!this.#isFailed());
+    return new Promise((resolve) => void this.#durableWaiters.push({ zxid: this.#lastZxid, resolve }));
   }
 
   /** Makes what was handed over durable, reports it, and closes the file. */
@@ -245,16 +245,16 @@ export class TxnLog {
     if (this.#state !== 'open') return;
     this.#state = 'closing';
     this.#cancelFlushTimer();
-    if (this.#gathering.count > 0) this.#flushWanted = true;
-    this.#pump();
+    if (this.#openBatch.count > 0) this.#flushWanted = true;
+    this.#writeNextBatch();
     if (this.#writing !== undefined) {
       await new Promise<void>((resolve) => {
-        this.#whenIdle = resolve;
+        this.#onIdle = resolve;
       });
     }
     if (this.#isFailed()) return;
     try {
-      await this.#leaveLog();
+      await this.#closeFile();
       this.#state = 'closed';
     } catch (error) {
       this.#fail(error);
@@ -269,7 +269,7 @@ export class TxnLog {
    * With a flush delay, a batch waits for more txns until the delay or the pause between two txns
    * is over.
    */
-  #mayWait(): boolean {
+  #shouldDelayFlush(): boolean {
     const { flushDelayMs, maxWriteQueuePollMs } = this.#options;
     const sinceFlush = this.#clock.now().elapsedMs - this.#lastFlushMs;
     if (sinceFlush >= flushDelayMs) return false;
@@ -279,7 +279,7 @@ export class TxnLog {
     this.#flushTimer = this.#clock.after(Math.min(pollMs, flushDelayMs - sinceFlush), () => {
       this.#flushTimer = undefined;
       this.#flushWanted = true;
-      this.#pump();
+      this.#writeNextBatch();
     });
     return true;
   }
@@ -289,70 +289,70 @@ export class TxnLog {
     this.#flushTimer = undefined;
   }
 
-  #take(): Batch {
+  #takeBatch(): Batch {
     const batch = this.#spare ?? newBatch();
     this.#spare = undefined;
     return batch;
   }
 
-  #give(batch: Batch): void {
+  #recycleBatch(batch: Batch): void {
     // Without syncs nothing reports that the disk does not use the bytes any more.
     if (batch.writer.bytes.length > batchBytesKept || !this.#options.forceSync) return;
     batch.writer.clear();
-    batch.count = batch.noted = 0;
-    batch.turns.length = 0;
+    batch.count = batch.arrivalsCounted = 0;
+    batch.arrivals.length = 0;
     batch.opensLog = false;
     this.#spare = batch;
   }
 
   /** Gives the disk its next batch, if it is free and there is one. */
-  #pump(): void {
+  #writeNextBatch(): void {
     if (this.#writing !== undefined || this.#state === 'failed' || this.#state === 'closed') return;
-    let queued = this.#gathering.count;
-    for (const { count } of this.#waiting) queued += count;
-    let batch = this.#waiting.shift();
+    let queued = this.#openBatch.count;
+    for (const { count } of this.#queuedBatches) queued += count;
+    let batch = this.#queuedBatches.shift();
     if (batch === undefined) {
-      if (!this.#flushWanted || this.#gathering.count === 0) return;
-      batch = this.#gathering;
-      this.#gathering = this.#take();
+      if (!this.#flushWanted || this.#openBatch.count === 0) return;
+      batch = this.#openBatch;
+      this.#openBatch = this.#takeBatch();
       this.#flushWanted = false;
       this.#cancelFlushTimer();
     }
     this.#writing = batch;
-    this.#batches++;
+    this.#batchCount++;
     batch.queued = queued;
-    batch.takenMs = this.#lastFlushMs = this.#clock.now().elapsedMs;
-    noteArrivals(batch, batch.takenMs);
+    batch.flushStartMs = this.#lastFlushMs = this.#clock.now().elapsedMs;
+    recordArrivals(batch, batch.flushStartMs);
     if (batch.opensLog) {
       this.#openLog(batch).then(
         () => this.#completed(batch),
         (error: unknown) => this.#fail(error),
       );
     } else {
-      this.#write(batch);
+      this.#writeAndSync(batch);
     }
   }
 
-  #write(batch: Batch): void {
+  #writeAndSync(batch: Batch): void {
     const file = this.#file!;
     const startMs = this.#lastFlushMs;
     try {
-      this.#put(file, batch);
+      this.#writeBatch(file, batch);
       if (this.#options.forceSync) {
         file.sync((error) => {
           if (error !== undefined) {
             this.#fail(error);
             return;
           }
-          this.#noteSync(startMs, batch);
+          this.#reportSync(startMs, batch);
           this.#completed(batch);
         });
       } else {
-        this.#clock.soon(() => this.#completed(batch));
+        this.#clock.setImmediate(() => this.#completed(batch));
       }
     } catch (error) {
       // Reported from the loop, as everything is: the caller may be in the middle of something.
-      this.#clock.soon(() => this.#fail(error));
+      this.#clock.setImmediate(() => this.#fail(error));
     }
   }
 
@@ -360,7 +360,7 @@ export class TxnLog {
    * Writes a batch to the file, which is extended first, so that the sync that follows has no size
    * to write.
    */
-  #put(file: DiskFile, batch: Batch): void {
+  #writeBatch(file: DiskFile, batch: Batch): void {
     const step = this.#options.preAllocSizeBytes;
     const lastEntry = this.#position + batch.lastEntryAt;
     let size = paddedSize(this.#position, this.#size, step);
@@ -378,7 +378,7 @@ export class TxnLog {
    * new log, or one with its first batch and its mark.
    */
   async #openLog(batch: Batch): Promise<void> {
-    await this.#leaveLog();
+    await this.#closeFile();
     const { folder } = this.#options;
     const name = logName(batch.first);
     const temporary = `${folder}/${unfinishedPrefix}${name}`;
@@ -387,17 +387,17 @@ export class TxnLog {
     writeFileHeader(header, logFileHeader);
     unfinished.write(0, header.written());
     this.#position = this.#size = fileHeaderBytes;
-    this.#put(unfinished, batch);
+    this.#writeBatch(unfinished, batch);
     const startMs = this.#clock.now().elapsedMs;
     // Also with forceSync=no: a log costs one sync in its life, and a start can rely on each log
     // having a beginning.
     await syncFile(unfinished);
-    this.#noteSync(startMs, batch);
+    this.#reportSync(startMs, batch);
     await unfinished.close();
     const mark = {
       sequence: 1,
       logZxid: batch.first,
-      after: this.#completedZxid,
+      precedingZxid: this.#durableZxid,
       firstChecksum: batch.firstChecksum,
       offset: this.#position,
       lastZxid: batch.last,
@@ -410,13 +410,13 @@ export class TxnLog {
   }
 
   /** Closes the log that is open, if there is one. No write to it is in progress. */
-  async #leaveLog(): Promise<void> {
+  async #closeFile(): Promise<void> {
     const file = this.#file;
     if (file === undefined) return;
     this.#file = undefined;
     if (!this.#options.forceSync) {
       await syncFile(file);
-      this.#mark?.advance(this.#position, this.#completedZxid);
+      this.#mark?.advance(this.#position, this.#durableZxid);
     }
     await this.#mark?.finish();
     this.#mark = undefined;
@@ -426,28 +426,28 @@ export class TxnLog {
   #completed(batch: Batch): void {
     if (this.#isFailed()) return;
     this.#writing = undefined;
-    this.#completedZxid = batch.last;
+    this.#durableZxid = batch.last;
     if (this.#options.forceSync) this.#mark?.advance(this.#position, batch.last);
     const { txnLogSizeLimitBytes } = this.#options;
     if (txnLogSizeLimitBytes > 0 && this.#position > txnLogSizeLimitBytes) this.roll();
     const { last } = batch;
-    this.#noteFlush(batch);
-    this.#give(batch);
+    this.#reportFlush(batch);
+    this.#recycleBatch(batch);
     // The disk gets its next batch before this one is acknowledged, so that it works while the
     // replies are written.
-    this.#pump();
+    this.#writeNextBatch();
     this.#sink.appended(last);
-    while (this.#whenDurable[0] !== undefined && this.#whenDurable[0].zxid <= last) this.#whenDurable.shift()!.resolve(true);
-    if (this.#writing === undefined) this.#whenIdle?.();
+    while (this.#durableWaiters[0] !== undefined && this.#durableWaiters[0].zxid <= last) this.#durableWaiters.shift()!.resolve(true);
+    if (this.#writing === undefined) this.#onIdle?.();
   }
 
-  #noteFlush({ count, queued, takenMs, turns }: Batch): void {
-    const flushMs = this.#clock.now().elapsedMs - takenMs;
-    const arrivals = turns.map(({ atMs, txns }) => ({ txns, waitedMs: takenMs - atMs }));
+  #reportFlush({ count, queued, flushStartMs, arrivals }: Batch): void {
+    const flushMs = this.#clock.now().elapsedMs - flushStartMs;
+    const arrivals = arrivals.map(({ atMs, txns }) => ({ txns, waitedMs: flushStartMs - atMs }));
     this.#sink.flushed({ txns: count, queued, flushMs, arrivals });
   }
 
-  #noteSync(startMs: Millis, batch: Batch): void {
+  #reportSync(startMs: Millis, batch: Batch): void {
     const durationMs = this.#clock.now().elapsedMs - startMs;
     const { fsyncWarningThresholdMs, folder } = this.#options;
     if (durationMs > fsyncWarningThresholdMs) {
@@ -466,8 +466,8 @@ export class TxnLog {
     this.#failure = error;
     this.#cancelFlushTimer();
     this.#sink.failed(error);
-    for (const { resolve } of this.#whenDurable.splice(0)) resolve(false);
-    this.#whenIdle?.();
+    for (const { resolve } of this.#durableWaiters.splice(0)) resolve(false);
+    this.#onIdle?.();
   }
 }
 
@@ -480,9 +480,9 @@ function newBatch(capacity = 4096): Batch {
     lastEntryAt: 0,
     firstChecksum: 0,
     opensLog: false,
-    turns: [],
-    noted: 0,
-    takenMs: 0,
+    arrivals: [],
+    arrivalsCounted: 0,
+    flushStartMs: 0,
     queued: 0,
   };
 }
@@ -491,9 +491,9 @@ function newBatch(capacity = 4096): Batch {
  * The txns of a batch that have not been counted yet have arrived now, as far as the time of a turn
  * can tell.
  */
-function noteArrivals(batch: Batch, atMs: Millis): void {
-  const txns = batch.count - batch.noted;
+function recordArrivals(batch: Batch, atMs: Millis): void {
+  const txns = batch.count - batch.arrivalsCounted;
   if (txns === 0) return;
-  batch.turns.push({ atMs, txns });
-  batch.noted = batch.count;
+  batch.arrivals.push({ atMs, txns });
+  batch.arrivalsCounted = batch.count;
 }

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import type { Inspect } from '@tskeeper/core';
-import { disloyalVoter } from '@tskeeper/core/internal';
+import type { Inspector } from '@tskeeper/core';
+import { disloyalVoterReason } from '@tskeeper/core/internal';
 import { ErrorCode, EventType, OpCode } from '@tskeeper/protocol';
 import { array, assert, constantFrom, nat, property } from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -88,7 +88,7 @@ describe('counting', () => {
     ['a connection closed by its client', (m) => m.cnxnClosed(0, 'closed by the client', context, 1n), {}],
     ['refused credentials', (m) => m.authenticated(0, 'digest', '', false), { auth_failed_count: 1 }],
     ['accepted credentials', (m) => m.authenticated(0, 'digest', 'u:x', true), {}],
-    ['a throttled request', (m) => m.refused(0, OpCode.create, ErrorCode.ThrottledOp), { throttled_ops: 1 }],
+    ['a throttled request', (m) => m.requestRejected(0, OpCode.create, ErrorCode.ThrottledOp), { throttled_ops: 1 }],
     ['a large request', (m) => m.largeRequestRejected(), { large_requests_rejected: 1 }],
     ['a stale reply', (m) => m.staleReply(), { stale_replies: 1 }],
     ['a digest that does not match', (m) => m.notice({ kind: 'digestMismatch', zxid: 1 }), { digest_mismatches_count: 1 }],
@@ -103,11 +103,11 @@ describe('counting', () => {
       { prep_processor_request_queued: 1, cnt_request_throttle_queue_time_ms: 1, p50_request_throttle_queue_time_ms: 70 },
     ],
     ['an authentication', (m) => m.admitted(0, OpCode.auth, 40, 0), {}],
-    ['a request held back', (m) => m.heldBack(), { request_throttle_wait_count: 1 }],
-    ['a stale request', (m) => m.stale(false), { stale_requests: 1 }],
-    ['a stale request that is dropped', (m) => m.stale(true), { stale_requests_dropped: 1 }],
-    ['a recorded change', (m) => m.changeRecorded(), { outstanding_changes_queued: 1 }],
-    ['applied changes', (m) => m.changesForgotten(3), { outstanding_changes_removed: 3 }],
+    ['a request held back', (m) => m.requestThrottled(), { request_throttle_wait_count: 1 }],
+    ['a stale request', (m) => m.staleRequest(false), { stale_requests: 1 }],
+    ['a stale request that is dropped', (m) => m.staleRequest(true), { stale_requests_dropped: 1 }],
+    ['a recorded change', (m) => m.changeQueued(), { outstanding_changes_queued: 1 }],
+    ['applied changes', (m) => m.changesRemoved(3), { outstanding_changes_removed: 3 }],
     [
       'a txn',
       (m) => m.proposed(1, OpCode.create, 80, 4),
@@ -170,7 +170,7 @@ describe('counting', () => {
     [
       'reads of a namespace',
       (m) => {
-        m.namespaceNamed(2, 'app');
+        m.namespaceAssigned(2, 'app');
         for (const bytes of [4, 9]) m.znodeRead(2, bytes);
       },
       {
@@ -184,7 +184,7 @@ describe('counting', () => {
     [
       'writes of a namespace',
       (m) => {
-        m.namespaceNamed(2, 'app');
+        m.namespaceAssigned(2, 'app');
         m.znodeWritten(2, 9);
       },
       { avg_app_write_per_namespace: 9, cnt_app_write_per_namespace: 1 },
@@ -192,21 +192,21 @@ describe('counting', () => {
     [
       'writes refused by quotas',
       (m) => {
-        m.namespaceNamed(2, 'app');
+        m.namespaceAssigned(2, 'app');
         for (const id of [2, 2]) m.quotaExceeded(id);
       },
       { app_quota_exceeded_error_per_namespace: 2 },
     ],
     ['an election begins', (m) => m.roleChanged('looking'), { looking_count: 1 }],
     ['an election', (m) => m.elected(2, 212.4), { cnt_election_time: 1, sum_election_time: 212 }],
-    ['a leader whose voter leaves', (m) => m.roleEnded(disloyalVoter), { quit_leading_due_to_disloyal_voter: 1 }],
+    ['a leader whose voter leaves', (m) => m.roleEnded(disloyalVoterReason), { quit_leading_due_to_disloyal_voter: 1 }],
     ['a leader that ends for another reason', (m) => m.roleEnded('the leader has lost its quorum'), {}],
-    ['a leader that serves', (m) => m.served('leader', 300, 40), { sum_unavailable_time: 300, sum_leader_unavailable_time: 300 }],
-    ['a follower that serves', (m) => m.served('follower', 300, 40), { sum_unavailable_time: 300, sum_follower_sync_time: 40 }],
-    ['an observer that serves', (m) => m.served('observer', 300, 40), { sum_unavailable_time: 300, sum_observer_sync_time: 40 }],
-    ['a DIFF', (m) => m.learnerSynchronised('diff', 'memory', 0), { diff_count: 1 }],
-    ['a TRUNC', (m) => m.learnerSynchronised('trunc', 'memory', 0), { diff_count: 1 }],
-    ['a SNAP', (m) => m.learnerSynchronised('snap', 'tree', 2), { snap_count: 1, cnt_inflight_snap_count: 1, sum_inflight_snap_count: 2 }],
+    ['a leader that serves', (m) => m.servingStarted('leader', 300, 40), { sum_unavailable_time: 300, sum_leader_unavailable_time: 300 }],
+    ['a follower that serves', (m) => m.servingStarted('follower', 300, 40), { sum_unavailable_time: 300, sum_follower_sync_time: 40 }],
+    ['an observer that serves', (m) => m.servingStarted('observer', 300, 40), { sum_unavailable_time: 300, sum_observer_sync_time: 40 }],
+    ['a DIFF', (m) => m.learnerSyncStarted('diff', 'memory', 0), { diff_count: 1 }],
+    ['a TRUNC', (m) => m.learnerSyncStarted('trunc', 'memory', 0), { diff_count: 1 }],
+    ['a SNAP', (m) => m.learnerSyncStarted('snap', 'tree', 2), { snap_count: 1, cnt_inflight_snap_count: 1, sum_inflight_snap_count: 2 }],
     ["a learner's question about a session", (m) => m.sessionValidated(), { revalidate_count: 1 }],
     [
       'a proposal of a leader, and its commit',
@@ -298,14 +298,14 @@ describe('counting', () => {
     metrics.authenticated(0, 'digest', '', false);
     metrics.admitted(0, OpCode.getData, 40, 0);
     metrics.proposed(1, OpCode.create, 80, 4);
-    metrics.changeRecorded();
-    metrics.changesForgotten(1);
-    metrics.heldBack();
-    metrics.stale(true);
+    metrics.changeQueued();
+    metrics.changesRemoved(1);
+    metrics.requestThrottled();
+    metrics.staleRequest(true);
     metrics.eventSent(0, 44);
     metrics.applied(1, OpCode.create, 0, 5);
     metrics.elected(1, 7);
-    metrics.served('leader', 9, 8);
+    metrics.servingStarted('leader', 9, 8);
     metrics.txnLogged(4);
     metrics.reset();
     expect(valuesOf(metrics, leadingInspect)).toEqual(before);
@@ -315,7 +315,7 @@ describe('counting', () => {
 describe('namespaces', () => {
   function withApp(): ServerMetrics {
     const metrics = new ServerMetrics();
-    metrics.namespaceNamed(2, 'app');
+    metrics.namespaceAssigned(2, 'app');
     metrics.znodeRead(2, 4);
     return metrics;
   }
@@ -336,7 +336,7 @@ describe('namespaces', () => {
 
   test('are forgotten when another one gets their number', () => {
     const metrics = withApp();
-    metrics.namespaceNamed(2, 'other');
+    metrics.namespaceAssigned(2, 'other');
     expect([...valuesOf(metrics).keys()].some((key) => key.includes('_per_namespace'))).toBe(false);
     metrics.znodeRead(2, 1);
     expect(valuesOf(metrics).get('cnt_other_read_per_namespace')).toBe(1);
@@ -344,7 +344,7 @@ describe('namespaces', () => {
 
   test('show the limits and the use of their quotas, each number where a quota has it', () => {
     const none = { countLimit: undefined, bytesLimit: undefined, usedCount: undefined, usedBytes: undefined };
-    const inspect: Inspect = {
+    const inspect: Inspector = {
       ...emptyInspect,
       quotaTotals: () => [
         { namespace: 'app', countLimit: 10, bytesLimit: -1, usedCount: 3, usedBytes: 40 },
@@ -363,7 +363,7 @@ describe('namespaces', () => {
   });
 
   test('beyond 256 are left out of the quotas, so that clients cannot make the answer long', () => {
-    const inspect: Inspect = {
+    const inspect: Inspector = {
       ...emptyInspect,
       *quotaTotals() {
         for (let n = 0; ; n++) yield { namespace: `n${n}`, countLimit: 1, bytesLimit: 1, usedCount: 1, usedBytes: 1 };

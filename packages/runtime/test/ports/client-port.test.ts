@@ -15,7 +15,7 @@ describe('frames', () => {
 
   test('input that arrives byte by byte makes the same frames', async () => {
     const rig = await PortRig.open();
-    rig.wire.mannersOf = () => ({ pieceBytes: 1 });
+    rig.wire.conditionsOf = () => ({ pieceBytes: 1 });
     const client = rig.join();
     client.send(Buffer.concat([frame('one'), frame(''), frame('three')]));
     rig.settle();
@@ -225,7 +225,7 @@ describe('back-pressure', () => {
 
   test('F32: above 1 MiB of waiting output a connection is not read', async () => {
     const rig = await PortRig.open();
-    rig.wire.mannersOf = (from) => (from === '10.0.0.1' ? { windowBytes: 64 * 1024 } : {});
+    rig.wire.conditionsOf = (from) => (from === '10.0.0.1' ? { windowBytes: 64 * 1024 } : {});
     const client = rig.join();
     client.network.pause(client.stream);
     rig.core.answer = (cnxn) => rig.core.write(cnxn, Buffer.alloc(300_000));
@@ -242,7 +242,7 @@ describe('back-pressure', () => {
 
   test('large replies that are sent at once do not delay the requests after them', async () => {
     const rig = await PortRig.open();
-    rig.wire.mannersOf = () => ({ windowBytes: Infinity });
+    rig.wire.conditionsOf = () => ({ windowBytes: Infinity });
     const client = rig.join();
     rig.core.answer = (cnxn) => rig.core.write(cnxn, Buffer.alloc(1_500_000));
     client.send(Buffer.concat(Array.from({ length: 10 }, () => frame('x'))));
@@ -254,7 +254,7 @@ describe('back-pressure', () => {
     const core = new FakeCore();
     core.sessionTimeoutMs = 60_000;
     const rig = await PortRig.open({ core });
-    rig.wire.mannersOf = (from) => (from === '10.0.0.1' ? { windowBytes: 64 * 1024 } : {});
+    rig.wire.conditionsOf = (from) => (from === '10.0.0.1' ? { windowBytes: 64 * 1024 } : {});
     const [slow, other] = [rig.join(), rig.join()];
     slow.network.pause(slow.stream);
     // Watch events arrive whether the client reads or not.
@@ -277,7 +277,7 @@ describe('back-pressure', () => {
     const core = new FakeCore();
     core.sessionTimeoutMs = 60_000;
     const rig = await PortRig.open({ core });
-    rig.wire.mannersOf = (from) => (from === '10.0.0.1' ? { windowBytes: 64 * 1024, pieceBytes: 64 * 1024, pieceIntervalMs: 200 } : {});
+    rig.wire.conditionsOf = (from) => (from === '10.0.0.1' ? { windowBytes: 64 * 1024, pieceBytes: 64 * 1024, pieceIntervalMs: 200 } : {});
     const client = rig.join();
     rig.turn(() => core.write(0, Buffer.alloc(10_000_000)));
     rig.turn(() => core.write(0, Buffer.alloc(5_000_000)));
@@ -289,7 +289,7 @@ describe('back-pressure', () => {
 
   test('output that the network keeps is not written to again', async () => {
     const rig = await PortRig.open();
-    rig.wire.mannersOf = (from) => (from === '10.0.0.1' ? { windowBytes: 10 } : {});
+    rig.wire.conditionsOf = (from) => (from === '10.0.0.1' ? { windowBytes: 10 } : {});
     const client = rig.join();
     client.network.pause(client.stream);
     rig.settle();
@@ -307,7 +307,7 @@ describe('back-pressure', () => {
 
   test('output written before a close is still sent to a slow reader, and then the end', async () => {
     const rig = await PortRig.open();
-    rig.wire.mannersOf = (from) => (from === '10.0.0.1' ? { windowBytes: 1000 } : {});
+    rig.wire.conditionsOf = (from) => (from === '10.0.0.1' ? { windowBytes: 1000 } : {});
     const client = rig.join();
     client.network.pause(client.stream);
     rig.core.answer = (cnxn) => {
@@ -349,7 +349,7 @@ describe('limits', () => {
   test('F34: unless memory is ample new sessions are refused, and existing ones are resumed', async () => {
     const rig = await PortRig.open();
     for (const state of ['tight', 'full'] as const) {
-      rig.port.memory = state;
+      rig.port.memoryState = state;
       expect(rig.join().frames()).toEqual([]);
       const again = rig.dial();
       again.send(handshake(0x1234n));
@@ -358,13 +358,13 @@ describe('limits', () => {
     }
     expect(counterOf(rig, 'connection_rejected')).toBe(2);
     expect(rig.lines[0]).toContain('was refused a new session because memory is tight');
-    rig.port.memory = 'ample';
+    rig.port.memoryState = 'ample';
     expect(rig.join().frames()).toEqual(['welcome']);
   });
 
   test('F34: unless memory is ample no more than 250 connections may be without a handshake', async () => {
     const rig = await PortRig.open({ options: { maxClientCnxns: 0 } });
-    rig.port.memory = 'tight';
+    rig.port.memoryState = 'tight';
     const clients = Array.from({ length: 260 }, () => rig.dial());
     expect(clients.filter(({ closed }) => closed === 'ECONNRESET')).toHaveLength(10);
     rig.clock.advance(1000);
@@ -401,7 +401,7 @@ describe('limits', () => {
 
   test('thousands of concurrent, slow handshakes all reach the core', async () => {
     const rig = await PortRig.open({ options: { maxClientCnxns: 0 } });
-    rig.wire.mannersOf = () => ({ delayMs: 200 });
+    rig.wire.conditionsOf = () => ({ delayMs: 200 });
     const clients = Array.from({ length: 3000 }, () => rig.dial());
     rig.clock.advance(400);
     for (const client of clients) client.send(handshake());
@@ -412,7 +412,7 @@ describe('limits', () => {
 
   test('F29: a byte a second does not keep a handshake or a word alive beyond 10 seconds, and a length reserves nothing', async () => {
     const rig = await PortRig.open();
-    rig.wire.mannersOf = () => ({ pieceBytes: 1, pieceIntervalMs: 1000 });
+    rig.wire.conditionsOf = () => ({ pieceBytes: 1, pieceIntervalMs: 1000 });
     const clients = [rig.dial(), rig.dial(), rig.dial()];
     clients[0]!.send(handshake());
     clients[1]!.send('ru');
@@ -553,7 +553,7 @@ describe('limits', () => {
 
   test('F34: above the limit of bytes in flight the largest holder is closed; newcomers are accepted, and small ones are served', async () => {
     const rig = await PortRig.open({ options: { inFlightBytesMax: 100_000 } });
-    rig.wire.mannersOf = (from) => (from === '10.0.0.1' ? { windowBytes: 100 } : {});
+    rig.wire.conditionsOf = (from) => (from === '10.0.0.1' ? { windowBytes: 100 } : {});
     const [hog, hoarder, small] = [rig.join('10.0.9.1'), rig.join('10.0.9.2'), rig.join('10.0.9.3')];
     hog.network.pause(hog.stream);
     rig.turn(() => rig.core.write(0, Buffer.alloc(70_000)));
@@ -623,7 +623,7 @@ describe('four letter words on the port', () => {
 
   test('a word may come byte by byte, and its sender may end its side at once', async () => {
     const rig = await PortRig.open();
-    rig.wire.mannersOf = (from) => (from === '10.0.0.1' ? {} : { pieceBytes: 1 });
+    rig.wire.conditionsOf = (from) => (from === '10.0.0.1' ? {} : { pieceBytes: 1 });
     const client = rig.dial();
     client.send('ruok\n');
     client.end();
@@ -664,7 +664,7 @@ describe('four letter words on the port', () => {
       },
     };
     const rig = await PortRig.open({ core });
-    rig.wire.mannersOf = (from) => (from === '10.0.0.1' ? { windowBytes: 64 * 1024 } : {});
+    rig.wire.conditionsOf = (from) => (from === '10.0.0.1' ? { windowBytes: 64 * 1024 } : {});
     const [asking, next, other] = [rig.dial(), rig.dial(), rig.join()];
     asking.network.pause(asking.stream);
     asking.send('wchp');
@@ -693,7 +693,7 @@ describe('four letter words on the port', () => {
       watchesByPath: () => Array.from({ length: 50_000 }, () => ({ path: '/x'.repeat(20), sessions: [] })),
     };
     const rig = await PortRig.open({ core });
-    rig.wire.mannersOf = (from) => (from === '10.0.0.1' ? { windowBytes: 1024 } : {});
+    rig.wire.conditionsOf = (from) => (from === '10.0.0.1' ? { windowBytes: 1024 } : {});
     const [lazy, next] = [rig.dial(), rig.dial()];
     lazy.network.pause(lazy.stream);
     lazy.send('wchp');

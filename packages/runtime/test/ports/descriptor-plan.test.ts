@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { HostFacts } from '../../src/index.ts';
-import { descriptorPlan, warnOfShortage } from '../../src/internal.ts';
+import { planDescriptors, warnOfShortage } from '../../src/internal.ts';
 import { ListLogger } from '../storage/support.ts';
 
 function host(max: number | undefined, open: number | undefined = 25): HostFacts {
@@ -19,17 +19,17 @@ it.each([
   ['descriptors count where maxCnxns asks for more', 5000, host(1024), 824, true],
   ['without a known limit there is none but maxCnxns', 0, host(undefined), 0, false],
 ])('F34: %s', (_title, maxCnxns, facts, cnxns, byDescriptors) => {
-  expect(descriptorPlan({ ...alone, maxCnxns }, facts)).toMatchObject({ cnxns, byDescriptors });
+  expect(planDescriptors({ ...alone, maxCnxns }, facts)).toMatchObject({ cnxns, byDescriptors });
 });
 
 it('F34: other servers and unknown connections to their ports have descriptors that clients cannot take', () => {
   for (const limit of [128, 256, 1024, 65_536]) {
-    const { cnxns, strangers } = descriptorPlan({ ...alone, peers: 4 }, host(limit));
-    expect(strangers).toBeGreaterThanOrEqual(1);
-    expect(strangers).toBeLessThanOrEqual(256);
+    const { cnxnsMax, unknownPeersMax } = planDescriptors({ ...alone, peers: 4 }, host(limit));
+    expect(unknownPeersMax).toBeGreaterThanOrEqual(1);
+    expect(unknownPeersMax).toBeLessThanOrEqual(256);
     // All at once: open descriptors, those of storage, four servers, both ports, three lists of
     // unknown servers, and all clients.
-    expect(25 + 16 + 4 * 4 + 4 + 3 * strangers + cnxns).toBeLessThanOrEqual(limit);
+    expect(25 + 16 + 4 * 4 + 4 + 3 * unknownPeersMax + cnxnsMax).toBeLessThanOrEqual(limit);
   }
 });
 
@@ -50,7 +50,7 @@ it.each([
   ],
 ])('F34: a warning is logged at the start when %s', (_title, needs, facts, told) => {
   const logger = new ListLogger();
-  warnOfShortage(descriptorPlan(needs, facts), needs.maxCnxns, logger);
+  warnOfShortage(planDescriptors(needs, facts), needs.maxCnxns, logger);
   expect(logger.lines).toEqual([expect.stringContaining(told)]);
   expect(logger.lines[0]).toContain('(ulimit -n, LimitNOFILE)');
 });
@@ -58,7 +58,7 @@ it.each([
 it('F34: nothing is logged when there are enough descriptors', () => {
   const logger = new ListLogger();
   for (const needs of [alone, { ...alone, maxCnxns: 500 }, { ...alone, peers: 4 }]) {
-    warnOfShortage(descriptorPlan(needs, host(1024)), needs.maxCnxns, logger);
+    warnOfShortage(planDescriptors(needs, host(1024)), needs.maxCnxns, logger);
   }
   expect(logger.lines).toEqual([]);
 });

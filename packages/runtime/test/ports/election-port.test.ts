@@ -199,7 +199,7 @@ describe('two servers that dial each other', () => {
 
   async function expectMeeting(aheadMs: number, delayMs: (from: string, to: string) => number): Promise<void> {
     const rig = new Rig();
-    rig.wire.mannersOf = (from, to) => ({ delayMs: delayMs(from, to) });
+    rig.wire.conditionsOf = (from, to) => ({ delayMs: delayMs(from, to) });
     const [smaller, larger] = await Promise.all([1, 2].map((sid) => new RigNode(rig, sid, [one, two]).listen()));
     const begins = aheadMs >= 0 ? [smaller!, larger!] : [larger!, smaller!];
     begins[0]!.notify(3 - begins[0]!.sid, noteOf(10 + begins[0]!.sid));
@@ -242,7 +242,7 @@ describe('two servers that dial each other', () => {
     for (const there of delays) {
       for (const back of delays) {
         const rig = new Rig();
-        rig.wire.mannersOf = (from) => ({ delayMs: from === addressOf(1) ? there : back });
+        rig.wire.conditionsOf = (from) => ({ delayMs: from === addressOf(1) ? there : back });
         const [smaller, larger] = await Promise.all([1, 2].map((sid) => new RigNode(rig, sid, [one, two]).listen()));
         larger!.notify(1, noteOf(1));
         smaller!.notify(2, noteOf(1));
@@ -280,7 +280,7 @@ describe('a larger server', () => {
   test('that dials while it is being dialled is not asked to dial again', async () => {
     const { rig, node } = await openTwo();
     const host = await hostOf(rig, addressOf(3));
-    rig.wire.mannersOf = (_from, to) => ({ delayMs: to === addressOf(3) ? 20 : 1 });
+    rig.wire.conditionsOf = (_from, to) => ({ delayMs: to === addressOf(3) ? 20 : 1 });
     const dialling = host.dial(addressOf(2), electionPort);
     dialling.send(initialOf(3, own(3)));
     await rig.run(5);
@@ -304,11 +304,11 @@ describe('messages', () => {
   test('that wait for a server that reads nothing are replaced by the newest', async () => {
     const { rig, node, end } = await withOne();
     const { forward } = rig.cnxns[0]!;
-    forward.manners.windowBytes = 10;
+    forward.conditions.windowBytes = 10;
     for (const round of [2, 3, 4, 5]) node.notify(1, noteOf(round));
     await rig.settle();
-    forward.manners.windowBytes = 1000;
-    forward.changed();
+    forward.conditions.windowBytes = 1000;
+    forward.conditionsChanged();
     await rig.settle();
     const greeting = initialOf(2, own(2));
     expect(end.received).toEqual(Buffer.concat([greeting, ...[1, 2, 5].map((round) => frameOf(noteOf(round)))]));
@@ -399,7 +399,7 @@ describe('messages', () => {
 
   test('one byte at a time, they are decoded the same', async () => {
     const { rig, node } = await openTwo();
-    rig.wire.mannersOf = () => ({ pieceBytes: 1, pieceIntervalMs: 1 });
+    rig.wire.conditionsOf = () => ({ pieceBytes: 1, pieceIntervalMs: 1 });
     const end = new RawHost(rig, addressOf(3)).dial(addressOf(2), electionPort);
     end.send(Buffer.concat([initialOf(3, own(3)), frameOf(noteOf(4)), frameOf(noteOf(5))]));
     await rig.run(300);
@@ -468,7 +468,7 @@ describe('reachable and unreachable', () => {
       if (sid === 1) host.accepted[0]!.send(frameOf(noteOf(0)));
       await rig.settle();
       expect(node.events[0]).toBe(`reachable ${sid}`);
-      rig.wire.mannersOf = () => ({ delayMs: 5 });
+      rig.wire.conditionsOf = () => ({ delayMs: 5 });
       const before = host.accepted.length;
       (sid === 3 ? connected : host.accepted[0]!).reset();
       while (host.accepted.length === before) await rig.run(1);
@@ -573,7 +573,7 @@ describe('reachable and unreachable', () => {
         'server %i is unreachable when its process has ended, and reachable when a new one has sent a message',
         async (sid) => {
           const rig = new Rig();
-          rig.wire.acceptsEarly = () => early;
+          rig.wire.proxyFor = () => early;
           const node = await new RigNode(rig, 2, [one, two, three]).listen();
           const other = await new RigNode(rig, sid, [one, two, three]).listen();
           for (const [from, to] of [
@@ -893,11 +893,11 @@ describe('hostile input', () => {
     const { rig, node } = await openTwo();
     const end = new RawHost(rig, '10.0.9.9').dial(addressOf(2), electionPort);
     await rig.settle();
-    rig.cnxns[0]!.backward.hold();
+    rig.cnxns[0]!.backward.cut();
     end.send(Buffer.concat([initialOf(2, own(2)), Buffer.alloc(3 * 1024 * 1024)]));
     await rig.settle();
     expect(node.network.streamCount).toBe(0);
-    rig.cnxns[0]!.backward.release();
+    rig.cnxns[0]!.backward.heal();
     await rig.settle();
     expect(end.closed).toBe('ECONNRESET');
   });

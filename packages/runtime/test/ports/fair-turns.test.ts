@@ -22,7 +22,7 @@ async function openPort(): Promise<PortRig> {
     core.write(cnxn, body);
     if (!body.toString('latin1').startsWith('list')) return;
     core.busyTurns = listingTurns;
-    core.busyWith = cnxn;
+    core.busyCnxn = cnxn;
     core.unitsPerTurn = listingUnits / listingTurns;
   };
   return rig;
@@ -155,7 +155,7 @@ describe('turns', () => {
     const { core } = rig;
     core.answer = (cnxn, body) => {
       core.write(cnxn, body);
-      if (body.toString('latin1') === 'costly') core.work += 8000;
+      if (body.toString('latin1') === 'costly') core.workUnits += 8000;
     };
     const [greedy, modest] = [join(rig, attacker), join(rig, honest)];
     receive(rig, [

@@ -1,5 +1,5 @@
 /** A core that follows a script, and the facts of a server, for tests of the ports. */
-import type { CnxnContext, CnxnId, CnxnInfo, EnsembleInspect, Inspect, Now } from '@tskeeper/core';
+import type { CnxnContext, CnxnId, CnxnInfo, EnsembleStatus, Inspector, Now } from '@tskeeper/core';
 import { Reader, Writer } from '@tskeeper/protocol';
 import type { ClientCore, ServerFacts } from '../../src/internal.ts';
 
@@ -8,7 +8,7 @@ export interface FakeFrame {
   readonly body: Buffer;
 }
 
-export const emptyInspect: Inspect = {
+export const emptyInspect: Inspector = {
   role: () => 'standalone',
   lastZxid: () => 0,
   nodeCount: () => 5,
@@ -34,7 +34,7 @@ export const emptyInspect: Inspect = {
 };
 
 /** Server 2 of the ensemble whose answers were recorded (fixtures/README.md). */
-export const recordedEnsemble: EnsembleInspect = {
+export const recordedEnsemble: EnsembleStatus = {
   sid: 2,
   state: 'leading',
   phase: 'broadcast',
@@ -51,7 +51,7 @@ export const recordedEnsemble: EnsembleInspect = {
   leading: { sinceMs: 0, learners: 2, syncedFollowers: 2, syncedNonVotingFollowers: 0, syncedObservers: 0, pendingSyncs: 0 },
 };
 
-export const leadingInspect: Inspect = { ...emptyInspect, role: () => 'leader', ensemble: () => recordedEnsemble };
+export const leadingInspect: Inspector = { ...emptyInspect, role: () => 'leader', ensemble: () => recordedEnsemble };
 
 export const testFacts: ServerFacts = {
   version: '3.9.5-<build id>, built on <date>',
@@ -98,9 +98,9 @@ export class FakeCore implements ClientCore {
   /** A long job that takes so many turns more. */
   busyTurns = 0;
   /** The connection of that job, and the units of each of its turns. */
-  busyWith: CnxnId | undefined;
+  busyCnxn: CnxnId | undefined;
   unitsPerTurn = 0;
-  work = 0;
+  workUnits = 0;
   outstanding = 0;
   sessionTimeoutMs = 6000;
   /** `reply` and `close` of Out. */
@@ -117,7 +117,7 @@ export class FakeCore implements ClientCore {
 
   frame(cnxn: CnxnId, reader: Reader, _now: Now): void {
     if (!this.#open.has(cnxn)) throw new Error(`a frame of ${cnxn}, which is not connected`);
-    if (this.busy || !this.wantsInput(cnxn)) throw new Error(`a frame of ${cnxn}, which was not wanted`);
+    if (this.isBusy || !this.wantsInput(cnxn)) throw new Error(`a frame of ${cnxn}, which was not wanted`);
     const body = Buffer.from(reader.bytes.subarray(reader.offset, reader.limit));
     if (!this.#greeted.has(cnxn)) {
       this.#greeted.add(cnxn);
@@ -128,11 +128,11 @@ export class FakeCore implements ClientCore {
     this.answer(cnxn, body);
   }
 
-  heard(cnxn: CnxnId): void {
+  bytesReceived(cnxn: CnxnId): void {
     this.heardOf.push(cnxn);
   }
 
-  handshakeHeard(): void {}
+  handshakeDelayed(): void {}
 
   lastFrame(cnxn: CnxnId, reader: Reader): void {
     this.log.push(`last frame of ${cnxn}: ${reader.bytes.toString('latin1', reader.offset, reader.limit)}`);
@@ -155,7 +155,7 @@ export class FakeCore implements ClientCore {
     writer.endFrame(start);
   }
 
-  get busy(): boolean {
+  get isBusy(): boolean {
     return this.busyTurns > 0;
   }
 
@@ -167,7 +167,7 @@ export class FakeCore implements ClientCore {
     return this.frames.map(({ body }) => body.toString('latin1'));
   }
 
-  inspect: Inspect = { ...emptyInspect, cnxn: (id) => this.#open.get(id) };
+  inspect: Inspector = { ...emptyInspect, cnxn: (id) => this.#open.get(id) };
 }
 
 function infoOf(id: CnxnId, context: CnxnContext, core: FakeCore): CnxnInfo {

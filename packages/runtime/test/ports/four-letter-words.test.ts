@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { CnxnContext, CnxnInfo, Inspect } from '@tskeeper/core';
+import type { CnxnContext, CnxnInfo, Inspector } from '@tskeeper/core';
 import { OpCode } from '@tskeeper/protocol';
 import { describe, expect, test } from 'vitest';
 import {
@@ -59,7 +59,7 @@ function asking(remotePort: number): CnxnView {
 
 const dueIn = (seconds: number) => now.elapsedMs + seconds * 1000;
 
-const inspect: Inspect = {
+const inspect: Inspector = {
   ...emptyInspect,
   lastZxid: () => 12,
   nodeCount: () => 8,
@@ -121,12 +121,12 @@ function recordedTraffic(packets: number): ServerMetrics {
 
 /** The six writes below /aud of the recorded server: 34 bytes. */
 function writeLikeRecorded(metrics: ServerMetrics): void {
-  metrics.namespaceNamed(2, 'aud');
+  metrics.namespaceAssigned(2, 'aud');
   for (const bytes of [5, 5, 6, 6, 6, 6]) metrics.znodeWritten(2, bytes);
 }
 
 interface Setup {
-  readonly inspect?: Partial<Inspect>;
+  readonly inspect?: Partial<Inspector>;
   readonly metrics?: ServerMetrics;
   readonly whitelist?: string;
   readonly cnxns?: CnxnList;
@@ -209,11 +209,11 @@ describe('texts are byte for byte those of a 3.9.5 server', () => {
     metrics.roleChanged('looking');
     metrics.elected(2, 223);
     metrics.roleChanged('leader');
-    metrics.served('leader', 276, 53);
+    metrics.servingStarted('leader', 276, 53);
     metrics.proposed(1, OpCode.createSession, 48, 0);
     metrics.applied(1, OpCode.createSession, 0, 3);
     metrics.txnLogged(3);
-    for (let learner = 0; learner < 2; learner++) metrics.learnerSynchronised('diff', 'memory', 0);
+    for (let learner = 0; learner < 2; learner++) metrics.learnerSyncStarted('diff', 'memory', 0);
     const leading = { ...recordedEnsemble.leading!, sinceMs: now.elapsedMs - 1604 };
     const asLeader = { role: () => 'leader' as const, ensemble: () => ({ ...recordedEnsemble, leading }) };
     const lines = new Set(ask('mntr', { metrics, inspect: asLeader }).split('\n'));
@@ -312,8 +312,8 @@ describe('texts are byte for byte those of a 3.9.5 server', () => {
       metrics.synced(durationMs);
       metrics.flushed({ txns: 1, queued: 1, flushMs: durationMs, arrivals: [{ txns: 1, waitedMs: 0 }] });
     }
-    for (let change = 0; change < 12; change++) metrics.changeRecorded();
-    metrics.changesForgotten(12);
+    for (let change = 0; change < 12; change++) metrics.changeQueued();
+    metrics.changesRemoved(12);
     for (const ageMs of [0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 7]) metrics.applied(1, OpCode.create, 0, ageMs);
     for (let request = 0; request < 15; request++) metrics.admitted(0, OpCode.getData, 40, request === 0 ? 1 : 0);
     for (const deficit of [0, 0, 0]) metrics.handshakeReceived(deficit);

@@ -119,7 +119,7 @@ describe('packets and snapshots', () => {
       const { rig, node, end, channel } = await withLeader();
       node.snapshots.push(body.length);
       node.events.length = 0;
-      Object.assign(rig.cnxns[0]!.backward.manners, { pieceBytes });
+      Object.assign(rig.cnxns[0]!.backward.conditions, { pieceBytes });
       end.send(stream);
       await rig.run(5);
       expect(node.events).toEqual([17, 15, 10].map((type, at) => `${channel}: type ${type} zxid ${at + 1}`));
@@ -142,7 +142,7 @@ describe('packets and snapshots', () => {
   test('an invalid snapshot closes the channel with one line', async () => {
     const { rig, node, end, channel } = await withLeader();
     node.snapshots.push(10);
-    node.snapshotBytes = () => {
+    node.feedSnapshot = () => {
       throw new ProtocolError('a snapshot', 3);
     };
     end.send(Buffer.concat([packetOf(PacketType.SNAP, 2), Buffer.alloc(10)]));
@@ -240,7 +240,7 @@ describe('dialling the leader', () => {
     await slow.listen(quorumPort);
     const host = new RawHost(rig, addressOf(3));
     await host.listen(quorumPort);
-    rig.wire.mannersOf = (_from, to) => ({ delayMs: to === addressOf(2) ? 20 : 1 });
+    rig.wire.conditionsOf = (_from, to) => ({ delayMs: to === addressOf(2) ? 20 : 1 });
     node.dialLeader(2);
     await rig.run(20);
     node.dialLeader(3);
@@ -261,10 +261,10 @@ describe('dialling the leader', () => {
     await host.listen(quorumPort);
     node.turn(() => {
       node.learner.dialLeader(3);
-      node.learner.dialNobody();
+      node.learner.cancelDial();
     });
     node.dialLeader(3);
-    node.turn(() => node.learner.dialNobody());
+    node.turn(() => node.learner.cancelDial());
     await rig.run(100);
     expect(node.events).toEqual([]);
     expect(host.accepted.every(({ closed }) => closed !== undefined)).toBe(true);
@@ -285,15 +285,15 @@ describe('dialling the leader', () => {
 describe('output', () => {
   test('a channel is full above 1 MiB, and the core is notified once when there is room again', async () => {
     const { rig, node, channel, cnxn } = await withLearner();
-    cnxn.backward.manners.windowBytes = 0;
+    cnxn.backward.conditions.windowBytes = 0;
     node.write(channel, Buffer.alloc(mebibyte));
     expect(node.learner.channelIsFull(channel)).toBe(false);
     node.write(channel, Buffer.alloc(1));
     expect(node.learner.channelIsFull(channel)).toBe(true);
     await rig.settle();
     expect(node.events).toEqual([]);
-    cnxn.backward.manners.windowBytes = mebibyte;
-    cnxn.backward.changed();
+    cnxn.backward.conditions.windowBytes = mebibyte;
+    cnxn.backward.conditionsChanged();
     await rig.run(5);
     expect(node.events).toEqual([`drained ${channel}`]);
     expect(node.learner.channelIsFull(channel)).toBe(false);
@@ -303,11 +303,11 @@ describe('output', () => {
   test('while a large packet arrives, and while a large one is sent, the core is notified that bytes move', async () => {
     const { rig, node, channel, cnxn, end } = await withLearner();
     node.write(channel, Buffer.alloc(2 * mebibyte));
-    cnxn.backward.manners.windowBytes = 0;
+    cnxn.backward.conditions.windowBytes = 0;
     await rig.settle();
     node.moves.clear();
-    cnxn.backward.manners.windowBytes = mebibyte;
-    cnxn.backward.changed();
+    cnxn.backward.conditions.windowBytes = mebibyte;
+    cnxn.backward.conditionsChanged();
     await rig.run(5);
     expect(node.moves.get(channel)).toBeGreaterThan(0);
     node.moves.clear();
@@ -333,7 +333,7 @@ describe('output', () => {
 
   test('bytes arrive in order and unchanged through a narrow pipe, whatever is written meanwhile', async () => {
     const { rig, node, channel, cnxn, end } = await withLearner();
-    Object.assign(cnxn.backward.manners, { windowBytes: 50_000, pieceBytes: 10_000, pieceIntervalMs: 1 });
+    Object.assign(cnxn.backward.conditions, { windowBytes: 50_000, pieceBytes: 10_000, pieceIntervalMs: 1 });
     const sent: Buffer[] = [];
     for (let round = 0; round < 60; round++) {
       const bytes = Buffer.alloc(1 + ((round * 37_171) % 90_000), round);
@@ -352,7 +352,7 @@ describe('output', () => {
     await rig.settle();
     const second = [...node.channels].find((id) => id !== channel)!;
     node.events.length = 0;
-    cnxn.backward.manners.windowBytes = 0;
+    cnxn.backward.conditions.windowBytes = 0;
     const chunk = Buffer.alloc(mebibyte);
     let rounds = 0;
     while (node.channels.has(channel) && rounds < 200) {
@@ -373,7 +373,7 @@ describe('output', () => {
   // After the end of a snapshot, which the learner may not have read yet, follow the committed txns
   // that memory holds and new proposals.
   test('the limit of what waits for a learner leaves room for all committed txns that memory holds, and as much again', () => {
-    expect(learnerPortDefaults.behindBytesMax).toBeGreaterThanOrEqual(2 * committedLogDefaults.bytesMax);
+    expect(learnerPortDefaults.queuedBytesMax).toBeGreaterThanOrEqual(2 * committedLogDefaults.bytesMax);
   });
 
   test('the output of one turn may be larger than that, for a learner that reads it', async () => {
@@ -391,7 +391,7 @@ describe('output', () => {
     await rig.settle();
     const channels = [...node.channels];
     expect(channels).toHaveLength(40);
-    for (const each of rig.cnxns) each.backward.manners.windowBytes = 0;
+    for (const each of rig.cnxns) each.backward.conditions.windowBytes = 0;
     for (const [at, id] of channels.entries())
       if (id !== channel) node.ranks.set(id, at < 10 ? ChannelRank.observer : ChannelRank.stranger);
     for (let round = 0; round < 40; round++) {
@@ -405,8 +405,8 @@ describe('output', () => {
     expect(node.lines[0]).toMatch(
       / was cut off: \d+ bytes wait for all learners, more than the limit of 134217728, and most of them for this one\. Check /,
     );
-    cnxn.backward.manners.windowBytes = mebibyte;
-    cnxn.backward.changed();
+    cnxn.backward.conditions.windowBytes = mebibyte;
+    cnxn.backward.conditionsChanged();
     await rig.run(1000);
     expect(cnxn.backward.deliveredBytes).toBe(10 * mebibyte);
   });
@@ -416,7 +416,7 @@ describe('output', () => {
     const ends = Array.from({ length: 39 }, (_, at) => new RawHost(rig, `10.0.1.${at}`).dial(addressOf(1), quorumPort));
     for (const end of ends) end.send(info);
     await rig.settle();
-    for (const each of rig.cnxns) each.backward.manners.windowBytes = 0;
+    for (const each of rig.cnxns) each.backward.conditions.windowBytes = 0;
     const channels = [...node.channels].slice(1);
     const sent: Buffer[] = [];
     // 40 MiB, which would be 1.6 GiB if each had its own.
@@ -425,7 +425,7 @@ describe('output', () => {
       node.turn(() => {
         for (const id of channels) {
           node.learner.packets(id).int32(round);
-          node.learner.share(id, bytes, 5);
+          node.learner.writeShared(id, bytes, 5);
         }
       });
       const number = Buffer.alloc(4);
@@ -434,8 +434,8 @@ describe('output', () => {
     }
     expect(node.lines).toEqual([]);
     for (const each of rig.cnxns) {
-      each.backward.manners.windowBytes = mebibyte;
-      each.backward.changed();
+      each.backward.conditions.windowBytes = mebibyte;
+      each.backward.conditionsChanged();
     }
     await rig.run(1000);
     for (const end of ends) expect(end.received.equals(Buffer.concat(sent))).toBe(true);
@@ -444,7 +444,7 @@ describe('output', () => {
 
   test('output written before a channel is closed is sent before its end; the core is notified at once', async () => {
     const { rig, node, channel, cnxn, end } = await withLearner();
-    cnxn.backward.manners.windowBytes = 0;
+    cnxn.backward.conditions.windowBytes = 0;
     node.turn(() => {
       node.learner.packets(channel).raw(Buffer.alloc(1000, 1));
       node.learner.closeChannel(channel, 'enough');
@@ -453,8 +453,8 @@ describe('output', () => {
     node.write(channel, Buffer.from('late'));
     await rig.settle();
     expect(end.ended).toBe(false);
-    cnxn.backward.manners.windowBytes = 1000;
-    cnxn.backward.changed();
+    cnxn.backward.conditions.windowBytes = 1000;
+    cnxn.backward.conditionsChanged();
     await rig.settle();
     expect(end.received).toEqual(Buffer.alloc(1000, 1));
     expect([end.closed, node.network.streamCount]).toEqual(['end', 0]);
@@ -463,7 +463,7 @@ describe('output', () => {
 
   test('output written before a channel is closed is sent before its end, however much it is and however slowly it is read', async () => {
     const { rig, node, channel, cnxn, end } = await withLearner();
-    Object.assign(cnxn.backward.manners, { windowBytes: 10_000, pieceBytes: 10_000, pieceIntervalMs: 50 });
+    Object.assign(cnxn.backward.conditions, { windowBytes: 10_000, pieceBytes: 10_000, pieceIntervalMs: 50 });
     node.turn(() => {
       node.learner.packets(channel).raw(Buffer.alloc(mebibyte, 1));
       node.learner.closeChannel(channel, 'enough');
@@ -474,7 +474,7 @@ describe('output', () => {
 
   test('a closed channel that reads nothing is reset after two seconds, and nothing waits for it', async () => {
     const { rig, node, channel, cnxn, end } = await withLearner();
-    cnxn.backward.manners.windowBytes = 0;
+    cnxn.backward.conditions.windowBytes = 0;
     node.turn(() => {
       node.learner.packets(channel).raw(Buffer.alloc(1000, 1));
       node.learner.closeChannel(channel, 'enough');
@@ -488,7 +488,7 @@ describe('output', () => {
 
   test('a peer that never closes its side is reset after two seconds', async () => {
     const { rig, node, channel, cnxn } = await withLearner();
-    cnxn.backward.hold();
+    cnxn.backward.cut();
     node.closeChannel(channel);
     await rig.run(2001);
     expect(node.network.streamCount).toBe(0);

@@ -43,7 +43,7 @@ describe('recorded streams', () => {
       const notifications = messages.filter(({ notification }) => notification !== undefined);
       for (const pieceBytes of [Infinity, 1, 13]) {
         const rig = new Rig();
-        rig.wire.mannersOf = () => ({ pieceBytes });
+        rig.wire.conditionsOf = () => ({ pieceBytes });
         const fromInitiator = dir === 'initiator>acceptor';
         const from = fromInitiator ? connection.initiator : connection.acceptor;
         // Smaller than all that dial, larger than all that are dialled, so that the connection is
@@ -78,7 +78,7 @@ describe('recorded streams', () => {
           taken.push(packet.bytes.toString('hex', packet.start, packet.end));
           if (packet.type === PacketType.SNAP) expect(node.snapshotLeft).toBeGreaterThan(0);
         };
-        rig.wire.mannersOf = () => ({ pieceBytes });
+        rig.wire.conditionsOf = () => ({ pieceBytes });
         const host = new RawHost(rig, addressOf(dir === 'initiator>acceptor' ? connection.initiator : connection.acceptor));
         if (dir === 'initiator>acceptor') {
           host.dial(node.network.address, quorumPort).send(bytes);

@@ -23,12 +23,12 @@ import {
   LearnerPort,
   learnerPortDefaults,
   type LearnerPortOptions,
-  type MemoryNetwork,
+  type VirtualNetwork,
   type PeerServer,
   type VirtualCnxn,
   VirtualWire,
 } from '../../src/internal.ts';
-import { ManualClock } from '../../src/memory/manual-clock.ts';
+import { ManualClock } from '../../src/virtual/manual-clock.ts';
 
 export const electionPort = 3888;
 export const quorumPort = 2888;
@@ -99,7 +99,7 @@ export interface NodeOptions {
 export class RigNode implements ElectionCore, LearnerCore {
   readonly rig: Rig;
   readonly sid: Sid;
-  readonly network: MemoryNetwork;
+  readonly network: VirtualNetwork;
   readonly election: ElectionPort;
   readonly learner: LearnerPort;
   readonly view: PacketView = new View(10_000_000);
@@ -201,7 +201,7 @@ export class RigNode implements ElectionCore, LearnerCore {
     this.election.endTurn(now);
     this.learner.endTurn(now);
     if (this.#wakeAt !== undefined) this.rig.clock.cancel(this.#wakeAt);
-    const isUnfinished = this.election.unfinished || this.learner.unfinished;
+    const isUnfinished = this.election.needsTurn || this.learner.needsTurn;
     const due = isUnfinished ? now.elapsedMs : Math.min(this.election.deadline() ?? Infinity, this.learner.deadline() ?? Infinity);
     this.#wakeAt =
       due === Infinity
@@ -285,11 +285,11 @@ export class RigNode implements ElectionCore, LearnerCore {
     });
   }
 
-  isLoading(): boolean {
+  isReceivingSnapshot(): boolean {
     return this.snapshotLeft > 0;
   }
 
-  snapshotBytes(_channel: ChannelId, bytes: Buffer): number {
+  feedSnapshot(_channel: ChannelId, bytes: Buffer): number {
     const count = Math.min(this.snapshotLeft, bytes.length);
     this.snapshot.push(Buffer.from(bytes.subarray(0, count)));
     this.snapshotLeft -= count;
@@ -341,7 +341,7 @@ export interface RawEnd {
 
 /** A host that does what the test says. It closes when the other side has. */
 export class RawHost {
-  readonly network: MemoryNetwork;
+  readonly network: VirtualNetwork;
   readonly address: string;
   readonly accepted: RawEnd[] = [];
   /** Sent at once over each accepted connection. */

@@ -17,7 +17,7 @@ import {
 } from '@tskeeper/protocol';
 import { describe, expect, test } from 'vitest';
 import type { Listener } from '../../src/index.ts';
-import type { MemoryNetwork } from '../../src/internal.ts';
+import type { VirtualNetwork } from '../../src/internal.ts';
 import { ElectionPort, electionPortDefaults, LearnerPort, learnerPortDefaults } from '../../src/internal.ts';
 import { silentLogger } from '../../src/logger.ts';
 import { addressOf, electionPort, quorumPort, Rig, serverOf } from './peer-rig.ts';
@@ -30,7 +30,7 @@ const client = 1_000_000;
 class Server implements ClientOutput, PeerStorage {
   readonly rig: Rig;
   readonly sid: Sid;
-  readonly network: MemoryNetwork;
+  readonly network: VirtualNetwork;
   readonly #view = new PacketView(10_000_000);
   readonly #election: ElectionPort;
   readonly #learner: LearnerPort;
@@ -109,7 +109,7 @@ class Server implements ClientOutput, PeerStorage {
     this.#learner.endTurn(now);
     if (this.#wakeAt !== undefined) this.rig.clock.cancel(this.#wakeAt);
     const dues = [this.#election.deadline(), this.#learner.deadline(), this.peer.deadline()].map((due) => due ?? Infinity);
-    const due = this.#election.unfinished || this.#learner.unfinished ? now.elapsedMs : Math.min(...dues);
+    const due = this.#election.needsTurn || this.#learner.needsTurn ? now.elapsedMs : Math.min(...dues);
     this.#wakeAt = this.rig.clock.after(Math.max(0, Math.min(due - now.elapsedMs, 1e9)), () =>
       this.turn((then) => {
         this.#election.wake(then);
@@ -202,7 +202,7 @@ async function runUntil(rig: Rig, what: () => boolean, atMostMs: number): Promis
 describe('three peers over their ports', () => {
   async function ensemble(): Promise<{ rig: Rig; all: Server[] }> {
     const rig = new Rig();
-    rig.wire.mannersOf = () => ({ delayMs: 1 });
+    rig.wire.conditionsOf = () => ({ delayMs: 1 });
     const all = sids.map((sid) => new Server(rig, sid));
     for (const server of all) await server.start();
     await runUntil(rig, () => all.every(({ peer }) => peer.server !== undefined), 2000);

@@ -3,7 +3,7 @@
  * bytes.
  */
 import type { Now } from '@tskeeper/core';
-import { FrameCutter } from '@tskeeper/protocol';
+import { FrameDecoder } from '@tskeeper/protocol';
 import type { Logger, Network, NetworkSink, StreamId } from '../../src/index.ts';
 import {
   ClientPort,
@@ -12,12 +12,12 @@ import {
   type FourLetterWord,
   FourLetterWords,
   fourLetterWords,
-  MemoryNetwork,
+  VirtualNetwork,
   ServerMetrics,
   type VirtualCnxn,
   VirtualWire,
 } from '../../src/internal.ts';
-import { ManualClock } from '../../src/memory/manual-clock.ts';
+import { ManualClock } from '../../src/virtual/manual-clock.ts';
 import type { Throttle } from '../../src/ports/client-port.ts';
 import { FakeCore, testFacts } from './fake-core.ts';
 
@@ -34,7 +34,7 @@ export interface RigOptions {
 /** A client's end of a connection. */
 export interface TestClient {
   readonly stream: StreamId;
-  readonly network: MemoryNetwork;
+  readonly network: VirtualNetwork;
   readonly cnxn: VirtualCnxn;
   readonly received: Buffer;
   readonly pieces: Buffer[];
@@ -56,7 +56,7 @@ export class PortRig {
   readonly metrics = new ServerMetrics();
   readonly lines: string[] = [];
   readonly port: ClientPort;
-  readonly network: MemoryNetwork;
+  readonly network: VirtualNetwork;
   #wakeAt: object | undefined;
   turns = 0;
 
@@ -69,7 +69,7 @@ export class PortRig {
       options: { ...clientPortDefaults, ...setup.options },
       throttle: setup.throttle,
       observer: this.metrics,
-      limits: this.metrics,
+      limitObserver: this.metrics,
       logger,
     });
     const words = new FourLetterWords({
@@ -105,11 +105,11 @@ export class PortRig {
     input(now);
     if (this.core.busyTurns > 0) {
       this.core.busyTurns--;
-      this.core.work += this.core.unitsPerTurn;
+      this.core.workUnits += this.core.unitsPerTurn;
     }
     this.port.endTurn(now);
     if (this.#wakeAt !== undefined) this.clock.cancel(this.#wakeAt);
-    const deadline = this.port.unfinished ? now.elapsedMs : this.port.deadline();
+    const deadline = this.port.needsTurn ? now.elapsedMs : this.port.deadline();
     this.#wakeAt =
       deadline === undefined
         ? undefined
@@ -143,9 +143,9 @@ export class PortRig {
   }
 }
 
-const sinks = new WeakMap<MemoryNetwork, Map<StreamId, TestClient>>();
+const sinks = new WeakMap<VirtualNetwork, Map<StreamId, TestClient>>();
 
-function clientsOf(network: MemoryNetwork): Map<StreamId, TestClient> {
+function clientsOf(network: VirtualNetwork): Map<StreamId, TestClient> {
   let clients = sinks.get(network);
   if (clients !== undefined) return clients;
   const found = (clients = new Map<StreamId, TestClient>());
@@ -213,7 +213,7 @@ export function sendRaw(network: Network, stream: StreamId, bytes: Buffer): void
 
 export function framesOf(bytes: Buffer): string[] {
   const frames: string[] = [];
-  new FrameCutter(0x7fffffff).feed(bytes, 0, bytes.length, (reader) => {
+  new FrameDecoder(0x7fffffff).feed(bytes, 0, bytes.length, (reader) => {
     frames.push(reader.bytes.toString('latin1', reader.offset, reader.limit));
     return true;
   });

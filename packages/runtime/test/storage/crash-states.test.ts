@@ -1,4 +1,4 @@
-import { loseAll, MemoryDisk, SeededRandom, type StorageOptions } from '@tskeeper/runtime';
+import { loseAll, VirtualDisk, SeededRandom, type StorageOptions } from '@tskeeper/runtime';
 import { expect, test } from 'vitest';
 import { breadth, strided } from '../../../../test/breadth.ts';
 import { checkPoints, type CrashPoint, CrashRecorder } from './crash-states.ts';
@@ -13,7 +13,7 @@ async function steps(count: number): Promise<void> {
 /** Appends, rolls, snapshots, purges, restarts, kills: everything that a storage does. */
 async function workload(seed: number, turns: number): Promise<CrashPoint[]> {
   const random = new SeededRandom(seed);
-  const disk = new MemoryDisk();
+  const disk = new VirtualDisk();
   const recorder = new CrashRecorder(disk);
   let server = new Server(disk, options);
   const start = async () => {
@@ -71,7 +71,7 @@ async function workload(seed: number, turns: number): Promise<CrashPoint[]> {
  * the content of the page cache.
  */
 async function killedWhileLogBegins(stepCount: number): Promise<CrashPoint[]> {
-  const disk = new MemoryDisk();
+  const disk = new VirtualDisk();
   const first = new Server(disk, options);
   await first.open();
   const recorder = new CrashRecorder(disk);
@@ -105,7 +105,7 @@ test('every state that a power loss can leave starts, contains all acknowledged 
 });
 
 test('the test detects a log that acknowledges before its sync', async () => {
-  const disk = new MemoryDisk();
+  const disk = new VirtualDisk();
   const recorder = new CrashRecorder(disk);
   const server = new Server(disk, { ...options, forceSync: false });
   await server.open();

@@ -9,7 +9,7 @@
  */
 import { crc32 } from 'node:zlib';
 import type { Zxid } from '@tskeeper/protocol';
-import { crashChoices, type DiskImage, loseAll, MemoryDisk, SeededRandom, type StorageOptions } from '@tskeeper/runtime';
+import { crashChoices, type DiskImage, loseAll, VirtualDisk, SeededRandom, type StorageOptions } from '@tskeeper/runtime';
 import { dataOf, Server } from './support.ts';
 
 /** What had been acknowledged when the disk was captured. */
@@ -36,7 +36,7 @@ export async function checkPoints(points: readonly CrashPoint[], options: Partia
   let repaired = 0;
   for (const point of points) {
     for (const choice of crashChoices(point.image, random)) {
-      const disk = new MemoryDisk(point.image, (_item, index) => choice[index]!);
+      const disk = new VirtualDisk(point.image, (_item, index) => choice[index]!);
       // States with the same content and the same acknowledged txns are checked once.
       const key = `${point.acked} ${point.handedOver} ${crc32(disk.fingerprint(hash))}`;
       if (seen.has(key)) continue;
@@ -60,7 +60,7 @@ const extra = [dataOf(901, 40), dataOf(902, 700)];
  * Starts, checks, writes, loses power at once, starts and checks again. Returns whether anything
  * was removed.
  */
-async function startsFrom(disk: MemoryDisk, point: CrashPoint, options: Partial<StorageOptions>): Promise<boolean> {
+async function startsFrom(disk: VirtualDisk, point: CrashPoint, options: Partial<StorageOptions>): Promise<boolean> {
   const server = new Server(disk, options);
   const recovered = await server.open();
   checkHistory(server, point);
@@ -91,13 +91,13 @@ function checkHistory(server: Server, point: CrashPoint, handedOver = point.hand
 /** Captures a disk while servers work on it. */
 export class CrashRecorder {
   readonly points: CrashPoint[] = [];
-  readonly #disk: MemoryDisk;
+  readonly #disk: VirtualDisk;
   #expected: number[] = [0];
   #acked: () => Zxid = () => 0;
 
-  constructor(disk: MemoryDisk) {
+  constructor(disk: VirtualDisk) {
     this.#disk = disk;
-    disk.changed = () => this.capture();
+    disk.onChanged = () => this.capture();
   }
 
   capture(): void {

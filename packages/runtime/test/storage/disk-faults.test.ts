@@ -1,4 +1,4 @@
-import { type DiskCall, type DiskFault, keepAll, loseAll, MemoryDisk, type StorageOptions } from '@tskeeper/runtime';
+import { type DiskCall, type DiskFault, keepAll, loseAll, VirtualDisk, type StorageOptions } from '@tskeeper/runtime';
 import { expect, test } from 'vitest';
 import { strided, isFull } from '../../../../test/breadth.ts';
 import { dataOf, quiesce, Server } from './support.ts';
@@ -16,7 +16,7 @@ interface Outcome {
  * Two lives of a server: it writes, rolls, snapshots, purges, is closed and started again. Goes as
  * far as the disk allows.
  */
-async function live(disk: MemoryDisk): Promise<Outcome> {
+async function live(disk: VirtualDisk): Promise<Outcome> {
   let acked = 0;
   for (const life of [0, 1]) {
     const server = new Server(disk, options);
@@ -71,14 +71,14 @@ const faults: [string, (call: DiskCall) => DiskFault | undefined][] = [
 test.each(faults)(
   'E1, E18: %s at each call in turn: nothing is acknowledged after it, and what was acknowledged is there at the next start',
   async (_name, faultOf) => {
-    const whole = new MemoryDisk();
+    const whole = new VirtualDisk();
     expect(await live(whole)).toEqual({ acked: total, failure: undefined, refusal: undefined });
     const { calls } = whole;
     expect(calls).toBeGreaterThan(200);
     let fatal = 0;
     let survived = 0;
     for (const failing of strided(calls, 11)) {
-      const disk = new MemoryDisk();
+      const disk = new VirtualDisk();
       let failed: DiskCall | undefined;
       disk.fault = (call) => {
         if (call.index !== failing) return undefined;
@@ -96,7 +96,7 @@ test.each(faults)(
       expect([failed, stopped || outcome.acked === total]).toEqual([failed, true]);
       disk.fault = undefined;
       for (const choice of [loseAll, keepAll]) {
-        const after = new MemoryDisk(disk.capture(), choice);
+        const after = new VirtualDisk(disk.capture(), choice);
         const server = new Server(after, options);
         const { lastZxid } = await server.open();
         expect([failed, lastZxid >= outcome.acked, server.state.history.size]).toEqual([failed, true, lastZxid]);
@@ -110,7 +110,7 @@ test.each(faults)(
 );
 
 test('E18: a snapshot that a full disk refuses is logged, and the server continues and tries again', async () => {
-  const disk = new MemoryDisk();
+  const disk = new VirtualDisk();
   const server = new Server(disk, options);
   await server.open();
   await server.write(dataOf(1, 10));

@@ -1,16 +1,16 @@
 import { makeZxid, type Zxid } from '@tskeeper/protocol';
-import { DiskError, MemoryDisk, StorageRefused } from '@tskeeper/runtime';
+import { DiskError, VirtualDisk, StorageRefused } from '@tskeeper/runtime';
 import { describe, expect, test } from 'vitest';
-import { type FoundEpochs, settleEpochs } from '../../src/storage/epoch-files.ts';
+import { type StoredEpochs, resolveEpochs } from '../../src/storage/epoch-files.ts';
 import { filesOf, folder, Member, namesIn, withMember, zxids } from './member.ts';
 
-const none: FoundEpochs = { accepted: undefined, current: undefined, acceptedTemporary: undefined, currentTemporary: undefined };
-const settle = (found: Partial<FoundEpochs>, lastZxid: Zxid, hasData = true, canRefetch = true) =>
-  settleEpochs({ ...none, ...found }, { lastZxid, hasData, canRefetch }, '/data/version-2');
+const none: StoredEpochs = { accepted: undefined, current: undefined, acceptedTemporary: undefined, currentTemporary: undefined };
+const settle = (found: Partial<StoredEpochs>, lastZxid: Zxid, hasData = true, canRefetch = true) =>
+  resolveEpochs({ ...none, ...found }, { lastZxid, hasData, canRefetch }, '/data/version-2');
 
 describe('the epochs with which a server of an ensemble starts', () => {
   const at5 = makeZxid(5, 17);
-  test.each<[string, Partial<FoundEpochs>, Zxid, [number, number]]>([
+  test.each<[string, Partial<StoredEpochs>, Zxid, [number, number]]>([
     ['an empty folder: none', {}, 0, [0, 0]],
     ['a folder that is not trusted to be new: none', {}, -1, [0, 0]],
     ['the folder of a standalone server: that of its last txn', {}, at5, [5, 5]],
@@ -29,7 +29,7 @@ describe('the epochs with which a server of an ensemble starts', () => {
     expect(settle(found, lastZxid)).toEqual({ accepted, current });
   });
 
-  test.each<[string, Partial<FoundEpochs>, Zxid, RegExp]>([
+  test.each<[string, Partial<StoredEpochs>, Zxid, RegExp]>([
     ['currentEpoch is missing', { accepted: 7 }, at5, /currentEpoch is missing, and does not follow from acceptedEpoch, which holds 7/],
     [
       'acceptedEpoch is missing',
@@ -65,7 +65,7 @@ describe('the epochs with which a server of an ensemble starts', () => {
 
 describe('saveEpoch', () => {
   test('is durable when it resolves, and read by the next start', async () => {
-    const disk = new MemoryDisk();
+    const disk = new VirtualDisk();
     const member = new Member(disk);
     await member.open();
     await member.storage.saveEpoch('acceptedEpoch', 3);
@@ -77,11 +77,11 @@ describe('saveEpoch', () => {
   });
 
   test('writes one after the other, in the order of the calls', async () => {
-    const disk = new MemoryDisk();
+    const disk = new VirtualDisk();
     const member = new Member(disk);
     await member.open();
     const seen: string[] = [];
-    disk.changed = ({ operation, path }) => {
+    disk.onChanged = ({ operation, path }) => {
       if (operation === 'rename') seen.push(`${path.slice(folder.length + 1)} ${disk.contents(path.replace('.tmp', '')).toString()}`);
     };
     await Promise.all([
@@ -94,7 +94,7 @@ describe('saveEpoch', () => {
   });
 
   test('does not write an epoch that is already saved', async () => {
-    const disk = new MemoryDisk();
+    const disk = new VirtualDisk();
     const member = new Member(disk);
     await member.open();
     await member.storage.saveEpoch('acceptedEpoch', 2);
@@ -104,7 +104,7 @@ describe('saveEpoch', () => {
   });
 
   test('rejects smaller epochs, and a currentEpoch above acceptedEpoch', async () => {
-    const member = new Member(new MemoryDisk());
+    const member = new Member(new VirtualDisk());
     await member.open();
     await member.storage.saveEpoch('acceptedEpoch', 5);
     await expect(member.storage.saveEpoch('acceptedEpoch', 4)).rejects.toThrow('acceptedEpoch is 5 and cannot go back to 4');
@@ -112,7 +112,7 @@ describe('saveEpoch', () => {
   });
 
   test('rejects all later calls after a failed write', async () => {
-    const disk = new MemoryDisk();
+    const disk = new VirtualDisk();
     const member = new Member(disk);
     await member.open();
     disk.fault = ({ operation }) => (operation === 'syncFolder' ? { code: 'EIO' } : undefined);
@@ -127,23 +127,23 @@ describe('saveEpoch', () => {
   });
 
   test('rejects for a standalone server, and for currentEpoch in a folder without a snapshot', async () => {
-    const standalone = new Member(new MemoryDisk());
+    const standalone = new Member(new VirtualDisk());
     await standalone.storage.open(standalone.state);
     await expect(standalone.storage.saveEpoch('acceptedEpoch', 1)).rejects.toThrow('a standalone server has no epochs');
-    const fresh = new Member(new MemoryDisk());
-    await fresh.storage.openMember(fresh.state, { recent: { count: 0, bytes: 0 }, canRefetch: true });
+    const fresh = new Member(new VirtualDisk());
+    await fresh.storage.openForEnsemble(fresh.state, { recent: { count: 0, bytes: 0 }, canRefetch: true });
     await fresh.storage.saveEpoch('acceptedEpoch', 1);
     await expect(fresh.storage.saveEpoch('currentEpoch', 1)).rejects.toThrow(/before the first snapshot is durable/);
   });
 });
 
 describe('an epoch that a start has read stays, although the sync that should have kept it had failed', () => {
-  const failNext = (disk: MemoryDisk) => {
+  const failNext = (disk: VirtualDisk) => {
     disk.fault = ({ operation }) => (operation === 'syncFolder' ? { code: 'EIO' } : undefined);
   };
 
   test.each(['acceptedEpoch', 'currentEpoch'] as const)('%s', async (name) => {
-    const disk = new MemoryDisk();
+    const disk = new VirtualDisk();
     const member = new Member(disk);
     await member.open();
     if (name === 'currentEpoch') await member.storage.saveEpoch('acceptedEpoch', 5);
@@ -162,7 +162,7 @@ describe('an epoch that a start has read stays, although the sync that should ha
   test('whatever call of the first start fails', async () => {
     let failed = 0;
     for (let nth = 0; failed === nth; nth++) {
-      const disk = new MemoryDisk();
+      const disk = new VirtualDisk();
       const first = new Member(disk);
       let [syncs, hit] = [0, false];
       disk.fault = ({ operation }) => {
@@ -182,9 +182,9 @@ describe('an epoch that a start has read stays, although the sync that should ha
 });
 
 test('a refusal because of an epoch file leaves the folder as it was, and free', async () => {
-  const disk = new MemoryDisk();
+  const disk = new VirtualDisk();
   await withMember(disk, (member) => member.write(zxids(2, 1, 3)));
-  disk.plant(`${folder}/acceptedEpoch`, Buffer.from('1'));
+  disk.putFile(`${folder}/acceptedEpoch`, Buffer.from('1'));
   const before = filesOf(disk);
   const member = new Member(disk);
   await expect(member.open()).rejects.toThrow(/acceptedEpoch holds 1/);
@@ -193,10 +193,10 @@ test('a refusal because of an epoch file leaves the folder as it was, and free',
 });
 
 test('what a crash left of writing an epoch is removed', async () => {
-  const disk = new MemoryDisk();
+  const disk = new VirtualDisk();
   await withMember(disk, (member) => member.write(zxids(2, 1, 3)));
-  disk.plant(`${folder}/acceptedEpoch.tmp`, Buffer.from('3'));
-  disk.plant(`${folder}/currentEpoch.tmp`, Buffer.alloc(0));
+  disk.putFile(`${folder}/acceptedEpoch.tmp`, Buffer.from('3'));
+  disk.putFile(`${folder}/currentEpoch.tmp`, Buffer.alloc(0));
   await withMember(disk, async (_member, recovered) => expect(recovered).toMatchObject({ acceptedEpoch: 3, currentEpoch: 2 }));
   expect(namesIn(disk).filter((name) => name.endsWith('.tmp'))).toEqual([]);
 });

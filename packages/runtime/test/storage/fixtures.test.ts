@@ -6,7 +6,7 @@ import { type Txn, type TxnDigest, type TxnHeader, Writer, type Zxid } from '@ts
 import {
   loseAll,
   ManualClock,
-  MemoryDisk,
+  VirtualDisk,
   numberedFiles,
   SeededRandom,
   type SnapshotCompression,
@@ -46,7 +46,7 @@ class ReplicaTarget {
   }
 }
 
-function open(disk: MemoryDisk, logger: ListLogger, compression: SnapshotCompression = 'none') {
+function open(disk: VirtualDisk, logger: ListLogger, compression: SnapshotCompression = 'none') {
   const storage = new Storage(
     { disk, clock: new ManualClock(), random: new SeededRandom(1) },
     { ...testOptions, snapshotCompression: compression, txnBytesMax },
@@ -62,8 +62,8 @@ describe.each(['3.9.5', '3.8.0'])('the data folder of a ZooKeeper %s', (version)
     files: { 'snapshot.22': { digest: { digest: number }; nodes: { path: string }[] } };
   };
   const snapshot = listing.files['snapshot.22'];
-  const plant = (disk: MemoryDisk, names: readonly string[]) => {
-    for (const name of names) disk.plant(`/data/version-2/${name}`, fixture(`disk-${version}/${name}`));
+  const plant = (disk: VirtualDisk, names: readonly string[]) => {
+    for (const name of names) disk.putFile(`/data/version-2/${name}`, fixture(`disk-${version}/${name}`));
   };
   const digestOf = (target: ReplicaTarget) => {
     const { tree } = target.replica;
@@ -71,7 +71,7 @@ describe.each(['3.9.5', '3.8.0'])('the data folder of a ZooKeeper %s', (version)
   };
 
   test('A74, D1: loads from its newest snapshot, with nothing to replay', async () => {
-    const disk = new MemoryDisk();
+    const disk = new VirtualDisk();
     plant(disk, ['log.1', 'snapshot.0', 'snapshot.22']);
     const logger = new ListLogger();
     const { target, recovered } = open(disk, logger);
@@ -80,7 +80,7 @@ describe.each(['3.9.5', '3.8.0'])('the data folder of a ZooKeeper %s', (version)
   });
 
   test('loads the same tree from its empty snapshot and the whole log', async () => {
-    const disk = new MemoryDisk();
+    const disk = new VirtualDisk();
     plant(disk, ['log.1', 'snapshot.0']);
     const { target, recovered } = open(disk, new ListLogger());
     expect(await recovered).toMatchObject({ lastZxid: 0x22, snapshotZxid: 0, txnCount: 0x22, logCount: 1, warnings: [] });
@@ -92,14 +92,14 @@ describe.each(['3.9.5', '3.8.0'])('the data folder of a ZooKeeper %s', (version)
   test.each(['none', 'gz', 'snappy'] as const)(
     'is written as a snapshot (%s), survives a power loss, and loads the same',
     async (compression) => {
-      const disk = new MemoryDisk();
+      const disk = new VirtualDisk();
       plant(disk, ['log.1', 'snapshot.0']);
       const first = open(disk, new ListLogger(), compression);
       await first.recovered;
       const source = first.target.replica.snapshot(true);
       expect(await first.storage.takeSnapshot(0x22, source)).toBe(true);
       disk.crash(loseAll);
-      disk.lose('/data/version-2/log.1');
+      disk.eraseFile('/data/version-2/log.1');
       expect(numberedFiles(await disk.list('/data/version-2'), 'snapshot')).toHaveLength(2);
       const second = open(disk, new ListLogger(), compression);
       expect(await second.recovered).toMatchObject({ lastZxid: 0x22, snapshotZxid: 0x22, txnCount: 0, warnings: [] });
@@ -109,11 +109,11 @@ describe.each(['3.9.5', '3.8.0'])('the data folder of a ZooKeeper %s', (version)
 
   test.each([0x1, 0x15, 0x21])('is cut after txn %i, and contains the txns of the log up to it', async (zxid) => {
     const core = { ...coreDefaults, extendedTypesEnabled: true };
-    const disk = new MemoryDisk();
+    const disk = new VirtualDisk();
     plant(disk, ['log.1', 'snapshot.0', 'snapshot.22']);
     // ZooKeeper names a snapshot by the txn at which it began to write it, and may include later
     // ones.
-    disk.plant('/data/version-2/snapshot.1', fixture(`disk-${version}/snapshot.22`));
+    disk.putFile('/data/version-2/snapshot.1', fixture(`disk-${version}/snapshot.22`));
     const { storage, recovered } = open(disk, new ListLogger());
     await recovered;
     const target = new ReplicaRecovery(core, new SeededRandom(1), new ListLogger());
@@ -127,7 +127,7 @@ describe.each(['3.9.5', '3.8.0'])('the data folder of a ZooKeeper %s', (version)
   });
 
   test('A74, D1: continues with a log of our own, which loads again', async () => {
-    const disk = new MemoryDisk();
+    const disk = new VirtualDisk();
     plant(disk, ['log.1', 'snapshot.0', 'snapshot.22']);
     const { storage, recovered } = open(disk, new ListLogger());
     await recovered;
@@ -143,8 +143,8 @@ describe.each(['3.9.5', '3.8.0'])('the data folder of a ZooKeeper %s', (version)
 });
 
 test.each(['gz', 'snappy'] as const)('a snapshot that ZooKeeper compressed with %s loads', async (compression) => {
-  const disk = new MemoryDisk();
-  disk.plant(`/data/version-2/snapshot.6.${compression}`, fixture(`disk-compressed/snapshot.6.${compression}`));
+  const disk = new VirtualDisk();
+  disk.putFile(`/data/version-2/snapshot.6.${compression}`, fixture(`disk-compressed/snapshot.6.${compression}`));
   const { target, recovered } = open(disk, new ListLogger());
   expect(await recovered).toMatchObject({ lastZxid: 6, snapshotZxid: 6 });
   expect(target.replica.tree.find('/n4')).toBeGreaterThan(0);

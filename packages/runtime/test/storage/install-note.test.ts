@@ -1,4 +1,4 @@
-import { type DiskImage, MemoryDisk, StorageRefused } from '@tskeeper/runtime';
+import { type DiskImage, VirtualDisk, StorageRefused } from '@tskeeper/runtime';
 import { describe, expect, test } from 'vitest';
 import { filesOf, folder, Member, namesIn, withMember, zxids, recentLimits } from './member.ts';
 
@@ -8,8 +8,8 @@ const old = zxids(1, 1, 10);
 const target = [...zxids(1, 1, 3), ...zxids(2, 1, 5)];
 const newest = `${folder}/snapshot.${target.at(-1)!.toString(16)}`;
 
-async function oldHistory(): Promise<MemoryDisk> {
-  const disk = new MemoryDisk();
+async function oldHistory(): Promise<VirtualDisk> {
+  const disk = new VirtualDisk();
   await withMember(disk, async (member) => {
     await member.write(old.slice(0, 4));
     await member.snapshot();
@@ -19,11 +19,11 @@ async function oldHistory(): Promise<MemoryDisk> {
 }
 
 /** The disk at each moment of `work` at which a process could end. */
-async function moments(disk: MemoryDisk, work: () => Promise<unknown>): Promise<DiskImage[]> {
+async function moments(disk: VirtualDisk, work: () => Promise<unknown>): Promise<DiskImage[]> {
   const images: DiskImage[] = [];
-  disk.changed = () => images.push(disk.capture());
+  disk.onChanged = () => images.push(disk.capture());
   await work();
-  disk.changed = undefined;
+  disk.onChanged = undefined;
   return images;
 }
 
@@ -35,12 +35,12 @@ async function momentsOfInstall(): Promise<DiskImage[]> {
   });
 }
 
-const rot = (disk: MemoryDisk) => disk.flipBit(newest, 8 * 40);
+const rot = (disk: VirtualDisk) => disk.flipBit(newest, 8 * 40);
 
 /** The process was killed when the snapshot had its name and everything older was still there. */
-async function halfWay(): Promise<MemoryDisk> {
+async function halfWay(): Promise<VirtualDisk> {
   for (const image of await momentsOfInstall()) {
-    const disk = new MemoryDisk(image);
+    const disk = new VirtualDisk(image);
     if (disk.files().includes(newest)) return disk;
   }
   throw new Error('the snapshot never got its name');
@@ -50,7 +50,7 @@ describe('a process that is killed while a snapshot of the leader replaces all o
   test('leaves the old history, or the snapshot and, after the next start, nothing older', async () => {
     const seen = { old: 0, target: 0 };
     for (const image of await momentsOfInstall()) {
-      const disk = new MemoryDisk(image);
+      const disk = new VirtualDisk(image);
       await withMember(disk, async (member) => {
         const isTarget = member.zxids.at(-1) === target.at(-1);
         seen[isTarget ? 'target' : 'old']++;
@@ -66,7 +66,7 @@ describe('a process that is killed while a snapshot of the leader replaces all o
   test('does not bring the old history back when the snapshot becomes damaged', async () => {
     let refused = 0;
     for (const image of await momentsOfInstall()) {
-      const disk = new MemoryDisk(image);
+      const disk = new VirtualDisk(image);
       if (!disk.files().includes(newest)) continue;
       rot(disk);
       const before = filesOf(disk);
@@ -79,7 +79,7 @@ describe('a process that is killed while a snapshot of the leader replaces all o
 
   test('does not bring the old history back when the snapshot is missing', async () => {
     const disk = await halfWay();
-    disk.lose(newest);
+    disk.eraseFile(newest);
     await expect(new Member(disk).open()).rejects.toThrow(`${newest}, a snapshot of the leader`);
   });
 
@@ -89,7 +89,7 @@ describe('a process that is killed while a snapshot of the leader replaces all o
     expect(during.length).toBeGreaterThan(10);
     for (const image of during) {
       for (const choice of [loseAll, undefined]) {
-        const next = new MemoryDisk(image, choice);
+        const next = new VirtualDisk(image, choice);
         await withMember(next, async (member) => expect(member.zxids).toEqual(target));
         rot(next);
         await expect(new Member(next).open()).rejects.toBeInstanceOf(StorageRefused);
@@ -118,7 +118,7 @@ describe('changes of another server in the folder are kept', () => {
     ['a later epoch', `${folder}/currentEpoch`, Buffer.from('2')],
   ])('%s', async (_title, path, bytes) => {
     const disk = await halfWay();
-    disk.plant(path, bytes);
+    disk.putFile(path, bytes);
     const others = namesIn(disk).filter((name) => /^(log|snapshot)\./.test(name));
     await withMember(disk, async (member) => {
       expect(member.warnings.join('\n')).toContain('another server has worked in this folder since; nothing is changed');
@@ -130,7 +130,7 @@ describe('changes of another server in the folder are kept', () => {
 
 test('without currentEpoch no older history returns either', async () => {
   const disk = await halfWay();
-  disk.lose(`${folder}/currentEpoch`);
+  disk.eraseFile(`${folder}/currentEpoch`);
   await withMember(disk, async (member) => expect(member.zxids).toEqual(target));
   rot(disk);
   await expect(new Member(disk).open()).rejects.toBeInstanceOf(StorageRefused);
@@ -140,7 +140,7 @@ test('a note with any flipped bit is refused', async () => {
   const disk = await halfWay();
   const bits = disk.contents(note).length * 8;
   for (let bit = 0; bit < bits; bit += 5) {
-    const spoilt = new MemoryDisk(disk.capture());
+    const spoilt = new VirtualDisk(disk.capture());
     spoilt.flipBit(note, bit);
     await expect(new Member(spoilt).open()).rejects.toThrow(
       `${note} is damaged: a snapshot of the leader was replacing all other data here, and the note does not identify that snapshot; `,
@@ -149,7 +149,7 @@ test('a note with any flipped bit is refused', async () => {
 });
 
 test('a damaged note, or a snapshot that it names, makes the only voter refuse, with the advice to restore the folders from a backup', async () => {
-  for (const damage of [(disk: MemoryDisk) => disk.flipBit(note, 8), rot]) {
+  for (const damage of [(disk: VirtualDisk) => disk.flipBit(note, 8), rot]) {
     const disk = await halfWay();
     damage(disk);
     await expect(new Member(disk).open(recentLimits, false)).rejects.toThrow(/; restore \/data\/version-2 from a backup$/);

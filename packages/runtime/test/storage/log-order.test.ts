@@ -1,7 +1,7 @@
 import { makeZxid } from '@tskeeper/protocol';
 import { CommittedLog, committedLogDefaults } from '@tskeeper/core/internal';
 import { expect, it } from 'vitest';
-import { isNext } from '../../src/storage/log-order.ts';
+import { isContiguous } from '../../src/storage/log-order.ts';
 
 it.each([
   [makeZxid(1, 1), makeZxid(1, 2), true],
@@ -13,7 +13,7 @@ it.each([
   [makeZxid(1, 9), makeZxid(2, 2), false],
   [makeZxid(2, 1), makeZxid(1, 2), false],
 ])('a log and the committed txns in memory agree on whether %d may be followed by %d: %s', (last, next, expected) => {
-  expect(isNext(last, next, [])).toBe(expected);
+  expect(isContiguous(last, next, [])).toBe(expected);
   const committed = new CommittedLog(committedLogDefaults);
   committed.append(last, Buffer.alloc(1));
   const append = () => committed.append(next, Buffer.alloc(1));
@@ -22,6 +22,6 @@ it.each([
 });
 
 it('a zxid that is known to have existed separates two txns that could be neighbours', () => {
-  expect(isNext(makeZxid(1, 9), makeZxid(2, 1), [makeZxid(1, 10)])).toBe(false);
-  expect(isNext(makeZxid(1, 9), makeZxid(2, 1), [makeZxid(1, 9), makeZxid(2, 1)])).toBe(true);
+  expect(isContiguous(makeZxid(1, 9), makeZxid(2, 1), [makeZxid(1, 10)])).toBe(false);
+  expect(isContiguous(makeZxid(1, 9), makeZxid(2, 1), [makeZxid(1, 9), makeZxid(2, 1)])).toBe(true);
 });

@@ -1,5 +1,5 @@
 import { logFileHeader, Writer, writeFileHeader, writeLogEntry, type Zxid } from '@tskeeper/protocol';
-import { type LogEnd, MemoryDisk, readLog } from '@tskeeper/runtime';
+import { type LogEnd, VirtualDisk, readLog } from '@tskeeper/runtime';
 import { describe, expect, test } from 'vitest';
 import { dataOf, txnBytes } from './support.ts';
 
@@ -14,9 +14,9 @@ function logOf(lengths: readonly number[]): { bytes: Buffer; ends: number[] } {
   return { bytes: Buffer.from(writer.written()), ends };
 }
 
-async function read(bytes: Uint8Array, txnBytesMax = 1_000_000): Promise<{ end: LogEnd; zxids: Zxid[]; disk: MemoryDisk }> {
-  const disk = new MemoryDisk();
-  disk.plant('/d/log', bytes);
+async function read(bytes: Uint8Array, txnBytesMax = 1_000_000): Promise<{ end: LogEnd; zxids: Zxid[]; disk: VirtualDisk }> {
+  const disk = new VirtualDisk();
+  disk.putFile('/d/log', bytes);
   const zxids: Zxid[] = [];
   const end = await readLog(await disk.open('/d/log', 'existing'), txnBytesMax, (zxid) => zxids.push(zxid));
   return { end, zxids, disk };
@@ -106,8 +106,8 @@ test('a log of many pieces, with entries across their edges and one larger than 
 });
 
 test('the offsets passed with each txn are those of its entry', async () => {
-  const disk = new MemoryDisk();
-  disk.plant('/d/log', bytes);
+  const disk = new VirtualDisk();
+  disk.putFile('/d/log', bytes);
   const seen: number[][] = [];
   await readLog(await disk.open('/d/log', 'existing'), 1000, (zxid, _bytes, start, stop, offset, entryEnd) => {
     seen.push([zxid, stop - start, offset, entryEnd]);
@@ -121,8 +121,8 @@ test('the offsets passed with each txn are those of its entry', async () => {
 });
 
 test('damaged entries are passed to visitDamaged and skipped', async () => {
-  const disk = new MemoryDisk();
-  disk.plant(
+  const disk = new VirtualDisk();
+  disk.putFile(
     '/d/log',
     changed((copy) => (copy[firstEnd + 20]! ^= 1)),
   );

@@ -9,8 +9,8 @@ import {
   crashChoices,
   type DiskImage,
   loseAll,
-  MemoryDisk,
-  type RecoveredMember,
+  VirtualDisk,
+  type EnsembleRecoveryResult,
   SeededRandom,
   type StorageOptions,
 } from '@tskeeper/runtime';
@@ -35,13 +35,13 @@ interface Point {
 
 class Recorder {
   readonly points: Point[] = [];
-  readonly #disk: MemoryDisk;
+  readonly #disk: VirtualDisk;
   #judge: Judge;
 
-  constructor(disk: MemoryDisk, judge: Judge) {
+  constructor(disk: VirtualDisk, judge: Judge) {
     this.#disk = disk;
     this.#judge = judge;
-    disk.changed = () => this.capture();
+    disk.onChanged = () => this.capture();
   }
 
   /** From now on this check applies; earlier captures keep the earlier one. */
@@ -55,7 +55,7 @@ class Recorder {
   }
 
   stop(): void {
-    this.#disk.changed = undefined;
+    this.#disk.onChanged = undefined;
   }
 }
 
@@ -74,7 +74,7 @@ interface Result {
   readonly target: number;
 }
 
-async function openOn(disk: MemoryDisk, options: Partial<StorageOptions>): Promise<{ member: Member; recovered: RecoveredMember }> {
+async function openOn(disk: VirtualDisk, options: Partial<StorageOptions>): Promise<{ member: Member; recovered: EnsembleRecoveryResult }> {
   const member = new Member(disk, options);
   const recovered = await member.open();
   expect(member.state.history).toEqual(historyOf(member.zxids));
@@ -97,7 +97,7 @@ async function check(points: readonly Point[], goal: Goal, options: Partial<Stor
   const result = { states: 0, old: 0, between: 0, target: 0 };
   for (const point of points) {
     for (const choice of crashChoices(point.image, random)) {
-      const disk = new MemoryDisk(point.image, (_item, index) => choice[index]!);
+      const disk = new VirtualDisk(point.image, (_item, index) => choice[index]!);
       const key = `${judges.indexOf(point.judge)} ${crc32(disk.fingerprint((bytes) => crc32(bytes)))}`;
       if (seen.has(key)) continue;
       seen.add(key);
@@ -148,7 +148,7 @@ const shapes: readonly Shape[] = [
   { logs: [zxids(1, 1, 2), zxids(2, 1, 2)], snapshots: [] },
 ];
 
-async function build(disk: MemoryDisk, { logs, snapshots, lost }: Shape, options: Partial<StorageOptions>): Promise<Zxid[]> {
+async function build(disk: VirtualDisk, { logs, snapshots, lost }: Shape, options: Partial<StorageOptions>): Promise<Zxid[]> {
   for (const [index, log] of logs.entries()) {
     const member = new Member(disk, options);
     await member.open();
@@ -159,8 +159,8 @@ async function build(disk: MemoryDisk, { logs, snapshots, lost }: Shape, options
   if (lost !== undefined) {
     const { dataLogDir } = { ...testOptions, ...options };
     const name = logs[lost]![0]!.toString(16);
-    disk.lose(`${dataLogDir}/version-2/log.${name}`);
-    disk.lose(`${dataLogDir}/version-2/synced.${name}`);
+    disk.eraseFile(`${dataLogDir}/version-2/log.${name}`);
+    disk.eraseFile(`${dataLogDir}/version-2/synced.${name}`);
   }
   return logs.flat();
 }
@@ -181,7 +181,7 @@ test('a power loss during a truncation leaves the old history, its beginning, or
   for (const options of breadth([twoFolders], [small, twoFolders])) {
     for (const shape of sample(shapes, 2)) {
       for (const length of strided(shape.logs.flat().length, 3, breadth(1, 0))) {
-        const disk = new MemoryDisk();
+        const disk = new VirtualDisk();
         const old = await build(disk, shape, options);
         const target = old.slice(0, length);
         if (shape.lost !== undefined && shape.logs[shape.lost]!.slice(0, -1).includes(target.at(-1)!)) continue;
@@ -217,7 +217,7 @@ test('a power loss while a snapshot replaces everything leaves the old history, 
   for (const options of breadth([twoFolders], [small, twoFolders])) {
     for (const shape of sample(shapes, 2)) {
       for (const target of sample(leaders, 2)) {
-        const disk = new MemoryDisk();
+        const disk = new VirtualDisk();
         const old = await build(disk, shape, options);
         const zxid = target.at(-1)!;
         const { member } = await openOn(disk, options);
@@ -244,7 +244,7 @@ test('a power loss while a snapshot replaces everything leaves the old history, 
 });
 
 test('the test detects a truncation that does not wait for the disk', async () => {
-  const disk = new MemoryDisk();
+  const disk = new VirtualDisk();
   const old = await build(disk, shapes[1]!, small);
   const target = old.slice(0, 2);
   const { member } = await openOn(disk, small);
@@ -263,7 +263,7 @@ test('the test detects a truncation that does not wait for the disk', async () =
 test('a crash at any moment of joining an epoch leaves epochs that are not larger than that of the history (ZOOKEEPER-4643, ZOOKEEPER-2307)', async () => {
   let total = none;
   for (const sync of sample(['snap', 'trunc', 'diff'] as const, 1)) {
-    const disk = new MemoryDisk();
+    const disk = new VirtualDisk();
     const old = await build(disk, shapes[1]!, small);
     const { member } = await openOn(disk, small);
     const basis = sync === 'trunc' ? old.slice(0, 5) : sync === 'snap' ? [...zxids(1, 1, 9), ...zxids(2, 1, 4)] : old;
@@ -291,7 +291,7 @@ test('a crash at any moment of joining an epoch leaves epochs that are not large
     longest = target;
     recorder.expect(promised());
     if (sync === 'trunc') await member.truncate(basis.at(-1)!);
-    if (sync === 'snap') await member.storage.replaceBySnapshot(basis.at(-1)!, stateWith(basis).source());
+    if (sync === 'snap') await member.storage.installSnapshot(basis.at(-1)!, stateWith(basis).source());
     shortest = basis;
     recorder.expect(promised());
     // Not yet: the epoch becomes current only when all of it is durable.

@@ -1,5 +1,5 @@
 import { makeZxid } from '@tskeeper/protocol';
-import { MemoryDisk } from '@tskeeper/runtime';
+import { VirtualDisk } from '@tskeeper/runtime';
 import { describe, expect, test } from 'vitest';
 import { RecentTxns } from '../../src/storage/recent-txns.ts';
 import { dataOfTxn, folder, historyOf, Member, namesIn, recentLimits, withMember, zxids } from './member.ts';
@@ -7,16 +7,16 @@ import { Server, txnBytes } from './support.ts';
 
 describe('a server of an ensemble that starts', () => {
   test('over an empty folder reports that nothing was found, and accepts no txn before its first snapshot', async () => {
-    const disk = new MemoryDisk();
+    const disk = new VirtualDisk();
     const member = new Member(disk);
-    const recovered = await member.storage.openMember(member.state, { recent: recentLimits, canRefetch: true });
+    const recovered = await member.storage.openForEnsemble(member.state, { recent: recentLimits, canRefetch: true });
     expect(recovered).toMatchObject({ lastZxid: 0, found: false, needsSnapshot: true, acceptedEpoch: 0, currentEpoch: 0, recent: [] });
     expect(namesIn(disk)).toEqual(['acceptedEpoch', 'currentEpoch']);
     expect(() => member.storage.append(1, Buffer.alloc(40), 0, 40)).toThrow(/before the first snapshot is durable/);
   });
 
   test('over a folder with data needs no snapshot, and writes none', async () => {
-    const disk = new MemoryDisk();
+    const disk = new VirtualDisk();
     await withMember(disk, (member) => member.write(zxids(1, 1, 3)));
     const before = namesIn(disk);
     await withMember(disk, async (_member, recovered) => {
@@ -26,7 +26,7 @@ describe('a server of an ensemble that starts', () => {
   });
 
   test('over the folder of a standalone server has the epoch of its last txn', async () => {
-    const disk = new MemoryDisk();
+    const disk = new VirtualDisk();
     const server = new Server(disk);
     await server.open();
     await server.write(Buffer.from('a'), Buffer.from('b'));
@@ -39,7 +39,7 @@ describe('a server of an ensemble that starts', () => {
 });
 
 describe('the last txns', () => {
-  const open = async (disk: MemoryDisk, recent = recentLimits) => {
+  const open = async (disk: VirtualDisk, recent = recentLimits) => {
     const member = new Member(disk);
     const recovered = await member.open(recent);
     await member.storage.close();
@@ -47,7 +47,7 @@ describe('the last txns', () => {
   };
 
   test('are returned as stored in the log, from before the snapshot too', async () => {
-    const disk = new MemoryDisk();
+    const disk = new VirtualDisk();
     await withMember(disk, async (member) => {
       await member.write(zxids(1, 1, 4));
       await member.snapshot();
@@ -59,14 +59,14 @@ describe('the last txns', () => {
   });
 
   test('are as many as requested', async () => {
-    const disk = new MemoryDisk();
+    const disk = new VirtualDisk();
     await withMember(disk, (member) => member.write(zxids(1, 1, 40)));
     expect((await open(disk, { count: 7, bytes: 1e6 })).recent.map(({ zxid }) => zxid)).toEqual(zxids(1, 34, 40));
     expect((await open(disk, { count: 0, bytes: 1e6 })).recent).toEqual([]);
   });
 
   test('are limited in bytes, but include at least the last', async () => {
-    const disk = new MemoryDisk();
+    const disk = new VirtualDisk();
     await withMember(disk, (member) => member.write(zxids(1, 1, 40)));
     const { recent } = await open(disk, { count: 500, bytes: 3000 });
     expect(recent.at(-1)!.zxid).toBe(makeZxid(1, 40));
@@ -77,15 +77,15 @@ describe('the last txns', () => {
   });
 
   test('are none when the snapshot goes further than the log', async () => {
-    const disk = new MemoryDisk();
+    const disk = new VirtualDisk();
     await withMember(disk, async (member) => {
       await member.write(zxids(1, 1, 9));
       await member.snapshot();
     });
-    disk.lose(`${folder}/snapshot.0`);
+    disk.eraseFile(`${folder}/snapshot.0`);
     await withMember(disk, (member) => member.truncate(makeZxid(1, 9)));
     const snapshot = disk.contents(`${folder}/snapshot.${makeZxid(1, 9).toString(16)}`);
-    disk.plant(`${folder}/snapshot.${makeZxid(1, 30).toString(16)}`, snapshot);
+    disk.putFile(`${folder}/snapshot.${makeZxid(1, 30).toString(16)}`, snapshot);
     expect((await open(disk)).recent).toEqual([]);
   });
 
@@ -105,7 +105,7 @@ describe('the last txns', () => {
 });
 
 test('a server of an ensemble can follow, go back, install a snapshot and follow again', async () => {
-  const disk = new MemoryDisk();
+  const disk = new VirtualDisk();
   await withMember(disk, async (member) => {
     await member.write(zxids(1, 1, 20));
     await member.truncate(makeZxid(1, 15));

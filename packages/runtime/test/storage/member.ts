@@ -5,9 +5,9 @@
 import { epochOf, makeZxid, type Zxid } from '@tskeeper/protocol';
 import {
   ManualClock,
-  type MemoryDisk,
-  type Recovered,
-  type RecoveredMember,
+  type VirtualDisk,
+  type RecoveryResult,
+  type EnsembleRecoveryResult,
   SeededRandom,
   Storage,
   type StorageOptions,
@@ -50,7 +50,7 @@ export class Member {
   failures: unknown[] = [];
   #waiters: (() => void)[] = [];
 
-  constructor(disk: MemoryDisk, options: Partial<StorageOptions> = {}) {
+  constructor(disk: VirtualDisk, options: Partial<StorageOptions> = {}) {
     this.storage = new Storage(
       { disk: disk.attach(), clock: this.clock, random: new SeededRandom(7) },
       { ...testOptions, ...options, txnBytesMax },
@@ -79,8 +79,8 @@ export class Member {
     return this.logger.lines.filter((line) => line.startsWith('warn'));
   }
 
-  async open(recent = recentLimits, canRefetch = true): Promise<RecoveredMember> {
-    const recovered = await this.storage.openMember(this.state, { recent, canRefetch });
+  async open(recent = recentLimits, canRefetch = true): Promise<EnsembleRecoveryResult> {
+    const recovered = await this.storage.openForEnsemble(this.state, { recent, canRefetch });
     this.acked = recovered.lastZxid;
     this.acceptedEpoch = recovered.acceptedEpoch;
     this.currentEpoch = recovered.currentEpoch;
@@ -121,7 +121,7 @@ export class Member {
     return this.storage.takeSnapshot(this.state.lastZxid, this.state.source());
   }
 
-  async truncate(zxid: Zxid): Promise<Recovered> {
+  async truncate(zxid: Zxid): Promise<RecoveryResult> {
     const state = new HistoryState();
     const recovered = await this.storage.truncate(zxid, state);
     this.state = state;
@@ -136,7 +136,7 @@ export class Member {
   async replace(list: readonly Zxid[], zxid: Zxid = list.at(-1)!): Promise<boolean> {
     const state = stateWith(list);
     await this.accept(epochOf(zxid));
-    const done = await this.storage.replaceBySnapshot(zxid, state.source());
+    const done = await this.storage.installSnapshot(zxid, state.source());
     if (done) {
       this.state = state;
       this.acked = zxid;
@@ -152,8 +152,8 @@ export class Member {
 
 /** Starts a server, and closes it in good order. */
 export async function withMember<T>(
-  disk: MemoryDisk,
-  work: (member: Member, recovered: RecoveredMember) => Promise<T>,
+  disk: VirtualDisk,
+  work: (member: Member, recovered: EnsembleRecoveryResult) => Promise<T>,
   options: Partial<StorageOptions> = {},
 ): Promise<T> {
   const member = new Member(disk, options);
@@ -165,13 +165,13 @@ export async function withMember<T>(
   }
 }
 
-export function namesIn(disk: MemoryDisk): string[] {
+export function namesIn(disk: VirtualDisk): string[] {
   return disk
     .files()
     .filter((path) => path.startsWith(`${folder}/`))
     .map((path) => path.slice(folder.length + 1));
 }
 
-export function filesOf(disk: MemoryDisk): [string, Buffer][] {
+export function filesOf(disk: VirtualDisk): [string, Buffer][] {
   return disk.files().map((path) => [path, disk.contents(path)]);
 }

@@ -3,7 +3,7 @@
  * the later log does.
  */
 import { makeZxid } from '@tskeeper/protocol';
-import { MemoryDisk, readLog } from '@tskeeper/runtime';
+import { VirtualDisk, readLog } from '@tskeeper/runtime';
 import { describe, expect, test } from 'vitest';
 import { filesOf, folder, Member, namesIn, withMember, zxids } from './member.ts';
 import { dataOf, quiesce, Server, txnBytesMax } from './support.ts';
@@ -11,7 +11,7 @@ import { dataOf, quiesce, Server, txnBytesMax } from './support.ts';
 /**
  * Logs 1, 5 and 9 of epoch 1 with four txns each, and then one of epoch 2; a snapshot at 0 only.
  */
-async function fourLogs(disk = new MemoryDisk()): Promise<MemoryDisk> {
+async function fourLogs(disk = new VirtualDisk()): Promise<VirtualDisk> {
   for (const from of [1, 5, 9]) await withMember(disk, (member) => member.write(zxids(1, from, from + 3)));
   await withMember(disk, (member) => member.write(zxids(2, 1, 2)));
   return disk;
@@ -25,7 +25,7 @@ describe('a missing log', () => {
     ['its mark is missing too', [last, `${folder}/synced.100000009`]],
   ])('at the end of an epoch is detected when %s, and nothing is changed', async (_what, paths) => {
     const disk = await fourLogs();
-    for (const path of paths) disk.lose(path);
+    for (const path of paths) disk.eraseFile(path);
     const before = filesOf(disk);
     await expect(new Member(disk).open()).rejects.toThrow(
       `txns are missing: ${folder}/log.200000001 begins after 0x10000000c, but the txns before it end with 0x100000008; move ${folder} aside, keep /data/myid, and start this server again: it fetches everything from its leader, provided that a quorum of the other servers runs with its data intact`,
@@ -36,7 +36,7 @@ describe('a missing log', () => {
   test('is detected by a truncation to a txn after it', async () => {
     const disk = await fourLogs();
     await withMember(disk, async (member) => {
-      disk.lose(last);
+      disk.eraseFile(last);
       await expect(member.truncate(makeZxid(2, 1))).rejects.toThrow('txns are missing');
     });
   });
@@ -44,7 +44,7 @@ describe('a missing log', () => {
   test('is not needed when a snapshot has its txns', async () => {
     const disk = await fourLogs();
     await withMember(disk, (member) => member.snapshot());
-    disk.lose(last);
+    disk.eraseFile(last);
     const { lastZxid } = await withMember(disk, (_member, recovered) => Promise.resolve(recovered));
     expect(lastZxid).toBe(makeZxid(2, 2));
   });
@@ -52,11 +52,11 @@ describe('a missing log', () => {
   test('is never ignored, at the first start or at a later one', async () => {
     const disk = await fourLogs();
     await withMember(disk, (member) => member.snapshot());
-    disk.lose(last);
+    disk.eraseFile(last);
     for (let start = 0; start < 2; start++) {
       await withMember(disk, async (member) => {
         await member.write(zxids(2, 3 + start, 3 + start));
-        const reading = (await member.storage.readFrom(makeZxid(1, 6)))!;
+        const reading = (await member.storage.iterateLog(makeZxid(1, 6)))!;
         expect(await reading.next()).toMatchObject({ kind: 'txns' });
         expect(await reading.next()).toMatchObject({ kind: 'gone' });
       });
@@ -65,8 +65,8 @@ describe('a missing log', () => {
 
   test('is not detected where another server has begun the next one: that keeps no marks', async () => {
     const disk = await fourLogs();
-    disk.lose(last);
-    disk.lose(`${folder}/synced.200000001`);
+    disk.eraseFile(last);
+    disk.eraseFile(`${folder}/synced.200000001`);
     const { lastZxid } = await withMember(disk, (_member, recovered) => Promise.resolve(recovered));
     expect(lastZxid).toBe(makeZxid(2, 2));
     expect(namesIn(disk)).not.toContain('synced.100000009');
@@ -75,7 +75,7 @@ describe('a missing log', () => {
   test('does not count any more once another log of the same name has been begun', async () => {
     const disk = await fourLogs();
     await withMember(disk, (member) => member.snapshot());
-    disk.lose(last);
+    disk.eraseFile(last);
     await withMember(disk, async (member) => {
       await member.truncate(makeZxid(1, 4));
       await member.write(zxids(3, 1, 2));
@@ -91,7 +91,7 @@ describe('the newest log, when it is missing and its mark is left,', () => {
 
   test('keeps a server of an ensemble from starting with less than it has acknowledged, and nothing is changed', async () => {
     const disk = await fourLogs();
-    disk.lose(newest);
+    disk.eraseFile(newest);
     const before = filesOf(disk);
     await expect(new Member(disk).open()).rejects.toThrow(
       `log.200000001 in ${folder} is gone: synced.200000001 says that txns up to 0x200000002 were durable and may have been acknowledged, but the remaining data ends with 0x10000000c; move ${folder} aside, keep /data/myid, and start this server again: it fetches everything from its leader, provided that a quorum of the other servers runs with its data intact`,
@@ -103,7 +103,7 @@ describe('the newest log, when it is missing and its mark is left,', () => {
     ['once its mark has moved', 3],
     ['with a single batch in it, some time after it was written', 1],
   ])('keeps a standalone server from starting %s, with a remedy', async (_when, count) => {
-    const disk = new MemoryDisk();
+    const disk = new VirtualDisk();
     const first = new Server(disk);
     await first.open();
     await first.write(dataOf(1, 40), dataOf(2, 40));
@@ -114,39 +114,39 @@ describe('the newest log, when it is missing and its mark is left,', () => {
     second.clock.advance(200);
     await quiesce();
     disk.kill();
-    disk.lose(`${folder}/log.3`);
+    disk.eraseFile(`${folder}/log.3`);
     const before = filesOf(disk);
     await expect(new Server(disk).open()).rejects.toThrow(
       `but the remaining data ends with 0x2; bring log.3 back, or start from a backup that has it, or, if those txns may be lost, delete synced.3 and start this server again`,
     );
     expect(filesOf(disk)).toEqual(before);
 
-    disk.lose(`${folder}/synced.3`);
+    disk.eraseFile(`${folder}/synced.3`);
     expect(await new Server(disk).open()).toMatchObject({ lastZxid: 2 });
   });
 
   test('is named with the other missing ones', async () => {
     const disk = await fourLogs();
-    for (const path of [last, newest]) disk.lose(path);
+    for (const path of [last, newest]) disk.eraseFile(path);
     await expect(new Member(disk).open(undefined, false)).rejects.toThrow(
       'bring log.100000009 and log.200000001 back, or start from a backup that has them, or, if those txns may be lost, delete synced.100000009 and synced.200000001',
     );
   });
 
   test('keeps a server from starting without data', async () => {
-    const disk = new MemoryDisk();
+    const disk = new VirtualDisk();
     const server = new Server(disk);
     await server.open();
     for (let n = 0; n < 3; n++) await server.write(dataOf(n, 40));
     await server.storage.close();
-    for (const path of [`${folder}/log.1`, `${folder}/snapshot.0`]) disk.lose(path);
+    for (const path of [`${folder}/log.1`, `${folder}/snapshot.0`]) disk.eraseFile(path);
     await expect(new Server(disk).open()).rejects.toThrow('log.1 in /data/version-2 is gone');
   });
 
   test('is not needed when a snapshot has its txns; the mark is removed', async () => {
     const disk = await fourLogs();
     await withMember(disk, (member) => member.snapshot());
-    disk.lose(newest);
+    disk.eraseFile(newest);
     const { lastZxid } = await withMember(disk, (_member, recovered) => Promise.resolve(recovered));
     expect(lastZxid).toBe(makeZxid(2, 2));
     expect(namesIn(disk)).not.toContain('synced.200000001');
@@ -154,12 +154,12 @@ describe('the newest log, when it is missing and its mark is left,', () => {
 
   test('does not count where another server has cut the log before it, as TRUNC does: that removes the later ones and does not know marks', async () => {
     const disk = await fourLogs();
-    disk.lose(newest);
+    disk.eraseFile(newest);
     const whole = disk.contents(last);
     const { offset } = await readLog(await disk.open(last, 'existing'), txnBytesMax, () => undefined, undefined, {
       zxidMax: makeZxid(1, 10),
     });
-    disk.plant(last, whole.subarray(0, offset));
+    disk.putFile(last, whole.subarray(0, offset));
     const member = new Member(disk);
     const { lastZxid } = await member.open();
     expect(lastZxid).toBe(makeZxid(1, 10));
@@ -174,12 +174,12 @@ describe('the newest log, when it is missing and its mark is left,', () => {
 
 describe('the newest snapshot, when it is damaged and the log with its txns is missing,', () => {
   test.each([
-    ['cannot be loaded', (disk: MemoryDisk, path: string) => disk.flipBit(path, 8 * 40)],
-    ['is not complete', (disk: MemoryDisk, path: string) => disk.plant(path, disk.contents(path).subarray(0, 60))],
+    ['cannot be loaded', (disk: VirtualDisk, path: string) => disk.flipBit(path, 8 * 40)],
+    ['is not complete', (disk: VirtualDisk, path: string) => disk.putFile(path, disk.contents(path).subarray(0, 60))],
   ])('keeps a server from starting with an older one where it %s, and nothing is changed', async (_how, spoil) => {
     const disk = await fourLogs();
     await withMember(disk, (member) => member.snapshot());
-    disk.lose(`${folder}/log.200000001`);
+    disk.eraseFile(`${folder}/log.200000001`);
     // The snapshot has its txns, so this start is right, and the mark is removed.
     await withMember(disk, () => Promise.resolve());
     const path = `${folder}/snapshot.200000002`;
@@ -193,7 +193,7 @@ describe('the newest snapshot, when it is damaged and the log with its txns is m
       `; restore ${path}, or the logs that lead there, from a backup, or, if those txns may be lost, delete ${path}`,
     );
     expect(filesOf(disk)).toEqual(before);
-    disk.plant(path, whole);
+    disk.putFile(path, whole);
     expect((await new Member(disk).open()).lastZxid).toBe(makeZxid(2, 2));
   });
 });
@@ -206,8 +206,8 @@ describe("a leader's snapshot that is the only source of its history", () => {
       await member.replace(zxids(5, 1, 4));
       await member.write(zxids(6, 1, 2));
     });
-    for (const name of namesIn(disk)) if (name.startsWith('snapshot.')) disk.lose(`${folder}/${name}`);
-    for (const [path, bytes] of old) if (/(?:snapshot|log|synced)[.]/.test(path)) disk.plant(path, bytes);
+    for (const name of namesIn(disk)) if (name.startsWith('snapshot.')) disk.eraseFile(`${folder}/${name}`);
+    for (const [path, bytes] of old) if (/(?:snapshot|log|synced)[.]/.test(path)) disk.putFile(path, bytes);
     await expect(new Member(disk).open()).rejects.toThrow(
       'log.600000001 begins after 0x500000004, but the txns before it end with 0x200000002',
     );

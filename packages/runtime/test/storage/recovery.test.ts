@@ -1,5 +1,5 @@
 import { makeZxid, writeLogEntry, Writer } from '@tskeeper/protocol';
-import { type DiskCall, loseAll, MemoryDisk, readLog, type StorageOptions, StorageRefused, type Unsynced } from '@tskeeper/runtime';
+import { type DiskCall, loseAll, VirtualDisk, readLog, type StorageOptions, StorageRefused, type Unsynced } from '@tskeeper/runtime';
 import { describe, expect, test } from 'vitest';
 import { createMark, decodeMark } from '../../src/storage/synced-mark.ts';
 import { dataOf, ListLogger, quiesce, Server, txnBytes } from './support.ts';
@@ -7,8 +7,8 @@ import { dataOf, ListLogger, quiesce, Server, txnBytes } from './support.ts';
 const folder = '/data/version-2';
 
 /** A folder with `logs` logs of `each` txns, closed in good order. */
-async function folderWith(logs: number, each = 3, options: Partial<StorageOptions> = {}): Promise<MemoryDisk> {
-  const disk = new MemoryDisk();
+async function folderWith(logs: number, each = 3, options: Partial<StorageOptions> = {}): Promise<VirtualDisk> {
+  const disk = new VirtualDisk();
   for (let log = 0; log < logs; log++) {
     const server = new Server(disk, options);
     await server.open();
@@ -19,7 +19,7 @@ async function folderWith(logs: number, each = 3, options: Partial<StorageOption
 }
 
 async function start(
-  disk: MemoryDisk,
+  disk: VirtualDisk,
   options: Partial<StorageOptions> = {},
 ): Promise<{ server: Server; logger: ListLogger; lastZxid: number }> {
   const logger = new ListLogger();
@@ -29,7 +29,7 @@ async function start(
 }
 
 /** The sentence for the operator, after a check that nothing was changed. */
-async function refusal(disk: MemoryDisk, options: Partial<StorageOptions> = {}): Promise<string> {
+async function refusal(disk: VirtualDisk, options: Partial<StorageOptions> = {}): Promise<string> {
   const before = disk.files().map((path) => [path, disk.contents(path)]);
   const error = await start(disk, options).then(
     () => undefined,
@@ -46,26 +46,26 @@ const warnings = (logger: ListLogger) => logger.lines.filter((line) => line.star
 
 describe('an empty folder', () => {
   test('is a new database, and gets its first snapshot', async () => {
-    const disk = new MemoryDisk();
+    const disk = new VirtualDisk();
     expect((await start(disk)).lastZxid).toBe(0);
     expect(disk.files()).toEqual([`${folder}/snapshot.0`]);
   });
 
   test('is not trusted without db.autocreate', async () => {
-    const disk = new MemoryDisk();
+    const disk = new VirtualDisk();
     expect((await start(disk, { dbAutocreate: false })).lastZxid).toBe(-1);
   });
 
   test('is trusted once by the file `initialize`, which is removed with the first snapshot', async () => {
-    const disk = new MemoryDisk();
-    disk.plant('/data/initialize', Buffer.alloc(0));
+    const disk = new VirtualDisk();
+    disk.putFile('/data/initialize', Buffer.alloc(0));
     expect((await start(disk, { dbAutocreate: false })).lastZxid).toBe(0);
     disk.crash(loseAll);
     expect(disk.files()).toEqual([`${folder}/snapshot.0`]);
   });
 
   test('accepts no txn before its first snapshot is durable', async () => {
-    const disk = new MemoryDisk();
+    const disk = new VirtualDisk();
     disk.fault = ({ operation, path }) => (operation === 'sync' && path.includes('snapshot') ? { code: 'ENOSPC' } : undefined);
     const { server, logger } = await start(disk);
     expect(() => server.append(dataOf(1, 1))).toThrow('before the first snapshot');
@@ -75,7 +75,7 @@ describe('an empty folder', () => {
   });
 
   test('that does not exist is refused when it must not be created', async () => {
-    const disk = new MemoryDisk();
+    const disk = new VirtualDisk();
     const error = await start(disk, { dataDirAutocreate: false }).catch((reason: unknown) => reason);
     expect((error as Error).message).toBe(
       '/data/version-2 does not exist and datadir.autocreate is false; create it, or correct dataDir and dataLogDir in the configuration',
@@ -86,7 +86,7 @@ describe('an empty folder', () => {
 describe('logs without snapshots', () => {
   test('are refused', async () => {
     const disk = await folderWith(1);
-    disk.lose(`${folder}/snapshot.0`);
+    disk.eraseFile(`${folder}/snapshot.0`);
     expect(await refusal(disk)).toBe(
       'no snapshot found in /data/version-2, but there are log entries in /data/version-2; bring the snapshots back, or, if there never were any, start once with snapshot.trust.empty=true',
     );
@@ -94,7 +94,7 @@ describe('logs without snapshots', () => {
 
   test('are replayed with snapshot.trust.empty', async () => {
     const disk = await folderWith(1);
-    disk.lose(`${folder}/snapshot.0`);
+    disk.eraseFile(`${folder}/snapshot.0`);
     expect((await start(disk, { snapshotTrustEmpty: true })).lastZxid).toBe(3);
   });
 });
@@ -117,7 +117,7 @@ describe('two folders', () => {
     const error = await start(disk, options).catch((reason: unknown) => reason);
     expect((error as Error).message).toMatch(/^\/data\/version-2 holds log.1, but logs belong in dataLogDir \(\/logs\)/);
     const other = await folderWith(1, 2, options);
-    other.plant('/logs/version-2/snapshot.5', Buffer.from('x'));
+    other.putFile('/logs/version-2/snapshot.5', Buffer.from('x'));
     const second = await start(other, options).catch((reason: unknown) => reason);
     expect((second as Error).message).toMatch(/^\/logs\/version-2 holds snapshot.5, but snapshots belong in dataDir \(\/data\)/);
   });
@@ -126,7 +126,7 @@ describe('two folders', () => {
 describe('a hole', () => {
   test('of a missing log in the middle is refused, with the zxids at its edges', async () => {
     const disk = await folderWith(3);
-    disk.lose(`${folder}/log.4`);
+    disk.eraseFile(`${folder}/log.4`);
     expect(await refusal(disk)).toBe(
       'txns are missing: /data/version-2/log.7 continues with 0x7 at offset 16, but expected 0x4 after 0x3 from /data/version-2/log.1; bring the missing log back into /data/version-2, or start from a backup that has it',
     );
@@ -134,7 +134,7 @@ describe('a hole', () => {
 
   test('between snapshot and first log is refused', async () => {
     const disk = await folderWith(2);
-    disk.lose(`${folder}/log.1`);
+    disk.eraseFile(`${folder}/log.1`);
     expect(await refusal(disk)).toMatch(
       /^txns are missing: .*log.4 continues with 0x4 at offset 16, but expected 0x1 after 0x0 from .*snapshot.0;/,
     );
@@ -146,17 +146,17 @@ describe('a hole', () => {
     await server.snapshot();
     await server.write(dataOf(1, 1));
     await server.storage.close();
-    disk.lose(`${folder}/log.1`);
-    disk.lose(`${folder}/log.4`);
+    disk.eraseFile(`${folder}/log.1`);
+    disk.eraseFile(`${folder}/log.4`);
     expect((await start(disk)).lastZxid).toBe(7);
   });
 
   test('of an empty file in the middle is refused', async () => {
     const disk = await folderWith(2);
-    disk.plant(`${folder}/log.4`, Buffer.alloc(0));
-    disk.lose(`${folder}/synced.4`);
+    disk.putFile(`${folder}/log.4`, Buffer.alloc(0));
+    disk.eraseFile(`${folder}/synced.4`);
     const more = await folderWith(3);
-    disk.plant(`${folder}/log.7`, more.contents(`${folder}/log.7`));
+    disk.putFile(`${folder}/log.7`, more.contents(`${folder}/log.7`));
     expect(await refusal(disk)).toMatch(/log.4 is damaged at offset 0, before its first txn \(an empty file\)/);
   });
 
@@ -166,14 +166,14 @@ describe('a hole', () => {
     const ends: number[] = [];
     await readLog(await disk.open(`${folder}/log.1`, 'existing'), 1000, (_z, _b, _s, _e, _o, end) => ends.push(end));
     // The second entry is missing: a lost write that only its neighbours show.
-    disk.plant(`${folder}/log.1`, Buffer.concat([log.subarray(0, ends[0]), log.subarray(ends[1]), Buffer.alloc(100)]));
-    disk.lose(`${folder}/synced.1`);
+    disk.putFile(`${folder}/log.1`, Buffer.concat([log.subarray(0, ends[0]), log.subarray(ends[1]), Buffer.alloc(100)]));
+    disk.eraseFile(`${folder}/synced.1`);
     expect(await refusal(disk)).toMatch(/log.1 continues with 0x3 at offset \d+, but expected 0x2 after 0x1/);
   });
 });
 
 describe('the order of zxids', () => {
-  const write = async (zxids: readonly number[]): Promise<MemoryDisk> => {
+  const write = async (zxids: readonly number[]): Promise<VirtualDisk> => {
     const disk = await folderWith(1, 1);
     const { server } = await start(disk);
     for (const zxid of zxids) {
@@ -200,8 +200,8 @@ describe('the order of zxids', () => {
     const log = disk.contents(`${folder}/log.2`);
     const bytes = txnBytes(2, dataOf(2, 10));
     const second = log.subarray(16, 16 + bytes.length + 13);
-    disk.plant(`${folder}/log.2`, Buffer.concat([log.subarray(0, 16), second, second, log.subarray(16 + second.length)]));
-    disk.lose(`${folder}/synced.2`);
+    disk.putFile(`${folder}/log.2`, Buffer.concat([log.subarray(0, 16), second, second, log.subarray(16 + second.length)]));
+    disk.eraseFile(`${folder}/synced.2`);
     const { lastZxid, logger } = await start(disk);
     expect(lastZxid).toBe(3);
     expect(warnings(logger)).toEqual([expect.stringMatching(/^warn .*log.2 has 0x2 at offset \d+ after 0x2; applied as it is/)]);
@@ -209,8 +209,8 @@ describe('the order of zxids', () => {
 });
 
 describe('a tail', () => {
-  const torn = async (): Promise<{ disk: MemoryDisk; goodEnd: number }> => {
-    const disk = new MemoryDisk();
+  const torn = async (): Promise<{ disk: VirtualDisk; goodEnd: number }> => {
+    const disk = new VirtualDisk();
     const { server } = await start(disk);
     await server.write(dataOf(1, 100));
     const goodEnd = decodeMark(disk.contents(`${folder}/synced.1`))!.offset;
@@ -235,7 +235,7 @@ describe('a tail', () => {
 
   test("that is torn is refused by ZooKeeper's rules without a mark", async () => {
     const { disk, goodEnd } = await torn();
-    disk.lose(`${folder}/synced.1`);
+    disk.eraseFile(`${folder}/synced.1`);
     expect(await refusal(disk)).toBe(
       `/data/version-2/log.1 is damaged at offset ${goodEnd}, after 0x1 (a checksum that does not match its txn); restore the file from a backup, or, if nothing from there on was acknowledged or it may be lost, delete all later logs with their synced files, and cut it with: truncate -s ${goodEnd} /data/version-2/log.1`,
     );
@@ -260,16 +260,16 @@ describe('a tail', () => {
     const disk = await folderWith(1, 12);
     disk.zero(`${folder}/log.1`, from, disk.contents(`${folder}/log.1`).length);
     expect(await refusal(disk)).toMatch(/log.1 is damaged at offset \d+/);
-    disk.lose(`${folder}/synced.1`);
+    disk.eraseFile(`${folder}/synced.1`);
     expect((await start(disk)).lastZxid).toBeLessThan(12);
   });
 
   test('that ends within an entry, without a mark, counts as not written and is not changed', async () => {
     const disk = await folderWith(1, 3);
     const { offset } = decodeMark(disk.contents(`${folder}/synced.1`))!;
-    disk.lose(`${folder}/synced.1`);
+    disk.eraseFile(`${folder}/synced.1`);
     const cut = disk.contents(`${folder}/log.1`).subarray(0, offset - 5);
-    disk.plant(`${folder}/log.1`, cut);
+    disk.putFile(`${folder}/log.1`, cut);
     const { server, lastZxid, logger } = await start(disk);
     expect(lastZxid).toBe(2);
     expect(warnings(logger)).toEqual([expect.stringMatching(/log.1 ends within an entry at offset \d+, after 0x2; as in ZooKeeper/)]);
@@ -285,7 +285,7 @@ describe('a tail', () => {
     ['is nothing but padding', Buffer.alloc(70_000)],
   ])('E18: file that %s is removed, and the server starts where ZooKeeper would not', async (_what, bytes) => {
     const disk = await folderWith(1, 3);
-    disk.plant(`${folder}/log.4`, bytes);
+    disk.putFile(`${folder}/log.4`, bytes);
     const { server, lastZxid, logger } = await start(disk);
     expect(lastZxid).toBe(3);
     expect(warnings(logger)).toEqual([expect.stringMatching(/log.4 holds no txn/)]);
@@ -307,7 +307,7 @@ describe('a tail', () => {
   test('file with zeros for a header and txns after them is refused', async () => {
     const disk = await folderWith(1, 3);
     disk.zero(`${folder}/log.1`, 0, 16);
-    disk.lose(`${folder}/synced.1`);
+    disk.eraseFile(`${folder}/synced.1`);
     expect(await refusal(disk)).toMatch(
       /log.1 is damaged at offset 0, before its first txn \(zeros where the header should be\).*delete all later logs with their synced files, and the file itself$/,
     );
@@ -315,7 +315,7 @@ describe('a tail', () => {
 });
 
 describe('a mark that does not fit', () => {
-  const half = async (): Promise<{ disk: MemoryDisk; ends: number[] }> => {
+  const half = async (): Promise<{ disk: VirtualDisk; ends: number[] }> => {
     const disk = await folderWith(1, 4);
     const ends: number[] = [];
     await readLog(await disk.open(`${folder}/log.1`, 'existing'), 1000, (_z, _b, _s, _e, _o, end) => ends.push(end));
@@ -324,7 +324,7 @@ describe('a mark that does not fit', () => {
 
   test('because another server truncated the log is ignored, and removed', async () => {
     const { disk, ends } = await half();
-    disk.plant(`${folder}/log.1`, disk.contents(`${folder}/log.1`).subarray(0, ends[1]));
+    disk.putFile(`${folder}/log.1`, disk.contents(`${folder}/log.1`).subarray(0, ends[1]));
     const { lastZxid, logger } = await start(disk);
     expect(lastZxid).toBe(2);
     expect(warnings(logger)).toEqual([
@@ -335,11 +335,11 @@ describe('a mark that does not fit', () => {
 
   test('because the log is another one with the same name is ignored', async () => {
     const { disk } = await half();
-    const other = new MemoryDisk();
+    const other = new VirtualDisk();
     const { server } = await start(other);
     await server.write(dataOf(77, 5));
     await server.storage.close();
-    disk.plant(`${folder}/log.1`, other.contents(`${folder}/log.1`));
+    disk.putFile(`${folder}/log.1`, other.contents(`${folder}/log.1`));
     const { lastZxid, logger } = await start(disk);
     expect(lastZxid).toBe(1);
     expect(warnings(logger)).toEqual([expect.stringMatching(/log.1 is not the log that its mark was written for/)]);
@@ -351,17 +351,17 @@ describe('a mark that does not fit', () => {
     // The same first entry, then entries of other lengths.
     const log = disk.contents(`${folder}/log.1`);
     const writer = Buffer.concat([log.subarray(0, ends[0]), ...[2, 3, 4, 5].map((zxid) => entry(zxid, 300))]);
-    disk.plant(`${folder}/log.1`, writer);
-    disk.plant(`${folder}/synced.1`, mark);
+    disk.putFile(`${folder}/log.1`, writer);
+    disk.putFile(`${folder}/synced.1`, mark);
     const { lastZxid, logger } = await start(disk);
     expect(lastZxid).toBe(5);
     expect(warnings(logger)).toEqual([expect.stringMatching(/log.1 does not match its mark/)]);
   });
 
   test.each([
-    ['unreadable', (disk: MemoryDisk) => disk.plant(`${folder}/synced.1`, Buffer.alloc(1024, 1))],
-    ['cut short', (disk: MemoryDisk) => disk.plant(`${folder}/synced.1`, Buffer.from('TK'))],
-    ['missing', (disk: MemoryDisk) => disk.lose(`${folder}/synced.1`)],
+    ['unreadable', (disk: VirtualDisk) => disk.putFile(`${folder}/synced.1`, Buffer.alloc(1024, 1))],
+    ['cut short', (disk: VirtualDisk) => disk.putFile(`${folder}/synced.1`, Buffer.from('TK'))],
+    ['missing', (disk: VirtualDisk) => disk.eraseFile(`${folder}/synced.1`)],
   ])('because it is %s changes nothing for a complete log', async (_what, damage) => {
     const { disk } = await half();
     damage(disk);
@@ -372,14 +372,14 @@ describe('a mark that does not fit', () => {
   test('because its log never had a name is removed: a crash has left it', async () => {
     const disk = await folderWith(2, 3);
     const never = decodeMark(disk.contents(`${folder}/synced.4`))!;
-    await createMark(disk, `${folder}/synced.7`, { ...never, sequence: 1, logZxid: 7, after: 6, lastZxid: 8 });
+    await createMark(disk, `${folder}/synced.7`, { ...never, sequence: 1, logZxid: 7, precedingZxid: 6, lastZxid: 8 });
     const { lastZxid, logger } = await start(disk);
     expect([lastZxid, warnings(logger)]).toEqual([6, []]);
     expect(disk.files()).not.toContain(`${folder}/synced.7`);
   });
 
   test('because it lags is moved to the end of the log, once that is durable', async () => {
-    const disk = new MemoryDisk();
+    const disk = new VirtualDisk();
     const { server } = await start(disk);
     await server.write(dataOf(1, 10));
     await server.write(dataOf(2, 10));
@@ -399,7 +399,7 @@ describe('data that a failed sync has left only in the page cache', () => {
     ['is written anew before anything is built on it', true, ({ operation, path }) => operation === 'sync' && path === `${folder}/log.1`],
     ['is given its name anew, when it was that which could not be synced', false, ({ operation }) => operation === 'syncFolder'],
   ])('%s', async (_what, isMarked, failing) => {
-    const disk = new MemoryDisk();
+    const disk = new VirtualDisk();
     const { server } = await start(disk);
     if (isMarked) {
       await server.write(dataOf(1, 10));
@@ -430,7 +430,7 @@ function entry(zxid: number, length: number): Buffer {
 }
 
 describe('snapshots', () => {
-  const twoSnapshots = async (): Promise<MemoryDisk> => {
+  const twoSnapshots = async (): Promise<VirtualDisk> => {
     const disk = await folderWith(1, 3);
     const { server } = await start(disk);
     await server.snapshot();
@@ -442,11 +442,11 @@ describe('snapshots', () => {
   test.each([
     [
       'cut short',
-      (disk: MemoryDisk) => disk.plant(`${folder}/snapshot.3`, disk.contents(`${folder}/snapshot.3`).subarray(0, 30)),
+      (disk: VirtualDisk) => disk.putFile(`${folder}/snapshot.3`, disk.contents(`${folder}/snapshot.3`).subarray(0, 30)),
       /not a complete snapshot/,
     ],
-    ['empty', (disk: MemoryDisk) => disk.plant(`${folder}/snapshot.3`, Buffer.alloc(0)), /not a complete snapshot/],
-    ['rotten', (disk: MemoryDisk) => disk.flipBit(`${folder}/snapshot.3`, 200), /cannot be loaded \(expected/],
+    ['empty', (disk: VirtualDisk) => disk.putFile(`${folder}/snapshot.3`, Buffer.alloc(0)), /not a complete snapshot/],
+    ['rotten', (disk: VirtualDisk) => disk.flipBit(`${folder}/snapshot.3`, 200), /cannot be loaded \(expected/],
   ])('the newest one being %s, the previous one and the logs give the same state', async (_what, damage, warning) => {
     const disk = await twoSnapshots();
     damage(disk);
@@ -479,13 +479,13 @@ describe('snapshots', () => {
 
 test('unfinished files of a crash are removed', async () => {
   const disk = await folderWith(1);
-  for (const name of ['new.log.4', 'new.snapshot.3']) disk.plant(`${folder}/${name}`, Buffer.from('x'));
+  for (const name of ['new.log.4', 'new.snapshot.3']) disk.putFile(`${folder}/${name}`, Buffer.from('x'));
   await start(disk);
   expect(disk.files().filter((path) => path.includes('/new.'))).toEqual([]);
 });
 
 test('a second server is refused because the folder is locked', async () => {
-  const disk = new MemoryDisk();
+  const disk = new VirtualDisk();
   await start(disk);
   await expect(start(disk)).rejects.toThrow('/data/version-2 is in use by another process');
 });

@@ -1,5 +1,5 @@
 /** The remedies for a damaged folder, which depend on the role of the server. */
-import { DiskError, MemoryDisk, StorageRefused } from '@tskeeper/runtime';
+import { DiskError, VirtualDisk, StorageRefused } from '@tskeeper/runtime';
 import { describe, expect, it } from 'vitest';
 import { MemberRig } from '../member-rig.ts';
 import { folder, Member, withMember, zxids } from './member.ts';
@@ -8,11 +8,11 @@ import { dataOf, Server } from './support.ts';
 const refetch =
   'move /data/version-2 aside, keep /data/myid, and start this server again: it fetches everything from its leader, provided that a quorum of the other servers runs with its data intact';
 
-const logs = (disk: MemoryDisk) => disk.files().filter((path) => path.includes('/log.'));
-const snapshots = (disk: MemoryDisk) => disk.files().filter((path) => path.includes('/snapshot.'));
+const logs = (disk: VirtualDisk) => disk.files().filter((path) => path.includes('/log.'));
+const snapshots = (disk: VirtualDisk) => disk.files().filter((path) => path.includes('/snapshot.'));
 
 /** Damage, and the remedy for a standalone server. */
-const damages: [string, (disk: MemoryDisk) => void, RegExp][] = [
+const damages: [string, (disk: VirtualDisk) => void, RegExp][] = [
   [
     'a rotten txn before the mark',
     (disk) => disk.flipBit(logs(disk)[0]!, 60 * 8),
@@ -21,15 +21,15 @@ const damages: [string, (disk: MemoryDisk) => void, RegExp][] = [
   [
     'a rotten txn in a log without a mark',
     (disk) => {
-      for (const path of disk.files().filter((name) => name.includes('/synced.'))) disk.lose(path);
+      for (const path of disk.files().filter((name) => name.includes('/synced.'))) disk.eraseFile(path);
       disk.flipBit(logs(disk)[0]!, 60 * 8);
     },
     /; restore the file from a backup, or, if .* delete all later logs with their synced files, and the file itself$/,
   ],
-  ['a log that is missing between others', (disk) => disk.lose(logs(disk)[1]!), /; bring the missing log (or snapshot )?back/],
+  ['a log that is missing between others', (disk) => disk.eraseFile(logs(disk)[1]!), /; bring the missing log (or snapshot )?back/],
   [
     'the newest log missing, and its mark left',
-    (disk) => disk.lose(logs(disk).at(-1)!),
+    (disk) => disk.eraseFile(logs(disk).at(-1)!),
     /; bring log\.[0-9a-f]+ back, .* delete synced\.[0-9a-f]+ /,
   ],
   [
@@ -42,7 +42,7 @@ const damages: [string, (disk: MemoryDisk) => void, RegExp][] = [
   [
     'logs without a snapshot',
     (disk) => {
-      for (const path of snapshots(disk)) disk.lose(path);
+      for (const path of snapshots(disk)) disk.eraseFile(path);
     },
     /; bring the snapshots back, or, if there never were any, start once with snapshot\.trust\.empty=true$/,
   ],
@@ -50,7 +50,7 @@ const damages: [string, (disk: MemoryDisk) => void, RegExp][] = [
 
 describe.each(damages)('%s', (_what, damage, alone) => {
   it('makes a server of an ensemble refuse, with the advice to fetch its data anew, and never to cut a log', async () => {
-    const disk = new MemoryDisk();
+    const disk = new VirtualDisk();
     for (let life = 0; life < 3; life++) await withMember(disk, (member) => member.write(zxids(1, 1 + 3 * life, 3 + 3 * life)));
     damage(disk);
     const error = await new Member(disk).open().catch((reason: unknown) => reason);
@@ -60,7 +60,7 @@ describe.each(damages)('%s', (_what, damage, alone) => {
   });
 
   it('makes a standalone server refuse, with remedies from its own files and a backup', async () => {
-    const disk = new MemoryDisk();
+    const disk = new VirtualDisk();
     for (let life = 0; life < 3; life++) {
       const server = new Server(disk);
       await server.open();
@@ -105,15 +105,15 @@ describe('the only voter of an ensemble', () => {
     expect(await refused).toMatchObject({ message: expect.stringMatching(new RegExp(`; ${refetch}$`)) as string });
   });
 
-  const epochs = (disk: MemoryDisk, name: string, text: string) => disk.plant(`${folder}/${name}`, Buffer.from(text));
-  it.each<[string, (disk: MemoryDisk) => void]>([
+  const epochs = (disk: VirtualDisk, name: string, text: string) => disk.putFile(`${folder}/${name}`, Buffer.from(text));
+  it.each<[string, (disk: VirtualDisk) => void]>([
     ['acceptedEpoch holds no number', (disk) => epochs(disk, 'acceptedEpoch', 'x')],
     ['currentEpoch holds no number', (disk) => epochs(disk, 'currentEpoch', '')],
-    ['acceptedEpoch is missing', (disk) => disk.lose(`${folder}/acceptedEpoch`)],
+    ['acceptedEpoch is missing', (disk) => disk.eraseFile(`${folder}/acceptedEpoch`)],
     [
       'currentEpoch is missing',
       (disk) => {
-        disk.lose(`${folder}/currentEpoch`);
+        disk.eraseFile(`${folder}/currentEpoch`);
         epochs(disk, 'acceptedEpoch', '9');
       },
     ],
@@ -142,7 +142,7 @@ describe('the only voter of an ensemble', () => {
       ) as string,
     });
 
-    for (const name of ['acceptedEpoch', 'currentEpoch']) if (await disk.exists(`${folder}/${name}`)) disk.lose(`${folder}/${name}`);
+    for (const name of ['acceptedEpoch', 'currentEpoch']) if (await disk.exists(`${folder}/${name}`)) disk.eraseFile(`${folder}/${name}`);
     await Promise.all([rig.boot(voter!), rig.rig.run(50)]);
     await rig.until(() => rig.isWhole, 5000);
     expect(voter!.runtime!.inspect.lastZxid()).toBeGreaterThan(zxid);
@@ -161,17 +161,17 @@ describe("a leader's snapshot that the disk has spoiled while writing it", () =>
     await rig.openSession(rig.leader);
     await rig.close(follower!);
     const { disk } = follower!;
-    for (const path of disk.files().filter((name) => name.startsWith('/data/version-2/'))) disk.lose(path);
+    for (const path of disk.files().filter((name) => name.startsWith('/data/version-2/'))) disk.eraseFile(path);
     let spoiled = 0;
-    const { deliver } = disk;
-    disk.deliver = (call, complete) => {
+    const { schedule } = disk;
+    disk.schedule = (call, complete) => {
       const isReadBack = call.operation === 'open' && /\/new\.snapshot\.[0-9a-f]*[1-9a-f]/.test(call.path);
       // Opened twice: to be written, and to be read back.
       if (isReadBack && spoiled < count && disk.files().includes(call.path) && disk.contents(call.path).length > 0) {
         spoiled++;
         disk.flipBit(call.path, 8 * 30);
       }
-      deliver(call, complete);
+      schedule(call, complete);
     };
     await Promise.all([rig.boot(follower!), rig.rig.run(50)]);
     return { rig, follower: follower!, spoiled: () => spoiled };
@@ -196,7 +196,7 @@ describe("a leader's snapshot that the disk has spoiled while writing it", () =>
 
 describe('the advice', () => {
   it('names both folders where logs have one of their own', async () => {
-    const disk = new MemoryDisk();
+    const disk = new VirtualDisk();
     const options = { dataLogDir: '/logs' };
     const member = new Member(disk, options);
     await member.open();
@@ -207,9 +207,9 @@ describe('the advice', () => {
   });
 
   it('covers damaged epoch files, too', async () => {
-    const disk = new MemoryDisk();
+    const disk = new VirtualDisk();
     await withMember(disk, (member) => member.write(zxids(1, 1, 3)));
-    disk.plant(`${folder}/currentEpoch`, Buffer.from('x'));
+    disk.putFile(`${folder}/currentEpoch`, Buffer.from('x'));
     await expect(new Member(disk).open()).rejects.toThrow(
       /move \/data\/version-2, and version-2 of dataLogDir if that is set, aside, keep \/data\/myid, and start this server again/,
     );
@@ -228,7 +228,7 @@ describe('the advice', () => {
     await rig.rig.run(200);
     expect(await refused).toMatchObject({ name: 'StorageRefused', message: expect.stringMatching(new RegExp(`; ${refetch}$`)) as string });
 
-    for (const path of disk.files().filter((name) => name.startsWith('/data/version-2/'))) disk.lose(path);
+    for (const path of disk.files().filter((name) => name.startsWith('/data/version-2/'))) disk.eraseFile(path);
     await Promise.all([rig.boot(follower!), rig.rig.run(50)]);
     await rig.until(() => rig.isWhole, 20_000);
     expect(follower!.runtime!.inspect.lastZxid()).toBe(rig.leader.runtime!.inspect.lastZxid());

@@ -1,13 +1,13 @@
 import { makeZxid, type Writer, type Zxid } from '@tskeeper/protocol';
-import { DiskError, MemoryDisk } from '@tskeeper/runtime';
+import { DiskError, VirtualDisk } from '@tskeeper/runtime';
 import { describe, expect, test } from 'vitest';
-import { SnapshotSpoiled } from '../../src/storage/snapshot-files.ts';
+import { SnapshotReadBackFailed } from '../../src/storage/snapshot-files.ts';
 import { dataOfTxn, filesOf, historyOf, Member, namesIn, stateWith, withMember, zxids } from './member.ts';
 import { quiesce, txnBytes } from './support.ts';
 
 /** Two logs of epoch 1 with four txns each, a snapshot after each, and two txns more. */
-async function oldHistory(): Promise<MemoryDisk> {
-  const disk = new MemoryDisk();
+async function oldHistory(): Promise<VirtualDisk> {
+  const disk = new VirtualDisk();
   await withMember(disk, async (member) => {
     await member.write(zxids(1, 1, 4));
     await member.snapshot();
@@ -71,10 +71,10 @@ test('a snapshot of a leader that has begun an epoch and written nothing is name
 });
 
 test('an empty folder that is not trusted to be new gets its data this way', async () => {
-  const disk = new MemoryDisk();
+  const disk = new VirtualDisk();
   const options = { dbAutocreate: false };
   const member = new Member(disk, options);
-  const recovered = await member.storage.openMember(member.state, { recent: { count: 0, bytes: 0 }, canRefetch: true });
+  const recovered = await member.storage.openForEnsemble(member.state, { recent: { count: 0, bytes: 0 }, canRefetch: true });
   expect(recovered).toMatchObject({ lastZxid: -1, found: false, needsSnapshot: true });
   await member.replace(zxids(2, 1, 5));
   await member.write(zxids(2, 6, 6));
@@ -96,7 +96,7 @@ test('txns handed over before are removed with the rest, durable or not', async 
 test.each(['gz', 'none'] as const)(
   'one in another format than an old one with the same zxid is loaded: %s',
   async (snapshotCompression) => {
-    const disk = new MemoryDisk();
+    const disk = new VirtualDisk();
     const other = { snapshotCompression: snapshotCompression === 'gz' ? ('none' as const) : ('gz' as const) };
     await withMember(
       disk,
@@ -122,7 +122,7 @@ describe('the content from another server', () => {
     const disk = await oldHistory();
     await withMember(disk, async (member) => {
       const next = written(stateWith(history).source());
-      const done = member.storage.replaceBySnapshot(zxid, {
+      const done = member.storage.installSnapshot(zxid, {
         next: async (writer, bytes) => {
           await quiesce();
           member.clock.advance(0);
@@ -139,7 +139,7 @@ describe('the content from another server', () => {
     await withMember(disk, async (member) => {
       const before = filesOf(disk);
       const broken = { next: () => Promise.reject(new Error('the leader has gone')) };
-      await expect(member.storage.replaceBySnapshot(zxid, broken)).rejects.toThrow('the leader has gone');
+      await expect(member.storage.installSnapshot(zxid, broken)).rejects.toThrow('the leader has gone');
       expect(filesOf(disk)).toEqual(before);
       await member.write(zxids(1, 11, 11));
     });
@@ -157,7 +157,7 @@ describe('the content from another server', () => {
           return true;
         },
       };
-      await expect(member.storage.replaceBySnapshot(zxid, short)).rejects.toBeInstanceOf(SnapshotSpoiled);
+      await expect(member.storage.installSnapshot(zxid, short)).rejects.toBeInstanceOf(SnapshotReadBackFailed);
       expect(filesOf(disk)).toEqual(before);
       await member.write(zxids(1, 11, 11));
     });
@@ -177,7 +177,7 @@ describe('the content from another server', () => {
         return false;
       },
     };
-    const done = member.storage.replaceBySnapshot(zxid, endless);
+    const done = member.storage.installSnapshot(zxid, endless);
     await quiesce();
     expect(asked).toBeGreaterThan(0);
     const closed = member.storage.close();
@@ -202,14 +202,14 @@ test('a disk that fails before the snapshot is written changes nothing; a later 
     await member.accept(2);
     const firstCall = disk.calls;
     disk.fault = ({ index, operation }) => (index === firstCall + call && operation !== 'close' ? { code: 'ENOSPC' } : undefined);
-    const error = await member.storage.replaceBySnapshot(history.at(-1)!, stateWith(history).source()).then(
+    const error = await member.storage.installSnapshot(history.at(-1)!, stateWith(history).source()).then(
       () => undefined,
       (reason: unknown) => reason,
     );
     const isReached = disk.calls > firstCall + call;
     disk.fault = undefined;
     if (error !== undefined) {
-      expect(error instanceof DiskError || error instanceof SnapshotSpoiled).toBe(true);
+      expect(error instanceof DiskError || error instanceof SnapshotReadBackFailed).toBe(true);
       if (member.failures.length === 0) {
         unchanged++;
         await member.write(zxids(1, 11, 11));

@@ -2,7 +2,7 @@
  * Damage at rest. Each case is detected, or the state is unchanged: no acknowledged txn is lost
  * silently.
  */
-import { type DiskImage, keepAll, MemoryDisk, type StorageOptions, StorageRefused } from '@tskeeper/runtime';
+import { type DiskImage, keepAll, VirtualDisk, type StorageOptions, StorageRefused } from '@tskeeper/runtime';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { breadth } from '../../../../test/breadth.ts';
 import { fileHeaderBytes } from '@tskeeper/protocol';
@@ -15,7 +15,7 @@ const last = 9;
 let image: DiskImage;
 
 beforeAll(async () => {
-  const disk = new MemoryDisk();
+  const disk = new VirtualDisk();
   for (let life = 0; life < 3; life++) {
     const server = new Server(disk, options);
     await server.open();
@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 
 /** The result of a start with a damaged folder. */
-async function outcome(disk: MemoryDisk): Promise<'refused' | 'warned' | 'silent'> {
+async function outcome(disk: VirtualDisk): Promise<'refused' | 'warned' | 'silent'> {
   const logger = new ListLogger();
   const server = new Server(disk, options, logger);
   try {
@@ -44,7 +44,7 @@ async function outcome(disk: MemoryDisk): Promise<'refused' | 'warned' | 'silent
 }
 
 test('the folder is undamaged at first', async () => {
-  const disk = new MemoryDisk(image, keepAll);
+  const disk = new VirtualDisk(image, keepAll);
   expect(disk.files().map((path) => path.slice(folder.length + 1))).toEqual([
     'log.1',
     'log.4',
@@ -70,10 +70,10 @@ describe.each([
 
   test('with any one bit flipped is refused, or gives the same state', async () => {
     const path = `${folder}/${name}`;
-    const bits = new MemoryDisk(image).contents(path).length * 8;
+    const bits = new VirtualDisk(image).contents(path).length * 8;
     const counts = { refused: 0, warned: 0, silent: 0 };
     for (let bit = 0; bit < bits; bit += step) {
-      const disk = new MemoryDisk(image);
+      const disk = new VirtualDisk(image);
       disk.flipBit(path, bit);
       counts[await outcome(disk).catch((error: unknown) => Promise.reject(new Error(`bit ${bit} of ${name}`, { cause: error })))]++;
     }
@@ -85,11 +85,11 @@ describe.each([
 
   test('with zeros in it anywhere is refused, or gives the same state', async () => {
     const path = `${folder}/${name}`;
-    const { length } = new MemoryDisk(image).contents(path);
+    const { length } = new VirtualDisk(image).contents(path);
     const found = new Set<string>();
     for (let start = 0; start < length; start += breadth(61, 7)) {
       for (const count of [1, 12, 64, 512, length]) {
-        const disk = new MemoryDisk(image);
+        const disk = new VirtualDisk(image);
         disk.zero(path, start, Math.min(length, start + count));
         found.add(await outcome(disk).catch((error: unknown) => `${String(error)}, zeros at ${start}, ${count}`));
       }
@@ -100,14 +100,14 @@ describe.each([
 });
 
 test('a flipped bit in the newest snapshot is detected, and the previous one is used', async () => {
-  const disk = new MemoryDisk(image);
+  const disk = new VirtualDisk(image);
   disk.flipBit(`${folder}/snapshot.3`, 8 * 25);
   expect(await outcome(disk)).toBe('warned');
 });
 
 test('a log without its mark can lose its end silently, which the mark prevents', async () => {
-  const disk = new MemoryDisk(image);
-  disk.lose(`${folder}/synced.7`);
+  const disk = new VirtualDisk(image);
+  disk.eraseFile(`${folder}/synced.7`);
   disk.zero(`${folder}/log.7`, 16, disk.contents(`${folder}/log.7`).length);
   await expect(outcome(disk)).rejects.toThrow('txns are gone: 6 up to 6');
 });
@@ -120,7 +120,7 @@ describe('a log in which the disk has written entries in the place of later ones
   let entryBytes = 0;
 
   beforeAll(async () => {
-    const disk = new MemoryDisk();
+    const disk = new VirtualDisk();
     const server = new Server(disk, options);
     await server.open();
     for (let i = 0; i < count; i++) await server.write(dataOf(i, 40));
@@ -133,12 +133,12 @@ describe('a log in which the disk has written entries in the place of later ones
     expect(Number.isInteger(entryBytes)).toBe(true);
   });
 
-  function withCopied(from: number, to: number, entries: number): MemoryDisk {
-    const disk = new MemoryDisk(equalEntries);
+  function withCopied(from: number, to: number, entries: number): VirtualDisk {
+    const disk = new VirtualDisk(equalEntries);
     const at = (entry: number) => fileHeaderBytes + entry * entryBytes;
     const bytes = Buffer.from(whole);
     whole.copy(bytes, at(to), at(from), at(from + entries));
-    disk.plant(path, bytes);
+    disk.putFile(path, bytes);
     return disk;
   }
 

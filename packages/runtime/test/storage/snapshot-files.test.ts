@@ -4,7 +4,7 @@ import {
   decodeSnapshot,
   loadSnapshot,
   ManualClock,
-  MemoryDisk,
+  VirtualDisk,
   type SnapshotCompression,
   type SnapshotSource,
   verifySnapshot,
@@ -29,10 +29,10 @@ function stateOf(count: number): HistoryState {
   return state;
 }
 
-async function write(source: SnapshotSource, compression: SnapshotCompression, abandoned = () => false) {
-  const disk = new MemoryDisk();
+async function write(source: SnapshotSource, compression: SnapshotCompression, isCancelled = () => false) {
+  const disk = new VirtualDisk();
   await disk.ensureFolder(folder);
-  const bytes = await writeSnapshot(disk, new ManualClock(), { folder, zxid: 0x1a, source, compression, snappy, abandoned });
+  const bytes = await writeSnapshot(disk, new ManualClock(), { folder, zxid: 0x1a, source, compression, snappy, isCancelled });
   return { disk, bytes, path: `${folder}/snapshot.1a${suffixes[compression]}` };
 }
 
@@ -55,7 +55,7 @@ describe.each(['none', 'gz', 'snappy'] as const)('compression %s', (compression)
     const { disk, bytes, path } = await write(stateOf(60).source(), compression);
     const whole = disk.contents(path);
     for (let bit = 0; bit < bytes! * 8; bit += breadth(67, 5)) {
-      disk.plant(path, whole);
+      disk.putFile(path, whole);
       disk.flipBit(path, bit);
       if (!(await verifySnapshot(disk, path, snappy))) continue;
       // An undetected change must be harmless: gzip's header has unused fields.
@@ -64,7 +64,7 @@ describe.each(['none', 'gz', 'snappy'] as const)('compression %s', (compression)
       expect([bit, loaded.history.size]).toEqual([bit, 60]);
     }
     for (const length of [0, 5, 20, bytes! - 1]) {
-      disk.plant(path, whole.subarray(0, length));
+      disk.putFile(path, whole.subarray(0, length));
       expect(await verifySnapshot(disk, path, snappy)).toBe(false);
     }
   });
@@ -90,10 +90,10 @@ test('a snapshot does not compress to more than a little above its content', asy
 });
 
 test('the disk has only one chunk at a time, and the loop runs between slices', async () => {
-  const disk = new MemoryDisk();
+  const disk = new VirtualDisk();
   await disk.ensureFolder(folder);
   let unsynced = 0;
-  disk.changed = () => {
+  disk.onChanged = () => {
     unsynced = Math.max(
       unsynced,
       disk.capture().unsynced.reduce((sum, item) => sum + (item.kind === 'bytes' ? item.length : 0), 0),
@@ -101,8 +101,8 @@ test('the disk has only one chunk at a time, and the loop runs between slices', 
   };
   const clock = new ManualClock();
   let turns = 0;
-  const soon = clock.soon.bind(clock);
-  clock.soon = (callback) => {
+  const soon = clock.setImmediate.bind(clock);
+  clock.setImmediate = (callback) => {
     turns++;
     soon(callback);
   };
@@ -114,19 +114,19 @@ test('the disk has only one chunk at a time, and the loop runs between slices', 
       return slices === 100;
     },
   };
-  await writeSnapshot(disk, clock, { folder, zxid: 1, source, compression: 'none', snappy: undefined, abandoned: () => false });
+  await writeSnapshot(disk, clock, { folder, zxid: 1, source, compression: 'none', snappy: undefined, isCancelled: () => false });
   expect(slices).toBe(100);
   expect(turns).toBeGreaterThan(90);
   expect(unsynced).toBeLessThan(1.1 * 1024 * 1024);
 });
 
 test('the name is set last: no crash leaves a part of a snapshot under it', async () => {
-  const disk = new MemoryDisk();
+  const disk = new VirtualDisk();
   await disk.ensureFolder(folder);
   const states = new Set<string>();
-  disk.changed = () => {
+  disk.onChanged = () => {
     for (const choice of [() => 0, () => 1e9, (_item: unknown, index: number) => (index % 2) * 1e9]) {
-      const survivor = new MemoryDisk(disk.capture(), choice);
+      const survivor = new VirtualDisk(disk.capture(), choice);
       for (const path of survivor.files()) if (!path.includes('/new.')) states.add(`${path} ${survivor.contents(path).length}`);
     }
   };
@@ -136,13 +136,13 @@ test('the name is set last: no crash leaves a part of a snapshot under it', asyn
     source: stateOf(100).source(),
     compression: 'none',
     snappy: undefined,
-    abandoned: () => false,
+    isCancelled: () => false,
   });
   expect(Array.from(states)).toEqual([`/d/snapshot.1 ${bytes}`]);
 });
 
 test('a failing disk leaves no part of a snapshot, and the error is reported', async () => {
-  const disk = new MemoryDisk();
+  const disk = new VirtualDisk();
   await disk.ensureFolder(folder);
   disk.fault = ({ operation }) => (operation === 'write' ? { code: 'ENOSPC', written: 10 } : undefined);
   const job = { folder, zxid: 1, source: stateOf(5).source(), compression: 'none', snappy: undefined, abandoned: () => false } as const;
@@ -151,7 +151,7 @@ test('a failing disk leaves no part of a snapshot, and the error is reported', a
 });
 
 test('candidates are listed newest first, and names of other kinds are skipped', async () => {
-  const disk = new MemoryDisk();
+  const disk = new VirtualDisk();
   for (const name of [
     'snapshot.9',
     'snapshot.1a.gz',
@@ -162,7 +162,7 @@ test('candidates are listed newest first, and names of other kinds are skipped',
     'log.1',
     'snapshot.ffffffffffffffff',
   ]) {
-    disk.plant(`/d/${name}`, Buffer.from('x'));
+    disk.putFile(`/d/${name}`, Buffer.from('x'));
   }
   expect(await listSnapshots(disk, '/d')).toEqual([
     { name: 'snapshot.1a.gz', zxid: 0x1a },
@@ -173,8 +173,8 @@ test('candidates are listed newest first, and names of other kinds are skipped',
 
 describe('a stream that does not match its name', () => {
   const decode = async (name: string, bytes: Uint8Array, codec: typeof snappy | undefined = snappy) => {
-    const disk = new MemoryDisk();
-    disk.plant(`/d/${name}`, bytes);
+    const disk = new VirtualDisk();
+    disk.putFile(`/d/${name}`, bytes);
     const compression = name.endsWith('.gz') ? 'gz' : 'snappy';
     await decodeSnapshot(await disk.open(`/d/${name}`, 'existing'), compression, codec, () => undefined);
   };
@@ -192,8 +192,8 @@ describe('a stream that does not match its name', () => {
   });
 
   test('snappy without a codec is refused', async () => {
-    const disk = new MemoryDisk();
-    disk.plant('/d/s.snappy', header);
+    const disk = new VirtualDisk();
+    disk.putFile('/d/s.snappy', header);
     const file = await disk.open('/d/s.snappy', 'existing');
     await expect(decodeSnapshot(file, 'snappy', undefined, () => undefined)).rejects.toThrow(ProtocolError);
   });

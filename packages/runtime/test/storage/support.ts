@@ -21,8 +21,8 @@ import {
 import {
   type Logger,
   ManualClock,
-  type MemoryDisk,
-  type Recovered,
+  type VirtualDisk,
+  type RecoveryResult,
   type RecoveryTarget,
   runtimeDefaults,
   SeededRandom,
@@ -162,7 +162,7 @@ export class Server {
   readonly #handedOver = new Map<Zxid, Buffer>();
   #waiters: { zxid: Zxid; resolve: () => void }[] = [];
 
-  constructor(disk: MemoryDisk, options: Partial<StorageOptions> = {}, logger: Logger = silentLogger, clock = new ManualClock()) {
+  constructor(disk: VirtualDisk, options: Partial<StorageOptions> = {}, logger: Logger = silentLogger, clock = new ManualClock()) {
     this.clock = clock;
     this.storage = new Storage(
       { disk: disk.attach(), clock, random: new SeededRandom(7) },
@@ -193,7 +193,7 @@ export class Server {
     );
   }
 
-  async open(): Promise<Recovered> {
+  async open(): Promise<RecoveryResult> {
     const recovered = await this.storage.open(this.state);
     if (recovered.snapshotZxid === undefined) await this.snapshot();
     this.acked = recovered.lastZxid;

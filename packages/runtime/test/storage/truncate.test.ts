@@ -1,12 +1,12 @@
 import { makeZxid, type Zxid } from '@tskeeper/protocol';
-import { DiskError, MemoryDisk, StorageRefused, TruncationImpossible } from '@tskeeper/runtime';
+import { DiskError, VirtualDisk, StorageRefused, TruncationImpossible } from '@tskeeper/runtime';
 import { describe, expect, test } from 'vitest';
 import { dataOfTxn, filesOf, folder, historyOf, Member, namesIn, withMember, zxids } from './member.ts';
 import { HistoryState, txnBytes } from './support.ts';
 
 /** Logs 1, 4, 7 and 10 of epoch 1 with three txns each, and a snapshot after the second. */
-async function fourLogs(): Promise<MemoryDisk> {
-  const disk = new MemoryDisk();
+async function fourLogs(): Promise<VirtualDisk> {
+  const disk = new VirtualDisk();
   for (let log = 0; log < 4; log++) {
     await withMember(disk, async (member) => {
       await member.write(zxids(1, 1 + log * 3, 3 + log * 3));
@@ -19,7 +19,7 @@ async function fourLogs(): Promise<MemoryDisk> {
 const first = makeZxid(1, 1);
 const hex = (counter: number, epoch = 1) => makeZxid(epoch, counter).toString(16);
 
-async function expectFolder(disk: MemoryDisk, history: readonly Zxid[]): Promise<void> {
+async function expectFolder(disk: VirtualDisk, history: readonly Zxid[]): Promise<void> {
   await withMember(disk, async (member, recovered) => {
     expect(recovered.lastZxid).toBe(history.at(-1) ?? 0);
     expect(member.state.history).toEqual(historyOf(history));
@@ -152,7 +152,7 @@ describe('truncate', () => {
 });
 
 describe('a truncation that is impossible', () => {
-  const attempt = async (disk: MemoryDisk, zxid: Zxid) => {
+  const attempt = async (disk: VirtualDisk, zxid: Zxid) => {
     const member = new Member(disk);
     await member.open();
     const before = filesOf(disk);
@@ -166,7 +166,7 @@ describe('a truncation that is impossible', () => {
 
   test('because all snapshots are newer rejects with that reason, and changes nothing', async () => {
     const disk = await fourLogs();
-    disk.lose(`${folder}/snapshot.0`);
+    disk.eraseFile(`${folder}/snapshot.0`);
     const { member, error } = await attempt(disk, makeZxid(1, 5));
     expect(error).toBeInstanceOf(TruncationImpossible);
     expect(error).toMatchObject({ zxid: makeZxid(1, 5), heldZxid: undefined });
@@ -211,12 +211,12 @@ describe('a truncation that is impossible', () => {
   });
 
   test('becomes possible when logs alone are trusted and reach back to the first txn', async () => {
-    const disk = new MemoryDisk();
+    const disk = new VirtualDisk();
     const options = { snapshotTrustEmpty: true };
     const history = zxids(0, 1, 6);
     await withMember(disk, (member) => member.write(history), options);
     await withMember(disk, (member) => member.snapshot(), options);
-    disk.lose(`${folder}/snapshot.0`);
+    disk.eraseFile(`${folder}/snapshot.0`);
     await withMember(disk, (member) => member.truncate(4), options);
     expect(namesIn(disk)).not.toContain('snapshot.6');
     await withMember(disk, async (member) => expect(member.zxids).toEqual([1, 2, 3, 4]), options);

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
 import { adler32, type Zxid } from '@tskeeper/protocol';
-import { type DiskCall, type FlushedBatch, loseAll, ManualClock, MemoryDisk, readLog, TxnLog, type TxnLogOptions } from '@tskeeper/runtime';
+import { type DiskCall, type FlushedBatch, loseAll, ManualClock, VirtualDisk, readLog, TxnLog, type TxnLogOptions } from '@tskeeper/runtime';
 import { describe, expect, test } from 'vitest';
 import { paddedSize } from '../../src/storage/txn-log.ts';
 import { createMark, decodeMark } from '../../src/storage/synced-mark.ts';
@@ -20,7 +20,7 @@ const defaults: TxnLogOptions = {
 };
 
 class Fixture {
-  readonly disk = new MemoryDisk();
+  readonly disk = new VirtualDisk();
   readonly clock = new ManualClock();
   readonly logger = new ListLogger();
   readonly events: string[] = [];
@@ -28,7 +28,7 @@ class Fixture {
   readonly calls: DiskCall[] = [];
   readonly log: TxnLog;
   constructor(options: Partial<TxnLogOptions> = {}, lastZxid: Zxid = 0) {
-    this.disk.plant(`${folder}/myid`, Buffer.from('1'));
+    this.disk.putFile(`${folder}/myid`, Buffer.from('1'));
     this.log = new TxnLog(this.disk, this.clock, this.logger, { ...defaults, ...options }, lastZxid, {
       appended: (zxid) => this.events.push(`appended ${zxid}`),
       failed: (error) => this.events.push(`failed ${error instanceof Error ? error.message : String(error)}`),
@@ -112,7 +112,7 @@ describe('group commit', () => {
     fixture.log.flush();
     await quiesce();
     const syncs: (() => void)[] = [];
-    fixture.disk.deliver = ({ operation }, complete) => {
+    fixture.disk.schedule = ({ operation }, complete) => {
       if (operation === 'sync') syncs.push(complete);
       else void Promise.resolve().then(complete);
     };
@@ -174,7 +174,7 @@ describe('group commit', () => {
     fixture.append(1);
     fixture.log.flush();
     await quiesce();
-    fixture.disk.deliver = (_call, complete) => {
+    fixture.disk.schedule = (_call, complete) => {
       fixture.clock.advance(51);
       complete();
     };
@@ -196,7 +196,7 @@ describe('the report of a flushed batch', () => {
     await quiesce();
     fixture.flushed.length = 0;
     const syncs: (() => void)[] = [];
-    fixture.disk.deliver = (call, complete) => {
+    fixture.disk.schedule = (call, complete) => {
       if (call.operation === 'sync') syncs.push(complete);
       else complete();
     };
@@ -297,9 +297,9 @@ describe('rolling', () => {
   test('nothing in a new log is acknowledged before its name is durable', async () => {
     const fixture = new Fixture();
     let acknowledgedAt = '';
-    fixture.disk.changed = () => {
+    fixture.disk.onChanged = () => {
       if (fixture.appended.length > 0) return;
-      const survivor = new MemoryDisk(fixture.disk.capture(), loseAll);
+      const survivor = new VirtualDisk(fixture.disk.capture(), loseAll);
       acknowledgedAt = survivor.files().join(' ');
     };
     fixture.append(1);
@@ -338,7 +338,7 @@ describe('the mark', () => {
     fixture.log.flush();
     await quiesce();
     const slow: (() => void)[] = [];
-    fixture.disk.deliver = ({ path, operation }, complete) => {
+    fixture.disk.schedule = ({ path, operation }, complete) => {
       if (operation === 'sync' && path.includes('synced')) slow.push(complete);
       else void Promise.resolve().then(complete);
     };
@@ -479,7 +479,7 @@ test('the layout of a mark matches its documentation', async () => {
     .split('\n')
     .map((line) => line.split('|').slice(1, -1))
     .map(([at, bytes, text]) => ({ at: Number(at), bytes: Number(bytes), text: text!.trim() }));
-  const disk = new MemoryDisk();
+  const disk = new VirtualDisk();
   await disk.ensureFolder(folder);
   const mark = {
     sequence: 5,

@@ -2,7 +2,7 @@
  * A data folder that cannot be used as configured is refused at the start; a disk that fails is
  * not.
  */
-import { DiskError, type DiskOperation, MemoryDisk, StorageRefused, type StorageOptions } from '@tskeeper/runtime';
+import { DiskError, type DiskOperation, VirtualDisk, StorageRefused, type StorageOptions } from '@tskeeper/runtime';
 import { describe, expect, test } from 'vitest';
 import { Member, zxids } from './member.ts';
 import { dataOf, Server } from './support.ts';
@@ -11,7 +11,7 @@ const right = 'give the user of this process the right to read and write there';
 
 /** A start on a disk that fails with `code` for an operation on matching paths. */
 async function start(code: string, operation: DiskOperation, path: RegExp, options: Partial<StorageOptions> = {}): Promise<unknown> {
-  const disk = new MemoryDisk();
+  const disk = new VirtualDisk();
   const before = new Server(disk, { dataLogDir: options.dataLogDir ?? '/data' });
   await before.open();
   await before.write(dataOf(1, 60));
@@ -52,7 +52,7 @@ describe('a folder that cannot be created or opened is refused with the key that
   });
 
   test('the epoch files of a server of an ensemble', async () => {
-    const disk = new MemoryDisk();
+    const disk = new VirtualDisk();
     const member = new Member(disk);
     await member.open();
     await member.write(zxids(1, 1, 1));
@@ -75,7 +75,7 @@ describe('a disk that fails stays a failure of the disk', () => {
   });
 
   test('after the start, whatever the code of the system', async () => {
-    const disk = new MemoryDisk();
+    const disk = new VirtualDisk();
     const server = new Server(disk);
     await server.open();
     disk.fault = ({ operation }) => (operation === 'write' ? { code: 'EROFS' } : undefined);

@@ -1,4 +1,4 @@
-import { loseAll, MemoryDisk, purge, readEpoch, SeededRandom, writeEpoch } from '@tskeeper/runtime';
+import { loseAll, VirtualDisk, purge, readEpoch, SeededRandom, writeEpoch } from '@tskeeper/runtime';
 import { describe, expect, test } from 'vitest';
 import { SnapshotTrigger } from '../../src/storage/snapshot-trigger.ts';
 import { dataOf, ListLogger, quiesce, Server } from './support.ts';
@@ -6,8 +6,8 @@ import { dataOf, ListLogger, quiesce, Server } from './support.ts';
 describe('purge', () => {
   const folder = '/data/version-2';
   /** Logs 1, 4, 7 ... with three txns each, and a snapshot after each. */
-  const folderWith = async (rounds: number): Promise<MemoryDisk> => {
-    const disk = new MemoryDisk();
+  const folderWith = async (rounds: number): Promise<VirtualDisk> => {
+    const disk = new VirtualDisk();
     for (let round = 0; round < rounds; round++) {
       const server = new Server(disk);
       await server.open();
@@ -17,8 +17,8 @@ describe('purge', () => {
     }
     return disk;
   };
-  const names = (disk: MemoryDisk) => disk.files().map((path) => path.slice(folder.length + 1));
-  const run = (disk: MemoryDisk, count: number) => purge(disk, { snapshots: folder, logs: folder }, count, undefined);
+  const names = (disk: VirtualDisk) => disk.files().map((path) => path.slice(folder.length + 1));
+  const run = (disk: VirtualDisk, count: number) => purge(disk, { snapshots: folder, logs: folder }, count, undefined);
 
   test('keeps the newest snapshots, and every log they need', async () => {
     const disk = await folderWith(5);
@@ -54,8 +54,8 @@ describe('purge', () => {
     const snapshots = names(whole).filter((name) => name.startsWith('snapshot'));
     expect(snapshots).toHaveLength(count);
     for (let newest = count; newest > 0; newest--) {
-      const disk = new MemoryDisk(whole.capture());
-      for (const name of snapshots.slice(newest)) disk.lose(`${folder}/${name}`);
+      const disk = new VirtualDisk(whole.capture());
+      for (const name of snapshots.slice(newest)) disk.eraseFile(`${folder}/${name}`);
       const server = new Server(disk);
       expect((await server.open()).lastZxid).toBe(18);
       expect(server.state.history.size).toBe(18);
@@ -65,7 +65,7 @@ describe('purge', () => {
   test('does not count a damaged snapshot, and keeps it', async () => {
     const disk = await folderWith(5);
     disk.flipBit(`${folder}/snapshot.c`, 170);
-    disk.plant(`${folder}/snapshot.9`, Buffer.alloc(0));
+    disk.putFile(`${folder}/snapshot.9`, Buffer.alloc(0));
     const { damaged, oldestKept } = await run(disk, 3);
     expect(damaged).toEqual([`${folder}/snapshot.c`, `${folder}/snapshot.9`]);
     expect(oldestKept).toBe(0);
@@ -122,7 +122,7 @@ describe('the trigger of snapshots', () => {
     const found: number[] = [];
     let last = 0;
     for (let i = 1; i <= txns; i++) {
-      if (!trigger.note(bytes)) continue;
+      if (!trigger.txnAppended(bytes)) continue;
       found.push(i - last);
       last = i;
     }
@@ -148,7 +148,7 @@ describe('the trigger of snapshots', () => {
   });
 
   test('rolls the log and requests a snapshot, unless one is being written', async () => {
-    const disk = new MemoryDisk();
+    const disk = new VirtualDisk();
     const server = new Server(disk, { snapCount: 4 });
     await server.open();
     const logs = () => disk.files().filter((path) => path.includes('/log.')).length;
@@ -156,7 +156,7 @@ describe('the trigger of snapshots', () => {
     await server.write(dataOf(1, 1));
     expect(logs()).toBe(2);
     const snapshot = server.snapshot();
-    expect(server.storage.takesSnapshot).toBe(true);
+    expect(server.storage.isTakingSnapshot).toBe(true);
     expect(await server.snapshot()).toBe(false);
     for (let i = 0; i < 5; i++) server.append(dataOf(i, 1));
     server.storage.flush();
@@ -169,12 +169,12 @@ describe('the trigger of snapshots', () => {
 
 describe('a snapshot of txns that were applied before they were durable here, as at a learner', () => {
   const begun = async () => {
-    const disk = new MemoryDisk();
+    const disk = new VirtualDisk();
     const server = new Server(disk);
     await server.open();
     await server.write(dataOf(1, 10));
     const held: (() => void)[] = [];
-    disk.deliver = ({ operation, path }, complete) => {
+    disk.schedule = ({ operation, path }, complete) => {
       if (operation === 'sync' && path.includes('/log.')) held.push(complete);
       else void Promise.resolve().then(complete);
     };
@@ -195,8 +195,8 @@ describe('a snapshot of txns that were applied before they were durable here, as
 
 describe('epochs', () => {
   const disk = () => {
-    const made = new MemoryDisk();
-    made.plant('/d/myid', Buffer.from('1'));
+    const made = new VirtualDisk();
+    made.putFile('/d/myid', Buffer.from('1'));
     return made;
   };
 
@@ -207,14 +207,14 @@ describe('epochs', () => {
     expect(target.contents('/d/currentEpoch').toString()).toBe('7');
     const found = new Set<number | undefined>();
     const checks: Promise<unknown>[] = [];
-    target.changed = () => {
+    target.onChanged = () => {
       for (const choice of [loseAll, () => 1e9, (_item: unknown, index: number) => (index % 2 === 0 ? 0 : 1e9), () => 1]) {
-        const survivor = new MemoryDisk(target.capture(), choice);
+        const survivor = new VirtualDisk(target.capture(), choice);
         checks.push(readEpoch(survivor, '/d', 'currentEpoch', true).then((epoch) => found.add(epoch)));
       }
     };
     await writeEpoch(target, '/d', 'currentEpoch', 123456);
-    target.changed = undefined;
+    target.onChanged = undefined;
     await Promise.all(checks);
     expect(found).toEqual(new Set([7, 123456]));
     target.crash(loseAll);
@@ -223,7 +223,7 @@ describe('epochs', () => {
 
   test.each(['7', '7\n', ' 7 ', '7\nsecond line'])('are read from %j', async (text) => {
     const target = disk();
-    target.plant('/d/acceptedEpoch', Buffer.from(text));
+    target.putFile('/d/acceptedEpoch', Buffer.from(text));
     expect(await readEpoch(target, '/d', 'acceptedEpoch', true)).toBe(7);
   });
 
@@ -236,19 +236,19 @@ describe('epochs', () => {
     ['9007199254740993', /holds epoch 9007199254740993; the highest epoch this server supports is 2097151/],
   ])('are never guessed from %j', async (text, message) => {
     const target = disk();
-    target.plant('/d/acceptedEpoch', Buffer.from(text));
+    target.putFile('/d/acceptedEpoch', Buffer.from(text));
     await expect(readEpoch(target, '/d', 'acceptedEpoch', true)).rejects.toThrow(message);
   });
 });
 
 test('F34: purging and measuring have one call to the disk between them, so that a disk that hangs holds one thread for both', async () => {
-  const disk = new MemoryDisk();
+  const disk = new VirtualDisk();
   const server = new Server(disk);
   await server.open();
   await server.snapshot();
   const held: (() => void)[] = [];
   let most = 0;
-  disk.deliver = (_call, complete) => {
+  disk.schedule = (_call, complete) => {
     most = Math.max(most, held.push(complete));
   };
   const done = Promise.all([server.storage.purge(), server.storage.sizes(), server.storage.purge(), server.storage.sizes()]);

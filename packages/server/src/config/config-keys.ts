@@ -16,16 +16,16 @@ export interface ConfigKey {
    * `zookeeper.<name>`, which zoo.cfg sets too when it names the key without the prefix. `bare`:
    * the system property `<name>`, which zoo.cfg cannot set. `either`: both properties.
    */
-  readonly place: 'file' | 'property' | 'bare' | 'either';
+  readonly source: 'file' | 'property' | 'bare' | 'either';
   readonly value: ValueKind;
   /** As written in zoo.cfg; empty for none. */
   readonly default: string;
   /** `ensemble`: every server reads and checks it, and only an ensemble uses it. */
   readonly status: 'built' | 'ensemble' | 'no effect' | 'warns' | 'stops';
   /** For `stops` and `warns`: what the key asks for. For `no effect`: why it has none. */
-  readonly because?: string;
+  readonly reason?: string;
   /** Values at which a key that stops or warns asks for nothing. */
-  readonly inert?: readonly string[];
+  readonly inertValues?: readonly string[];
 }
 
 type ValueKind =
@@ -57,22 +57,22 @@ const inTurn = 'addresses are dialled one after the other until one answers';
 const off = ['false'];
 
 type Facts = Partial<Omit<ConfigKey, 'name'>>;
-const built = (name: string, place: ConfigKey['place'], value: ValueKind, fallback: string): ConfigKey => {
-  return { name, place, value, default: fallback, status: 'built' };
+const built = (name: string, source: ConfigKey['source'], value: ValueKind, fallback: string): ConfigKey => {
+  return { name, source, value, default: fallback, status: 'built' };
 };
-const inEnsemble = (name: string, place: ConfigKey['place'], value: ValueKind, fallback: string): ConfigKey => {
-  return { name, place, value, default: fallback, status: 'ensemble', because: ensemble };
+const inEnsemble = (name: string, source: ConfigKey['source'], value: ValueKind, fallback: string): ConfigKey => {
+  return { name, source, value, default: fallback, status: 'ensemble', reason: ensemble };
 };
-const idle = (name: string, because: string, facts: Facts = {}): ConfigKey => {
-  return { name, place: 'property', value: 'text', default: '', status: 'no effect', because, ...facts };
+const withoutEffect = (name: string, reason: string, facts: Facts = {}): ConfigKey => {
+  return { name, source: 'property', value: 'text', default: '', status: 'no effect', reason, ...facts };
 };
-const stops = (name: string, because: string, facts: Facts = {}): ConfigKey => {
-  return { name, place: 'property', value: 'text', default: '', status: 'stops', because, ...facts };
+const stops = (name: string, reason: string, facts: Facts = {}): ConfigKey => {
+  return { name, source: 'property', value: 'text', default: '', status: 'stops', reason, ...facts };
 };
-const warns = (name: string, because: string, facts: Facts = {}): ConfigKey => {
-  return { name, place: 'property', value: 'text', default: '', status: 'warns', because, ...facts };
+const warns = (name: string, reason: string, facts: Facts = {}): ConfigKey => {
+  return { name, source: 'property', value: 'text', default: '', status: 'warns', reason, ...facts };
 };
-const file = (value: ValueKind, fallback = ''): Facts => ({ place: 'file', value, default: fallback });
+const file = (value: ValueKind, fallback = ''): Facts => ({ source: 'file', value, default: fallback });
 
 export const configKeys: readonly ConfigKey[] = [
   // Data folders and client addresses.
@@ -86,7 +86,7 @@ export const configKeys: readonly ConfigKey[] = [
   built('db.autocreate', 'property', 'boolean', 'true'),
   stops('secureClientPort', 'a TLS client port', file(port)),
   stops('secureClientPortAddress', 'a TLS client port', file('text')),
-  stops('client.portUnification', 'TLS on the client port', { value: 'boolean', default: 'false', inert: off }),
+  stops('client.portUnification', 'TLS on the client port', { value: 'boolean', default: 'false', inertValues: off }),
 
   // Sessions and time.
   built('tickTime', 'file', positive, '3000'),
@@ -94,7 +94,7 @@ export const configKeys: readonly ConfigKey[] = [
   built('maxSessionTimeout', 'file', orMinusOne, '-1'),
   built('nio.sessionlessCnxnTimeout', 'property', positive, '10000'),
   inEnsemble('localSessionsEnabled', 'file', 'boolean', 'false'),
-  idle('localSessionsUpgradingEnabled', 'it matters with localSessionsEnabled only', { place: 'file', value: 'boolean', default: 'false' }),
+  withoutEffect('localSessionsUpgradingEnabled', 'it matters with localSessionsEnabled only', { source: 'file', value: 'boolean', default: 'false' }),
 
   // Log and snapshots.
   built('snapCount', 'property', { min: 2, max: int32Max }, '100000'),
@@ -140,8 +140,8 @@ export const configKeys: readonly ConfigKey[] = [
   built('connection_throttle_global_session_weight', 'property', positive, '3'),
   built('connection_throttle_local_session_weight', 'property', positive, '1'),
   built('connection_throttle_renew_session_weight', 'property', positive, '2'),
-  warns('request_stale_connection_check', 'a finer rule for dropping requests', { value: 'boolean', default: 'true', inert: ['true'] }),
-  warns('request_stale_latency_check', 'a finer rule for dropping requests', { value: 'boolean', default: 'false', inert: off }),
+  warns('request_stale_connection_check', 'a finer rule for dropping requests', { value: 'boolean', default: 'true', inertValues: ['true'] }),
+  warns('request_stale_latency_check', 'a finer rule for dropping requests', { value: 'boolean', default: 'false', inertValues: off }),
 
   // Znodes.
   built('extendedTypesEnabled', 'property', 'boolean', 'false'),
@@ -159,51 +159,51 @@ export const configKeys: readonly ConfigKey[] = [
   built('DigestAuthenticationProvider.digestAlg', 'property', 'text', 'SHA1'),
   built('enforce.auth.enabled', 'property', 'boolean', 'false'),
   built('enforce.auth.schemes', 'property', 'text', ''),
-  idle('enableEagerACLCheck', 'the leader checks the ACL of every write', { value: 'boolean', default: 'false' }),
-  stops('sessionRequireClientSASLAuth', 'SASL', { value: 'boolean', default: 'false', inert: off }),
+  withoutEffect('enableEagerACLCheck', 'the leader checks the ACL of every write', { value: 'boolean', default: 'false' }),
+  stops('sessionRequireClientSASLAuth', 'SASL', { value: 'boolean', default: 'false', inertValues: off }),
   stops('authProvider.*', 'a further authentication provider'),
   stops('ssl.*', 'TLS'),
-  stops('sslQuorum', 'TLS between servers', { ...file('boolean', 'false'), inert: off }),
-  stops('portUnification', 'TLS between servers', { ...file('boolean', 'false'), inert: off }),
-  idle('sslQuorumReloadCertFiles', tlsOrSasl, file('boolean', 'false')),
-  stops('quorum.auth.enableSasl', 'SASL between servers', { ...file('boolean', 'false'), inert: off }),
-  stops('quorum.auth.serverRequireSasl', 'SASL between servers', { ...file('boolean', 'false'), inert: off }),
-  stops('quorum.auth.learnerRequireSasl', 'SASL between servers', { ...file('boolean', 'false'), inert: off }),
-  idle('quorum.auth.learner.saslLoginContext', tlsOrSasl, file('text', 'QuorumLearner')),
-  idle('quorum.auth.server.saslLoginContext', tlsOrSasl, file('text', 'QuorumServer')),
-  idle('quorum.auth.kerberos.servicePrincipal', tlsOrSasl, file('text', 'zkquorum/localhost')),
-  stops('audit.enable', 'an audit log', { value: 'boolean', default: 'false', inert: off }),
-  idle('audit.impl.class', 'audit.enable decides'),
-  warns('java.security.auth.login.config', 'SASL, without which such clients are refused', { place: 'bare' }),
+  stops('sslQuorum', 'TLS between servers', { ...file('boolean', 'false'), inertValues: off }),
+  stops('portUnification', 'TLS between servers', { ...file('boolean', 'false'), inertValues: off }),
+  withoutEffect('sslQuorumReloadCertFiles', tlsOrSasl, file('boolean', 'false')),
+  stops('quorum.auth.enableSasl', 'SASL between servers', { ...file('boolean', 'false'), inertValues: off }),
+  stops('quorum.auth.serverRequireSasl', 'SASL between servers', { ...file('boolean', 'false'), inertValues: off }),
+  stops('quorum.auth.learnerRequireSasl', 'SASL between servers', { ...file('boolean', 'false'), inertValues: off }),
+  withoutEffect('quorum.auth.learner.saslLoginContext', tlsOrSasl, file('text', 'QuorumLearner')),
+  withoutEffect('quorum.auth.server.saslLoginContext', tlsOrSasl, file('text', 'QuorumServer')),
+  withoutEffect('quorum.auth.kerberos.servicePrincipal', tlsOrSasl, file('text', 'zkquorum/localhost')),
+  stops('audit.enable', 'an audit log', { value: 'boolean', default: 'false', inertValues: off }),
+  withoutEffect('audit.impl.class', 'audit.enable decides'),
+  warns('java.security.auth.login.config', 'SASL, without which such clients are refused', { source: 'bare' }),
   warns('X509AuthenticationProvider.superUser', 'a super user known by certificate'),
   warns('superUser', 'a super user known by SASL'),
   warns('superUser.*', 'a super user known by SASL'),
   warns('SASLAuthenticationProvider.superPassword', 'a super user known by SASL'),
-  idle('allowSaslFailedClients', tlsOrSasl, { value: 'boolean', default: 'false' }),
-  idle('letAnySaslUserDoX', tlsOrSasl),
-  idle('requireKerberosConfig', tlsOrSasl),
-  idle('kinit', tlsOrSasl),
-  idle('kerberos.*', tlsOrSasl),
-  idle('security.auth_to_local', tlsOrSasl),
-  idle('sasl.serverconfig', tlsOrSasl, { default: 'Server' }),
-  idle('fips-mode', tlsOrSasl, { value: 'boolean', default: 'true' }),
-  idle('IPAuthenticationProvider.usexforwardedfor', 'it matters on the admin port only', { value: 'boolean', default: 'false' }),
-  idle('ensembleAuthName', 'it matters with the ensemble authentication provider only'),
+  withoutEffect('allowSaslFailedClients', tlsOrSasl, { value: 'boolean', default: 'false' }),
+  withoutEffect('letAnySaslUserDoX', tlsOrSasl),
+  withoutEffect('requireKerberosConfig', tlsOrSasl),
+  withoutEffect('kinit', tlsOrSasl),
+  withoutEffect('kerberos.*', tlsOrSasl),
+  withoutEffect('security.auth_to_local', tlsOrSasl),
+  withoutEffect('sasl.serverconfig', tlsOrSasl, { default: 'Server' }),
+  withoutEffect('fips-mode', tlsOrSasl, { value: 'boolean', default: 'true' }),
+  withoutEffect('IPAuthenticationProvider.usexforwardedfor', 'it matters on the admin port only', { value: 'boolean', default: 'false' }),
+  withoutEffect('ensembleAuthName', 'it matters with the ensemble authentication provider only'),
 
   // Monitoring.
   built('4lw.commands.whitelist', 'property', 'text', 'srvr'),
-  warns('admin.*', 'the admin port', { inert: off }),
+  warns('admin.*', 'the admin port', { inertValues: off }),
   warns('metricsProvider.className', 'a metrics provider', {
     ...file('text', 'org.apache.zookeeper.metrics.impl.DefaultMetricsProvider'),
-    inert: ['org.apache.zookeeper.metrics.impl.DefaultMetricsProvider', 'org.apache.zookeeper.metrics.impl.NullMetricsProvider'],
+    inertValues: ['org.apache.zookeeper.metrics.impl.DefaultMetricsProvider', 'org.apache.zookeeper.metrics.impl.NullMetricsProvider'],
   }),
   warns('metricsProvider.*', 'a metrics provider', file('text')),
-  warns('pathStats.*', 'statistics of paths', { inert: off }),
-  idle('messageTracker.*', ensemble),
-  idle('jvm.pause.monitor', jvm, file('boolean', 'false')),
-  idle('jvm.pause.warn-threshold.ms', jvm, file(whole, '10000')),
-  idle('jvm.pause.info-threshold.ms', jvm, file(whole, '1000')),
-  idle('jvm.pause.sleep.time.ms', jvm, file(whole, '500')),
+  warns('pathStats.*', 'statistics of paths', { inertValues: off }),
+  withoutEffect('messageTracker.*', ensemble),
+  withoutEffect('jvm.pause.monitor', jvm, file('boolean', 'false')),
+  withoutEffect('jvm.pause.warn-threshold.ms', jvm, file(whole, '10000')),
+  withoutEffect('jvm.pause.info-threshold.ms', jvm, file(whole, '1000')),
+  withoutEffect('jvm.pause.sleep.time.ms', jvm, file(whole, '500')),
 
   // Ensembles.
   built('server.*', 'file', 'text', ''),
@@ -220,11 +220,11 @@ export const configKeys: readonly ConfigKey[] = [
   inEnsemble('quorumListenOnAllIPs', 'file', 'boolean', 'false'),
   inEnsemble('syncEnabled', 'file', 'boolean', 'true'),
   inEnsemble('observerMasterPort', 'file', port, '0'),
-  idle('quorum.cnxn.threads.size', jvm, file(whole, '20')),
+  withoutEffect('quorum.cnxn.threads.size', jvm, file(whole, '20')),
   inEnsemble('oraclePath', 'file', 'text', ''),
   inEnsemble('multiAddress.enabled', 'property', 'boolean', 'false'),
-  idle('multiAddress.reachabilityCheckTimeoutMs', inTurn, { value: whole, default: '1000' }),
-  idle('multiAddress.reachabilityCheckEnabled', inTurn, { value: 'boolean', default: 'true' }),
+  withoutEffect('multiAddress.reachabilityCheckTimeoutMs', inTurn, { value: whole, default: '1000' }),
+  withoutEffect('multiAddress.reachabilityCheckEnabled', inTurn, { value: 'boolean', default: 'true' }),
   inEnsemble('leaderServes', 'property', 'yes or no', 'yes'),
   inEnsemble('forceSnapshotSync', 'property', 'boolean', 'false'),
   inEnsemble('snapshotSizeFactor', 'property', { real: true, min: -Number.MAX_VALUE }, '0.33'),
@@ -236,58 +236,58 @@ export const configKeys: readonly ConfigKey[] = [
   inEnsemble('leader.maxConcurrentSnapSyncs', 'property', positive, '10'),
   inEnsemble('leader.maxConcurrentDiffSyncs', 'property', positive, '100'),
   inEnsemble('leader.maxTimeToWaitForEpoch', 'property', orMinusOne, '-1'),
-  idle('leader.ackLoggingFrequency', jvm, { value: any, default: '1000' }),
-  idle('leader.closeSocketAsync', jvm, { value: 'boolean', default: 'false' }),
-  idle('leader.nodelay', oneWrite, { place: 'bare', value: 'boolean', default: 'true' }),
-  idle('follower.nodelay', oneWrite, { place: 'bare', value: 'boolean', default: 'true' }),
-  idle('follower.skipLearnerRequestToNextProcessor', jvm, { value: 'boolean', default: 'false' }),
+  withoutEffect('leader.ackLoggingFrequency', jvm, { value: any, default: '1000' }),
+  withoutEffect('leader.closeSocketAsync', jvm, { value: 'boolean', default: 'false' }),
+  withoutEffect('leader.nodelay', oneWrite, { source: 'bare', value: 'boolean', default: 'true' }),
+  withoutEffect('follower.nodelay', oneWrite, { source: 'bare', value: 'boolean', default: 'true' }),
+  withoutEffect('follower.skipLearnerRequestToNextProcessor', jvm, { value: 'boolean', default: 'false' }),
   // Ours: a ZooKeeper leader accepts any number.
   inEnsemble('tskeeper.maxUnknownObservers', 'file', whole, '16'),
   inEnsemble('leaderConnectDelayDuringRetryMs', 'property', whole, '100'),
-  idle('learner.asyncSending', jvm, { value: 'boolean', default: 'false' }),
-  idle('learner.closeSocketAsync', jvm, { value: 'boolean', default: 'false' }),
-  idle('observer.reconnectDelayMs', 'observer.election.DelayMs spreads observers over time', { value: whole, default: '0' }),
+  withoutEffect('learner.asyncSending', jvm, { value: 'boolean', default: 'false' }),
+  withoutEffect('learner.closeSocketAsync', jvm, { value: 'boolean', default: 'false' }),
+  withoutEffect('observer.reconnectDelayMs', 'observer.election.DelayMs spreads observers over time', { value: whole, default: '0' }),
   inEnsemble('observer.election.DelayMs', 'property', whole, '200'),
   inEnsemble('observer.syncEnabled', 'property', 'boolean', ''),
-  idle('observerMaster.sizeLimit', 'it matters with observerMasterPort only', { value: whole, default: '33554432' }),
+  withoutEffect('observerMaster.sizeLimit', 'it matters with observerMasterPort only', { value: whole, default: '33554432' }),
   inEnsemble('tcpKeepAlive', 'property', 'boolean', 'false'),
-  idle('forward_learner_requests_to_commit_processor_disabled', jvm, { value: 'boolean', default: 'false' }),
+  withoutEffect('forward_learner_requests_to_commit_processor_disabled', jvm, { value: 'boolean', default: 'false' }),
 
   // Internals of the Java server.
-  idle('serverCnxnFactory', jvm, { default: 'org.apache.zookeeper.server.NIOServerCnxnFactory' }),
-  idle('maxResponseCacheSize', jvm, { value: any, default: '400' }),
-  idle('maxGetChildrenResponseCacheSize', jvm, { value: any, default: '400' }),
-  idle('watchManagerName', jvm),
-  idle('watcherCleanThreadsNum', jvm),
-  idle('watcherCleanIntervalInSeconds', jvm),
-  idle('watcherCleanThreshold', jvm),
-  idle('maxInProcessingDeadWatchers', jvm),
-  idle('bitHashCacheSize', jvm),
-  idle('intBufferStartingSizeBytes', jvm),
-  idle('nio.numSelectorThreads', jvm),
-  idle('nio.numWorkerThreads', jvm),
-  idle('nio.directBufferBytes', jvm),
-  idle('nio.shutdownTimeout', jvm),
-  idle('netty.*', jvm),
-  idle('commitProcessor.*', jvm),
-  idle('request_throttler.shutdownTimeout', jvm),
-  idle('jmx.*', jvm),
-  idle('controllerPort', jvm),
-  idle('log.*', logging),
-  idle('auditlog.*', logging),
-  idle('tracelog.*', logging),
-  idle('root.logger', logging),
-  idle('console.threshold', logging),
-  idle('client.secure', client),
-  idle('client.certReload', client),
-  idle('clientCnxnSocket', client),
-  idle('disableAutoWatchReset', client),
-  idle('request.timeout', client),
-  idle('sasl.client', client),
-  idle('sasl.client.*', client),
-  idle('sasl.clientconfig', client),
-  idle('server.principal', client),
-  idle('server.realm', client),
+  withoutEffect('serverCnxnFactory', jvm, { default: 'org.apache.zookeeper.server.NIOServerCnxnFactory' }),
+  withoutEffect('maxResponseCacheSize', jvm, { value: any, default: '400' }),
+  withoutEffect('maxGetChildrenResponseCacheSize', jvm, { value: any, default: '400' }),
+  withoutEffect('watchManagerName', jvm),
+  withoutEffect('watcherCleanThreadsNum', jvm),
+  withoutEffect('watcherCleanIntervalInSeconds', jvm),
+  withoutEffect('watcherCleanThreshold', jvm),
+  withoutEffect('maxInProcessingDeadWatchers', jvm),
+  withoutEffect('bitHashCacheSize', jvm),
+  withoutEffect('intBufferStartingSizeBytes', jvm),
+  withoutEffect('nio.numSelectorThreads', jvm),
+  withoutEffect('nio.numWorkerThreads', jvm),
+  withoutEffect('nio.directBufferBytes', jvm),
+  withoutEffect('nio.shutdownTimeout', jvm),
+  withoutEffect('netty.*', jvm),
+  withoutEffect('commitProcessor.*', jvm),
+  withoutEffect('request_throttler.shutdownTimeout', jvm),
+  withoutEffect('jmx.*', jvm),
+  withoutEffect('controllerPort', jvm),
+  withoutEffect('log.*', logging),
+  withoutEffect('auditlog.*', logging),
+  withoutEffect('tracelog.*', logging),
+  withoutEffect('root.logger', logging),
+  withoutEffect('console.threshold', logging),
+  withoutEffect('client.secure', client),
+  withoutEffect('client.certReload', client),
+  withoutEffect('clientCnxnSocket', client),
+  withoutEffect('disableAutoWatchReset', client),
+  withoutEffect('request.timeout', client),
+  withoutEffect('sasl.client', client),
+  withoutEffect('sasl.client.*', client),
+  withoutEffect('sasl.clientconfig', client),
+  withoutEffect('server.principal', client),
+  withoutEffect('server.realm', client),
 ];
 
 /** Properties of the JVM and of Java libraries, which have no effect here. */
@@ -301,10 +301,10 @@ const families = configKeys.filter(({ name }) => name.endsWith('.*')).sort((a, b
  * The key with that name and place, or the family it belongs to. `server.realm` is a property,
  * `server.1` a line of zoo.cfg.
  */
-export function findKey(name: string, places: readonly ConfigKey['place'][]): ConfigKey | undefined {
+export function findKey(name: string, places: readonly ConfigKey['source'][]): ConfigKey | undefined {
   const key = exact.get(name);
-  if (key !== undefined && places.includes(key.place)) return key;
-  return families.find((family) => places.includes(family.place) && name.startsWith(family.name.slice(0, -1)));
+  if (key !== undefined && places.includes(key.source)) return key;
+  return families.find((family) => places.includes(family.source) && name.startsWith(family.name.slice(0, -1)));
 }
 
 /** The key that was probably meant: the same except for case, or a few letters different. */

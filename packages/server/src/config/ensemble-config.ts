@@ -99,11 +99,11 @@ export interface EnsembleConfig {
    * Why no server can start with this configuration: a sentence for each thing it asks for that is
    * not supported.
    */
-  readonly unbuilt: readonly string[];
+  readonly unsupported: readonly string[];
 }
 
 /** The settings of all sources, looked up by key. */
-export interface KnownSettings {
+export interface SettingsLookup {
   readonly text: (name: string) => string;
   readonly int: (name: string) => number;
   /** Undefined when the key is not set and has no default. */
@@ -138,10 +138,10 @@ const nextSuffix = '.dynamic.next';
  * The servers, groups and weights as written. Throws a ConfigError for what is impossible, and
  * warns about what is possible but inadvisable.
  */
-export function readQuorum(source: QuorumLines, settings: KnownSettings): QuorumConfig {
+export function readQuorum(source: QuorumLines, settings: SettingsLookup): QuorumConfig {
   const inFile = source.dynamicConfigFile ?? source.configFile;
   const place = (line: string): string => source.lines.get(line)?.where ?? inFile;
-  const written = withPlaces(() => quorumConfigOf(source.lines.values()), place);
+  const written = withLocations(() => quorumConfigOf(source.lines.values()), place);
   checkAddresses(written, place, settings);
   const version = versionOfName(source.dynamicConfigFile);
   if (!Number.isSafeInteger(version)) {
@@ -159,7 +159,7 @@ export function readQuorum(source: QuorumLines, settings: KnownSettings): Quorum
  * makes a single server one. Throws a ConfigError when they can be neither an ensemble nor a
  * standalone server.
  */
-export function isEnsemble({ servers }: QuorumConfig, source: QuorumLines, settings: KnownSettings): boolean {
+export function isEnsemble({ servers }: QuorumConfig, source: QuorumLines, settings: SettingsLookup): boolean {
   const participants = [...servers.values()].filter(isParticipant).length;
   const where = source.lines.values().next().value?.where ?? settings.where('standaloneEnabled');
   if (!settings.boolean('standaloneEnabled') && participants === 0) {
@@ -182,7 +182,7 @@ export function isEnsemble({ servers }: QuorumConfig, source: QuorumLines, setti
 }
 
 /** Reads all other settings of a server of an ensemble. `dataDir` is the folder of myid. */
-export function readEnsemble(quorum: QuorumConfig, source: QuorumLines, dataDir: string, settings: KnownSettings): EnsembleConfig {
+export function readEnsemble(quorum: QuorumConfig, source: QuorumLines, dataDir: string, settings: SettingsLookup): EnsembleConfig {
   const { text, int, real, boolean } = settings;
   const tickTimeMs = int('tickTime');
   const initLimitTicks = limit('initLimit', settings);
@@ -238,14 +238,14 @@ export function readEnsemble(quorum: QuorumConfig, source: QuorumLines, dataDir:
       'reconfigEnabled=true: this version cannot change the servers of an ensemble while it runs, and answers reconfig with ReconfigDisabled (-123). To change them, change the lines on all servers and restart one after the other.',
     );
   }
-  return { ...config, unbuilt: unbuiltOf(config, settings) };
+  return { ...config, unsupported: unsupportedSettings(config, settings) };
 }
 
 /**
  * A server that ignored one of these would behave otherwise than configured, or than the rest of
  * its ensemble, without a sign of it. So it does not start.
  */
-function unbuiltOf(config: Omit<EnsembleConfig, 'unbuilt'>, settings: KnownSettings): string[] {
+function unsupportedSettings(config: Omit<EnsembleConfig, 'unsupported'>, settings: SettingsLookup): string[] {
   const asked: readonly (readonly [isAsked: boolean, name: string, value: string, what: string])[] = [
     [config.localSessionsEnabled, 'localSessionsEnabled', 'true', 'sessions that only their own server knows'],
     [config.readOnlyMode, 'readonlymode.enabled', 'true', 'reads from a server that has lost its ensemble'],
@@ -273,7 +273,7 @@ function unbuiltOf(config: Omit<EnsembleConfig, 'unbuilt'>, settings: KnownSetti
 }
 
 /** Adds the place of the line to errors about the text of a configuration. */
-function withPlaces<T>(read: () => T, place: (line: string) => string): T {
+function withLocations<T>(read: () => T, place: (line: string) => string): T {
   try {
     return read();
   } catch (error) {
@@ -291,20 +291,20 @@ function versionOfName(path: string | undefined): number {
   return digits === undefined ? 0 : Number.parseInt(digits, 16);
 }
 
-function readLastSeen({ configFile, dynamicConfigFile }: QuorumLines, settings: KnownSettings): QuorumConfig | undefined {
+function readLastSeen({ configFile, dynamicConfigFile }: QuorumLines, settings: SettingsLookup): QuorumConfig | undefined {
   if (dynamicConfigFile === undefined) return undefined;
   const path = configFile + nextSuffix;
   const text = maybeRead(path, settings);
   return text === undefined
     ? undefined
-    : withPlaces(
+    : withLocations(
         () => parseQuorumConfig(text),
         () => path,
       );
 }
 
 /** The text of a file; undefined when there is no file of that name. */
-function maybeRead(path: string, settings: KnownSettings): string | undefined {
+function maybeRead(path: string, settings: SettingsLookup): string | undefined {
   try {
     return settings.readFile(path);
   } catch (error) {
@@ -315,7 +315,7 @@ function maybeRead(path: string, settings: KnownSettings): string | undefined {
   }
 }
 
-function limit(name: string, settings: KnownSettings): number {
+function limit(name: string, settings: SettingsLookup): number {
   const ticks = settings.maybeInt(name);
   if (ticks !== undefined && ticks > 0) return ticks;
   const example = name === 'initLimit' ? 10 : 5;
@@ -325,14 +325,14 @@ function limit(name: string, settings: KnownSettings): number {
 }
 
 /** A number that ZooKeeper replaces when it is too small. */
-function atLeast(name: string, least: number, otherwise: number, settings: KnownSettings): number {
+function atLeast(name: string, least: number, otherwise: number, settings: SettingsLookup): number {
   const value = settings.int(name);
   if (value >= least) return value;
   settings.warn(settings.where(name), `${name} must be at least ${least}; using ${otherwise}.`);
   return otherwise;
 }
 
-function readMyid(quorum: QuorumConfig, dataDir: string, settings: KnownSettings): Sid {
+function readMyid(quorum: QuorumConfig, dataDir: string, settings: SettingsLookup): Sid {
   const path = join(dataDir, 'myid');
   const text = maybeRead(path, settings);
   const listed = [...quorum.servers.keys()].join(', ');
@@ -360,12 +360,12 @@ function readMyid(quorum: QuorumConfig, dataDir: string, settings: KnownSettings
 }
 
 /** The file that lists the servers. */
-function listedIn(settings: KnownSettings): string {
+function listedIn(settings: SettingsLookup): string {
   return settings.text('dynamicConfigFile') || settings.where('server.*').replace(/:\d+$/, '');
 }
 
 /** The list applies, as in ZooKeeper. */
-function checkPeerType({ sid, role }: QuorumServer, settings: KnownSettings): void {
+function checkPeerType({ sid, role }: QuorumServer, settings: SettingsLookup): void {
   const said = settings.text('peerType').toLowerCase();
   if (said === role || !settings.isSet('peerType')) return;
   settings.warn(
@@ -374,7 +374,7 @@ function checkPeerType({ sid, role }: QuorumServer, settings: KnownSettings): vo
   );
 }
 
-function warnOfSize({ servers }: QuorumConfig, settings: KnownSettings, source: QuorumLines): void {
+function warnOfSize({ servers }: QuorumConfig, settings: SettingsLookup, source: QuorumLines): void {
   const participants = [...servers.values()].filter(isParticipant).length;
   const where = source.lines.values().next().value!.where;
   if (participants <= 2) {
@@ -388,7 +388,7 @@ function warnOfSize({ servers }: QuorumConfig, settings: KnownSettings, source: 
 /**
  * Finds mistakes that would show later as a port in use, or as two servers mistaken for each other.
  */
-function checkAddresses(quorum: QuorumConfig, place: (line: string) => string, settings: KnownSettings): void {
+function checkAddresses(quorum: QuorumConfig, place: (line: string) => string, settings: SettingsLookup): void {
   const users = new Map<string, string>();
   const claim = (sid: Sid, host: string, port: number, what: string): void => {
     if (port === 0 || isWildcardHost(host)) return;
@@ -425,7 +425,7 @@ function checkAddresses(quorum: QuorumConfig, place: (line: string) => string, s
   }
 }
 
-function checkObserverMasterPort(port: number, { sid, addresses, clientAddress }: QuorumServer, settings: KnownSettings): void {
+function checkObserverMasterPort(port: number, { sid, addresses, clientAddress }: QuorumServer, settings: SettingsLookup): void {
   const taken = [clientAddress?.port, ...addresses.flatMap(({ quorumPort, electionPort }) => [quorumPort, electionPort])];
   if (!taken.includes(port)) return;
   throw new ConfigError(

@@ -6,7 +6,7 @@ import { runtimeDefaults, type RuntimeOptions } from '@tskeeper/runtime';
 import { fourLetterWords } from '@tskeeper/runtime/internal';
 import { ConfigError } from './config-error.ts';
 import { type ConfigKey, findKey, jvmProperty, nearestKey } from './config-keys.ts';
-import { type EnsembleConfig, isEnsemble, type KnownSettings, readEnsemble, readQuorum, type QuorumLines } from './ensemble-config.ts';
+import { type EnsembleConfig, isEnsemble, type SettingsLookup, readEnsemble, readQuorum, type QuorumLines } from './ensemble-config.ts';
 import { parseDefinition, parseJavaFlags, parseProperties, type Setting } from './settings.ts';
 
 /** The configuration as written, from all places. */
@@ -54,7 +54,7 @@ export interface ServerConfig {
 /** Keys whose values must not be logged. */
 const secret = /digest$|password|passwd|secret/i;
 /** Commands of the Java server that are not four letter words. */
-const foreignWords = ['telnet close'];
+const javaOnlyWords = ['telnet close'];
 /** ZooKeeper's purge keeps at least this many, whatever is configured. */
 const snapshotsKeptMin = 3;
 /** Room in addition to a frame that ZooKeeper grants at least. */
@@ -97,9 +97,9 @@ class Resolver {
   resolve(): ServerConfig {
     // In ZooKeeper the command line sets properties first and zoo.cfg sets them again, so the file
     // overrides the command line.
-    for (const setting of this.#definitions()) this.#takeProperty(setting);
+    for (const setting of this.#definitions()) this.#applyProperty(setting);
     const { file } = this.#sources;
-    if (file !== undefined) this.#takeFile(file);
+    if (file !== undefined) this.#applyFile(file);
     const dataDir = this.#dataDir();
     const dataLogDir = this.#sources.dataDir === undefined ? this.#text('dataLogDir') || dataDir : dataDir;
     this.#checkFolder('dataDir', dataDir);
@@ -136,9 +136,9 @@ class Resolver {
       identitiesPerCnxnMax: coreDefaults.identitiesPerCnxnMax,
       identityBytesPerCnxnMax: coreDefaults.identityBytesPerCnxnMax,
       identityBytesPerAddressMax: coreDefaults.identityBytesPerAddressMax,
-      fewIdentityBytes: coreDefaults.fewIdentityBytes,
+      exemptIdentityBytes: coreDefaults.exemptIdentityBytes,
       shortAclEntriesMax: coreDefaults.shortAclEntriesMax,
-      turnUnits: coreDefaults.turnUnits,
+      stepUnits: coreDefaults.stepUnits,
       requestThrottleLimit: this.#int('request_throttle_max_requests'),
       requestThrottleStallMs: this.#int('request_throttle_stall_time'),
       requestThrottleDropStale: this.#boolean('request_throttle_drop_stale'),
@@ -229,20 +229,20 @@ class Resolver {
     return [...settings, ...(this.#sources.definitions ?? []).map((definition) => parseDefinition(definition))];
   }
 
-  #takeProperty(setting: Setting): void {
+  #applyProperty(setting: Setting): void {
     const { name, where } = setting;
     if (name.startsWith('zookeeper.')) {
       const short = name.slice('zookeeper.'.length);
       const key = findKey(short, ['property', 'either']);
-      if (key !== undefined) return this.#take(key, { ...setting, name: short });
+      if (key !== undefined) return this.#apply(key, { ...setting, name: short });
       const elsewhere = findKey(short, ['file', 'bare']);
-      if (elsewhere?.place === 'file') return this.#warn(where, `${short} can be set in zoo.cfg only; this setting has no effect.`);
+      if (elsewhere?.source === 'file') return this.#warn(where, `${short} can be set in zoo.cfg only; this setting has no effect.`);
       if (elsewhere !== undefined)
         return this.#warn(where, `${short} is read without the prefix; write -D${short}. This setting has no effect.`);
       return this.#unknown(setting);
     }
     const key = findKey(name, ['bare', 'either']);
-    if (key !== undefined) return this.#take(key, setting);
+    if (key !== undefined) return this.#apply(key, setting);
     if (jvmProperty.test(name)) return this.#notice(where, name, 'it is for the Java virtual machine');
     if (findKey(name, ['property']) !== undefined) {
       return this.#warn(where, `${name} is read with a prefix; write -Dzookeeper.${name}. This setting has no effect.`);
@@ -251,11 +251,11 @@ class Resolver {
     this.#unknown(setting);
   }
 
-  #takeFile(file: ConfigFile): void {
+  #applyFile(file: ConfigFile): void {
     for (const setting of this.#lastOfEach(parseProperties(file.text, file.name))) {
       const { name, where } = setting;
       const key = findKey(name, ['file', 'property', 'either']);
-      if (key !== undefined) this.#take(key, setting);
+      if (key !== undefined) this.#apply(key, setting);
       else if (findKey(name, ['bare']) !== undefined) {
         this.#warn(where, `${name} cannot be set in zoo.cfg, as in ZooKeeper; pass -D${name}=${setting.value}. This line has no effect.`);
       } else this.#unknown(setting);
@@ -279,22 +279,22 @@ class Resolver {
     });
   }
 
-  #take(key: ConfigKey, setting: Setting): void {
+  #apply(key: ConfigKey, setting: Setting): void {
     this.#check(key, setting);
     const { name, value, where } = setting;
-    const asksForNothing = value === '' || (key.inert?.includes(key.value === 'boolean' ? value.toLowerCase() : value) ?? false);
+    const isInert = value === '' || (key.inertValues?.includes(key.value === 'boolean' ? value.toLowerCase() : value) ?? false);
     switch (key.status) {
       case 'stops':
-        if (asksForNothing) return;
+        if (isInert) return;
         throw new ConfigError(
-          `${where}: ${name} asks for ${key.because}, which this version does not support yet, and the server does not start with less protection than configured. Remove the setting to run without it.`,
+          `${where}: ${name} asks for ${key.reason}, which this version does not support yet, and the server does not start with less protection than configured. Remove the setting to run without it.`,
         );
       case 'warns':
-        if (!asksForNothing)
-          this.#warn(where, `${name} asks for ${key.because}, which this version does not support yet; it has no effect.`);
+        if (!isInert)
+          this.#warn(where, `${name} asks for ${key.reason}, which this version does not support yet; it has no effect.`);
         return;
       case 'no effect':
-        this.#notice(where, name, key.because!);
+        this.#notice(where, name, key.reason!);
         return;
       case 'ensemble':
       case 'built': {
@@ -339,7 +339,7 @@ class Resolver {
     // An empty value of a number means that it is not set.
     else if (typeof key.value === 'object' && setting.value !== '') {
       if ('real' in key.value) readReal(setting, key.value.min);
-      else readInteger(setting, key.value, key.place);
+      else readInteger(setting, key.value, key.source);
     }
   }
 
@@ -369,7 +369,7 @@ class Resolver {
     const { key, setting } = this.#setting(name);
     const value = setting.value === '' ? key.default : setting.value;
     if (value === '') return undefined;
-    return readInteger({ ...setting, value }, key.value as { min: number; max: number }, key.place);
+    return readInteger({ ...setting, value }, key.value as { min: number; max: number }, key.source);
   }
 
   #real(name: string): number {
@@ -477,7 +477,7 @@ class Resolver {
     const enabled = new Set(asked.includes('*') ? known : ['srvr', ...asked]);
     if (this.#boolean('readonlymode.enabled')) enabled.add('isro');
     for (const word of asked) {
-      if (foreignWords.includes(word)) this.#notice(this.#where(name), word, 'it is for the Java server');
+      if (javaOnlyWords.includes(word)) this.#notice(this.#where(name), word, 'it is for the Java server');
       else if (word !== '*' && !known.includes(word)) {
         this.#warn(this.#where(name), `${name} names ${word}, which is not a four letter word; known are ${known.join(', ')}.`);
       }
@@ -570,13 +570,13 @@ class Resolver {
    */
   #servers(dataDir: string): { ensemble: EnsembleConfig | undefined; server: QuorumServer | undefined } {
     const dynamic = this.#text('dynamicConfigFile');
-    if (dynamic !== '') this.#takeDynamicFile(dynamic);
+    if (dynamic !== '') this.#applyDynamicFile(dynamic);
     const source: QuorumLines = {
       lines: this.#quorumLines,
       configFile: this.#sources.file?.name ?? 'configuration',
       dynamicConfigFile: dynamic === '' ? undefined : dynamic,
     };
-    const settings = this.#known();
+    const settings = this.#lookup();
     this.#checkPeerType();
     const quorum = readQuorum(source, settings);
     if (!isEnsemble(quorum, source, settings)) {
@@ -592,7 +592,7 @@ class Resolver {
     return { ensemble, server: quorum.servers.get(ensemble.myid) };
   }
 
-  #known(): KnownSettings {
+  #lookup(): SettingsLookup {
     return {
       text: (name) => this.#text(name),
       int: (name) => this.#int(name),
@@ -612,7 +612,7 @@ class Resolver {
     throw new ConfigError(`${this.#where('peerType')}: peerType must be participant or observer, not "${value}".`);
   }
 
-  #takeDynamicFile(path: string): void {
+  #applyDynamicFile(path: string): void {
     const where = this.#where('dynamicConfigFile');
     const [line] = this.#quorumLines.values();
     if (line !== undefined) throw new ConfigError(`${line.where}: ${line.name} must be in the dynamic file ${path}. Move the line there.`);
@@ -635,7 +635,7 @@ class Resolver {
           `${setting.where}: a dynamic file holds server, group and weight lines only. Move ${setting.name} to zoo.cfg or remove it.`,
         );
       }
-      this.#take(key, setting);
+      this.#apply(key, setting);
     }
   }
 
@@ -693,7 +693,7 @@ function readYesNo({ name, value, where }: Setting): boolean {
  * Keys of the file are decimal; properties may also be hexadecimal (0x10, #10) or octal (010), as
  * Java reads them.
  */
-function readInteger({ name, value, where }: Setting, { min, max }: { min: number; max: number }, place: ConfigKey['place']): number {
+function readInteger({ name, value, where }: Setting, { min, max }: { min: number; max: number }, place: ConfigKey['source']): number {
   const match = /^([+-]?)(0x|#|0(?=\d))?([0-9a-f]+)$/i.exec(value);
   const prefix = match?.[2]?.toLowerCase();
   const radix = prefix === undefined || place === 'file' ? 10 : prefix === '0' ? 8 : 16;

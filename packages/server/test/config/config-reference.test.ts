@@ -13,7 +13,7 @@ const statuses: Record<ConfigKey['status'], string> = {
   warns: 'warns',
   stops: 'stops the start',
 };
-const places: Record<ConfigKey['place'], string> = {
+const places: Record<ConfigKey['source'], string> = {
   file: 'zoo.cfg',
   property: 'zoo.cfg, -Dzookeeper.',
   bare: '-D',
@@ -30,8 +30,8 @@ function documented(text: string): string[] {
 }
 
 function known(keys: readonly ConfigKey[]): string[] {
-  return keys.map(({ name, place, default: fallback, status }) => {
-    return [`\`${name}\``, places[place], fallback === '' ? '' : `\`${fallback}\``, statuses[status]].join(' | ');
+  return keys.map(({ name, source, default: fallback, status }) => {
+    return [`\`${name}\``, places[source], fallback === '' ? '' : `\`${fallback}\``, statuses[status]].join(' | ');
   });
 }
 
@@ -60,12 +60,12 @@ describe('docs/reference/config.md', () => {
 
 describe('the table of keys', () => {
   it('names each key once', () => {
-    const names = configKeys.map(({ name, place }) => `${name} ${place}`);
+    const names = configKeys.map(({ name, source }) => `${name} ${source}`);
     expect(new Set(names).size).toBe(names.length);
   });
 
   it('gives a reason for each key that has no effect, warns or stops the start', () => {
-    expect(configKeys.filter(({ status, because }) => status !== 'built' && because === undefined)).toEqual([]);
+    expect(configKeys.filter(({ status, reason }) => status !== 'built' && reason === undefined)).toEqual([]);
   });
 
   it('gives jute.maxbuffer the default of the core', () => {

@@ -102,7 +102,7 @@ describe('an ensemble', () => {
       observerMasterPort: undefined,
       localSessionsEnabled: false,
       oraclePath: undefined,
-      unbuilt: [],
+      unsupported: [],
     } satisfies EnsembleConfig);
     expect(config.core.serverId).toBe(1);
     expect([config.warnings, config.notices]).toEqual([[], []]);
@@ -154,16 +154,16 @@ describe('an ensemble', () => {
   ])('that asks for %s is refused as not supported', (setting, what) => {
     const isProperty = setting.startsWith('-D');
     const name = isProperty ? setting.slice(2) : setting;
-    const { unbuilt } = isProperty ? ensembleOf('', { definitions: [name] }) : ensembleOf(setting);
+    const { unsupported } = isProperty ? ensembleOf('', { definitions: [name] }) : ensembleOf(setting);
     const where = isProperty ? '-Dreadonlymode.enabled' : 'zoo.cfg:8';
-    expect(unbuilt).toEqual([
+    expect(unsupported).toEqual([
       `${where}: ${name} asks for ${what}, which this version does not support. Remove the setting, on all servers, to run without it.`,
     ]);
   });
 
   it('starts with reconfigEnabled=true, and warns that it cannot be reconfigured', () => {
     const { ensemble, core, warnings } = read(`${three}reconfigEnabled=true`);
-    expect(ensemble!.unbuilt).toEqual([]);
+    expect(ensemble!.unsupported).toEqual([]);
     expect(core.reconfigEnabled).toBe(true);
     expect(warnings).toEqual([
       'zoo.cfg:8: reconfigEnabled=true: this version cannot change the servers of an ensemble while it runs, and answers reconfig with ReconfigDisabled (-123). To change them, change the lines on all servers and restart one after the other.',
@@ -173,7 +173,7 @@ describe('an ensemble', () => {
 
   it('refuses an observer without a log, at observers only', () => {
     const observer = `${three}server.4=d:2888:3888:observer\n`;
-    const unbuilt = (setting: string, myid: number) => read(`${observer}${setting}`, { files: { '/d/myid': `${myid}` } }).ensemble!.unbuilt;
+    const unbuilt = (setting: string, myid: number) => read(`${observer}${setting}`, { files: { '/d/myid': `${myid}` } }).ensemble!.unsupported;
     expect(unbuilt('syncEnabled=false', 1)).toEqual([]);
     expect(unbuilt('syncEnabled=false', 4)[0]).toMatch(/^zoo.cfg:9: syncEnabled=false asks for an observer without a log/);
     expect(unbuilt('observer.syncEnabled=false', 4)[0]).toMatch(/^zoo.cfg:9: observer.syncEnabled=false asks/);
@@ -279,7 +279,7 @@ describe('a dynamic file', () => {
     const { ensemble } = read(dynamic, { files: { ...files, 'zoo.cfg.dynamic.next': next } });
     expect(sids(ensemble!.lastSeen!)).toEqual([1, 2, 3, 4]);
     expect(ensemble!.lastSeen!.version).toBe(0x1_00000009);
-    expect(ensemble!.unbuilt[0]).toBe(
+    expect(ensemble!.unsupported[0]).toBe(
       'zoo.cfg.dynamic.next: a change of the ensemble was under way when this server last stopped, and this version cannot finish it. Let ZooKeeper finish it first.',
     );
   });

@@ -5,9 +5,9 @@
  */
 import {
   errorName,
-  FrameCutter,
+  FrameDecoder,
   LogEntryCursor,
-  type LoggedTxn,
+  type TxnLogEntry,
   OpCode,
   openAcl,
   operationOf,
@@ -32,16 +32,16 @@ import {
   type LogFields,
   type Logger,
   ManualClock,
-  MemoryDisk,
+  VirtualDisk,
   type MemoryProbe,
   type Runtime,
   SeededRandom,
   startRuntime,
   type StreamId,
 } from '@tskeeper/runtime';
-import { type MemoryNetwork, VirtualWire } from '@tskeeper/runtime/internal';
+import { type VirtualNetwork, VirtualWire } from '@tskeeper/runtime/internal';
 import { resolveConfig } from '../../src/config/server-config.ts';
-import { memoryProbe } from '../../src/memory-use.ts';
+import { memoryProbe } from '../../src/memory-probe.ts';
 import { snappy } from '../../src/snappy.ts';
 
 const serverAddress = '10.0.0.1';
@@ -55,7 +55,7 @@ export interface VirtualServerOptions {
   /** -D settings. */
   readonly definitions?: readonly string[];
   /** The existing content of the disk. Default: a new disk. */
-  readonly disk?: MemoryDisk;
+  readonly disk?: VirtualDisk;
   /** The memory of the process. Default: only the limit of zoo.cfg is known. */
   readonly memory?: MemoryProbe;
   /** Files in addition to zoo.cfg. */
@@ -65,7 +65,7 @@ export interface VirtualServerOptions {
 export class VirtualServer {
   readonly clock = new ManualClock(1_000_000);
   readonly wire = new VirtualWire(this.clock);
-  readonly disk: MemoryDisk;
+  readonly disk: VirtualDisk;
   /** The server's log, level first. */
   readonly lines: string[] = [];
   /** The fields of the same lines. */
@@ -77,13 +77,13 @@ export class VirtualServer {
   runtime!: Runtime;
   readonly #stacks = new Map<string, Map<StreamId, VirtualClient>>();
 
-  private constructor(disk: MemoryDisk) {
+  private constructor(disk: VirtualDisk) {
     this.disk = disk;
   }
 
   /** Starts a server with these lines in its zoo.cfg, in addition to a data folder and a port. */
   static async start(lines: string | readonly string[] = [], options: VirtualServerOptions = {}): Promise<VirtualServer> {
-    const server = new VirtualServer(options.disk ?? new MemoryDisk());
+    const server = new VirtualServer(options.disk ?? new VirtualDisk());
     const text = ['dataDir=/data', `clientPort=${clientPort}`, ...(typeof lines === 'string' ? [lines] : lines), ''].join('\n');
     const config = resolveConfig({
       file: { name: 'zoo.cfg', text },
@@ -214,8 +214,8 @@ export class VirtualServer {
   /** From here on the disk does not complete its syncs. */
   holdSyncs(): void {
     const held: (() => void)[] = (this.#heldSyncs = []);
-    const deliver = this.disk.deliver;
-    this.disk.deliver = (call, complete) => {
+    const deliver = this.disk.schedule;
+    this.disk.schedule = (call, complete) => {
       if (this.#heldSyncs === held && call.operation === 'sync') held.push(complete);
       else deliver(call, complete);
     };
@@ -235,8 +235,8 @@ export class VirtualServer {
   }
 
   /** Every txn in the logs, oldest first. */
-  txns(folder = '/data/version-2'): LoggedTxn[] {
-    const txns: LoggedTxn[] = [];
+  txns(folder = '/data/version-2'): TxnLogEntry[] {
+    const txns: TxnLogEntry[] = [];
     const cursor = new LogEntryCursor(0x7fffffff);
     for (const name of this.files(folder).filter((file) => file.startsWith('log.'))) {
       const bytes = this.disk.contents(`${folder}/${name}`);
@@ -267,9 +267,9 @@ export interface Answer<Name extends OperationName> {
 export class VirtualClient {
   readonly stream: StreamId;
   readonly #server: VirtualServer;
-  readonly #network: MemoryNetwork;
+  readonly #network: VirtualNetwork;
   readonly #pieces: Buffer[] = [];
-  readonly #cutter = new FrameCutter(0x7fffffff);
+  readonly #cutter = new FrameDecoder(0x7fffffff);
   readonly #asked = new Map<number, number[]>();
   readonly #answers: { xid: number; err: string; zxid: number; body: unknown }[] = [];
   readonly events: WatcherEvent[] = [];
@@ -281,7 +281,7 @@ export class VirtualClient {
   password: Uint8Array = Buffer.alloc(16);
   closed = false;
 
-  constructor(server: VirtualServer, network: MemoryNetwork, stream: StreamId) {
+  constructor(server: VirtualServer, network: VirtualNetwork, stream: StreamId) {
     this.#server = server;
     this.#network = network;
     this.stream = stream;

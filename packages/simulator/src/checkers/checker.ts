@@ -11,7 +11,7 @@ export interface Checker {
    * How often the recording had something to judge. Summed over many seeds, it shows whether the
    * checker is exercised.
    */
-  judged?(recording: Recording, replay: Replay): number;
+  casesExercised?(recording: Recording, replay: Replay): number;
   /** Returns the violations, each as one line of evidence. */
   check(recording: Recording, replay: Replay): string[];
 }

@@ -3,13 +3,13 @@ import type { Recording } from '../record/recording.ts';
 import { type Replay, replay } from '../replay/replay.ts';
 import { fewestFindings, triesOf } from '../replay/tracings.ts';
 import { access } from './access.ts';
-import { acknowledgedWhere } from './acknowledged-where.ts';
-import { afterFailure } from './after-failure.ts';
+import { acknowledgedAfterApply } from './acknowledged-after-apply.ts';
+import { silentAfterFailure } from './silent-after-failure.ts';
 import type { Checker } from './checker.ts';
 import { clientOutcomes } from './client-outcomes.ts';
 import { clientPings } from './client-pings.ts';
-import { clientReturns } from './client-returns.ts';
-import { clientTold } from './client-told.ts';
+import { clientReconnects } from './client-reconnects.ts';
+import { clientDeliveries } from './client-deliveries.ts';
 import { compareAndSet } from './compare-and-set.ts';
 import { convergence } from './convergence.ts';
 import { digests } from './digests.ts';
@@ -19,52 +19,52 @@ import { ephemerals } from './ephemerals.ts';
 import { epochFiles } from './epoch-files.ts';
 import { fifoOrder } from './fifo-order.ts';
 import { lateExpiry } from './late-expiry.ts';
-import { legality } from './legality.ts';
+import { protocolErrors } from './protocol-errors.ts';
 import { linearizableWrites } from './linearizable-writes.ts';
 import { multiAtomic } from './multi-atomic.ts';
 import { negotiation } from './negotiation.ts';
-import { noLeak } from './no-leak.ts';
+import { noLeaks } from './no-leaks.ts';
 import { nothingRolledBack } from './nothing-rolled-back.ts';
-import { oneOrder } from './one-order.ts';
-import { peerWords } from './peer-words.ts';
+import { totalOrder } from './total-order.ts';
+import { peerClaims } from './peer-claims.ts';
 import { quorumCommits } from './quorum-commits.ts';
 import { quotas } from './quotas.ts';
 import { reads } from './reads.ts';
-import { registerHistory } from './register-history.ts';
-import { rereadable } from './rereadable.ts';
-import { sequences } from './sequences.ts';
+import { registerLinearizability } from './register-linearizability.ts';
+import { logRecordSize } from './log-record-size.ts';
+import { sequentialNames } from './sequential-names.ts';
 import { sessionIdentity } from './session-identity.ts';
-import { singleImage } from './single-image.ts';
+import { singleSystemImage } from './single-system-image.ts';
 import { snapshots } from './snapshots.ts';
-import { statLaws } from './stat-laws.ts';
+import { statConsistency } from './stat-consistency.ts';
 import { sweeps } from './sweeps.ts';
 import { syncThenRead } from './sync-then-read.ts';
-import { timeliness } from './timeliness.ts';
-import { turnedAway } from './turned-away.ts';
+import { staleness } from './staleness.ts';
+import { throttledOps } from './throttled-ops.ts';
 import { unknownOutcomes } from './unknown-outcomes.ts';
 import { watchAcl } from './watch-acl.ts';
-import { persistentWatches, watchBeforeData, watchesOverReconnect, watchOnce, watchOrder } from './watch-events.ts';
+import { persistentWatches, watchBeforeData, watchesOverReconnect, oneShotWatches, watchEventOrder } from './watch-events.ts';
 import { watchesRestored } from './watches-restored.ts';
 import { writeReplies } from './write-replies.ts';
 import { zab } from './zab.ts';
 
 export const checkers = {
-  oneOrder,
+  oneOrder: totalOrder,
   linearizableWrites,
   writeReplies,
-  turnedAway,
-  registerHistory,
+  turnedAway: throttledOps,
+  registerHistory: registerLinearizability,
   fifoOrder,
   reads,
-  singleImage,
+  singleImage: singleSystemImage,
   nothingRolledBack,
   syncThenRead,
   multiAtomic,
   compareAndSet,
   unknownOutcomes,
   watchBeforeData,
-  watchOnce,
-  watchOrder,
+  watchOnce: oneShotWatches,
+  watchOrder: watchEventOrder,
   persistentWatches,
   watchesOverReconnect,
   watchesRestored,
@@ -74,28 +74,28 @@ export const checkers = {
   lateExpiry,
   sessionIdentity,
   negotiation,
-  sequences,
-  statLaws,
+  sequences: sequentialNames,
+  statLaws: statConsistency,
   durability,
   snapshots,
-  rereadable,
+  rereadable: logRecordSize,
   digests,
   access,
   quotas,
   sweeps,
-  noLeak,
-  clientTold,
+  noLeak: noLeaks,
+  clientTold: clientDeliveries,
   clientOutcomes,
-  clientReturns,
+  clientReturns: clientReconnects,
   clientPings,
-  afterFailure,
+  afterFailure: silentAfterFailure,
   zab,
-  legality,
+  legality: protocolErrors,
   quorumCommits,
-  acknowledgedWhere,
+  acknowledgedWhere: acknowledgedAfterApply,
   epochFiles,
-  peerWords,
-  timeliness,
+  peerWords: peerClaims,
+  timeliness: staleness,
   convergence,
 } as const satisfies Record<string, Checker>;
 
@@ -114,17 +114,17 @@ export interface Finding {
  * (replay/whose-txn.ts), that can look like a violation. So the recording has no finding if some
  * tracing of its doubtful txns yields none.
  */
-export function check(recording: Recording, story: Replay = replay(recording)): Finding[] {
-  const first = { doubtful: story.doubtful, findings: judge(recording, story) };
-  return fewestFindings(first, triesOf(story.txns.length), (tracing) => {
+export function check(recording: Recording, replayed: Replay = replay(recording)): Finding[] {
+  const first = { doubtful: replayed.doubtful, findings: judge(recording, replayed) };
+  return fewestFindings(first, triesOf(replayed.txns.length), (tracing) => {
     const retold = replay(recording, tracing);
     return { doubtful: retold.doubtful, findings: judge(recording, retold) };
   });
 }
 
 function judge(recording: Recording, story: Replay): Finding[] {
-  const findings: Finding[] = recording.faults.map((evidence) => ({ checker: 'story', property: 'P35', evidence }));
-  for (const [name, checker] of Object.entries(recording.isImpersonated ? { afterFailure } : checkers)) {
+  const findings: Finding[] = recording.violations.map((evidence) => ({ checker: 'story', property: 'P35', evidence }));
+  for (const [name, checker] of Object.entries(recording.isImpersonated ? { afterFailure: silentAfterFailure } : checkers)) {
     const { property } = checker;
     for (const evidence of checker.check(recording, story)) findings.push({ checker: name as CheckerName, property, evidence });
   }

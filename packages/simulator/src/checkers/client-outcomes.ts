@@ -5,17 +5,17 @@
 import { ErrorCode } from '@tskeeper/protocol';
 import type { Request } from '../record/recording.ts';
 import { writeKey } from '../record/write-key.ts';
-import { nameRequest } from '../replay/replay.ts';
+import { requestText } from '../replay/replay.ts';
 import type { Checker } from './checker.ts';
-import { answerText } from './client-told.ts';
+import { answerText } from './client-deliveries.ts';
 
 export const clientOutcomes: Checker = {
   property: 'P13',
   promise:
     'A client sends a write at most once, reports notSent exactly for the writes that it did not send, and reports for each write the result that the server returned for that write. It settles every call before it closes.',
-  check({ told, cnxns, libraryClients }, { txns }) {
-    const faults: string[] = [];
-    const happened = new Map(txns.filter(({ loggedErr }) => loggedErr === ErrorCode.Ok).map(({ request, zxid }) => [request, zxid]));
+  check({ clientDeliveries, cnxns, libraryClients }, { txns }) {
+    const violations: string[] = [];
+    const committedZxids = new Map(txns.filter(({ loggedErr }) => loggedErr === ErrorCode.Ok).map(({ request, zxid }) => [request, zxid]));
     for (const client of libraryClients) {
       const sent = new Map<string, Request[]>();
       for (const { requests } of cnxns.filter((cnxn) => cnxn.client === client)) {
@@ -25,27 +25,27 @@ export const clientOutcomes: Checker = {
         }
       }
       for (const [key, requests] of sent) {
-        if (requests.length > 1) faults.push(`${client} sent "${key}" ${requests.length} times: ${requests.map(nameRequest).join(', ')}`);
+        if (requests.length > 1) violations.push(`${client} sent "${key}" ${requests.length} times: ${requests.map(requestText).join(', ')}`);
       }
       const answers = new Set<string>();
-      for (const { kind, key, text, atMs } of told.filter((each) => each.client === client)) {
-        if (kind === 'over' && text !== '0') faults.push(`${client} closed at ${atMs} with ${text} unsettled calls`);
+      for (const { kind, key, text, atMs } of clientDeliveries.filter((each) => each.client === client)) {
+        if (kind === 'over' && text !== '0') violations.push(`${client} closed at ${atMs} with ${text} unsettled calls`);
         if (kind !== 'answer' || key === undefined) continue;
-        if (answers.has(key)) faults.push(`${client} reported two results for "${key}"`);
+        if (answers.has(key)) violations.push(`${client} reported two results for "${key}"`);
         answers.add(key);
         const [request] = sent.get(key) ?? [];
-        const said = request?.reply === undefined ? undefined : answerText({ ...request.reply, kind: 'reply', xid: request.xid, request });
+        const replyOnWire = request?.reply === undefined ? undefined : answerText({ ...request.reply, kind: 'reply', xid: request.xid, request });
         if (text === 'notSent') {
-          const zxid = request === undefined ? undefined : happened.get(request);
+          const zxid = request === undefined ? undefined : committedZxids.get(request);
           if (request !== undefined)
-            faults.push(`${client} reported notSent for "${key}", which was sent${zxid === undefined ? '' : ` and applied as ${zxid}`}`);
+            violations.push(`${client} reported notSent for "${key}", which was sent${zxid === undefined ? '' : ` and applied as ${zxid}`}`);
         } else if (request === undefined) {
-          faults.push(`${client} reported ${text} for "${key}", which was not sent`);
-        } else if (text !== 'unknown' && text !== said) {
-          faults.push(`${client} reported ${text} for "${key}"; the server replied ${said ?? 'nothing'}`);
+          violations.push(`${client} reported ${text} for "${key}", which was not sent`);
+        } else if (text !== 'unknown' && text !== replyOnWire) {
+          violations.push(`${client} reported ${text} for "${key}"; the server replied ${replyOnWire ?? 'nothing'}`);
         }
       }
     }
-    return faults;
+    return violations;
   },
 };

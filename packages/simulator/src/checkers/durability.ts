@@ -1,6 +1,6 @@
 import { epochOf } from '@tskeeper/protocol';
-import { reignsOf } from '../record/committed-history.ts';
-import { isWrite, nameRequest } from '../replay/replay.ts';
+import { leaderEpochsOf } from '../record/committed-history.ts';
+import { isWrite, requestText } from '../replay/replay.ts';
 import type { Checker } from './checker.ts';
 
 export const durability: Checker = {
@@ -8,30 +8,30 @@ export const durability: Checker = {
   promise: 'Every acknowledged write is in the final log under the zxid of its reply, and in the log of every leader of a later epoch.',
   check(recording, { txns, sessions }) {
     const { cnxns } = recording;
-    const reigns = reignsOf(recording);
-    const faults: string[] = [];
+    const leaderEpochs = leaderEpochsOf(recording);
+    const violations: string[] = [];
     const zxids = new Map(txns.map(({ request, zxid }) => [request, zxid]));
     for (const { requests, handshake, session, key } of cnxns) {
       if (handshake?.sessionId === 0n && session !== undefined && !sessions.has(session)) {
-        faults.push(`session 0x${session.toString(16)} was granted to ${key}, but is not in the log`);
+        violations.push(`session 0x${session.toString(16)} was granted to ${key}, but is not in the log`);
       }
       for (const request of requests) {
         const { reply } = request;
         if (reply === undefined || !isWrite(request)) continue;
         const logged = zxids.get(request);
         const isLater = (epoch: number) => epoch > epochOf(reply.zxid);
-        const without = reigns.find(({ epoch, fromMs, historyEnd }) => isLater(epoch) && fromMs > reply.atMs && historyEnd < reply.zxid);
-        if (without !== undefined) {
-          faults.push(
-            `${nameRequest(request)} was acknowledged as ${reply.zxid}, but ${without.server} leads epoch ${without.epoch} without it`,
+        const leaderWithoutIt = leaderEpochs.find(({ epoch, fromMs, historyEnd }) => isLater(epoch) && fromMs > reply.atMs && historyEnd < reply.zxid);
+        if (leaderWithoutIt !== undefined) {
+          violations.push(
+            `${requestText(request)} was acknowledged as ${reply.zxid}, but ${leaderWithoutIt.server} leads epoch ${leaderWithoutIt.epoch} without it`,
           );
         }
         if (logged === reply.zxid) continue;
-        faults.push(
-          `${nameRequest(request)} was acknowledged as ${reply.zxid}, but is ${logged === undefined ? 'not in the log' : `logged as ${logged}`}`,
+        violations.push(
+          `${requestText(request)} was acknowledged as ${reply.zxid}, but is ${logged === undefined ? 'not in the log' : `logged as ${logged}`}`,
         );
       }
     }
-    return faults;
+    return violations;
   },
 };

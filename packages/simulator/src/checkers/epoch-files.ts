@@ -1,5 +1,5 @@
 import { formatZxid, type Zxid } from '@tskeeper/protocol';
-import { lastTxnOf, reignsOf } from '../record/committed-history.ts';
+import { lastTxnOf, leaderEpochsOf } from '../record/committed-history.ts';
 import type { Checker } from './checker.ts';
 
 export const epochFiles: Checker = {
@@ -7,30 +7,30 @@ export const epochFiles: Checker = {
   promise:
     'Whenever a server ends, acceptedEpoch on its disk is not lower than currentEpoch and neither is lower than before. The history with which the current epoch begins is durable by then, and was when the server began to save that epoch.',
   check(recording) {
-    const faults: string[] = [];
-    const reigns = reignsOf(recording);
-    const beginnings = new Map(reigns.map(({ epoch, historyEnd }) => [epoch, lastTxnOf(reigns, historyEnd)]));
+    const violations: string[] = [];
+    const leaderEpochs = leaderEpochsOf(recording);
+    const initialZxids = new Map(leaderEpochs.map(({ epoch, historyEnd }) => [epoch, lastTxnOf(leaderEpochs, historyEnd)]));
     /** The epochs that survive a power loss. */
-    const lasting = new Map<string, Epochs>();
+    const durableEpochs = new Map<string, Epochs>();
     /** The epochs that the server's last process left on disk. */
-    const left = new Map<string, Epochs>();
+    const writtenEpochs = new Map<string, Epochs>();
     const durable = new Map<string, Zxid>();
     /**
      * The last epoch in which each server served; by serving it states that it belongs to that
      * epoch.
      */
     const served = new Map<string, number>();
-    const lacks = (server: string, current: number, reached: Zxid | undefined): boolean => {
+    const lacksInitialHistory = (server: string, current: number, reached: Zxid | undefined): boolean => {
       // The history may be durable before the server reports it, or a start may have found it on
       // disk.
       durable.set(server, Math.max(durable.get(server) ?? 0, reached ?? 0));
-      const beginning = beginnings.get(current);
-      return beginning !== undefined && beginning > recording.beginning.zxid && durable.get(server)! < beginning;
+      const initialZxid = initialZxids.get(current);
+      return initialZxid !== undefined && initialZxid > recording.seedState.zxid && durable.get(server)! < initialZxid;
     };
-    for (const event of recording.peers) {
+    for (const event of recording.peerEvents) {
       const { server } = event;
-      if (event.kind === 'savesEpoch' && lacks(server, event.current, event.reached))
-        faults.push(
+      if (event.kind === 'savesEpoch' && lacksInitialHistory(server, event.current, event.reached))
+        violations.push(
           `${server} saves currentEpoch ${event.current} at ${event.atMs}, before the history with which that epoch begins is durable`,
         );
       if (event.kind === 'logged' || event.kind === 'started') durable.set(server, Math.max(durable.get(server) ?? 0, event.zxid));
@@ -41,32 +41,32 @@ export const epochFiles: Checker = {
         durable.set(server, Math.max(durable.get(server) ?? 0, event.historyEnd));
       }
       if (event.kind === 'wiped') {
-        lasting.delete(server);
-        left.delete(server);
+        durableEpochs.delete(server);
+        writtenEpochs.delete(server);
         durable.delete(server);
         served.delete(server);
       }
       // The start is complete, so everything it found on disk is durable.
-      if (event.kind === 'looking') lasting.set(server, left.get(server) ?? none);
+      if (event.kind === 'looking') durableEpochs.set(server, writtenEpochs.get(server) ?? none);
       if (event.kind !== 'epochFiles') continue;
       const { accepted, current } = epochsOf(event);
-      const last = lasting.get(server);
-      if (accepted < current) faults.push(`${server} has acceptedEpoch ${accepted}, lower than its currentEpoch ${current}`);
+      const last = durableEpochs.get(server);
+      if (accepted < current) violations.push(`${server} has acceptedEpoch ${accepted}, lower than its currentEpoch ${current}`);
       if (last !== undefined && (accepted < last.accepted || current < last.current)) {
-        faults.push(
+        violations.push(
           `${server} went back from acceptedEpoch ${last.accepted} and currentEpoch ${last.current} to ${accepted} and ${current}`,
         );
       }
       if (current < (served.get(server) ?? 0))
-        faults.push(`${server} served in epoch ${served.get(server)}, but currentEpoch on its disk is ${current}`);
-      if (lacks(server, current, event.reached))
-        faults.push(
-          `${server} has currentEpoch ${current} on disk without ${formatZxid(beginnings.get(current)!)}, with which that epoch begins`,
+        violations.push(`${server} served in epoch ${served.get(server)}, but currentEpoch on its disk is ${current}`);
+      if (lacksInitialHistory(server, current, event.reached))
+        violations.push(
+          `${server} has currentEpoch ${current} on disk without ${formatZxid(initialZxids.get(current)!)}, with which that epoch begins`,
         );
-      left.set(server, { accepted, current });
-      lasting.set(server, epochsOf(event.durable));
+      writtenEpochs.set(server, { accepted, current });
+      durableEpochs.set(server, epochsOf(event.durable));
     }
-    return faults;
+    return violations;
   },
 };
 

@@ -1,12 +1,12 @@
 import { ErrorCode, type SessionId } from '@tskeeper/protocol';
 import type { CnxnRecord, Recording, Request } from '../record/recording.ts';
-import { turnedAwayUnheard } from '../record/turned-away-unheard.ts';
-import { isWrite, nameRequest, overtakes, type Replay, type ReplayedTxn } from '../replay/replay.ts';
+import { unansweredThrottledOps } from '../record/unanswered-throttled-ops.ts';
+import { isWrite, requestText, isAnsweredOutOfOrder, type Replay, type ReplayedTxn } from '../replay/replay.ts';
 import type { Checker } from './checker.ts';
 
 /** The reply to a ping keeps the order, as every other reply does. */
-function keepsItsPlace(request: Request): boolean {
-  return !overtakes(request);
+function isInOrder(request: Request): boolean {
+  return !isAnsweredOutOfOrder(request);
 }
 
 export const fifoOrder: Checker = {
@@ -16,40 +16,40 @@ export const fifoOrder: Checker = {
   check(recording, replay) {
     const { cnxns } = recording;
     const { txns } = replay;
-    const faults = lateWrites(recording, replay);
+    const violations = writesOverOldCnxn(recording, replay);
     const zxids = new Map(txns.map(({ request, zxid }) => [request, zxid]));
     for (const cnxn of cnxns) {
       const { requests, items } = cnxn;
-      const expected = requests.filter(keepsItsPlace);
+      const expected = requests.filter(isInOrder);
       let next = 0;
       for (const item of items) {
-        if (item.kind !== 'reply' || overtakes(item.request)) continue;
+        if (item.kind !== 'reply' || isAnsweredOutOfOrder(item.request)) continue;
         const due = expected[next++];
         if (item.request !== due) {
-          faults.push(
-            `received the reply to ${nameRequest(item.request)}, expected that to ${due === undefined ? 'nothing' : nameRequest(due)}`,
+          violations.push(
+            `received the reply to ${requestText(item.request)}, expected that to ${due === undefined ? 'nothing' : requestText(due)}`,
           );
           break;
         }
       }
       let last = 0;
       let missing: Request | undefined;
-      const unheard = turnedAwayUnheard(recording, cnxn);
+      const unansweredThrottles = unansweredThrottledOps(recording, cnxn);
       for (const request of requests) {
         if (!isWrite(request)) continue;
         const zxid = zxids.get(request);
         if (zxid === undefined) {
-          const at = request.reply === undefined ? unheard.indexOf(request.opCode) : -1;
+          const at = request.reply === undefined ? unansweredThrottles.indexOf(request.opCode) : -1;
           if (at === -1) missing ??= request;
-          else unheard.splice(at, 1);
+          else unansweredThrottles.splice(at, 1);
           continue;
         }
-        if (missing !== undefined) faults.push(`${nameRequest(request)} took effect, but ${nameRequest(missing)} before it did not`);
-        if (zxid <= last) faults.push(`${nameRequest(request)} became ${zxid}, but the write before it became ${last}`);
+        if (missing !== undefined) violations.push(`${requestText(request)} took effect, but ${requestText(missing)} before it did not`);
+        if (zxid <= last) violations.push(`${requestText(request)} became ${zxid}, but the write before it became ${last}`);
         last = zxid;
       }
     }
-    return faults;
+    return violations;
   },
 };
 
@@ -57,8 +57,8 @@ export const fifoOrder: Checker = {
  * The writes of one connection of a session are contiguous: after the session writes over another
  * connection, the leader refuses writes still in transit over the first with SessionMoved.
  */
-function lateWrites({ cnxns }: Recording, { txns }: Replay): string[] {
-  const faults: string[] = [];
+function writesOverOldCnxn({ cnxns }: Recording, { txns }: Replay): string[] {
+  const violations: string[] = [];
   const cnxnOf = new Map(cnxns.flatMap((cnxn) => cnxn.requests.map((request) => [request, cnxn] as const)));
   const last = new Map<SessionId, { readonly cnxn: CnxnRecord; readonly left: Set<CnxnRecord> }>();
   for (const txn of txns) {
@@ -66,16 +66,16 @@ function lateWrites({ cnxns }: Recording, { txns }: Replay): string[] {
     if (cnxn === undefined || !isFenced(txn)) continue;
     const before = last.get(txn.session);
     if (before?.cnxn === cnxn) continue;
-    const left = before?.left ?? new Set();
-    if (before !== undefined) left.add(before.cnxn);
-    if (left.has(cnxn)) {
-      faults.push(
-        `${nameRequest(txn.request!)} became ${txn.zxid} over ${cnxn.key}, after the session had written over ${before?.cnxn.key}`,
+    const oldCnxns = before?.left ?? new Set();
+    if (before !== undefined) oldCnxns.add(before.cnxn);
+    if (oldCnxns.has(cnxn)) {
+      violations.push(
+        `${requestText(txn.request!)} became ${txn.zxid} over ${cnxn.key}, after the session had written over ${before?.cnxn.key}`,
       );
     }
-    last.set(txn.session, { cnxn, left });
+    last.set(txn.session, { cnxn, left: oldCnxns });
   }
-  return faults;
+  return violations;
 }
 
 /**

@@ -1,27 +1,27 @@
 import type { Millis } from '@tskeeper/protocol';
-import { reignsOf } from '../record/committed-history.ts';
+import { leaderEpochsOf } from '../record/committed-history.ts';
 import type { Recording } from '../record/recording.ts';
 import type { SessionLife } from '../replay/replay.ts';
 import type { Checker } from './checker.ts';
-import { cnxnsBySession, lastHeard, roundingMs, timeoutAt } from './session-silence.ts';
+import { cnxnsBySession, lastContactMs, roundingMs, timeoutAt } from './session-silence.ts';
 
 export const lateExpiry: Checker = {
   property: 'P22',
   promise: 'A dead session ends within its timeout plus two ticks while a server serves.',
-  judged: (recording, { sessions }) => silences(recording, sessions.values()).length,
+  casesExercised: (recording, { sessions }) => silences(recording, sessions.values()).length,
   check(recording, { sessions }) {
-    const faults: string[] = [];
+    const violations: string[] = [];
     const { limits } = recording;
     for (const { life, silentMs, endMs, timeoutMs } of silences(recording, sessions.values())) {
       // A session cannot end while the server is paused, nor before news of the session or of its
       // silence arrives through delayed links.
-      const lateMs = 2 * limits.tickMs + heldBackMs(recording, silentMs, endMs) + roundingMs;
+      const lateMs = 2 * limits.tickMs + excusedMs(recording, silentMs, endMs) + roundingMs;
       if (endMs <= silentMs + timeoutMs + lateMs) continue;
-      faults.push(
+      violations.push(
         `session 0x${life.id.toString(16)} sent nothing since ${silentMs} and had a timeout of ${timeoutMs} ms, but lived until ${endMs}`,
       );
     }
-    return faults;
+    return violations;
   },
 };
 
@@ -35,31 +35,31 @@ function silences(recording: Recording, lives: Iterable<SessionLife>) {
     if (life.closedBy === 'client') return [];
     const cnxns = cnxnsOf.get(life.id) ?? [];
     const endMs = Math.min(life.closedMs, recording.endedMs);
-    const silentMs = lastHeard(recording, life, cnxns, endMs, 'at most');
+    const silentMs = lastContactMs(recording, life, cnxns, endMs, 'at most');
     const timeoutMs = timeoutAt(life, cnxns, endMs);
     return servedThroughout(recording, silentMs, endMs) ? [{ life, silentMs, endMs, timeoutMs }] : [];
   });
 }
 
 /** How long the end may be delayed: only what overlaps with the silence counts. */
-function heldBackMs(recording: Recording, fromMs: Millis, toMs: Millis): Millis {
+function excusedMs(recording: Recording, fromMs: Millis, toMs: Millis): Millis {
   const { disturbances, jobs, pauses, processes, ensemble, limits } = recording;
   const overlapMs = (each: { readonly fromMs: Millis; readonly toMs: Millis }) =>
     Math.max(0, Math.min(each.toMs, toMs) - Math.max(each.fromMs, fromMs));
-  let heldMs = pauses.reduce((sum, each) => sum + overlapMs(each), 0);
+  let excusedMs = pauses.reduce((sum, each) => sum + overlapMs(each), 0);
   // A session that is due ends when the job in progress is done, before the next one starts.
-  heldMs += jobs.reduce((longest, each) => Math.max(longest, overlapMs(each)), 0);
-  if (ensemble.size === 0) return heldMs;
+  excusedMs += jobs.reduce((longest, each) => Math.max(longest, overlapMs(each)), 0);
+  if (ensemble.size === 0) return excusedMs;
   // Learners report the sessions they heard from with the next PING. The leader waits up to
   // syncLimit for a server that vanished.
   const silenceMaxMs = ((limits.syncLimitTicks ?? 0) + 1) * limits.tickMs;
-  heldMs += limits.tickMs + disturbances.reduce((sum, each) => sum + overlapMs(each), 0);
-  const isGone = processes.some(({ endedMs = Infinity }) => endedMs >= fromMs - silenceMaxMs && endedMs <= toMs);
-  return isGone ? heldMs + silenceMaxMs : heldMs;
+  excusedMs += limits.tickMs + disturbances.reduce((sum, each) => sum + overlapMs(each), 0);
+  const hasServerGone = processes.some(({ endedMs = Infinity }) => endedMs >= fromMs - silenceMaxMs && endedMs <= toMs);
+  return hasServerGone ? excusedMs + silenceMaxMs : excusedMs;
 }
 
 function servedThroughout(recording: Recording, fromMs: Millis, toMs: Millis): boolean {
-  if (recording.ensemble.size > 0) return reignsOf(recording).some((reign) => reign.fromMs <= fromMs && reign.toMs >= toMs);
+  if (recording.ensemble.size > 0) return leaderEpochsOf(recording).some((leaderEpoch) => leaderEpoch.fromMs <= fromMs && leaderEpoch.toMs >= toMs);
   return recording.processes.some(({ startedMs, servingMs, closingMs, failedMs, endedMs }) => {
     const overMs = Math.min(closingMs ?? Infinity, failedMs ?? Infinity, endedMs ?? Infinity);
     return servingMs !== undefined && startedMs <= fromMs && overMs >= toMs;

@@ -1,15 +1,15 @@
 import { ErrorCode, type MultiRequest, type MultiReply, type Stat } from '@tskeeper/protocol';
 import type { Request } from '../record/recording.ts';
-import { nameRequest } from '../replay/replay.ts';
+import { requestText } from '../replay/replay.ts';
 import type { Checker } from './checker.ts';
 
 export const multiAtomic: Checker = {
   property: 'P11',
   promise: 'A multi is applied as a whole under one zxid or not at all, and its reply has a result for each operation.',
   check({ cnxns }) {
-    const faults: string[] = [];
-    for (const { requests } of cnxns) for (const request of requests) if (request.name === 'multi') faults.push(...checkReply(request));
-    return faults;
+    const violations: string[] = [];
+    for (const { requests } of cnxns) for (const request of requests) if (request.name === 'multi') violations.push(...checkReply(request));
+    return violations;
   },
 };
 
@@ -18,14 +18,14 @@ function checkReply(request: Request): string[] {
   if (reply === undefined || reply.err !== ErrorCode.Ok) return [];
   const { results } = reply.body as MultiReply;
   const { ops } = request.record as MultiRequest;
-  const faults: string[] = [];
+  const violations: string[] = [];
   const failed = results.filter(({ kind }) => kind === 'error').length;
-  if (results.length !== ops.length) faults.push(`${nameRequest(request)} has ${ops.length} operations but got ${results.length} results`);
-  if (failed > 0 && failed < results.length) faults.push(`${nameRequest(request)} failed in part`);
+  if (results.length !== ops.length) violations.push(`${requestText(request)} has ${ops.length} operations but got ${results.length} results`);
+  if (failed > 0 && failed < results.length) violations.push(`${requestText(request)} failed in part`);
   for (const result of results) {
     const { stat } = result as { readonly stat?: Stat };
     if (stat !== undefined && stat.mzxid !== reply.zxid)
-      faults.push(`${nameRequest(request)} at ${reply.zxid} has an operation at ${stat.mzxid}`);
+      violations.push(`${requestText(request)} at ${reply.zxid} has an operation at ${stat.mzxid}`);
   }
-  return faults;
+  return violations;
 }

@@ -7,8 +7,8 @@ export const quorumCommits: Checker = {
   promise:
     'A server applies a txn only when a quorum of the voters has it on disk: a majority, or what groups, weights and an oracle define. Observers do not count. Once a voter has a txn of its ' +
     "leader's epoch on disk, it keeps it.",
-  check({ peers, ensemble }) {
-    const faults: string[] = [];
+  check({ peerEvents, ensemble }) {
+    const violations: string[] = [];
     const voters = [...ensemble].filter(([, { isVoter }]) => isVoter).map(([name]) => name);
     /**
      * By server and epoch: up to which zxid the server has had the log on disk. A learner may learn
@@ -16,42 +16,42 @@ export const quorumCommits: Checker = {
      */
     const durable = new Map<string, Zxid>();
     /** The same for disks that were not lost since. */
-    const kept = new Map<string, Zxid>();
+    const durableSinceWipe = new Map<string, Zxid>();
     const keyOf = (server: string, epoch: number) => `${server} ${epoch}`;
     /** The epoch in which each server serves. */
-    const epochs = new Map<string, number>();
+    const servingEpochs = new Map<string, number>();
     const names = new Map(Array.from(ensemble, ([name, { sid }]) => [sid, name]));
     /** The leader that each server follows or was elected to follow. */
     const leaders = new Map<string, string>();
-    for (const event of peers) {
+    for (const event of peerEvents) {
       const { server } = event;
-      if (event.kind === 'serves') epochs.set(server, event.epoch);
-      if (event.kind === 'ended' || event.kind === 'gone') epochs.delete(server);
+      if (event.kind === 'serves') servingEpochs.set(server, event.epoch);
+      if (event.kind === 'ended' || event.kind === 'gone') servingEpochs.delete(server);
       if (event.kind === 'elected') leaders.set(server, names.get(event.leader) ?? '');
       if (event.kind === 'replaced' && event.by === 'snap' && ensemble.get(server)?.isVoter === true) {
-        const had = kept.get(keyOf(server, epochs.get(leaders.get(server) ?? '') ?? -1)) ?? 0;
+        const had = durableSinceWipe.get(keyOf(server, servingEpochs.get(leaders.get(server) ?? '') ?? -1)) ?? 0;
         if (had > event.zxid) {
-          faults.push(
+          violations.push(
             `${server} had ${formatZxid(had)} on disk in its leader's epoch, but replaced it with a snapshot as of ${formatZxid(event.zxid)}`,
           );
         }
       }
       if (event.kind === 'logged') {
         durable.set(keyOf(server, epochOf(event.zxid)), event.zxid);
-        kept.set(keyOf(server, epochOf(event.zxid)), event.zxid);
+        durableSinceWipe.set(keyOf(server, epochOf(event.zxid)), event.zxid);
       }
       // A lost disk loses what the server acknowledged. It starts empty, and quorums that counted
       // it hold without it.
-      if (event.kind === 'wiped') for (const key of kept.keys()) if (key.startsWith(`${server} `)) kept.delete(key);
+      if (event.kind === 'wiped') for (const key of durableSinceWipe.keys()) if (key.startsWith(`${server} `)) durableSinceWipe.delete(key);
       // What an epoch began with was on a quorum before.
-      if (event.kind !== 'applied' || epochs.get(server) !== epochOf(event.zxid)) continue;
+      if (event.kind !== 'applied' || servingEpochs.get(server) !== epochOf(event.zxid)) continue;
       const has = (name: string) => (durable.get(keyOf(name, epochOf(event.zxid))) ?? 0) >= event.zxid;
-      const havers = voters.filter(has);
-      if (isQuorum(ensemble, havers)) continue;
-      faults.push(
-        `${server} applied ${formatZxid(event.zxid)}, which only ${havers.length} of ${voters.length} voters have on disk: ${havers.join(', ')}`,
+      const durableVoters = voters.filter(has);
+      if (isQuorum(ensemble, durableVoters)) continue;
+      violations.push(
+        `${server} applied ${formatZxid(event.zxid)}, which only ${durableVoters.length} of ${voters.length} voters have on disk: ${durableVoters.join(', ')}`,
       );
     }
-    return faults;
+    return violations;
   },
 };

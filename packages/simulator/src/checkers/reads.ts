@@ -1,4 +1,4 @@
-import { answerText, isAnswered, isWrite, nameRequest, overtakes, replyText } from '../replay/replay.ts';
+import { answerText, isAnsweredAs, isWrite, requestText, isAnsweredOutOfOrder, replyText } from '../replay/replay.ts';
 import type { Checker } from './checker.ts';
 
 export const reads: Checker = {
@@ -6,20 +6,20 @@ export const reads: Checker = {
   promise:
     'A read returns the tree at the zxid of its reply header, which is not lower than that of the last acknowledged write of its session.',
   check({ cnxns }, replay) {
-    const faults: string[] = [];
+    const violations: string[] = [];
     for (const { request, answer } of replay.reads) {
-      if (isAnswered(request, answer)) continue;
-      faults.push(`${nameRequest(request)} at ${request.reply!.zxid} got\n  ${replyText(request)}, not\n  ${answerText(answer)}`);
+      if (isAnsweredAs(request, answer)) continue;
+      violations.push(`${requestText(request)} at ${request.reply!.zxid} got\n  ${replyText(request)}, not\n  ${answerText(answer)}`);
     }
     for (const { items } of cnxns) {
       let ownWrite = 0;
       for (const item of items) {
-        if (item.kind !== 'reply' || overtakes(item.request)) continue;
+        if (item.kind !== 'reply' || isAnsweredOutOfOrder(item.request)) continue;
         if (isWrite(item.request)) ownWrite = item.zxid;
         else if (item.zxid < ownWrite)
-          faults.push(`${nameRequest(item.request)} shows ${item.zxid}, before its session's write ${ownWrite}`);
+          violations.push(`${requestText(item.request)} shows ${item.zxid}, before its session's write ${ownWrite}`);
       }
     }
-    return faults;
+    return violations;
   },
 };

@@ -3,7 +3,7 @@
  * it.
  */
 import { epochOf, type Millis } from '@tskeeper/protocol';
-import { reignsOf, termsOf } from '../record/committed-history.ts';
+import { leaderEpochsOf, servingPeriodsOf } from '../record/committed-history.ts';
 import type { CnxnRecord, Recording } from '../record/recording.ts';
 import type { SessionLife } from '../replay/replay.ts';
 
@@ -28,50 +28,50 @@ export function cnxnsBySession({ cnxns }: Recording): Map<bigint, CnxnRecord[]> 
  * ensemble the server is the leader, and a frame that reaches another server counts when the leader
  * learns of it.
  */
-export function lastHeard(
+export function lastContactMs(
   recording: Recording,
   life: SessionLife,
   cnxns: readonly CnxnRecord[],
   untilMs: Millis,
   bound: 'at least' | 'at most',
 ): Millis {
-  const { arrivals, fragments } = recording;
-  let heardMs = life.openedMs;
-  for (const { fromMs, servesMs } of beginnings(recording, life)) {
-    if (fromMs > life.openedMs && servesMs <= untilMs) heardMs = Math.max(heardMs, bound === 'at least' ? fromMs : servesMs);
+  const { frameArrivals, partialArrivals } = recording;
+  let contactMs = life.openedMs;
+  for (const { fromMs, servesMs } of countingStarts(recording, life)) {
+    if (fromMs > life.openedMs && servesMs <= untilMs) contactMs = Math.max(contactMs, bound === 'at least' ? fromMs : servesMs);
   }
-  const passesOn = bound === 'at least' ? passingOn(recording, life, untilMs) : undefined;
+  const reachesLeader = bound === 'at least' ? reachesLeaderInTime(recording, life, untilMs) : undefined;
   // A request for the session closes the connection that has it, even with a wrong password:
   // ZooKeeper closes it before it checks.
-  const firstArrivals = cnxns.flatMap(({ key }) => arrivals.get(key)?.slice(0, 1) ?? []).toSorted((a, b) => a - b);
-  for (const { key, session, garbledMs, shakenMs, server } of cnxns) {
+  const firstArrivals = cnxns.flatMap(({ key }) => frameArrivals.get(key)?.slice(0, 1) ?? []).toSorted((a, b) => a - b);
+  for (const { key, session, malformedMs, handshakeMs, server } of cnxns) {
     // A connection refused for a wrong password says nothing about the session; one that never got
     // a reply may.
     if (session === undefined ? bound === 'at least' : session === 0n) continue;
-    const times = arrivals.get(key) ?? [];
-    const cutMs = firstArrivals.find((atMs) => atMs > (times[0] ?? 0)) ?? Infinity;
-    const overMs = bound === 'at least' ? Math.min(cutMs, garbledMs ?? Infinity) : Infinity;
+    const times = frameArrivals.get(key) ?? [];
+    const takenOverMs = firstArrivals.find((atMs) => atMs > (times[0] ?? 0)) ?? Infinity;
+    const overMs = bound === 'at least' ? Math.min(takenOverMs, malformedMs ?? Infinity) : Infinity;
     for (const atMs of times) {
-      if (atMs <= untilMs && atMs < overMs && atMs > heardMs && passesOn?.(server, times[0]!, atMs) !== false) heardMs = atMs;
+      if (atMs <= untilMs && atMs < overMs && atMs > contactMs && reachesLeader?.(server, times[0]!, atMs) !== false) contactMs = atMs;
     }
     if (bound === 'at least') continue;
     // A part of a frame also shows that the client lives, and the handshake of a resumed session
     // may wait for the leader.
-    for (const atMs of [...(fragments.get(key) ?? []), shakenMs]) if (atMs <= untilMs) heardMs = Math.max(heardMs, atMs);
+    for (const atMs of [...(partialArrivals.get(key) ?? []), handshakeMs]) if (atMs <= untilMs) contactMs = Math.max(contactMs, atMs);
   }
-  return heardMs;
+  return contactMs;
 }
 
 /**
  * The times from which each server, or each leader, counts the silence of the sessions it found.
  */
-function beginnings(recording: Recording, { closedZxid }: SessionLife): { readonly fromMs: Millis; readonly servesMs: Millis }[] {
+function countingStarts(recording: Recording, { closedZxid }: SessionLife): { readonly fromMs: Millis; readonly servesMs: Millis }[] {
   if (recording.ensemble.size > 0) {
-    const reigns = reignsOf(recording);
-    const last = reigns.find(({ epoch }) => closedZxid !== Infinity && epoch === epochOf(closedZxid));
+    const leaderEpochs = leaderEpochsOf(recording);
+    const last = leaderEpochs.find(({ epoch }) => closedZxid !== Infinity && epoch === epochOf(closedZxid));
     // A leader of an earlier epoch that begins to serve after a later one neither expires nor
     // extends sessions.
-    const counts = reigns.filter(({ epoch, fromMs }) => last === undefined || epoch >= last.epoch || fromMs < last.fromMs);
+    const counts = leaderEpochs.filter(({ epoch, fromMs }) => last === undefined || epoch >= last.epoch || fromMs < last.fromMs);
     return counts.map(({ fromMs }) => ({ fromMs, servesMs: fromMs }));
   }
   return recording.processes.flatMap(({ startedMs, servingMs }) =>
@@ -84,28 +84,28 @@ function beginnings(recording: Recording, { closedZxid }: SessionLife): { readon
  * so. Frames over a connection that began, at `sinceMs`, before its server joined that leader do
  * not count: the server closed it, and its client may not know.
  */
-function passingOn(recording: Recording, life: SessionLife, untilMs: Millis): (server: string, sinceMs: Millis, atMs: Millis) => boolean {
+function reachesLeaderInTime(recording: Recording, life: SessionLife, untilMs: Millis): (server: string, sinceMs: Millis, atMs: Millis) => boolean {
   if (recording.ensemble.size === 0) return () => true;
   const epoch = epochOf(life.closedZxid);
-  const reign = reignsOf(recording).find((each) => each.epoch === epoch);
-  const terms = termsOf(recording);
+  const leaderEpoch = leaderEpochsOf(recording).find((each) => each.epoch === epoch);
+  const servingPeriods = servingPeriodsOf(recording);
   // A learner reports the sessions it heard from with each PING it answers, and the leader asks
   // when a session is due. A leader that was paused asks before it expires; a learner that is
   // paused or gone when its leader wakes may not be asked.
-  const passingMs = recording.limits.tickMs;
-  const wokenMs = (leader: string, atMs: Millis): Millis =>
+  const pingIntervalMs = recording.limits.tickMs;
+  const resumedMs = (leader: string, atMs: Millis): Millis =>
     recording.pauses.reduce(
-      (ms, each) => (each.server === leader && each.fromMs <= ms + passingMs && each.toMs > ms ? each.toMs : ms),
+      (ms, each) => (each.server === leader && each.fromMs <= ms + pingIntervalMs && each.toMs > ms ? each.toMs : ms),
       atMs,
     );
   return (server, sinceMs, atMs) => {
-    if (reign === undefined || sinceMs < reign.fromMs) return false;
-    if (reign.server === server) return true;
-    const thenMs = atMs + passingMs;
-    const toldMs = wokenMs(reign.server, atMs) + passingMs;
+    if (leaderEpoch === undefined || sinceMs < leaderEpoch.fromMs) return false;
+    if (leaderEpoch.server === server) return true;
+    const thenMs = atMs + pingIntervalMs;
+    const toldMs = resumedMs(leaderEpoch.server, atMs) + pingIntervalMs;
     if (closesBefore(recording, server, atMs, toldMs)) return false;
-    const isWith = terms.some((term) => term.server === server && term.epoch === epoch && term.fromMs <= sinceMs && term.toMs >= toldMs);
-    return isWith && thenMs <= untilMs && isCalm(recording, [server, reign.server], [server], atMs, thenMs);
+    const isLearnerOfLeader = servingPeriods.some((servingPeriod) => servingPeriod.server === server && servingPeriod.epoch === epoch && servingPeriod.fromMs <= sinceMs && servingPeriod.toMs >= toldMs);
+    return isLearnerOfLeader && thenMs <= untilMs && isUndisturbed(recording, [server, leaderEpoch.server], [server], atMs, thenMs);
   };
 }
 
@@ -121,7 +121,7 @@ function closesBefore({ processes }: Recording, server: string, atMs: Millis, un
 }
 
 /** Whether the links of these machines were undisturbed and none of those `awake` was paused. */
-function isCalm(
+function isUndisturbed(
   { disturbances, pauses }: Recording,
   servers: readonly string[],
   awake: readonly string[],
@@ -140,8 +140,8 @@ export function timeoutAt(life: SessionLife, cnxns: readonly CnxnRecord[], until
   let { timeoutMs } = life;
   let latestMs = -1;
   for (const cnxn of cnxns) {
-    if (cnxn.timeoutMs === 0 || cnxn.shakenMs > untilMs || cnxn.shakenMs < latestMs) continue;
-    latestMs = cnxn.shakenMs;
+    if (cnxn.timeoutMs === 0 || cnxn.handshakeMs > untilMs || cnxn.handshakeMs < latestMs) continue;
+    latestMs = cnxn.handshakeMs;
     timeoutMs = cnxn.timeoutMs;
   }
   return timeoutMs;

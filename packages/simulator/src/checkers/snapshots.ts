@@ -8,7 +8,7 @@ export const snapshots: Checker = {
   property: 'P28',
   promise: 'Every snapshot ever written, with the log after it, leads to the state that the whole log leads to.',
   check(recording, { contents, liveSessions, digest, lastZxid }) {
-    const faults: string[] = [];
+    const violations: string[] = [];
     const wantedAt = new Map(Array.from(contents, ([path, znode]) => [path, znodeText(znode)]));
     const digestAt = new Map<number, bigint>();
     for (const { logged } of recording.log) {
@@ -34,8 +34,8 @@ export const snapshots: Checker = {
       const then = digestAt.get(content.zxid);
       if (then !== undefined && then !== content.digest)
         differences.push(`it is not exact: its content has digest ${content.digest}, but ${formatZxid(content.zxid)} had ${then}`);
-      faults.push(...differences.slice(0, differencesMax).map((each) => `from ${file}: ${each}`));
+      violations.push(...differences.slice(0, differencesMax).map((each) => `from ${file}: ${each}`));
     }
-    return faults;
+    return violations;
   },
 };

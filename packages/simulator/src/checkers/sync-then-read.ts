@@ -1,12 +1,12 @@
 import type { Millis, Zxid } from '@tskeeper/protocol';
-import { isWrite, nameRequest } from '../replay/replay.ts';
+import { isWrite, requestText } from '../replay/replay.ts';
 import type { Checker } from './checker.ts';
 
 export const syncThenRead: Checker = {
   property: 'P9',
   promise: 'A sync returns a zxid not lower than that of any write acknowledged to any client before the sync was sent.',
   check({ cnxns }) {
-    const faults: string[] = [];
+    const violations: string[] = [];
     const acknowledged: { readonly atMs: Millis; readonly zxid: Zxid }[] = [];
     for (const { requests } of cnxns) {
       for (const request of requests) {
@@ -21,8 +21,8 @@ export const syncThenRead: Checker = {
       for (; next < acknowledged.length && acknowledged[next]!.atMs < sync.sentMs; next++)
         highest = Math.max(highest, acknowledged[next]!.zxid);
       const { zxid } = sync.reply!;
-      if (zxid < highest) faults.push(`${nameRequest(sync)} was answered at ${zxid}, but ${highest} had been acknowledged before`);
+      if (zxid < highest) violations.push(`${requestText(sync)} was answered at ${zxid}, but ${highest} had been acknowledged before`);
     }
-    return faults;
+    return violations;
   },
 };

@@ -1,24 +1,24 @@
 import { ErrorCode, type Zxid } from '@tskeeper/protocol';
 import type { Request } from '../record/recording.ts';
-import { isWrite, nameRequest } from '../replay/replay.ts';
+import { isWrite, requestText } from '../replay/replay.ts';
 import type { Checker } from './checker.ts';
 
 export const unknownOutcomes: Checker = {
   property: 'P13',
   promise: 'A write without a reply is applied at most once, and never after a write of a newer connection of its session.',
   check({ cnxns }, { txns }) {
-    const faults: string[] = [];
+    const violations: string[] = [];
     const zxids = new Map<Request, Zxid>();
     for (const { zxid, request, loggedErr } of txns) {
       // A write refused because its connection was old or its session had ended has no effect.
       if (request === undefined || loggedErr === ErrorCode.SessionMoved || loggedErr === ErrorCode.SessionExpired) continue;
       const before = zxids.get(request);
-      if (before !== undefined) faults.push(`${nameRequest(request)} was applied twice, as ${before} and as ${zxid}`);
+      if (before !== undefined) violations.push(`${requestText(request)} was applied twice, as ${before} and as ${zxid}`);
       zxids.set(request, zxid);
     }
     /** By session: the last zxid written over its connections so far. */
     const lastOf = new Map<bigint, Zxid>();
-    for (const { requests } of cnxns.toSorted((a, b) => a.shakenMs - b.shakenMs)) {
+    for (const { requests } of cnxns.toSorted((a, b) => a.handshakeMs - b.handshakeMs)) {
       // closeSession ends the session over whichever connection it arrives, in ZooKeeper too: the
       // client asked for it.
       const own = requests
@@ -29,9 +29,9 @@ export const unknownOutcomes: Checker = {
       if (session === undefined || first === undefined) continue;
       const last = lastOf.get(session) ?? 0;
       if (first < last)
-        faults.push(`session 0x${session.toString(16)} wrote ${first} over a new connection, but ${last} over an older one`);
+        violations.push(`session 0x${session.toString(16)} wrote ${first} over a new connection, but ${last} over an older one`);
       lastOf.set(session, Math.max(last, ...own));
     }
-    return faults;
+    return violations;
   },
 };

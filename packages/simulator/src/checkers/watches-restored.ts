@@ -29,38 +29,38 @@ const kindsOfType: Readonly<Record<number, readonly Kind[]>> = {
 export const watchesRestored: Checker = {
   property: 'P18',
   promise: 'A client that resumes its session restores every watch that has not fired.',
-  check({ cnxns, libraryClients, told }) {
-    const faults: string[] = [];
+  check({ cnxns, libraryClients, clientDeliveries }) {
+    const violations: string[] = [];
     /** By session: its watches, as `kind path`. */
     const watching = new Map<bigint, Set<string>>();
-    const ends = told.filter(({ kind }) => kind === 'over');
-    for (const { client, key, session, openedMs, shakenMs, handshake, requests, items } of cnxns.toSorted(
-      (a, b) => a.shakenMs - b.shakenMs,
+    const ends = clientDeliveries.filter(({ kind }) => kind === 'over');
+    for (const { client, key, session, openedMs, handshakeMs, handshake, requests, items } of cnxns.toSorted(
+      (a, b) => a.handshakeMs - b.handshakeMs,
     )) {
       if (!libraryClients.has(client) || session === undefined || session === 0n) continue;
       // A client that was closed during the handshake restores nothing.
-      if (ends.some((end) => end.client === client && openedMs < end.atMs && end.atMs <= shakenMs + 1)) continue;
+      if (ends.some((end) => end.client === client && openedMs < end.atMs && end.atMs <= handshakeMs + 1)) continue;
       const watches = watching.get(session) ?? new Set<string>();
       watching.set(session, watches);
       if (handshake?.sessionId !== 0n) {
-        const asked = new Set(requests.flatMap(askedAgain));
+        const asked = new Set(requests.flatMap(watchesSetAgain));
         const forgotten = [...watches].filter((watch) => !asked.has(watch));
-        if (forgotten.length > 0) faults.push(`${client} reconnected at ${key} without restoring ${forgotten.join(', ')}`);
+        if (forgotten.length > 0) violations.push(`${client} reconnected at ${key} without restoring ${forgotten.join(', ')}`);
       }
-      for (const item of items) follow(watches, item);
+      for (const item of items) updateWatches(watches, item);
     }
-    return faults;
+    return violations;
   },
 };
 
-function askedAgain({ name, record }: Request): string[] {
+function watchesSetAgain({ name, record }: Request): string[] {
   if (name !== 'setWatches' && name !== 'setWatches2') return [];
   const { dataWatches, existWatches, childWatches, persistentWatches, persistentRecursiveWatches } = record as Partial<SetWatches2Request>;
   const lists = [dataWatches, existWatches, childWatches, persistentWatches, persistentRecursiveWatches];
   return lists.flatMap((paths, at) => (paths ?? []).map((path) => `${kinds[at]} ${path}`));
 }
 
-function follow(watches: Set<string>, item: Item): void {
+function updateWatches(watches: Set<string>, item: Item): void {
   if (item.kind === 'event') {
     const { type, path } = item;
     if (type === EventType.nodeChildrenChanged || type === EventType.nodeDeleted) watches.delete(`child ${path}`);

@@ -1,20 +1,20 @@
-import { answerText, isAnswered, nameRequest, replyText } from '../replay/replay.ts';
+import { answerText, isAnsweredAs, requestText, replyText } from '../replay/replay.ts';
 import type { Checker } from './checker.ts';
 
 export const writeReplies: Checker = {
   property: 'P3',
   promise: 'Each reply to a write equals what the model gives: error, created path, every field of the Stat; the log records the same.',
   check(_recording, { writes, txns }) {
-    const faults: string[] = [];
+    const violations: string[] = [];
     for (const { request, answer } of writes) {
-      if (request.reply === undefined || isAnswered(request, answer)) continue;
-      faults.push(`${nameRequest(request)} at ${request.reply.zxid} got\n  ${replyText(request)}, not\n  ${answerText(answer)}`);
+      if (request.reply === undefined || isAnsweredAs(request, answer)) continue;
+      violations.push(`${requestText(request)} at ${request.reply.zxid} got\n  ${replyText(request)}, not\n  ${answerText(answer)}`);
     }
     for (const { zxid, request, loggedErr, expectedErr } of txns) {
       if (loggedErr !== expectedErr && request !== undefined) {
-        faults.push(`${nameRequest(request)} at ${zxid} is logged with error ${loggedErr}, expected ${expectedErr}`);
+        violations.push(`${requestText(request)} at ${zxid} is logged with error ${loggedErr}, expected ${expectedErr}`);
       }
     }
-    return faults;
+    return violations;
   },
 };

@@ -12,24 +12,24 @@ type Serving = Extract<PeerEvent, { kind: 'serves' }>;
 export const zab: Checker = {
   property: 'P30',
   promise: 'One server leads an epoch, with everything that was committed before. Txns are committed in one order without gaps.',
-  check({ peers }) {
-    const run = new Run();
-    for (const event of peers) run.take(event);
-    return run.faults;
+  check({ peerEvents }) {
+    const run = new ZabHistory();
+    for (const event of peerEvents) run.onEvent(event);
+    return run.violations;
   },
 };
 
-class Run {
-  readonly faults: string[] = [];
+class ZabHistory {
+  readonly violations: string[] = [];
   /** By epoch: its leader, and the history with which it began. */
-  readonly #reigns = new Map<number, Serving>();
+  readonly #leaders = new Map<number, Serving>();
   /** Where each server serves, and the last txn that it applied there. */
-  readonly #terms = new Map<string, { readonly serving: Serving; last: Zxid }>();
+  readonly #serving = new Map<string, { readonly serving: Serving; last: Zxid }>();
   readonly #logged = new Map<string, Zxid>();
   /** By epoch: its last txn that a server applied. */
   readonly #committed = new Map<number, Zxid>();
 
-  take(event: PeerEvent): void {
+  onEvent(event: PeerEvent): void {
     switch (event.kind) {
       case 'serves':
         this.#serves(event);
@@ -38,18 +38,18 @@ class Run {
         this.#applied(event.server, event.zxid);
         return;
       case 'logged':
-        if (event.zxid <= (this.#logged.get(event.server) ?? 0)) this.#fault('TotalOrder', event.server, 'logs', event.zxid);
+        if (event.zxid <= (this.#logged.get(event.server) ?? 0)) this.#violation('TotalOrder', event.server, 'logs', event.zxid);
         this.#logged.set(event.server, event.zxid);
         return;
       case 'replaced':
         this.#logged.set(event.server, event.zxid);
         return;
       case 'ended':
-        this.#terms.delete(event.server);
+        this.#serving.delete(event.server);
         return;
       case 'gone':
       case 'wiped':
-        this.#terms.delete(event.server);
+        this.#serving.delete(event.server);
         this.#logged.delete(event.server);
         return;
       default:
@@ -58,19 +58,19 @@ class Run {
 
   #serves(event: Serving): void {
     const { server, role, epoch, historyEnd } = event;
-    this.#terms.set(server, { serving: event, last: historyEnd });
-    const reign = this.#reigns.get(epoch);
+    this.#serving.set(server, { serving: event, last: historyEnd });
+    const leaderEpoch = this.#leaders.get(epoch);
     // The server has served in an epoch that ended without a txn.
     const end = this.#lastTxn(historyEnd);
     if (role !== 'leader') {
-      if (reign === undefined) this.faults.push(`Leadership: ${server} serves in epoch ${epoch}, which no server leads`);
-      else if (end < this.#lastTxn(reign.historyEnd)) this.#fault('ProcessConsistency', server, `serves in epoch ${epoch} with`, end);
+      if (leaderEpoch === undefined) this.violations.push(`Leadership: ${server} serves in epoch ${epoch}, which no server leads`);
+      else if (end < this.#lastTxn(leaderEpoch.historyEnd)) this.#violation('ProcessConsistency', server, `serves in epoch ${epoch} with`, end);
       return;
     }
-    if (reign !== undefined) this.faults.push(`Leadership: ${server} leads epoch ${epoch}, which ${reign.server} led`);
+    if (leaderEpoch !== undefined) this.violations.push(`Leadership: ${server} leads epoch ${epoch}, which ${leaderEpoch.server} led`);
     const committed = this.#committedBefore(epoch);
-    if (end < committed) this.#fault('LeaderLogCompleteness', server, `leads epoch ${epoch} with`, end, committed);
-    this.#reigns.set(epoch, event);
+    if (end < committed) this.#violation('LeaderLogCompleteness', server, `leads epoch ${epoch} with`, end, committed);
+    this.#leaders.set(epoch, event);
   }
 
   /**
@@ -84,34 +84,34 @@ class Run {
   }
 
   #lastTxn(zxid: Zxid): Zxid {
-    return lastTxnOf([...this.#reigns.values()], zxid);
+    return lastTxnOf([...this.#leaders.values()], zxid);
   }
 
   #applied(server: string, zxid: Zxid): void {
-    const term = this.#terms.get(server);
-    if (term === undefined) {
-      this.#fault('Serving', server, 'does not serve, but applies for clients', zxid);
+    const servingPeriod = this.#serving.get(server);
+    if (servingPeriod === undefined) {
+      this.#violation('Serving', server, 'does not serve, but applies for clients', zxid);
       return;
     }
-    const { epoch, role } = term.serving;
-    const expected = epochOf(term.last) === epochOf(zxid) ? term.last + 1 : makeZxid(epochOf(zxid), 1);
-    if (zxid !== expected) this.#fault('LocalPrimaryOrder', server, 'applies', zxid, term.last);
-    term.last = zxid;
+    const { epoch, role } = servingPeriod.serving;
+    const expected = epochOf(servingPeriod.last) === epochOf(zxid) ? servingPeriod.last + 1 : makeZxid(epochOf(zxid), 1);
+    if (zxid !== expected) this.#violation('LocalPrimaryOrder', server, 'applies', zxid, servingPeriod.last);
+    servingPeriod.last = zxid;
     this.#committed.set(epochOf(zxid), Math.max(this.#committed.get(epochOf(zxid)) ?? 0, zxid));
     // A learner may apply before its leader, which has sent the commit and may be busy. Whether the
     // txn is committed is checked elsewhere.
     if (role !== 'leader') return;
-    if (epochOf(zxid) !== epoch) this.#fault('GlobalPrimaryOrder', server, `commits as the leader of epoch ${epoch}`, zxid);
-    for (const later of this.#reigns.values()) {
+    if (epochOf(zxid) !== epoch) this.#violation('GlobalPrimaryOrder', server, `commits as the leader of epoch ${epoch}`, zxid);
+    for (const later of this.#leaders.values()) {
       // The later leader's initial history may hold the txn: then it was committed, though the old
       // leader learns of it late.
       if (later.epoch > epoch && this.#lastTxn(later.historyEnd) < zxid)
-        this.#fault('PrimaryIntegrity', server, `commits after epoch ${later.epoch} began`, zxid);
+        this.#violation('PrimaryIntegrity', server, `commits after epoch ${later.epoch} began`, zxid);
     }
   }
 
-  #fault(name: string, server: string, what: string, zxid: Zxid, other?: Zxid): void {
+  #violation(name: string, server: string, what: string, zxid: Zxid, other?: Zxid): void {
     const besides = other === undefined ? '' : `, but ${formatZxid(other)} had been committed or applied`;
-    this.faults.push(`${name}: ${server} ${what} ${counterOf(zxid) === 0 ? 'the end before ' : ''}${formatZxid(zxid)}${besides}`);
+    this.violations.push(`${name}: ${server} ${what} ${counterOf(zxid) === 0 ? 'the end before ' : ''}${formatZxid(zxid)}${besides}`);
   }
 }

@@ -3,7 +3,7 @@ import type { Millis, OperationName } from '@tskeeper/protocol';
 import type { VirtualCnxn } from '@tskeeper/runtime/internal';
 
 /** One request. `record` is what the operation's codec writes. */
-export interface Ask {
+export interface ClientRequest {
   readonly name: OperationName;
   readonly record: unknown;
 }
@@ -13,20 +13,20 @@ export interface Actor {
   /** Its session is open and a server serves it. */
   readonly ready: boolean;
   /** It accepts requests, even if it only keeps them until there is a server again. */
-  readonly takesCalls: boolean;
+  readonly acceptsRequests: boolean;
   /** Number of requests without a reply. */
   readonly outstandingCount: number;
   /** The wire of its connection, for faults. */
   readonly wire: VirtualCnxn | undefined;
-  ask(ask: Ask): void;
+  submit(ask: ClientRequest): void;
   /** Drops its connection. */
   reset(): void;
   /** Ends its direction of the connection, and keeps receiving. */
   halfClose(): void;
   /** Opens a new connection without closing the old one. */
-  moveOn(): void;
+  redial(): void;
   /** Loses its network for a while, silently. */
-  sleep(ms: Millis): void;
+  goOffline(ms: Millis): void;
   /** Never connects again. Its connections stay as they are. */
-  retire(): void;
+  abandon(): void;
 }

@@ -4,33 +4,33 @@
  */
 import type { Millis } from '@tskeeper/protocol';
 import type { Endpoint, NetworkSink, SendBatch, StreamId } from '@tskeeper/runtime';
-import type { MemoryNetwork, VirtualCnxn, VirtualWire } from '@tskeeper/runtime/internal';
+import type { VirtualNetwork, VirtualCnxn, VirtualWire } from '@tskeeper/runtime/internal';
 import { CnxnTap } from '../record/cnxn-tap.ts';
 import type { CnxnRecord, Recording } from '../record/recording.ts';
 import type { ClientMachine } from './client-world.ts';
 
 /** What a client's machine is connected to. */
-export interface Surroundings {
+export interface ClientEnvironment {
   readonly wire: VirtualWire;
   readonly clock: { readonly elapsedMs: Millis };
   readonly recording: Recording;
   /** The server at this address. */
   serverAt(address: string): { readonly name: string } | undefined;
   /** Adds bytes to the trace. */
-  note(bytes: Uint8Array): void;
+  traceBytes(bytes: Uint8Array): void;
 }
 
 export class ClientNetwork implements ClientMachine {
-  readonly #world: Surroundings;
+  readonly #world: ClientEnvironment;
   readonly #client: string;
-  readonly #stack: MemoryNetwork;
+  readonly #network: VirtualNetwork;
   #unplugged = false;
   readonly #taps = new Map<StreamId, CnxnTap>();
 
-  constructor(world: Surroundings, client: string, address: string) {
+  constructor(world: ClientEnvironment, client: string, address: string) {
     this.#world = world;
     this.#client = client;
-    this.#stack = world.wire.stack(address);
+    this.#network = world.wire.stack(address);
   }
 
   /**
@@ -39,7 +39,7 @@ export class ClientNetwork implements ClientMachine {
    */
   unplug(): void {
     this.#unplugged = true;
-    this.#stack.start({
+    this.#network.start({
       accepted() {},
       connected() {},
       received() {},
@@ -63,13 +63,13 @@ export class ClientNetwork implements ClientMachine {
     // The latest: an older one may have had the same id, and still be on the wire.
     let found: VirtualCnxn | undefined;
     for (const each of this.#world.wire.cnxns) {
-      if (each.forward.from.stack === this.#stack && each.forward.from.stream === stream) found = each;
+      if (each.forward.from.stack === this.#network && each.forward.from.stream === stream) found = each;
     }
     return found;
   }
 
   start(sink: NetworkSink): void {
-    this.#stack.start({
+    this.#network.start({
       accepted: (stream, listener, remote) => sink.accepted(stream, listener, remote),
       connected: (stream) => {
         const wire = this.wireOf(stream);
@@ -79,7 +79,7 @@ export class ClientNetwork implements ClientMachine {
       received: (batch) => {
         for (let index = 0; index < batch.count; index++) {
           const bytes = batch.buffers[index]!.subarray(batch.starts[index], batch.ends[index]);
-          this.#world.note(bytes);
+          this.#world.traceBytes(bytes);
           this.#taps.get(batch.streams[index]!)?.received(bytes, this.#nowMs);
         }
         sink.received(batch);
@@ -96,9 +96,9 @@ export class ClientNetwork implements ClientMachine {
 
   connect(endpoint: Endpoint): StreamId {
     if (this.#unplugged) return -1;
-    const stream = this.#stack.connect(endpoint);
+    const stream = this.#network.connect(endpoint);
     const server = this.#world.serverAt(endpoint.address)?.name ?? endpoint.address;
-    const cnxn = { client: this.#client, server, address: this.#stack.address, openedMs: this.#nowMs };
+    const cnxn = { client: this.#client, server, address: this.#network.address, openedMs: this.#nowMs };
     this.#taps.set(stream, new CnxnTap(this.#world.recording, cnxn));
     return stream;
   }
@@ -108,19 +108,19 @@ export class ClientNetwork implements ClientMachine {
     for (let index = 0; index < batch.count; index++) {
       this.#taps.get(batch.streams[index]!)?.sent(batch.buffers[index]!.subarray(batch.starts[index], batch.ends[index]), this.#nowMs);
     }
-    this.#stack.send(batch);
+    this.#network.send(batch);
   }
 
-  listen: ClientMachine['listen'] = (options) => this.#stack.listen(options);
-  resolve: ClientMachine['resolve'] = (host) => this.#stack.resolve(host);
+  listen: ClientMachine['listen'] = (options) => this.#network.listen(options);
+  resolve: ClientMachine['resolve'] = (host) => this.#network.resolve(host);
   end(stream: StreamId): void {
-    if (!this.#unplugged) this.#stack.end(stream);
+    if (!this.#unplugged) this.#network.end(stream);
   }
 
   reset(stream: StreamId): void {
-    if (!this.#unplugged) this.#stack.reset(stream);
+    if (!this.#unplugged) this.#network.reset(stream);
   }
 
-  pause: ClientMachine['pause'] = (stream) => this.#stack.pause(stream);
-  resume: ClientMachine['resume'] = (stream) => this.#stack.resume(stream);
+  pause: ClientMachine['pause'] = (stream) => this.#network.pause(stream);
+  resume: ClientMachine['resume'] = (stream) => this.#network.resume(stream);
 }

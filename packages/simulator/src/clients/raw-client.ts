@@ -9,7 +9,7 @@ import {
   type AddWatchRequest,
   ErrorCode,
   EventType,
-  FrameCutter,
+  FrameDecoder,
   type GetDataRequest,
   type Millis,
   operations,
@@ -30,14 +30,14 @@ import {
 import type { ReceivedBatch, SeededRandom, StreamId } from '@tskeeper/runtime';
 import type { VirtualCnxn } from '@tskeeper/runtime/internal';
 import type { CnxnRecord, Request } from '../record/recording.ts';
-import type { Actor, Ask } from './actor.ts';
+import type { Actor, ClientRequest } from './actor.ts';
 import { type ClientMachine, type ClientWorld, serverPort } from './client-world.ts';
 
 interface ClientCnxn {
   readonly stream: StreamId;
-  readonly cutter: FrameCutter;
+  readonly cutter: FrameDecoder;
   record: CnxnRecord | undefined;
-  shaken: boolean;
+  isEstablished: boolean;
   /** Sent without a reply so far. */
   outstanding: number;
   /** How many of the tap's records it has processed; the tap may be a few frames ahead. */
@@ -92,15 +92,15 @@ export class RawClient implements Actor {
   /** The connection in use; older ones may still be closing. */
   cnxn: ClientCnxn | undefined;
   /** Sessions that were refused, oldest first. */
-  readonly lost: SessionId[] = [];
+  readonly lostSessions: SessionId[] = [];
   #watches = noWatches();
   #nextXid = 1;
-  #heardMs: Millis = 0;
-  #sentMs: Millis = 0;
-  #retired = false;
-  #onceOnly = false;
-  #asleepUntilMs: Millis = 0;
-  #dialPlanned = false;
+  #lastReceivedMs: Millis = 0;
+  #lastSentMs: Millis = 0;
+  #isAbandoned = false;
+  #dialsOnce = false;
+  #offlineUntilMs: Millis = 0;
+  #isDialScheduled = false;
   /** Where it connects next, whatever the options say. */
   #nextServer: ClientWorld['servers'][number] | undefined;
 
@@ -118,17 +118,17 @@ export class RawClient implements Actor {
       ended: (stream) => this.#network.end(stream),
       closed: (stream) => this.#closed(stream),
     });
-    this.#planDial(0);
+    this.#scheduleDial(0);
     this.#keepAlive();
   }
 
   /** Whether its session is open and it can send. */
-  get takesCalls(): boolean {
+  get acceptsRequests(): boolean {
     return this.ready;
   }
 
   get ready(): boolean {
-    return this.cnxn?.shaken === true && this.session !== 0n;
+    return this.cnxn?.isEstablished === true && this.session !== 0n;
   }
 
   get outstandingCount(): number {
@@ -150,7 +150,7 @@ export class RawClient implements Actor {
     return cnxn.record?.requests.at(-1);
   }
 
-  ask({ name, record }: Ask): void {
+  submit({ name, record }: ClientRequest): void {
     this.send(name, record as never);
   }
 
@@ -179,7 +179,7 @@ export class RawClient implements Actor {
     const { cnxn } = this;
     if (cnxn === undefined) return;
     this.#network.reset(cnxn.stream);
-    this.#leave(cnxn);
+    this.#detachCnxn(cnxn);
   }
 
   /** Ends its direction of the connection, and keeps receiving. */
@@ -187,38 +187,38 @@ export class RawClient implements Actor {
     const { cnxn } = this;
     if (cnxn === undefined) return;
     this.#network.end(cnxn.stream);
-    this.#leave(cnxn);
+    this.#detachCnxn(cnxn);
   }
 
   /** Opens a new connection without closing the old one. */
-  moveOn(): void {
-    if (this.cnxn !== undefined) this.#leave(this.cnxn);
+  redial(): void {
+    if (this.cnxn !== undefined) this.#detachCnxn(this.cnxn);
   }
 
   /**
    * Connects to this server at once without closing the current connection; abandons a connection
    * attempt in progress.
    */
-  goTo(server: ClientWorld['servers'][number]): void {
+  switchTo(server: ClientWorld['servers'][number]): void {
     this.#nextServer = server;
-    if (this.cnxn !== undefined) this.#leave(this.cnxn, 0);
+    if (this.cnxn !== undefined) this.#detachCnxn(this.cnxn, 0);
   }
 
   /** Closes its connection and reconnects to the same server at once. */
-  comeBack(): void {
+  reconnectToSameServer(): void {
     const { cnxn } = this;
     if (cnxn === undefined) return;
     this.#nextServer = this.#world.servers.find(({ name }) => name === cnxn.record?.server);
     this.#network.end(cnxn.stream);
-    this.#leave(cnxn, 0);
+    this.#detachCnxn(cnxn, 0);
   }
 
   /** Abandons a connection attempt that has no reply so far. */
-  giveUpDial(): void {
+  abortDial(): void {
     const { cnxn } = this;
-    if (cnxn === undefined || cnxn.shaken) return;
+    if (cnxn === undefined || cnxn.isEstablished) return;
     this.#network.reset(cnxn.stream);
-    this.#leave(cnxn, 0);
+    this.#detachCnxn(cnxn, 0);
   }
 
   /** The server that it is connected to, or connecting to. */
@@ -227,16 +227,16 @@ export class RawClient implements Actor {
   }
 
   /** Loses its network for a while, silently. */
-  sleep(ms: Millis): void {
-    this.#asleepUntilMs = this.#world.clock.elapsedMs + ms;
+  goOffline(ms: Millis): void {
+    this.#offlineUntilMs = this.#world.clock.elapsedMs + ms;
     const { wire, cnxn } = this;
-    wire?.forward.hold();
-    wire?.backward.hold();
-    if (cnxn !== undefined) this.#leave(cnxn);
+    wire?.forward.cut();
+    wire?.backward.cut();
+    if (cnxn !== undefined) this.#detachCnxn(cnxn);
   }
 
   /** Sends part of a request and nothing more on this connection. */
-  halfFrame(): void {
+  sendHalfFrame(): void {
     const { cnxn } = this;
     if (cnxn === undefined || !this.ready) return;
     const writer = new Writer();
@@ -245,12 +245,12 @@ export class RawClient implements Actor {
     writer.ustring('/half-a-frame');
     writer.endFrame(frame);
     const bytes = writer.written();
-    this.#put(cnxn, Buffer.from(bytes.subarray(0, 1 + this.#random.below(bytes.length - 1))));
-    this.#leave(cnxn);
+    this.#sendBytes(cnxn, Buffer.from(bytes.subarray(0, 1 + this.#random.below(bytes.length - 1))));
+    this.#detachCnxn(cnxn);
   }
 
   /** Sends bytes that are not a request. */
-  babble(): void {
+  sendGarbage(): void {
     const { cnxn } = this;
     if (cnxn === undefined || !this.ready) return;
     const bytes = Buffer.alloc(4 + this.#random.below(60));
@@ -258,8 +258,8 @@ export class RawClient implements Actor {
     // An invalid length, or a frame that fits no operation.
     bytes.writeInt32BE(this.#random.below(2) === 0 ? -1 - this.#random.below(1000) : bytes.length - 4, 0);
     if (bytes.length >= 12) bytes.writeInt32BE(operations.getData.opCode, 8);
-    this.#put(cnxn, bytes);
-    this.#leave(cnxn);
+    this.#sendBytes(cnxn, bytes);
+    this.#detachCnxn(cnxn);
   }
 
   get dump(): SessionDump {
@@ -270,9 +270,9 @@ export class RawClient implements Actor {
   /**
    * Another process resumes the session from a dump. It knows of no watches and counts its requests
    * from there, so it reuses the xids of requests sent since. The connection stays as it is; call
-   * `goTo` or `reset` next.
+   * `switchTo` or `reset` next.
    */
-  goOnFrom({ session, password, nextXid, lastZxidSeen }: SessionDump): void {
+  resumeFrom({ session, password, nextXid, lastZxidSeen }: SessionDump): void {
     this.session = session;
     this.password = password;
     this.lastZxidSeen = lastZxidSeen;
@@ -281,41 +281,41 @@ export class RawClient implements Actor {
   }
 
   /** Never connects again. Its connections stay as they are. */
-  retire(): void {
-    this.#retired = true;
+  abandon(): void {
+    this.#isAbandoned = true;
   }
 
   /** Connects once, and never again whatever the result. */
-  dialsOnce(): void {
-    this.#onceOnly = true;
+  dialOnce(): void {
+    this.#dialsOnce = true;
   }
 
   // --- Connections
 
-  #planDial(ms: Millis): void {
-    if (this.#dialPlanned || this.#retired) return;
-    this.#dialPlanned = true;
+  #scheduleDial(ms: Millis): void {
+    if (this.#isDialScheduled || this.#isAbandoned) return;
+    this.#isDialScheduled = true;
     const { clock } = this.#world;
-    clock.at(Math.max(clock.elapsedMs + ms, this.#asleepUntilMs), 'dial', undefined, () => {
-      this.#dialPlanned = false;
+    clock.at(Math.max(clock.elapsedMs + ms, this.#offlineUntilMs), 'dial', undefined, () => {
+      this.#isDialScheduled = false;
       this.#dial();
     });
   }
 
   #dial(): void {
     const { servers, clock } = this.#world;
-    if (this.#retired || this.cnxn !== undefined) return;
+    if (this.#isAbandoned || this.cnxn !== undefined) return;
     const { address } = this.#nextServer ?? this.options.server ?? servers[this.#random.below(servers.length)]!;
     this.#nextServer = undefined;
-    if (address === undefined || clock.elapsedMs < this.#asleepUntilMs) {
-      this.#planDial(5 + this.#random.below(40));
+    if (address === undefined || clock.elapsedMs < this.#offlineUntilMs) {
+      this.#scheduleDial(5 + this.#random.below(40));
       return;
     }
     const stream = this.#network.connect({ address, port: serverPort });
-    this.cnxn = { stream, cutter: new FrameCutter(0x7fffffff), record: undefined, shaken: false, outstanding: 0, itemsSeen: 0 };
+    this.cnxn = { stream, cutter: new FrameDecoder(0x7fffffff), record: undefined, isEstablished: false, outstanding: 0, itemsSeen: 0 };
     this.#cnxns.set(stream, this.cnxn);
-    this.#heardMs = clock.elapsedMs;
-    if (this.#onceOnly) this.retire();
+    this.#lastReceivedMs = clock.elapsedMs;
+    if (this.#dialsOnce) this.abandon();
   }
 
   #connected(stream: StreamId): void {
@@ -337,11 +337,11 @@ export class RawClient implements Actor {
   }
 
   #write(cnxn: ClientCnxn, writer: Writer): void {
-    this.#put(cnxn, Buffer.from(writer.written()));
+    this.#sendBytes(cnxn, Buffer.from(writer.written()));
   }
 
-  #put(cnxn: ClientCnxn, bytes: Buffer): void {
-    this.#sentMs = this.#world.clock.elapsedMs;
+  #sendBytes(cnxn: ClientCnxn, bytes: Buffer): void {
+    this.#lastSentMs = this.#world.clock.elapsedMs;
     this.#network.send({ count: 1, streams: [cnxn.stream], buffers: [bytes], starts: [0], ends: [bytes.length], kept: [] });
   }
 
@@ -352,7 +352,7 @@ export class RawClient implements Actor {
       const bytes = Buffer.from(batch.buffers[index]!.subarray(batch.starts[index], batch.ends[index]));
       try {
         cnxn.cutter.feed(bytes, 0, bytes.length, (reader) => {
-          this.#frame(cnxn, reader);
+          this.#onFrame(cnxn, reader);
           return true;
         });
       } catch (error) {
@@ -362,12 +362,12 @@ export class RawClient implements Actor {
     }
   }
 
-  #frame(cnxn: ClientCnxn, frame: Reader): void {
+  #onFrame(cnxn: ClientCnxn, frame: Reader): void {
     const reader = new Reader(Buffer.from(frame.bytes.subarray(frame.offset, frame.limit)));
-    if (cnxn === this.cnxn) this.#heardMs = this.#world.clock.elapsedMs;
-    if (!cnxn.shaken) {
-      cnxn.shaken = true;
-      this.#shaken(cnxn, reader);
+    if (cnxn === this.cnxn) this.#lastReceivedMs = this.#world.clock.elapsedMs;
+    if (!cnxn.isEstablished) {
+      cnxn.isEstablished = true;
+      this.#onConnectResponse(cnxn, reader);
       return;
     }
     const item = cnxn.record?.items[cnxn.itemsSeen++];
@@ -379,21 +379,21 @@ export class RawClient implements Actor {
       return;
     }
     cnxn.outstanding--;
-    if (item?.kind === 'reply') this.#answered(cnxn, item.request);
+    if (item?.kind === 'reply') this.#onReply(cnxn, item.request);
   }
 
-  #answered(cnxn: ClientCnxn, { name, record, reply }: Request): void {
+  #onReply(cnxn: ClientCnxn, { name, record, reply }: Request): void {
     // It asked for the end of its session.
     if (name === 'closeSession' && cnxn === this.cnxn) this.#forgetSession();
     // A request that was turned away has set no watch.
     if (reply?.err !== ErrorCode.ThrottledOp) this.#noteWatch(name, record, reply?.err === ErrorCode.Ok);
   }
 
-  #shaken(cnxn: ClientCnxn, reader: Reader): void {
+  #onConnectResponse(cnxn: ClientCnxn, reader: Reader): void {
     const response = readConnectResponse(reader);
     if (cnxn !== this.cnxn) return;
     if (response.timeOut <= 0) {
-      this.lost.push(this.session);
+      this.lostSessions.push(this.session);
       this.#forgetSession();
       return;
     }
@@ -412,29 +412,29 @@ export class RawClient implements Actor {
     this.lastZxidSeen = 0;
     this.#nextXid = 1;
     this.#watches = noWatches();
-    if (this.cnxn !== undefined) this.#leave(this.cnxn);
+    if (this.cnxn !== undefined) this.#detachCnxn(this.cnxn);
   }
 
   #closed(stream: StreamId): void {
     const cnxn = this.#cnxns.get(stream);
     if (cnxn === undefined) return;
     this.#cnxns.delete(stream);
-    if (cnxn === this.cnxn) this.#leave(cnxn);
+    if (cnxn === this.cnxn) this.#detachCnxn(cnxn);
   }
 
-  #leave(cnxn: ClientCnxn, redialMs = 1 + this.#random.below(this.options.redialMsMax ?? 60)): void {
+  #detachCnxn(cnxn: ClientCnxn, redialMs = 1 + this.#random.below(this.options.redialMsMax ?? 60)): void {
     if (this.cnxn === cnxn) this.cnxn = undefined;
-    this.#planDial(redialMs);
+    this.#scheduleDial(redialMs);
   }
 
   #keepAlive(): void {
     const { clock } = this.#world;
     const interval = this.options.timeoutMs / 6;
     clock.at(clock.elapsedMs + interval, 'keep alive', undefined, () => {
-      if (this.#retired) return;
-      if (this.ready && clock.elapsedMs - this.#sentMs >= interval) this.send('ping', undefined);
+      if (this.#isAbandoned) return;
+      if (this.ready && clock.elapsedMs - this.#lastSentMs >= interval) this.send('ping', undefined);
       // As clients do: it drops a server that is silent for so long.
-      if (this.cnxn !== undefined && clock.elapsedMs - this.#heardMs > (this.options.timeoutMs * 2) / 3) this.reset();
+      if (this.cnxn !== undefined && clock.elapsedMs - this.#lastReceivedMs > (this.options.timeoutMs * 2) / 3) this.reset();
       this.#keepAlive();
     });
   }

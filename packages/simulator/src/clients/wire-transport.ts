@@ -1,12 +1,12 @@
 /** A transport over a virtual network, through which the client library uses the virtual wire. */
 import type { ServerAddress, Transport, TransportCnxn, TransportSink } from '@tskeeper/client';
 import type { Network, StreamId } from '@tskeeper/runtime';
-import { type Silence, SilentWire } from './silence.ts';
+import { type PingsOnlyMode, PingsOnlyWire } from './pings-only-wire.ts';
 
 export class WireTransport implements Transport {
   readonly #network: Network;
   readonly #sinks = new Map<StreamId, TransportSink>();
-  readonly #wires = new Map<StreamId, SilentWire>();
+  readonly #wires = new Map<StreamId, PingsOnlyWire>();
   /** The latest connection, as long as its client keeps it. */
   stream: StreamId | undefined;
 
@@ -25,15 +25,15 @@ export class WireTransport implements Transport {
       drained() {},
       ended: (stream) => {
         network.end(stream);
-        this.#over(stream, undefined);
+        this.#closed(stream, undefined);
       },
-      closed: (stream, error) => this.#over(stream, error),
+      closed: (stream, error) => this.#closed(stream, error),
     });
   }
 
   /** From now on the server at the other end of the latest connection answers only pings. */
-  fallSilent(silence: Silence): void {
-    if (this.stream !== undefined) this.#wires.get(this.stream)?.begin(silence);
+  answerOnlyPings(mode: PingsOnlyMode): void {
+    if (this.stream !== undefined) this.#wires.get(this.stream)?.begin(mode);
   }
 
   resolve(host: string): Promise<readonly string[]> {
@@ -44,7 +44,7 @@ export class WireTransport implements Transport {
     const stream = this.#network.connect({ address: host, port });
     this.stream = stream;
     this.#sinks.set(stream, sink);
-    const wire = new SilentWire();
+    const wire = new PingsOnlyWire();
     this.#wires.set(stream, wire);
     return {
       send: (bytes) => {
@@ -68,7 +68,7 @@ export class WireTransport implements Transport {
     return this.#sinks.delete(stream);
   }
 
-  #over(stream: StreamId, error: string | undefined): void {
+  #closed(stream: StreamId, error: string | undefined): void {
     const sink = this.#sinks.get(stream);
     this.#forget(stream);
     sink?.closed(error);

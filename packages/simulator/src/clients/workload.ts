@@ -5,61 +5,61 @@
 import { type Acl, AddWatchMode, creatorAcl, CreateMode, type MultiOp, openAcl, Perms, readOnlyAcl, WatcherType } from '@tskeeper/protocol';
 import type { SeededRandom } from '@tskeeper/runtime';
 import { digestId } from '../model/reference-model.ts';
-import type { Actor, Ask } from './actor.ts';
+import type { Actor, ClientRequest } from './actor.ts';
 
 /** Few, so that clients meet. */
 const paths = ['/a', '/b', '/c', '/a/x', '/a/y', '/b/z', '/b/z/deep', '/e1', '/e2', '/a/e3'];
-const counted = ['/q-', '/a/s-', '/b/s-', '/b/z/s-', '/q/s-'];
+const sequentialPrefixes = ['/q-', '/a/s-', '/b/s-', '/b/z/s-', '/q/s-'];
 /** These appear and disappear by themselves. */
-const fleeting = ['/k1', '/k2', '/t1', '/a/t2'];
-const belowFleeting = ['/k1/x', '/k2/x', '/t1/x'];
-const readable = ['/', ...paths, ...fleeting, ...belowFleeting];
-const watched = ['/', '/a', '/b', '/a/x', '/b/z', '/e1'];
+const sweepablePaths = ['/k1', '/k2', '/t1', '/a/t2'];
+const childrenOfSweepable = ['/k1/x', '/k2/x', '/t1/x'];
+const readPaths = ['/', ...paths, ...sweepablePaths, ...childrenOfSweepable];
+const watchedPaths = ['/', '/a', '/b', '/a/x', '/b/z', '/e1'];
 const ttlsMs = [1, 100, 700, 3_600_000];
 const credentials = ['alice:secret', 'bob:pw', 'carol:key'];
 const noAcl: readonly Acl[] = [];
 
-export interface Habits {
+export interface WorkloadOptions {
   /** Longest value, in bytes. */
-  readonly dataMax: number;
+  readonly dataBytesMax: number;
   /** One in so many bursts closes the session; 0 for never. */
   readonly closeEvery: number;
   /** Percentage of writes. */
-  readonly writes: number;
+  readonly writePercent: number;
   readonly usesAcls: boolean;
   readonly usesQuotas: boolean;
   /** Whether a session sometimes takes over ephemerals of another one. */
-  readonly succeeds: boolean;
+  readonly handsOverEphemerals: boolean;
 }
 
 export class Workload {
   readonly #random: SeededRandom;
-  readonly #habits: Habits;
+  readonly #options: WorkloadOptions;
   #values = 0;
 
-  constructor(random: SeededRandom, habits: Habits) {
+  constructor(random: SeededRandom, options: WorkloadOptions) {
     this.#random = random;
-    this.#habits = habits;
+    this.#options = options;
   }
 
   /** Sends a few requests at once. */
   burst(actor: Actor): void {
-    const { closeEvery } = this.#habits;
+    const { closeEvery } = this.#options;
     if (closeEvery > 0 && this.#random.below(closeEvery) === 0) {
-      actor.ask({ name: 'closeSession', record: undefined });
+      actor.submit({ name: 'closeSession', record: undefined });
       return;
     }
     if (this.#random.below(8) === 0) {
-      for (const ask of this.#comeAndGo()) actor.ask(ask);
+      for (const ask of this.#createAndDelete()) actor.submit(ask);
       return;
     }
     if (this.#random.below(16) === 0) {
-      for (const ask of this.#emptied()) actor.ask(ask);
+      for (const ask of this.#emptyContainers()) actor.submit(ask);
       return;
     }
     for (let count = 1 + this.#random.below(5); count > 0; count--) {
-      actor.ask(this.#random.below(100) < this.#habits.writes ? this.#write() : this.#read());
-      if (this.#habits.usesAcls && this.#random.below(20) === 0) actor.ask(this.#auth());
+      actor.submit(this.#random.below(100) < this.#options.writePercent ? this.#write() : this.#read());
+      if (this.#options.usesAcls && this.#random.below(20) === 0) actor.submit(this.#auth());
     }
   }
 
@@ -68,42 +68,42 @@ export class Workload {
    * first owned with what the second owns, in whatever order these requests arrive. `later` calls
    * back after a moment.
    */
-  succession(first: Actor, second: Actor, later: (then: () => void) => void): void {
+  handOverEphemeral(first: Actor, second: Actor, later: (then: () => void) => void): void {
     const path = this.#pick(['/e1', '/e2', '/a/e3', '/b/z']);
-    const remove: Ask = { name: 'delete', record: { path, version: -1 } };
-    first.ask(remove);
-    first.ask(this.#ephemeral(path));
+    const remove: ClientRequest = { name: 'delete', record: { path, version: -1 } };
+    first.submit(remove);
+    first.submit(this.#ephemeral(path));
     later(() => {
-      second.ask(remove);
-      second.ask(this.#ephemeral(path));
-      if (this.#random.below(2) === 0) second.ask(this.#ephemeral('/e-', CreateMode.ephemeralSequential));
-      const end = () => first.ask({ name: 'closeSession', record: undefined });
+      second.submit(remove);
+      second.submit(this.#ephemeral(path));
+      if (this.#random.below(2) === 0) second.submit(this.#ephemeral('/e-', CreateMode.ephemeralSequential));
+      const end = () => first.submit({ name: 'closeSession', record: undefined });
       if (this.#random.below(2) === 0) end();
       else later(end);
     });
   }
 
-  #ephemeral(path: string, flags: number = CreateMode.ephemeral): Ask {
+  #ephemeral(path: string, flags: number = CreateMode.ephemeral): ClientRequest {
     return { name: 'create', record: { path, data: this.#value(), acl: openAcl, flags } };
   }
 
   /** Credentials count for all later requests, however soon they follow. */
-  #auth(): Ask {
+  #auth(): ClientRequest {
     const auth = Buffer.from(credentials[this.#random.below(credentials.length)]!);
     return { name: 'auth', record: { type: 0, scheme: 'digest', auth } };
   }
 
-  #write(): Ask {
+  #write(): ClientRequest {
     const kind = this.#random.below(24);
     if (kind < 8) return { name: this.#random.below(2) === 0 ? 'create' : 'create2', record: this.#create() };
     if (kind < 13) return { name: 'setData', record: { path: this.#pick(paths), data: this.#value(), version: this.#version() } };
-    if (kind < 17) return { name: 'delete', record: { path: this.#pick(readable), version: this.#version() } };
-    if (kind < 20) return this.#fleeting();
-    if (kind === 20 && this.#habits.usesAcls) {
+    if (kind < 17) return { name: 'delete', record: { path: this.#pick(readPaths), version: this.#version() } };
+    if (kind < 20) return this.#sweepableWrite();
+    if (kind === 20 && this.#options.usesAcls) {
       return { name: 'setACL', record: { path: this.#pick(paths), acl: this.#acl(), version: this.#version() } };
     }
-    if (kind === 21 && this.#habits.usesQuotas) return this.#quota();
-    return { name: 'multi', record: { ops: Array.from({ length: 1 + this.#random.below(4) }, () => this.#part()) } };
+    if (kind === 21 && this.#options.usesQuotas) return this.#quota();
+    return { name: 'multi', record: { ops: Array.from({ length: 1 + this.#random.below(4) }, () => this.#multiOp()) } };
   }
 
   #create() {
@@ -112,21 +112,21 @@ export class Workload {
     const data = this.#value();
     if (kind < 2) return { path: this.#pick(paths), data, acl, flags: CreateMode.persistent };
     if (kind === 2) return { path: this.#pick(paths), data, acl, flags: CreateMode.ephemeral };
-    return { path: this.#pick(counted), data, acl, flags: kind === 3 ? CreateMode.ephemeralSequential : CreateMode.persistentSequential };
+    return { path: this.#pick(sequentialPrefixes), data, acl, flags: kind === 3 ? CreateMode.ephemeralSequential : CreateMode.persistentSequential };
   }
 
   /**
    * Creates and deletes a znode and its parent at once: each write is validated against the pending
    * changes of the writes before it.
    */
-  #comeAndGo(): Ask[] {
+  #createAndDelete(): ClientRequest[] {
     const parent = this.#pick(['/a', '/b', '/c']);
     const child = `${parent}/${this.#pick(['x', 'y', 's-', 's-0000000001'])}`;
-    const create = (path: string, flags: number): Ask => ({
+    const create = (path: string, flags: number): ClientRequest => ({
       name: 'create',
       record: { path, data: this.#value(), acl: this.#acl(), flags },
     });
-    const remove = (path: string): Ask => ({ name: 'delete', record: { path, version: -1 } });
+    const remove = (path: string): ClientRequest => ({ name: 'delete', record: { path, version: -1 } });
     return Array.from({ length: 3 + this.#random.below(6) }, () => {
       switch (this.#random.below(7)) {
         case 0:
@@ -147,8 +147,8 @@ export class Workload {
   }
 
   /** Containers and TTL znodes, and children that keep them. */
-  #fleeting(): Ask {
-    const record = { path: this.#pick(fleeting), data: this.#value(), acl: this.#acl() };
+  #sweepableWrite(): ClientRequest {
+    const record = { path: this.#pick(sweepablePaths), data: this.#value(), acl: this.#acl() };
     switch (this.#random.below(4)) {
       case 0:
         return { name: 'createContainer', record: { ...record, flags: CreateMode.container } };
@@ -156,19 +156,19 @@ export class Workload {
         return { name: 'createTTL', record: { ...record, ...this.#withTtl() } };
       }
       case 2:
-        return { name: 'create', record: { ...record, path: this.#pick(belowFleeting), flags: CreateMode.persistent } };
+        return { name: 'create', record: { ...record, path: this.#pick(childrenOfSweepable), flags: CreateMode.persistent } };
       default:
-        return { name: 'delete', record: { path: this.#pick(belowFleeting), version: -1 } };
+        return { name: 'delete', record: { path: this.#pick(childrenOfSweepable), version: -1 } };
     }
   }
 
   /** Containers that had a child and lost it, and that get another one before they are swept. */
-  #emptied(): Ask[] {
-    return ['/k1', '/k2'].flatMap((path): Ask[] => {
+  #emptyContainers(): ClientRequest[] {
+    return ['/k1', '/k2'].flatMap((path): ClientRequest[] => {
       const record = { path: `${path}/x`, data: this.#value(), acl: openAcl, flags: CreateMode.persistent };
-      const container: Ask = { name: 'createContainer', record: { path, data: null, acl: openAcl, flags: CreateMode.container } };
-      const child: Ask = { name: 'create', record };
-      const remove: Ask = { name: 'delete', record: { path: record.path, version: -1 } };
+      const container: ClientRequest = { name: 'createContainer', record: { path, data: null, acl: openAcl, flags: CreateMode.container } };
+      const child: ClientRequest = { name: 'create', record };
+      const remove: ClientRequest = { name: 'delete', record: { path: record.path, version: -1 } };
       return this.#random.below(2) === 0 ? [container, child, remove] : [child];
     });
   }
@@ -182,7 +182,7 @@ export class Workload {
    * Creates and deletes limits and usage together: separately they would count from different
    * moments, until a start counts again.
    */
-  #quota(): Ask {
+  #quota(): ClientRequest {
     const base = `/zookeeper/quota${this.#pick(['/a', '/b'])}`;
     const limits = `${base}/zookeeper_limits`;
     const stats = `${base}/zookeeper_stats`;
@@ -211,10 +211,10 @@ export class Workload {
     return `count=3,bytes=-1${text === '' ? '' : `=${text}`}`;
   }
 
-  #part(): MultiOp {
+  #multiOp(): MultiOp {
     switch (this.#random.below(6)) {
       case 5:
-        return { kind: 'createTTL', path: this.#pick(fleeting), data: this.#value(), acl: this.#acl(), ...this.#withTtl() };
+        return { kind: 'createTTL', path: this.#pick(sweepablePaths), data: this.#value(), acl: this.#acl(), ...this.#withTtl() };
       case 0:
         return { kind: 'create', ...this.#create() };
       case 1:
@@ -228,8 +228,8 @@ export class Workload {
     }
   }
 
-  #read(): Ask {
-    const path = this.#pick(readable);
+  #read(): ClientRequest {
+    const path = this.#pick(readPaths);
     const watch = this.#random.below(3) === 0;
     switch (this.#random.below(20)) {
       case 0:
@@ -257,7 +257,7 @@ export class Workload {
       case 15:
         return { name: 'getAllChildrenNumber', record: { path } };
       case 16:
-        return { name: 'multiRead', record: { ops: this.#reads() } };
+        return { name: 'multiRead', record: { ops: this.#multiReadOps() } };
       case 17:
         return { name: 'whoAmI', record: undefined };
       default:
@@ -265,16 +265,16 @@ export class Workload {
     }
   }
 
-  #reads(): MultiOp[] {
+  #multiReadOps(): MultiOp[] {
     return Array.from({ length: 1 + this.#random.below(3) }, () => ({
       kind: this.#random.below(2) === 0 ? 'getData' : 'getChildren',
-      path: this.#pick(readable),
+      path: this.#pick(readPaths),
       watch: false,
     }));
   }
 
-  #watchOperation(): Ask {
-    const path = this.#pick(watched);
+  #watchOperation(): ClientRequest {
+    const path = this.#pick(watchedPaths);
     switch (this.#random.below(5)) {
       case 0:
         return { name: 'addWatch', record: { path, mode: AddWatchMode.persistent } };
@@ -292,7 +292,7 @@ export class Workload {
   }
 
   #acl(): readonly Acl[] {
-    if (!this.#habits.usesAcls) return openAcl;
+    if (!this.#options.usesAcls) return openAcl;
     const alice: readonly Acl[] = [{ perms: Perms.all, id: { scheme: 'digest', id: digestId('alice:secret') } }];
     const fromHere: readonly Acl[] = [
       { perms: Perms.read | Perms.create, id: { scheme: 'ip', id: '10.9.0.0/16' } },
@@ -318,6 +318,6 @@ export class Workload {
   #value(): Buffer | null {
     if (this.#random.below(20) === 0) return null;
     const text = `value ${++this.#values} `;
-    return Buffer.from(text.padEnd(this.#random.below(4) === 0 ? this.#random.below(this.#habits.dataMax) : 0, '.'));
+    return Buffer.from(text.padEnd(this.#random.below(4) === 0 ? this.#random.below(this.#options.dataBytesMax) : 0, '.'));
   }
 }

@@ -3,15 +3,15 @@
  * fails again.
  */
 import { execFileSync } from 'node:child_process';
-import type { Hunter } from '../mutants/mutant.ts';
+import type { Detector } from '../mutants/mutant.ts';
 import { Pool } from './pool.ts';
-import { failureText, freshBase, replayLine } from './run.ts';
+import { failureText, freshSeedBase, replayLine } from './run.ts';
 import type { SeedReport } from './seed-report.ts';
 import type { Summary } from './summary.ts';
-import { catchText, runZoo } from './zoo.ts';
+import { mutantResultText, runMutants } from './run-mutants.ts';
 
 /** One of so many seeds runs a second time. */
-const twiceEvery = 20;
+const repeatEvery = 20;
 const shownMax = 5;
 
 export interface CiSeeds {
@@ -21,14 +21,14 @@ export interface CiSeeds {
   readonly fixed: number;
   /** Number of seeds that differ for each change. */
   readonly fresh: number;
-  readonly hunter: Hunter;
+  readonly detector: Detector;
   readonly summary: Summary;
 }
 
 export class CiRun {
   readonly #jobs: number;
   readonly #begunMs = performance.now();
-  readonly #base = treeBase() ?? freshBase();
+  readonly #seedBase = seedBaseOfTree() ?? freshSeedBase();
   #passed = 0;
   #failed = 0;
 
@@ -46,28 +46,28 @@ export class CiRun {
   }
 
   /** Runs seeds, some of them twice with the same result expected; all marks must be hit. */
-  async seeds({ fixed, fresh, hunter, summary }: CiSeeds): Promise<void> {
+  async seeds({ fixed, fresh, detector, summary }: CiSeeds): Promise<void> {
     const ranges = [
       [1, fixed],
-      [this.#base, fresh],
+      [this.#seedBase, fresh],
     ] as const;
     const seeds = ranges.flatMap(([from, count]) => Array.from({ length: count }, (_, at) => from + at));
     console.log(`${seeds.length} seeds: ${ranges.map(([from, count]) => `${from} to ${from + count - 1}`).join(', ')}`);
     const traces = new Map<number, number>();
-    const pool = new Pool({ jobs: this.#jobs, hunter });
-    await pool.run(take(seeds), (report) => {
+    const pool = new Pool({ jobs: this.#jobs, detector });
+    await pool.run(iterate(seeds), (report) => {
       summary.add(report);
-      traces.set(report.seed, report.trace);
+      traces.set(report.seed, report.traceHash);
       if (report.findings.length === 0) this.#passed++;
       else if (summary.failed <= shownMax) this.failed(failureText(report, replayLine(report)));
       else this.#failed++;
     });
-    const again = take(seeds.filter((_, at) => at % twiceEvery === 0));
+    const again = iterate(seeds.filter((_, at) => at % repeatEvery === 0));
     const repeat = (report: SeedReport) => {
-      if (report.trace === traces.get(report.seed)) this.#passed++;
+      if (report.traceHash === traces.get(report.seed)) this.#passed++;
       else this.failed(`seed ${report.seed} ran differently the second time; reproduce: ${replayLine(report)}`);
     };
-    await new Pool({ jobs: this.#jobs, hunter }).run(again, repeat);
+    await new Pool({ jobs: this.#jobs, detector }).run(again, repeat);
     console.log(summary.text(performance.now() - this.#begunMs));
     const { missing } = summary;
     if (missing.length > 0) this.failed(`marks that no seed hit: ${missing.join(', ')}`);
@@ -76,13 +76,13 @@ export class CiRun {
 
   /** Runs `count` mutants, different ones for each change; each must be caught. */
   async mutants(names: readonly string[], count: number): Promise<void> {
-    const turn = (this.#base / 1000) % names.length;
+    const turn = (this.#seedBase / 1000) % names.length;
     const inRotation = [...names.slice(turn), ...names.slice(0, turn)].slice(0, count);
-    await runZoo(inRotation, this.#base, undefined, this.#jobs, (caught) => {
-      if (caught.report === undefined) this.failed(catchText(caught));
+    await runMutants(inRotation, this.#seedBase, undefined, this.#jobs, (caught) => {
+      if (caught.report === undefined) this.failed(mutantResultText(caught));
       else {
         this.#passed++;
-        console.log(catchText(caught));
+        console.log(mutantResultText(caught));
       }
     });
   }
@@ -95,7 +95,7 @@ export class CiRun {
   }
 }
 
-function take(seeds: readonly number[]): () => number | undefined {
+function iterate(seeds: readonly number[]): () => number | undefined {
   let at = 0;
   return () => seeds[at++];
 }
@@ -104,7 +104,7 @@ function take(seeds: readonly number[]): () => number | undefined {
  * Derived from the sources: differs for each state of them, and is the same for each run of one
  * state.
  */
-function treeBase(): number | undefined {
+function seedBaseOfTree(): number | undefined {
   try {
     const tree = execFileSync('git', ['rev-parse', 'HEAD:packages'], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
     return Number.parseInt(tree.slice(0, 10), 16) * 1000;

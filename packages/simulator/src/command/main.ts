@@ -1,14 +1,14 @@
 /** The command `sim`; `usage` in options.ts describes it. */
 import { crashStates } from '../crash-states/command.ts';
-import { zoo } from '../mutants/zoo.ts';
+import { mutants } from '../mutants/mutants.ts';
 import { runCi } from './ci.ts';
-import { hunters } from './hunters.ts';
+import { detectors } from './detectors.ts';
 import { type CommandOptions, parseOptions } from './options.ts';
-import { work } from './pool.ts';
+import { serveSeeds } from './pool.ts';
 import { runRecipesCi } from './recipes-ci.ts';
-import { freshBase, runCommand } from './run.ts';
+import { freshSeedBase, runCommand } from './run.ts';
 import { UsageError } from './usage-error.ts';
-import { catchText, hunterOf, runZoo, zooText } from './zoo.ts';
+import { mutantResultText, detectorOf, runMutants, mutantsSummary } from './run-mutants.ts';
 
 export async function main(args: readonly string[]): Promise<void> {
   try {
@@ -17,8 +17,8 @@ export async function main(args: readonly string[]): Promise<void> {
       return;
     }
     const options = parseOptions(args);
-    if (options.command === 'worker') work(hunters[options.hunter ?? 'seeds']);
-    else process.exitCode = (await carryOut(options)) ? 0 : 1;
+    if (options.command === 'worker') serveSeeds(detectors[options.detector ?? 'seeds']);
+    else process.exitCode = (await execute(options)) ? 0 : 1;
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
     console.error(error.message);
@@ -26,8 +26,8 @@ export async function main(args: readonly string[]): Promise<void> {
   }
 }
 
-async function carryOut(options: CommandOptions): Promise<boolean> {
-  const { command, jobs, mutant, hunter, seeds, from } = options;
+async function execute(options: CommandOptions): Promise<boolean> {
+  const { command, jobs, mutant, detector, seeds, from } = options;
   switch (command) {
     case 'run':
     case 'recipes':
@@ -37,10 +37,10 @@ async function carryOut(options: CommandOptions): Promise<boolean> {
     case 'ci':
       return await runCi(jobs);
     case 'zoo': {
-      const names = mutant === undefined ? Object.keys(zoo).filter((name) => hunter === undefined || hunterOf(name) === hunter) : [mutant];
-      const caught = await runZoo(names, from ?? freshBase(), seeds, jobs, (each) => console.log(catchText(each)));
-      console.log(zooText(caught));
-      return caught.every(({ report }) => report !== undefined);
+      const names = mutant === undefined ? Object.keys(mutants).filter((name) => detector === undefined || detectorOf(name) === detector) : [mutant];
+      const results = await runMutants(names, from ?? freshSeedBase(), seeds, jobs, (each) => console.log(mutantResultText(each)));
+      console.log(mutantsSummary(results));
+      return results.every(({ report }) => report !== undefined);
     }
     case 'worker':
       return true;

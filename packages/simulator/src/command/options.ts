@@ -1,9 +1,9 @@
 /** The options of the command line. */
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
-import type { Hunter } from '../mutants/mutant.ts';
+import type { Detector } from '../mutants/mutant.ts';
 import { crashStatesUsage } from '../crash-states/command.ts';
-import { isHunter } from './hunters.ts';
+import { isDetector } from './detectors.ts';
 import { type FamilyName, familyNames } from '../recipes/families.ts';
 import { UsageError } from './usage-error.ts';
 
@@ -18,7 +18,7 @@ export interface CommandOptions {
   readonly family: FamilyName | undefined;
   readonly mutant: string | undefined;
   /** For the mutants: default all. For a worker: default seeds. */
-  readonly hunter: Hunter | undefined;
+  readonly detector: Detector | undefined;
   readonly trace: boolean;
   readonly events: boolean;
   readonly jobs: number;
@@ -59,9 +59,9 @@ export function parseOptions(args: readonly string[]): CommandOptions {
     },
   });
   const [command = 'run', more] = positionals;
-  const { hunter, family } = values;
+  const { hunter: detector, family } = values;
   if (values.help || more !== undefined || !isCommand(command)) throw new UsageError(usage);
-  if (hunter !== undefined && !isHunter(hunter)) throw new UsageError(`unknown hunter ${hunter}\n${usage}`);
+  if (detector !== undefined && !isDetector(detector)) throw new UsageError(`unknown hunter ${detector}\n${usage}`);
   if (family !== undefined && !isFamily(family)) throw new UsageError(`unknown family ${family}\n${usage}`);
   if (family !== undefined && command !== 'recipes') throw new UsageError(`--family needs the command recipes\n${usage}`);
   return {
@@ -73,7 +73,7 @@ export function parseOptions(args: readonly string[]): CommandOptions {
     scenario: values.scenario,
     family,
     mutant: values.mutant,
-    hunter,
+    detector,
     trace: values.trace,
     events: values.events,
     jobs: numberOf('jobs', values.jobs) ?? availableParallelism(),

@@ -4,8 +4,8 @@
  */
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import type { Hunter } from '../mutants/mutant.ts';
-import { nothingReported, type SeedReport } from './seed-report.ts';
+import type { Detector } from '../mutants/mutant.ts';
+import { emptyReport, type SeedReport } from './seed-report.ts';
 
 const simulator = fileURLToPath(new URL('../../bin/sim.js', import.meta.url));
 const loader = new URL('../../bin/mutant.js', import.meta.url).href;
@@ -14,7 +14,7 @@ export interface PoolOptions {
   readonly jobs: number;
   readonly mutant?: string | undefined;
   /** Default: seeds. */
-  readonly hunter?: Hunter;
+  readonly detector?: Detector;
   /**
    * In milliseconds of real time. A process that needs longer for one seed is killed. Default: ten
    * times what the longest seed takes.
@@ -50,13 +50,13 @@ export class Pool {
   /** Takes seeds from `next` until it returns undefined, and reports each. */
   async run(next: () => number | undefined, report: (report: SeedReport) => void): Promise<void> {
     const { jobs } = this.#options;
-    await Promise.all(Array.from({ length: jobs }, () => this.#work(next, report)));
+    await Promise.all(Array.from({ length: jobs }, () => this.#runChild(next, report)));
   }
 
-  #work(next: () => number | undefined, report: (report: SeedReport) => void): Promise<void> {
+  #runChild(next: () => number | undefined, report: (report: SeedReport) => void): Promise<void> {
     return new Promise((resolve, reject) => {
-      const { mutant, hunter = 'seeds', seedMaxMs = seedMaxMsDefault, program = simulator } = this.#options;
-      const child = fork(program, ['worker', '--hunter', hunter], {
+      const { mutant, detector = 'seeds', seedMaxMs = seedMaxMsDefault, program = simulator } = this.#options;
+      const child = fork(program, ['worker', '--hunter', detector], {
         execArgv: mutant === undefined ? [...memoryFlags] : [...memoryFlags, '--import', loader],
         // The output of a mutant before it fails is of no interest.
         stdio: ['ignore', 'inherit', mutant === undefined ? 'inherit' : 'ignore', 'ipc'],
@@ -65,7 +65,7 @@ export class Pool {
       let current: number | undefined;
       let guard: NodeJS.Timeout | undefined;
       let isTooLong = false;
-      const give = () => {
+      const sendNextSeed = () => {
         clearTimeout(guard);
         current = next();
         if (current === undefined) {
@@ -80,7 +80,7 @@ export class Pool {
       };
       child.on('message', (message: SeedReport) => {
         report(message);
-        give();
+        sendNextSeed();
       });
       child.on('error', reject);
       child.on('exit', (code, signal) => {
@@ -90,16 +90,16 @@ export class Pool {
           return;
         }
         const end = isTooLong ? `was killed because it was still running after ${seedMaxMs} ms` : `ended with ${signal ?? `code ${code}`}`;
-        report({ ...nothingReported, seed: current, findings: [`story: its process ${end}`] });
-        this.#work(next, report).then(resolve, reject);
+        report({ ...emptyReport, seed: current, findings: [`story: its process ${end}`] });
+        this.#runChild(next, report).then(resolve, reject);
       });
-      give();
+      sendNextSeed();
     });
   }
 }
 
 /** The child's side: runs each seed that it receives. */
-export function work(run: (seed: number) => SeedReport | Promise<SeedReport>): void {
+export function serveSeeds(run: (seed: number) => SeedReport | Promise<SeedReport>): void {
   const answer = async (seed: number): Promise<void> => {
     const report = await run(seed);
     // Otherwise the parent is gone.

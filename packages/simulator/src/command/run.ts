@@ -2,14 +2,14 @@
  * `npm run sim`: runs seeds and prints a summary; for the first failures, the evidence and the
  * command that reproduces them.
  */
-import { narrate } from '../record/narration.ts';
+import { traceLines } from '../record/trace-text.ts';
 import { scenarios } from '../scenarios/scenarios.ts';
 import { recipeMarks } from '../recipes/recipe-marks.ts';
 import type { CommandOptions } from './options.ts';
 import { Pool } from './pool.ts';
-import { type Listening, reportOutcome, reportRecipe, reportSeed, type SeedReport } from './seed-report.ts';
-import { recipeHunter } from './hunters.ts';
-import { longRun, rareBelow, Summary } from './summary.ts';
+import { type RunListener, reportOutcome, reportRecipe, reportSeed, type SeedReport } from './seed-report.ts';
+import { recipeDetector } from './detectors.ts';
+import { longRunSeeds, rareHits, Summary } from './summary.ts';
 import { UsageError } from './usage-error.ts';
 
 const seedsDefault = 100;
@@ -18,13 +18,13 @@ const evidenceMax = 5;
 const shownMax = 3;
 
 /** Seeds that differ from every earlier run. */
-export function freshBase(): number {
+export function freshSeedBase(): number {
   return Math.floor(Date.now() / 1000) * 1000;
 }
 
 export function replayLine({ seed, family }: Pick<SeedReport, 'seed' | 'family'>, mutant?: string): string {
-  const story = family === undefined ? '' : ` recipes --family ${family}`;
-  return `npm run sim --${story} --seed ${seed}${mutant === undefined ? '' : ` --mutant ${mutant}`}`;
+  const command = family === undefined ? '' : ` recipes --family ${family}`;
+  return `npm run sim --${command} --seed ${seed}${mutant === undefined ? '' : ` --mutant ${mutant}`}`;
 }
 
 export function failureText({ seed, findings }: SeedReport, replay: string): string {
@@ -35,14 +35,14 @@ export function failureText({ seed, findings }: SeedReport, replay: string): str
 
 /** Returns whether everything passed. */
 export async function runCommand(options: CommandOptions): Promise<boolean> {
-  refuseWhatDoesNotGoTogether(options);
+  validateOptions(options);
   if (options.scenario !== undefined) return await runScenarios(options.scenario);
   const { seed, mutant } = options;
   if (seed !== undefined && mutant === undefined) return await runOne(seed, options);
   return await runMany(options);
 }
 
-function refuseWhatDoesNotGoTogether({ scenario, seed, seeds, from, minutes, mutant, trace, events }: CommandOptions): void {
+function validateOptions({ scenario, seed, seeds, from, minutes, mutant, trace, events }: CommandOptions): void {
   if (scenario !== undefined && [seed, seeds, from, minutes, mutant].some((value) => value !== undefined)) {
     throw new UsageError('--scenario takes neither seeds nor a mutant; for a mutant run: npm run sim:zoo -- --mutant NAME');
   }
@@ -53,15 +53,15 @@ function refuseWhatDoesNotGoTogether({ scenario, seed, seeds, from, minutes, mut
 
 async function runOne(seed: number, { command, family, trace, events }: CommandOptions): Promise<boolean> {
   const begun = performance.now();
-  const listening: Listening = {
+  const listening: RunListener = {
     onEvent: events ? (what, elapsedMs) => console.log(`${elapsedMs.toFixed(3)} ${what}`) : undefined,
-    onEnd: trace ? (recording) => console.log(narrate(recording).join('\n')) : undefined,
+    onEnd: trace ? (recording) => console.log(traceLines(recording).join('\n')) : undefined,
   };
   const report = command === 'recipes' ? await reportRecipe(seed, { family }, listening) : await reportSeed(seed, listening);
   const summary = summaryOf(command);
   summary.add(report);
   console.log(summary.text(performance.now() - begun));
-  console.log(`trace ${report.trace.toString(16)}`);
+  console.log(`trace ${report.traceHash.toString(16)}`);
   if (report.findings.length > 0) console.log(failureText(report, replayLine(report)));
   return report.findings.length === 0;
 }
@@ -72,13 +72,13 @@ function summaryOf(command: CommandOptions['command']): Summary {
 
 async function runMany({ command, family, seed, seeds, from, minutes, mutant, jobs }: CommandOptions): Promise<boolean> {
   const begun = performance.now();
-  const first = seed ?? from ?? freshBase();
+  const first = seed ?? from ?? freshSeedBase();
   const count = seed === undefined ? (seeds ?? (minutes === undefined ? seedsDefault : Infinity)) : 1;
   const endsAt = minutes === undefined ? Infinity : begun + minutes * 60_000;
   console.log(count === Infinity ? `seeds from ${first}` : `seeds ${first} to ${first + count - 1}`);
   const summary = summaryOf(command);
   let next = first;
-  const pool = new Pool({ jobs: Math.min(jobs, count), mutant, hunter: command === 'recipes' ? recipeHunter(family) : 'seeds' });
+  const pool = new Pool({ jobs: Math.min(jobs, count), mutant, detector: command === 'recipes' ? recipeDetector(family) : 'seeds' });
   await pool.run(
     () => (next < first + count && performance.now() < endsAt ? next++ : undefined),
     (report) => {
@@ -89,23 +89,23 @@ async function runMany({ command, family, seed, seeds, from, minutes, mutant, jo
     },
   );
   console.log(summary.text(performance.now() - begun));
-  const missing = command === 'recipes' || summary.seeds < longRun ? [] : summary.missing;
-  if (missing.length > 0) console.log(`marks hit fewer than ${rareBelow} times: ${missing.join(', ')}`);
+  const missing = command === 'recipes' || summary.seeds < longRunSeeds ? [] : summary.missing;
+  if (missing.length > 0) console.log(`marks hit fewer than ${rareHits} times: ${missing.join(', ')}`);
   return summary.failed === 0 && missing.length === 0;
 }
 
 async function runScenarios(wanted: string): Promise<boolean> {
   const names = wanted === 'all' ? Object.keys(scenarios) : [wanted];
-  let isWell = true;
+  let passed = true;
   for (const name of names) {
     const scenario = scenarios[name];
     if (scenario === undefined) throw new Error(`unknown scenario ${name}; use one of ${Object.keys(scenarios).join(', ')}`);
     const report = reportOutcome(await scenario.run());
-    console.log(`${report.findings.length === 0 ? 'ok    ' : 'FAILED'} ${name}: ${scenario.story}`);
+    console.log(`${report.findings.length === 0 ? 'ok    ' : 'FAILED'} ${name}: ${scenario.description}`);
     for (const finding of report.findings.slice(0, evidenceMax)) console.log(`  ${finding}`);
     if (report.findings.length === 0) continue;
-    isWell = false;
+    passed = false;
     console.log(`  reproduce: npm run sim -- --scenario ${name}`);
   }
-  return isWell;
+  return passed;
 }

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 
 export interface SearchOutcome {
   readonly name: string;
-  readonly isWell: boolean;
+  readonly passed: boolean;
   readonly output: string;
 }
 
@@ -17,8 +17,8 @@ const searches = [
   { name: 'crash states', program: '../../bin/sim.js', args: ['crash-states'] },
 ];
 
-export async function runSearches(told: (outcome: SearchOutcome) => void): Promise<void> {
-  const run = async ({ name, program, args }: (typeof searches)[number]) => told(await runSearch(name, program, args));
+export async function runSearches(onOutcome: (outcome: SearchOutcome) => void): Promise<void> {
+  const run = async ({ name, program, args }: (typeof searches)[number]) => onOutcome(await runSearch(name, program, args));
   await Promise.all(searches.map(run));
 }
 
@@ -30,6 +30,6 @@ function runSearch(name: string, program: string, args: readonly string[]): Prom
       output += bytes.toString();
     });
     child.on('error', reject);
-    child.on('close', (code) => resolve({ name, isWell: code === 0, output: output.trimEnd() }));
+    child.on('close', (code) => resolve({ name, passed: code === 0, output: output.trimEnd() }));
   });
 }

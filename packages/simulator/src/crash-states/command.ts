@@ -5,7 +5,7 @@
 import { parseArgs } from 'node:util';
 import { UsageError } from '../command/usage-error.ts';
 import { type CaseResult, joinCases, runCase } from './enumeration.ts';
-import { folderKinds, type JoinCase, syncKinds } from './joining.ts';
+import { folderKinds, type JoinCase, syncKinds } from './join-world.ts';
 
 export const crashStatesUsage = `npm run sim -- crash-states [options]
                                   starts a server from each state that a power loss can leave while it joins
@@ -39,15 +39,15 @@ export const crashStatesDefaults: CrashStatesOptions = { states: 12_000, statesP
 const progressMs = 60_000;
 
 /** Every kind of synchronisation, and a crash in the middle of it. */
-const wanted = ['DIFF', 'TRUNC', 'SNAP', 'in part'] as const;
+const requiredMarks = ['DIFF', 'TRUNC', 'SNAP', 'in part'] as const;
 
-export async function enumerateCrashStates(options: CrashStatesOptions, tell: (line: string) => void): Promise<CrashStatesResult> {
+export async function enumerateCrashStates(options: CrashStatesOptions, print: (line: string) => void): Promise<CrashStatesResult> {
   const begun = performance.now();
   const begunUsage = process.cpuUsage();
-  const reached = new Map<string, number>(wanted.map((mark) => [mark, 0]));
+  const reached = new Map<string, number>(requiredMarks.map((mark) => [mark, 0]));
   const add = (mark: string, count: number) => void reached.set(mark, (reached.get(mark) ?? 0) + count);
   let [states, points, cases, joins] = [0, 0, 0, 0];
-  let toldMs = begun;
+  let lastProgressMs = begun;
   const chosen = options.case === undefined ? joinCases(options.seed) : [{ ...options.case, seed: options.seed }];
   for (const joinCase of chosen) {
     if (states >= options.states) break;
@@ -56,30 +56,30 @@ export async function enumerateCrashStates(options: CrashStatesOptions, tell: (l
     states += result.states;
     points += result.points;
     joins += result.joins;
-    add(result.opening, result.states);
-    add('in part', result.partial);
-    if (performance.now() - toldMs >= progressMs && result.finding === undefined) {
-      toldMs = performance.now();
-      tell(`${states} crash states in ${cases} cases so far`);
+    add(result.syncPacket, result.states);
+    add('in part', result.partialStates);
+    if (performance.now() - lastProgressMs >= progressMs && result.finding === undefined) {
+      lastProgressMs = performance.now();
+      print(`${states} crash states in ${cases} cases so far`);
     }
     if (result.finding !== undefined) {
-      tell(`${caseText(result)}: ${result.finding}`);
-      tell(`  reproduce: npm run sim -- crash-states --folder ${joinCase.folder} --sync ${joinCase.sync} --seed ${joinCase.seed}`);
+      print(`${caseText(result)}: ${result.finding}`);
+      print(`  reproduce: npm run sim -- crash-states --folder ${joinCase.folder} --sync ${joinCase.sync} --seed ${joinCase.seed}`);
       return { states, finding: result.finding, missing: [] };
     }
   }
   const { user, system } = process.cpuUsage(begunUsage);
   const seconds = (user + system) / 1e6;
   const counts = [...reached].map(([mark, count]) => `${mark} ${count}`).join(', ');
-  tell(
+  print(
     `${states} crash states at ${points} moments of joining, in ${cases} cases (${counts}), joined again from ${joins} folders; ${seconds.toFixed(1)} s of CPU time, ${Math.round(states / seconds)} per second`,
   );
-  const missing = options.case === undefined ? wanted.filter((mark) => reached.get(mark) === 0) : [];
+  const missing = options.case === undefined ? requiredMarks.filter((mark) => reached.get(mark) === 0) : [];
   return { states, finding: undefined, missing };
 }
 
-function caseText({ case: { folder, sync, seed }, opening }: CaseResult): string {
-  return `folder ${folder}, sync ${sync}, seed ${seed}, ${opening}`;
+function caseText({ case: { folder, sync, seed }, syncPacket }: CaseResult): string {
+  return `folder ${folder}, sync ${sync}, seed ${seed}, ${syncPacket}`;
 }
 
 /** Returns whether everything passed and was reached. Throws a `UsageError`. */

@@ -8,7 +8,7 @@ import { Replica, replicaOptions, SnapshotLoader } from '@tskeeper/core/internal
 import { formatZxid, type Txn, type TxnDigest, type TxnHeader, type Zxid } from '@tskeeper/protocol';
 import {
   ManualClock,
-  type MemoryDisk,
+  type VirtualDisk,
   readEpoch,
   type RecoveryTarget,
   type RuntimeOptions,
@@ -27,29 +27,29 @@ export interface FolderHistory {
   readonly acceptedEpoch: number;
   readonly currentEpoch: number;
   /** What the epoch files hold before the start interprets what else a crash has left. */
-  readonly written: { readonly acceptedEpoch: number; readonly currentEpoch: number };
+  readonly onDisk: { readonly acceptedEpoch: number; readonly currentEpoch: number };
 }
 
 /**
  * Rejects as a start of the server would, and with an `Error` if a txn does not lead to the state
  * whose digest it carries.
  */
-export async function readFolder(disk: MemoryDisk, core: CoreOptions, options: RuntimeOptions): Promise<FolderHistory> {
+export async function readFolder(disk: VirtualDisk, core: CoreOptions, options: RuntimeOptions): Promise<FolderHistory> {
   const target = new DigestReader(core);
   const storage = new Storage(
     { disk: disk.attach(), clock: new ManualClock(), random: new SeededRandom(1) },
     { ...options, txnBytesMax: core.juteMaxBuffer + core.juteMaxBufferExtra },
     { logger: silentLogger, snappy: undefined },
-    nobody,
+    ignoredEvents,
   );
   const folder = storage.snapshotFolder;
-  const written = {
+  const onDisk = {
     acceptedEpoch: (await readEpoch(disk, folder, 'acceptedEpoch', true)) ?? 0,
     currentEpoch: (await readEpoch(disk, folder, 'currentEpoch', true)) ?? 0,
   };
-  const { lastZxid, acceptedEpoch, currentEpoch } = await storage.openMember(target, { recent: { count: 0, bytes: 0 }, canRefetch: true });
+  const { lastZxid, acceptedEpoch, currentEpoch } = await storage.openForEnsemble(target, { recent: { count: 0, bytes: 0 }, canRefetch: true });
   await storage.close();
-  return { digests: target.digests, lastZxid, acceptedEpoch, currentEpoch, written };
+  return { digests: target.digests, lastZxid, acceptedEpoch, currentEpoch, onDisk };
 }
 
 class DigestReader implements RecoveryTarget {
@@ -60,7 +60,7 @@ class DigestReader implements RecoveryTarget {
   constructor(core: CoreOptions) {
     this.#options = replicaOptions(core, new SeededRandom(1));
     this.#replica = new Replica(this.#options);
-    this.#note(0);
+    this.#recordDigest(0);
   }
 
   beginSnapshot(zxid: Zxid): SnapshotSink {
@@ -70,7 +70,7 @@ class DigestReader implements RecoveryTarget {
       finish: () => {
         this.#replica = new Replica(this.#options, { snapshot: loader.finish(), zxid });
         this.digests.clear();
-        this.#note(zxid);
+        this.#recordDigest(zxid);
       },
     };
   }
@@ -78,13 +78,13 @@ class DigestReader implements RecoveryTarget {
   apply(header: TxnHeader, txn: Txn, digest: TxnDigest | undefined): void {
     const job = this.#replica.apply(header, txn, digest);
     if (job !== undefined) while (job.next().done !== true);
-    const found = this.#note(header.zxid);
+    const found = this.#recordDigest(header.zxid);
     if (digest !== undefined && found !== digestText(digest.high, digest.low)) {
       throw new Error(`the tree after ${formatZxid(header.zxid)} differs from the leader's`);
     }
   }
 
-  #note(zxid: Zxid): string {
+  #recordDigest(zxid: Zxid): string {
     const { digestHigh, digestLow } = this.#replica.tree;
     const text = digestText(digestHigh, digestLow);
     this.digests.set(zxid, text);
@@ -96,7 +96,7 @@ function digestText(high: number, low: number): string {
   return `${high}:${low}`;
 }
 
-const nobody = {
+const ignoredEvents = {
   appended: () => undefined,
   failed: () => undefined,
   snapshotDue: () => undefined,

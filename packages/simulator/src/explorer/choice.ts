@@ -55,7 +55,7 @@ export type ChoiceKind = (typeof kinds)[number];
  */
 export type Choice = number;
 
-export interface Chosen {
+export interface DecodedChoice {
   readonly kind: ChoiceKind;
   readonly a: number;
   readonly b: number;
@@ -65,7 +65,7 @@ export interface Chosen {
 const firstOperandEnd = 8;
 const operandEnd = 16;
 
-const joints: Readonly<Partial<Record<ChoiceKind, string>>> = {
+const separators: Readonly<Partial<Record<ChoiceKind, string>>> = {
   notify: '>',
   packet: '#',
   break: '#',
@@ -78,18 +78,18 @@ const joints: Readonly<Partial<Record<ChoiceKind, string>>> = {
   ask: '.',
 };
 
-export function choice(kind: ChoiceKind, a: number, b = 0, c = 0): Choice {
+export function encodeChoice(kind: ChoiceKind, a: number, b = 0, c = 0): Choice {
   if (a >= firstOperandEnd || b >= operandEnd || c >= operandEnd) throw new Error(`an operand of ${kind} ${a} ${b} ${c} is too large`);
   return (kinds.indexOf(kind) << 11) | (a << 8) | (b << 4) | c;
 }
 
-export function chosen(code: Choice): Chosen {
+export function decodeChoice(code: Choice): DecodedChoice {
   return { kind: kinds[code >> 11]!, a: (code >> 8) & 7, b: (code >> 4) & 15, c: code & 15 };
 }
 
 export function choiceText(code: Choice): string {
-  const { kind, a, b, c } = chosen(code);
-  const joint = joints[kind];
+  const { kind, a, b, c } = decodeChoice(code);
+  const joint = separators[kind];
   if (joint === undefined) return `${kind}${a}`;
   return kind === 'crash' ? `${kind}${a}.${b}.${c}` : `${kind}${a}${joint}${b}`;
 }
@@ -107,6 +107,6 @@ export function parseRun(text: string): Choice[] {
       const found = /^([a-z]+)(\d+)(?:[>#.-](\d+))?(?:\.(\d+))?$/.exec(word);
       const kind = kinds.find((each) => each === found?.[1]);
       if (found === null || kind === undefined) throw new Error(`${word} is not a choice; an example is packet2#0`);
-      return choice(kind, Number(found[2]), Number(found[3] ?? 0), Number(found[4] ?? 0));
+      return encodeChoice(kind, Number(found[2]), Number(found[3] ?? 0), Number(found[4] ?? 0));
     });
 }

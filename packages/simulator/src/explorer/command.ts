@@ -1,19 +1,19 @@
 /** `npm run explore`: see `exploreUsage`. */
 import { parseArgs } from 'node:util';
-import { type Peace } from './calm.ts';
+import { type Healing } from './quiescence.ts';
 import { type Choice, choiceText, parseRun, runText } from './choice.ts';
-import { expeditions, type ExpeditionResult, runExpedition, totalMarks } from './expeditions.ts';
-import { type GroundName, groundNamed, groundNames } from './grounds.ts';
+import { searchPresets, type PresetResult, runPreset, totalMarks } from './search-presets.ts';
+import { type InitialStateName, buildInitialState, initialStateNames } from './initial-states.ts';
 import { type Scope, scopeDefaults } from './scope.ts';
 import { ensembleNames } from './small-ensemble.ts';
-import { type Beginning, type Found, openingToServe, type Progress, replayRun, search, type SearchOrder, shorten } from './search.ts';
+import { type SearchStart, type SearchResult, choicesToServe, type Progress, replayRun, search, type SearchOrder, shrinkRun } from './search.ts';
 
 export const exploreUsage = `npm run explore -- all [--states N] [--seed N]
                                   runs all expeditions: N distinct states in total, default 180000; every mark must be hit
 npm run explore -- [options]      explores the states of a small ensemble for a minute
   --order chains|breadth|walks    order of the search; default chains
   --from cold|serving             begins with servers that have just started, or with an ensemble that serves; default cold
-  --ground NAME                   initial content of the disks: ${groundNames.join(', ')}; default empty
+  --ground NAME                   initial content of the disks: ${initialStateNames.join(', ')}; default empty
   --seconds S                     duration of the search
   --states N                      number of distinct states after which it ends
   --depth N                       maximum number of choices from the beginning; default 400
@@ -32,32 +32,32 @@ npm run explore -- [options]      explores the states of a small ensemble for a 
 interface ExploreOptions {
   readonly all: boolean;
   readonly scope: Scope;
-  readonly ground: GroundName;
+  readonly initialState: InitialStateName;
   readonly order: SearchOrder;
   readonly from: 'cold' | 'serving';
   readonly seconds: number;
   readonly states: number;
   readonly depth: number;
   readonly seed: number;
-  readonly calmEvery: number | undefined;
+  readonly quiesceEvery: number | undefined;
   readonly run: string | undefined;
-  readonly peace: Peace | undefined;
+  readonly healing: Healing | undefined;
 }
 
 const secondsDefault = 60;
 const progressMs = 10_000;
-const allStates = 180_000;
+const presetStatesDefault = 180_000;
 
 class UsageError extends Error {}
 
 /**
  * Prints what it finds, and sets the exit code: 1 for a violation, 2 for an error in the options.
  */
-export function explore(args: readonly string[]): void {
+export function exploreCommand(args: readonly string[]): void {
   try {
     const options = parseOptions(args);
-    if (options.all) process.exitCode = exploreEverywhere(options.states === Infinity ? allStates : options.states, options.seed) ? 0 : 1;
-    else process.exitCode = exploreFrom(options) ? 0 : 1;
+    if (options.all) process.exitCode = explorePresets(options.states === Infinity ? presetStatesDefault : options.states, options.seed) ? 0 : 1;
+    else process.exitCode = exploreOnce(options) ? 0 : 1;
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
     console.error(error.message);
@@ -101,14 +101,14 @@ function parseOptions(args: readonly string[]): ExploreOptions {
   } catch (error) {
     throw new UsageError(`${error instanceof Error ? error.message : String(error)}\n${exploreUsage}`);
   }
-  const { order, from, elections, peace } = values;
-  const ground = groundNames.find((name) => name === values.ground);
+  const { order, from, elections, peace: healing } = values;
+  const initialState = initialStateNames.find((name) => name === values.ground);
   const ensemble = ensembleNames.find((name) => name === values.ensemble);
   const all = positionals.length === 1 && positionals[0] === 'all';
-  if (values.help || !isOrder(order) || (from !== 'cold' && from !== 'serving') || ground === undefined || ensemble === undefined)
+  if (values.help || !isOrder(order) || (from !== 'cold' && from !== 'serving') || initialState === undefined || ensemble === undefined)
     throw new UsageError(exploreUsage);
   if ((positionals.length > 0 && !all) || !isElections(elections)) throw new UsageError(exploreUsage);
-  if (peace !== undefined && peace !== 'core' && peace !== 'all') throw new UsageError(exploreUsage);
+  if (healing !== undefined && healing !== 'core' && healing !== 'all') throw new UsageError(exploreUsage);
   const numberOf = (name: string, value: string | undefined, otherwise: number): number => {
     if (value === undefined) return otherwise;
     if (!/^\d+$/.test(value)) throw new UsageError(`--${name} must be a number, got ${value}`);
@@ -122,18 +122,18 @@ function parseOptions(args: readonly string[]): ExploreOptions {
     cuts: numberOf('cuts', values.cuts, scopeDefaults.cuts),
     wakes: numberOf('wakes', values.wakes, scopeDefaults.wakes),
     elections,
-    misled: scopeDefaults.misled,
-    asks: numberOf('asks', values.asks, scopeDefaults.asks),
+    forcedElections: scopeDefaults.forcedElections,
+    clientSteps: numberOf('asks', values.asks, scopeDefaults.clientSteps),
     committedLog: numberOf('committed-log', values['committed-log'], scopeDefaults.committedLog),
-    readsLog: !values['no-log'],
+    syncsFromLog: !values['no-log'],
   };
   const calm = numberOf('calm', values.calm, 0);
   return {
     all,
     scope,
-    ground,
-    calmEvery: calm === 0 ? undefined : calm,
-    peace,
+    initialState,
+    quiesceEvery: calm === 0 ? undefined : calm,
+    healing,
     order,
     from,
     seconds: numberOf('seconds', values.seconds, values.states === undefined ? secondsDefault : Infinity),
@@ -152,20 +152,20 @@ function isElections(text: string): text is Scope['elections'] {
   return text === 'together' || text === 'each' || text === 'any';
 }
 
-function exploreFrom(options: ExploreOptions): boolean {
-  const { scope, order, from, seconds, states, depth, seed, calmEvery, run, peace, ground } = options;
-  const beginning = { scope, ground: groundNamed(ground) };
-  if (run !== undefined) return exploreRun(beginning, parseRun(run), peace);
+function exploreOnce(options: ExploreOptions): boolean {
+  const { scope, order, from, seconds, states, depth, seed, quiesceEvery, run, healing, initialState } = options;
+  const start = { scope, initialState: buildInitialState(initialState) };
+  if (run !== undefined) return exploreRun(start, parseRun(run), healing);
   const begun = performance.now();
   let toldMs = begun;
   const found = search({
-    ...beginning,
-    opening: from === 'cold' ? [] : openingToServe(beginning),
+    ...start,
+    prefix: from === 'cold' ? [] : choicesToServe(start),
     order,
     seed,
     depthMax: depth,
-    ...(calmEvery === undefined ? {} : { calmEvery }),
-    isEnough: (progress) => {
+    ...(quiesceEvery === undefined ? {} : { quiesceEvery }),
+    shouldStop: (progress) => {
       const nowMs = performance.now();
       if (nowMs - toldMs >= progressMs) {
         toldMs = nowMs;
@@ -180,20 +180,20 @@ function exploreFrom(options: ExploreOptions): boolean {
     console.log(found.isComplete ? 'every state within this scope was explored; all invariants hold' : 'all invariants hold so far');
     return true;
   }
-  tellViolation(found.violation, beginning, ground);
+  printViolation(found.violation, start, initialState);
   return false;
 }
 
 /** Runs all expeditions, one after the other. */
-function exploreEverywhere(states: number, seed: number): boolean {
-  const results: ExpeditionResult[] = [];
-  for (const expedition of expeditions) {
-    const result = runExpedition(expedition, states, seed);
+function explorePresets(states: number, seed: number): boolean {
+  const results: PresetResult[] = [];
+  for (const preset of searchPresets) {
+    const result = runPreset(preset, states, seed);
     results.push(result);
     const { found, seconds } = result;
-    console.log(`${expedition.name}: ${progressText(found, seconds * 1000)}`);
+    console.log(`${preset.name}: ${progressText(found, seconds * 1000)}`);
     if (found.violation !== undefined) {
-      tellViolation(found.violation, { scope: expedition.scope, ground: groundNamed(expedition.ground) }, expedition.ground);
+      printViolation(found.violation, { scope: preset.scope, initialState: buildInitialState(preset.initialState) }, preset.initialState);
 
       return false;
     }
@@ -202,17 +202,17 @@ function exploreEverywhere(states: number, seed: number): boolean {
   const seconds = sum(results, (each) => each.seconds);
   const marks = totalMarks(results);
   console.log(`marks: ${marks.text}`);
-  const calms = sum(results, ({ found }) => found.calms);
-  const longestMs = Math.max(...results.map(({ found }) => found.longestCalmMs));
-  console.log(`faults ceased ${calms} times; the ensemble served again after at most ${longestMs} ms`);
+  const quiescences = sum(results, ({ found }) => found.quiescences);
+  const longestMs = Math.max(...results.map(({ found }) => found.longestRecoveryMs));
+  console.log(`faults ceased ${quiescences} times; the ensemble served again after at most ${longestMs} ms`);
   console.log(
     `${seen} distinct states in ${seconds.toFixed(1)} s of CPU time (${Math.round(seen / seconds)} per second); all invariants hold`,
   );
 
   const complaints = [
     ...results
-      .filter(({ found, expedition }) => !found.isComplete && found.states < (states * expedition.share) / 100)
-      .map(({ expedition }) => `${expedition.name} ended early`),
+      .filter(({ found, preset }) => !found.isComplete && found.states < (states * preset.statesPercent) / 100)
+      .map(({ preset }) => `${preset.name} ended early`),
     ...marks.missing.map((name) => `mark never hit: ${name}`),
   ];
   for (const complaint of complaints) console.log(complaint);
@@ -223,13 +223,13 @@ function sum<T>(list: readonly T[], of: (each: T) => number): number {
   return list.reduce((total, each) => total + of(each), 0);
 }
 
-function tellViolation({ error, run: found, peace }: NonNullable<Found['violation']>, beginning: Beginning, ground: GroundName): void {
-  const run = shorten(beginning, found, error, peace);
+function printViolation({ error, run: found, healing }: NonNullable<SearchResult['violation']>, start: SearchStart, initialState: InitialStateName): void {
+  const run = shrinkRun(start, found, error, healing);
   console.log(`violation after ${found.length} choices: ${error.message}`);
   console.log(`the shortest run found has ${run.length} choices:`);
-  exploreRun(beginning, run, peace);
-  const more = `${ground === 'empty' ? '' : `--ground '${ground}' `}${peace === undefined ? '' : `--peace ${peace} `}`;
-  console.log(`  reproduce: npm run explore -- ${scopeText(beginning.scope)}${more}--run '${runText(run)}'`);
+  exploreRun(start, run, healing);
+  const more = `${initialState === 'empty' ? '' : `--ground '${initialState}' `}${healing === undefined ? '' : `--peace ${healing} `}`;
+  console.log(`  reproduce: npm run explore -- ${scopeText(start.scope)}${more}--run '${runText(run)}'`);
 }
 
 function progressText({ states, steps, depth }: Progress, elapsedMs: number): string {
@@ -247,13 +247,13 @@ function scopeText(scope: Scope): string {
   if (scope.committedLog !== scopeDefaults.committedLog) words.push(`--committed-log ${scope.committedLog} `);
   if (scope.elections !== scopeDefaults.elections) words.push(`--elections ${scope.elections} `);
   if (scope.ensemble !== scopeDefaults.ensemble) words.push(`--ensemble ${scope.ensemble} `);
-  if (!scope.readsLog) words.push('--no-log ');
+  if (!scope.syncsFromLog) words.push('--no-log ');
   return words.join('');
 }
 
 /** Returns whether all invariants hold. */
-function exploreRun(beginning: Beginning, run: readonly Choice[], peace: Peace | undefined): boolean {
-  const { world, error, made } = replayRun(beginning, run, peace);
+function exploreRun(start: SearchStart, run: readonly Choice[], healing: Healing | undefined): boolean {
+  const { world, error, made } = replayRun(start, run, healing);
   if (made.length < run.length && error === undefined)
     console.log(`${run.length - made.length} of the choices were not available at their turn`);
   for (const [at, code] of made.entries()) console.log(`  ${at + 1} ${choiceText(code)}`);

@@ -77,7 +77,7 @@ export interface ServerView {
   /** Names of the txns whose effect is in the state in memory; undefined if not needed. */
   readonly state: readonly string[] | undefined;
   /** Zxids of the txns kept in memory for learners, in order; undefined if not needed. */
-  readonly remembered: readonly Zxid[] | undefined;
+  readonly committedLogZxids: readonly Zxid[] | undefined;
   readonly acceptedEpoch: number;
   readonly currentEpoch: number;
 }
@@ -92,7 +92,7 @@ export class Invariants {
    * By epoch: the history with which it begins, which is that of its leader when it writes
    * currentEpoch.
    */
-  readonly #beginnings = new Map<number, readonly NamedTxn[]>();
+  readonly #initialHistories = new Map<number, readonly NamedTxn[]>();
   readonly #proposed = new Map<Zxid, string>();
   #committed: readonly NamedTxn[] = [];
   /** Writes that were acknowledged to clients in this step. */
@@ -112,7 +112,7 @@ export class Invariants {
   copy(): Invariants {
     const copy = new Invariants(this.#isQuorum);
     for (const [epoch, sid] of this.#leaders) copy.#leaders.set(epoch, sid);
-    for (const [epoch, beginning] of this.#beginnings) copy.#beginnings.set(epoch, beginning);
+    for (const [epoch, beginning] of this.#initialHistories) copy.#initialHistories.set(epoch, beginning);
     for (const [zxid, name] of this.#proposed) copy.#proposed.set(zxid, name);
     for (const [sid, zxid] of this.#served) copy.#served.set(sid, zxid);
     copy.#committed = this.#committed;
@@ -131,9 +131,9 @@ export class Invariants {
         to.number(numbers.get(key)!);
       }
     }
-    for (const epoch of [...this.#beginnings.keys()].sort((a, b) => a - b)) {
+    for (const epoch of [...this.#initialHistories.keys()].sort((a, b) => a - b)) {
       to.number(epoch);
-      for (const { zxid } of this.#beginnings.get(epoch)!) to.number(zxid);
+      for (const { zxid } of this.#initialHistories.get(epoch)!) to.number(zxid);
     }
     for (const zxid of [...this.#proposed.keys()].sort((a, b) => a - b)) {
       to.number(zxid);
@@ -170,7 +170,7 @@ export class Invariants {
    * follows a leader of a later epoch; now the whole history must be there.
    */
   epochWritten({ sid, currentEpoch, durable }: ServerView): void {
-    const missing = missingOf(this.#beginnings.get(currentEpoch), durable);
+    const missing = firstMissing(this.#initialHistories.get(currentEpoch), durable);
     if (missing === undefined) return;
     throw new Violation('HistoryBeforeEpoch', `${sid} has currentEpoch ${currentEpoch} on disk without ${formatZxid(missing.zxid)}`);
   }
@@ -178,8 +178,8 @@ export class Invariants {
   /** A server requests the write of its currentEpoch. */
   epochBegun(epoch: number, { role, sid, logged }: ServerView): void {
     if (role !== 'leading') return;
-    if (this.#beginnings.has(epoch)) throw new Violation('Leadership2', `${sid} begins epoch ${epoch}, which has begun already`);
-    this.#beginnings.set(epoch, [...logged]);
+    if (this.#initialHistories.has(epoch)) throw new Violation('Leadership2', `${sid} begins epoch ${epoch}, which has begun already`);
+    this.#initialHistories.set(epoch, [...logged]);
   }
 
   /** A leader proposes an epoch. */
@@ -210,7 +210,7 @@ export class Invariants {
     const epoch = epochOf(zxid);
     if (currentEpoch !== epoch)
       throw new Violation('DurableBeforeAck', `${sid} acknowledges epoch ${epoch}, but has currentEpoch ${currentEpoch} on disk`);
-    const missing = missingOf(this.#beginnings.get(epoch), durable);
+    const missing = firstMissing(this.#initialHistories.get(epoch), durable);
     if (missing === undefined) return;
     throw new Violation('DurableBeforeAck', `${sid} acknowledges epoch ${epoch} without ${formatZxid(missing.zxid)} on disk`);
   }
@@ -248,7 +248,7 @@ export class Invariants {
    * A client is told that its session exists or its put succeeded. What is committed is known at
    * the end of the step, and checked then.
    */
-  told(name: string): void {
+  clientAcknowledged(name: string): void {
     this.#told.push(name);
   }
 
@@ -260,7 +260,7 @@ export class Invariants {
    * A client reads the put of that name, or none, at that zxid. Returns the zxid of the put. What
    * is committed is known at the end of the step.
    */
-  read(name: string, zxid: Zxid): Zxid {
+  clientRead(name: string, zxid: Zxid): Zxid {
     this.#reads.push({ name, zxid });
     if (name === '') return 0;
     for (const [proposed, its] of this.#proposed) if (its === name) return proposed;
@@ -277,8 +277,8 @@ export class Invariants {
     this.#checkLeaders(servers);
     for (const server of servers) {
       if (!server.serves) continue;
-      this.served(server);
-      this.#checkMemory(server);
+      this.checkServed(server);
+      this.#checkCommittedLog(server);
     }
     this.#checkDurability(servers);
     for (const name of this.#told.splice(0)) {
@@ -331,12 +331,12 @@ export class Invariants {
   }
 
   /** A server shows clients what it has applied, so that is committed. */
-  served({ sid, epoch, logged, appliedZxid, state }: ServerView): void {
+  checkServed({ sid, epoch, logged, appliedZxid, state }: ServerView): void {
     const applied = logged.filter(({ zxid }) => zxid <= appliedZxid);
-    const missing = missingOf(this.#beginnings.get(epoch!), applied);
+    const missing = firstMissing(this.#initialHistories.get(epoch!), applied);
     if (missing !== undefined)
       throw new Violation('ProcessConsistency', `${sid} serves in epoch ${epoch} without ${formatZxid(missing.zxid)}`);
-    if (state !== undefined && state.join() !== stateBehind(applied).join()) {
+    if (state !== undefined && state.join() !== stateAfter(applied).join()) {
       throw new Violation(
         'StateIsLog',
         `${sid} serves ${state.length} txns, but its log has ${applied.length} up to ${formatZxid(appliedZxid)}`,
@@ -363,7 +363,7 @@ export class Invariants {
       if (last !== undefined && epochOf(txn.zxid) < epochOf(last.zxid)) {
         throw new Violation('GlobalPrimaryOrder', `${formatZxid(txn.zxid)} is committed after ${formatZxid(last.zxid)}`);
       }
-      for (const [epoch, beginning] of this.#beginnings) {
+      for (const [epoch, beginning] of this.#initialHistories) {
         if (!this.#leaders.has(epoch) || epoch <= epochOf(txn.zxid) || has(beginning, txn)) continue;
         throw new Violation('PrimaryIntegrity', `${formatZxid(txn.zxid)} is committed, but epoch ${epoch} was led without it`);
       }
@@ -371,15 +371,15 @@ export class Invariants {
     }
   }
 
-  #checkMemory({ sid, logged, appliedZxid, remembered }: ServerView): void {
+  #checkCommittedLog({ sid, logged, appliedZxid, committedLogZxids }: ServerView): void {
     // A leader that holds no txns in memory knows it, and uses the last txn that it has applied.
-    if (remembered === undefined || remembered.length === 0) return;
+    if (committedLogZxids === undefined || committedLogZxids.length === 0) return;
     const applied = logged.filter(({ zxid }) => zxid <= appliedZxid);
-    const end = applied.slice(-remembered.length).map(({ zxid }) => zxid);
-    if (end.join() === remembered.join()) return;
+    const end = applied.slice(-committedLogZxids.length).map(({ zxid }) => zxid);
+    if (end.join() === committedLogZxids.join()) return;
     throw new Violation(
       'MemoryIsLog',
-      `${sid} keeps ${remembered.map(formatZxid).join(', ')} for learners, but its log ends with ${end.map(formatZxid).join(', ') || 'nothing'}`,
+      `${sid} keeps ${committedLogZxids.map(formatZxid).join(', ')} for learners, but its log ends with ${end.map(formatZxid).join(', ') || 'nothing'}`,
     );
   }
 
@@ -400,7 +400,7 @@ function lastPut(txns: readonly NamedTxn[]): string | undefined {
 }
 
 /** The state after these txns: every session, and the last put. */
-function stateBehind(txns: readonly NamedTxn[]): string[] {
+function stateAfter(txns: readonly NamedTxn[]): string[] {
   const sessions = txns.map(({ name }) => name).filter((name) => !isPut(name) && !isError(name));
   const put = lastPut(txns);
   return (put === undefined ? sessions : [...sessions, put]).sort();
@@ -411,6 +411,6 @@ function has(history: readonly NamedTxn[], txn: NamedTxn): boolean {
 }
 
 /** The first txn of a beginning that a history lacks. */
-function missingOf(beginning: readonly NamedTxn[] | undefined, history: readonly NamedTxn[]): NamedTxn | undefined {
-  return beginning?.find((txn) => !has(history, txn));
+function firstMissing(initialHistory: readonly NamedTxn[] | undefined, history: readonly NamedTxn[]): NamedTxn | undefined {
+  return initialHistory?.find((txn) => !has(history, txn));
 }

@@ -16,7 +16,7 @@ export interface Scope {
    * How often the persistent client connects to a server or sends a request; 0 for none. Its writes
    * count as txns.
    */
-  readonly asks: number;
+  readonly clientSteps: number;
   /**
    * `together`: the members of a quorum exchange notifications until they agree, in one step.
    * `each`: each notification is a choice, and so is each report that a server refuses connections.
@@ -25,14 +25,14 @@ export interface Scope {
    */
   readonly elections: 'together' | 'each' | 'any';
   /** With `any`: how often. */
-  readonly misled: number;
+  readonly forcedElections: number;
   /**
    * commitLogCount: number of txns that a server keeps in memory for learners. If it is small, log
    * txns and snapshots are sent.
    */
   readonly committedLog: number;
   /** Whether a leader reads its log for a learner. */
-  readonly readsLog: boolean;
+  readonly syncsFromLog: boolean;
 }
 
 export const scopeDefaults: Scope = {
@@ -42,9 +42,9 @@ export const scopeDefaults: Scope = {
   crashes: 2,
   cuts: 1,
   wakes: 3,
-  asks: 0,
+  clientSteps: 0,
   elections: 'together',
-  misled: 8,
+  forcedElections: 8,
   committedLog: 500,
-  readsLog: true,
+  syncsFromLog: true,
 };

@@ -11,40 +11,40 @@
  *     walks     descends randomly from the beginning, again and again. Deep at once, and never
  *               complete.
  */
-import { type Choice, choice, chosen } from './choice.ts';
+import { type Choice, encodeChoice, decodeChoice } from './choice.ts';
 import { Violation } from './invariants.ts';
-import { bringCalm, type Peace } from './calm.ts';
+import { runToQuiescence, type Healing } from './quiescence.ts';
 import { MarkCounts } from './marks.ts';
 import type { Scope } from './scope.ts';
-import { asks } from './small-reader.ts';
-import { type Ground, SmallWorld } from './small-world.ts';
+import { clientRequests } from './small-client.ts';
+import { type InitialState, SmallWorld } from './small-world.ts';
 import { StateHash } from './state-hash.ts';
 import { type StateId, StateTable } from './state-table.ts';
 
 export type SearchOrder = 'chains' | 'breadth' | 'walks';
 
 /** Where a search begins. */
-export interface Beginning {
+export interface SearchStart {
   readonly scope: Scope;
   /** The initial content of the disks; empty by default. */
-  readonly ground?: Ground | undefined;
+  readonly initialState?: InitialState | undefined;
 }
 
-export interface SearchOptions extends Beginning {
+export interface SearchOptions extends SearchStart {
   /** Choices that are made before the search begins. */
-  readonly opening: readonly Choice[];
+  readonly prefix: readonly Choice[];
   readonly order: SearchOrder;
   /** Decides which choice of a state comes first, and where walks go. */
   readonly seed: number;
   /** No state at this depth is continued from. */
   readonly depthMax: number;
   /** Called between two paths: whether to end. */
-  readonly isEnough: (progress: Progress) => boolean;
+  readonly shouldStop: (progress: Progress) => boolean;
   /**
    * After every so many paths faults cease, and the ensemble must come to serve: first with a
    * healthy quorum, then with all servers. Default: never.
    */
-  readonly calmEvery?: number;
+  readonly quiesceEvery?: number;
 }
 
 export interface Progress {
@@ -57,18 +57,18 @@ export interface Progress {
   /**
    * How often faults ceased, and the longest time until the ensemble served, in ms of its own time.
    */
-  readonly calms: number;
-  readonly longestCalmMs: number;
+  readonly quiescences: number;
+  readonly longestRecoveryMs: number;
 }
 
-export interface Found extends Progress {
+export interface SearchResult extends Progress {
   /** Nothing is left to explore within the scope and the depth. Never true for walks. */
   readonly isComplete: boolean;
   /**
    * The first violation, the choices that lead to it including the opening, and the kind of peace
    * that followed if it is one of liveness.
    */
-  readonly violation: { readonly error: Violation; readonly run: readonly Choice[]; readonly peace: Peace | undefined } | undefined;
+  readonly violation: { readonly error: Violation; readonly run: readonly Choice[]; readonly healing: Healing | undefined } | undefined;
 }
 
 export function hashOf(world: SmallWorld): number {
@@ -77,7 +77,7 @@ export function hashOf(world: SmallWorld): number {
   return hash.value;
 }
 
-export function search(options: SearchOptions): Found {
+export function search(options: SearchOptions): SearchResult {
   return new Search(options).run();
 }
 
@@ -89,35 +89,35 @@ class Search {
   #shallowest = 0;
   #steps = 0;
   #depth = 0;
-  #chance: number;
+  #randomState: number;
   /** The choices since the world began, for the report of a violation. */
   #run: Choice[] = [];
   readonly #marks = new MarkCounts();
-  #taken = 0;
-  #ways = 0;
-  #calms = 0;
-  #longestCalmMs = 0;
-  #peace: Peace | undefined;
+  #picks = 0;
+  #descents = 0;
+  #quiescences = 0;
+  #longestRecoveryMs = 0;
+  #healing: Healing | undefined;
 
   constructor(options: SearchOptions) {
     this.#options = options;
-    this.#chance = options.seed >>> 0;
+    this.#randomState = options.seed >>> 0;
   }
 
-  run(): Found {
+  run(): SearchResult {
     try {
       const world = this.#begin();
       this.#open[0] = [this.#states.add(hashOf(world), -1, 0)];
       const { order } = this.#options;
       let isComplete = false;
-      while (!isComplete && !this.#options.isEnough(this.#progress)) {
+      while (!isComplete && !this.#options.shouldStop(this.#progress)) {
         if (order === 'walks') this.#walk();
-        else isComplete = !this.#goOn(order === 'chains');
+        else isComplete = !this.#expandNext(order === 'chains');
       }
       return { ...this.#progress, isComplete, violation: undefined };
     } catch (error) {
       if (!(error instanceof Violation)) throw error;
-      return { ...this.#progress, isComplete: false, violation: { error, run: this.#run, peace: this.#peace } };
+      return { ...this.#progress, isComplete: false, violation: { error, run: this.#run, healing: this.#healing } };
     }
   }
 
@@ -127,37 +127,37 @@ class Search {
       steps: this.#steps,
       depth: this.#depth,
       marks: this.#marks,
-      calms: this.#calms,
-      longestCalmMs: this.#longestCalmMs,
+      quiescences: this.#quiescences,
+      longestRecoveryMs: this.#longestRecoveryMs,
     };
   }
 
   #begin(): SmallWorld {
     this.#run = [];
-    const { scope, ground, opening } = this.#options;
-    const world = new SmallWorld(scope, ground);
-    for (const code of opening) this.#make(world, code);
+    const { scope, initialState, prefix } = this.#options;
+    const world = new SmallWorld(scope, initialState);
+    for (const code of prefix) this.#make(world, code);
     return world;
   }
 
   #make(world: SmallWorld, code: Choice): void {
     this.#run.push(code);
     this.#steps++;
-    world.make(code);
+    world.apply(code);
   }
 
   /** Continues from the next state with choices left. Returns whether there was one. */
-  #goOn(inChains: boolean): boolean {
-    const state = inChains && ++this.#taken % 2 === 0 ? this.#takeAnywhere() : this.#takeShallowest();
+  #expandNext(inChains: boolean): boolean {
+    const state = inChains && ++this.#picks % 2 === 0 ? this.#takeRandom() : this.#takeShallowest();
     if (state === undefined) return false;
     const world = this.#begin();
-    for (const code of this.#states.way(state)) this.#make(world, code);
+    for (const code of this.#states.pathTo(state)) this.#make(world, code);
     if (hashOf(world) !== this.#states.hash(state))
       throw new Error(`the same choices led to another state, at depth ${this.#states.depth(state)}`);
     let at: StateId = this.#descend(world, state);
     if (inChains) while (at !== -1) at = this.#descend(world, at);
-    else if (at !== -1) this.#keep(at);
-    this.#maybeCease(world);
+    else if (at !== -1) this.#pushOpen(at);
+    this.#maybeQuiesce(world);
     return true;
   }
 
@@ -167,7 +167,7 @@ class Search {
   }
 
   /** A state at a random depth: otherwise deep states would come last. */
-  #takeAnywhere(): StateId | undefined {
+  #takeRandom(): StateId | undefined {
     for (let depth = this.#below(this.#open.length); depth >= 0; depth--) {
       const state = this.#open[depth]!.pop();
       if (state !== undefined) return state;
@@ -176,16 +176,16 @@ class Search {
   }
 
   /** Ceases faults in the world at the end of a path, which is not needed any more. */
-  #maybeCease(world: SmallWorld): void {
-    const { calmEvery } = this.#options;
-    if (calmEvery === undefined || ++this.#ways % calmEvery !== 0) return;
+  #maybeQuiesce(world: SmallWorld): void {
+    const { quiesceEvery } = this.#options;
+    if (quiesceEvery === undefined || ++this.#descents % quiesceEvery !== 0) return;
     // First with a healthy quorum, then with all servers.
-    for (const peace of ['core', 'all'] as const) {
-      this.#peace = peace;
-      this.#longestCalmMs = Math.max(this.#longestCalmMs, bringCalm(world, peace));
-      this.#calms++;
+    for (const healing of ['core', 'all'] as const) {
+      this.#healing = healing;
+      this.#longestRecoveryMs = Math.max(this.#longestRecoveryMs, runToQuiescence(world, healing));
+      this.#quiescences++;
     }
-    this.#peace = undefined;
+    this.#healing = undefined;
   }
 
   /**
@@ -195,9 +195,9 @@ class Search {
   #descend(world: SmallWorld, state: StateId): StateId {
     const choices = world.choices();
     if (choices.length === 0) return -1;
-    const turn = this.#states.takeTurn(state);
-    if (turn + 1 < choices.length) this.#keep(state);
-    const code = inTurn(choices, (this.#states.hash(state) + this.#options.seed) % orderEnd)[turn]!;
+    const turn = this.#states.nextChoiceIndex(state);
+    if (turn + 1 < choices.length) this.#pushOpen(state);
+    const code = choiceOrder(choices, (this.#states.hash(state) + this.#options.seed) % orderEnd)[turn]!;
     world.takeHits();
     this.#make(world, code);
     const next = this.#states.add(hashOf(world), state, code);
@@ -208,7 +208,7 @@ class Search {
     return depth < this.#options.depthMax ? next : -1;
   }
 
-  #keep(state: StateId): void {
+  #pushOpen(state: StateId): void {
     const depth = this.#states.depth(state);
     while (this.#open.length <= depth) this.#open.push([]);
     this.#open[depth]!.push(state);
@@ -226,7 +226,7 @@ class Search {
       if (isNew) this.#marks.add(hits);
       this.#depth = Math.max(this.#depth, depth);
     }
-    this.#maybeCease(world);
+    this.#maybeQuiesce(world);
   }
 
   /**
@@ -241,17 +241,17 @@ class Search {
 
   #below(end: number): number {
     // xorshift, which is good enough to choose a path.
-    let x = this.#chance || 1;
+    let x = this.#randomState || 1;
     x ^= x << 13;
     x ^= x >>> 17;
     x ^= x << 5;
-    this.#chance = x >>> 0;
-    return end === 0 ? 0 : this.#chance % end;
+    this.#randomState = x >>> 0;
+    return end === 0 ? 0 : this.#randomState % end;
   }
 }
 
 function isFault(code: Choice): boolean {
-  const { kind } = chosen(code);
+  const { kind } = decodeChoice(code);
   return kind === 'crash' || kind === 'cut' || kind === 'refuse' || kind === 'sleep' || kind === 'wake';
 }
 
@@ -262,10 +262,10 @@ const orderEnd = 2 ** 31;
  * faults among the other choices; in the others they come last, since otherwise all allowed faults
  * would happen in the first few steps, before there is anything to disturb.
  */
-function inTurn(choices: readonly Choice[], order: number): Choice[] {
+function choiceOrder(choices: readonly Choice[], order: number): Choice[] {
   const first = (order >>> 3) % choices.length;
-  const turned = [...choices.slice(first), ...choices.slice(0, first)];
-  return order % 8 === 0 ? turned : [...turned.filter((code) => !isFault(code)), ...turned.filter(isFault)];
+  const rotated = [...choices.slice(first), ...choices.slice(0, first)];
+  return order % 8 === 0 ? rotated : [...rotated.filter((code) => !isFault(code)), ...rotated.filter(isFault)];
 }
 
 /**
@@ -273,19 +273,19 @@ function inTurn(choices: readonly Choice[], order: number): Choice[] {
  * needs.
  */
 export function replayRun(
-  { scope, ground }: Beginning,
+  { scope, initialState }: SearchStart,
   run: readonly Choice[],
-  peace?: Peace,
+  healing?: Healing,
 ): { world: SmallWorld; error: Violation | undefined; made: Choice[] } {
-  const world = new SmallWorld(scope, ground);
+  const world = new SmallWorld(scope, initialState);
   const made: Choice[] = [];
   try {
     for (const code of run) {
       if (!world.choices().includes(code)) continue;
       made.push(code);
-      world.make(code);
+      world.apply(code);
     }
-    if (peace !== undefined) for (const each of ['core', 'all'] as const) if (each === 'core' || peace === 'all') bringCalm(world, each);
+    if (healing !== undefined) for (const each of ['core', 'all'] as const) if (each === 'core' || healing === 'all') runToQuiescence(world, each);
   } catch (error) {
     if (error instanceof Violation) return { world, error, made };
     throw error;
@@ -297,11 +297,11 @@ export function replayRun(
  * Removes from a run what its violation does not need, piece by piece, until every choice is
  * needed.
  */
-export function shorten(beginning: Beginning, run: readonly Choice[], { invariant }: Violation, peace?: Peace): Choice[] {
+export function shrinkRun(start: SearchStart, run: readonly Choice[], { invariant }: Violation, healing?: Healing): Choice[] {
   let best = [...run];
   for (let size = Math.max(1, best.length >> 1); size >= 1; size >>= 1) {
     for (let at = best.length - size; at >= 0; at -= size) {
-      const { error, made } = replayRun(beginning, [...best.slice(0, at), ...best.slice(at + size)], peace);
+      const { error, made } = replayRun(start, [...best.slice(0, at), ...best.slice(at + size)], healing);
       if (error?.invariant === invariant && made.length < best.length) best = made;
     }
   }
@@ -309,20 +309,20 @@ export function shorten(beginning: Beginning, run: readonly Choice[], { invarian
 }
 
 /**
- * After `openingToServe`, the persistent client creates a session at the first server and writes.
+ * After `choicesToServe`, the persistent client creates a session at the first server and writes.
  */
-export function openingToRead(beginning: Beginning): Choice[] {
-  const run = openingToServe(beginning);
-  const world = new SmallWorld(beginning.scope, beginning.ground);
-  for (const code of run) world.make(code);
-  for (const code of [choice('join', 1), choice('ask', 1, asks.indexOf('put'))]) {
-    world.make(code);
+export function choicesToClientWrite(start: SearchStart): Choice[] {
+  const run = choicesToServe(start);
+  const world = new SmallWorld(start.scope, start.initialState);
+  for (const code of run) world.apply(code);
+  for (const code of [encodeChoice('join', 1), encodeChoice('ask', 1, clientRequests.indexOf('put'))]) {
+    world.apply(code);
     run.push(code);
-    while (!world.reader.isIdle) {
+    while (!world.client.isIdle) {
       const choices = world.choices();
-      const next = choices.find((each) => ['packet', 'log'].includes(chosen(each).kind)) ?? choices.find((each) => world.isDue(each));
+      const next = choices.find((each) => ['packet', 'log'].includes(decodeChoice(each).kind)) ?? choices.find((each) => world.isDue(each));
       if (next === undefined) throw new Error(`the client gets no reply:\n${world.describe()}`);
-      world.make(next);
+      world.apply(next);
       run.push(next);
     }
   }
@@ -330,21 +330,21 @@ export function openingToRead(beginning: Beginning): Choice[] {
 }
 
 /** The choices that bring an ensemble to serve without faults. */
-export function openingToServe({ scope, ground }: Beginning): Choice[] {
-  const world = new SmallWorld(scope, ground);
+export function choicesToServe({ scope, initialState }: SearchStart): Choice[] {
+  const world = new SmallWorld(scope, initialState);
   const run: Choice[] = [];
   const best = scope.servers;
   const all = (1 << scope.servers) - 1;
   while (!world.servers.every(({ peer }) => peer?.server !== undefined)) {
     const choices = world.choices();
     const code =
-      choices.find((each) => ['packet', 'log', 'file', 'dial', 'notify'].includes(chosen(each).kind)) ??
+      choices.find((each) => ['packet', 'log', 'file', 'dial', 'notify'].includes(decodeChoice(each).kind)) ??
       choices.find((each) => world.isDue(each)) ??
-      choices.find((each) => chosen(each).kind === 'elect' && chosen(each).a === all) ??
-      choices.find((each) => chosen(each).kind === 'settle' && chosen(each).b === best) ??
-      choices.find((each) => chosen(each).kind === 'wake');
+      choices.find((each) => decodeChoice(each).kind === 'elect' && decodeChoice(each).a === all) ??
+      choices.find((each) => decodeChoice(each).kind === 'settle' && decodeChoice(each).b === best) ??
+      choices.find((each) => decodeChoice(each).kind === 'wake');
     if (code === undefined) throw new Error(`the ensemble does not come to serve:\n${world.describe()}`);
-    world.make(code);
+    world.apply(code);
     run.push(code);
   }
   return run;

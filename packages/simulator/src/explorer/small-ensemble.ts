@@ -18,41 +18,41 @@ export const ensembleNames: readonly EnsembleName[] = ['equal', 'observer', 'wei
 export interface SmallEnsemble {
   readonly verifier: QuorumVerifier;
   /** Every quorum contains one of these. */
-  readonly smallestQuorums: readonly (readonly Sid[])[];
+  readonly minimalQuorums: readonly (readonly Sid[])[];
   readonly observers: readonly Sid[];
   /** Servers that can never lead. */
   readonly neverLead: readonly Sid[];
 }
 
-const bigServers = 3;
+const variantServers = 3;
 
 export function smallEnsemble(name: EnsembleName, servers: number): SmallEnsemble {
-  if (name === 'equal') return equal(servers);
-  if (servers !== bigServers) throw new Error(`the ensemble "${name}" needs ${bigServers} servers`);
-  return others[name]();
+  if (name === 'equal') return equalVoters(servers);
+  if (servers !== variantServers) throw new Error(`the ensemble "${name}" needs ${variantServers} servers`);
+  return variants[name]();
 }
 
-export function isQuorum({ smallestQuorums }: SmallEnsemble, sids: Iterable<Sid>): boolean {
+export function isQuorum({ minimalQuorums }: SmallEnsemble, sids: Iterable<Sid>): boolean {
   const set = new Set(sids);
-  return smallestQuorums.some((quorum) => quorum.every((sid) => set.has(sid)));
+  return minimalQuorums.some((quorum) => quorum.every((sid) => set.has(sid)));
 }
 
-function equal(servers: number): SmallEnsemble {
+function equalVoters(servers: number): SmallEnsemble {
   const sids = Array.from({ length: servers }, (_, at) => at + 1);
   const pairs = [
     [1, 2],
     [1, 3],
     [2, 3],
   ];
-  const smallestQuorums = servers === 1 ? [[1]] : pairs.filter((pair) => pair.every((sid) => sid <= servers));
-  return { verifier: new MajorityQuorum(sids), smallestQuorums, observers: [], neverLead: [] };
+  const minimalQuorums = servers === 1 ? [[1]] : pairs.filter((pair) => pair.every((sid) => sid <= servers));
+  return { verifier: new MajorityQuorum(sids), minimalQuorums, observers: [], neverLead: [] };
 }
 
-const others: Readonly<Record<Exclude<EnsembleName, 'equal'>, () => SmallEnsemble>> = {
-  observer: () => ({ verifier: new MajorityQuorum([1, 2]), smallestQuorums: [[1, 2]], observers: [3], neverLead: [3] }),
+const variants: Readonly<Record<Exclude<EnsembleName, 'equal'>, () => SmallEnsemble>> = {
+  observer: () => ({ verifier: new MajorityQuorum([1, 2]), minimalQuorums: [[1, 2]], observers: [3], neverLead: [3] }),
   weightless: () => ({
     verifier: new HierarchicalQuorum({ voters: [1, 2, 3], groups: new Map([[1, [1, 2, 3]]]), weights: new Map([[3, 0]]) }),
-    smallestQuorums: [[1, 2]],
+    minimalQuorums: [[1, 2]],
     observers: [],
     neverLead: [3],
   }),
@@ -65,7 +65,7 @@ const others: Readonly<Record<Exclude<EnsembleName, 'equal'>, () => SmallEnsembl
       ]),
       weights: new Map([[1, 2]]),
     }),
-    smallestQuorums: [[1, 3]],
+    minimalQuorums: [[1, 3]],
     observers: [],
     neverLead: [],
   }),

@@ -8,7 +8,7 @@ import {
   epochOf,
   type Millis,
   type Notification,
-  PacketCutter,
+  PacketDecoder,
   PacketType,
   PacketView,
   Reader,
@@ -48,18 +48,18 @@ import {
 } from '@tskeeper/core/internal';
 import { type Invariants, type NamedTxn, type ServerView, Violation } from './invariants.ts';
 import type { MarkName } from './marks.ts';
-import type { asks, SmallReader } from './small-reader.ts';
+import type { clientRequests, SmallClient } from './small-client.ts';
 import { errorName, sessionName } from './txn-names.ts';
 import type { Scope } from './scope.ts';
 
 const tickTimeMs = 100;
 const initLimitTicks = 10;
 /** Longer than any wait except for the end of a session. */
-const sleepMs = 2 * initLimitTicks * tickTimeMs;
+const longPauseMs = 2 * initLimitTicks * tickTimeMs;
 /** Sessions outlive every run. */
 const sessionTimeoutMs = 1_000_000_000;
 /** Cnxn ids of the persistent client begin here. Others are numbered by their writes. */
-const readerCnxns = 100;
+const smallClientCnxnBase = 100;
 const wallMs = 1_700_000_000_000;
 /** Session ids are derived from seconds; each write must get its own. */
 const wallPerWriteMs = 1000;
@@ -67,10 +67,10 @@ const packetBytesMax = 10_000_000;
 /** There is one configuration. */
 export const configText = 'version=0';
 /** Reasons for which servers that follow the protocol never close a stream. */
-const illegal = /out of order|does not accept|the next proposal is|the leader sent 0x/;
+const protocolErrorReason = /out of order|does not accept|the next proposal is|the leader sent 0x/;
 
 /** What a server knows of its world. */
-export interface Surroundings {
+export interface SmallServerEnvironment {
   readonly scope: Scope;
   readonly verifier: QuorumVerifier;
   readonly invariants: Invariants;
@@ -78,7 +78,7 @@ export interface Surroundings {
   readonly writes: number;
   isObserver(sid: Sid): boolean;
   /** The persistent client, at whichever server it is. */
-  readonly reader: SmallReader;
+  readonly client: SmallClient;
   notify(from: Sid, to: Sid, notification: Notification): void;
   /** A leader has sent a txn to its log, after the txn `before`. */
   proposed(txn: StoredTxn, before: StoredTxn | undefined): void;
@@ -86,7 +86,7 @@ export interface Surroundings {
   historyOf(zxid: Zxid, state: readonly string[]): StoredTxn[];
   hit(mark: MarkName): void;
   /** Whether another server is up that this one receives nothing from. */
-  hearsNothing(sid: Sid): boolean;
+  hasUnreachablePeer(sid: Sid): boolean;
   /** A leader has proposed an epoch. */
   epochProposed(sid: Sid, epoch: number): void;
 }
@@ -122,28 +122,28 @@ interface FileRequest {
 }
 
 /** One end of a stream. */
-export interface End {
+export interface StreamEnd {
   readonly server: SmallServer;
   readonly channel: ChannelId;
-  readonly cutter: PacketCutter;
+  readonly cutter: PacketDecoder;
   readonly writer: Writer;
   /** Packets that were sent to it and have not arrived. */
   readonly inbox: Buffer[];
   /** The server at the other end. */
   readonly from: Sid;
   /** Undefined once that end is closed; then nothing follows what is in the inbox. */
-  other: End | undefined;
+  remoteEnd: StreamEnd | undefined;
   /** The epoch that was proposed over it. */
-  epochHeard: number;
+  proposedEpoch: number;
   /** The last packet over it that begins or ends a synchronisation; only for marks. */
-  reached: 'nothing' | 'DIFF' | 'TRUNC' | 'SNAP' | 'NEWLEADER' | 'ACK' | 'UPTODATE';
+  lastSyncPacket: 'nothing' | 'DIFF' | 'TRUNC' | 'SNAP' | 'NEWLEADER' | 'ACK' | 'UPTODATE';
 }
 
 interface Client {
   readonly writer: Writer;
   isAnswered: boolean;
   /** Whether the client keeps its connection. */
-  readonly stays: boolean;
+  readonly isSmallClient: boolean;
 }
 
 /** The name of a txn. The persistent client writes unique texts. */
@@ -156,7 +156,7 @@ function nameOf(bytes: Buffer): string {
 
 export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, PeerStorage {
   readonly sid: Sid;
-  readonly world: Surroundings;
+  readonly world: SmallServerEnvironment;
   peer: Peer | undefined;
   #committedLog: CommittedLog | undefined;
   clockMs: Millis = 1000;
@@ -174,14 +174,14 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
   /**
    * Whether it has announced that it looks for a leader, and has neither followed nor led since.
    */
-  saidLooking = false;
+  announcedLooking = false;
   /** Whether it has followed or led, and does not serve. */
-  #hasSettled = false;
+  #hasTriedRole = false;
   /** Whether it has followed or led since it last served, without coming to serve. */
-  triedInVain = false;
+  hasFailedAttempt = false;
   /** The server that it voted for last, while it looks. */
   #votesFor: Sid | undefined;
-  readonly ends = new Map<ChannelId, End>();
+  readonly streamEnds = new Map<ChannelId, StreamEnd>();
   readonly #closed: ChannelId[] = [];
   readonly clients = new Map<CnxnId, Client>();
   /**
@@ -190,7 +190,7 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
    */
   readonly #connected = new Set<Sid>();
   /** The servers that it knows to refuse connections; only for marks. */
-  readonly refusing = new Set<Sid>();
+  readonly refusingPeers = new Set<Sid>();
   #isReadingLog = false;
   readonly #observer: Observer = {
     ...silentObserver,
@@ -206,7 +206,7 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
   };
   readonly #view = new PacketView();
 
-  constructor(world: Surroundings, sid: Sid, disk: DiskState | undefined) {
+  constructor(world: SmallServerEnvironment, sid: Sid, disk: DiskState | undefined) {
     this.world = world;
     this.sid = sid;
     if (disk === undefined) return;
@@ -235,7 +235,7 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
     let txns = [...this.durable];
     for (const request of this.logQueue) {
       if (request.kind === 'append') txns.push(request.txn);
-      else if (request.kind === 'truncate' && this.#leadsBackTo(request.zxid)) txns = txns.filter(({ zxid }) => zxid <= request.zxid);
+      else if (request.kind === 'truncate' && this.#canTruncateTo(request.zxid)) txns = txns.filter(({ zxid }) => zxid <= request.zxid);
       else if (request.kind === 'install') txns = [...request.snapshot.txns];
     }
     return txns;
@@ -255,12 +255,12 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
     const role = peer === undefined || peer.role === 'looking' ? undefined : peer.role;
     const serves = peer?.server !== undefined;
     const appliedZxid = peer?.replica.lastZxid ?? 0;
-    const [state, remembered] = serves ? [this.#state(), this.#remembered()] : [];
+    const [state, committedLogZxids] = serves ? [this.#state(), this.#committedLogZxids()] : [];
     const { epoch } = peer ?? {};
-    return { sid, role, serves, epoch, durable, logged, appliedZxid, state, remembered, acceptedEpoch, currentEpoch };
+    return { sid, role, serves, epoch, durable, logged, appliedZxid, state, committedLogZxids, acceptedEpoch, currentEpoch };
   }
 
-  #remembered(): Zxid[] {
+  #committedLogZxids(): Zxid[] {
     const committedLog = this.#committedLog!;
     const { oldest } = committedLog;
     if (oldest === undefined) return [];
@@ -301,7 +301,7 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
     const config = { verifier, text: configText, version: 0 };
     const io = { clients: this, election: this, quorum: this, storage: this };
     this.#turn(() => {
-      this.peer = new Peer(options, config, recovered, this.#view, io, chance, this.#observer, this.now);
+      this.peer = new Peer(options, config, recovered, this.#view, io, fixedRandom, this.#observer, this.now);
     });
   }
 
@@ -327,21 +327,21 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
   /** Ends at once. The disk has carried out this many of its requests, without having answered. */
   crash(logRequests: number, fileRequests: number): void {
     const isLeading = this.peer?.role === 'leading';
-    for (const { reached } of this.ends.values()) {
-      if (reached === 'NEWLEADER') this.world.hit(isLeading ? 'leader ends before UPTODATE' : 'learner ends before its ACK');
+    for (const { lastSyncPacket } of this.streamEnds.values()) {
+      if (lastSyncPacket === 'NEWLEADER') this.world.hit(isLeading ? 'leader ends before UPTODATE' : 'learner ends before its ACK');
     }
     for (const request of this.logQueue.slice(0, logRequests)) this.#store(request);
     for (const { name, epoch } of this.fileQueue.slice(0, fileRequests)) this.#storeEpoch(name, epoch);
     this.logQueue = [];
     this.fileQueue = [];
     this.peer = undefined;
-    this.saidLooking = this.#hasSettled = this.triedInVain = false;
+    this.announcedLooking = this.#hasTriedRole = this.hasFailedAttempt = false;
     this.dialing = undefined;
-    for (const end of this.ends.values()) if (end.other !== undefined) end.other.other = undefined;
-    this.ends.clear();
-    if (this.world.reader.at === this.sid) this.world.reader.lost();
+    for (const end of this.streamEnds.values()) if (end.remoteEnd !== undefined) end.remoteEnd.remoteEnd = undefined;
+    this.streamEnds.clear();
+    if (this.world.client.connectedTo === this.sid) this.world.client.disconnected();
     this.clients.clear();
-    this.refusing.clear();
+    this.refusingPeers.clear();
     this.#connected.clear();
     this.#closed.length = 0;
   }
@@ -358,35 +358,35 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
     // A server whose role ended looks again, and announces it, once its disk has answered every
     // request.
     const { role, server } = this.peer!;
-    if (role !== 'looking') this.saidLooking = false;
-    if (role === 'leading') this.#hasSettled = true;
-    if (server !== undefined) this.#hasSettled = this.triedInVain = false;
+    if (role !== 'looking') this.announcedLooking = false;
+    if (role === 'leading') this.#hasTriedRole = true;
+    if (server !== undefined) this.#hasTriedRole = this.hasFailedAttempt = false;
   }
 
   // ---- inputs
 
   notified(from: Sid, notification: Notification): void {
     const wasLooking = this.isLooking;
-    this.refusing.delete(from);
+    this.refusingPeers.delete(from);
     this.#turn((peer) => {
       if (!this.#connected.has(from)) peer.reachable(from);
       this.#connected.add(from);
       peer.notified(from, notification, this.now);
     });
-    if (wasLooking && notification.state === 'looking') this.#noteEarlyEnd();
+    if (wasLooking && notification.state === 'looking') this.#markEarlySettle();
   }
 
   unreachable(sid: Sid): void {
     const wasLooking = this.isLooking;
-    this.refusing.add(sid);
+    this.refusingPeers.add(sid);
     this.#connected.delete(sid);
     this.#turn((peer) => peer.unreachable(sid, this.now));
-    if (wasLooking) this.#noteEarlyEnd();
+    if (wasLooking) this.#markEarlySettle();
   }
 
-  #noteEarlyEnd(): void {
+  #markEarlySettle(): void {
     if (this.isLooking) return;
-    this.world.hit(this.refusing.size > 0 ? 'settles early without one' : 'settles early');
+    this.world.hit(this.refusingPeers.size > 0 ? 'settles early without one' : 'settles early');
   }
 
   dialFailed(outcome: 'refused' | 'unanswered'): void {
@@ -402,10 +402,10 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
   }
 
   /** The next packet arrives, or the news that the stream is closed. */
-  receive(end: End): void {
+  receive(end: StreamEnd): void {
     const bytes = end.inbox.shift();
     if (bytes === undefined) {
-      this.#forget(end);
+      this.#closeEnd(end);
       this.#turn((peer) => peer.channelGone(end.channel, this.now));
       return;
     }
@@ -413,15 +413,15 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
     this.#turn((peer) => {
       cutter.feed(bytes, 0, bytes.length, {
         packet: (packet) => {
-          if (packet.type === PacketType.LEADERINFO) end.epochHeard = epochOf(packet.zxid);
-          this.#noteReached(end, packet.type);
+          if (packet.type === PacketType.LEADERINFO) end.proposedEpoch = epochOf(packet.zxid);
+          this.#noteSyncPacket(end, packet.type);
           peer.packet(channel, packet, this.now);
-          if (peer.isLoading(channel)) cutter.beginRaw();
+          if (peer.isReceivingSnapshot(channel)) cutter.beginRaw();
           return true;
         },
         raw: (chunk, start, stop) => {
-          const taken = start + peer.snapshotBytes(channel, chunk.subarray(start, stop), this.now);
-          if (!peer.isLoading(channel)) cutter.endRaw();
+          const taken = start + peer.feedSnapshot(channel, chunk.subarray(start, stop), this.now);
+          if (!peer.isReceivingSnapshot(channel)) cutter.endRaw();
           return taken;
         },
       });
@@ -438,7 +438,7 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
         return;
       case 'truncate':
         this.#turn((peer) => {
-          if (this.#leadsBackTo(request.zxid)) {
+          if (this.#canTruncateTo(request.zxid)) {
             peer.truncated(this.#replay(), this.#lastZxid, this.now);
           } else {
             this.world.hit('cannot be cut');
@@ -467,7 +467,7 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
   #store(request: LogRequest): void {
     if (request.kind === 'append') {
       this.log.push(request.txn);
-    } else if (request.kind === 'truncate' && this.#leadsBackTo(request.zxid)) {
+    } else if (request.kind === 'truncate' && this.#canTruncateTo(request.zxid)) {
       this.log = this.log.filter(({ zxid }) => zxid <= request.zxid);
     } else if (request.kind === 'install') {
       this.snapshot = request.snapshot;
@@ -479,7 +479,7 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
    * Whether the log can be truncated to this zxid: the txns that a snapshot covers cannot be
    * removed.
    */
-  #leadsBackTo(zxid: Zxid): boolean {
+  #canTruncateTo(zxid: Zxid): boolean {
     return zxid >= (this.snapshot?.zxid ?? 0);
   }
 
@@ -502,25 +502,25 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
     this.#turn((peer) => peer.wake(this.now));
     // It has changed a vote that too few share, as far as it knows: notifications may still be in
     // transit.
-    if (wasLooking && this.isLooking && this.#votesFor !== votedFor) this.triedInVain = true;
+    if (wasLooking && this.isLooking && this.#votesFor !== votedFor) this.hasFailedAttempt = true;
     this.#votesFor ??= votedFor;
-    if (wasLooking && !this.isLooking && this.world.hearsNothing(this.sid)) this.world.hit('waits for one that does not answer');
+    if (wasLooking && !this.isLooking && this.world.hasUnreachablePeer(this.sid)) this.world.hit('waits for one that does not answer');
   }
 
   /** Time passes for it, as for every other server. */
-  pass(ms: Millis): void {
+  advanceClock(ms: Millis): void {
     this.clockMs += ms;
     const deadline = this.peer?.deadline();
     if (deadline !== undefined && deadline <= this.clockMs) this.wake();
   }
 
-  sleep(): void {
-    this.clockMs += sleepMs;
+  pauseLong(): void {
+    this.clockMs += longPauseMs;
     this.#turn((peer) => peer.wake(this.now));
   }
 
   /** A client connects and requests a session. */
-  write(cnxn: CnxnId): void {
+  openSession(cnxn: CnxnId): void {
     const request = new Writer(64);
     writeConnectRequest(request, {
       protocolVersion: 0,
@@ -530,7 +530,7 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
       passwd: Buffer.alloc(16),
       readOnly: false,
     });
-    this.clients.set(cnxn, { writer: new Writer(64), isAnswered: false, stays: false });
+    this.clients.set(cnxn, { writer: new Writer(64), isAnswered: false, isSmallClient: false });
     this.#turn((peer) => {
       peer.connect(cnxn, clientContext, this.now);
       peer.frame(cnxn, new Reader(Buffer.from(request.written())), this.now);
@@ -538,27 +538,27 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
   }
 
   /** The persistent client connects, for the n-th time. */
-  readerJoins(number: number): void {
-    const cnxn = readerCnxns + number;
-    const frame = this.world.reader.join(this.sid, sessionTimeoutMs);
-    this.clients.set(cnxn, { writer: new Writer(64), isAnswered: false, stays: true });
+  clientConnects(number: number): void {
+    const cnxn = smallClientCnxnBase + number;
+    const frame = this.world.client.connect(this.sid, sessionTimeoutMs);
+    this.clients.set(cnxn, { writer: new Writer(64), isAnswered: false, isSmallClient: true });
     this.#turn((peer) => {
       peer.connect(cnxn, clientContext, this.now);
       peer.frame(cnxn, new Reader(frame), this.now);
     });
   }
 
-  readerAsks(what: (typeof asks)[number]): void {
-    const [cnxn] = [...this.clients].find(([, { stays }]) => stays)!;
-    const frames = this.world.reader.ask(what, this.world.writes);
+  clientRequests(what: (typeof clientRequests)[number]): void {
+    const [cnxn] = [...this.clients].find(([, { isSmallClient }]) => isSmallClient)!;
+    const frames = this.world.client.request(what, this.world.writes);
     this.#turn((peer) => {
       for (const frame of frames) peer.frame(cnxn, new Reader(frame), this.now);
     });
   }
 
-  readerLeaves(): void {
-    for (const [cnxn, { stays }] of this.clients) {
-      if (!stays) continue;
+  clientDisconnects(): void {
+    for (const [cnxn, { isSmallClient }] of this.clients) {
+      if (!isSmallClient) continue;
       this.clients.delete(cnxn);
       this.#turn((peer) => peer.disconnected(cnxn, this.now));
     }
@@ -569,21 +569,21 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
   notify(to: Sid, notification: Notification): void {
     const { state, leader, zxid } = notification;
     if (state === 'looking') {
-      this.saidLooking = true;
+      this.announcedLooking = true;
       this.#votesFor = leader;
-      this.triedInVain ||= this.#hasSettled;
+      this.hasFailedAttempt ||= this.#hasTriedRole;
       if (leader === this.sid) this.world.invariants.voted(zxid, this.view());
     }
     this.world.notify(this.sid, to, notification);
   }
 
   dialLeader(sid: Sid): void {
-    this.saidLooking = false;
-    this.#hasSettled = true;
+    this.announcedLooking = false;
+    this.#hasTriedRole = true;
     this.dialing = sid;
   }
 
-  dialNobody(): void {
+  cancelDial(): void {
     this.dialing = undefined;
   }
 
@@ -595,54 +595,54 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
   }
 
   /** The other server has ended. */
-  disconnectedFrom(sid: Sid): void {
+  peerDisconnected(sid: Sid): void {
     this.#connected.delete(sid);
   }
 
-  newEnd(from: Sid): End {
+  openStreamEnd(from: Sid): StreamEnd {
     let channel = 0;
-    while (this.ends.has(channel)) channel++;
-    const cutter = new PacketCutter(packetBytesMax, this.#view);
-    const end: End = {
+    while (this.streamEnds.has(channel)) channel++;
+    const cutter = new PacketDecoder(packetBytesMax, this.#view);
+    const end: StreamEnd = {
       server: this,
       channel,
       cutter,
       writer: new Writer(64),
       inbox: [],
       from,
-      other: undefined,
-      epochHeard: 0,
-      reached: 'nothing',
+      remoteEnd: undefined,
+      proposedEpoch: 0,
+      lastSyncPacket: 'nothing',
     };
-    this.ends.set(channel, end);
+    this.streamEnds.set(channel, end);
     return end;
   }
 
   packets(channel: ChannelId): Writer {
-    return this.ends.get(channel)?.writer ?? new Writer(64);
+    return this.streamEnds.get(channel)?.writer ?? new Writer(64);
   }
 
-  share(channel: ChannelId, bytes: Buffer, start: number): void {
+  writeShared(channel: ChannelId, bytes: Buffer, start: number): void {
     this.packets(channel).raw(bytes, start, bytes.length);
   }
 
   closeChannel(channel: ChannelId, reason: string): void {
-    const end = this.ends.get(channel);
+    const end = this.streamEnds.get(channel);
     if (end === undefined) return;
-    if (illegal.test(reason)) throw new Violation('Legality', `${this.sid} closes a stream: ${reason}`);
+    if (protocolErrorReason.test(reason)) throw new Violation('Legality', `${this.sid} closes a stream: ${reason}`);
     if (reason.startsWith('the learner has a later history than this leader')) this.world.hit('ahead of its leader');
     this.#send(end);
-    if (end.other !== undefined) end.other.other = undefined;
-    this.#forget(end);
+    if (end.remoteEnd !== undefined) end.remoteEnd.remoteEnd = undefined;
+    this.#closeEnd(end);
     this.#closed.push(channel);
   }
 
-  #forget(end: End): void {
-    const { reached, channel } = end;
+  #closeEnd(end: StreamEnd): void {
+    const { lastSyncPacket, channel } = end;
     // Nothing after the packet that closed the stream is read.
     end.cutter.close();
-    this.ends.delete(channel);
-    const isSyncing = reached === 'DIFF' || reached === 'TRUNC' || reached === 'SNAP' || reached === 'NEWLEADER';
+    this.streamEnds.delete(channel);
+    const isSyncing = lastSyncPacket === 'DIFF' || lastSyncPacket === 'TRUNC' || lastSyncPacket === 'SNAP' || lastSyncPacket === 'NEWLEADER';
     if (!isSyncing || this.peer?.role !== 'learning') return;
     this.world.hit('looks again while syncing');
     if (this.logQueue.some(({ kind }) => kind === 'truncate')) this.world.hit('looks again while cutting');
@@ -687,7 +687,7 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
   }
 
   logBytesMax(): number | undefined {
-    return this.world.scope.readsLog ? Infinity : undefined;
+    return this.world.scope.syncsFromLog ? Infinity : undefined;
   }
 
   readLog(channel: ChannelId, from: Zxid): void {
@@ -720,22 +720,22 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
   // ---- output
 
   #flush(): void {
-    for (const end of this.ends.values()) this.#send(end);
+    for (const end of this.streamEnds.values()) this.#send(end);
   }
 
   /** Sends packet by packet; a snapshot belongs to the packet before it. */
-  #send(end: End): void {
-    const { writer, other } = end;
+  #send(end: StreamEnd): void {
+    const { writer, remoteEnd } = end;
     if (writer.offset === 0) return;
     const bytes = Buffer.from(writer.written());
     writer.clear();
-    const splitter = new PacketCutter(packetBytesMax);
+    const splitter = new PacketDecoder(packetBytesMax);
     splitter.feed(bytes, 0, bytes.length, {
       packet: (packet) => {
         this.#sent(end, packet);
         const isSnapshot = packet.type === PacketType.SNAP;
         // Bytes that follow the snapshot in the stream are part of the same piece.
-        other?.inbox.push(bytes.subarray(packet.start, isSnapshot ? bytes.length : packet.end));
+        remoteEnd?.inbox.push(bytes.subarray(packet.start, isSnapshot ? bytes.length : packet.end));
         if (isSnapshot) splitter.beginRaw();
         return true;
       },
@@ -743,50 +743,50 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
     });
   }
 
-  #sent(end: End, { type, zxid, data }: PacketView): void {
+  #sent(end: StreamEnd, { type, zxid, data }: PacketView): void {
     const { invariants } = this.world;
     if (type === PacketType.ACK) {
       invariants.acknowledged(zxid, this.view());
-      if (counterOf(zxid) === 0) end.reached = 'ACK';
+      if (counterOf(zxid) === 0) end.lastSyncPacket = 'ACK';
       else if (this.world.verifier.weight(this.sid) === 0) this.world.hit('an ACK without weight');
     } else if (type === PacketType.LEADERINFO) {
       invariants.epochProposed(epochOf(zxid), this.view());
       this.world.epochProposed(this.sid, epochOf(zxid));
     } else if (type === PacketType.ACKEPOCH) {
-      invariants.epochAccepted(end.epochHeard, this.view());
+      invariants.epochAccepted(end.proposedEpoch, this.view());
       if (readAckEpoch(data) === -1) this.world.hit('accepted before');
     } else if (type === PacketType.INFORM) {
       this.world.hit('INFORM');
-    } else if (type === PacketType.PROPOSAL && end.reached === 'DIFF') {
+    } else if (type === PacketType.PROPOSAL && end.lastSyncPacket === 'DIFF') {
       this.world.hit(this.#isReadingLog ? 'DIFF from the log' : 'DIFF from memory');
-    } else if (type === PacketType.PROPOSAL && end.reached === 'TRUNC') {
+    } else if (type === PacketType.PROPOSAL && end.lastSyncPacket === 'TRUNC') {
       this.world.hit('txns behind TRUNC');
     } else if (type === PacketType.TRUNC || type === PacketType.SNAP) {
       this.world.hit(type === PacketType.TRUNC ? 'TRUNC' : 'SNAP');
     }
-    this.#noteReached(end, type);
+    this.#noteSyncPacket(end, type);
   }
 
-  #noteReached(end: End, type: number): void {
-    if (type === PacketType.DIFF) end.reached = 'DIFF';
-    else if (type === PacketType.TRUNC) end.reached = 'TRUNC';
-    else if (type === PacketType.SNAP) end.reached = 'SNAP';
-    else if (type === PacketType.NEWLEADER) end.reached = 'NEWLEADER';
-    else if (type === PacketType.UPTODATE) end.reached = 'UPTODATE';
+  #noteSyncPacket(end: StreamEnd, type: number): void {
+    if (type === PacketType.DIFF) end.lastSyncPacket = 'DIFF';
+    else if (type === PacketType.TRUNC) end.lastSyncPacket = 'TRUNC';
+    else if (type === PacketType.SNAP) end.lastSyncPacket = 'SNAP';
+    else if (type === PacketType.NEWLEADER) end.lastSyncPacket = 'NEWLEADER';
+    else if (type === PacketType.UPTODATE) end.lastSyncPacket = 'UPTODATE';
   }
 
   #deliverReplies(): void {
     for (const [cnxn, client] of this.clients) {
-      if (client.stays) {
+      if (client.isSmallClient) {
         const bytes = Buffer.from(client.writer.written());
         client.writer.clear();
-        this.world.reader.received(bytes);
-        if (client.isAnswered) this.world.reader.lost();
+        this.world.client.received(bytes);
+        if (client.isAnswered) this.world.client.disconnected();
       } else if (client.writer.offset > 0) {
         const reader = new Reader(Buffer.from(client.writer.written()));
         reader.int32();
         const { timeOut, sessionId } = readConnectResponse(reader);
-        if (timeOut > 0) this.world.invariants.told(sessionName(sessionHigh(sessionId), sessionLow(sessionId)));
+        if (timeOut > 0) this.world.invariants.clientAcknowledged(sessionName(sessionHigh(sessionId), sessionLow(sessionId)));
         client.isAnswered = true;
       }
       if (!client.isAnswered) continue;
@@ -801,7 +801,7 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
 
   fingerprint(to: Fingerprint): void {
     for (const number of [this.acceptedEpoch, this.currentEpoch, this.dialing ?? -1]) to.number(number);
-    for (const flag of [this.saidLooking, this.#hasSettled, this.triedInVain]) to.number(flag ? 1 : 0);
+    for (const flag of [this.announcedLooking, this.#hasTriedRole, this.hasFailedAttempt]) to.number(flag ? 1 : 0);
     to.number(this.snapshot?.zxid ?? -1);
     to.number(this.log.length);
     for (const { zxid, name } of this.log) {
@@ -821,10 +821,10 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
       to.text(name);
       to.number(epoch);
     }
-    to.number(this.ends.size);
-    for (const channel of [...this.ends.keys()].sort((a, b) => a - b)) {
-      const { from, other, inbox, epochHeard } = this.ends.get(channel)!;
-      for (const number of [channel, from, other === undefined ? 0 : 1, other?.channel ?? -1, epochHeard, inbox.length]) to.number(number);
+    to.number(this.streamEnds.size);
+    for (const channel of [...this.streamEnds.keys()].sort((a, b) => a - b)) {
+      const { from, remoteEnd, inbox, proposedEpoch } = this.streamEnds.get(channel)!;
+      for (const number of [channel, from, remoteEnd === undefined ? 0 : 1, remoteEnd?.channel ?? -1, proposedEpoch, inbox.length]) to.number(number);
       for (const bytes of inbox) to.text(bytes.toString('latin1'));
     }
     for (const sid of [...this.#connected].sort((a, b) => a - b)) to.number(sid);
@@ -833,8 +833,8 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
   }
 }
 
-const chance = { uint32: () => 7 };
-const treeOptions = replicaOptions(coreDefaults, chance);
+const fixedRandom = { uint32: () => 7 };
+const treeOptions = replicaOptions(coreDefaults, fixedRandom);
 const core = {
   ...coreDefaults,
   tickTimeMs,

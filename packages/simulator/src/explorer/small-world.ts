@@ -10,14 +10,14 @@
  */
 import { epochOf, type Millis, type Notification, notificationVersion, type Sid, type Zxid } from '@tskeeper/protocol';
 import type { Fingerprint, QuorumVerifier } from '@tskeeper/core/internal';
-import { type Choice, choice, choiceText, type Chosen, chosen } from './choice.ts';
+import { type Choice, encodeChoice, choiceText, type DecodedChoice, decodeChoice } from './choice.ts';
 import { Invariants, Violation } from './invariants.ts';
 import type { MarkName } from './marks.ts';
-import { asks, SmallReader } from './small-reader.ts';
+import { clientRequests, SmallClient } from './small-client.ts';
 import type { Scope } from './scope.ts';
 import { isPut } from './txn-names.ts';
 import { isQuorum, type SmallEnsemble, smallEnsemble } from './small-ensemble.ts';
-import { configText, type DiskState, SmallServer, type StoredTxn, type Surroundings } from './small-server.ts';
+import { configText, type DiskState, SmallServer, type StoredTxn, type SmallServerEnvironment } from './small-server.ts';
 
 /**
  * A server that has looked for long without success asks again after a minute; one without a leader
@@ -28,25 +28,25 @@ const electionMaxMs = 125_000;
  * If all look: the time for which others and the server itself may avoid one server, plus an
  * election. No server has to ask again.
  */
-const settledAfterMs = 5000;
+const settleMaxMs = 5000;
 /** More rounds than three servers need. */
 const exchangeRoundsMax = 20;
 /** A server that is not looking repeats an answer to the same question only after this time. */
-const sameAnswerMs = 100;
+const repeatAnswerMs = 100;
 /** Server ids are lower. */
-const wayEnd = 16;
+const sidLimit = 16;
 
 /**
  * The initial state of a world other than with empty disks: what a run left on them, with the
  * history of how it came about.
  */
-export interface Ground {
+export interface InitialState {
   readonly disks: readonly DiskState[];
   readonly invariants: Invariants;
   readonly writes: number;
 }
 
-export class SmallWorld implements Surroundings {
+export class SmallWorld implements SmallServerEnvironment {
   readonly scope: Scope;
   readonly ensemble: SmallEnsemble;
   readonly invariants: Invariants;
@@ -54,9 +54,9 @@ export class SmallWorld implements Surroundings {
   /** By sender and receiver. */
   readonly #notifications = new Map<number, Notification>();
   /** The last notification each sent, which is sent again over a new connection. */
-  readonly #lastSaid = new Map<number, Notification>();
+  readonly #lastSent = new Map<number, Notification>();
   /** By owner and peer: a connection for notifications, as far as the owner knows. */
-  readonly #met = new Set<number>();
+  readonly #electionCnxns = new Set<number>();
   /** By mask of a pair: whether a connection attempt is refused or gets no answer. */
   readonly #cuts = new Map<number, 'unanswered' | 'refused'>();
   /** Marks that were hit since the last call of `takeHits`. */
@@ -64,39 +64,39 @@ export class SmallWorld implements Surroundings {
   /** Who has proposed an epoch; only for marks. */
   readonly #proposers = new Map<number, Sid>();
   /** The persistent client. */
-  readonly reader: SmallReader;
+  readonly client: SmallClient;
   writes = 0;
-  readonly #writesAtFirst: number;
-  #asks = 0;
+  readonly #initialWrites: number;
+  #clientSteps = 0;
   #crashes = 0;
   #cutsMade = 0;
   #wakes = 0;
   /** Exchanges of notifications after which as many servers look as before. */
-  #vainElections = 0;
-  #misled = 0;
-  #isPeace = false;
+  #fruitlessElections = 0;
+  #forcedElections = 0;
+  #faultsStopped = false;
   readonly #proposed = new Map<Zxid, StoredTxn>();
   /** The txn before each txn in its leader's log. */
-  readonly #before = new Map<Zxid, StoredTxn | undefined>();
+  readonly #predecessors = new Map<Zxid, StoredTxn | undefined>();
 
-  constructor(scope: Scope, ground?: Ground) {
+  constructor(scope: Scope, initialState?: InitialState) {
     if (scope.servers < 1 || scope.servers > 3)
       throw new Error('the explorer supports one to three servers, since a mask of them has three bits');
     this.scope = scope;
     const sids = Array.from({ length: scope.servers }, (_, at) => at + 1);
     this.ensemble = smallEnsemble(scope.ensemble, scope.servers);
-    this.invariants = ground?.invariants.copy() ?? new Invariants((some) => isQuorum(this.ensemble, some));
-    this.writes = this.#writesAtFirst = ground?.writes ?? 0;
-    this.reader = new SmallReader(
+    this.invariants = initialState?.invariants.copy() ?? new Invariants((some) => isQuorum(this.ensemble, some));
+    this.writes = this.#initialWrites = initialState?.writes ?? 0;
+    this.client = new SmallClient(
       () => this.invariants,
       (mark) => this.hit(mark),
     );
-    this.servers = sids.map((sid, at) => new SmallServer(this, sid, ground?.disks[at]));
+    this.servers = sids.map((sid, at) => new SmallServer(this, sid, initialState?.disks[at]));
     for (const server of this.servers) server.start();
   }
 
   /** The content of the disks, for another world to begin with. */
-  ground(): Ground {
+  captureState(): InitialState {
     return { disks: this.servers.map(({ disk }) => disk), invariants: this.invariants.copy(), writes: this.writes };
   }
 
@@ -131,12 +131,12 @@ export class SmallWorld implements Surroundings {
     else if (known !== sid) this.hit('one epoch, two leaders');
   }
 
-  hearsNothing(sid: Sid): boolean {
+  hasUnreachablePeer(sid: Sid): boolean {
     return this.servers.some((other) => other.sid !== sid && other.peer !== undefined && this.#cutOf(sid, other.sid) === 'unanswered');
   }
 
   proposed(txn: StoredTxn, before: StoredTxn | undefined): void {
-    this.#before.set(txn.zxid, before);
+    this.#predecessors.set(txn.zxid, before);
   }
 
   /**
@@ -148,13 +148,13 @@ export class SmallWorld implements Surroundings {
     const seen = [...this.#proposed.values()].filter(({ name }) => state.includes(name)).sort((a, b) => a.zxid - b.zxid);
     if (!state.some(isPut)) return seen;
     const history: StoredTxn[] = [];
-    for (let txn = this.#proposed.get(zxid) ?? seen.at(-1); txn !== undefined; txn = this.#before.get(txn.zxid)) history.unshift(txn);
+    for (let txn = this.#proposed.get(zxid) ?? seen.at(-1); txn !== undefined; txn = this.#predecessors.get(txn.zxid)) history.unshift(txn);
     return history;
   }
 
   notify(from: Sid, to: Sid, notification: Notification): void {
-    this.#notifications.set(wayOf(from, to), notification);
-    if (this.scope.elections === 'each') this.#lastSaid.set(wayOf(from, to), notification);
+    this.#notifications.set(directionOf(from, to), notification);
+    if (this.scope.elections === 'each') this.#lastSent.set(directionOf(from, to), notification);
   }
 
   // ---- choices
@@ -165,77 +165,77 @@ export class SmallWorld implements Surroundings {
     const { scope, servers } = this;
     for (const server of servers) if (server.peer !== undefined) this.#choicesOf(server, found);
     this.#electionChoices(found);
-    for (const { sid, peer } of servers) if (peer === undefined) found.push(choice('start', sid));
+    for (const { sid, peer } of servers) if (peer === undefined) found.push(encodeChoice('start', sid));
     for (const mask of this.#cuts.keys()) found.push(this.#healChoice(mask));
-    if (this.writes - this.#writesAtFirst < scope.txns) {
-      for (const { sid, peer } of servers) if (peer?.server !== undefined) found.push(choice('write', sid));
+    if (this.writes - this.#initialWrites < scope.txns) {
+      for (const { sid, peer } of servers) if (peer?.server !== undefined) found.push(encodeChoice('write', sid));
     }
-    if (this.#asks < scope.asks) this.#readerChoices(found);
+    if (this.#clientSteps < scope.clientSteps) this.#clientChoices(found);
     if (this.#crashes < scope.crashes) {
       for (const { sid, peer, logQueue, fileQueue } of servers) {
         if (peer === undefined) continue;
         // A read changes nothing on disk.
         const stored = logQueue.filter(({ kind }) => kind !== 'read').length;
         for (let log = 0; log <= stored; log++) {
-          for (let file = 0; file <= fileQueue.length; file++) found.push(choice('crash', sid, log, file));
+          for (let file = 0; file <= fileQueue.length; file++) found.push(encodeChoice('crash', sid, log, file));
         }
       }
     }
     if (this.#cutsMade < scope.cuts) {
       for (let a = 1; a < servers.length; a++) {
-        for (let b = a + 1; b <= servers.length; b++) if (!this.#isCut(a, b)) found.push(choice('cut', a, b), choice('refuse', a, b));
+        for (let b = a + 1; b <= servers.length; b++) if (!this.#isCut(a, b)) found.push(encodeChoice('cut', a, b), encodeChoice('refuse', a, b));
       }
     }
     return found;
   }
 
-  #readerChoices(found: Choice[]): void {
-    const { reader } = this;
-    const mayWrite = this.writes - this.#writesAtFirst < this.scope.txns;
-    if (reader.isIdle) for (const kind of asks.keys()) if (kind > 0 || mayWrite) found.push(choice('ask', reader.at!, kind));
+  #clientChoices(found: Choice[]): void {
+    const { client } = this;
+    const mayWrite = this.writes - this.#initialWrites < this.scope.txns;
+    if (client.isIdle) for (const kind of clientRequests.keys()) if (kind > 0 || mayWrite) found.push(encodeChoice('ask', client.connectedTo!, kind));
     for (const { sid, peer } of this.servers) {
-      if (peer?.server !== undefined && reader.at !== sid && (reader.hasSession || mayWrite)) found.push(choice('join', sid));
+      if (peer?.server !== undefined && client.connectedTo !== sid && (client.hasSession || mayWrite)) found.push(encodeChoice('join', sid));
     }
   }
 
   #choicesOf(server: SmallServer, found: Choice[]): void {
-    const { sid, ends, logQueue, fileQueue, dialing, clockMs } = server;
+    const { sid, streamEnds, logQueue, fileQueue, dialing, clockMs } = server;
     const peer = server.peer!;
-    for (const { channel, inbox, other, from } of ends.values()) {
+    for (const { channel, inbox, remoteEnd, from } of streamEnds.values()) {
       if (this.#cutOf(from, sid) === 'unanswered') continue;
-      if (inbox.length > 0 || other === undefined) found.push(choice('packet', sid, channel));
-      if (inbox.length > 0 && other === undefined) found.push(choice('break', sid, channel));
+      if (inbox.length > 0 || remoteEnd === undefined) found.push(encodeChoice('packet', sid, channel));
+      if (inbox.length > 0 && remoteEnd === undefined) found.push(encodeChoice('break', sid, channel));
     }
-    if (logQueue.length > 0) found.push(choice('log', sid));
-    if (fileQueue.length > 0) found.push(choice('file', sid));
-    if (dialing !== undefined) found.push(choice('dial', sid));
+    if (logQueue.length > 0) found.push(encodeChoice('log', sid));
+    if (fileQueue.length > 0) found.push(encodeChoice('file', sid));
+    if (dialing !== undefined) found.push(encodeChoice('dial', sid));
     const deadline = peer.deadline();
     if (deadline === undefined) return;
     // Work that is due at once takes no time.
     if (deadline <= clockMs) {
-      found.push(choice('wake', sid));
+      found.push(encodeChoice('wake', sid));
       return;
     }
     if (this.#wakes >= this.scope.wakes) return;
-    if (peer.role === 'leading') found.push(choice('sleep', sid));
-    else if (peer.role === 'learning') found.push(choice('wake', sid));
-    else if (!server.isLooking) found.push(choice('wake', sid), choice('sleep', sid));
-    else if (this.scope.elections === 'each') found.push(choice('wake', sid));
+    if (peer.role === 'leading') found.push(encodeChoice('sleep', sid));
+    else if (peer.role === 'learning') found.push(encodeChoice('wake', sid));
+    else if (!server.isLooking) found.push(encodeChoice('wake', sid), encodeChoice('sleep', sid));
+    else if (this.scope.elections === 'each') found.push(encodeChoice('wake', sid));
   }
 
   #electionChoices(found: Choice[]): void {
     const { scope, servers } = this;
-    switch (this.#isPeace ? 'each' : scope.elections) {
+    switch (this.#faultsStopped ? 'each' : scope.elections) {
       case 'together':
-        for (let mask = 1; mask < 1 << servers.length; mask++) if (this.#mayElect(mask)) found.push(choice('elect', mask));
+        for (let mask = 1; mask < 1 << servers.length; mask++) if (this.#mayElect(mask)) found.push(encodeChoice('elect', mask));
         return;
       case 'each':
-        this.#newsChoices(found);
+        this.#notificationChoices(found);
         return;
       case 'any':
-        if (this.#misled >= scope.misled || servers.length < 3) return;
-        for (const { sid, isLooking, saidLooking } of servers) {
-          if (isLooking && saidLooking) for (const other of servers) found.push(choice('settle', sid, other.sid));
+        if (this.#forcedElections >= scope.forcedElections || servers.length < 3) return;
+        for (const { sid, isLooking, announcedLooking } of servers) {
+          if (isLooking && announcedLooking) for (const other of servers) found.push(encodeChoice('settle', sid, other.sid));
         }
         return;
       default:
@@ -246,14 +246,14 @@ export class SmallWorld implements Surroundings {
   /**
    * What servers can receive from others: notifications, and the news that one refuses connections.
    */
-  #newsChoices(found: Choice[]): void {
+  #notificationChoices(found: Choice[]): void {
     for (const way of ascending(this.#notifications.keys())) {
-      const { from, to } = endsOf(way);
-      if (this.#refuses(from, to) ? this.#met.has(way) : !this.#isCut(from, to)) found.push(choice('notify', from, to));
+      const { from, to } = sidsOf(way);
+      if (this.#refuses(from, to) ? this.#electionCnxns.has(way) : !this.#isCut(from, to)) found.push(encodeChoice('notify', from, to));
     }
-    for (const way of ascending(this.#met)) {
-      const { from, to } = endsOf(way);
-      if (this.servers[from - 1]!.peer !== undefined && this.#refuses(from, to)) found.push(choice('refused', from, to));
+    for (const way of ascending(this.#electionCnxns)) {
+      const { from, to } = sidsOf(way);
+      if (this.servers[from - 1]!.peer !== undefined && this.#refuses(from, to)) found.push(encodeChoice('refused', from, to));
     }
   }
 
@@ -265,7 +265,7 @@ export class SmallWorld implements Surroundings {
 
   #healChoice(mask: number): Choice {
     const [a, b] = [1, 2, 3].filter((sid) => (mask & (1 << (sid - 1))) !== 0);
-    return choice('heal', a!, b);
+    return encodeChoice('heal', a!, b);
   }
 
   #pairMask(a: Sid, b: Sid): number {
@@ -290,7 +290,7 @@ export class SmallWorld implements Surroundings {
     if (!this.isQuorum(members)) return false;
     if (members.some(({ peer }) => peer === undefined) || !members.some(({ isLooking }) => isLooking)) return false;
     // Members that are not looking may be unable to help the others, who would ask again for ever.
-    if (this.#vainElections >= this.scope.wakes && !members.every(({ isLooking }) => isLooking)) return false;
+    if (this.#fruitlessElections >= this.scope.wakes && !members.every(({ isLooking }) => isLooking)) return false;
     for (const cut of this.#cuts.keys()) if ((cut & mask) === cut) return false;
     return true;
   }
@@ -298,9 +298,9 @@ export class SmallWorld implements Surroundings {
   // ---- what happens
 
   /** Makes a choice, which must be one of `choices`. Throws a `Violation`. */
-  make(code: Choice): void {
+  apply(code: Choice): void {
     try {
-      this.#carryOut(chosen(code));
+      this.#execute(decodeChoice(code));
       this.#check();
     } catch (error) {
       if (error instanceof Violation) throw error;
@@ -312,25 +312,25 @@ export class SmallWorld implements Surroundings {
     const { invariants } = this;
     invariants.check(this.servers.map((server) => server.view()));
     const { committed } = invariants;
-    if (this.scope.ensemble === 'groups') this.#noteGroupAlone();
+    if (this.scope.ensemble === 'groups') this.#markGroupAlone();
     if (committed.length > 1 && epochOf(committed[0]!.zxid) !== epochOf(committed.at(-1)!.zxid)) this.hit('commits in two epochs');
   }
 
-  #noteGroupAlone(): void {
+  #markGroupAlone(): void {
     const [one, other, third] = this.servers.map(({ durable }) => durable.at(-1)?.zxid ?? 0);
     const last = this.invariants.committed.at(-1)?.zxid ?? 0;
     if (Math.min(one!, other!) > Math.max(last, third!)) this.hit('a group alone');
   }
 
-  #carryOut({ kind, a, b, c }: Chosen): void {
+  #execute({ kind, a, b, c }: DecodedChoice): void {
     const server = this.servers[a - 1]!;
     switch (kind) {
       case 'notify':
         return this.#deliver(a, b);
       case 'packet':
-        return server.receive(server.ends.get(b)!);
+        return server.receive(server.streamEnds.get(b)!);
       case 'break': {
-        const end = server.ends.get(b)!;
+        const end = server.streamEnds.get(b)!;
         end.inbox.length = 0;
         return server.receive(end);
       }
@@ -345,19 +345,19 @@ export class SmallWorld implements Surroundings {
         return server.wake();
       case 'sleep':
         this.#wakes++;
-        return server.sleep();
+        return server.pauseLong();
       case 'write':
-        return server.write(++this.writes);
+        return server.openSession(++this.writes);
       case 'join': {
-        this.#asks++;
-        if (!this.reader.hasSession) this.writes++;
-        for (const each of this.servers) if (each.sid === this.reader.at) each.readerLeaves();
-        return server.readerJoins(this.#asks);
+        this.#clientSteps++;
+        if (!this.client.hasSession) this.writes++;
+        for (const each of this.servers) if (each.sid === this.client.connectedTo) each.clientDisconnects();
+        return server.clientConnects(this.#clientSteps);
       }
       case 'ask':
-        this.#asks++;
-        if (asks[b] === 'put') this.writes++;
-        return server.readerAsks(asks[b]!);
+        this.#clientSteps++;
+        if (clientRequests[b] === 'put') this.writes++;
+        return server.clientRequests(clientRequests[b]!);
       case 'crash':
         return this.#crash(server, b, c);
       case 'start':
@@ -369,11 +369,11 @@ export class SmallWorld implements Surroundings {
       case 'refuse':
         return this.#refuse(server, this.servers[b - 1]!);
       case 'refused':
-        this.#met.delete(wayOf(a, b));
+        this.#electionCnxns.delete(directionOf(a, b));
         return server.unreachable(b);
       case 'settle':
-        this.#misled++;
-        return this.#mislead(server, b);
+        this.#forcedElections++;
+        return this.#forceElection(server, b);
       case 'heal':
         this.#cuts.delete(this.#pairMask(a, b));
         return;
@@ -385,26 +385,26 @@ export class SmallWorld implements Surroundings {
   }
 
   #deliver(from: Sid, to: Sid): void {
-    const way = wayOf(from, to);
+    const way = directionOf(from, to);
     const notification = this.#notifications.get(way)!;
     this.#notifications.delete(way);
     const [sender, receiver] = [this.servers[from - 1]!, this.servers[to - 1]!];
     if (this.#refuses(from, to)) {
-      this.#met.delete(way);
+      this.#electionCnxns.delete(way);
       if (sender.peer !== undefined) sender.unreachable(to);
       return;
     }
-    this.#meet(from, to);
+    this.#connectForElection(from, to);
     if (receiver.peer !== undefined) receiver.notified(from, notification);
   }
 
   /** Makes a connection if there is none: the last notification of each is sent again over it. */
-  #meet(from: Sid, to: Sid): void {
-    const [there, back] = [wayOf(from, to), wayOf(to, from)];
-    if (this.#met.has(there) && this.#met.has(back)) return;
-    this.#met.add(there);
-    this.#met.add(back);
-    const said = this.#lastSaid.get(back);
+  #connectForElection(from: Sid, to: Sid): void {
+    const [there, back] = [directionOf(from, to), directionOf(to, from)];
+    if (this.#electionCnxns.has(there) && this.#electionCnxns.has(back)) return;
+    this.#electionCnxns.add(there);
+    this.#electionCnxns.add(back);
+    const said = this.#lastSent.get(back);
     if (said !== undefined && !this.#notifications.has(back)) this.#notifications.set(back, said);
   }
 
@@ -412,8 +412,8 @@ export class SmallWorld implements Surroundings {
   #refuse(one: SmallServer, other: SmallServer): void {
     this.#cutsMade++;
     this.#cuts.set(this.#pairMask(one.sid, other.sid), 'refused');
-    for (const end of [...one.ends.values(), ...other.ends.values()]) {
-      if ((end.server === one ? other : one).sid === end.from) end.other = undefined;
+    for (const end of [...one.streamEnds.values(), ...other.streamEnds.values()]) {
+      if ((end.server === one ? other : one).sid === end.from) end.remoteEnd = undefined;
     }
   }
 
@@ -421,7 +421,7 @@ export class SmallWorld implements Surroundings {
    * Makes a server believe that an election was won by another, or by itself. The others are made
    * to say so, whatever they think: everything that follows must be safe whoever leads.
    */
-  #mislead(server: SmallServer, leader: Sid): void {
+  #forceElection(server: SmallServer, leader: Sid): void {
     const others = this.servers.filter((each) => each !== server);
     if (leader !== server.sid) {
       const vote = { leader, zxid: 0, electionEpoch: 1, peerEpoch: 0, version: notificationVersion, config: configText };
@@ -431,7 +431,7 @@ export class SmallWorld implements Surroundings {
       return;
     }
     const [other] = others;
-    server.notified(other!.sid, { ...this.#notifications.get(wayOf(server.sid, other!.sid))!, state: 'looking' });
+    server.notified(other!.sid, { ...this.#notifications.get(directionOf(server.sid, other!.sid))!, state: 'looking' });
     if (server.isLooking) server.wake();
   }
 
@@ -445,10 +445,10 @@ export class SmallWorld implements Surroundings {
       server.dialFailed(isReached ? 'refused' : 'unanswered');
       return;
     }
-    const here = server.newEnd(target.sid);
-    const there = target.newEnd(server.sid);
-    here.other = there;
-    there.other = here;
+    const here = server.openStreamEnd(target.sid);
+    const there = target.openStreamEnd(server.sid);
+    here.remoteEnd = there;
+    there.remoteEnd = here;
     target.accepted(there.channel);
     server.dialled(here.channel);
   }
@@ -458,13 +458,13 @@ export class SmallWorld implements Surroundings {
     server.crash(log, file);
     for (const each of this.servers) {
       const { sid } = each;
-      each.disconnectedFrom(server.sid);
+      each.peerDisconnected(server.sid);
       // Notifications from it that are not yet sent are lost with it. Those to it stay in transit
       // if each is a choice of its own.
-      this.#notifications.delete(wayOf(server.sid, sid));
-      this.#lastSaid.delete(wayOf(server.sid, sid));
-      this.#met.delete(wayOf(server.sid, sid));
-      if (this.scope.elections === 'together') this.#notifications.delete(wayOf(sid, server.sid));
+      this.#notifications.delete(directionOf(server.sid, sid));
+      this.#lastSent.delete(directionOf(server.sid, sid));
+      this.#electionCnxns.delete(directionOf(server.sid, sid));
+      if (this.scope.elections === 'together') this.#notifications.delete(directionOf(sid, server.sid));
     }
   }
 
@@ -479,10 +479,10 @@ export class SmallWorld implements Surroundings {
     let looking = lookedBefore;
     let passedMs = 0;
     while (looking > 0 && passedMs < electionMaxMs) {
-      this.#exchange(members);
-      passedMs += this.#passAmong(members);
+      this.#exchangeNotifications(members);
+      passedMs += this.#advanceClocks(members);
       looking = members.filter(({ isLooking }) => isLooking).length;
-      if (looking < members.length || lookedBefore < members.length || passedMs <= settledAfterMs) continue;
+      if (looking < members.length || lookedBefore < members.length || passedMs <= settleMaxMs) continue;
       throw new Violation(
         'Settles',
         `${members.map(({ sid }) => sid).join(', ')} all look, and none has found a leader after ${passedMs} ms`,
@@ -495,21 +495,21 @@ export class SmallWorld implements Surroundings {
         `among ${members.map(({ sid }) => sid).join(', ')} ${lost.map(({ sid }) => sid).join(', ')} find no leader`,
       );
     }
-    if (looking === lookedBefore) this.#vainElections++;
+    if (looking === lookedBefore) this.#fruitlessElections++;
     if (lookedBefore === members.length) this.#checkElected(members);
   }
 
   /**
    * Delivers the notifications among the members, and all answers to them, without time passing.
    */
-  #exchange(members: readonly SmallServer[]): void {
+  #exchangeNotifications(members: readonly SmallServer[]): void {
     for (let round = 0, wasSaid = true; wasSaid; round++) {
       if (round > exchangeRoundsMax)
         throw new Violation('Settles', `${members.map(({ sid }) => sid).join(', ')} answer each other endlessly`);
       wasSaid = false;
       for (const from of members) {
         for (const to of members) {
-          if (!this.#notifications.has(wayOf(from.sid, to.sid))) continue;
+          if (!this.#notifications.has(directionOf(from.sid, to.sid))) continue;
           wasSaid = true;
           this.#deliver(from.sid, to.sid);
         }
@@ -518,13 +518,13 @@ export class SmallWorld implements Surroundings {
   }
 
   /** Time passes equally for those that look, until one of them is due. Returns how much. */
-  #passAmong(members: readonly SmallServer[]): Millis {
+  #advanceClocks(members: readonly SmallServer[]): Millis {
     const looking = members.filter(({ isLooking }) => isLooking);
     if (looking.length === 0) return 0;
     const ms = Math.min(...looking.map(({ peer, clockMs }) => Math.max(0, peer!.deadline()! - clockMs)));
     for (const member of members) {
-      if (looking.includes(member)) member.pass(ms);
-      else member.clockMs += sameAnswerMs;
+      if (looking.includes(member)) member.advanceClock(ms);
+      else member.clockMs += repeatAnswerMs;
     }
     return ms;
   }
@@ -532,7 +532,7 @@ export class SmallWorld implements Surroundings {
   #checkElected(members: readonly SmallServer[]): void {
     const leader = members.find(({ peer }) => peer?.role === 'leading');
     // A server that was followed without success is avoided for a while.
-    if (leader === undefined || members.some(({ triedInVain }) => triedInVain)) return;
+    if (leader === undefined || members.some(({ hasFailedAttempt }) => hasFailedAttempt)) return;
     const { neverLead } = this.ensemble;
     const voters = members.filter(({ sid }) => !neverLead.includes(sid)).map((member) => member.view());
     this.invariants.elected(leader.view(), voters);
@@ -542,8 +542,8 @@ export class SmallWorld implements Surroundings {
   #hasLeader(members: readonly SmallServer[]): boolean {
     const leader = members.find(({ peer }) => peer?.role === 'leading' && peer.server !== undefined);
     const epoch = leader?.peer?.epoch;
-    const inStep = members.filter(({ peer }) => peer?.server !== undefined && peer.epoch === epoch);
-    return leader !== undefined && this.isQuorum(inStep);
+    const synced = members.filter(({ peer }) => peer?.server !== undefined && peer.epoch === epoch);
+    return leader !== undefined && this.isQuorum(synced);
   }
 
   // ---- peace
@@ -552,10 +552,10 @@ export class SmallWorld implements Surroundings {
    * From here on there are no more faults, and elections follow the actual notifications. See
    * `Peace`.
    */
-  cease(peace: 'all' | 'core'): void {
-    this.#isPeace = true;
-    if (peace === 'all' || !this.#hasCore('up or down')) this.#cuts.clear();
-    for (const server of this.servers) if (server.peer === undefined && (peace === 'all' || !this.#hasCore('up'))) server.start();
+  stopFaults(healing: 'all' | 'core'): void {
+    this.#faultsStopped = true;
+    if (healing === 'all' || !this.#hasCore('up or down')) this.#cuts.clear();
+    for (const server of this.servers) if (server.peer === undefined && (healing === 'all' || !this.#hasCore('up'))) server.start();
   }
 
   /** Whether there is a quorum of servers that reach each other. */
@@ -571,7 +571,7 @@ export class SmallWorld implements Surroundings {
 
   /** Whether a server is due now. */
   isDue(code: Choice): boolean {
-    const { kind, a } = chosen(code);
+    const { kind, a } = decodeChoice(code);
     const server = this.servers[a - 1]!;
     return kind === 'wake' && server.peer!.deadline()! <= server.clockMs;
   }
@@ -586,22 +586,22 @@ export class SmallWorld implements Surroundings {
   }
 
   /** Time passes, equally for all servers. */
-  pass(ms: Millis): void {
-    for (const server of this.servers) server.pass(ms);
+  advanceClocks(ms: Millis): void {
+    for (const server of this.servers) server.advanceClock(ms);
     this.#check();
   }
 
   // ---- state
 
   fingerprint(to: Fingerprint): void {
-    for (const number of [this.writes, this.#asks, this.#crashes, this.#cutsMade, this.#wakes, this.#vainElections, this.#misled])
+    for (const number of [this.writes, this.#clientSteps, this.#crashes, this.#cutsMade, this.#wakes, this.#fruitlessElections, this.#forcedElections])
       to.number(number);
     for (const mask of ascending(this.#cuts.keys())) {
       to.number(mask);
       to.text(this.#cuts.get(mask)!);
     }
-    for (const way of ascending(this.#met)) to.number(way);
-    for (const notifications of [this.#notifications, this.#lastSaid]) {
+    for (const way of ascending(this.#electionCnxns)) to.number(way);
+    for (const notifications of [this.#notifications, this.#lastSent]) {
       to.number(notifications.size);
       for (const way of ascending(notifications.keys())) {
         const { state, leader, zxid, electionEpoch, peerEpoch } = notifications.get(way)!;
@@ -611,7 +611,7 @@ export class SmallWorld implements Surroundings {
       }
     }
     for (const server of this.servers) server.fingerprint(to);
-    if (this.scope.asks > 0) this.reader.fingerprint(to);
+    if (this.scope.clientSteps > 0) this.client.fingerprint(to);
     this.invariants.fingerprint(to);
   }
 
@@ -627,12 +627,12 @@ export class SmallWorld implements Surroundings {
 }
 
 /** A sender and a receiver as one number. */
-function wayOf(from: Sid, to: Sid): number {
-  return from * wayEnd + to;
+function directionOf(from: Sid, to: Sid): number {
+  return from * sidLimit + to;
 }
 
-function endsOf(way: number): { readonly from: Sid; readonly to: Sid } {
-  return { from: Math.floor(way / wayEnd), to: way % wayEnd };
+function sidsOf(way: number): { readonly from: Sid; readonly to: Sid } {
+  return { from: Math.floor(way / sidLimit), to: way % sidLimit };
 }
 
 function ascending(numbers: Iterable<number>): number[] {

@@ -7,22 +7,22 @@ import type { Choice } from './choice.ts';
 /** The index of a state in the table. */
 export type StateId = number;
 
-const sizeAtFirst = 1 << 16;
+const initialCapacity = 1 << 16;
 
 export class StateTable {
   // By index.
-  #hashes = new Float64Array(sizeAtFirst);
-  #parents = new Int32Array(sizeAtFirst);
-  #choices = new Uint16Array(sizeAtFirst);
-  #depths = new Uint16Array(sizeAtFirst);
+  #hashes = new Float64Array(initialCapacity);
+  #parents = new Int32Array(initialCapacity);
+  #choices = new Uint16Array(initialCapacity);
+  #depths = new Uint16Array(initialCapacity);
   /** Number of choices that were made at this state. */
-  #made = new Uint16Array(sizeAtFirst);
+  #choicesMade = new Uint16Array(initialCapacity);
   #count = 0;
   /**
    * Indexes + 1 by hash, with open addressing; 0 for none. Always at least twice as long as the
    * number of states.
    */
-  #index = new Int32Array(sizeAtFirst * 2);
+  #index = new Int32Array(initialCapacity * 2);
 
   get count(): number {
     return this.#count;
@@ -60,12 +60,12 @@ export class StateTable {
   }
 
   /** Returns the number of choices made at a state so far, and increments it. */
-  takeTurn(state: StateId): number {
-    return this.#made[state]!++;
+  nextChoiceIndex(state: StateId): number {
+    return this.#choicesMade[state]!++;
   }
 
   /** The choices that lead to a state. */
-  way(state: StateId): Choice[] {
+  pathTo(state: StateId): Choice[] {
     const way: Choice[] = [];
     for (let at = state; this.#parents[at]! !== -1; at = this.#parents[at]!) way.push(this.#choices[at]!);
     return way.toReversed();
@@ -81,7 +81,7 @@ export class StateTable {
     this.#parents = copied(new Int32Array(size), this.#parents);
     this.#choices = copied(new Uint16Array(size), this.#choices);
     this.#depths = copied(new Uint16Array(size), this.#depths);
-    this.#made = copied(new Uint16Array(size), this.#made);
+    this.#choicesMade = copied(new Uint16Array(size), this.#choicesMade);
     this.#index = new Int32Array(size * 2);
     for (let place = 0; place < this.#count; place++) {
       let at = this.#slotOf(this.#hashes[place]!);

@@ -3,209 +3,209 @@ import { CreateMode, type MultiOp, openAcl } from '@tskeeper/protocol';
 import type { SeededRandom } from '@tskeeper/runtime';
 import type { Actor } from '../clients/actor.ts';
 import { RawClient, type SessionDump } from '../clients/raw-client.ts';
-import type { Stage } from '../story/stage.ts';
+import type { Run } from '../run/run.ts';
 import type { Fault } from './fault.ts';
 
 /** Operations of a multi that takes a server longer than one step. */
 const manyParts = 200;
 
-function askMulti(client: Actor, sets: number, what: string): void {
+function submitMulti(client: Actor, sets: number, what: string): void {
   const data = Buffer.from(what);
   const set: MultiOp = { kind: 'setData', path: '/', data, version: -1 };
   const create: MultiOp = { kind: 'create', path: '/q-', data, acl: openAcl, flags: CreateMode.persistentSequential };
-  client.ask({ name: 'multi', record: { ops: [...Array.from({ length: sets }, () => set), create] } });
+  client.submit({ name: 'multi', record: { ops: [...Array.from({ length: sets }, () => set), create] } });
 }
 
-export const move: Fault = {
+export const overlappingCnxns: Fault = {
   id: 'F17',
-  what: 'a client resumes its session over a new connection while the old one is still open',
-  strike: (stage) => stage.anyActor().moveOn(),
+  description: 'a client resumes its session over a new connection while the old one is still open',
+  inject: (run) => run.anyActor().redial(),
 };
 
-export const thereAndBack: Fault = {
+export const moveThereAndBack: Fault = {
   id: 'F17',
-  what: 'a client moves to another server and back to the first, while a request it sent there is pending',
-  ofEnsembles: true,
-  strike(stage, random) {
-    const client = stage.anyActor();
+  description: 'a client moves to another server and back to the first, while a request it sent there is pending',
+  ensembleOnly: true,
+  inject(run, random) {
+    const client = run.anyActor();
     if (!(client instanceof RawClient) || !client.ready) return;
-    const { servers } = stage.world;
+    const { servers } = run.world;
     const first = servers.find(({ name }) => name === client.serverName);
-    const others = servers.filter((server) => server !== first && server.process?.serving === true);
+    const others = servers.filter((server) => server !== first && server.process?.isServing === true);
     const other = others[random.below(others.length)];
     if (first === undefined || other === undefined) return;
     for (let count = 0; count < 4; count++) {
-      client.ask({ name: 'setData', record: { path: '/a', data: Buffer.from(`back ${stage.nowMs} ${count}`), version: -1 } });
+      client.submit({ name: 'setData', record: { path: '/a', data: Buffer.from(`back ${run.nowMs} ${count}`), version: -1 } });
     }
-    client.goTo(other);
+    client.switchTo(other);
     let looks = 40;
     const back = () => {
-      if (stage.isHealed) return;
+      if (run.isHealed) return;
       if (client.ready && client.serverName === other.name) {
-        stage.note('a client went there and back');
-        client.goTo(first);
+        run.hitMark('a client went there and back');
+        client.switchTo(first);
       } else if (--looks > 0) {
-        stage.after(0.5, 'back', undefined, back);
+        run.schedule(0.5, 'back', undefined, back);
       }
     };
-    stage.after(0.5, 'back', undefined, back);
+    run.schedule(0.5, 'back', undefined, back);
   },
 };
 
-export const leftBehind: Fault = {
+export const moveAheadOfRequests: Fault = {
   id: 'F17',
-  what: 'a client moves to another server before the requests it sent to the first reach the leader',
-  ofEnsembles: true,
-  strike(stage, random) {
-    const client = stage.anyActor();
-    const { leader } = stage;
+  description: 'a client moves to another server before the requests it sent to the first reach the leader',
+  ensembleOnly: true,
+  inject(run, random) {
+    const client = run.anyActor();
+    const { leader } = run;
     if (!(client instanceof RawClient) || !client.ready || leader === undefined) return;
-    const { servers } = stage.world;
+    const { servers } = run.world;
     const first = servers.find(({ name }) => name === client.serverName);
     if (first === undefined || first === leader) return;
-    const others = servers.filter((server) => server !== first && server.process?.serving === true);
+    const others = servers.filter((server) => server !== first && server.process?.isServing === true);
     // Mostly the leader: it checks only the session for requests of its own clients.
     const other = random.below(2) === 0 ? leader : others[random.below(others.length)];
     if (other === undefined) return;
-    stage.slowBetween(first, leader, 20 + random.below(80), 10 + random.below(40));
+    run.slowLink(first, leader, 20 + random.below(80), 10 + random.below(40));
     const ask = (count: number) =>
-      client.ask({ name: 'setData', record: { path: '/a', data: Buffer.from(`left ${stage.nowMs} ${count}`), version: -1 } });
+      client.submit({ name: 'setData', record: { path: '/a', data: Buffer.from(`left ${run.nowMs} ${count}`), version: -1 } });
     for (let count = 0; count < 4; count++) ask(count);
     // By now the server has received them.
-    stage.after(4, 'left behind', undefined, () => {
-      if (!stage.isHealed) client.goTo(other);
+    run.schedule(4, 'left behind', undefined, () => {
+      if (!run.isHealed) client.switchTo(other);
     });
     let looks = 60;
     const goOn = () => {
-      if (stage.isHealed) return;
+      if (run.isHealed) return;
       if (client.ready && client.serverName === other.name) {
-        stage.note('left behind what it had asked');
+        run.hitMark('left behind what it had asked');
         ask(4);
       } else if (--looks > 0) {
-        stage.after(1, 'left behind', undefined, goOn);
+        run.schedule(1, 'left behind', undefined, goOn);
       }
     };
-    stage.after(5, 'left behind', undefined, goOn);
+    run.schedule(5, 'left behind', undefined, goOn);
   },
 };
 
-export const lateSync: Fault = {
+export const syncAtLaggingServer: Fault = {
   id: 'F17',
-  what: 'a server lags, and a client of it syncs after a write of its own while others keep writing to other servers',
-  ofEnsembles: true,
-  strike(stage, random) {
-    const { leader, actors } = stage;
-    const { servers } = stage.world;
+  description: 'a server lags, and a client of it syncs after a write of its own while others keep writing to other servers',
+  ensembleOnly: true,
+  inject(run, random) {
+    const { leader, actors } = run;
+    const { servers } = run.world;
     const clients = actors.filter((actor) => actor instanceof RawClient && actor.ready) as RawClient[];
     const client = clients.find(({ serverName }) => leader !== undefined && serverName !== leader.name);
     const here = servers.find(({ name }) => name === client?.serverName);
     const elsewhere = actors.filter((actor) => actor !== client && actor.ready);
     if (client === undefined || here === undefined || leader === undefined || elsewhere.length === 0) return;
     const lagMs = 20 + random.below(60);
-    stage.slowBetween(here, leader, lagMs, 3 * lagMs);
+    run.slowLink(here, leader, lagMs, 3 * lagMs);
     const write = (actor: Actor, what: string) =>
-      actor.ask({ name: 'setData', record: { path: '/a', data: Buffer.from(`${what} ${stage.nowMs} ${actor.name}`), version: -1 } });
+      actor.submit({ name: 'setData', record: { path: '/a', data: Buffer.from(`${what} ${run.nowMs} ${actor.name}`), version: -1 } });
     write(client, 'lagging');
     for (let atMs = lagMs; atMs < 2 * lagMs; atMs += 4) {
-      stage.after(atMs, 'late sync', undefined, () => {
+      run.schedule(atMs, 'late sync', undefined, () => {
         const writer = elsewhere[random.below(elsewhere.length)]!;
-        if (!stage.isHealed && writer.ready) write(writer, 'meanwhile');
+        if (!run.isHealed && writer.ready) write(writer, 'meanwhile');
       });
     }
-    stage.after(lagMs + stage.fraction(lagMs), 'late sync', undefined, () => {
-      if (stage.isHealed || !client.ready) return;
-      client.ask({ name: 'sync', record: { path: '/a' } });
-      client.ask({ name: 'getData', record: { path: '/a', watch: false } });
-      stage.note('a sync behind a write at a server that lags');
+    run.schedule(lagMs + run.drawMs(lagMs), 'late sync', undefined, () => {
+      if (run.isHealed || !client.ready) return;
+      client.submit({ name: 'sync', record: { path: '/a' } });
+      client.submit({ name: 'getData', record: { path: '/a', watch: false } });
+      run.hitMark('a sync behind a write at a server that lags');
     });
   },
 };
 
-export const heldUp: Fault = {
+export const syncAtSlowDisk: Fault = {
   id: 'F11, F17',
-  what: 'a client syncs at a server with a slow disk: a long write, later writes and the reply to the sync wait for the disk and then become ready at once',
-  ofEnsembles: true,
-  strike(stage, random) {
-    const { leader } = stage;
-    const others = stage.world.servers.filter((server) => server !== leader && server.process?.serving === true);
+  description: 'a client syncs at a server with a slow disk: a long write, later writes and the reply to the sync wait for the disk and then become ready at once',
+  ensembleOnly: true,
+  inject(run, random) {
+    const { leader } = run;
+    const others = run.world.servers.filter((server) => server !== leader && server.process?.isServing === true);
     const here = others[random.below(others.length)];
     if (here === undefined || leader === undefined) return;
     const lagMs = 60 + random.below(120);
-    const [reader, writer] = [stage.addVisitor(here), stage.addVisitor(leader)];
+    const [reader, writer] = [run.addPinnedClient(here), run.addPinnedClient(leader)];
     const leave = () => {
       for (const visitor of [reader, writer]) visitor.send('closeSession', undefined);
     };
     let looks = lagMs;
     const goOn = () => {
-      if (writer.outstandingCount === 0 && !stage.isHealed) {
-        reader.ask({ name: 'sync', record: { path: '/a' } });
-        reader.ask({ name: 'getData', record: { path: '/a', watch: false } });
-        stage.note('a sync at a server that has much to apply');
-      } else if (!stage.isHealed && --looks > 0) {
-        stage.after(0.5, 'held up', undefined, goOn);
+      if (writer.outstandingCount === 0 && !run.isHealed) {
+        reader.submit({ name: 'sync', record: { path: '/a' } });
+        reader.submit({ name: 'getData', record: { path: '/a', watch: false } });
+        run.hitMark('a sync at a server that has much to apply');
+      } else if (!run.isHealed && --looks > 0) {
+        run.schedule(0.5, 'held up', undefined, goOn);
       }
     };
     // Both must be connected first.
-    stage.after(120, 'held up', undefined, () => {
-      stage.after(2 * lagMs, 'visitors leave', undefined, leave);
-      if (stage.isHealed || !reader.ready || !writer.ready) return;
-      stage.slowDiskUntil(here, stage.nowMs + lagMs);
-      writer.ask({ name: 'setData', record: { path: '/', data: Buffer.from(`ahead of it ${stage.nowMs}`), version: -1 } });
-      askMulti(writer, manyParts, `held up ${stage.nowMs}`);
+    run.schedule(120, 'held up', undefined, () => {
+      run.schedule(2 * lagMs, 'visitors leave', undefined, leave);
+      if (run.isHealed || !reader.ready || !writer.ready) return;
+      run.slowDiskUntil(here, run.nowMs + lagMs);
+      writer.submit({ name: 'setData', record: { path: '/', data: Buffer.from(`ahead of it ${run.nowMs}`), version: -1 } });
+      submitMulti(writer, manyParts, `held up ${run.nowMs}`);
       for (let count = 0; count < 3; count++) {
-        writer.ask({ name: 'setData', record: { path: '/', data: Buffer.from(`behind it ${stage.nowMs} ${count}`), version: -1 } });
+        writer.submit({ name: 'setData', record: { path: '/', data: Buffer.from(`behind it ${run.nowMs} ${count}`), version: -1 } });
       }
       goOn();
     });
   },
 };
 
-export const backAgain: Fault = {
+export const reconnectWithPendingRequests: Fault = {
   id: 'F17',
-  what: 'a client disconnects while its requests are pending, reconnects to the same server and writes',
-  strike(stage) {
-    const client = stage.anyActor();
+  description: 'a client disconnects while its requests are pending, reconnects to the same server and writes',
+  inject(run) {
+    const client = run.anyActor();
     if (!(client instanceof RawClient) || !client.ready) return;
     const ask = (count: number) =>
-      client.ask({ name: 'setData', record: { path: '/a', data: Buffer.from(`again ${stage.nowMs} ${count}`), version: -1 } });
+      client.submit({ name: 'setData', record: { path: '/a', data: Buffer.from(`again ${run.nowMs} ${count}`), version: -1 } });
     for (let count = 0; count < 10; count++) ask(count);
     // They have arrived, and few are done.
-    stage.after(3, 'back again', undefined, () => {
-      if (!stage.isHealed) client.comeBack();
+    run.schedule(3, 'back again', undefined, () => {
+      if (!run.isHealed) client.reconnectToSameServer();
     });
     let looks = 60;
     const goOn = () => {
-      if (stage.isHealed) return;
+      if (run.isHealed) return;
       if (client.ready) {
-        stage.note('back at the same server while requests wait');
+        run.hitMark('back at the same server while requests wait');
         ask(10);
       } else if (--looks > 0) {
-        stage.after(0.5, 'back again', undefined, goOn);
+        run.schedule(0.5, 'back again', undefined, goOn);
       }
     };
-    stage.after(3.5, 'back again', undefined, goOn);
+    run.schedule(3.5, 'back again', undefined, goOn);
   },
 };
 
 /** Sends writes that differ in content, so they can be told apart even if their xids are equal. */
-function askApart(client: RawClient, random: SeededRandom, what: string): void {
+function submitDistinctWrite(client: RawClient, random: SeededRandom, what: string): void {
   const data = Buffer.from(what);
   const counted = { path: '/q-', data, acl: openAcl, flags: CreateMode.persistentSequential };
   switch (random.below(6)) {
     case 0:
-      client.ask({ name: 'create2', record: counted });
+      client.submit({ name: 'create2', record: counted });
       return;
     case 1:
-      askMulti(client, random.below(4) === 0 ? manyParts : 1, what);
+      submitMulti(client, random.below(4) === 0 ? manyParts : 1, what);
       return;
     case 2:
-      client.ask({ name: 'delete', record: { path: '/e1', version: -1 } });
+      client.submit({ name: 'delete', record: { path: '/e1', version: -1 } });
       return;
     case 3:
-      client.ask({ name: 'create', record: { path: '/e1', data, acl: openAcl, flags: CreateMode.ephemeral } });
+      client.submit({ name: 'create', record: { path: '/e1', data, acl: openAcl, flags: CreateMode.ephemeral } });
       return;
     default:
-      client.ask({ name: 'setData', record: { path: '/', data, version: -1 } });
+      client.submit({ name: 'setData', record: { path: '/', data, version: -1 } });
   }
 }
 
@@ -214,21 +214,21 @@ function dumpOf(client: RawClient, random: SeededRandom): SessionDump {
   return random.below(2) === 0 ? client.dump : { ...client.dump, lastZxidSeen: 0 };
 }
 
-function readyClient({ actors }: Stage, random: SeededRandom): RawClient | undefined {
+function readyClient({ actors }: Run, random: SeededRandom): RawClient | undefined {
   const ready = actors.filter((actor) => actor instanceof RawClient && actor.ready) as RawClient[];
   return ready[random.below(Math.max(1, ready.length))];
 }
 
-export const restartedClient: Fault = {
+export const resumeSessionFromDump: Fault = {
   id: 'F17',
-  what: 'a client ends with requests in transit, and another process resumes its session from a dump and uses its xids for other requests',
-  strike(stage, random) {
-    const client = readyClient(stage, random);
-    const { leader } = stage;
+  description: 'a client ends with requests in transit, and another process resumes its session from a dump and uses its xids for other requests',
+  inject(run, random) {
+    const client = readyClient(run, random);
+    const { leader } = run;
     if (client === undefined) return;
-    const { servers } = stage.world;
+    const { servers } = run.world;
     const first = servers.find(({ name }) => name === client.serverName);
-    const serving = servers.filter((server) => server.process?.serving === true);
+    const serving = servers.filter((server) => server.process?.isServing === true);
     // A server still busy with the first process's write may receive a write of the second with the
     // same xid.
     const isLong = random.below(2) === 0;
@@ -236,28 +236,28 @@ export const restartedClient: Fault = {
     if (first === undefined || next === undefined) return;
     // The first process's requests may take longer to reach the leader than the second takes to
     // connect.
-    if (leader !== undefined && leader !== first && random.below(2) === 0) stage.slowBetween(first, leader, 5 + random.below(60), 60);
+    if (leader !== undefined && leader !== first && random.below(2) === 0) run.slowLink(first, leader, 5 + random.below(60), 60);
     // Or they are proposed at once and committed after the second process has sent requests.
-    if (random.below(2) === 0) for (const server of servers) stage.slowDiskUntil(server, stage.nowMs + 30 + random.below(60));
+    if (random.below(2) === 0) for (const server of servers) run.slowDiskUntil(server, run.nowMs + 30 + random.below(60));
     const dump = dumpOf(client, random);
     const count = 2 + random.below(8);
-    if (isLong) askMulti(client, manyParts, `first process ${stage.nowMs} long`);
-    for (let at = 0; at < count; at++) askApart(client, random, `first process ${stage.nowMs} ${at}`);
-    stage.after(1 + stage.fraction(6), 'another process', undefined, () => {
-      if (stage.isHealed || client.session !== dump.session) return;
+    if (isLong) submitMulti(client, manyParts, `first process ${run.nowMs} long`);
+    for (let at = 0; at < count; at++) submitDistinctWrite(client, random, `first process ${run.nowMs} ${at}`);
+    run.schedule(1 + run.drawMs(6), 'another process', undefined, () => {
+      if (run.isHealed || client.session !== dump.session) return;
       // If the process ended, its machine has closed the connection; if the machine is gone, it has
       // not.
       if (random.below(2) === 0) client.reset();
-      client.goOnFrom(dump);
-      client.goTo(next);
+      client.resumeFrom(dump);
+      client.switchTo(next);
       let looks = 600;
       const goOn = () => {
-        if (stage.isHealed || client.session !== dump.session) return;
+        if (run.isHealed || client.session !== dump.session) return;
         if (client.ready) {
-          stage.note('another process went on with a session');
-          for (let at = 0; at < count; at++) askApart(client, random, `second process ${stage.nowMs} ${at}`);
+          run.hitMark('another process went on with a session');
+          for (let at = 0; at < count; at++) submitDistinctWrite(client, random, `second process ${run.nowMs} ${at}`);
         } else if (--looks > 0) {
-          stage.after(0.5, 'another process', undefined, goOn);
+          run.schedule(0.5, 'another process', undefined, goOn);
         }
       };
       goOn();
@@ -265,164 +265,164 @@ export const restartedClient: Fault = {
   },
 };
 
-export const twins: Fault = {
+export const sharedSession: Fault = {
   id: 'F17',
-  what: 'two processes use one session at once, take it over from each other and use the same xids for different requests',
-  strike(stage, random) {
-    const client = readyClient(stage, random);
+  description: 'two processes use one session at once, take it over from each other and use the same xids for different requests',
+  inject(run, random) {
+    const client = readyClient(run, random);
     if (client === undefined) return;
     const dump = dumpOf(client, random);
-    const twin = stage.addTwin(client, dump);
-    const untilMs = stage.nowMs + 50 + random.below(500);
-    const here = stage.world.servers.find(({ name }) => name === client.serverName);
-    const areAtOne = here !== undefined && random.below(2) === 0;
+    const otherProcess = run.addSessionSharer(client, dump);
+    const untilMs = run.nowMs + 50 + random.below(500);
+    const here = run.world.servers.find(({ name }) => name === client.serverName);
+    const sameServer = here !== undefined && random.below(2) === 0;
     const ask = (process: RawClient) => {
       if (!process.ready || process.session !== dump.session || process.outstandingCount > 12) return;
-      for (let count = 1 + random.below(3); count > 0; count--) askApart(process, random, `${process.name} ${stage.nowMs} ${count}`);
+      for (let count = 1 + random.below(3); count > 0; count--) submitDistinctWrite(process, random, `${process.name} ${run.nowMs} ${count}`);
     };
     ask(client);
     const goOn = () => {
-      if (stage.isHealed || stage.nowMs > untilMs || twin.session !== dump.session || client.session !== dump.session) {
-        twin.retire();
-        if (random.below(2) === 0) twin.reset();
+      if (run.isHealed || run.nowMs > untilMs || otherProcess.session !== dump.session || client.session !== dump.session) {
+        otherProcess.abandon();
+        if (random.below(2) === 0) otherProcess.reset();
         return;
       }
       ask(client);
-      ask(twin);
-      if (areAtOne) for (const process of [client, twin]) if (![undefined, here.name].includes(process.serverName)) process.goTo(here);
-      stage.after(stage.fraction(10), 'twins', undefined, goOn);
+      ask(otherProcess);
+      if (sameServer) for (const process of [client, otherProcess]) if (![undefined, here.name].includes(process.serverName)) process.switchTo(here);
+      run.schedule(run.drawMs(10), 'twins', undefined, goOn);
     };
-    stage.after(stage.fraction(10), 'twins', undefined, goOn);
+    run.schedule(run.drawMs(10), 'twins', undefined, goOn);
   },
 };
 
-export const impatience: Fault = {
+export const abortedDials: Fault = {
   id: 'F17',
-  what: 'a client abandons several connection attempts before they are answered, so the server asks the leader about its session several times at once',
-  ofEnsembles: true,
-  strike(stage, random) {
-    const client = stage.anyActor();
+  description: 'a client abandons several connection attempts before they are answered, so the server asks the leader about its session several times at once',
+  ensembleOnly: true,
+  inject(run, random) {
+    const client = run.anyActor();
     if (!(client instanceof RawClient) || client.session === 0n) return;
-    const { servers } = stage.world;
+    const { servers } = run.world;
     const here = servers[random.below(servers.length)]!;
     const elsewhere = servers[random.below(servers.length)]!;
-    client.goTo(here);
+    client.switchTo(here);
     for (let times = 1 + random.below(4), atMs = 0; times > 0; times--) {
       // Long enough for the server to ask its leader, and too short for most answers.
-      atMs += 5 + stage.fraction(7);
+      atMs += 5 + run.drawMs(7);
       const next = random.below(3) === 0 ? elsewhere : here;
-      stage.after(atMs, 'impatience', undefined, () => {
-        if (stage.isHealed) return;
-        client.giveUpDial();
-        client.goTo(next);
+      run.schedule(atMs, 'impatience', undefined, () => {
+        if (run.isHealed) return;
+        client.abortDial();
+        client.switchTo(next);
       });
     }
   },
 };
 
 /** Data of each znode, so that a snapshot of all of them takes many steps. */
-const pileDataBytes = 400;
+const massDeleteDataBytes = 400;
 
-export const clearOut: Fault = {
+export const massDelete: Fault = {
   id: 'F27',
-  what: 'a client creates dozens of znodes and then deletes them in random order, while a snapshot of them may be in progress',
-  strike(stage, random) {
-    const client = readyClient(stage, random);
+  description: 'a client creates dozens of znodes and then deletes them in random order, while a snapshot of them may be in progress',
+  inject(run, random) {
+    const client = readyClient(run, random);
     if (client === undefined) return;
     const parent = ['', '/a', '/b'][random.below(3)]!;
-    const paths = Array.from({ length: 20 + random.below(60) }, (_, at) => `${parent}/pile-${stage.nowMs}-${at}`);
+    const paths = Array.from({ length: 20 + random.below(60) }, (_, at) => `${parent}/pile-${run.nowMs}-${at}`);
     for (const path of paths) {
-      const data = Buffer.from(`${path} `.padEnd(pileDataBytes, '.'));
-      client.ask({ name: 'create', record: { path, data, acl: openAcl, flags: CreateMode.persistent } });
+      const data = Buffer.from(`${path} `.padEnd(massDeleteDataBytes, '.'));
+      client.submit({ name: 'create', record: { path, data, acl: openAcl, flags: CreateMode.persistent } });
     }
     const clear = () => {
-      if (stage.isHealed || paths.length === 0) return;
+      if (run.isHealed || paths.length === 0) return;
       if (client.ready) {
         const [path] = paths.splice(random.below(paths.length), 1);
-        client.ask({ name: 'delete', record: { path: path!, version: -1 } });
+        client.submit({ name: 'delete', record: { path: path!, version: -1 } });
       }
-      stage.after(stage.fraction(2), 'clear out', undefined, clear);
+      run.schedule(run.drawMs(2), 'clear out', undefined, clear);
     };
-    stage.after(stage.fraction(100), 'clear out', undefined, clear);
+    run.schedule(run.drawMs(100), 'clear out', undefined, clear);
   },
 };
 
-export const sleep: Fault = {
+export const clientOffline: Fault = {
   id: 'F28',
-  what: 'a client loses its network, possibly for longer than its session timeout',
-  strike: (stage, random) => stage.anyActor().sleep(random.below(2500)),
+  description: 'a client loses its network, possibly for longer than its session timeout',
+  inject: (run, random) => run.anyActor().goOffline(random.below(2500)),
 };
 
 export const halfFrame: Fault = {
   id: 'F29',
-  what: 'a client sends part of a request and then nothing',
-  strike(stage) {
-    const actor = stage.anyActor();
-    if (actor instanceof RawClient) actor.halfFrame();
+  description: 'a client sends part of a request and then nothing',
+  inject(run) {
+    const actor = run.anyActor();
+    if (actor instanceof RawClient) actor.sendHalfFrame();
   },
 };
 
-export const babble: Fault = {
+export const garbageFrame: Fault = {
   id: 'F30',
-  what: 'a client sends bytes that are not a request',
-  strike(stage) {
-    const actor = stage.anyActor();
-    if (actor instanceof RawClient) actor.babble();
+  description: 'a client sends bytes that are not a request',
+  inject(run) {
+    const actor = run.anyActor();
+    if (actor instanceof RawClient) actor.sendGarbage();
   },
 };
 
 export const flood: Fault = {
   id: 'F27',
-  what: 'a client sends two hundred requests without waiting for replies',
-  strike(stage, random) {
-    const actor = stage.anyActor();
+  description: 'a client sends two hundred requests without waiting for replies',
+  inject(run, random) {
+    const actor = run.anyActor();
     if (!actor.ready) return;
     for (let count = 0; count < 200; count++) {
-      if (random.below(4) > 0) actor.ask({ name: 'exists', record: { path: '/a', watch: false } });
-      else actor.ask({ name: 'setData', record: { path: '/', data: Buffer.from(`flood ${stage.nowMs} ${count}`), version: -1 } });
+      if (random.below(4) > 0) actor.submit({ name: 'exists', record: { path: '/a', watch: false } });
+      else actor.submit({ name: 'setData', record: { path: '/', data: Buffer.from(`flood ${run.nowMs} ${count}`), version: -1 } });
     }
   },
 };
 
-export const manyNames: Fault = {
+export const manyIdentities: Fault = {
   id: 'F30',
-  what: 'a client adds the credentials of several users, possibly more than it may have identities, with a request after each',
-  strike(stage, random) {
-    const client = readyClient(stage, random);
+  description: 'a client adds the credentials of several users, possibly more than it may have identities, with a request after each',
+  inject(run, random) {
+    const client = readyClient(run, random);
     if (client === undefined) return;
     for (let user = 1 + random.below(6); user > 0; user--) {
-      client.ask({ name: 'auth', record: { type: 0, scheme: 'digest', auth: Buffer.from(`user-${user}:secret`) } });
-      client.ask({ name: 'setData', record: { path: '/a', data: Buffer.from(`user-${user} ${stage.nowMs}`), version: -1 } });
+      client.submit({ name: 'auth', record: { type: 0, scheme: 'digest', auth: Buffer.from(`user-${user}:secret`) } });
+      client.submit({ name: 'setData', record: { path: '/a', data: Buffer.from(`user-${user} ${run.nowMs}`), version: -1 } });
     }
   },
 };
 
-export const hoard: Fault = {
+export const memoryHog: Fault = {
   id: 'F32',
-  what: 'an address starts long requests over several connections and reads no replies',
-  strike(stage, random) {
+  description: 'an address starts long requests over several connections and reads no replies',
+  inject(run, random) {
     const bytesOfEach = Array.from({ length: 2 + random.below(6) }, () => 2000 + random.below(28_000));
     // With a small window, replies wait at the server.
-    const asks = random.below(2) === 0 ? 1 : 10 + random.below(30);
-    stage.addHoarder(bytesOfEach, 200 + random.below(1500), { asks, windowBytes: asks === 1 ? undefined : 200 });
+    const requestsPerCnxn = random.below(2) === 0 ? 1 : 10 + random.below(30);
+    run.addMemoryHog(bytesOfEach, 200 + random.below(1500), { requestsPerCnxn, windowBytes: requestsPerCnxn === 1 ? undefined : 200 });
   },
 };
 
-export const loiter: Fault = {
+export const halfOpenClient: Fault = {
   id: 'F32',
-  what: 'an address opens connections and sends nothing, or only the beginning of a handshake',
-  strike(stage, random) {
+  description: 'an address opens connections and sends nothing, or only the beginning of a handshake',
+  inject(run, random) {
     const bytesOfEach = Array.from({ length: 1 + random.below(8) }, () => (random.below(2) === 0 ? 0 : random.below(40)));
-    stage.addLoiterer(bytesOfEach, 200 + random.below(1500));
+    run.addHalfOpenClient(bytesOfEach, 200 + random.below(1500));
   },
 };
 
 export const impostor: Fault = {
   id: 'F30',
-  what: 'a client requests a session of another client with a wrong password, or with a lastZxidSeen from the future',
-  strike(stage, random) {
-    const victim = stage.anyActor();
+  description: 'a client requests a session of another client with a wrong password, or with a lastZxidSeen from the future',
+  inject(run, random) {
+    const victim = run.anyActor();
     if (!(victim instanceof RawClient) || victim.session === 0n) return;
-    stage.addImpostor(victim, random.below(3) === 0 ? 'from the future' : 'wrong password');
+    run.addImpostor(victim, random.below(3) === 0 ? 'from the future' : 'wrong password');
   },
 };

@@ -6,9 +6,9 @@ import type { Fault } from './fault.ts';
 
 export const diskError: Fault = {
   id: 'F9, F10',
-  what: 'one disk call fails with EIO or ENOSPC, at once or at the next fsync, with part of the bytes written',
-  strike(stage, random) {
-    const server = stage.anyServer();
+  description: 'one disk call fails with EIO or ENOSPC, at once or at the next fsync, with part of the bytes written',
+  inject(run, random) {
+    const server = run.anyServer();
     const { disk } = server;
     if (disk.fault !== undefined) return;
     const from = disk.calls + random.below(30);
@@ -17,11 +17,11 @@ export const diskError: Fault = {
     const late = random.below(2) === 0;
     const share = random.below(3);
     let struck = false;
-    stage.failDisk(server, (call) => {
+    run.failDisk(server, (call) => {
       if (struck || call.index < from) return undefined;
       if (onlyLog && !/\/(new\.)?log\.[0-9a-f]+$/.test(call.path)) return undefined;
       struck = true;
-      stage.note(`${code} of ${call.operation}`);
+      run.hitMark(`${code} of ${call.operation}`);
       return { code, late, written: share === 0 ? 0 : random.below(600) };
     });
   },
@@ -29,30 +29,30 @@ export const diskError: Fault = {
 
 export const diskFull: Fault = {
   id: 'F9',
-  what: 'the disk is full for a while: every call that would enlarge a file fails, and so does a start',
-  strike(stage, random) {
-    const server = stage.anyServer();
+  description: 'the disk is full for a while: every call that would enlarge a file fails, and so does a start',
+  inject(run, random) {
+    const server = run.anyServer();
     if (server.disk.fault !== undefined) return;
-    stage.fillDisk(server, random.below(700));
+    run.fillDisk(server, random.below(700));
   },
 };
 
 export const slowDisk: Fault = {
   id: 'F11',
-  what: 'the disk takes up to 0.3 s for each call',
-  strike(stage, random) {
-    stage.slowDiskUntil(stage.anyServer(), stage.nowMs + random.below(800));
+  description: 'the disk takes up to 0.3 s for each call',
+  inject(run, random) {
+    run.slowDiskUntil(run.anyServer(), run.nowMs + random.below(800));
   },
 };
 
 export const wipe: Fault = {
   id: 'F12',
-  what: 'a server loses its disk and restarts with an empty one; a quorum of the others always keeps its disks',
-  ofEnsembles: true,
-  strike(stage, random) {
-    const server = stage.anyServer();
-    if (!stage.mayWipe(server)) return;
-    stage.wipe(server);
-    stage.superviseAfter(server, random.below(300));
+  description: 'a server loses its disk and restarts with an empty one; a quorum of the others always keeps its disks',
+  ensembleOnly: true,
+  inject(run, random) {
+    const server = run.anyServer();
+    if (!run.canWipe(server)) return;
+    run.wipe(server);
+    run.restartAfter(server, random.below(300));
   },
 };

@@ -1,5 +1,5 @@
 import type { SeededRandom } from '@tskeeper/runtime';
-import type { Stage } from '../story/stage.ts';
+import type { Run } from '../run/run.ts';
 
 /**
  * A fault. It can strike at any time; it repairs its damage after a while, or the healing at the
@@ -9,8 +9,8 @@ export interface Fault {
   /** The id in the list of faults. */
   readonly id: string;
   /** What happens. */
-  readonly what: string;
+  readonly description: string;
   /** The fault needs several servers. */
-  readonly ofEnsembles?: true;
-  strike(stage: Stage, random: SeededRandom): void;
+  readonly ensembleOnly?: true;
+  inject(run: Run, random: SeededRandom): void;
 }

@@ -1,10 +1,10 @@
 /** Faults of the memory that a server may use. */
 import type { Fault } from './fault.ts';
 
-export const shortOfMemory: Fault = {
+export const memoryPressure: Fault = {
   id: 'F34',
-  what: 'memory of a server is tight or full for a while: it refuses new sessions and long multis, or everything that grows',
-  strike(stage, random) {
-    stage.takeMemory(stage.anyServer(), random.below(2) === 0 ? 0.87 : 0.95, 200 + random.below(1500));
+  description: 'memory of a server is tight or full for a while: it refuses new sessions and long multis, or everything that grows',
+  inject(run, random) {
+    run.applyMemoryPressure(run.anyServer(), random.below(2) === 0 ? 0.87 : 0.95, 200 + random.below(1500));
   },
 };

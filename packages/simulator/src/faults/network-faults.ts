@@ -1,12 +1,12 @@
 /** Faults of connections and of the links that carry them. */
-import type { PipeManners } from '@tskeeper/runtime/internal';
+import type { PipeConditions } from '@tskeeper/runtime/internal';
 import type { Fault } from './fault.ts';
 
-export const cut: Fault = {
+export const brokenCnxn: Fault = {
   id: 'F15, F17',
-  what: 'a connection is reset, half closed, or broken after any byte, possibly within a frame',
-  strike(stage, random) {
-    const actor = stage.anyActor();
+  description: 'a connection is reset, half closed, or broken after any byte, possibly within a frame',
+  inject(run, random) {
+    const actor = run.anyActor();
     const { wire } = actor;
     switch (random.below(4)) {
       case 0:
@@ -24,50 +24,50 @@ export const cut: Fault = {
   },
 };
 
-const wellManners = new WeakMap<object, PipeManners>();
+const healthyManners = new WeakMap<object, PipeConditions>();
 
-export const badWire: Fault = {
+export const slowPipe: Fault = {
   id: 'F16, F29, F32',
-  what: 'bytes are delayed, arrive one by one, or are not read for a while',
-  strike(stage, random) {
-    const { wire } = stage.anyActor();
+  description: 'bytes are delayed, arrive one by one, or are not read for a while',
+  inject(run, random) {
+    const { wire } = run.anyActor();
     if (wire === undefined) return;
     const pipe = random.below(2) === 0 ? wire.forward : wire.backward;
-    const { manners } = pipe;
+    const { conditions } = pipe;
     // The state before any of these faults: another may have changed the pipe, or may do so before
     // this one ends.
-    const well = wellManners.get(pipe) ?? { ...manners };
-    wellManners.set(pipe, well);
+    const well = healthyManners.get(pipe) ?? { ...conditions };
+    healthyManners.set(pipe, well);
     switch (random.below(4)) {
       case 0:
-        manners.delayMs = random.below(150);
+        conditions.delayMs = random.below(150);
         break;
       case 1:
-        manners.pieceBytes = 1 + random.below(12);
-        manners.pieceIntervalMs = random.below(64) / 64;
+        conditions.pieceBytes = 1 + random.below(12);
+        conditions.pieceIntervalMs = random.below(64) / 64;
         break;
       case 2:
-        manners.windowBytes = random.below(2) * 17;
+        conditions.windowBytes = random.below(2) * 17;
         break;
       default:
-        pipe.hold();
+        pipe.cut();
     }
-    pipe.changed();
-    stage.after(random.below(1200), 'wire well', undefined, () => {
+    pipe.conditionsChanged();
+    run.schedule(random.below(1200), 'wire well', undefined, () => {
       // What the final healing has repaired stays repaired.
-      if (!stage.isHealed) Object.assign(manners, well);
-      pipe.release();
-      pipe.changed();
+      if (!run.isHealed) Object.assign(conditions, well);
+      pipe.heal();
+      pipe.conditionsChanged();
     });
   },
 };
 
-export const linkCut: Fault = {
+export const clientLinkCut: Fault = {
   id: 'F18, F28',
-  what: 'the link between a client and a server is cut: nothing passes and neither side is notified',
-  strike(stage, random) {
-    const link = stage.world.link(stage.anyActor().name, stage.anyServer().name);
+  description: 'the link between a client and a server is cut: nothing passes and neither side is notified',
+  inject(run, random) {
+    const link = run.world.link(run.anyActor().name, run.anyServer().name);
     link.cut();
-    stage.after(random.below(2500), 'link well', undefined, () => link.heal());
+    run.schedule(random.below(2500), 'link well', undefined, () => link.heal());
   },
 };

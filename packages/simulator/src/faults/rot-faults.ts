@@ -7,18 +7,18 @@
 import { adler32, type Zxid } from '@tskeeper/protocol';
 import { decodeMark } from '@tskeeper/runtime/internal';
 import { markName, numberedFiles, sectorBytes, type SeededRandom } from '@tskeeper/runtime';
-import type { Stage } from '../story/stage.ts';
+import type { Run } from '../run/run.ts';
 import type { ServerHost } from '../world/server-host.ts';
 import type { Fault } from './fault.ts';
 
 /** Kills one or two servers and damages the disk of each. */
-function goBad(stage: Stage, random: SeededRandom, spoil: (server: ServerHost) => boolean): void {
+function corruptServers(run: Run, random: SeededRandom, corruptFile: (server: ServerHost) => boolean): void {
   const count = random.below(3) === 0 ? 2 : 1;
   for (let turn = 0; turn < count; turn++) {
-    const server = stage.anyServer();
+    const server = run.anyServer();
     server.kill();
-    if (spoil(server)) stage.note('a file went bad');
-    stage.superviseAfter(server, random.below(200));
+    if (corruptFile(server)) run.hitMark('a file went bad');
+    run.restartAfter(server, random.below(200));
   }
 }
 
@@ -27,12 +27,12 @@ function goBad(stage: Stage, random: SeededRandom, spoil: (server: ServerHost) =
  * It excludes damage that Adler-32 cannot detect (such as +16, -32, +16 in three neighbouring
  * bytes): the files are ZooKeeper's and have no other checksum.
  */
-export function spoiled(random: SeededRandom, whole: Buffer, from: number, to: number): Buffer {
-  const bytes = spoiledSomehow(random, whole, from, to);
-  return bytes.equals(whole) || adler32(bytes) !== adler32(whole) ? bytes : spoiled(random, whole, from, to);
+export function corrupt(random: SeededRandom, whole: Buffer, from: number, to: number): Buffer {
+  const bytes = corruptOnce(random, whole, from, to);
+  return bytes.equals(whole) || adler32(bytes) !== adler32(whole) ? bytes : corrupt(random, whole, from, to);
 }
 
-function spoiledSomehow(random: SeededRandom, whole: Buffer, from: number, to: number): Buffer {
+function corruptOnce(random: SeededRandom, whole: Buffer, from: number, to: number): Buffer {
   const bytes = Buffer.from(whole);
   const at = from + random.below(to - from);
   switch (random.below(3)) {
@@ -55,17 +55,17 @@ interface MarkedLog {
   /** The last txn that it is known to hold. */
   readonly lastZxid: Zxid;
   /** The length up to which it is known to have been durable. */
-  readonly safeBytes: number;
+  readonly durableBytes: number;
   /**
    * Its mark has moved since the log was begun, and nothing follows the mark: so the whole content
    * is known to have been durable.
    */
-  readonly isKnown: boolean;
+  readonly isProvablyThere: boolean;
   /**
    * The next log has no mark, possibly because of a disk error. Between two epochs nothing else
    * shows what is missing.
    */
-  readonly isAheadOfUnmarked: boolean;
+  readonly isNextUnmarked: boolean;
 }
 
 /**
@@ -89,7 +89,7 @@ function markedLogs(server: ServerHost): MarkedLog[] {
       .some((byte) => byte !== 0);
     const next = logs[at + 1];
     const isAheadOfUnmarked = next !== undefined && !inFolder.has(markName(next.zxid));
-    return [{ path, lastZxid: mark.lastZxid, safeBytes: mark.offset, isKnown: mark.sequence > 1 && !hasMore, isAheadOfUnmarked }];
+    return [{ path, lastZxid: mark.lastZxid, durableBytes: mark.offset, isProvablyThere: mark.sequence > 1 && !hasMore, isAheadOfUnmarked }];
   });
 }
 
@@ -98,16 +98,16 @@ const tailBytes = 60;
 
 export const logRot: Fault = {
   id: 'F5, F8',
-  what: 'a log file is damaged at rest, at its end or in the middle: flipped bits, a sector that was never written, or a misplaced one',
-  strike(stage, random) {
-    goBad(stage, random, (server) => {
+  description: 'a log file is damaged at rest, at its end or in the middle: flipped bits, a sector that was never written, or a misplaced one',
+  inject(run, random) {
+    corruptServers(run, random, (server) => {
       const logs = markedLogs(server).filter(
-        ({ path, safeBytes }) => !server.isDamagedAt(path) && safeBytes <= server.disk.contents(path).length,
+        ({ path, durableBytes }) => !server.isDamagedAt(path) && durableBytes <= server.disk.contents(path).length,
       );
       const log = logs[random.below(2) === 0 ? logs.length - 1 : random.below(Math.max(1, logs.length))];
       if (log === undefined) return false;
-      const from = random.below(2) === 0 ? Math.max(0, log.safeBytes - tailBytes) : 0;
-      server.damage(log.path, spoiled(random, server.disk.contents(log.path), from, log.safeBytes));
+      const from = random.below(2) === 0 ? Math.max(0, log.durableBytes - tailBytes) : 0;
+      server.damage(log.path, corrupt(random, server.disk.contents(log.path), from, log.durableBytes));
       return true;
     });
   },
@@ -115,9 +115,9 @@ export const logRot: Fault = {
 
 export const snapshotRot: Fault = {
   id: 'F6',
-  what: 'snapshots are damaged at rest: the newest, another one, or all',
-  strike(stage, random) {
-    goBad(stage, random, (server) => {
+  description: 'snapshots are damaged at rest: the newest, another one, or all',
+  inject(run, random) {
+    corruptServers(run, random, (server) => {
       const { disk, snapshotFolder } = server;
       const names = disk.files().flatMap((path) => (path.startsWith(`${snapshotFolder}/`) ? [path.slice(snapshotFolder.length + 1)] : []));
       const snapshots = numberedFiles(names, 'snapshot');
@@ -129,7 +129,7 @@ export const snapshotRot: Fault = {
         const whole = disk.contents(path);
         server.damage(
           path,
-          random.below(8) === 0 ? whole.subarray(0, random.below(whole.length)) : spoiled(random, whole, 0, whole.length),
+          random.below(8) === 0 ? whole.subarray(0, random.below(whole.length)) : corrupt(random, whole, 0, whole.length),
         );
       }
       return bad.length > 0;
@@ -141,10 +141,10 @@ const garbage = ['', '\0', 'x', '-1', '1 2', '99999999999999999999'];
 
 export const epochRot: Fault = {
   id: 'F7',
-  what: 'an epoch file is empty, is not a number, or is missing; or a temporary file from an interrupted write lies beside it',
-  ofEnsembles: true,
-  strike(stage, random) {
-    goBad(stage, random, (server) => {
+  description: 'an epoch file is empty, is not a number, or is missing; or a temporary file from an interrupted write lies beside it',
+  ensembleOnly: true,
+  inject(run, random) {
+    corruptServers(run, random, (server) => {
       const { disk, snapshotFolder } = server;
       const name = random.below(2) === 0 ? 'acceptedEpoch' : 'currentEpoch';
       const path = `${snapshotFolder}/${name}`;
@@ -161,7 +161,7 @@ export const epochRot: Fault = {
         default: {
           // A new acceptedEpoch may have been in progress; currentEpoch is rewritten unchanged.
           const epoch = Number(disk.contents(path).toString('latin1')) + (name === 'acceptedEpoch' ? random.below(2) : 0);
-          disk.plant(
+          disk.putFile(
             `${path}.tmp`,
             Buffer.from(random.below(2) === 0 ? String(epoch) : garbage[random.below(garbage.length - 1)]!, 'latin1'),
           );
@@ -174,12 +174,12 @@ export const epochRot: Fault = {
 
 export const lostLog: Fault = {
   id: 'F8',
-  what: 'a log file is missing, the newest or another',
-  strike(stage, random) {
-    goBad(stage, random, (server) => {
+  description: 'a log file is missing, the newest or another',
+  inject(run, random) {
+    corruptServers(run, random, (server) => {
       const logs = markedLogs(server);
       const log = logs[random.below(2) === 0 ? logs.length - 1 : random.below(Math.max(1, logs.length))];
-      if (log?.isKnown !== true || log.isAheadOfUnmarked || server.isDamagedAt(log.path)) return false;
+      if (log?.isProvablyThere !== true || log.isNextUnmarked || server.isDamagedAt(log.path)) return false;
       server.damage(log.path, undefined);
       return true;
     });

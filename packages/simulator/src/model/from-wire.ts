@@ -41,7 +41,7 @@ function createOf(request: CreateRequest) {
   return { path: request.path, data: dataOf(request.data), acl: aclOf(request.acl), flags: request.flags };
 }
 
-function stepOf(op: MultiOp): WriteStep | ReadStep {
+function multiStepOf(op: MultiOp): WriteStep | ReadStep {
   switch (op.kind) {
     case 'create':
     case 'create2':
@@ -106,7 +106,7 @@ export function operationFrom(name: OperationName | undefined, opCode: number, r
       return { kind: name };
     case 'multi':
     case 'multiRead':
-      return { kind: name, steps: (record as MultiRequest).ops.map(stepOf) };
+      return { kind: name, steps: (record as MultiRequest).ops.map(multiStepOf) };
     case 'reconfig':
       return { kind: name, ...(record as ReconfigRequest) };
     case 'checkWatches':

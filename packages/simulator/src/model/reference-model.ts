@@ -56,7 +56,7 @@ export interface ModelOptions {
    * sequential znodes that stops at 2147483647, half a reply to a multiRead with a null path, and
    * the descendants of ''.
    */
-  readonly java: boolean;
+  readonly javaCompatible: boolean;
 }
 
 export const modelDefaults: ModelOptions = {
@@ -72,7 +72,7 @@ export const modelDefaults: ModelOptions = {
   identitiesPerCnxnMax: Infinity,
   identityBytesPerCnxnMax: Infinity,
   containerMaxNeverUsedIntervalMs: 0,
-  java: false,
+  javaCompatible: false,
 };
 
 export interface Id {
@@ -132,7 +132,7 @@ export interface Admitted {
 }
 
 /** A message that a connection must receive. */
-export interface Heard {
+export interface ModelOutput {
   readonly cnxn: number;
   readonly message: Message;
   /**
@@ -142,7 +142,7 @@ export interface Heard {
 }
 
 /** The state to which a failed multi is rolled back. */
-interface Saved {
+interface SavedState {
   readonly znodes: Map<string, Znode>;
   readonly quotaPaths: Set<string>;
   readonly cnxns: Map<number, Cnxn>;
@@ -306,7 +306,7 @@ export function formatQuota(values: ReadonlyMap<string, number>): string {
 export type Quotas = ReadonlyMap<string, { readonly limits: Data; readonly usage: Data | undefined }>;
 
 /** What a request would add, and where. */
-export interface QuotaQuestion {
+export interface QuotaCheck {
   readonly path: string;
   readonly bytes: number;
   readonly count: number;
@@ -317,7 +317,7 @@ export interface QuotaQuestion {
 /**
  * Whether a hard limit of the nearest quota upwards, the path itself included, would be exceeded.
  */
-export function exceedsQuota(quotas: Quotas, { path, bytes, count }: QuotaQuestion): boolean {
+export function exceedsQuota(quotas: Quotas, { path, bytes, count }: QuotaCheck): boolean {
   const quotaPath = [path, ...ancestorsOf(path)].find((candidate) => quotas.has(candidate));
   const quota = quotaPath === undefined ? undefined : quotas.get(quotaPath)!;
   if (quota?.usage === undefined) return false;
@@ -344,15 +344,15 @@ export class ReferenceModel {
   /** Paths that have a zookeeper_limits znode. */
   #quotaPaths = new Set<string>();
   /** While a multi is validated: the state before its first operation. */
-  #quotaView: Saved | undefined;
+  #quotaView: SavedState | undefined;
   #part = 0;
   /**
    * If set, it decides instead of the model whether a request exceeds a quota. A server compares
    * the request with its tree, which may lag the last proposal.
    */
-  judgeQuota: ((question: QuotaQuestion) => boolean) | undefined;
+  quotaOracle: ((question: QuotaCheck) => boolean) | undefined;
   #zxid = 0;
-  #heard: Heard[] = [];
+  #outputs: ModelOutput[] = [];
   /** Set while a session's ephemerals are deleted, in an order that is not defined. */
   #anyOrder = false;
 
@@ -395,12 +395,12 @@ export class ReferenceModel {
   }
 
   /** Lets a history begin at a later zxid. */
-  beginAt(zxid: number): void {
+  setZxid(zxid: number): void {
     this.#zxid = zxid;
   }
 
   /** A znode's data, ACL and stat, without a permission check. */
-  look(path: string): { readonly data: Data; readonly acl: readonly AclEntry[]; readonly stat: Stat } | undefined {
+  lookUp(path: string): { readonly data: Data; readonly acl: readonly AclEntry[]; readonly stat: Stat } | undefined {
     const znode = this.#znodes.get(path);
     return znode === undefined ? undefined : { data: znode.data, acl: znode.acl, stat: this.#statOf(znode) };
   }
@@ -441,8 +441,8 @@ export class ReferenceModel {
   }
 
   /** `newSession` is the id that the server grants if it creates a session. */
-  handshake(cnxn: number, request: ConnectRequest, newSession: bigint): Heard[] {
-    return this.#hear(() => {
+  handshake(cnxn: number, request: ConnectRequest, newSession: bigint): ModelOutput[] {
+    return this.#collectOutputs(() => {
       if (request.lastZxidSeen > this.#zxid) {
         this.#close(cnxn);
         return;
@@ -461,13 +461,13 @@ export class ReferenceModel {
         for (const [other, state] of this.#cnxns) if (other !== cnxn && state.session === session) this.#close(other);
         if (request.passwd !== sessionPassword(session) || !this.#sessions.has(session)) {
           const passwd = '\0'.repeat(16);
-          this.#tell(cnxn, { kind: 'connected', timeOut: 0, sessionId: 0n, passwd, ...readOnly });
+          this.#send(cnxn, { kind: 'connected', timeOut: 0, sessionId: 0n, passwd, ...readOnly });
           this.#close(cnxn);
           return;
         }
       }
       this.#cnxns.get(cnxn)!.session = session;
-      this.#tell(cnxn, { kind: 'connected', timeOut, sessionId: session, passwd: sessionPassword(session), ...readOnly });
+      this.#send(cnxn, { kind: 'connected', timeOut, sessionId: session, passwd: sessionPassword(session), ...readOnly });
     });
   }
 
@@ -490,8 +490,8 @@ export class ReferenceModel {
   }
 
   /** The session has timed out. */
-  expire(session: bigint): Heard[] {
-    return this.#hear(() => {
+  expire(session: bigint): ModelOutput[] {
+    return this.#collectOutputs(() => {
       this.#zxid++;
       this.#endSession(session);
       for (const [cnxn, state] of this.#cnxns) if (state.session === session) this.#close(cnxn);
@@ -515,10 +515,10 @@ export class ReferenceModel {
   }
 
   /** The server's own deleteContainer. */
-  reap(path: string): Heard[] {
-    return this.#hear(() => {
+  sweep(path: string): ModelOutput[] {
+    return this.#collectOutputs(() => {
       this.#zxid++;
-      if (this.#verdictOnContainer(path) === ErrorCode.Ok) this.#remove(path);
+      if (this.#containerDeleteError(path) === ErrorCode.Ok) this.#remove(path);
     });
   }
 
@@ -529,15 +529,15 @@ export class ReferenceModel {
     return { cnxn, session: state.session!, xid, operation, identities: [...state.identities], wallMs };
   }
 
-  perform(request: Admitted): Heard[] {
-    return this.#hear(() => {
+  perform(request: Admitted): ModelOutput[] {
+    return this.#collectOutputs(() => {
       const { cnxn, xid, operation } = request;
-      if (this.#answeredAtOnce(cnxn, xid, operation)) return;
+      if (this.#answerWithoutTree(cnxn, xid, operation)) return;
       // A refused write takes a zxid like any other. Java gives an undecodable one the zxid of its
       // predecessor, except in a multi.
       const undecodable = operation.kind === 'undecodable';
       if (isWrite(operation) || operation.kind === 'deleteContainer') {
-        if (!(this.#options.java && undecodable && operation.opCode !== OpCode.multi)) this.#zxid++;
+        if (!(this.#options.javaCompatible && undecodable && operation.opCode !== OpCode.multi)) this.#zxid++;
       }
       let err: number = ErrorCode.Ok;
       let body: Body | null = null;
@@ -547,21 +547,21 @@ export class ReferenceModel {
         if (!(error instanceof Refusal)) throw error;
         err = error.code;
       }
-      this.#tell(cnxn, { kind: 'reply', xid, zxid: this.#zxid, err, body });
+      this.#send(cnxn, { kind: 'reply', xid, zxid: this.#zxid, err, body });
       if (operation.kind === 'closeSession') this.#close(cnxn);
     });
   }
 
   /** What a write would return if it were performed now. Nothing changes. */
-  wouldHear(request: Admitted): Heard[] {
+  preview(request: Admitted): ModelOutput[] {
     const saved = this.#save();
-    const { judgeQuota } = this;
+    const { quotaOracle } = this;
     const sessions = new Map(this.#sessions);
     const zxid = this.#zxid;
     // The judge records each question.
-    this.judgeQuota = undefined;
+    this.quotaOracle = undefined;
     const heard = this.perform(request);
-    this.judgeQuota = judgeQuota;
+    this.quotaOracle = quotaOracle;
     this.#restore(saved);
     this.#sessions = sessions;
     this.#zxid = zxid;
@@ -569,22 +569,22 @@ export class ReferenceModel {
   }
 
   /** Requests that are answered without the tree. */
-  #answeredAtOnce(cnxn: number, xid: number, operation: Operation): boolean {
+  #answerWithoutTree(cnxn: number, xid: number, operation: Operation): boolean {
     if (operation.kind === 'auth') {
       const accepted = this.#authenticate(cnxn, operation.scheme, operation.auth);
-      this.#tell(cnxn, { kind: 'reply', xid, zxid: 0, err: accepted ? 0 : ErrorCode.AuthFailed, body: null });
+      this.#send(cnxn, { kind: 'reply', xid, zxid: 0, err: accepted ? 0 : ErrorCode.AuthFailed, body: null });
       if (!accepted) this.#close(cnxn);
     } else if (operation.kind === 'sasl') {
       // SASL is not configured here: an empty token ends the exchange.
-      this.#tell(cnxn, { kind: 'reply', xid, zxid: 0, err: 0, body: { token: null } });
+      this.#send(cnxn, { kind: 'reply', xid, zxid: 0, err: 0, body: { token: null } });
     } else if (operation.kind === 'ping') {
-      this.#tell(cnxn, { kind: 'reply', xid: Xid.ping, zxid: this.#zxid, err: 0, body: null });
+      this.#send(cnxn, { kind: 'reply', xid: Xid.ping, zxid: this.#zxid, err: 0, body: null });
     } else if (
       operation.kind === 'unknown' ||
       operation.kind === 'check' ||
-      (operation.kind === 'deleteContainer' && !this.#options.java)
+      (operation.kind === 'deleteContainer' && !this.#options.javaCompatible)
     ) {
-      this.#tell(cnxn, { kind: 'reply', xid, zxid: -1, err: ErrorCode.Unimplemented, body: null });
+      this.#send(cnxn, { kind: 'reply', xid, zxid: -1, err: ErrorCode.Unimplemented, body: null });
       this.#close(cnxn);
     } else {
       return false;
@@ -614,7 +614,7 @@ export class ReferenceModel {
         this.#endSession(request.session);
         return ok(null);
       case 'deleteContainer': {
-        const verdict = this.#verdictOnContainer(this.#mustHave(operation.path));
+        const verdict = this.#containerDeleteError(this.#requirePath(operation.path));
         if (verdict !== ErrorCode.Ok) throw new Refusal(verdict);
         this.#remove(operation.path!);
         return ok(null);
@@ -633,8 +633,8 @@ export class ReferenceModel {
       case 'getACL':
         return ok(this.#getAcl(operation.path, request));
       case 'getAllChildrenNumber': {
-        const path = this.#mustHave(operation.path);
-        this.#mayRead(this.#existing(path), request);
+        const path = this.#requirePath(operation.path);
+        this.#requireRead(this.#requireZnode(path), request);
         return ok({ totalNumber: this.#countBelow(path) });
       }
       case 'getEphemerals': {
@@ -692,9 +692,9 @@ export class ReferenceModel {
       case 'setData':
         return { type: OpCode.setData, err, body: { stat: this.#setData(step, request) } };
       case 'check': {
-        const znode = this.#existing(this.#mustBeValid(step.path));
-        this.#mayRead(znode, request);
-        this.#mustMatch(step.version, znode.version);
+        const znode = this.#requireZnode(this.#requireValidPath(step.path));
+        this.#requireRead(znode, request);
+        this.#requireVersion(step.version, znode.version);
         return { type: OpCode.check, err };
       }
       default:
@@ -713,12 +713,12 @@ export class ReferenceModel {
     const ttl = step.kind === 'createTTL' ? step.ttl : -1;
     const ttlFits = ttlMode ? ttl > 0 && ttl <= ttlMaxMs : step.kind !== 'createTTL';
     if (!ttlFits) throw new Refusal(ErrorCode.BadArguments);
-    const wanted = this.#mustHave(step.path);
+    const wanted = this.#requirePath(step.path);
     if (!wanted.includes('/') || wanted.includes('\0')) throw new Refusal(ErrorCode.BadArguments);
     const acl = this.#effectiveAcl(step.acl, request.identities);
     const parentPath = parentOf(wanted);
-    const parent = this.#existing(parentPath);
-    this.#mustBePermitted(parent.acl, Perms.create, request.identities);
+    const parent = this.#requireZnode(parentPath);
+    this.#requirePermission(parent.acl, Perms.create, request.identities);
     const sequential =
       flags === CreateMode.persistentSequential ||
       flags === CreateMode.ephemeralSequential ||
@@ -727,7 +727,7 @@ export class ReferenceModel {
     if (!isValidPath(path)) throw new Refusal(ErrorCode.BadArguments);
     if (this.#znodes.has(path)) throw new Refusal(ErrorCode.NodeExists);
     if (parent.owner.kind === 'ephemeral') throw new Refusal(ErrorCode.NoChildrenForEphemerals);
-    this.#mustFitQuota(path, byteCount(step.data), 1);
+    this.#requireQuota(path, byteCount(step.data), 1);
 
     const ephemeral = flags === CreateMode.ephemeral || flags === CreateMode.ephemeralSequential;
     // The opcode alone makes a container or a TTL znode, whatever the flags.
@@ -743,22 +743,22 @@ export class ReferenceModel {
   }
 
   #delete(wanted: Path, version: number, request: Admitted): void {
-    const path = this.#mustHave(wanted);
+    const path = this.#requirePath(wanted);
     if (!path.includes('/') || path.includes('\0') || reservedPaths.has(path)) throw new Refusal(ErrorCode.BadArguments);
-    this.#mustBePermitted(this.#existing(parentOf(path)).acl, Perms.delete, request.identities);
-    const znode = this.#existing(path);
-    this.#mustMatch(version, znode.version);
+    this.#requirePermission(this.#requireZnode(parentOf(path)).acl, Perms.delete, request.identities);
+    const znode = this.#requireZnode(path);
+    this.#requireVersion(version, znode.version);
     if (znode.children.size > 0) throw new Refusal(ErrorCode.NotEmpty);
     this.#remove(path);
   }
 
   #setData(step: Extract<WriteStep, { kind: 'setData' }>, request: Admitted): Stat {
-    const path = this.#mustBeValid(step.path);
-    const znode = this.#existing(path);
-    this.#mustBePermitted(znode.acl, Perms.write, request.identities);
+    const path = this.#requireValidPath(step.path);
+    const znode = this.#requireZnode(path);
+    this.#requirePermission(znode.acl, Perms.write, request.identities);
     const growth = byteCount(step.data) - byteCount(znode.data);
-    this.#mustFitQuota(path, growth, 0);
-    this.#mustMatch(step.version, znode.version);
+    this.#requireQuota(path, growth, 0);
+    this.#requireVersion(step.version, znode.version);
     znode.data = step.data;
     znode.version = toInt32(znode.version + 1);
     znode.mzxid = this.#zxid;
@@ -770,17 +770,17 @@ export class ReferenceModel {
   }
 
   #setAcl(operation: Extract<Operation, { kind: 'setACL' }>, request: Admitted): Stat {
-    const path = this.#mustBeValid(operation.path);
+    const path = this.#requireValidPath(operation.path);
     const acl = this.#effectiveAcl(operation.acl, request.identities);
-    const znode = this.#existing(path);
-    this.#mustBePermitted(znode.acl, Perms.admin, request.identities);
-    this.#mustMatch(operation.version, znode.aversion);
+    const znode = this.#requireZnode(path);
+    this.#requirePermission(znode.acl, Perms.admin, request.identities);
+    this.#requireVersion(operation.version, znode.aversion);
     znode.acl = acl;
     znode.aversion = toInt32(znode.aversion + 1);
     return this.#statOf(znode);
   }
 
-  #verdictOnContainer(path: string): number {
+  #containerDeleteError(path: string): number {
     if (!path.includes('/') || path.includes('\0') || reservedPaths.has(path)) return ErrorCode.BadArguments;
     const znode = this.#znodes.get(path);
     if (znode === undefined) return ErrorCode.NoNode;
@@ -801,7 +801,7 @@ export class ReferenceModel {
     const writes = steps.map((step) => this.#decodedStep(step));
     if (writes.some(({ path }) => path === null)) throw new Refusal(ErrorCode.MarshallingError);
     const before = this.#save();
-    const heardBefore = this.#heard.length;
+    const heardBefore = this.#outputs.length;
     // Each step is validated against the tree after the steps before it, but quotas against what
     // was applied when the multi arrived.
     this.#quotaView = before;
@@ -814,7 +814,7 @@ export class ReferenceModel {
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       this.#restore(before);
-      this.#heard.length = heardBefore;
+      this.#outputs.length = heardBefore;
       const failed = results.length;
       return writes.map((_, at) => {
         const err = at < failed ? ErrorCode.Ok : at === failed ? error.code : ErrorCode.RuntimeInconsistency;
@@ -848,7 +848,7 @@ export class ReferenceModel {
   #multiRead(steps: readonly (WriteStep | ReadStep)[], request: Admitted): { err: number; body: Body | null } {
     // Java fails at a null path when it reaches it, and sends the results so far; we refuse the
     // request as a whole.
-    if (!this.#options.java && steps.some(({ path }) => path === null)) throw new Refusal(ErrorCode.MarshallingError);
+    if (!this.#options.javaCompatible && steps.some(({ path }) => path === null)) throw new Refusal(ErrorCode.MarshallingError);
     const reads = steps.filter(isReadStep);
     if (reads.length > 0 && reads.length < steps.length) throw new Refusal(ErrorCode.MarshallingError);
     // Java notices writes only at their turn, and then sends an empty list of results.
@@ -873,35 +873,35 @@ export class ReferenceModel {
   // --- reads
 
   #read(step: ReadStep, request: Admitted, watch: boolean): Body {
-    const path = this.#mustHave(step.path);
-    const znode = this.#existing(path);
-    this.#mayRead(znode, request);
-    if (watch) this.#mustHaveRoom(request.cnxn);
+    const path = this.#requirePath(step.path);
+    const znode = this.#requireZnode(path);
+    this.#requireRead(znode, request);
+    if (watch) this.#requireWatchRoom(request.cnxn);
     const cnxn = this.#cnxns.get(request.cnxn)!;
     if (step.kind === 'getData') {
-      if (watch) watchOn(cnxn.dataWatches, path, 'standard');
+      if (watch) addWatchTo(cnxn.dataWatches, path, 'standard');
       return { data: znode.data, stat: this.#statOf(znode) };
     }
-    if (watch) watchOn(cnxn.childWatches, path, 'standard');
+    if (watch) addWatchTo(cnxn.childWatches, path, 'standard');
     return { children: [...znode.children] };
   }
 
   #exists(wanted: Path, watch: boolean, request: Admitted): Stat {
-    const path = this.#mustHave(wanted);
+    const path = this.#requirePath(wanted);
     if (path.includes('\0')) throw new Refusal(ErrorCode.BadArguments);
     const znode = this.#znodes.get(path);
-    if (znode !== undefined) this.#mayRead(znode, request);
+    if (znode !== undefined) this.#requireRead(znode, request);
     if (watch) {
-      this.#mustHaveRoom(request.cnxn);
-      watchOn(this.#cnxns.get(request.cnxn)!.dataWatches, path, 'standard');
+      this.#requireWatchRoom(request.cnxn);
+      addWatchTo(this.#cnxns.get(request.cnxn)!.dataWatches, path, 'standard');
     }
     if (znode === undefined) throw new Refusal(ErrorCode.NoNode);
     return this.#statOf(znode);
   }
 
   #getAcl(wanted: Path, request: Admitted): Body {
-    const znode = this.#existing(this.#mustHave(wanted));
-    this.#mustBePermitted(znode.acl, Perms.read | Perms.admin, request.identities);
+    const znode = this.#requireZnode(this.#requirePath(wanted));
+    this.#requirePermission(znode.acl, Perms.read | Perms.admin, request.identities);
     const mayAdmin = this.#isPermitted(znode.acl, Perms.admin, request.identities);
     const acl = znode.acl.map((entry) =>
       mayAdmin || entry.scheme !== 'digest' ? entry : { ...entry, id: entry.id.replace(/:[^\n\r\u0085\u2028\u2029]*/g, ':x') },
@@ -914,7 +914,7 @@ export class ReferenceModel {
    * has one more than '/'.
    */
   #countBelow(path: string): number {
-    if (path === '/' || (path === '' && !this.#options.java)) return this.#znodes.size - 2;
+    if (path === '/' || (path === '' && !this.#options.javaCompatible)) return this.#znodes.size - 2;
     return [...this.#znodes.keys()].filter((other) => other.startsWith(`${path}/`)).length;
   }
 
@@ -950,7 +950,7 @@ export class ReferenceModel {
     const parent = this.#znodes.get(parentPath)!;
     const creates = toInt32(parent.creates + 1);
     // The counter can overflow; in Java the tree only ever raises it, so it stays.
-    if (creates > parent.creates || !this.#options.java) {
+    if (creates > parent.creates || !this.#options.javaCompatible) {
       parent.creates = creates;
       parent.pzxid = this.#zxid;
     }
@@ -973,7 +973,7 @@ export class ReferenceModel {
     const stat = this.#statOf(znode);
     if (parentPath.startsWith(`${quotaRoot}/`)) {
       if (nameOf(path) === limitsName) this.#quotaPaths.add(parentPath.slice(quotaRoot.length));
-      if (nameOf(path) === statsName) this.#measure(parentPath.slice(quotaRoot.length));
+      if (nameOf(path) === statsName) this.#fillUsage(parentPath.slice(quotaRoot.length));
     }
     this.#countUsage(path, byteCount(data), 1);
     this.#fire('data', path, EventType.nodeCreated, acl);
@@ -1001,37 +1001,37 @@ export class ReferenceModel {
    * Sends the event to all watchers, removes one-shot watches, and returns the connections that had
    * a watch.
    */
-  #fire(table: 'data' | 'child', path: string, type: number, acl: readonly Acl[], told?: ReadonlySet<number>): Set<number> {
-    const concerned = new Set<number>();
+  #fire(table: 'data' | 'child', path: string, type: number, acl: readonly Acl[], alreadyNotified?: ReadonlySet<number>): Set<number> {
+    const notified = new Set<number>();
     for (const [cnxn, state] of this.#cnxns) {
       const watches = table === 'data' ? state.dataWatches : state.childWatches;
       const own = watches.get(path);
       const above = table === 'data' && ancestorsOf(path).some((ancestor) => watches.get(ancestor)?.has('recursive') === true);
       if (own === undefined && !above) continue;
-      concerned.add(cnxn);
-      if (own !== undefined) watchOff(watches, path, 'standard');
-      if (told?.has(cnxn) === true) continue;
+      notified.add(cnxn);
+      if (own !== undefined) removeWatchFrom(watches, path, 'standard');
+      if (alreadyNotified?.has(cnxn) === true) continue;
       if (!this.#isPermitted(acl, Perms.read, state.identities)) continue;
-      this.#tell(cnxn, { kind: 'event', zxid: this.#zxid, type, state: KeeperState.syncConnected, path });
+      this.#send(cnxn, { kind: 'event', zxid: this.#zxid, type, state: KeeperState.syncConnected, path });
     }
-    return concerned;
+    return notified;
   }
 
   // --- watches
 
-  #mustHaveRoom(cnxn: number): void {
+  #requireWatchRoom(cnxn: number): void {
     const { dataWatches, childWatches } = this.#cnxns.get(cnxn)!;
     if (dataWatches.size + childWatches.size >= this.#options.watchesPerCnxnMax) throw new Refusal(ErrorCode.ThrottledOp);
   }
 
   #addWatch(path: string, mode: number, cnxn: number): void {
-    if (mode === AddWatchMode.persistent || mode === AddWatchMode.persistentRecursive) this.#mustHaveRoom(cnxn);
+    if (mode === AddWatchMode.persistent || mode === AddWatchMode.persistentRecursive) this.#requireWatchRoom(cnxn);
     const { dataWatches, childWatches } = this.#cnxns.get(cnxn)!;
     if (mode === AddWatchMode.persistent) {
-      watchOn(dataWatches, path, 'persistent');
-      watchOn(childWatches, path, 'persistent');
+      addWatchTo(dataWatches, path, 'persistent');
+      addWatchTo(childWatches, path, 'persistent');
     } else if (mode === AddWatchMode.persistentRecursive) {
-      watchOn(dataWatches, path, 'recursive');
+      addWatchTo(dataWatches, path, 'recursive');
     } else {
       throw new Refusal(ErrorCode.MarshallingError);
     }
@@ -1055,7 +1055,7 @@ export class ReferenceModel {
     if (kind === 'checkWatches') return;
     for (const [table, mode] of found) {
       if (mode === undefined) table.delete(path);
-      else watchOff(table, path, mode);
+      else removeWatchFrom(table, path, mode);
     }
   }
 
@@ -1068,29 +1068,29 @@ export class ReferenceModel {
     const tell = (type: number, path: string): void => {
       const znode = this.#znodes.get(path);
       if (znode !== undefined && !this.#isPermitted(znode.acl, Perms.read, identities)) return;
-      this.#tell(cnxn, { kind: 'event', zxid: -1, type, state: KeeperState.syncConnected, path });
+      this.#send(cnxn, { kind: 'event', zxid: -1, type, state: KeeperState.syncConnected, path });
     };
     for (const path of request.dataWatches) {
       const znode = this.#znodes.get(path);
       if (znode === undefined) tell(EventType.nodeDeleted, path);
       else if (znode.mzxid > request.relativeZxid) tell(EventType.nodeDataChanged, path);
-      else watchOn(dataWatches, path, 'standard');
+      else addWatchTo(dataWatches, path, 'standard');
     }
     for (const path of request.existWatches) {
       if (this.#znodes.has(path)) tell(EventType.nodeCreated, path);
-      else watchOn(dataWatches, path, 'standard');
+      else addWatchTo(dataWatches, path, 'standard');
     }
     for (const path of request.childWatches) {
       const znode = this.#znodes.get(path);
       if (znode === undefined) tell(EventType.nodeDeleted, path);
       else if (znode.pzxid > request.relativeZxid) tell(EventType.nodeChildrenChanged, path);
-      else watchOn(childWatches, path, 'standard');
+      else addWatchTo(childWatches, path, 'standard');
     }
     for (const path of request.persistentWatches) {
-      watchOn(dataWatches, path, 'persistent');
-      watchOn(childWatches, path, 'persistent');
+      addWatchTo(dataWatches, path, 'persistent');
+      addWatchTo(childWatches, path, 'persistent');
     }
-    for (const path of request.persistentRecursiveWatches) watchOn(dataWatches, path, 'recursive');
+    for (const path of request.persistentRecursiveWatches) addWatchTo(dataWatches, path, 'recursive');
   }
 
   // --- identities and permissions
@@ -1133,12 +1133,12 @@ export class ReferenceModel {
     return range.bits.slice(0, range.prefix) === address.bits.slice(0, range.prefix);
   }
 
-  #mustBePermitted(acl: readonly Acl[], perms: number, identities: readonly Id[]): void {
+  #requirePermission(acl: readonly Acl[], perms: number, identities: readonly Id[]): void {
     if (!this.#isPermitted(acl, perms, identities)) throw new Refusal(ErrorCode.NoAuth);
   }
 
-  #mayRead(znode: Znode, request: Admitted): void {
-    this.#mustBePermitted(znode.acl, Perms.read, request.identities);
+  #requireRead(znode: Znode, request: Admitted): void {
+    this.#requirePermission(znode.acl, Perms.read, request.identities);
   }
 
   /** The effective ACL: without duplicates, and with `auth` replaced by the client's identities. */
@@ -1166,10 +1166,10 @@ export class ReferenceModel {
     return [path, ...ancestorsOf(path)].find((candidate) => quotaPaths.has(candidate));
   }
 
-  #mustFitQuota(path: string, bytes: number, count: number): void {
+  #requireQuota(path: string, bytes: number, count: number): void {
     if (!this.#options.enforceQuota) return;
-    const question: QuotaQuestion = { path, bytes, count, part: this.#part };
-    const isExceeded = this.judgeQuota ?? ((each) => exceedsQuota(this.quotas(), each));
+    const question: QuotaCheck = { path, bytes, count, part: this.#part };
+    const isExceeded = this.quotaOracle ?? ((each) => exceedsQuota(this.quotas(), each));
     if (isExceeded(question)) throw new Refusal(ErrorCode.QuotaExceeded);
   }
 
@@ -1194,7 +1194,7 @@ export class ReferenceModel {
   }
 
   /** Fills a new zookeeper_stats znode with the current usage. */
-  #measure(quotaPath: string): void {
+  #fillUsage(quotaPath: string): void {
     let count = 0;
     let bytes = 0;
     for (const [path, znode] of this.#znodes) {
@@ -1245,7 +1245,7 @@ export class ReferenceModel {
     this.#znodes.get(path)!.creates = creates;
   }
 
-  #save(): Saved {
+  #save(): SavedState {
     const znodes = new Map<string, Znode>();
     for (const [path, znode] of this.#znodes) znodes.set(path, { ...znode, children: new Set(znode.children) });
     znodes.set('/', znodes.get('')!);
@@ -1257,7 +1257,7 @@ export class ReferenceModel {
     return { znodes, quotaPaths: new Set(this.#quotaPaths), cnxns };
   }
 
-  #restore(saved: Saved): void {
+  #restore(saved: SavedState): void {
     this.#znodes = saved.znodes;
     this.#quotaPaths = saved.quotaPaths;
     this.#cnxns = saved.cnxns;
@@ -1266,41 +1266,41 @@ export class ReferenceModel {
   // --- checks that several requests share
 
   /** A null path makes the record of every operation invalid. */
-  #mustHave(path: Path): string {
+  #requirePath(path: Path): string {
     if (path === null) throw new Refusal(ErrorCode.MarshallingError);
     return path;
   }
 
-  #mustBeValid(wanted: Path): string {
+  #requireValidPath(wanted: Path): string {
     if (wanted === null || !isValidPath(wanted)) throw new Refusal(ErrorCode.BadArguments);
     return wanted;
   }
 
-  #existing(path: string): Znode {
+  #requireZnode(path: string): Znode {
     const znode = this.#znodes.get(path);
     if (znode === undefined) throw new Refusal(ErrorCode.NoNode);
     return znode;
   }
 
-  #mustMatch(wanted: number, actual: number): void {
+  #requireVersion(wanted: number, actual: number): void {
     if (wanted !== -1 && wanted !== actual) throw new Refusal(ErrorCode.BadVersion);
   }
 
   // --- output
 
-  #tell(cnxn: number, message: Message): void {
-    this.#heard.push(this.#anyOrder ? { cnxn, message, anyOrder: true } : { cnxn, message });
+  #send(cnxn: number, message: Message): void {
+    this.#outputs.push(this.#anyOrder ? { cnxn, message, anyOrder: true } : { cnxn, message });
   }
 
   #close(cnxn: number): void {
-    this.#tell(cnxn, { kind: 'closed' });
+    this.#send(cnxn, { kind: 'closed' });
     this.#cnxns.delete(cnxn);
   }
 
-  #hear(work: () => void): Heard[] {
-    this.#heard = [];
+  #collectOutputs(work: () => void): ModelOutput[] {
+    this.#outputs = [];
     work();
-    return this.#heard;
+    return this.#outputs;
   }
 }
 
@@ -1316,12 +1316,12 @@ function ancestorsOf(path: string): string[] {
   return ancestors;
 }
 
-function watchOn(table: WatchTable, path: string, mode: WatchMode): void {
+function addWatchTo(table: WatchTable, path: string, mode: WatchMode): void {
   const modes = table.get(path) ?? new Set();
   table.set(path, modes.add(mode));
 }
 
-function watchOff(table: WatchTable, path: string, mode: WatchMode): void {
+function removeWatchFrom(table: WatchTable, path: string, mode: WatchMode): void {
   const modes = table.get(path)!;
   modes.delete(mode);
   if (modes.size === 0) table.delete(path);

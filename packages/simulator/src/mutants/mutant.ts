@@ -6,12 +6,12 @@ import type { FamilyName } from '../recipes/families.ts';
  * one case each (crash-states/hunt.ts); or recipe runs, of all families in turn or of one
  * (recipes/recipe-seed.ts).
  */
-export type Hunter = 'seeds' | 'scenarios' | 'explorer' | 'crash-states' | RecipeHunter;
+export type Detector = 'seeds' | 'scenarios' | 'explorer' | 'crash-states' | RecipeDetector;
 
-export type RecipeHunter = 'recipes' | `recipes/${FamilyName}`;
+export type RecipeDetector = 'recipes' | `recipes/${FamilyName}`;
 
-export function isRecipeHunter(hunter: Hunter): hunter is RecipeHunter {
-  return hunter.startsWith('recipes');
+export function isRecipeDetector(detector: Detector): detector is RecipeDetector {
+  return detector.startsWith('recipes');
 }
 
 /**
@@ -21,30 +21,30 @@ export function isRecipeHunter(hunter: Hunter): hunter is RecipeHunter {
  */
 export interface Mutant {
   /** The hunter that has to catch it. Default: seeds. */
-  readonly hunter?: Hunter;
+  readonly detector?: Detector;
   /** What is wrong, in a few words. */
-  readonly what: string;
+  readonly description: string;
   /**
    * Where the bug was met: a ZooKeeper issue, a row of the behaviour reference, or a rule of our
    * own.
    */
-  readonly from: string;
+  readonly origin: string;
   /** Relative to the root of the repository. */
   readonly file: string;
-  readonly replace: string;
-  readonly by: string;
+  readonly original: string;
+  readonly replacement: string;
 }
 
 /** Mutants that the runs of one family have to catch. */
-export function caughtBy(family: FamilyName, mutants: Readonly<Record<string, Omit<Mutant, 'hunter'>>>): [string, Mutant][] {
-  return Object.entries(mutants).map(([name, mutant]) => [name, { hunter: `recipes/${family}`, ...mutant }]);
+export function detectedBy(family: FamilyName, mutants: Readonly<Record<string, Omit<Mutant, 'detector'>>>): [string, Mutant][] {
+  return Object.entries(mutants).map(([name, mutant]) => [name, { detector: `recipes/${family}`, ...mutant }]);
 }
 
 /** The source of the mutant's file with the mutation applied. */
-export function mutated(source: string, { file, replace, by }: Mutant): string {
-  const at = source.indexOf(replace);
-  if (at === -1) throw new Error(`${file} does not contain the text that the mutant replaces; adapt the mutant:\n${replace}`);
-  if (source.includes(replace, at + 1))
-    throw new Error(`${file} contains the text that the mutant replaces more than once; make it longer:\n${replace}`);
-  return source.slice(0, at) + by + source.slice(at + replace.length);
+export function applyMutant(source: string, { file, original, replacement }: Mutant): string {
+  const at = source.indexOf(original);
+  if (at === -1) throw new Error(`${file} does not contain the text that the mutant replaces; adapt the mutant:\n${original}`);
+  if (source.includes(original, at + 1))
+    throw new Error(`${file} contains the text that the mutant replaces more than once; make it longer:\n${original}`);
+  return source.slice(0, at) + replacement + source.slice(at + original.length);
 }

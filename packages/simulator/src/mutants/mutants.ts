@@ -1,256 +1,31 @@
-/**
- * Mutants: bugs that ZooKeeper or others had, or that are easily made, each as a change of our own
- * sources. A checker must catch each. When the source at a mutant's place changes, adapt the
- * mutant, or the tests fail.
- */
+/** All mutants. */
+import { clientMutants } from './client-mutants.ts';
+import { randomMutants } from './random-mutants.ts';
+import { electionMutants } from './election-mutants.ts';
+import { ensembleMutants } from './ensemble-mutants.ts';
+import { joiningMutants } from './joining-mutants.ts';
+import { learnerLinkMutants } from './learner-link-mutants.ts';
 import type { Mutant } from './mutant.ts';
+import { serverMutants } from './server-mutants.ts';
+import { queueMutants } from './queue-mutants.ts';
+import { transactionMutants } from './transaction-mutants.ts';
+import { recipeMutants } from './recipe-mutants.ts';
+import { snapshotMutants } from './snapshot-mutants.ts';
+import { statefulRecipeMutants } from './stateful-recipe-mutants.ts';
+import { zabMutants } from './zab-mutants.ts';
 
 export const mutants: Readonly<Record<string, Mutant>> = {
-  'ack-before-sync': {
-    what: 'writes are acknowledged before the log is synced',
-    from: 'F3, P27',
-    file: 'packages/runtime/src/storage/txn-log.ts',
-    replace: 'if (this.#options.forceSync) {\n        file.sync(',
-    by: 'if (!this.#options.forceSync) {\n        file.sync(',
-  },
-  'failed-sync-ignored': {
-    what: 'a failed fsync counts as a success',
-    from: 'ZOOKEEPER-4882, F10',
-    file: 'packages/runtime/src/storage/txn-log.ts',
-    replace: 'this.#fail(error);\n            return;\n',
-    by: '',
-  },
-  'folder-not-synced': {
-    what: 'the name of a new log file is not made durable',
-    from: 'FileTxnLog of ZooKeeper, F3',
-    file: 'packages/runtime/src/storage/txn-log.ts',
-    replace: 'await this.#disk.syncFolder(folder);\n    this.#file',
-    by: 'this.#file',
-  },
-  'torn-tail-kept': {
-    what: 'a torn tail of a log file is not cut off',
-    from: 'ZOOKEEPER-4744, F4',
-    file: 'packages/runtime/src/storage/recovery.ts',
-    replace: 'this.#repairs.push(() => withFile(this.#disk, path, (file) => file.truncate(end.offset)));',
-    by: '',
-  },
-  'newest-log-not-missed': {
-    what: 'a server whose newest log file is missing starts with the rest, though the mark says that there was more',
-    from: 'F8, P1',
-    file: 'packages/runtime/src/storage/recovery.ts',
-    replace: 'if (lost === undefined || truncateTo !== undefined) return;',
-    by: 'if (lost === undefined || truncateTo !== undefined || !this.#truncatedByAnother) return;',
-  },
-  'mark-left-behind': {
-    what: 'a mark whose write takes long is not written again until the next txn',
-    from: 'F4, F5',
-    file: 'packages/runtime/src/storage/synced-mark.ts',
-    replace: 'this.#writing = undefined;\n      this.#planWrite();',
-    by: 'this.#writing = undefined;',
-  },
-  'snapshot-named-ahead': {
-    what: 'a snapshot is named after the txn that follows the last it holds',
-    from: 'ZOOKEEPER-3127, P28',
-    file: 'packages/runtime/src/runtime.ts',
-    replace: 'this.#storage.takeSnapshot(this.#core.inspect.lastZxid(), source)',
-    by: 'this.#storage.takeSnapshot(this.#core.inspect.lastZxid() + 1, source)',
-  },
-  'snapshot-not-synced': {
-    what: 'a snapshot gets its name before its content is durable',
-    from: 'FileTxnSnapLog of ZooKeeper, F3',
-    file: 'packages/runtime/src/storage/snapshot-files.ts',
-    replace: 'file.write(position, out.written());\n      await syncFile(file);',
-    by: 'file.write(position, Buffer.from(out.written()));',
-  },
-  'purge-takes-too-much': {
-    what: 'purging deletes log files that a kept snapshot needs',
-    from: 'ZOOKEEPER-3231, P28',
-    file: 'packages/runtime/src/storage/purge.ts',
-    replace: 'logs.findLastIndex(({ zxid }) => zxid <= oldestKept)',
-    by: 'logs.length - 1',
-  },
-  'snapshot-believed-incomplete': {
-    what: 'replay skips the first txn after a snapshot',
-    from: 'ZOOKEEPER-2418, P1',
-    file: 'packages/runtime/src/storage/recovery.ts',
-    replace: 'if (zxid <= this.#lastZxid && this.#txnCount === 0) return;',
-    by: 'if (zxid <= this.#lastZxid + 1 && this.#txnCount === 0 && this.#lastZxid > 0) { this.#lastZxid = Math.max(this.#lastZxid, zxid); return; }',
-  },
-  'sequence-from-children': {
-    what: 'the counter of sequential znodes is the number of children',
-    from: 'ZOOKEEPER-3249, P25',
-    file: 'packages/core/src/request/prepare.ts',
-    replace: 'sequenceSuffix(parent.cversion)',
-    by: 'sequenceSuffix(parent.childCount)',
-  },
-  'ephemerals-outlive-session': {
-    what: 'closing a session deletes only the ephemerals that its txn lists',
-    from: 'ZOOKEEPER-1208, P20',
-    file: 'packages/core/src/request/replica.ts',
-    replace: 'yield* this.#deleteAll(nextOwned, zxid);',
-    by: 'void nextOwned;',
-  },
-  'multi-half-applied': {
-    what: 'the operations of a multi before the one that fails are applied',
-    from: 'P11',
-    file: 'packages/core/src/request/replica.ts',
-    replace: 'if (failed === -1) {\n        const job',
-    by: 'if (failed === -1 || i < failed) {\n        const job',
-  },
-  'multi-not-taken-back': {
-    what: 'a failed multi is not rolled back from the pending changes against which the next write is validated',
-    from: 'ZOOKEEPER-2500, P11',
-    file: 'packages/core/src/request/prepare.ts',
-    replace: 'if (multi.failed) this.outstanding.rollback(zxid);\n    return { type: OpCode.multi',
-    by: 'return { type: OpCode.multi',
-  },
-  'digest-without-pzxid': {
-    what: "the digest in a txn omits the change of the parent's pzxid",
-    from: 'P29',
-    file: 'packages/core/src/request/prepare.ts',
-    replace: 'parentAfter.pzxid = zxid;\n    this.outstanding.record(parentPath, zxid, parentAfter, parent.digest);\n    const znode',
-    by: 'this.outstanding.record(parentPath, zxid, parentAfter, parent.digest);\n    const znode',
-  },
-  'read-overtakes-write': {
-    what: 'a read does not wait for an earlier write of its session',
-    from: 'ZOOKEEPER-1863, P5, P6',
-    file: 'packages/core/src/server.ts',
-    replace: 'if (cnxn.waiting.length > 0) this.#park(',
-    by: 'if (cnxn.waiting.length > 1_000_000) this.#park(',
-  },
-  'watch-behind-reply': {
-    what: 'an event is sent after the reply that shows the change',
-    from: 'P14',
-    file: 'packages/core/src/request/notify.ts',
-    replace: 'this.#answers.event(cnxn);',
-    by: 'queueMicrotask(() => this.#answers.event(cnxn));',
-  },
-  'watch-told-to-anyone': {
-    what: 'an event is sent to sessions that may not read the znode',
-    from: 'CVE-2024-23944, P19',
-    file: 'packages/core/src/request/notify.ts',
-    replace: 'if (!this.#permissions.permits(acl, Perms.read, cnxn.identities)) return;',
-    by: '',
-  },
-  'watch-not-caught-up': {
-    what: 'a client that reconnects gets no event for data that changed meanwhile',
-    from: 'ZOOKEEPER-1412, P18',
-    file: 'packages/core/src/request/read.ts',
-    replace: 'tree.mzxidOf(node) > relativeZxid',
-    by: 'tree.mzxidOf(node) > relativeZxid + 2 ** 40',
-  },
-  'watches-left-behind': {
-    what: 'the watches of a closed connection are kept',
-    from: 'ZOOKEEPER-1382, P37',
-    file: 'packages/core/src/cnxn/cnxn-table.ts',
-    replace: 'this.#watches.removeAll(cnxn.id);',
-    by: '',
-  },
-  'expiry-early': {
-    what: 'sessions expire two ticks too early',
-    from: 'P21',
-    file: 'packages/core/src/session/expiry-queue.ts',
-    replace: '(Math.floor((elapsedMs + timeoutMs) / this.#tickMs) + 1) * this.#tickMs',
-    by: 'Math.max(1, Math.floor((elapsedMs + timeoutMs) / this.#tickMs) - 1) * this.#tickMs',
-  },
-  'expiry-behind-standstill': {
-    what: 'after a pause sessions expire before the server has read what clients sent',
-    from: 'F14, P21',
-    file: 'packages/runtime/src/runtime.ts',
-    replace: 'this.#beginRound(this.#world.clock.now());',
-    by: 'this.#heardMs = this.#world.clock.now().elapsedMs;\n    this.#wake();',
-  },
-  'expiry-by-wall-clock': {
-    what: 'sessions expire by the wall clock',
-    from: 'F13, P21',
-    file: 'packages/runtime/src/runtime.ts',
-    replace: "this.#core.wake(now, this.#state === 'serving' ? this.#heardMs : -Infinity);",
-    by: "this.#core.wake(now, this.#state === 'serving' ? this.#heardMs + Math.abs(now.wallMs - 1_700_000_000_000 - now.elapsedMs) / 1000 : -Infinity);",
-  },
-  'expiry-put-off-by-work': {
-    hunter: 'scenarios',
-    what: 'each long job delays the expiry of every session',
-    from: 'P22',
-    file: 'packages/core/src/server.ts',
-    replace: 'if (!this.#runJob(now)) return;\n      this.#endSessions(now);',
-    by: 'if (!this.#runJob(now)) return;\n      this.#heardMs = -Infinity;\n      void this.#endSessions;',
-  },
-  'password-not-checked': {
-    what: 'a session is resumed without its password',
-    from: 'P23',
-    file: 'packages/core/src/session/handshake.ts',
-    replace: 'sessionPasswordMatches(high, low, password) && this.#revalidate',
-    by: 'this.#revalidate',
-  },
-  'future-client-served': {
-    what: "a client that has seen a later zxid than the server's is served",
-    from: 'P7',
-    file: 'packages/core/src/session/handshake.ts',
-    replace: 'request.lastZxidSeen > this.#replica.lastZxid',
-    by: 'request.lastZxidSeen > 2 ** 60',
-  },
-  'old-connection-kept': {
-    what: 'a session that is resumed over a new connection keeps its old one',
-    from: 'F17, P13, P23',
-    file: 'packages/core/src/session/handshake.ts',
-    replace: "if (older !== undefined) this.#cnxns.close(older, 'taken over by another connection of the session');",
-    by: 'if (older !== undefined) noPassword.length;',
-  },
-  'session-ids-start-over': {
-    what: 'each start of a server grants the same session ids',
-    from: 'found here: clock-set-back; P23',
-    file: 'packages/protocol/src/session-id.ts',
-    replace: '(BigInt(serverId) << 56n) | start',
-    by: '(BigInt(serverId) << 56n) | 1n',
-  },
-  'lightest-pays': {
-    what: 'when an address holds too much memory, the connections that hold least are closed',
-    from: 'found here: who pays; F32',
-    file: 'packages/runtime/src/ports/held-shares.ts',
-    replace: 'holders.sort((a, b) => b.heldBytes - a.heldBytes);',
-    by: 'holders.sort((a, b) => a.heldBytes - b.heldBytes);',
-  },
-  'share-counted-twice': {
-    what: 'memory held for an address is counted twice, so it is charged for what it does not hold',
-    from: 'found here: who pays; F32',
-    file: 'packages/runtime/src/ports/held-shares.ts',
-    replace: 'address.heldBytes += bytes;',
-    by: 'address.heldBytes += 2 * bytes;',
-  },
-  'share-never-given-back': {
-    what: 'input that was handed to the core still counts as held for its address',
-    from: 'found here: who pays; F32',
-    file: 'packages/runtime/src/ports/client-port.ts',
-    replace: 'cnxn.retainedCounted += more;\n    this.#shares.count(cnxn.address, more);',
-    by: 'cnxn.retainedCounted += more;\n    if (more > 0) this.#shares.count(cnxn.address, more);',
-  },
-  'held-without-credentials': {
-    what: 'a parked request is validated without the credentials that were parked before it',
-    from: 'found here: auth-held-back; P33',
-    file: 'packages/core/src/server.ts',
-    replace: 'const frame = { ...held, identities: cnxn.identities };',
-    by: 'const frame = held;',
-  },
-  'judged-without-lost-credentials': {
-    hunter: 'scenarios',
-    what: 'a write whose client disconnected is carried out without the credentials that were parked before it',
-    from: 'found here: auth-left-behind; P6, P33',
-    file: 'packages/core/src/server.ts',
-    replace: 'if (opCode === OpCode.auth || opCode === OpCode.sasl) cnxn.hasLostCredentials = true;',
-    by: '',
-  },
-  'word-after-failure': {
-    what: 'a server whose disk failed keeps answering',
-    from: 'ZOOKEEPER-2247, F10',
-    file: 'packages/runtime/src/runtime.ts',
-    replace: "if (this.#state === 'ended') return;\n    this.#state = 'ended';\n    this.#books",
-    by: "if (this.#state === 'ended') return;\n    this.#books",
-  },
-  'container-swept-too-soon': {
-    what: 'TTL znodes are swept before their time is up',
-    from: 'F13',
-    file: 'packages/core/src/request/sweep.ts',
-    replace: 'return ttlMs !== undefined && ageMs > ttlMs;',
-    by: 'return ttlMs !== undefined && ageMs > ttlMs / 2 - 60;',
-  },
+  ...serverMutants,
+  ...clientMutants,
+  ...ensembleMutants,
+  ...electionMutants,
+  ...joiningMutants,
+  ...learnerLinkMutants,
+  ...zabMutants,
+  ...queueMutants,
+  ...transactionMutants,
+  ...recipeMutants,
+  ...snapshotMutants,
+  ...statefulRecipeMutants,
+  ...randomMutants,
 };

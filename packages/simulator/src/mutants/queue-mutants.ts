@@ -4,93 +4,93 @@
  */
 import type { Mutant } from './mutant.ts';
 
-const marks = 'packages/recipes/src/marks/marks.ts';
+const marks = 'packages/recipes/src/markers/idempotency-markers.ts';
 const list = 'packages/recipes/src/queues/item-list.ts';
-const znode = 'packages/recipes/src/queues/queue-znode.ts';
+const znode = 'packages/recipes/src/queues/queue-shard.ts';
 const claimed = 'packages/recipes/src/queues/claimed-item.ts';
 const consumers = 'packages/recipes/src/queues/consumers.ts';
-const room = 'packages/recipes/src/queues/room.ts';
+const room = 'packages/recipes/src/queues/capacity.ts';
 
-const wrong: Readonly<Record<string, Omit<Mutant, 'hunter'>>> = {
+const withoutDetector: Readonly<Record<string, Omit<Mutant, 'detector'>>> = {
   'queue-write-repeated': {
-    what: 'a queue write whose reply was lost is repeated with another mark',
-    from: 'C1-3',
+    description: 'a queue write whose reply was lost is repeated with another mark',
+    origin: 'C1-3',
     file: marks,
-    replace: 'unanswered = error;\n          continue;',
-    by: 'void unanswered;\n          return await this.write(ops);',
+    original: 'unanswered = error;\n          continue;',
+    replacement: 'void unanswered;\n          return await this.write(ops);',
   },
   'queue-write-believed': {
-    what: 'a queue write whose reply was lost is assumed to have succeeded',
-    from: 'C1-3',
+    description: 'a queue write whose reply was lost is assumed to have succeeded',
+    origin: 'C1-3',
     file: marks,
-    replace: 'unanswered = error;\n          continue;',
-    by: 'void unanswered;\n          return { results: undefined };',
+    original: 'unanswered = error;\n          continue;',
+    replacement: 'void unanswered;\n          return { results: undefined };',
   },
   'queue-mark-without-version': {
-    what: 'a mark is written whatever its version',
-    from: 'C1-3',
+    description: 'a mark is written whatever its version',
+    origin: 'C1-3',
     file: marks,
-    replace: '{ version: mark.version })',
-    by: '{})',
+    original: '{ version: marker.version })',
+    replacement: '{})',
   },
   'queue-mark-not-asked': {
-    what: 'an error after a lost reply is believed, though it may come from the second attempt',
-    from: 'C1-3',
+    description: 'an error after a lost reply is believed, though it may come from the second attempt',
+    origin: 'C1-3',
     file: marks,
-    replace: 'if (stat.version === mark.version) {',
-    by: 'if (stat.version === mark.version || refusal.failedIndex !== undefined) {',
+    original: 'if (stat.version === marker.version) {',
+    replacement: 'if (stat.version === marker.version || refusal.failedIndex !== undefined) {',
   },
   'queue-claims-not-seen': {
-    what: 'a consumer does not check whether another one has claimed the item',
-    from: 'B6',
+    description: 'a consumer does not check whether another one has claimed the item',
+    origin: 'B6',
     file: znode,
-    replace: 'if (item === undefined || (item.version === 0 && !this.#options.sharesClaims)) return item;',
-    by: 'if (item === undefined || item.version >= 0) return item;',
+    original: 'if (item === undefined || (item.version === 0 && !this.#options.claimsNamedAsItems)) return item;',
+    replacement: 'if (item === undefined || item.version >= 0) return item;',
   },
   'queue-take-of-any-version': {
-    what: 'an item is deleted even if it was claimed since it was read',
-    from: 'B6',
+    description: 'an item is deleted even if it was claimed since it was read',
+    origin: 'B6',
     file: znode,
-    replace: 'op.delete(item.path, { version: item.version })',
-    by: 'op.delete(item.path)',
+    original: 'op.delete(item.path, { version: item.version })',
+    replacement: 'op.delete(item.path)',
   },
   'queue-late-acknowledgement': {
-    what: 'an item is acknowledged without its claim',
-    from: 'B6',
+    description: 'an item is acknowledged without its claim',
+    origin: 'B6',
     file: claimed,
-    replace: 'op.delete(this.path), op.delete(this.#item.path, { version: this.#item.version })',
-    by: 'op.delete(this.#item.path)',
+    original: 'op.delete(this.path), op.delete(this.#item.path, { version: this.#item.version })',
+    replacement: 'op.delete(this.#item.path)',
   },
   'queue-claim-stays': {
-    what: 'a returned item stays claimed',
-    from: 'B6',
+    description: 'a returned item stays claimed',
+    origin: 'B6',
     file: claimed,
-    replace: 'await super.leave();',
-    by: 'await Promise.resolve();',
+    original: 'await super.leave();',
+    replacement: 'await Promise.resolve();',
   },
   'queue-not-watched': {
-    what: 'a waiting consumer lists the items without a watch',
-    from: 'C1-16',
+    description: 'a waiting consumer lists the items without a watch',
+    origin: 'C1-16',
     file: list,
-    replace: '...this.watching(this.#path, watches)',
-    by: '',
+    original: '...this.watchOption(this.#path, watches)',
+    replacement: '',
   },
   'queue-line-not-left': {
-    what: 'a consumer that got an item stays first in the wait queue',
-    from: 'C1-2',
+    description: 'a consumer that got an item stays first in the wait queue',
+    origin: 'C1-2',
     file: consumers,
-    replace: 'turn.release().catch(() => undefined);',
-    by: 'void turn;',
+    original: 'turn.release().catch(() => undefined);',
+    replacement: 'void turn;',
   },
   'queue-room-not-fenced': {
-    what: 'a producer puts although it has lost its place in the wait queue',
-    from: 'B5',
+    description: 'a producer puts although it has lost its place in the wait queue',
+    origin: 'B5',
     file: room,
-    replace: 'await put([op.check(turn.path)]);',
-    by: 'await put([]);',
+    original: 'await put([op.check(turn.path)]);',
+    replacement: 'await put([]);',
   },
 };
 
 export const queueMutants: Readonly<Record<string, Mutant>> = Object.fromEntries(
-  Object.entries(wrong).map(([name, mutant]) => [name, { hunter: 'recipes/queues', ...mutant }]),
+  Object.entries(withoutDetector).map(([name, mutant]) => [name, { detector: 'recipes/queues', ...mutant }]),
 );

@@ -5,17 +5,17 @@ const tree = 'packages/core/src/tree/data-tree.ts';
 
 export const snapshotMutants: Readonly<Record<string, Mutant>> = {
   'znode-noted-early': {
-    what: 'a snapshot also marks the znode after the one it has just written as written',
-    from: 'several snapshots at once',
+    description: 'a snapshot also marks the znode after the one it has just written as written',
+    origin: 'several snapshots at once',
     file: tree,
-    replace: '        walk.note(node);\n      }\n      node = this.#after(node, this.#root);',
-    by: '        walk.note(node);\n        walk.note(this.#after(node, this.#root));\n      }\n      node = this.#after(node, this.#root);',
+    original: '        walk.markWritten(node);\n      }\n      node = this.#after(node, this.#root);',
+    replacement: '        walk.markWritten(node);\n        walk.markWritten(this.#after(node, this.#root));\n      }\n      node = this.#after(node, this.#root);',
   },
   'new-znode-in-old-row': {
-    what: 'a znode created in the row of a deleted one is included in snapshots that began before',
-    from: 'several snapshots at once',
+    description: 'a znode created in the row of a deleted one is included in snapshots that began before',
+    origin: 'several snapshots at once',
     file: tree,
-    replace: 'for (const walk of this.#walks) walk.note(node);',
-    by: 'void this.#walks;',
+    original: 'for (const walk of this.#walks) walk.markWritten(node);',
+    replacement: 'void this.#walks;',
   },
 };

@@ -1,79 +1,79 @@
 /** The context of an attack on an ensemble, and what the kinds of attacks share. */
 import type { Millis, Sid, Zxid } from '@tskeeper/protocol';
 import type { SeededRandom } from '@tskeeper/runtime';
-import type { Stage } from '../story/stage.ts';
+import type { Run } from '../run/run.ts';
 import type { ServerHost } from '../world/server-host.ts';
 import { electionPort, quorumPort } from '../world/peer-ports.ts';
-import { type Conversation, HostilePeer } from './hostile-peer.ts';
+import { type CnxnHandler, HostilePeer } from './hostile-peer.ts';
 import { type Long, longOf, longOfSession, pick } from './hostile-packets.ts';
 
 export interface Attack {
-  readonly stage: Stage;
+  readonly run: Run;
   readonly random: SeededRandom;
   /** The machine that it comes from, another for each attack. */
   readonly peer: HostilePeer;
   /** The server under attack, the leader if there is one, and its last zxid. */
   readonly target: ServerHost;
-  readonly near: Zxid;
+  readonly targetZxid: Zxid;
   /** Called when the attack has got as far as it should. */
-  readonly done: () => void;
+  readonly reachedGoal: () => void;
 }
 
 /** One kind of attack. It does nothing if what it needs is missing. */
-export type Kind = (attack: Attack) => void;
+export type AttackKind = (attack: Attack) => void;
 
 /** Ids that no server of a run has: lower than all of theirs, and higher. */
-const strangersBelow: readonly Sid[] = [0];
-const strangersAbove: readonly Sid[] = [77, 254, 2 ** 32, Number.MAX_SAFE_INTEGER];
+const unknownSidsBelow: readonly Sid[] = [0];
+const unknownSidsAbove: readonly Sid[] = [77, 254, 2 ** 32, Number.MAX_SAFE_INTEGER];
 
-export function aboveAll({ random }: Attack): Sid {
-  return pick(random, strangersAbove);
+export function unknownHighSid({ random }: Attack): Sid {
+  return pick(random, unknownSidsAbove);
 }
 
-export function nobody({ random }: Attack): Sid {
-  return pick(random, [...strangersBelow, ...strangersAbove]);
+export function unknownSid({ random }: Attack): Sid {
+  return pick(random, [...unknownSidsBelow, ...unknownSidsAbove]);
 }
 
 /** The id of a configured server other than the target, up or down. */
-export function anotherServer({ stage, target, random }: Attack): Sid | undefined {
-  const others = stage.world.servers.filter((server) => server !== target);
+export function otherServerSid({ run, target, random }: Attack): Sid | undefined {
+  const others = run.world.servers.filter((server) => server !== target);
   return others.length === 0 ? undefined : pick(random, others).sid;
 }
 
 /**
  * The id of a server that is killed and down for a while: one that is up and answers keeps its id.
  */
-export function absentServer({ stage, target, random }: Attack, ms: Millis): Sid | undefined {
-  const others = stage.world.servers.filter((server) => server !== target);
+export function takeDownOtherServer({ run, target, random }: Attack, ms: Millis): Sid | undefined {
+  const others = run.world.servers.filter((server) => server !== target);
   if (others.length === 0) return undefined;
   const server = pick(random, others);
   if (server.process !== undefined) server.kill();
-  stage.superviseAfter(server, ms);
+  run.restartAfter(server, ms);
   return server.sid;
 }
 
-export function dialElection(attack: Attack, conversation: Conversation): void {
+export function dialElection(attack: Attack, conversation: CnxnHandler): void {
   dial(attack, electionPort, conversation);
 }
 
-export function dialQuorum(attack: Attack, conversation: Conversation): void {
+export function dialQuorum(attack: Attack, conversation: CnxnHandler): void {
   dial(attack, quorumPort, conversation);
 }
 
-function dial({ peer, target }: Attack, port: number, conversation: Conversation): void {
+function dial({ peer, target }: Attack, port: number, conversation: CnxnHandler): void {
   const { address } = target;
   if (address !== undefined) peer.dial({ address, port }, conversation);
 }
 
 /** A session of a client, if there is one, or one that no client has. */
-export function anySession({ stage, random }: Attack): Long {
-  const known = [...new Set(stage.world.recording.cnxns.flatMap(({ session }) => session ?? 0n))];
+export function anySession({ run, random }: Attack): Long {
+  const known = [...new Set(run.world.recording.cnxns.flatMap(({ session }) => session ?? 0n))];
   if (known.length > 0 && random.below(4) > 0) return longOfSession(pick(random, known));
   return pick(random, [[0, 0], [0, 1], [-1, -1], [0x7fffffff, -1], [-0x80000000, 0], longOf(random.uint32())]);
 }
 
 /** A session that no client has. */
-export function noSession({ random }: Attack): Long {
+export function unknownSession({ random }: Attack): Long {
   return pick(random, [
     [0, 0],
     [0, 1 + random.below(1000)],

@@ -90,7 +90,7 @@ export function ackEpoch(epoch: number): Buffer {
 
 export function forwarded(session: Long, cxid: number, opCode: number, body: Uint8Array): Buffer {
   return written((writer) => {
-    writer.halves(...session);
+    writer.int64Halves(...session);
     writer.int32(cxid);
     writer.int32(opCode);
     writer.raw(body);
@@ -100,7 +100,7 @@ export function forwarded(session: Long, cxid: number, opCode: number, body: Uin
 /** The data of REVALIDATE, and of each session in a PING. */
 export function sessionWithTimeout(session: Long, timeoutMs: number): Buffer {
   return written((writer) => {
-    writer.halves(...session);
+    writer.int64Halves(...session);
     writer.int32(timeoutMs);
   });
 }
@@ -112,7 +112,7 @@ export function longOfSession(session: SessionId): Long {
 const paths = ['/', '/a', '/b', '/zookeeper', '/zookeeper/config', '/hostile', '/hostile/x', '', 'a', '/a//b'] as const;
 
 /** A complete record of some operation; it is sent under any opcode. */
-function wholeBody(random: SeededRandom): Buffer {
+function validBody(random: SeededRandom): Buffer {
   const path = pick(random, paths);
   return written((writer) => {
     switch (random.below(6)) {
@@ -139,7 +139,7 @@ function wholeBody(random: SeededRandom): Buffer {
 
 /** An empty, complete, truncated, extended or random record. */
 export function anyBody(random: SeededRandom): Buffer {
-  const whole = wholeBody(random);
+  const whole = validBody(random);
   switch (random.below(6)) {
     case 0:
       return Buffer.alloc(0);
@@ -161,22 +161,22 @@ export function initialMessage(message: InitialMessage): Buffer {
 }
 
 /** The first bytes of a connection to the election port, as no server would send them. */
-export function badInitialMessage(random: SeededRandom): Buffer {
+export function malformedInitialMessage(random: SeededRandom): Buffer {
   const text = pick(random, ['', 'a', ':', 'host:', 'host:99999', '[::1:3888', 'a:1|', '|', 'server-1:3888|server-1:3888', '\u0000:1']);
   return written((writer) => {
     switch (random.below(4)) {
       case 0:
         // An unknown version, or a number that cannot be one.
-        writer.halves(-1, pick(random, [-1, -2, -65534, -65537]));
+        writer.int64Halves(-1, pick(random, [-1, -2, -65534, -65537]));
         return;
       case 1:
-        writer.halves(...pick(random, extremeLongs));
-        writer.halves(...pick(random, extremeLongs));
+        writer.int64Halves(...pick(random, extremeLongs));
+        writer.int64Halves(...pick(random, extremeLongs));
         writer.int32(pick(random, [0, -1, 2049, 0x7fffffff, -0x80000000]));
         return;
       case 2:
-        writer.halves(-1, -65535);
-        writer.halves(...pick(random, extremeLongs));
+        writer.int64Halves(-1, -65535);
+        writer.int64Halves(...pick(random, extremeLongs));
         writer.ustring(text);
         return;
       default:
@@ -199,16 +199,16 @@ const configTexts = [
  * worth naming.
  */
 export function anyNotification(random: SeededRandom, near: Zxid, sids: readonly number[]): Buffer {
-  if (random.below(4) === 0) return badFrame(random);
+  if (random.below(4) === 0) return malformedFrame(random);
   // Most have one wrong number: an unreadable one invalidates the whole message.
-  const orAny = (usual: Long): Long => (random.below(5) === 0 ? pick(random, extremeLongs) : usual);
+  const orExtreme = (usual: Long): Long => (random.below(5) === 0 ? pick(random, extremeLongs) : usual);
   return written((writer) => {
     const start = writer.beginFrame();
     writer.int32(random.below(10) === 0 ? pick(random, extremeInts) : random.below(4));
-    writer.halves(...orAny(longOf(pick(random, sids))));
-    writer.halves(...orAny(anyLong(random, near)));
-    writer.halves(...orAny(pick(random, plausibleRounds)));
-    writer.halves(...orAny(longOf(Math.floor(near / 2 ** 32) + random.below(3))));
+    writer.int64Halves(...orExtreme(longOf(pick(random, sids))));
+    writer.int64Halves(...orExtreme(anyLong(random, near)));
+    writer.int64Halves(...orExtreme(pick(random, plausibleRounds)));
+    writer.int64Halves(...orExtreme(longOf(Math.floor(near / 2 ** 32) + random.below(3))));
     const version = pick(random, [0, 1, 2, 2, 2, 3, -1, 0x7fffffff]);
     writer.int32(version);
     if (version >= 2) writer.ustring(pick(random, configTexts));
@@ -217,7 +217,7 @@ export function anyNotification(random: SeededRandom, near: Zxid, sids: readonly
 }
 
 /** A notification of a server that looks for a leader, as a server sends it. */
-export function lookingFor(leader: Sid, zxid: Zxid, electionEpoch: number): Buffer {
+export function lookingNotification(leader: Sid, zxid: Zxid, electionEpoch: number): Buffer {
   return written((writer) => {
     const start = writer.beginFrame();
     const peerEpoch = Math.floor(zxid / 2 ** 32);
@@ -229,7 +229,7 @@ export function lookingFor(leader: Sid, zxid: Zxid, electionEpoch: number): Buff
 /** Early rounds, later ones, much later ones, and the highest possible numbers. */
 const plausibleRounds = [1, 2, 3, 5, 8, 100, 2 ** 31, 2 ** 32, Number.MAX_SAFE_INTEGER - 1, Number.MAX_SAFE_INTEGER].map(longOf);
 
-function badFrame(random: SeededRandom): Buffer {
+function malformedFrame(random: SeededRandom): Buffer {
   return written((writer) => {
     switch (random.below(4)) {
       case 0:

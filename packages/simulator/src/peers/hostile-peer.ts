@@ -5,11 +5,11 @@
  */
 import type { Millis } from '@tskeeper/protocol';
 import type { Endpoint, Listener, StreamId } from '@tskeeper/runtime';
-import type { MemoryNetwork } from '@tskeeper/runtime/internal';
+import type { VirtualNetwork } from '@tskeeper/runtime/internal';
 import type { VirtualWorld } from '../world/virtual-world.ts';
 
 /** What an attack does with one connection. */
-export interface Conversation {
+export interface CnxnHandler {
   /** The connection is established. */
   opened?(cnxn: HostileCnxn): void;
   received?(cnxn: HostileCnxn, bytes: Buffer): void;
@@ -21,7 +21,7 @@ export interface HostileCnxn {
   end(): void;
   reset(): void;
   /** Stops reading. */
-  deafen(): void;
+  stopReading(): void;
   after(ms: Millis, run: () => void): void;
 }
 
@@ -31,9 +31,9 @@ const hostileNet = 66;
 export class HostilePeer {
   readonly address: string;
   readonly #world: VirtualWorld;
-  readonly #network: MemoryNetwork;
-  readonly #conversations = new Map<StreamId, Conversation>();
-  #listens: Conversation | undefined;
+  readonly #network: VirtualNetwork;
+  readonly #conversations = new Map<StreamId, CnxnHandler>();
+  #listenHandler: CnxnHandler | undefined;
   #isGone = false;
 
   constructor(world: VirtualWorld, number: number) {
@@ -42,9 +42,9 @@ export class HostilePeer {
     this.#network = world.wire.stack(this.address);
     this.#network.start({
       accepted: (stream, _listener: Listener, _remote: Endpoint) => {
-        if (this.#listens === undefined) return;
-        this.#conversations.set(stream, this.#listens);
-        this.#listens.opened?.(this.#cnxn(stream));
+        if (this.#listenHandler === undefined) return;
+        this.#conversations.set(stream, this.#listenHandler);
+        this.#listenHandler.opened?.(this.#cnxn(stream));
       },
       connected: (stream) => this.#conversations.get(stream)?.opened?.(this.#cnxn(stream)),
       received: (batch) => {
@@ -60,14 +60,14 @@ export class HostilePeer {
     });
   }
 
-  dial(endpoint: Endpoint, conversation: Conversation): void {
+  dial(endpoint: Endpoint, conversation: CnxnHandler): void {
     if (this.#isGone) return;
     this.#conversations.set(this.#network.connect(endpoint), conversation);
   }
 
   /** Every connection to this port gets this conversation. */
-  listen(port: number, conversation: Conversation): void {
-    this.#listens = conversation;
+  listen(port: number, conversation: CnxnHandler): void {
+    this.#listenHandler = conversation;
     void this.#network.listen({ address: undefined, port, backlog: undefined });
   }
 
@@ -94,7 +94,7 @@ export class HostilePeer {
       reset: () => {
         if (isHere()) this.#network.reset(stream);
       },
-      deafen: () => {
+      stopReading: () => {
         if (isHere()) this.#network.pause(stream);
       },
       after: (ms, run) => {

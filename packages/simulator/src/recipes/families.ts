@@ -1,13 +1,13 @@
 /** All recipe families. */
 import type { Family } from './family.ts';
-import { barriers } from './families/barriers.ts';
+import { doubleBarriers } from './families/double-barriers.ts';
 import { caches } from './families/caches.ts';
 import { candidates } from './families/candidates.ts';
 import { elections } from './families/elections.ts';
 import { events } from './families/events.ts';
-import { gates } from './families/gates.ts';
-import { gatherings } from './families/gatherings.ts';
-import { keptZnodes } from './families/kept-znodes.ts';
+import { barriers } from './families/barriers.ts';
+import { simpleBarriers } from './families/simple-barriers.ts';
+import { persistentNodes } from './families/persistent-nodes.ts';
 import { leases } from './families/leases.ts';
 import { locks } from './families/locks.ts';
 import { migrations } from './families/migrations.ts';
@@ -30,13 +30,13 @@ export const families = {
   'set-partitions': setPartitions,
   transactions,
   queues,
-  barriers,
-  gates,
-  gatherings,
+  barriers: doubleBarriers,
+  gates: barriers,
+  gatherings: simpleBarriers,
   values,
   leases,
   candidates,
-  'kept-znodes': keptZnodes,
+  'kept-znodes': persistentNodes,
   caches,
   events,
   migrations,

@@ -6,19 +6,19 @@
 import type { Network, NetworkSink, SendBatch, StreamId } from '@tskeeper/runtime';
 import type { VirtualCnxn } from '@tskeeper/runtime/internal';
 import type { ClientMachine } from '../clients/client-world.ts';
-import type { Owner, VirtualClock } from '../world/virtual-clock.ts';
+import type { TimerOwner, VirtualClock } from '../world/virtual-clock.ts';
 
 export class ProcessNetwork implements Network {
   readonly #machine: ClientMachine;
   readonly #clock: VirtualClock;
-  readonly #owner: Owner;
+  readonly #owner: TimerOwner;
   /** Ids of the stack by those of the process, and back; for open streams. */
   readonly #innerOf = new Map<StreamId, StreamId>();
   readonly #outerOf = new Map<StreamId, StreamId>();
   #streams = 0;
-  #held: (() => void)[] = [];
+  #deferred: (() => void)[] = [];
 
-  constructor(machine: ClientMachine, clock: VirtualClock, owner: Owner) {
+  constructor(machine: ClientMachine, clock: VirtualClock, owner: TimerOwner) {
     this.#machine = machine;
     this.#clock = clock;
     this.#owner = owner;
@@ -34,7 +34,7 @@ export class ProcessNetwork implements Network {
    * The process has ended, and the machine resets its connections; or the machine is gone with
    * them, silently.
    */
-  cease(what: 'process' | 'machine'): void {
+  shutDown(what: 'process' | 'machine'): void {
     if (what === 'process') for (const inner of this.#outerOf.keys()) this.#machine.reset(inner);
     this.#machine.unplug();
   }
@@ -73,15 +73,15 @@ export class ProcessNetwork implements Network {
   /** Delivers in the order of arrival, and not before the process continues. */
   #deliver(call: () => void): void {
     const owner = this.#owner;
-    if (owner.dead) return;
-    if (owner.pausedUntilMs <= this.#clock.elapsedMs && this.#held.length === 0) {
+    if (owner.isDead) return;
+    if (owner.pausedUntilMs <= this.#clock.elapsedMs && this.#deferred.length === 0) {
       call();
       return;
     }
-    this.#held.push(call);
-    if (this.#held.length > 1) return;
+    this.#deferred.push(call);
+    if (this.#deferred.length > 1) return;
     this.#clock.at(owner.pausedUntilMs, 'resume', owner, () => {
-      for (const each of this.#held.splice(0)) each();
+      for (const each of this.#deferred.splice(0)) each();
     });
   }
 

@@ -5,19 +5,19 @@
 import type { SeededRandom } from '@tskeeper/runtime';
 import type { Fault } from '../faults/fault.ts';
 import { faults } from '../faults/faults.ts';
-import type { Stage } from '../story/stage.ts';
-import { Seat } from './seat.ts';
+import type { Run } from '../run/run.ts';
+import { ProcessSlot } from './process-slot.ts';
 
 /** Any process, but often one that holds something, as it has the most to lose. */
-function anySeat(stage: Stage, random: SeededRandom): Seat {
-  const seats = stage.actors.filter((actor) => actor instanceof Seat);
-  const holders = seats.filter(({ process }) => process.holds > 0);
-  const from = holders.length > 0 && random.below(2) === 0 ? holders : seats;
+function anySlot(run: Run, random: SeededRandom): ProcessSlot {
+  const slots = run.actors.filter((actor) => actor instanceof ProcessSlot);
+  const holders = slots.filter(({ process }) => process.holdCount > 0);
+  const from = holders.length > 0 && random.below(2) === 0 ? holders : slots;
   return from[random.below(from.length)]!;
 }
 
 /** Sometimes longer than a session timeout. */
-function howLong(random: SeededRandom): number {
+function drawDurationMs(random: SeededRandom): number {
   switch (random.below(6)) {
     case 0:
       return 6000 + random.below(8000);
@@ -28,49 +28,49 @@ function howLong(random: SeededRandom): number {
   }
 }
 
-const standstill: Fault = {
+const processFreeze: Fault = {
   id: 'F14',
-  what: 'a process of a recipe is paused, possibly for longer than its session timeout, and then continues',
-  strike: (stage, random) => anySeat(stage, random).process.standStill(howLong(random)),
+  description: 'a process of a recipe is paused, possibly for longer than its session timeout, and then continues',
+  inject: (run, random) => anySlot(run, random).process.freeze(drawDurationMs(random)),
 };
 
-const stutter: Fault = {
+const processStutter: Fault = {
   id: 'F14',
-  what: 'a process of a recipe is paused briefly many times, and receives what arrived meanwhile at once',
-  strike(stage, random) {
-    const { process } = anySeat(stage, random);
+  description: 'a process of a recipe is paused briefly many times, and receives what arrived meanwhile at once',
+  inject(run, random) {
+    const { process } = anySlot(run, random);
     let times = 5 + random.below(20);
     const next = () => {
-      if (times-- === 0 || stage.isHealed) return;
-      process.standStill(1 + random.below(40));
-      stage.after(random.below(60), 'stutter', undefined, next);
+      if (times-- === 0 || run.isHealed) return;
+      process.freeze(1 + random.below(40));
+      run.schedule(random.below(60), 'stutter', undefined, next);
     };
     next();
   },
 };
 
-const crash: Fault = {
+const processCrash: Fault = {
   id: 'F1, F3',
-  what: 'a process of a recipe or its machine ends; another starts after a while',
-  strike: (stage, random) => anySeat(stage, random).crash(random.below(2) === 0 ? 'process' : 'machine', random.below(1500)),
+  description: 'a process of a recipe or its machine ends; another starts after a while',
+  inject: (run, random) => anySlot(run, random).crash(random.below(2) === 0 ? 'process' : 'machine', random.below(1500)),
 };
 
-const offline: Fault = {
+const processOffline: Fault = {
   id: 'F28',
-  what: 'a process of a recipe loses its links to all servers',
-  strike: (stage, random) => anySeat(stage, random).sleep(howLong(random)),
+  description: 'a process of a recipe loses its links to all servers',
+  inject: (run, random) => anySlot(run, random).goOffline(drawDurationMs(random)),
 };
 
-const silence: Fault = {
+const pingsOnlyServer: Fault = {
   id: 'F29',
-  what: 'a server answers only the pings of a process, until the process leaves it, or for a while if it never does',
-  strike(stage, random) {
-    const { process } = anySeat(stage, random);
+  description: 'a server answers only the pings of a process, until the process leaves it, or for a while if it never does',
+  inject(run, random) {
+    const { process } = anySlot(run, random);
     const { wire } = process;
     const [kind, ms] = [random.below(2) === 0 ? 'no answers' : 'no requests', random.below(800)] as const;
-    process.silence(kind);
+    process.answerOnlyPings(kind);
     if (process.requestTimeoutMs !== undefined) return;
-    stage.after(ms, 'silence', undefined, () => {
+    run.schedule(ms, 'silence', undefined, () => {
       if (process.wire === wire) wire?.forward.resetAfter(0);
     });
   },
@@ -84,7 +84,7 @@ function without<All extends object, Name extends keyof All>(all: All, names: re
  * Excluded: damaged disks, misbehaving clients, false servers and unresolvable names; and faults
  * that others cover here.
  */
-const leftOut = [
+const excludedFaults = [
   ...(['diskError', 'diskFull', 'wipe', 'logRot', 'snapshotRot', 'epochRot', 'lostLog'] as const),
   ...(['halfFrame', 'babble', 'flood', 'impostor'] as const),
   ...(['deafName'] as const),
@@ -96,12 +96,12 @@ const leftOut = [
 
 /** In the order of `faults`, since seeds choose by it. */
 export const recipeFaults = {
-  standstill,
-  stutter,
-  crash,
-  offline,
-  silence,
-  ...without(faults, leftOut),
+  standstill: processFreeze,
+  stutter: processStutter,
+  crash: processCrash,
+  offline: processOffline,
+  silence: pingsOnlyServer,
+  ...without(faults, excludedFaults),
 } as const satisfies Record<string, Fault>;
 
 export type RecipeFaultName = keyof typeof recipeFaults;

@@ -14,7 +14,7 @@ export interface RecipePlan {
   /** Average time between two faults. */
   readonly faultIntervalMs: Millis;
   /** Average time between two interventions of the operator. */
-  readonly meddlingIntervalMs: Millis;
+  readonly operatorIntervalMs: Millis;
   /** Session timeouts of the processes, in turn. */
   readonly timeoutsMs: readonly Millis[];
   readonly safetyMs: Millis;
@@ -25,7 +25,7 @@ export interface RecipePlan {
   readonly requestTimeoutMs: Millis | undefined;
 }
 
-export function newPlan(random: SeededRandom): RecipePlan {
+export function drawRecipePlan(random: SeededRandom): RecipePlan {
   const pick = <T>(...from: readonly T[]): T => from[random.below(from.length)]!;
   const servers = pick(1, 3, 3, 3, 3, 3, 3, 5);
   const isEnsemble = servers > 1;
@@ -42,7 +42,7 @@ export function newPlan(random: SeededRandom): RecipePlan {
     options: { snapCount: pick(40, 1000) },
     faults: (Object.keys(recipeFaults) as RecipeFaultName[]).filter(strikes),
     faultIntervalMs: 100 + random.below(700),
-    meddlingIntervalMs: 200 + random.below(1500),
+    operatorIntervalMs: 200 + random.below(1500),
     timeoutsMs: [600 + random.below(1200), 800 + random.below(1600), 1000 + random.below(2000)],
     // Sometimes long enough for a session to end without its holder learning of it.
     safetyMs: random.below(5) === 0 ? 8000 + random.below(5000) : 2000 + random.below(3000),

@@ -8,10 +8,10 @@ import { RecipeError, Sessions, type SessionSource } from '@tskeeper/recipes';
 import type { Clock, SeededRandom } from '@tskeeper/runtime';
 import type { VirtualCnxn } from '@tskeeper/runtime/internal';
 import { serverPort } from '../clients/client-world.ts';
-import type { Silence } from '../clients/silence.ts';
+import type { PingsOnlyMode } from '../clients/pings-only-wire.ts';
 import { WireTransport } from '../clients/wire-transport.ts';
-import type { Stage } from '../story/stage.ts';
-import type { Owner } from '../world/virtual-clock.ts';
+import type { Run } from '../run/run.ts';
+import type { TimerOwner } from '../world/virtual-clock.ts';
 import { ProcessNetwork } from './process-network.ts';
 
 /**
@@ -34,7 +34,7 @@ class Stopped extends Error {
   override readonly name = 'Stopped';
 }
 
-export class RecipeProcess implements Owner {
+export class RecipeProcess implements TimerOwner {
   readonly name: string;
   readonly number: number;
   readonly timeoutMs: Millis;
@@ -42,16 +42,16 @@ export class RecipeProcess implements Owner {
   readonly random: SeededRandom;
   /** The clock of this process: its timers do not fire while it is paused or after it has ended. */
   readonly clock: Clock;
-  dead = false;
+  isDead = false;
   pausedUntilMs: Millis = 0;
   /** Infinity while it runs. */
   endedMs: Millis = Infinity;
-  readonly standstills: { readonly fromMs: Millis; readonly toMs: Millis }[] = [];
+  readonly freezes: { readonly fromMs: Millis; readonly toMs: Millis }[] = [];
   /** The number of holds that it believes to have. */
-  holds = 0;
+  holdCount = 0;
   /** The number of turns that succeeded. */
-  turns = 0;
-  readonly #stage: Stage;
+  turnsCompleted = 0;
+  readonly #run: Run;
   readonly #network: ProcessNetwork;
   readonly #transport: WireTransport;
   readonly #stop = new AbortController();
@@ -59,27 +59,27 @@ export class RecipeProcess implements Owner {
   #connecting: Promise<Client> | undefined;
   #sessions: Promise<Sessions> | undefined;
 
-  constructor(stage: Stage, random: SeededRandom, { name, address, number, timeoutMs, requestTimeoutMs }: ProcessOptions) {
+  constructor(run: Run, random: SeededRandom, { name, address, number, timeoutMs, requestTimeoutMs }: ProcessOptions) {
     this.name = name;
     this.number = number;
     this.timeoutMs = timeoutMs;
     this.requestTimeoutMs = requestTimeoutMs;
     this.random = random;
-    this.#stage = stage;
-    this.clock = stage.world.clock.of(this);
-    this.#network = new ProcessNetwork(stage.world.clientNetwork(name, address), stage.world.clock, this);
+    this.#run = run;
+    this.clock = run.world.clock.forOwner(this);
+    this.#network = new ProcessNetwork(run.world.clientNetwork(name, address), run.world.clock, this);
     this.#transport = new WireTransport(this.#network);
   }
 
   // --- For programs
 
   get nowMs(): Millis {
-    return this.#stage.nowMs;
+    return this.#run.nowMs;
   }
 
   /** Whether all faults have ceased. */
   get isHealed(): boolean {
-    return this.#stage.isHealed;
+    return this.#run.isHealed;
   }
 
   /** Aborted when the program must end: for waits that would otherwise never end. */
@@ -93,25 +93,25 @@ export class RecipeProcess implements Owner {
   }
 
   /** Lets time pass. */
-  pause(ms: Millis): Promise<void> {
+  sleep(ms: Millis): Promise<void> {
     return new Promise((resolve) => {
       this.clock.after(ms, () => resolve());
     });
   }
 
   /** Counts a mark; it is also in the trace. */
-  note(mark: string): void {
-    this.#stage.note(mark);
+  hitMark(mark: string): void {
+    this.#run.hitMark(mark);
   }
 
   /** Reports a violation. */
-  complain(text: string): void {
-    this.#stage.complain(`${this.name}: ${text}`);
+  reportViolation(text: string): void {
+    this.#run.reportViolation(`${this.name}: ${text}`);
   }
 
   /** A session that is not known to be over. */
   session(): Promise<Client> {
-    if (this.#client !== undefined && this.#client.closedBecause === undefined) return Promise.resolve(this.#client);
+    if (this.#client !== undefined && this.#client.endReason === undefined) return Promise.resolve(this.#client);
     this.#connecting ??= this.#connect().finally(() => {
       this.#connecting = undefined;
     });
@@ -133,12 +133,12 @@ export class RecipeProcess implements Owner {
   }
 
   /** Notes that a recipe continued in another session than the one in which it was called. */
-  wentOn(asked: Client, had: ClientView): void {
-    if (had !== asked) this.note('a recipe went on in the next session');
+  noteNextSession(asked: Client, had: ClientView): void {
+    if (had !== asked) this.hitMark('a recipe went on in the next session');
   }
 
   async #connect(): Promise<Client> {
-    const servers = this.#stage.world.servers.map(({ name }) => `${name}:${serverPort}`).join(',');
+    const servers = this.#run.world.servers.map(({ name }) => `${name}:${serverPort}`).join(',');
     this.#client = await connect(servers, {
       sessionTimeoutMs: this.timeoutMs,
       connectTimeoutMs: Infinity,
@@ -156,11 +156,11 @@ export class RecipeProcess implements Owner {
   async run(turn: Turn, restMsMax: Millis): Promise<void> {
     while (!this.#stop.signal.aborted) {
       try {
-        if (await turn(this, await this.session())) this.turns++;
+        if (await turn(this, await this.session())) this.turnsCompleted++;
       } catch (error) {
-        this.met(error);
+        this.handleError(error);
       }
-      await this.pause(1 + this.below(restMsMax));
+      await this.sleep(1 + this.below(restMsMax));
     }
   }
 
@@ -169,7 +169,7 @@ export class RecipeProcess implements Owner {
     try {
       await work(await this.session());
     } catch (error) {
-      this.met(error);
+      this.handleError(error);
     }
   }
 
@@ -177,12 +177,12 @@ export class RecipeProcess implements Owner {
    * Handles an error: notes it if it is of the kind that programs meet; any other rejection of a
    * recipe is a violation.
    */
-  met(error: unknown): void {
+  handleError(error: unknown): void {
     if (error instanceof Stopped) return;
-    if (error instanceof RecipeError) this.note(`gave up: ${error.code}`);
+    if (error instanceof RecipeError) this.hitMark(`gave up: ${error.code}`);
     else if (KeeperError.is(error, 'SessionExpired', 'ConnectionLoss', 'SessionMoved', 'RequestTimeout'))
-      this.note(`gave up: ${error.code}`);
-    else this.complain(error instanceof Error ? (error.stack ?? error.message) : String(error));
+      this.hitMark(`gave up: ${error.code}`);
+    else this.reportViolation(error instanceof Error ? (error.stack ?? error.message) : String(error));
   }
 
   /** Called once; `run` resolves when the program has ended. */
@@ -199,22 +199,22 @@ export class RecipeProcess implements Owner {
     return stream === undefined ? undefined : this.#network.wireOf(stream);
   }
 
-  standStill(ms: Millis): void {
-    const { nowMs } = this.#stage;
+  freeze(ms: Millis): void {
+    const { nowMs } = this.#run;
     if (this.pausedUntilMs > nowMs) return;
     this.pausedUntilMs = nowMs + ms;
-    this.standstills.push({ fromMs: nowMs, toMs: nowMs + ms });
+    this.freezes.push({ fromMs: nowMs, toMs: nowMs + ms });
   }
 
   /** From now on the server answers only pings, as long as this connection lasts. */
-  silence(silence: Silence): void {
-    this.#transport.fallSilent(silence);
+  answerOnlyPings(mode: PingsOnlyMode): void {
+    this.#transport.answerOnlyPings(mode);
   }
 
   /** Ends at once, possibly with its machine. */
   end(what: 'process' | 'machine'): void {
-    this.dead = true;
-    this.endedMs = this.#stage.nowMs;
-    this.#network.cease(what);
+    this.isDead = true;
+    this.endedMs = this.#run.nowMs;
+    this.#network.shutDown(what);
   }
 }

@@ -6,29 +6,29 @@
 import type { Client } from '@tskeeper/client';
 import type { Millis } from '@tskeeper/protocol';
 import { SeededRandom } from '@tskeeper/runtime';
-import { newPlan, type RecipePlan } from './recipe-plan.ts';
+import { drawRecipePlan, type RecipePlan } from './recipe-plan.ts';
 import type { Recording } from '../record/recording.ts';
-import { plant } from '../story/plant.ts';
-import { Stage } from '../story/stage.ts';
+import { writeSeedState } from '../run/seed-state.ts';
+import { Run } from '../run/run.ts';
 import { wallOffsetMs } from '../world/virtual-clock.ts';
 import { VirtualWorld } from '../world/virtual-world.ts';
-import type { RecipeStory } from './family.ts';
+import type { FamilyRun } from './family.ts';
 import { families, type FamilyName, familyNames } from './families.ts';
-import { History } from './history.ts';
+import { ZnodeHistory } from './znode-history.ts';
 import { recipeFaults } from './recipe-faults.ts';
 import { RecipeProcess } from './recipe-process.ts';
-import { Seat } from './seat.ts';
+import { ProcessSlot } from './process-slot.ts';
 
 /**
  * From the end of all faults: elections, sessions that have yet to expire, and the turns of all
  * processes.
  */
-const turnsMs = 60_000;
-const turnsWanted = 2;
+const turnsTimeoutMs = 60_000;
+const turnsMin = 2;
 /** Enough for an event to reach every process without faults. */
-const earsMs = 500;
+const deliveryMs = 500;
 /** Enough for programs to end, and for what they leave to disappear. */
-const endMs = 30_000;
+const endTimeoutMs = 30_000;
 const operatorTimeoutMs = 4000;
 
 export interface RecipeOutcome {
@@ -50,161 +50,161 @@ export interface RecipeRunOptions {
 export async function runRecipeSeed(seed: number, { family, onEvent }: RecipeRunOptions = {}): Promise<RecipeOutcome> {
   const name = family ?? familyNames[seed % familyNames.length]!;
   const random = new SeededRandom(seed);
-  const story = families[name].draw(random);
-  const run = new RecipeRun(seed, random, story, newPlan(random));
-  run.world.onEvent = onEvent;
-  await run.run();
-  const { world, stage } = run;
+  const familyRun = families[name].drawRun(random);
+  const seedRun = new RecipeSeedRun(seed, random, familyRun, drawRecipePlan(random));
+  seedRun.world.onEvent = onEvent;
+  await seedRun.execute();
+  const { world, run } = seedRun;
   const { recording } = world;
-  const judged = story.judge({ history: new History(recording), recording });
-  const findings = [...recording.faults.map((fault) => `story: ${fault}`), ...judged];
-  return { seed, family: name, world, recording, findings, marks: stage.marks };
+  const judged = familyRun.check({ history: new ZnodeHistory(recording), recording });
+  const findings = [...recording.violations.map((fault) => `story: ${fault}`), ...judged];
+  return { seed, family: name, world, recording, findings, marks: run.marks };
 }
 
-class RecipeRun {
+class RecipeSeedRun {
   readonly world: VirtualWorld;
-  readonly stage: Stage;
+  readonly run: Run;
   readonly #random: SeededRandom;
-  readonly #story: RecipeStory;
+  readonly #familyRun: FamilyRun;
   readonly #plan: RecipePlan;
-  readonly #seats: Seat[] = [];
+  readonly #slots: ProcessSlot[] = [];
   readonly #operator: RecipeProcess;
   /** The number of interventions in progress. */
-  #handsOn = 0;
+  #pendingOperatorActions = 0;
 
-  constructor(seed: number, random: SeededRandom, story: RecipeStory, plan: RecipePlan) {
+  constructor(seed: number, random: SeededRandom, familyRun: FamilyRun, plan: RecipePlan) {
     this.#random = random;
-    this.#story = story;
+    this.#familyRun = familyRun;
     this.#plan = plan;
     const { servers, ensemble, core, options } = plan;
     this.world = new VirtualWorld(seed, { servers, ...(ensemble !== undefined && { ensemble }), core, options });
-    this.stage = new Stage(this.world, random);
+    this.run = new Run(this.world, random);
     const operator = { name: 'operator', address: '10.8.0.1', number: -1, timeoutMs: operatorTimeoutMs, requestTimeoutMs: undefined };
-    this.#operator = new RecipeProcess(this.stage, new SeededRandom(random.uint32()), operator);
+    this.#operator = new RecipeProcess(this.run, new SeededRandom(random.uint32()), operator);
   }
 
-  async run(): Promise<void> {
-    const { world, stage } = this;
+  async execute(): Promise<void> {
+    const { world, run } = this;
     await this.#begin();
-    this.#planFault();
-    if (this.#story.meddle !== undefined) this.#planMeddling();
+    this.#scheduleFault();
+    if (this.#familyRun.operatorAction !== undefined) this.#scheduleOperatorAction();
     await world.run(this.#plan.safetyMs);
-    stage.heal();
-    if ((await this.#handsOff()) && (await this.#everyoneHasTurns())) await this.#end();
+    run.heal();
+    if ((await this.#waitForOperator()) && (await this.#allComplete())) await this.#end();
     await world.readLogs();
   }
 
   async #begin(): Promise<void> {
-    const { world, stage } = this;
-    const story = this.#story;
-    const { processes, restMsMax, beginning, wallClocksAgree } = story;
-    if (beginning !== undefined) {
-      for (const server of world.servers) await plant(world, server, { zxid: beginning.length, wallMs: plantedMs, znodes: beginning });
+    const { world, run } = this;
+    const familyRun = this.#familyRun;
+    const { processes, pauseMsMax, seedZnodes, wallClocksAgree } = familyRun;
+    if (seedZnodes !== undefined) {
+      for (const server of world.servers) await writeSeedState(world, server, { zxid: seedZnodes.length, wallMs: seedStateMs, znodes: seedZnodes });
     }
     if (wallClocksAgree === true) for (const server of world.servers) server.setWallClock(wallOffsetMs);
-    for (const server of world.servers) stage.boot(server);
-    if (story.prepare !== undefined) await this.#byOperator((zk) => story.prepare!(zk));
+    for (const server of world.servers) run.boot(server);
+    if (familyRun.prepare !== undefined) await this.#asOperator((zk) => familyRun.prepare!(zk));
     for (let number = 0; number < processes; number++) {
       const timeoutMs = this.#plan.timeoutsMs[number % this.#plan.timeoutsMs.length]!;
-      const turn = (process: RecipeProcess, zk: Client) => story.turn(process, zk);
+      const turn = (process: RecipeProcess, zk: Client) => familyRun.turn(process, zk);
       const { requestTimeoutMs } = this.#plan;
-      const seat = new Seat(stage, new SeededRandom(this.#random.uint32()), { number, timeoutMs, requestTimeoutMs, restMsMax, turn });
-      this.#seats.push(seat);
-      stage.actors.push(seat);
+      const slot = new ProcessSlot(run, new SeededRandom(this.#random.uint32()), { number, timeoutMs, requestTimeoutMs, pauseMsMax, turn });
+      this.#slots.push(slot);
+      run.actors.push(slot);
     }
   }
 
   /** Repeats until it succeeds. */
-  async #byOperator<Result>(work: (zk: Client) => Promise<Result>): Promise<Result> {
+  async #asOperator<Result>(work: (zk: Client) => Promise<Result>): Promise<Result> {
     const operator = this.#operator;
     const trying = async () => {
       for (;;) {
         try {
           return await work(await operator.session());
         } catch {
-          await operator.pause(100);
+          await operator.sleep(100);
         }
       }
     };
-    return await this.world.until(trying(), endMs);
+    return await this.world.until(trying(), endTimeoutMs);
   }
 
-  #planFault(): void {
+  #scheduleFault(): void {
     const { faultIntervalMs } = this.#plan;
-    const faults = this.#plan.faults.filter((name) => name !== 'wallClock' || this.#story.wallClocksAgree !== true);
+    const faults = this.#plan.faults.filter((name) => name !== 'wallClock' || this.#familyRun.wallClocksAgree !== true);
     if (faults.length === 0) return;
-    this.stage.after(1 + this.#random.below(faultIntervalMs * 2), 'fault', undefined, () => {
-      if (this.stage.isHealed) return;
+    this.run.schedule(1 + this.#random.below(faultIntervalMs * 2), 'fault', undefined, () => {
+      if (this.run.isHealed) return;
       const name = faults[this.#random.below(faults.length)]!;
-      this.stage.note(`fault ${name}`);
-      recipeFaults[name].strike(this.stage, this.#random);
-      this.#planFault();
+      this.run.hitMark(`fault ${name}`);
+      recipeFaults[name].inject(this.run, this.#random);
+      this.#scheduleFault();
     });
   }
 
-  #planMeddling(): void {
-    this.stage.after(1 + this.#random.below(this.#plan.meddlingIntervalMs * 2), 'meddle', undefined, () => {
-      if (this.stage.isHealed) return;
-      void this.#meddle();
-      this.#planMeddling();
+  #scheduleOperatorAction(): void {
+    this.run.schedule(1 + this.#random.below(this.#plan.operatorIntervalMs * 2), 'meddle', undefined, () => {
+      if (this.run.isHealed) return;
+      void this.#operatorAction();
+      this.#scheduleOperatorAction();
     });
   }
 
-  async #meddle(): Promise<void> {
+  async #operatorAction(): Promise<void> {
     const operator = this.#operator;
-    this.#handsOn++;
-    await operator.once(async (zk) => await this.#story.meddle!(operator, zk));
-    this.#handsOn--;
+    this.#pendingOperatorActions++;
+    await operator.once(async (zk) => await this.#familyRun.operatorAction!(operator, zk));
+    this.#pendingOperatorActions--;
   }
 
   /**
    * Waits until the operator's interventions are complete and every process has learned of them:
    * what it deletes later would be missing when programs end.
    */
-  async #handsOff(): Promise<boolean> {
-    const { world, stage } = this;
-    const isOff = await world.runUntil(() => this.#handsOn === 0, turnsMs);
-    if (isOff) await world.run(earsMs);
-    else stage.complain(`the operator has not finished within ${turnsMs} ms after the last fault`);
+  async #waitForOperator(): Promise<boolean> {
+    const { world, run } = this;
+    const isOff = await world.runUntil(() => this.#pendingOperatorActions === 0, turnsTimeoutMs);
+    if (isOff) await world.run(deliveryMs);
+    else run.reportViolation(`the operator has not finished within ${turnsTimeoutMs} ms after the last fault`);
     return isOff;
   }
 
   /**
    * After the healing the ensemble must be complete and every process must succeed, within bounds.
    */
-  async #everyoneHasTurns(): Promise<boolean> {
-    const { world, stage } = this;
-    const before = this.#seats.map(({ turns }) => turns);
-    const isServed = (seat: Seat, at: number) => seat.turns - before[at]! >= turnsWanted;
-    if (await world.runUntil(() => stage.isWhole && this.#seats.every(isServed), turnsMs)) return true;
-    const waiting = this.#seats.filter((seat, at) => !isServed(seat, at)).map(({ name }) => name);
+  async #allComplete(): Promise<boolean> {
+    const { world, run } = this;
+    const before = this.#slots.map(({ turns }) => turns);
+    const isServed = (slot: ProcessSlot, at: number) => slot.turns - before[at]! >= turnsMin;
+    if (await world.runUntil(() => run.allServing && this.#slots.every(isServed), turnsTimeoutMs)) return true;
+    const waiting = this.#slots.filter((slot, at) => !isServed(slot, at)).map(({ name }) => name);
     const roles = world.servers.map(({ name, role }) => `${name} is ${role ?? 'down'}`);
-    stage.complain(`no turn for ${waiting.join(', ')} within ${turnsMs} ms after the last fault; ${roles.join(', ')}`);
+    run.reportViolation(`no turn for ${waiting.join(', ')} within ${turnsTimeoutMs} ms after the last fault; ${roles.join(', ')}`);
     return false;
   }
 
   async #end(): Promise<void> {
-    const { world, stage } = this;
-    for (const seat of this.#seats) seat.stop();
+    const { world, run } = this;
+    for (const slot of this.#slots) slot.stop();
     this.#operator.stop();
-    if (!(await world.runUntil(() => this.#seats.every(({ isDone }) => isDone), endMs))) {
-      const names = this.#seats.filter(({ isDone }) => !isDone).map(({ name }) => name);
-      stage.complain(`${names.join(', ')} did not end within ${endMs} ms`);
+    if (!(await world.runUntil(() => this.#slots.every(({ isDone }) => isDone), endTimeoutMs))) {
+      const names = this.#slots.filter(({ isDone }) => !isDone).map(({ name }) => name);
+      run.reportViolation(`${names.join(', ')} did not end within ${endTimeoutMs} ms`);
       return;
     }
     // Sessions of crashed processes expire, and what could not be deleted at once is deleted by
     // now.
     await world.run(Math.max(...this.#plan.timeoutsMs) * 2);
-    const story = this.#story;
-    if (story.left !== undefined) {
-      const names = await this.#byOperator((zk) => story.left!(zk));
-      if (names.length > 0) stage.complain(`not deleted at the end: ${names.join(', ')}`);
+    const familyRun = this.#familyRun;
+    if (familyRun.leftovers !== undefined) {
+      const names = await this.#asOperator((zk) => familyRun.leftovers!(zk));
+      if (names.length > 0) run.reportViolation(`not deleted at the end: ${names.join(', ')}`);
     }
-    for (const { process } of [...this.#seats, { process: this.#operator }]) {
+    for (const { process } of [...this.#slots, { process: this.#operator }]) {
       const closing = process.client?.close();
-      if (closing !== undefined) await world.until(closing, endMs);
+      if (closing !== undefined) await world.until(closing, endTimeoutMs);
     }
   }
 }
 
-const plantedMs = 1_699_999_999_000;
+const seedStateMs = 1_699_999_999_000;

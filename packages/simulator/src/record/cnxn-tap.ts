@@ -5,7 +5,7 @@
 import {
   type ConnectRequest,
   ErrorCode,
-  FrameCutter,
+  FrameDecoder,
   type Millis,
   operationOf,
   ProtocolError,
@@ -25,8 +25,8 @@ const sharedXids: ReadonlySet<number> = new Set([Xid.ping, Xid.auth, Xid.setWatc
 
 export class CnxnTap {
   readonly record: CnxnRecord;
-  readonly #outgoing = new FrameCutter(frameBytesMax);
-  readonly #incoming = new FrameCutter(frameBytesMax);
+  readonly #outgoing = new FrameDecoder(frameBytesMax);
+  readonly #incoming = new FrameDecoder(frameBytesMax);
   readonly #outstanding: Request[] = [];
   readonly #recording: Recording;
 
@@ -48,7 +48,7 @@ export class CnxnTap {
 
   sent(bytes: Uint8Array, atMs: Millis): void {
     const { record } = this;
-    if (record.garbledMs !== undefined) return;
+    if (record.malformedMs !== undefined) return;
     try {
       const copy = Buffer.from(bytes);
       this.#outgoing.feed(copy, 0, copy.length, (frame) => {
@@ -57,7 +57,7 @@ export class CnxnTap {
       });
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
-      record.garbledMs = atMs;
+      record.malformedMs = atMs;
     }
   }
 
@@ -70,7 +70,7 @@ export class CnxnTap {
       });
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
-      this.#recording.faults.push(`${this.record.client} received an unreadable frame: ${error.message}`);
+      this.#recording.violations.push(`${this.record.client} received an unreadable frame: ${error.message}`);
     }
   }
 
@@ -101,7 +101,7 @@ export class CnxnTap {
       record.session = response.timeOut <= 0 ? 0n : response.sessionId;
       record.timeoutMs = response.timeOut;
       record.passwd = Buffer.from(response.passwd ?? []);
-      record.shakenMs = atMs;
+      record.handshakeMs = atMs;
       return;
     }
     const { xid, zxid, err } = readReplyHeader(reader);
@@ -110,12 +110,12 @@ export class CnxnTap {
       record.items.push({ kind: 'event', atMs, zxid, type, path });
       return;
     }
-    const place = this.#outstanding.findIndex((request) => request.xid === xid && (sharedXids.has(xid) || request.reply === undefined));
-    const [request] = place === -1 ? [] : this.#outstanding.splice(place, 1);
+    const index = this.#outstanding.findIndex((request) => request.xid === xid && (sharedXids.has(xid) || request.reply === undefined));
+    const [request] = index === -1 ? [] : this.#outstanding.splice(index, 1);
     if (request === undefined) {
       // A client that sent garbage may get a reply without a request.
-      if (record.garbledMs === undefined)
-        this.#recording.faults.push(`${record.client} received a reply without a request, with xid ${xid}`);
+      if (record.malformedMs === undefined)
+        this.#recording.violations.push(`${record.client} received a reply without a request, with xid ${xid}`);
       return;
     }
     const operation = operationOf(request.opCode);

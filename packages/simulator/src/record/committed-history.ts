@@ -8,12 +8,12 @@ import { counterOf, epochOf, type Millis, type Zxid } from '@tskeeper/protocol';
 import type { Recording } from './recording.ts';
 
 /** In the order in which they began. */
-export function reignsOf(recording: Pick<Recording, 'peers'>): Reign[] {
-  return termsOf(recording).flatMap(({ role, ...term }) => (role === 'leader' ? [term] : []));
+export function leaderEpochsOf(recording: Pick<Recording, 'peerEvents'>): LeaderEpoch[] {
+  return servingPeriodsOf(recording).flatMap(({ role, ...term }) => (role === 'leader' ? [term] : []));
 }
 
 /** One server's time in an epoch, as its leader or as a learner that serves. */
-export interface Term {
+export interface ServingPeriod {
   readonly epoch: number;
   readonly server: string;
   readonly role: 'leader' | 'follower' | 'observer';
@@ -26,57 +26,57 @@ export interface Term {
   toMs: Millis;
 }
 
-export type Reign = Omit<Term, 'role'>;
+export type LeaderEpoch = Omit<ServingPeriod, 'role'>;
 
 /**
  * By the list of events in which they were found, valid until an event is added: many checkers ask,
  * for each session.
  */
-const knownTerms = new WeakMap<Recording['peers'], { readonly events: number; readonly terms: readonly Term[] }>();
+const periodsCache = new WeakMap<Recording['peerEvents'], { readonly events: number; readonly terms: readonly ServingPeriod[] }>();
 
 /** In the order in which they began. */
-export function termsOf({ peers }: Pick<Recording, 'peers'>): readonly Term[] {
-  const known = knownTerms.get(peers);
-  if (known?.events === peers.length) return known.terms;
-  const terms = findTerms(peers);
-  knownTerms.set(peers, { events: peers.length, terms });
-  return terms;
+export function servingPeriodsOf({ peerEvents }: Pick<Recording, 'peerEvents'>): readonly ServingPeriod[] {
+  const known = periodsCache.get(peerEvents);
+  if (known?.events === peerEvents.length) return known.terms;
+  const servingPeriods = findServingPeriods(peerEvents);
+  periodsCache.set(peerEvents, { events: peerEvents.length, terms: servingPeriods });
+  return servingPeriods;
 }
 
-function findTerms(peers: Recording['peers']): Term[] {
-  const terms: Term[] = [];
-  const current = new Map<string, Term>();
+function findServingPeriods(peers: Recording['peerEvents']): ServingPeriod[] {
+  const servingPeriods: ServingPeriod[] = [];
+  const current = new Map<string, ServingPeriod>();
   for (const event of peers) {
     if (event.kind === 'serves') {
       const { epoch, server, role, historyEnd, atMs } = event;
-      const term = { epoch, server, role, historyEnd, fromMs: atMs, toMs: Infinity };
-      terms.push(term);
-      current.set(server, term);
+      const servingPeriod = { epoch, server, role, historyEnd, fromMs: atMs, toMs: Infinity };
+      servingPeriods.push(servingPeriod);
+      current.set(server, servingPeriod);
     } else if (event.kind === 'ended' || event.kind === 'gone') {
-      const term = current.get(event.server);
-      if (term !== undefined) term.toMs = event.atMs;
+      const servingPeriod = current.get(event.server);
+      if (servingPeriod !== undefined) servingPeriod.toMs = event.atMs;
       current.delete(event.server);
     }
   }
-  return terms;
+  return servingPeriods;
 }
 
 /** The epoch in which a server served at that moment; undefined if it did not. */
-export function epochAt(terms: readonly Term[], server: string, atMs: Millis): number | undefined {
-  return terms.findLast((term) => term.server === server && term.fromMs <= atMs && term.toMs >= atMs)?.epoch;
+export function epochAt(servingPeriods: readonly ServingPeriod[], server: string, atMs: Millis): number | undefined {
+  return servingPeriods.findLast((servingPeriod) => servingPeriod.server === server && servingPeriod.fromMs <= atMs && servingPeriod.toMs >= atMs)?.epoch;
 }
 
 /** The last txn that any server served: the end of the history, once all servers are quiet. */
-export function lastServed({ peers, beginning }: Pick<Recording, 'peers' | 'beginning'>): Zxid {
-  let last = beginning.zxid;
-  for (const event of peers) if (event.kind === 'applied') last = Math.max(last, event.zxid);
+export function lastServed({ peerEvents, seedState }: Pick<Recording, 'peerEvents' | 'seedState'>): Zxid {
+  let last = seedState.zxid;
+  for (const event of peerEvents) if (event.kind === 'applied') last = Math.max(last, event.zxid);
   return last;
 }
 
 /** The last txn that each server has on its disk. */
-export function lastLogged({ peers }: Pick<Recording, 'peers'>): Map<string, Zxid> {
+export function lastLogged({ peerEvents }: Pick<Recording, 'peerEvents'>): Map<string, Zxid> {
   const last = new Map<string, Zxid>();
-  for (const event of peers) {
+  for (const event of peerEvents) {
     if (event.kind === 'logged' || event.kind === 'replaced') last.set(event.server, event.zxid);
     else if (event.kind === 'wiped') last.set(event.server, 0);
   }
@@ -87,30 +87,30 @@ export function lastLogged({ peers }: Pick<Recording, 'peers'>): Map<string, Zxi
  * The last txn of a history that ends with the beginning of an epoch: the server has served in an
  * epoch that ended without a txn.
  */
-export function lastTxnOf(reigns: readonly Pick<Reign, 'epoch' | 'historyEnd'>[], zxid: Zxid): Zxid {
+export function lastTxnOf(leaderEpochs: readonly Pick<LeaderEpoch, 'epoch' | 'historyEnd'>[], zxid: Zxid): Zxid {
   if (counterOf(zxid) > 0) return zxid;
-  const reign = reigns.find(({ epoch }) => epoch === epochOf(zxid));
-  return reign === undefined || reign.historyEnd >= zxid ? zxid : lastTxnOf(reigns, reign.historyEnd);
+  const leaderEpoch = leaderEpochs.find(({ epoch }) => epoch === epochOf(zxid));
+  return leaderEpoch === undefined || leaderEpoch.historyEnd >= zxid ? zxid : lastTxnOf(leaderEpochs, leaderEpoch.historyEnd);
 }
 
 /**
  * By epoch, the counter of its last txn in the history that ends with `end`. Epochs without a txn
  * are left out.
  */
-export function epochEnds(reigns: readonly Reign[], end: Zxid, beginning: Zxid): Map<number, number> {
+export function epochEnds(leaderEpochs: readonly LeaderEpoch[], end: Zxid, seedZxid: Zxid): Map<number, number> {
   const ends = new Map<number, number>();
-  for (let last = end; last > beginning;) {
+  for (let last = end; last > seedZxid;) {
     const epoch = epochOf(last);
     if (ends.has(epoch)) break;
     if (counterOf(last) > 0) ends.set(epoch, counterOf(last));
-    const reign = reigns.findLast((each) => each.epoch === epoch);
-    if (reign === undefined) break;
-    last = reign.historyEnd;
+    const leaderEpoch = leaderEpochs.findLast((each) => each.epoch === epoch);
+    if (leaderEpoch === undefined) break;
+    last = leaderEpoch.historyEnd;
   }
   return ends;
 }
 
 /** Whether a txn is part of the history whose epochs end like that. */
-export function isIn(ends: ReadonlyMap<number, number>, zxid: Zxid): boolean {
+export function isCommitted(ends: ReadonlyMap<number, number>, zxid: Zxid): boolean {
   return counterOf(zxid) <= (ends.get(epochOf(zxid)) ?? 0);
 }

@@ -3,7 +3,7 @@
  * It is recorded in one list, in the order in which it happened, and checked afterwards.
  */
 import type { Millis, Sid, Zxid } from '@tskeeper/protocol';
-import type { PeerWord } from './peer-words.ts';
+import type { PeerClaim } from './peer-claims.ts';
 
 export type PeerEvent = { readonly atMs: Millis; readonly server: string } &
   /** The server looks for a leader. */
@@ -49,7 +49,7 @@ export type PeerEvent = { readonly atMs: Millis; readonly server: string } &
      * The server states to others how far it is; with what its epoch files would hold after a power
      * loss at that moment.
      */
-    | (PeerWord & {
+    | (PeerClaim & {
         readonly kind: 'says';
         readonly durable: { readonly accepted: number | undefined; readonly current: number | undefined };
       })

@@ -3,7 +3,7 @@
  * each server process, and the final log. It is taken at the wire and at the disk, so it works for
  * any client and knows nothing of how a server works.
  */
-import type { ConnectRequest, LoggedTxn, Millis, OperationName, SessionId, Zxid } from '@tskeeper/protocol';
+import type { ConnectRequest, TxnLogEntry, Millis, OperationName, SessionId, Zxid } from '@tskeeper/protocol';
 import type { EnsembleServer } from './quorum-rule.ts';
 import type { PeerEvent } from './peer-event.ts';
 
@@ -52,13 +52,13 @@ export interface CnxnRecord {
   session: SessionId | undefined;
   passwd: Buffer | undefined;
   timeoutMs: Millis;
-  shakenMs: Millis;
+  handshakeMs: Millis;
   readonly requests: Request[];
   /** In the order of arrival. */
   readonly items: Item[];
   closedMs: Millis | undefined;
   /** When the client sent bytes that are not a request: its later bytes have no meaning. */
-  garbledMs: Millis | undefined;
+  malformedMs: Millis | undefined;
 }
 
 export function newCnxnRecord(cnxn: Pick<CnxnRecord, 'client' | 'server' | 'address' | 'openedMs'>): CnxnRecord {
@@ -69,11 +69,11 @@ export function newCnxnRecord(cnxn: Pick<CnxnRecord, 'client' | 'server' | 'addr
     session: undefined,
     passwd: undefined,
     timeoutMs: 0,
-    shakenMs: 0,
+    handshakeMs: 0,
     requests: [],
     items: [],
     closedMs: undefined,
-    garbledMs: undefined,
+    malformedMs: undefined,
   };
 }
 
@@ -113,7 +113,7 @@ export interface WallClock {
 }
 
 /** What a server holds once no session is left. */
-export interface RestingServer {
+export interface LeftoverCounts {
   readonly server: string;
   /** No session is left, so all counts must be 0. */
   readonly watches: number;
@@ -124,7 +124,7 @@ export interface RestingServer {
 }
 
 /** The state of a server of an ensemble when nothing happens any more. */
-export interface QuietState {
+export interface QuiescentState {
   readonly server: string;
   readonly lastZxid: Zxid;
   readonly znodes: number;
@@ -148,14 +148,14 @@ export interface SnapshotState {
 }
 
 /** A state before the first start, for runs that begin near the end of a counter. */
-export interface Beginning {
+export interface SeedState {
   readonly zxid: Zxid;
   readonly wallMs: Millis;
   /** Persistent and empty; `creates` is the number of children created so far. */
   readonly znodes: readonly { readonly path: string; readonly creates: number }[];
 }
 
-export interface LimitsOfRun {
+export interface RunLimits {
   readonly tickMs: Millis;
   readonly minSessionTimeoutMs: Millis;
   readonly maxSessionTimeoutMs: Millis;
@@ -170,64 +170,64 @@ export interface LimitsOfRun {
   /** For an ensemble: how long a server may be silent before it is dropped. */
   readonly syncLimitTicks?: number | undefined;
   /** The run takes place in real time, on a machine that does other work. */
-  readonly clientsMayBeLate?: boolean | undefined;
+  readonly isRealTime?: boolean | undefined;
 }
 
 export interface Recording {
-  readonly limits: LimitsOfRun;
-  beginning: Beginning;
+  readonly limits: RunLimits;
+  seedState: SeedState;
   readonly cnxns: CnxnRecord[];
   readonly processes: ProcessRecord[];
   readonly wallClocks: WallClock[];
   /** How often the budget of a step ran out, by the kind of work left over. */
-  readonly stepsEnded: Map<string, number>;
+  readonly stepsYielded: Map<string, number>;
   /**
    * Number of long writes that were delayed until fewer txns were outstanding: of the server's own
    * clients, and of a learner's.
    */
-  readonly longWritesWaited: { own: number; passedOn: number };
+  readonly longWritesQueued: { own: number; passedOn: number };
   /** How often limits were reached, by the names of their options. */
-  readonly limitsMet: Map<string, number>;
+  readonly limitsReached: Map<string, number>;
   /**
    * By connection key: the opcodes of writes that a server has turned away (ThrottledOp). The
    * client may not have received the reply.
    */
-  readonly turnedAway: Map<string, number[]>;
+  readonly throttledOps: Map<string, number[]>;
   /** The keys of connections that a server has closed, or has seen the client close. */
-  readonly ended: Set<string>;
+  readonly endedCnxns: Set<string>;
   /**
    * By connection key: when a complete frame from a client reached a server's machine. Frames that
    * arrive after the server has closed the connection do not count: they are not read.
    */
-  readonly arrivals: Map<string, Millis[]>;
+  readonly frameArrivals: Map<string, Millis[]>;
   /** By connection key: when a part of a frame arrived. */
-  readonly fragments: Map<string, Millis[]>;
+  readonly partialArrivals: Map<string, Millis[]>;
   /**
    * Violations found without a checker: unreadable frames, requests without a reply, a server that
    * does not start.
    */
-  readonly faults: string[];
+  readonly violations: string[];
   /**
    * The whole log, in the order of zxids. Times are those of the world; `bytes` is the length of a
    * txn in the log.
    */
-  log: { readonly atMs: Millis; readonly bytes: number; readonly logged: LoggedTxn }[];
+  log: { readonly atMs: Millis; readonly bytes: number; readonly logged: TxnLogEntry }[];
   readonly snapshots: SnapshotState[];
-  readonly resting: RestingServer[];
+  readonly leftovers: LeftoverCounts[];
   /** The states of all servers of an ensemble at one moment, each time. */
-  readonly quietStates: (readonly QuietState[])[];
+  readonly quiescentStates: (readonly QuiescentState[])[];
   /** Clients that use the client library. */
   readonly libraryClients: Set<string>;
   /** What the library reported to them. */
-  readonly told: ToldRecord[];
+  readonly clientDeliveries: ClientDelivery[];
   /** Servers that were short of memory at some time. */
-  readonly shortages: Set<string>;
+  readonly memoryPressuredServers: Set<string>;
   /** When servers worked on a single request or commit for longer than one step. */
   readonly jobs: { readonly server: string; readonly fromMs: Millis; readonly toMs: Millis }[];
   /** When servers were paused. */
   readonly pauses: { readonly server: string; readonly fromMs: Millis; readonly toMs: Millis }[];
   /** What servers of an ensemble did among themselves. */
-  readonly peers: PeerEvent[];
+  readonly peerEvents: PeerEvent[];
   /** The servers by name, and whether they vote. Empty for standalone servers. */
   readonly ensemble: Map<string, EnsembleServer>;
   /** The content of /zookeeper/config; undefined for standalone servers. */
@@ -238,7 +238,7 @@ export interface Recording {
    */
   readonly disturbances: Disturbance[];
   /** What was done to the world, above all faults. */
-  readonly noted: { readonly atMs: Millis; readonly text: string }[];
+  readonly annotations: { readonly atMs: Millis; readonly text: string }[];
   /**
    * A peer has used a server's id, or sent requests on behalf of clients: no guarantee to clients
    * can be judged.
@@ -259,7 +259,7 @@ export interface Disturbance {
  * outcome; an event; that a session has expired; or that the client itself has closed, and how many
  * calls it had not settled.
  */
-export interface ToldRecord {
+export interface ClientDelivery {
   readonly client: string;
   readonly atMs: Millis;
   readonly kind: 'answer' | 'event' | 'expired' | 'over';
@@ -268,35 +268,35 @@ export interface ToldRecord {
   readonly key?: string | undefined;
 }
 
-export function newRecording(limits: LimitsOfRun): Recording {
+export function newRecording(limits: RunLimits): Recording {
   return {
     limits,
-    beginning: { zxid: 0, wallMs: 0, znodes: [] },
+    seedState: { zxid: 0, wallMs: 0, znodes: [] },
     cnxns: [],
     processes: [],
     wallClocks: [],
-    stepsEnded: new Map(),
-    longWritesWaited: { own: 0, passedOn: 0 },
-    limitsMet: new Map(),
-    turnedAway: new Map(),
-    ended: new Set(),
-    arrivals: new Map(),
-    fragments: new Map(),
-    faults: [],
+    stepsYielded: new Map(),
+    longWritesQueued: { own: 0, passedOn: 0 },
+    limitsReached: new Map(),
+    throttledOps: new Map(),
+    endedCnxns: new Set(),
+    frameArrivals: new Map(),
+    partialArrivals: new Map(),
+    violations: [],
     log: [],
     snapshots: [],
-    resting: [],
-    quietStates: [],
+    leftovers: [],
+    quiescentStates: [],
     libraryClients: new Set(),
-    told: [],
-    shortages: new Set(),
+    clientDeliveries: [],
+    memoryPressuredServers: new Set(),
     jobs: [],
     pauses: [],
-    peers: [],
+    peerEvents: [],
     ensemble: new Map(),
     configText: undefined,
     disturbances: [],
-    noted: [],
+    annotations: [],
     isImpersonated: false,
     endedMs: 0,
   };

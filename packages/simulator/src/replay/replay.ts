@@ -13,7 +13,7 @@ import {
   type AddWatchRequest,
   type AuthRequest,
   ErrorCode,
-  type LoggedTxn,
+  type TxnLogEntry,
   type Millis,
   type MultiRequest,
   OpCode,
@@ -23,11 +23,11 @@ import {
 } from '@tskeeper/protocol';
 import { bodyFrom, operationFrom, sortedBody } from '../model/from-wire.ts';
 import type { AclEntry, Body, Data, Stat } from '../model/operation-types.ts';
-import { type Admitted, digestId, type Heard, type Id, ReferenceModel } from '../model/reference-model.ts';
+import { type Admitted, digestId, type ModelOutput, type Id, ReferenceModel } from '../model/reference-model.ts';
 import type { CnxnRecord, Item, Recording, Request } from '../record/recording.ts';
-import { turnedAwayUnheard } from '../record/turned-away-unheard.ts';
-import { QuotaJudge, type QuotaJudgement } from './quota-judge.ts';
-import { alternatives, type Candidate, type ConnectionWrites, leadsOn, type NextTxn, whoseTxn } from './whose-txn.ts';
+import { unansweredThrottledOps } from '../record/unanswered-throttled-ops.ts';
+import { QuotaChecker, type QuotaDecision } from './quota-checker.ts';
+import { alternatives, type Candidate, type ConnectionWrites, canContinueWith, type NextTxn, requestOfTxn } from './request-of-txn.ts';
 
 export interface ReplayedTxn {
   readonly zxid: Zxid;
@@ -40,7 +40,7 @@ export interface ReplayedTxn {
    */
   readonly request: Request | undefined;
   /** Neither requested by a client nor something that a server does by itself. */
-  readonly invented: boolean;
+  readonly isUnexplained: boolean;
   /** The result in the log, and the expected one. Both 0 for success. */
   readonly loggedErr: number;
   readonly expectedErr: number;
@@ -94,7 +94,7 @@ export interface DigestAt {
 }
 
 /** An event as it was sent, and whether its receiver may read the znode. */
-export interface ToldEvent {
+export interface DeliveredEvent {
   readonly cnxn: CnxnRecord;
   readonly path: string;
   readonly zxid: Zxid;
@@ -108,10 +108,10 @@ export interface Replay {
   readonly writes: readonly Expectation[];
   readonly reads: readonly Expectation[];
   readonly discrepancies: readonly Discrepancy[];
-  readonly events: readonly ToldEvent[];
+  readonly events: readonly DeliveredEvent[];
   readonly sweeps: readonly Sweep[];
   readonly digests: readonly DigestAt[];
-  readonly quotaJudgements: readonly QuotaJudgement[];
+  readonly quotaDecisions: readonly QuotaDecision[];
   readonly lastZxid: Zxid;
   /** The tree and the sessions at the end. */
   readonly contents: ReadonlyMap<string, { readonly stat: Stat; readonly data: Data; readonly acl: readonly AclEntry[] }>;
@@ -149,54 +149,54 @@ export const writeNames: ReadonlySet<string> = new Set([
 
 /** Whether a request is a write that the server accepted, as far as its client knows. */
 export function isWrite(request: Request): boolean {
-  return request.name !== undefined && writeNames.has(request.name) && !isTurnedAway(request);
+  return request.name !== undefined && writeNames.has(request.name) && !isThrottled(request);
 }
 
 /** Refused before validation: it has no txn, and its reply keeps its place like that of a read. */
-export function isTurnedAway({ name, reply }: Request): boolean {
+export function isThrottled({ name, reply }: Request): boolean {
   return reply?.err === ErrorCode.ThrottledOp && name !== undefined && writeNames.has(name);
 }
 
 /** Answered at once, before pending requests: its place among the replies says nothing. */
-export function overtakes({ name }: Request): boolean {
+export function isAnsweredOutOfOrder({ name }: Request): boolean {
   return name === undefined || name === 'auth' || name === 'sasl' || name === 'check' || name === 'deleteContainer';
 }
 
-function sessionOf({ header }: LoggedTxn): SessionId {
+function sessionOf({ header }: TxnLogEntry): SessionId {
   return sessionIdOf(header.clientHigh, header.clientLow);
 }
 
-export function keyOf(session: SessionId, xid: number): string {
+export function requestKey(session: SessionId, xid: number): string {
   return `${session} ${xid}`;
 }
 
 export function replay(recording: Recording, tracing: Tracing = new Map()): Replay {
-  return new Replaying(recording, tracing).run();
+  return new Replayer(recording, tracing).run();
 }
 
 /** The next thing that a connection must receive. */
-type Due =
+type ExpectedItem =
   | { readonly kind: 'event'; readonly zxid: Zxid; readonly type: number; readonly path: string; readonly anyOrder: boolean }
   | { readonly kind: 'reply'; readonly request: Request };
 
-interface Line {
+interface CnxnReplay {
   readonly number: number;
   readonly cnxn: CnxnRecord;
   /** The next item to be checked. */
   next: number;
-  readonly due: Due[];
+  readonly expected: ExpectedItem[];
   /** The identities of its client so far. */
   identities: readonly Id[];
   /** Paths under persistent watches. */
   readonly persistent: Set<string>;
   /** Whether a discrepancy was found: what follows would only repeat it. */
-  givenUp: boolean;
-  joined: boolean;
+  hasDiscrepancy: boolean;
+  isConnected: boolean;
 }
 
-interface FoundRequest extends Candidate {
+interface TracedRequest extends Candidate {
   readonly admitted: Admitted;
-  readonly line: Line;
+  readonly cnxnReplay: CnxnReplay;
   /** Txns that came from it. */
   readonly zxids: Zxid[];
 }
@@ -211,7 +211,7 @@ const lookAheadMax = 64;
 
 type LogEntry = Recording['log'][number];
 
-function askersOf({ cnxns }: Recording): Map<SessionId, CnxnRecord[]> {
+function cnxnsBySessionAsked({ cnxns }: Recording): Map<SessionId, CnxnRecord[]> {
   const found = new Map<SessionId, CnxnRecord[]>();
   for (const cnxn of cnxns) {
     if (cnxn.handshake === undefined) continue;
@@ -222,42 +222,42 @@ function askersOf({ cnxns }: Recording): Map<SessionId, CnxnRecord[]> {
   return found;
 }
 
-class Replaying {
+class Replayer {
   readonly #recording: Recording;
   readonly #tracing: Tracing;
   readonly #doubtful: DoubtfulTxn[] = [];
   readonly #model: ReferenceModel;
-  readonly #lines: Line[] = [];
+  readonly #cnxns: CnxnReplay[] = [];
   /** By session and xid; more than one if processes share a session. */
-  readonly #requests = new Map<string, FoundRequest[]>();
+  readonly #requests = new Map<string, TracedRequest[]>();
   /** By zxid, the next txn of the same session. */
-  readonly #behind = new Map<Zxid, LogEntry>();
+  readonly #nextOfSession = new Map<Zxid, LogEntry>();
   /** By session, the connections that requested it. */
-  readonly #askersOf: ReadonlyMap<SessionId, readonly CnxnRecord[]>;
+  readonly #cnxnsBySessionAsked: ReadonlyMap<SessionId, readonly CnxnRecord[]>;
   readonly #admitted = new Map<Request, Admitted>();
   readonly #sessions = new Map<SessionId, SessionLife>();
   readonly #txns: ReplayedTxn[] = [];
   readonly #writes: Expectation[] = [];
   readonly #reads: Expectation[] = [];
   readonly #discrepancies: Discrepancy[] = [];
-  readonly #events: ToldEvent[] = [];
+  readonly #events: DeliveredEvent[] = [];
   readonly #sweeps: Sweep[] = [];
   readonly #digests: DigestAt[] = [];
   /** Where quotas are enforced. */
-  readonly #quotaJudge: QuotaJudge | undefined;
+  readonly #quotaChecker: QuotaChecker | undefined;
   /** Connections with items left to check. */
-  #active: Line[] = [];
+  #active: CnxnReplay[] = [];
   /**
    * By path: ACLs that znodes had before the last txn or during it. For znodes that it deleted,
    * these are the ACLs from before and those it had set itself: watchers may receive events if they
    * could read the znode under any of them.
    */
-  #passedAcls = new Map<string, (readonly AclEntry[])[]>();
+  #previousAcls = new Map<string, (readonly AclEntry[])[]>();
 
   constructor(recording: Recording, tracing: Tracing) {
     this.#recording = recording;
     this.#tracing = tracing;
-    this.#askersOf = askersOf(recording);
+    this.#cnxnsBySessionAsked = cnxnsBySessionAsked(recording);
     const {
       minSessionTimeoutMs,
       maxSessionTimeoutMs,
@@ -268,7 +268,7 @@ class Replaying {
       identitiesPerCnxnMax = Infinity,
       identityBytesPerCnxnMax = Infinity,
     } = recording.limits;
-    this.#quotaJudge = enforceQuota === true ? new QuotaJudge(recording) : undefined;
+    this.#quotaChecker = enforceQuota === true ? new QuotaChecker(recording) : undefined;
     this.#model = new ReferenceModel({
       minSessionTimeoutMs,
       maxSessionTimeoutMs,
@@ -282,13 +282,13 @@ class Replaying {
   }
 
   run(): Replay {
-    this.#begin();
-    for (const [number, cnxn] of this.#recording.cnxns.toSorted((a, b) => a.shakenMs - b.shakenMs).entries()) this.#addLine(number, cnxn);
-    this.#active = this.#lines.filter(({ cnxn }) => cnxn.items.length > 0);
-    this.#noteNextOfSession();
+    this.#applySeedState();
+    for (const [number, cnxn] of this.#recording.cnxns.toSorted((a, b) => a.handshakeMs - b.handshakeMs).entries()) this.#addCnxn(number, cnxn);
+    this.#active = this.#cnxns.filter(({ cnxn }) => cnxn.items.length > 0);
+    this.#indexSessions();
     for (const entry of this.#recording.log) {
       this.#consume(entry.logged.header.zxid);
-      this.#notePassedAcls(entry.logged);
+      this.#recordPreviousAcls(entry.logged);
       this.#apply(entry);
     }
     this.#consume(Infinity);
@@ -301,8 +301,8 @@ class Replaying {
       events: this.#events,
       sweeps: this.#sweeps,
       digests: this.#digests,
-      quotaJudgements: this.#quotaJudge?.judgements ?? [],
-      lastZxid: this.#txns.at(-1)?.zxid ?? this.#recording.beginning.zxid,
+      quotaDecisions: this.#quotaChecker?.decisions ?? [],
+      lastZxid: this.#txns.at(-1)?.zxid ?? this.#recording.seedState.zxid,
       contents: this.#model.contents(),
       liveSessions: this.#model.sessions(),
       digest: this.#model.digest(),
@@ -310,11 +310,11 @@ class Replaying {
     };
   }
 
-  #begin(): void {
-    const { beginning, configText } = this.#recording;
-    const { zxid, wallMs, znodes } = beginning;
+  #applySeedState(): void {
+    const { seedState, configText } = this.#recording;
+    const { zxid, wallMs, znodes } = seedState;
     if (configText !== undefined) this.#model.configure(configText);
-    this.#model.beginAt(zxid - znodes.length);
+    this.#model.setZxid(zxid - znodes.length);
     this.#model.connect(-1, '0.0.0.0');
     this.#model.attach(-1, 0n);
     for (const { path } of znodes) {
@@ -325,88 +325,88 @@ class Replaying {
     this.#model.disconnected(-1);
   }
 
-  #addLine(number: number, cnxn: CnxnRecord): void {
+  #addCnxn(number: number, cnxn: CnxnRecord): void {
     let identities: readonly Id[] = [{ scheme: 'ip', id: cnxn.address }];
-    const line: Line = { number, cnxn, next: 0, due: [], identities, persistent: new Set(), givenUp: false, joined: false };
-    this.#lines.push(line);
+    const cnxnReplay: CnxnReplay = { number, cnxn, next: 0, expected: [], identities, persistent: new Set(), hasDiscrepancy: false, isConnected: false };
+    this.#cnxns.push(cnxnReplay);
     const movedMs = this.#movedMs(cnxn);
-    const mayBeLeft = movedMs < Infinity || this.#mayBeAskedLate(cnxn);
-    const over: ConnectionWrites = { writes: [], tracedPlace: 0, tracedZxid: 0, turnedAway: turnedAwayUnheard(this.#recording, cnxn) };
+    const mayHaveMoved = movedMs < Infinity || this.#mayBeTakenOver(cnxn);
+    const cnxnWrites: ConnectionWrites = { writes: [], tracedIndex: 0, tracedZxid: 0, throttledOps: unansweredThrottledOps(this.#recording, cnxn) };
     let shownZxid = 0;
     for (const request of cnxn.requests) {
       const before = shownZxid;
-      if (request.reply !== undefined && !overtakes(request)) shownZxid = Math.max(shownZxid, request.reply.zxid);
+      if (request.reply !== undefined && !isAnsweredOutOfOrder(request)) shownZxid = Math.max(shownZxid, request.reply.zxid);
       const operation = operationFrom(request.name, request.opCode, request.record);
       const admitted: Admitted = { cnxn: number, session: request.session, xid: request.xid, operation, identities, wallMs: 0 };
       this.#admitted.set(request, admitted);
       if (request.name === 'auth') identities = identitiesAfter(identities, request.record as AuthRequest);
       if (!isWrite(request)) continue;
-      const place = over.writes.push(request);
-      this.#addRequest({ request, admitted, line, movedMs, mayBeLeft, over, place, shownZxid: before, zxids: [] });
+      const index = cnxnWrites.writes.push(request);
+      this.#addRequest({ request, admitted, cnxnReplay, movedMs, mayHaveMoved, cnxnWrites, index, shownZxid: before, zxids: [] });
     }
   }
 
-  #addRequest(found: FoundRequest): void {
-    const key = keyOf(found.request.session, found.request.xid);
+  #addRequest(found: TracedRequest): void {
+    const key = requestKey(found.request.session, found.request.xid);
     const known = this.#requests.get(key);
     if (known === undefined) this.#requests.set(key, [found]);
     else known.push(found);
   }
 
-  #find({ atMs, logged }: LogEntry): FoundRequest | undefined {
+  #find({ atMs, logged }: LogEntry): TracedRequest | undefined {
     const { clientHigh, clientLow, cxid, zxid } = logged.header;
-    const candidates = this.#requests.get(keyOf(sessionIdOf(clientHigh, clientLow), cxid)) ?? [];
-    let found = candidates.length > 1 ? this.#whoseTxn(candidates, logged, atMs) : candidates[0];
+    const candidates = this.#requests.get(requestKey(sessionIdOf(clientHigh, clientLow), cxid)) ?? [];
+    let found = candidates.length > 1 ? this.#requestOfTxn(candidates, logged, atMs) : candidates[0];
     if (found !== undefined && candidates.length > 1) {
       const others = alternatives(candidates, found, logged, atMs);
-      if (others.length > 0) this.#doubtful.push({ zxid, others: others.map(({ line }) => line.cnxn.key) });
+      if (others.length > 0) this.#doubtful.push({ zxid, others: others.map(({ cnxnReplay }) => cnxnReplay.cnxn.key) });
       const given = this.#tracing.get(zxid);
-      found = others.find(({ line }) => line.cnxn.key === given) ?? found;
+      found = others.find(({ cnxnReplay }) => cnxnReplay.cnxn.key === given) ?? found;
     }
     if (found !== undefined) {
       found.zxids.push(zxid);
-      const { over, place } = found;
-      if (place > over.tracedPlace) [over.tracedPlace, over.tracedZxid] = [place, zxid];
+      const { cnxnWrites, index } = found;
+      if (index > cnxnWrites.tracedIndex) [cnxnWrites.tracedIndex, cnxnWrites.tracedZxid] = [index, zxid];
     }
     return found;
   }
 
-  #whoseTxn(candidates: readonly FoundRequest[], logged: LoggedTxn, atMs: Millis): FoundRequest | undefined {
-    const next = this.#nextOfSession(logged);
-    return whoseTxn(
+  #requestOfTxn(candidates: readonly TracedRequest[], logged: TxnLogEntry, atMs: Millis): TracedRequest | undefined {
+    const next = this.#laterTxns(logged);
+    return requestOfTxn(
       candidates,
       logged,
       atMs,
       (each) => this.#agrees(each, logged),
-      (each) => leadsOn(each, next),
+      (each) => canContinueWith(each, next),
     );
   }
 
   /** The later txns of the session, and the requests that each can have come from. */
-  #nextOfSession(logged: LoggedTxn): NextTxn<FoundRequest>[] {
-    const next: NextTxn<FoundRequest>[] = [];
-    for (let at = this.#behind.get(logged.header.zxid); at !== undefined && next.length < lookAheadMax;) {
+  #laterTxns(logged: TxnLogEntry): NextTxn<TracedRequest>[] {
+    const next: NextTxn<TracedRequest>[] = [];
+    for (let at = this.#nextOfSession.get(logged.header.zxid); at !== undefined && next.length < lookAheadMax;) {
       const { header } = at.logged;
-      next.push({ ...at, candidates: this.#requests.get(keyOf(sessionOf(at.logged), header.cxid)) ?? [] });
-      at = this.#behind.get(header.zxid);
+      next.push({ ...at, candidates: this.#requests.get(requestKey(sessionOf(at.logged), header.cxid)) ?? [] });
+      at = this.#nextOfSession.get(header.zxid);
     }
     return next;
   }
 
-  #noteNextOfSession(): void {
+  #indexSessions(): void {
     const last = new Map<SessionId, LogEntry>();
     for (const entry of this.#recording.log.toReversed()) {
       const { logged } = entry;
       const next = last.get(sessionOf(logged));
-      if (next !== undefined) this.#behind.set(logged.header.zxid, next);
+      if (next !== undefined) this.#nextOfSession.set(logged.header.zxid, next);
       last.set(sessionOf(logged), entry);
     }
   }
 
   /** Whether the model would refuse the request as the log says. */
-  #agrees({ admitted }: FoundRequest, { header, txn }: LoggedTxn): boolean {
-    this.#model.beginAt(header.zxid - 1);
-    const { err, body } = answerIn(this.#model.wouldHear({ ...admitted, wallMs: header.time }));
+  #agrees({ admitted }: TracedRequest, { header, txn }: TxnLogEntry): boolean {
+    this.#model.setZxid(header.zxid - 1);
+    const { err, body } = answerOf(this.#model.preview({ ...admitted, wallMs: header.time }));
     if (txn.kind === 'error') return err === txn.err;
     if (txn.kind !== 'multi') return true;
     const { results } = (body ?? { results: [] }) as { readonly results: readonly { readonly err: number }[] };
@@ -415,15 +415,15 @@ class Replaying {
 
   // --- The log
 
-  #notePassedAcls({ header, txn }: LoggedTxn): void {
-    this.#passedAcls = new Map();
+  #recordPreviousAcls({ header, txn }: TxnLogEntry): void {
+    this.#previousAcls = new Map();
     const note = (path: string, acl: readonly AclEntry[] | undefined) => {
       if (acl === undefined) return;
-      const known = this.#passedAcls.get(path);
-      if (known === undefined) this.#passedAcls.set(path, [acl]);
+      const known = this.#previousAcls.get(path);
+      if (known === undefined) this.#previousAcls.set(path, [acl]);
       else known.push(acl);
     };
-    const noteDeleted = (path: string) => note(path, this.#model.look(path)?.acl);
+    const noteDeleted = (path: string) => note(path, this.#model.lookUp(path)?.acl);
     if (txn.kind === 'delete') noteDeleted(txn.path);
     if (txn.kind === 'closeSession')
       for (const path of this.#model.ephemeralsOf(sessionIdOf(header.clientHigh, header.clientLow))) noteDeleted(path);
@@ -449,9 +449,9 @@ class Replaying {
     const request = found?.request;
     const loggedErr = txn.kind === 'error' ? txn.err : 0;
     let expectedErr: number = loggedErr;
-    let invented = false;
+    let isUnexplained = false;
     // Each epoch of an ensemble counts from 1.
-    model.beginAt(zxid - 1);
+    model.setZxid(zxid - 1);
     if (txn.kind === 'createSession') {
       model.openSession(session, txn.timeOut);
       this.#sessions.set(session, {
@@ -469,10 +469,10 @@ class Replaying {
       const ephemerals = model.ephemeralsOf(session);
       const byClient = request?.name === 'closeSession' && header.cxid !== 0;
       if (byClient && found !== undefined) this.#perform(found, header.time);
-      else this.#hear(model.expire(session));
+      else this.#expectOutputs(model.expire(session));
       // A client that closes its session twice through a learner is heard twice, by ZooKeeper's
       // leader as well.
-      if (!byClient && (life === undefined || life.closedBy !== undefined || header.cxid !== 0)) invented = true;
+      if (!byClient && (life === undefined || life.closedBy !== undefined || header.cxid !== 0)) isUnexplained = true;
       if (life !== undefined && life.closedBy === undefined) {
         life.closedZxid = zxid;
         life.closedMs = atMs;
@@ -481,45 +481,45 @@ class Replaying {
       }
     } else if (request === undefined || found === undefined) {
       if (type === OpCode.deleteContainer && session === 0n && txn.kind === 'delete') {
-        this.#sweeps.push({ zxid, path: txn.path, isDue: model.sweepCandidates(this.#wallMax(atMs, header.time)).includes(txn.path) });
-        this.#hear(model.reap(txn.path));
+        this.#sweeps.push({ zxid, path: txn.path, isDue: model.sweepCandidates(this.#latestWallMs(atMs, header.time)).includes(txn.path) });
+        this.#expectOutputs(model.sweep(txn.path));
       } else {
         model.skipZxid();
-        invented = true;
+        isUnexplained = true;
       }
     } else if (this.#sessions.get(session)?.closedBy !== undefined || !this.#sessions.has(session)) {
       const answer = refusal(request, ErrorCode.SessionExpired);
       expectedErr = request.name === 'multi' ? loggedErr : answer.err;
       model.skipZxid();
       this.#writes.push({ request, answer });
-      this.#owe(found.line, { kind: 'reply', request });
-    } else if (loggedErr === ErrorCode.SessionMoved && found.mayBeLeft) {
+      this.#expect(found.cnxnReplay, { kind: 'reply', request });
+    } else if (loggedErr === ErrorCode.SessionMoved && found.mayHaveMoved) {
       // The fence: a request in transit over the old connection must not take effect after the new
       // one has taken over.
       model.skipZxid();
       this.#writes.push({ request, answer: refusal(request, loggedErr) });
-      this.#owe(found.line, { kind: 'reply', request });
+      this.#expect(found.cnxnReplay, { kind: 'reply', request });
     } else {
-      const judge = this.#quotaJudge;
-      model.judgeQuota = judge === undefined ? undefined : (question) => judge.judge(found.request, logged, question);
+      const judge = this.#quotaChecker;
+      model.quotaOracle = judge === undefined ? undefined : (question) => judge.check(found.request, logged, question);
       expectedErr = this.#perform(found, header.time);
       // The result of a multi is in its operations.
       if (txn.kind === 'multi') expectedErr = loggedErr;
     }
-    this.#quotaJudge?.note(zxid, model.quotas());
-    this.#txns.push({ zxid, atMs, session, type, request, invented, loggedErr, expectedErr });
+    this.#quotaChecker?.recordQuotas(zxid, model.quotas());
+    this.#txns.push({ zxid, atMs, session, type, request, isUnexplained, loggedErr, expectedErr });
     if (logged.digest !== undefined && zxid % digestEveryZxids === 0) {
       this.#digests.push({ zxid, logged: sessionIdOf(logged.digest.high, logged.digest.low), expected: model.digest() });
     }
   }
 
   /** Performs a write in the model; returns the error of its reply. */
-  #perform({ request, admitted, line }: FoundRequest, wallMs: Millis): number {
+  #perform({ request, admitted, cnxnReplay }: TracedRequest, wallMs: Millis): number {
     const heard = this.#model.perform({ ...admitted, wallMs });
-    const answer = answerIn(heard);
+    const answer = answerOf(heard);
     this.#writes.push({ request, answer });
-    this.#hear(heard, request);
-    if (!this.#active.includes(line)) this.#model.disconnected(line.number);
+    this.#expectOutputs(heard, request);
+    if (!this.#active.includes(cnxnReplay)) this.#model.disconnected(cnxnReplay.number);
     return answer.err;
   }
 
@@ -530,9 +530,9 @@ class Replaying {
   #movedMs(cnxn: CnxnRecord): Millis {
     if (cnxn.session === undefined) return Infinity;
     let movedMs = Infinity;
-    for (const asker of this.#askersOf.get(cnxn.session) ?? []) {
+    for (const asker of this.#cnxnsBySessionAsked.get(cnxn.session) ?? []) {
       // Two connections that are opened at one time may be processed in either order.
-      const isLater = asker.openedMs > cnxn.openedMs || (asker !== cnxn && asker.shakenMs > cnxn.openedMs);
+      const isLater = asker.openedMs > cnxn.openedMs || (asker !== cnxn && asker.handshakeMs > cnxn.openedMs);
       if (isLater) movedMs = Math.min(movedMs, Math.max(asker.openedMs, cnxn.openedMs));
     }
     return movedMs;
@@ -542,16 +542,16 @@ class Replaying {
    * Whether an older connection has requested the session without a reply: its server may have been
    * paused, and ask the leader after this connection's server did.
    */
-  #mayBeAskedLate(cnxn: CnxnRecord): boolean {
-    const askers = cnxn.session === undefined ? undefined : this.#askersOf.get(cnxn.session);
-    return askers?.some((asker) => asker !== cnxn && asker.openedMs <= cnxn.openedMs && asker.shakenMs === 0) === true;
+  #mayBeTakenOver(cnxn: CnxnRecord): boolean {
+    const askers = cnxn.session === undefined ? undefined : this.#cnxnsBySessionAsked.get(cnxn.session);
+    return askers?.some((asker) => asker !== cnxn && asker.openedMs <= cnxn.openedMs && asker.handshakeMs === 0) === true;
   }
 
   /**
    * The latest time that a server's wall clock may have shown: what was due then may be deleted
    * later, even if the clock was set back.
    */
-  #wallMax(atMs: Millis, wallMs: Millis): Millis {
+  #latestWallMs(atMs: Millis, wallMs: Millis): Millis {
     const { wallClocks } = this.#recording;
     let latest = wallMs;
     for (const { server, fromMs, offsetMs } of wallClocks) {
@@ -564,21 +564,21 @@ class Replaying {
 
   // --- What connections receive
 
-  #hear(heard: readonly Heard[], request?: Request): void {
+  #expectOutputs(heard: readonly ModelOutput[], request?: Request): void {
     for (const { cnxn, message, anyOrder } of heard) {
-      const line = this.#lines[cnxn];
+      const line = this.#cnxns[cnxn];
       if (line === undefined) continue;
       if (message.kind === 'event') {
         const { zxid, type, path } = message;
-        this.#owe(line, { kind: 'event', zxid, type, path, anyOrder: anyOrder === true });
+        this.#expect(line, { kind: 'event', zxid, type, path, anyOrder: anyOrder === true });
       } else if (message.kind === 'reply' && request !== undefined) {
-        this.#owe(line, { kind: 'reply', request });
+        this.#expect(line, { kind: 'reply', request });
       }
     }
   }
 
-  #owe(line: Line, due: Due): void {
-    if (!line.givenUp && line.next < line.cnxn.items.length) line.due.push(due);
+  #expect(line: CnxnReplay, due: ExpectedItem): void {
+    if (!line.hasDiscrepancy && line.next < line.cnxn.items.length) line.expected.push(due);
   }
 
   /** Checks everything that connections saw before this txn. */
@@ -586,35 +586,35 @@ class Replaying {
     let isOver = false;
     for (const line of this.#active) {
       const { items } = line.cnxn;
-      while (!line.givenUp && line.next < items.length && this.#maybeConsumeOne(line, items[line.next]!, zxid)) line.next++;
-      if (line.givenUp || line.next >= items.length) {
+      while (!line.hasDiscrepancy && line.next < items.length && this.#maybeConsumeOne(line, items[line.next]!, zxid)) line.next++;
+      if (line.hasDiscrepancy || line.next >= items.length) {
         isOver = true;
         this.#model.disconnected(line.number);
       }
     }
-    if (isOver) this.#active = this.#active.filter((line) => !line.givenUp && line.next < line.cnxn.items.length);
+    if (isOver) this.#active = this.#active.filter((line) => !line.hasDiscrepancy && line.next < line.cnxn.items.length);
   }
 
   /** Returns whether the item was due. */
-  #maybeConsumeOne(line: Line, item: Item, zxid: Zxid): boolean {
+  #maybeConsumeOne(line: CnxnReplay, item: Item, zxid: Zxid): boolean {
     if (item.kind === 'event') {
       if (item.zxid === -1) {
         // Sent in response to a setWatches, before its reply.
-        const reply = nextReply(line, zxid);
+        const reply = setWatchesReply(line, zxid);
         if (reply === 'not yet') return false;
-        if (reply !== undefined && !line.due.some((due) => due.kind === 'event' && due.zxid === -1)) this.#read(line, reply);
+        if (reply !== undefined && !line.expected.some((due) => due.kind === 'event' && due.zxid === -1)) this.#read(line, reply);
         // Without the reply the zxid to which the event refers is unknown.
         if (reply === undefined) return true;
       } else if (item.zxid >= zxid) return false;
-      this.#tellEvent(line, item);
+      this.#checkEvent(line, item);
       return true;
     }
     const { request } = item;
-    if (overtakes(request)) {
+    if (isAnsweredOutOfOrder(request)) {
       // It was answered at some moment between its neighbours; the latest is always possible.
-      const next = line.cnxn.items.slice(line.next + 1).find((each) => each.kind === 'event' || !overtakes(each.request));
+      const next = line.cnxn.items.slice(line.next + 1).find((each) => each.kind === 'event' || !isAnsweredOutOfOrder(each.request));
       if (next !== undefined && next.zxid > 0 && (next.kind === 'event' ? next.zxid > zxid : next.zxid >= zxid)) return false;
-      this.#join(line);
+      this.#connectModel(line);
       // It may also have overtaken the end of its session.
       if (request.name !== 'auth' || !this.#model.hasCnxn(line.number)) return true;
       if (request.reply!.err === ErrorCode.Ok) {
@@ -624,66 +624,66 @@ class Replaying {
       return true;
     }
     if (item.zxid >= zxid) return false;
-    if (!isWrite(request) && line.due.length === 0) this.#read(line, request);
-    else if (!isWrite(request) && !line.due.some((due) => due.kind === 'reply' && due.request === request)) {
-      this.#missed(line, item);
+    if (!isWrite(request) && line.expected.length === 0) this.#read(line, request);
+    else if (!isWrite(request) && !line.expected.some((due) => due.kind === 'reply' && due.request === request)) {
+      this.#reportMissing(line, item);
       return true;
     }
-    if (line.givenUp) return true;
-    const place = line.due.findIndex((due) => due.kind === 'reply' && due.request === request);
-    if (place !== 0) this.#missed(line, item);
-    else line.due.shift();
+    if (line.hasDiscrepancy) return true;
+    const place = line.expected.findIndex((due) => due.kind === 'reply' && due.request === request);
+    if (place !== 0) this.#reportMissing(line, item);
+    else line.expected.shift();
     return true;
   }
 
-  #join(line: Line): void {
-    if (line.joined) return;
-    line.joined = true;
+  #connectModel(line: CnxnReplay): void {
+    if (line.isConnected) return;
+    line.isConnected = true;
     this.#model.connect(line.number, line.cnxn.address);
     this.#model.attach(line.number, line.cnxn.session ?? 0n);
   }
 
   /** Performs the request in the model. What the model returns is due now. */
-  #read(line: Line, request: Request): void {
-    this.#join(line);
+  #read(line: CnxnReplay, request: Request): void {
+    this.#connectModel(line);
     if (!this.#model.hasCnxn(line.number)) {
-      this.#complain(line, 'order', `received the reply to ${nameRequest(request)} after its session had ended`);
+      this.#report(line, 'order', `received the reply to ${requestText(request)} after its session had ended`);
       return;
     }
-    if (isTurnedAway(request) || this.#isWatchRefused(line.cnxn, request)) {
+    if (isThrottled(request) || this.#isWatchRefused(line.cnxn, request)) {
       // Nothing has changed, and only the server knows whether it had to refuse.
-      this.#owe(line, { kind: 'reply', request });
+      this.#expect(line, { kind: 'reply', request });
       return;
     }
     const heard = this.#model.perform(this.#admitted.get(request)!);
-    this.#reads.push({ request, answer: answerIn(heard) });
-    this.#hear(heard, request);
+    this.#reads.push({ request, answer: answerOf(heard) });
+    this.#expectOutputs(heard, request);
     if (request.name === 'addWatch' && request.reply!.err === ErrorCode.Ok) line.persistent.add((request.record as AddWatchRequest).path);
   }
 
   /** A server whose memory is full refuses new watches, and reports that. */
   #isWatchRefused({ key, server }: CnxnRecord, { opCode, reply }: Request): boolean {
-    const { shortages, turnedAway } = this.#recording;
-    return reply?.err === ErrorCode.ThrottledOp && shortages.has(server) && turnedAway.get(key)?.includes(opCode) === true;
+    const { memoryPressuredServers, throttledOps } = this.#recording;
+    return reply?.err === ErrorCode.ThrottledOp && memoryPressuredServers.has(server) && throttledOps.get(key)?.includes(opCode) === true;
   }
 
-  #tellEvent(line: Line, item: Extract<Item, { kind: 'event' }>): void {
-    const { due, cnxn } = line;
+  #checkEvent(line: CnxnReplay, item: Extract<Item, { kind: 'event' }>): void {
+    const { expected, cnxn } = line;
     // A multi may have replaced a znode that it deleted: then the event may be of any of them.
-    const acls = [...(this.#passedAcls.get(item.path) ?? []), this.#model.look(item.path)?.acl].filter((acl) => acl !== undefined);
+    const acls = [...(this.#previousAcls.get(item.path) ?? []), this.#model.lookUp(item.path)?.acl].filter((acl) => acl !== undefined);
     // Events of restored watches are not guarded, in ZooKeeper neither.
     if (acls.length > 0 && item.zxid !== -1) {
       const mayRead = acls.some((acl) => this.#model.mayRead(acl, line.identities));
       this.#events.push({ cnxn, path: item.path, zxid: item.zxid, mayRead });
     }
-    const place = due.findIndex(
+    const place = expected.findIndex(
       (each) => each.kind === 'event' && each.path === item.path && each.type === item.type && each.zxid === item.zxid,
     );
-    const first = due[0];
+    const first = expected[0];
     const isUnorderedWithFirst =
-      place > 0 && due.slice(0, place + 1).every((each) => each.kind === 'event' && each.anyOrder && each.zxid === item.zxid);
+      place > 0 && expected.slice(0, place + 1).every((each) => each.kind === 'event' && each.anyOrder && each.zxid === item.zxid);
     if (place === 0 || isUnorderedWithFirst) {
-      due.splice(place, 1);
+      expected.splice(place, 1);
       return;
     }
     const wasTold = cnxn.items
@@ -692,42 +692,42 @@ class Replaying {
     const kind =
       item.zxid === -1
         ? 'restored'
-        : underPersistent(line, item.path)
+        : hasPersistentWatch(line, item.path)
           ? 'persistent'
           : place > 0
             ? 'order'
             : wasTold
               ? 'twice'
               : 'unexpected';
-    this.#complain(line, kind, `received ${eventText(item)}, where ${dueText(first)} was due`);
+    this.#report(line, kind, `received ${eventText(item)}, where ${expectedText(first)} was due`);
   }
 
-  #missed(line: Line, item: Item): void {
-    const [first] = line.due;
+  #reportMissing(line: CnxnReplay, item: Item): void {
+    const [first] = line.expected;
     const kind =
-      first?.kind !== 'event' ? 'order' : first.zxid === -1 ? 'restored' : underPersistent(line, first.path) ? 'persistent' : 'late';
-    const what = item.kind === 'reply' ? `the reply to ${nameRequest(item.request)} at ${item.zxid}` : eventText(item);
-    this.#complain(line, kind, `received ${what} before ${dueText(first)}`);
+      first?.kind !== 'event' ? 'order' : first.zxid === -1 ? 'restored' : hasPersistentWatch(line, first.path) ? 'persistent' : 'late';
+    const what = item.kind === 'reply' ? `the reply to ${requestText(item.request)} at ${item.zxid}` : eventText(item);
+    this.#report(line, kind, `received ${what} before ${expectedText(first)}`);
   }
 
-  #complain(line: Line, kind: Discrepancy['kind'], text: string): void {
-    line.givenUp = true;
+  #report(line: CnxnReplay, kind: Discrepancy['kind'], text: string): void {
+    line.hasDiscrepancy = true;
     this.#discrepancies.push({ kind, text: `${line.cnxn.client} at ${line.cnxn.key} ${text}` });
   }
 }
 
 /** The setWatches that caused these events, once it is due; undefined if its reply is missing. */
-function nextReply(line: Line, zxid: Zxid): Request | 'not yet' | undefined {
+function setWatchesReply(line: CnxnReplay, zxid: Zxid): Request | 'not yet' | undefined {
   for (let at = line.next; at < line.cnxn.items.length; at++) {
     const item = line.cnxn.items[at]!;
-    if (item.kind !== 'reply' || overtakes(item.request)) continue;
+    if (item.kind !== 'reply' || isAnsweredOutOfOrder(item.request)) continue;
     if (item.request.name !== 'setWatches' && item.request.name !== 'setWatches2') return undefined;
     return item.zxid >= zxid ? 'not yet' : item.request;
   }
   return undefined;
 }
 
-function underPersistent({ persistent }: Line, path: string): boolean {
+function hasPersistentWatch({ persistent }: CnxnReplay, path: string): boolean {
   for (let at = path; ; at = parentOf(at)) {
     if (persistent.has(at)) return true;
     if (at === '/') return false;
@@ -745,7 +745,7 @@ function identitiesAfter(before: readonly Id[], { scheme, auth }: AuthRequest): 
   return before.some((own) => own.scheme === 'digest' && own.id === id) ? before : [...before, { scheme: 'digest', id }];
 }
 
-function answerIn(heard: readonly Heard[]): Answer {
+function answerOf(heard: readonly ModelOutput[]): Answer {
   for (const { message } of heard) {
     if (message.kind === 'reply') return { err: message.err, body: message.body };
   }
@@ -763,7 +763,7 @@ function refusal({ name, record }: Request, refusedWith: number): Answer {
 }
 
 /** Whether the reply to a request is the expected one. */
-export function isAnswered({ reply }: Request, answer: Answer): boolean {
+export function isAnsweredAs({ reply }: Request, answer: Answer): boolean {
   return (
     reply !== undefined &&
     reply.err === answer.err &&
@@ -797,14 +797,14 @@ function eventText({ type, path, zxid }: { readonly type: number; readonly path:
   return `event ${type} of ${path} at ${zxid}`;
 }
 
-function dueText(due: Due | undefined): string {
+function expectedText(due: ExpectedItem | undefined): string {
   if (due === undefined) return 'nothing';
-  return due.kind === 'event' ? eventText(due) : `the reply to ${nameRequest(due.request)}`;
+  return due.kind === 'event' ? eventText(due) : `the reply to ${requestText(due.request)}`;
 }
 
 const textMax = 300;
 
-export function nameRequest({ session, xid, name, opCode, record }: Request): string {
+export function requestText({ session, xid, name, opCode, record }: Request): string {
   const text = record === undefined ? '' : ` ${textOf(operationFrom(name, opCode, record))}`;
   return `${name ?? opCode}${text.length > textMax ? `${text.slice(0, textMax)}...` : text} (session 0x${BigInt.asUintN(64, session).toString(16)}, xid ${xid})`;
 }

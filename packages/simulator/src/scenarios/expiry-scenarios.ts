@@ -4,7 +4,7 @@
  */
 import { CreateMode, openAcl } from '@tskeeper/protocol';
 import type { RawClient } from '../clients/raw-client.ts';
-import { type Scenario, Scene } from './scenario.ts';
+import { type Scenario, ScenarioRun } from './scenario.ts';
 
 const timeoutMs = 1000;
 /** By the property: a tick, and a second. */
@@ -15,45 +15,45 @@ function ephemeral(path: string) {
 }
 
 /** The client stops without closing its connection, as if its machine lost power. */
-function dies(scene: Scene, client: RawClient): void {
-  client.retire();
-  client.sleep(Number.MAX_SAFE_INTEGER);
-  scene.stage.actors.splice(scene.stage.actors.indexOf(client), 1);
+function crashMachine(scenario: ScenarioRun, client: RawClient): void {
+  client.abandon();
+  client.goOffline(Number.MAX_SAFE_INTEGER);
+  scenario.run.actors.splice(scenario.run.actors.indexOf(client), 1);
 }
 
 export const pausedLeader: Scenario = {
-  story: 'a leader is paused for less than syncLimit and longer than the session timeouts; clients of its followers keep their sessions',
+  description: 'a leader is paused for less than syncLimit and longer than the session timeouts; clients of its followers keep their sessions',
   run: () =>
-    Scene.playEnsemble(90, async (scene) => {
-      const { world, stage, leader } = scene;
+    ScenarioRun.executeEnsemble(90, async (scenario) => {
+      const { world, run, leader } = scenario;
       const clients: RawClient[] = [];
-      for (const server of world.servers) clients.push(await scene.raw({ server, timeoutMs: 500 }));
-      for (const [at, client] of clients.entries()) await scene.ask(client, 'create', ephemeral(`/e${at}`));
+      for (const server of world.servers) clients.push(await scenario.rawClient({ server, timeoutMs: 500 }));
+      for (const [at, client] of clients.entries()) await scenario.request(client, 'create', ephemeral(`/e${at}`));
       for (const ms of [600, 850, 700, 750]) {
         await world.run(700);
         // In the last rounds replies to a PING are in transit when the leader pauses: they report
         // what was before.
-        if (ms === 700) for (const server of scene.followers) stage.slowBetween(leader, server, 60, 60_000);
+        if (ms === 700) for (const server of scenario.followers) run.slowLink(leader, server, 60, 60_000);
         const { elapsedMs } = world.clock;
         world.recording.pauses.push({ server: leader.name, fromMs: elapsedMs, toMs: elapsedMs + ms });
         leader.process!.pause(ms);
         await world.run(ms + 1000);
       }
-      if (clients.some(({ lost }) => lost.length > 0)) stage.complain('a client lost its session');
+      if (clients.some(({ lostSessions }) => lostSessions.length > 0)) run.reportViolation('a client lost its session');
     }),
 };
 
 export const busyServer: Scenario = {
-  story: 'clients send more long multis than a server can validate; a dead session ends in time, and one whose pings wait stays alive',
+  description: 'clients send more long multis than a server can validate; a dead session ends in time, and one whose pings wait stays alive',
   run: () =>
-    Scene.play(
+    ScenarioRun.execute(
       91,
-      async (scene) => {
-        const { world, stage } = scene;
-        const busy = [await scene.raw({ timeoutMs: 4000 }), await scene.raw({ timeoutMs: 4000 })];
-        const [honest, dead] = [await scene.raw({ timeoutMs }), await scene.raw({ timeoutMs })];
-        await scene.ask(honest, 'create', ephemeral('/honest'));
-        await scene.ask(dead, 'create', ephemeral('/dead'));
+      async (scenario) => {
+        const { world, run } = scenario;
+        const busy = [await scenario.rawClient({ timeoutMs: 4000 }), await scenario.rawClient({ timeoutMs: 4000 })];
+        const [honest, dead] = [await scenario.rawClient({ timeoutMs }), await scenario.rawClient({ timeoutMs })];
+        await scenario.request(honest, 'create', ephemeral('/honest'));
+        await scenario.request(dead, 'create', ephemeral('/dead'));
         world.server.turnMs = () => 2;
         let isOver = false;
         const multi = (parts: number) => ({
@@ -62,24 +62,24 @@ export const busyServer: Scenario = {
         const work = () => {
           if (isOver) return;
           for (const each of busy) if (each.ready && each.outstandingCount < 4) each.send('multi', multi(1500));
-          stage.after(5, 'busy', undefined, work);
+          run.schedule(5, 'busy', undefined, work);
         };
         work();
         await world.run(100);
-        dies(scene, dead);
+        crashMachine(scenario, dead);
         const silentMs = world.clock.elapsedMs;
         const { inspect } = world.server.process!.runtime!;
-        await scene.until('the ephemeral of the dead session is gone', () => inspect.ephemeralCount() === 1);
+        await scenario.waitFor('the ephemeral of the dead session is gone', () => inspect.ephemeralCount() === 1);
         const livedMs = world.clock.elapsedMs - silentMs;
-        if (livedMs > timeoutMs + lateMaxMs) stage.complain(`the dead session ended ${livedMs} ms after its client's last request`);
+        if (livedMs > timeoutMs + lateMaxMs) run.reportViolation(`the dead session ended ${livedMs} ms after its client's last request`);
         // One that takes longer than the session timeout.
         world.server.turnMs = () => 200;
         busy[0]!.send('multi', multi(8000));
         isOver = true;
         await world.run(6000);
         world.server.turnMs = () => 0;
-        if (honest.lost.length > 0) stage.complain('the honest client lost its session');
+        if (honest.lostSessions.length > 0) run.reportViolation('the honest client lost its session');
       },
-      { turnUnits: 500 },
+      { stepUnits: 500 },
     ),
 };

@@ -3,37 +3,37 @@
  * not count, and a log line says so.
  */
 import { CreateMode, openAcl, type QuorumConfig, type QuorumServer, type Sid } from '@tskeeper/protocol';
-import type { MemberOptions } from '@tskeeper/runtime';
+import type { EnsembleOptions } from '@tskeeper/runtime';
 import type { RawClient } from '../clients/raw-client.ts';
 import type { ServerHost } from '../world/server-host.ts';
-import { type Scenario, Scene } from './scenario.ts';
+import { type Scenario, ScenarioRun } from './scenario.ts';
 
 /** Longer than a server may be silent, and what follows that. */
-const noticedMs = 3000;
+const detectionMs = 3000;
 
 /** A client of this server writes several times and gets a reply each time. */
-async function goesOn(scene: Scene, client: RawClient, name: string): Promise<void> {
+async function expectWritesServed(scenario: ScenarioRun, client: RawClient, name: string): Promise<void> {
   for (let count = 0; count < 5; count++) {
-    await scene.ask(client, 'create', { path: `/${name}-${count}`, data: null, acl: openAcl, flags: CreateMode.persistent });
-    await scene.world.run(noticedMs / 5);
+    await scenario.request(client, 'create', { path: `/${name}-${count}`, data: null, acl: openAcl, flags: CreateMode.persistent });
+    await scenario.world.run(detectionMs / 5);
   }
 }
 
 /** Restarts a server with a changed configuration. */
-function startsWith(scene: Scene, server: ServerHost, change: (member: MemberOptions) => MemberOptions): MemberOptions {
+function restartMisconfigured(scenario: ScenarioRun, server: ServerHost, change: (member: EnsembleOptions) => EnsembleOptions): EnsembleOptions {
   server.kill();
-  const before = server.member!;
+  const before = server.ensembleOptions!;
   server.configure(change(before));
-  scene.stage.boot(server);
+  scenario.run.boot(server);
   return before;
 }
 
 /** With the right configuration the server joins again. */
-async function isCorrected(scene: Scene, server: ServerHost, member: MemberOptions): Promise<void> {
+async function restoreConfig(scenario: ScenarioRun, server: ServerHost, member: EnsembleOptions): Promise<void> {
   server.kill();
   server.configure(member);
-  scene.stage.boot(server);
-  await scene.until('every server serves', () => scene.stage.isWhole);
+  scenario.run.boot(server);
+  await scenario.waitFor('every server serves', () => scenario.run.allServing);
 }
 
 function withServers(quorum: QuorumConfig, change: (servers: Map<Sid, QuorumServer>) => void): QuorumConfig {
@@ -42,39 +42,39 @@ function withServers(quorum: QuorumConfig, change: (servers: Map<Sid, QuorumServ
   return { ...quorum, servers: all };
 }
 
-function someoneSays(scene: Scene, pattern: RegExp): void {
-  if (scene.world.servers.some(({ lines }) => lines.some((line) => pattern.test(line)))) return;
-  scene.stage.complain(`no server logged ${pattern.source}`);
+function expectLogLine(scenario: ScenarioRun, pattern: RegExp): void {
+  if (scenario.world.servers.some(({ logLines }) => logLines.some((line) => pattern.test(line)))) return;
+  scenario.run.reportViolation(`no server logged ${pattern.source}`);
 }
 
-function onlyLeader(scene: Scene, leader: ServerHost): void {
-  const others = scene.world.servers.filter((server) => server !== leader && server.role === 'leader');
-  if (leader.role !== 'leader' || others.length > 0) scene.stage.complain(`${leader.name} is not the only leader`);
+function expectSoleLeader(scenario: ScenarioRun, leader: ServerHost): void {
+  const others = scenario.world.servers.filter((server) => server !== leader && server.role === 'leader');
+  if (leader.role !== 'leader' || others.length > 0) scenario.run.reportViolation(`${leader.name} is not the only leader`);
 }
 
-export const doubledMyid: Scenario = {
-  story: 'a server is configured with the id of another: the others tell the two apart, there is only one leader, and clients continue',
+export const duplicateMyid: Scenario = {
+  description: 'a server is configured with the id of another: the others tell the two apart, there is only one leader, and clients continue',
   run: () =>
-    Scene.playEnsemble(81, async (scene) => {
-      const { leader } = scene;
-      const [namesake, victim] = scene.followers as [ServerHost, ServerHost];
-      const clients = [await scene.raw({ server: leader }), await scene.raw({ server: namesake })];
-      const before = startsWith(scene, victim, (member) => ({ ...member, zab: { ...member.zab, sid: namesake.sid } }));
-      for (const client of clients) await goesOn(scene, client, client.name);
-      onlyLeader(scene, leader);
-      someoneSays(scene, /two servers have one myid/);
-      await isCorrected(scene, victim, before);
+    ScenarioRun.executeEnsemble(81, async (scenario) => {
+      const { leader } = scenario;
+      const [namesake, victim] = scenario.followers as [ServerHost, ServerHost];
+      const clients = [await scenario.rawClient({ server: leader }), await scenario.rawClient({ server: namesake })];
+      const before = restartMisconfigured(scenario, victim, (member) => ({ ...member, zab: { ...member.zab, sid: namesake.sid } }));
+      for (const client of clients) await expectWritesServed(scenario, client, client.name);
+      expectSoleLeader(scenario, leader);
+      expectLogLine(scenario, /two servers have one myid/);
+      await restoreConfig(scenario, victim, before);
     }),
 };
 
 export const unlistedServer: Scenario = {
-  story: 'a server has an id that no other server lists: its votes do not count, and it does not complete a quorum',
+  description: 'a server has an id that no other server lists: its votes do not count, and it does not complete a quorum',
   run: () =>
-    Scene.playEnsemble(82, async (scene) => {
-      const { leader } = scene;
-      const [other, victim] = scene.followers as [ServerHost, ServerHost];
-      const client = await scene.raw({ server: leader, timeoutMs: 4000 });
-      const before = startsWith(scene, victim, (member) => ({
+    ScenarioRun.executeEnsemble(82, async (scenario) => {
+      const { leader } = scenario;
+      const [other, victim] = scenario.followers as [ServerHost, ServerHost];
+      const client = await scenario.rawClient({ server: leader, timeoutMs: 4000 });
+      const before = restartMisconfigured(scenario, victim, (member) => ({
         ...member,
         zab: { ...member.zab, sid: 9 },
         quorum: withServers(member.quorum, (all) => {
@@ -82,15 +82,15 @@ export const unlistedServer: Scenario = {
           all.delete(victim.sid);
         }),
       }));
-      await goesOn(scene, client, 'with-two');
-      onlyLeader(scene, leader);
+      await expectWritesServed(scenario, client, 'with-two');
+      expectSoleLeader(scenario, leader);
       // Two of three are needed, and the victim is none of the three.
       other.kill();
-      await scene.world.run(noticedMs);
-      const serving = scene.world.servers.filter(({ role }) => role !== undefined && role !== 'looking');
-      if (serving.length > 0) scene.stage.complain(`${serving.map(({ name }) => name).join(', ')} serve without a quorum`);
-      scene.stage.boot(other);
-      await isCorrected(scene, victim, before);
-      await scene.comesBack(client);
+      await scenario.world.run(detectionMs);
+      const serving = scenario.world.servers.filter(({ role }) => role !== undefined && role !== 'looking');
+      if (serving.length > 0) scenario.run.reportViolation(`${serving.map(({ name }) => name).join(', ')} serve without a quorum`);
+      scenario.run.boot(other);
+      await restoreConfig(scenario, victim, before);
+      await scenario.waitForReconnect(client);
     }),
 };

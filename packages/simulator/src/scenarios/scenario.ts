@@ -7,19 +7,19 @@ import type { CoreOptions } from '@tskeeper/core';
 import type { OperationName, RequestOf } from '@tskeeper/protocol';
 import { type RuntimeOptions, SeededRandom } from '@tskeeper/runtime';
 import { RawClient, type RawClientOptions } from '../clients/raw-client.ts';
-import { RealClient, type RealClientOptions } from '../clients/real-client.ts';
+import { LibraryClient, type LibraryClientOptions } from '../clients/library-client.ts';
 import type { Actor } from '../clients/actor.ts';
 import type { Request } from '../record/recording.ts';
-import { Proof } from '../story/proof.ts';
-import { isIdle, Stage } from '../story/stage.ts';
-import type { Outcome } from '../story/story.ts';
+import { FinalChecks } from '../run/final-checks.ts';
+import { isIdle, Run } from '../run/run.ts';
+import type { Outcome } from '../run/seed-run.ts';
 import { snappy } from '../world/snappy.ts';
 import type { ServerHost } from '../world/server-host.ts';
 import { VirtualWorld, type WorldOptions } from '../world/virtual-world.ts';
 
 export interface Scenario {
   /** What happens, in one sentence. */
-  readonly story: string;
+  readonly description: string;
   run(): Promise<Outcome>;
 }
 
@@ -28,52 +28,52 @@ const waitMaxMs = 10_000;
 /** Number and setup of servers. */
 export type Ensemble = Pick<WorldOptions, 'servers' | 'ensemble'>;
 
-export type EnsembleSetting = NonNullable<WorldOptions['ensemble']> & Pick<WorldOptions, 'servers' | 'core' | 'options'>;
+export type ScenarioEnsemble = NonNullable<WorldOptions['ensemble']> & Pick<WorldOptions, 'servers' | 'core' | 'options'>;
 
 /** Longer than any scenario: links that are cut recover when the scenario ends. */
 const cutMs = 60_000;
 
 /** A world for a scenario, which lets one thing happen after the other. */
-export class Scene {
+export class ScenarioRun {
   readonly world: VirtualWorld;
-  readonly stage: Stage;
+  readonly run: Run;
   readonly #random: SeededRandom;
   #clients = 0;
 
   constructor(seed: number, core: Partial<CoreOptions>, options: Partial<RuntimeOptions>, ensemble: Ensemble) {
     this.world = new VirtualWorld(seed, { core: { extendedTypesEnabled: true, ...core }, options, snappy, ...ensemble });
     this.#random = new SeededRandom(seed);
-    this.stage = new Stage(this.world, this.#random);
+    this.run = new Run(this.world, this.#random);
   }
 
   /** Runs a scenario, verifies the result, and returns it. */
-  static async play(
+  static async execute(
     seed: number,
-    story: (scene: Scene) => Promise<void>,
+    script: (scenario: ScenarioRun) => Promise<void>,
     core: Partial<CoreOptions> = {},
     options: Partial<RuntimeOptions> = {},
     ensemble: Ensemble = {},
   ): Promise<Outcome> {
-    const scene = new Scene(seed, core, options, ensemble);
-    for (const server of scene.world.servers) await server.start();
-    await scene.until('every server serves', () => scene.stage.isWhole);
-    await story(scene);
-    scene.stage.heal();
-    const { world, stage } = scene;
-    const rests = await world.runUntil(() => stage.isWhole && stage.actors.every(isIdle), waitMaxMs);
-    if (!rests) stage.complain('the scenario does not become quiet');
-    await new Proof(stage, scene.#random).run(rests);
-    return { seed, recording: world.recording, world, marks: stage.marks };
+    const scenario = new ScenarioRun(seed, core, options, ensemble);
+    for (const server of scenario.world.servers) await server.start();
+    await scenario.waitFor('every server serves', () => scenario.run.allServing);
+    await script(scenario);
+    scenario.run.heal();
+    const { world, run } = scenario;
+    const rests = await world.runUntil(() => run.allServing && run.actors.every(isIdle), waitMaxMs);
+    if (!rests) run.reportViolation('the scenario does not become quiet');
+    await new FinalChecks(run, scenario.#random).run(rests);
+    return { seed, recording: world.recording, world, marks: run.marks };
   }
 
   /** Runs a scenario with an ensemble, by default of three voters. */
-  static async playEnsemble(seed: number, story: (scene: Scene) => Promise<void>, ensemble: EnsembleSetting = {}): Promise<Outcome> {
+  static async executeEnsemble(seed: number, script: (scenario: ScenarioRun) => Promise<void>, ensemble: ScenarioEnsemble = {}): Promise<Outcome> {
     const { servers = 3, core, options, ...setting } = ensemble;
-    return await Scene.play(seed, story, core, options, { servers, ensemble: setting });
+    return await ScenarioRun.execute(seed, script, core, options, { servers, ensemble: setting });
   }
 
   get leader(): ServerHost {
-    const { leader } = this.stage;
+    const { leader } = this.run;
     if (leader === undefined) throw new Error('no server leads');
     return leader;
   }
@@ -83,21 +83,21 @@ export class Scene {
   }
 
   /** Cuts the links between these servers and those. */
-  cut(these: readonly ServerHost[], those: readonly ServerHost[]): void {
-    this.stage.cutBetween(these, those, cutMs);
+  cutLinks(these: readonly ServerHost[], those: readonly ServerHost[]): void {
+    this.run.cutLinks(these, those, cutMs);
   }
 
   /** Adds a raw client that is connected. */
-  async raw(options: Partial<RawClientOptions> = {}): Promise<RawClient> {
+  async rawClient(options: Partial<RawClientOptions> = {}): Promise<RawClient> {
     const { name, address } = this.#nextClient();
     const random = new SeededRandom(this.#random.uint32());
     return await this.#ready(new RawClient(this.world, random, { name, address, timeoutMs: 2000, ...options }));
   }
 
-  async real(options: Partial<RealClientOptions> = {}): Promise<RealClient> {
+  async libraryClient(options: Partial<LibraryClientOptions> = {}): Promise<LibraryClient> {
     const { name, address } = this.#nextClient();
     const random = new SeededRandom(this.#random.uint32());
-    return await this.#ready(new RealClient(this.world, random, { name, address, timeoutMs: 2000, ...options }));
+    return await this.#ready(new LibraryClient(this.world, random, { name, address, timeoutMs: 2000, ...options }));
   }
 
   #nextClient(): { readonly name: string; readonly address: string } {
@@ -106,29 +106,29 @@ export class Scene {
   }
 
   async #ready<T extends Actor>(actor: T): Promise<T> {
-    this.stage.actors.push(actor);
-    await this.until(`${actor.name} is connected`, () => actor.ready);
+    this.run.actors.push(actor);
+    await this.waitFor(`${actor.name} is connected`, () => actor.ready);
     return actor;
   }
 
   /**
    * Waits until the condition holds. A timeout is an error of the scenario, or a bug that it finds.
    */
-  async until(what: string, isSo: () => boolean): Promise<void> {
-    if (!(await this.world.runUntil(isSo, waitMaxMs))) this.stage.complain(`timed out after ${waitMaxMs} ms waiting until ${what}`);
+  async waitFor(what: string, isSo: () => boolean): Promise<void> {
+    if (!(await this.world.runUntil(isSo, waitMaxMs))) this.run.reportViolation(`timed out after ${waitMaxMs} ms waiting until ${what}`);
   }
 
   /** Waits until a client whose server ended is connected to the new one. */
-  async comesBack(actor: Actor): Promise<void> {
+  async waitForReconnect(actor: Actor): Promise<void> {
     // The client takes a moment to notice that the old connection is closed.
     await this.world.run(20);
-    await this.until(`${actor.name} is back`, () => isIdle(actor));
+    await this.waitFor(`${actor.name} is back`, () => isIdle(actor));
   }
 
   /** Sends a request and waits for the reply. */
-  async ask<Name extends OperationName>(client: RawClient, name: Name, record: RequestOf<Name>): Promise<Request | undefined> {
+  async request<Name extends OperationName>(client: RawClient, name: Name, record: RequestOf<Name>): Promise<Request | undefined> {
     const request = client.send(name, record);
-    await this.until(`${name} is answered`, () => request?.reply !== undefined);
+    await this.waitFor(`${name} is answered`, () => request?.reply !== undefined);
     return request;
   }
 }

@@ -4,10 +4,10 @@
  * that restarts at another address.
  */
 import type { Millis } from '@tskeeper/protocol';
-import type { EarlyAccept, VirtualWire } from '@tskeeper/runtime/internal';
+import type { AcceptingProxy, VirtualWire } from '@tskeeper/runtime/internal';
 
 /** Where machines can be reached, and the network between them. */
-export interface Ground {
+export interface LinkWorld {
   readonly wire: VirtualWire;
   /** The current address of a machine; undefined for a server that is down. */
   addressOf(name: string): string | undefined;
@@ -19,30 +19,30 @@ export type Direction = 'forth' | 'back';
 export class Link {
   readonly a: string;
   readonly b: string;
-  readonly #ground: Ground;
+  readonly #world: LinkWorld;
   /** Pairs of addresses between which nothing passes, from the first to the second. */
   #cut: (readonly [string, string])[] = [];
-  readonly #directions = new Set<Direction>();
+  readonly #cutDirections = new Set<Direction>();
   /** Additional delay at present. */
   delayMs: Millis = 0;
   /** Additional delay at all times, because of the distance between the machines. */
   distanceMs: Millis = 0;
   /** A proxy that accepts connections in place of the server. */
-  early: EarlyAccept | undefined;
+  earlyAccept: AcceptingProxy | undefined;
 
-  constructor(ground: Ground, a: string, b: string) {
-    this.#ground = ground;
+  constructor(ground: LinkWorld, a: string, b: string) {
+    this.#world = ground;
     this.a = a;
     this.b = b;
   }
 
   get isCut(): boolean {
-    return this.#directions.size > 0;
+    return this.#cutDirections.size > 0;
   }
 
   /** Whether nothing passes in this direction. */
   isCutOneWay(direction: Direction): boolean {
-    return this.#directions.has(direction);
+    return this.#cutDirections.has(direction);
   }
 
   cut(): void {
@@ -51,19 +51,19 @@ export class Link {
   }
 
   cutOneWay(direction: Direction): void {
-    this.#directions.add(direction);
-    this.renew();
+    this.#cutDirections.add(direction);
+    this.addressChanged();
   }
 
   heal(): void {
-    this.#directions.clear();
-    for (const [from, to] of this.#cut) this.#ground.wire.healOneWay(from, to);
+    this.#cutDirections.clear();
+    for (const [from, to] of this.#cut) this.#world.wire.healOneWay(from, to);
     this.#cut = [];
   }
 
   /** Sets the additional delay, also for bytes in transit. */
   slow(delayMs: Millis): void {
-    const [a, b] = [this.#ground.addressOf(this.a), this.#ground.addressOf(this.b)];
+    const [a, b] = [this.#world.addressOf(this.a), this.#world.addressOf(this.b)];
     const moreMs = delayMs - this.delayMs;
     this.delayMs = delayMs;
     if (a === undefined || b === undefined) return;
@@ -71,22 +71,22 @@ export class Link {
       [a, b],
       [b, a],
     ] as const) {
-      this.#ground.wire.forEachPipe(from, to, (pipe) => {
-        pipe.manners.delayMs = Math.max(0, pipe.manners.delayMs + moreMs);
-        pipe.changed();
+      this.#world.wire.forEachPipe(from, to, (pipe) => {
+        pipe.conditions.delayMs = Math.max(0, pipe.conditions.delayMs + moreMs);
+        pipe.conditionsChanged();
       });
     }
   }
 
   /** Applies the link to the current addresses of its machines. */
-  renew(): void {
-    const [a, b] = [this.#ground.addressOf(this.a), this.#ground.addressOf(this.b)];
+  addressChanged(): void {
+    const [a, b] = [this.#world.addressOf(this.a), this.#world.addressOf(this.b)];
     if (a === undefined || b === undefined) return;
-    for (const direction of this.#directions) {
+    for (const direction of this.#cutDirections) {
       const [from, to] = direction === 'forth' ? [a, b] : [b, a];
       if (this.#cut.some((pair) => pair[0] === from && pair[1] === to)) continue;
       this.#cut.push([from, to]);
-      this.#ground.wire.cutOneWay(from, to);
+      this.#world.wire.cutOneWay(from, to);
     }
   }
 }

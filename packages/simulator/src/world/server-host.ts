@@ -3,15 +3,15 @@
  * paused, stopped, killed and deprived of power any number of times. Faults affect a machine, or
  * the link between two.
  */
-import type { CoreOptions, Inspect } from '@tskeeper/core';
+import type { CoreOptions, Inspector } from '@tskeeper/core';
 import type { Millis, QuorumConfig, Sid, Zxid } from '@tskeeper/protocol';
 import {
   type CrashChoice,
   type DiskCall,
   type Logger,
-  type MemberOptions,
+  type EnsembleOptions,
   loseAll,
-  MemoryDisk,
+  VirtualDisk,
   type MemoryUse,
   numberedFiles,
   type RuntimeOptions,
@@ -19,22 +19,22 @@ import {
   type SnappyCodec,
 } from '@tskeeper/runtime';
 import { decodeMark, installNoteName, type VirtualWire } from '@tskeeper/runtime/internal';
-import { peerWitness, stepWitness } from '../record/peer-witness.ts';
-import { type PeerWord, PeerWords } from '../record/peer-words.ts';
+import { peerRecorder, stepRecorder } from '../record/peer-recorder.ts';
+import { type PeerClaim, PeerClaims } from '../record/peer-claims.ts';
 import { newProcessRecord, type Recording } from '../record/recording.ts';
 import { electionPort, quorumPort } from './peer-ports.ts';
 import { ServerProcess } from './server-process.ts';
-import { type MachineTime, type VirtualClock, wallOffsetMs } from './virtual-clock.ts';
+import { type MachineClock, type VirtualClock, wallOffsetMs } from './virtual-clock.ts';
 
 /** A file without and with the damage; `bad` is undefined if the file is missing. */
 interface Damage {
-  readonly whole: Buffer;
-  readonly bad: Buffer | undefined;
+  readonly original: Buffer;
+  readonly damaged: Buffer | undefined;
 }
 
-export type PeerRole = ReturnType<Inspect['role']>;
+export type PeerRole = ReturnType<Inspector['role']>;
 
-export interface ServerHostParts {
+export interface ServerHostOptions {
   readonly name: string;
   /** Part of its addresses; each process of the server has the next one. */
   readonly number: number;
@@ -44,7 +44,7 @@ export interface ServerHostParts {
   readonly core: CoreOptions;
   readonly options: RuntimeOptions;
   /** Of a server in an ensemble. */
-  readonly member: MemberOptions | undefined;
+  readonly ensembleOptions: EnsembleOptions | undefined;
   /** What the oracle of the ensemble answers at present; undefined if there is none. */
   readonly oracle: (() => boolean) | undefined;
   readonly snappy: SnappyCodec | undefined;
@@ -70,26 +70,26 @@ const memoryBytes = 2 ** 40;
 /** Different from the addresses of clients. */
 const serverNet = 100;
 
-export class ServerHost implements MachineTime {
+export class ServerHost implements MachineClock {
   readonly name: string;
-  readonly disk = new MemoryDisk();
+  readonly disk = new VirtualDisk();
   readonly core: CoreOptions;
   readonly options: RuntimeOptions;
   /** The server's log lines. */
-  readonly lines: string[] = [];
+  readonly logLines: string[] = [];
   /** Content of files that a serving server has removed: purged logs and snapshots are evidence. */
-  readonly removed = new Map<string, Buffer>();
+  readonly removedFiles = new Map<string, Buffer>();
   /**
    * Logs that no longer count, because the server received another history or lost its disk: some
    * of their txns may be nowhere else.
    */
-  readonly oldLogs: Buffer[] = [];
+  readonly supersededLogs: Buffer[] = [];
   /** By path: files that were damaged at rest and not yet repaired. */
   readonly #damaged = new Map<string, Damage>();
   /** Paths of logs that still exist although a process of this machine has removed their mark. */
   readonly #unmarked = new Set<string>();
   /** Damage of files that were removed since; a power loss may bring one back. */
-  readonly #damagedBefore = new Map<string, Damage>();
+  readonly #damagedRemoved = new Map<string, Damage>();
   process: ServerProcess | undefined;
   wallOffsetMs: Millis;
   bootedMs: Millis = 0;
@@ -101,21 +101,21 @@ export class ServerHost implements MachineTime {
   diskDelayMs: (call: DiskCall) => Millis = () => 0;
   /** Its id in the ensemble. */
   get sid(): Sid {
-    return this.#member?.zab.sid ?? 1;
+    return this.#ensembleOptions?.zab.sid ?? 1;
   }
 
   /** The ensemble options for its next start. */
-  get member(): MemberOptions | undefined {
-    return this.#member;
+  get ensembleOptions(): EnsembleOptions | undefined {
+    return this.#ensembleOptions;
   }
 
   /** The ensemble's configuration. */
   get quorum(): QuorumConfig | undefined {
-    return this.#member?.quorum;
+    return this.#ensembleOptions?.quorum;
   }
 
   get isVoter(): boolean {
-    return this.#member?.role !== 'observer';
+    return this.#ensembleOptions?.role !== 'observer';
   }
 
   /** The current role of its server; undefined while it is down or starts. */
@@ -135,10 +135,10 @@ export class ServerHost implements MachineTime {
 
   /** Called when the server reports a fatal error. */
   onFailure: (error: unknown) => void = () => undefined;
-  /** Called with what its server sends: see `ProcessParts.sent`. */
+  /** Called with what its server sends: see `ServerProcessOptions.sent`. */
   onSent: ((cnxn: number, port: number, bytes: Buffer) => void) | undefined;
-  readonly #parts: ServerHostParts;
-  #member: MemberOptions | undefined;
+  readonly #parts: ServerHostOptions;
+  #ensembleOptions: EnsembleOptions | undefined;
   #lives = 0;
   /**
    * It removed files while it neither led nor learned, and has not yet reported that another
@@ -149,19 +149,19 @@ export class ServerHost implements MachineTime {
    * Its last process, if that lost power with the machine: its connections break when the machine
    * returns.
    */
-  #dark: ServerProcess | undefined;
+  #poweredOffProcess: ServerProcess | undefined;
 
-  constructor(parts: ServerHostParts) {
+  constructor(parts: ServerHostOptions) {
     this.#parts = parts;
-    this.#member = parts.member;
+    this.#ensembleOptions = parts.ensembleOptions;
     const { name, core, options, clock, number } = parts;
     this.name = name;
     this.core = core;
     this.options = options;
     this.wallOffsetMs = wallOffsetMs + number * wallClocksApartMs;
     this.#noteWallClock();
-    this.disk.deliver = (call, complete) => {
-      if (call.operation === 'rename' && call.path === `${this.snapshotFolder}/currentEpoch.tmp`) this.#noteSaving(call.path);
+    this.disk.schedule = (call, complete) => {
+      if (call.operation === 'rename' && call.path === `${this.snapshotFolder}/currentEpoch.tmp`) this.#recordEpochSave(call.path);
       clock.at(clock.elapsedMs + this.diskDelayMs(call), call.operation, this.process, complete);
     };
   }
@@ -180,7 +180,7 @@ export class ServerHost implements MachineTime {
    */
   get unmarkedLogs(): readonly string[] {
     return [...this.#unmarked].filter(
-      (path) => !this.lines.some((line) => line.startsWith(`warn ${path} `) && line.endsWith('the mark is ignored')),
+      (path) => !this.logLines.some((line) => line.startsWith(`warn ${path} `) && line.endsWith('the mark is ignored')),
     );
   }
 
@@ -190,8 +190,8 @@ export class ServerHost implements MachineTime {
   }
 
   /** Sets another configuration, right or wrong, for the next start. */
-  configure(member: MemberOptions): void {
-    this.#member = member;
+  configure(member: EnsembleOptions): void {
+    this.#ensembleOptions = member;
   }
 
   #memoryUse(): MemoryUse {
@@ -211,30 +211,30 @@ export class ServerHost implements MachineTime {
   /** Starts the server; `serving` says when it serves. */
   boot(): ServerProcess {
     const { clock, wire, random, core, options, snappy, knowsMemory, recording, number } = this.#parts;
-    const member = this.#member;
+    const ensembleOptions = this.#ensembleOptions;
     const record = newProcessRecord(this.name, clock.elapsedMs);
     recording.processes.push(record);
     this.#lives++;
-    this.#dark?.breakAll();
-    this.#dark = undefined;
+    this.#poweredOffProcess?.resetCnxns();
+    this.#poweredOffProcess = undefined;
     const witness =
-      member === undefined
-        ? stepWitness(recording, clock, this.name)
-        : peerWitness(recording, clock, this.name, (by, zxid) => this.#setAside(by, zxid));
-    const words = new PeerWords(this.sid, (word) => this.#noteWord(word));
+      ensembleOptions === undefined
+        ? stepRecorder(recording, clock, this.name)
+        : peerRecorder(recording, clock, this.name, (by, zxid) => this.#supersede(by, zxid));
+    const words = new PeerClaims(this.sid, (word) => this.#recordClaim(word));
     const log = (level: string) => (message: string) => {
-      this.lines.push(`${level} ${message}`);
+      this.logLines.push(`${level} ${message}`);
     };
     const logger: Logger = { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') };
     this.process = new ServerProcess({
       clock,
       machine: this,
-      disk: this.#watchedDisk(),
+      disk: this.#recordingDisk(),
       network: wire.stack(`10.${serverNet + number}.${this.#lives >> 8}.${this.#lives & 255}`),
       random: new SeededRandom(random.uint32()),
       core,
       options,
-      member,
+      ensembleOptions,
       oracle: this.#parts.oracle,
       logger,
       snappy,
@@ -242,15 +242,15 @@ export class ServerHost implements MachineTime {
       record,
       observer: witness,
       arrived: (cnxn, atMs) => {
-        if (recording.ended.has(cnxn)) return;
-        const known = recording.arrivals.get(cnxn);
-        if (known === undefined) recording.arrivals.set(cnxn, [atMs]);
+        if (recording.endedCnxns.has(cnxn)) return;
+        const known = recording.frameArrivals.get(cnxn);
+        if (known === undefined) recording.frameArrivals.set(cnxn, [atMs]);
         else known.push(atMs);
       },
       arrivedInPart: (cnxn, atMs) => {
-        if (recording.ended.has(cnxn)) return;
-        const known = recording.fragments.get(cnxn);
-        if (known === undefined) recording.fragments.set(cnxn, [atMs]);
+        if (recording.endedCnxns.has(cnxn)) return;
+        const known = recording.partialArrivals.get(cnxn);
+        if (known === undefined) recording.partialArrivals.set(cnxn, [atMs]);
         else known.push(atMs);
       },
       sent: (cnxn, port, bytes) => {
@@ -266,7 +266,7 @@ export class ServerHost implements MachineTime {
       failed: (error) => this.onFailure(error),
     });
     this.#parts.booted(this.name, this.process.address);
-    if (member !== undefined) void this.#noteStart(this.process);
+    if (ensembleOptions !== undefined) void this.#recordStart(this.process);
     return this.process;
   }
 
@@ -286,14 +286,14 @@ export class ServerHost implements MachineTime {
     // The last bytes have left the process by now, and reach clients before the machine resets
     // their connections.
     await this.#parts.run(5);
-    this.#bury();
+    this.#processEnded();
   }
 
   /** The process ends without warning; what it has written stays in the page cache. */
   kill(): void {
-    this.#bury();
+    this.#processEnded();
     this.disk.kill();
-    this.#noteEpochs();
+    this.#recordEpochFiles();
   }
 
   /**
@@ -301,10 +301,10 @@ export class ServerHost implements MachineTime {
    * clock starts again.
    */
   losePower(choice: CrashChoice): void {
-    this.#dark = this.process ?? this.#dark;
-    this.#bury(true);
+    this.#poweredOffProcess = this.process ?? this.#poweredOffProcess;
+    this.#processEnded(true);
     this.disk.crash(choice);
-    this.#noteEpochs();
+    this.#recordEpochFiles();
     this.bootedMs = this.#parts.clock.elapsedMs;
   }
 
@@ -319,7 +319,7 @@ export class ServerHost implements MachineTime {
     recording.wallClocks.push({ server: this.name, fromMs: clock.elapsedMs, offsetMs: this.wallOffsetMs });
   }
 
-  #bury(isDark = false): void {
+  #processEnded(isDark = false): void {
     if (this.process === undefined) return;
     // The process ended between removing a mark and removing its log.
     if (this.role === 'looking' || this.role === undefined) this.#unmarked.clear();
@@ -327,42 +327,42 @@ export class ServerHost implements MachineTime {
     this.process = undefined;
     // How far the server had got is unknown, and what it removed may belong to another history than
     // the rest.
-    if (this.#mayBeReplacing) this.#setAside('snap', 0);
+    if (this.#mayBeReplacing) this.#supersede('snap', 0);
     const { recording, clock } = this.#parts;
-    if (this.#member !== undefined) recording.peers.push({ atMs: clock.elapsedMs, server: this.name, kind: 'gone' });
+    if (this.#ensembleOptions !== undefined) recording.peerEvents.push({ atMs: clock.elapsedMs, server: this.name, kind: 'gone' });
   }
 
   /** The disk as the process sees it; content that it removes is kept. */
-  #watchedDisk(): ReturnType<MemoryDisk['attach']> {
+  #recordingDisk(): ReturnType<VirtualDisk['attach']> {
     const disk = this.disk.attach();
     return {
       ...disk,
       remove: async (path) => {
         // A start completes an interrupted installation: a leader's snapshot replaces all of this.
-        const endsInstall = this.process?.serving !== true && this.disk.files().includes(`${this.snapshotFolder}/${installNoteName}`);
+        const endsInstall = this.process?.isServing !== true && this.disk.files().includes(`${this.snapshotFolder}/${installNoteName}`);
         const isEvidence =
-          (this.process?.serving === true || endsInstall) &&
+          (this.process?.isServing === true || endsInstall) &&
           /\/(?:log|snapshot)\.[0-9a-f]+(?:\.[a-z]+)?$/.test(path) &&
           this.disk.files().includes(path);
-        const bytes = isEvidence ? this.#whole(path) : undefined;
+        const bytes = isEvidence ? this.#undamaged(path) : undefined;
         await disk.remove(path);
-        this.#noteMark(path);
+        this.#trackSyncedMark(path);
         const damage = this.#damaged.get(path);
-        if (damage !== undefined) this.#damagedBefore.set(path, damage);
+        if (damage !== undefined) this.#damagedRemoved.set(path, damage);
         this.#damaged.delete(path);
         if (bytes === undefined) return;
         if (endsInstall) {
-          if (path.startsWith(`${this.logFolder}/log.`)) this.oldLogs.push(bytes);
+          if (path.startsWith(`${this.logFolder}/log.`)) this.supersededLogs.push(bytes);
           return;
         }
-        this.removed.set(path, bytes);
-        this.#mayBeReplacing ||= this.#member !== undefined && this.role === 'looking' && !this.#isPurged(path);
+        this.removedFiles.set(path, bytes);
+        this.#mayBeReplacing ||= this.#ensembleOptions !== undefined && this.role === 'looking' && !this.#isPurged(path);
       },
     };
   }
 
   /** A mark is removed before its log if both are replaced, and after it if the log is purged. */
-  #noteMark(removed: string): void {
+  #trackSyncedMark(removed: string): void {
     const [, zxid] = new RegExp(`^${this.logFolder}/synced\\.([0-9a-f]+)$`).exec(removed) ?? [];
     const log = `${this.logFolder}/log.${zxid}`;
     if (zxid !== undefined && this.disk.files().includes(log)) this.#unmarked.add(log);
@@ -382,49 +382,49 @@ export class ServerHost implements MachineTime {
   }
 
   /** A copy of the disk after a power loss now that loses everything unsynced. */
-  durableDisk(): MemoryDisk {
-    const disk = new MemoryDisk();
+  durableDisk(): VirtualDisk {
+    const disk = new VirtualDisk();
     disk.restore(this.disk.capture(), loseAll);
     return disk;
   }
 
-  #noteEpochs(): void {
+  #recordEpochFiles(): void {
     const { recording, clock } = this.#parts;
-    if (this.#member === undefined) return;
-    recording.peers.push({
+    if (this.#ensembleOptions === undefined) return;
+    recording.peerEvents.push({
       atMs: clock.elapsedMs,
       server: this.name,
       kind: 'epochFiles',
       ...this.#epochsOn(this.disk),
       durable: this.#epochsOn(this.durableDisk()),
-      reached: this.#vouchedFor(),
+      reached: this.#lastVouchedZxid(),
     });
   }
 
-  async #noteStart(process: ServerProcess): Promise<void> {
+  async #recordStart(process: ServerProcess): Promise<void> {
     if ((await process.started) !== undefined || this.process !== process) return;
     const { recording, clock } = this.#parts;
     const zxid = process.runtime?.inspect.lastZxid() ?? 0;
-    recording.peers.push({ atMs: clock.elapsedMs, server: this.name, kind: 'started', zxid });
+    recording.peerEvents.push({ atMs: clock.elapsedMs, server: this.name, kind: 'started', zxid });
   }
 
   /** The server is about to change its currentEpoch. */
-  #noteSaving(path: string): void {
+  #recordEpochSave(path: string): void {
     const { recording, clock } = this.#parts;
     const current = Number(this.disk.contents(path).toString('latin1'));
-    recording.peers.push({ atMs: clock.elapsedMs, server: this.name, kind: 'savesEpoch', current, reached: this.#vouchedFor() });
+    recording.peerEvents.push({ atMs: clock.elapsedMs, server: this.name, kind: 'savesEpoch', current, reached: this.#lastVouchedZxid() });
   }
 
-  #noteWord(word: PeerWord): void {
+  #recordClaim(word: PeerClaim): void {
     const { recording, clock } = this.#parts;
     const durable = this.#epochsOn(this.durableDisk());
-    recording.peers.push({ atMs: clock.elapsedMs, server: this.name, kind: 'says', ...word, durable });
+    recording.peerEvents.push({ atMs: clock.elapsedMs, server: this.name, kind: 'says', ...word, durable });
   }
 
-  #epochsOn(disk: MemoryDisk): { accepted: number | undefined; current: number | undefined } {
+  #epochsOn(disk: VirtualDisk): { accepted: number | undefined; current: number | undefined } {
     const numberIn = (name: string): number | undefined => {
       const path = `${this.snapshotFolder}/${name}`;
-      const bytes = disk.files().includes(path) ? this.#whole(path, disk.contents(path)) : this.#damaged.get(path)?.whole;
+      const bytes = disk.files().includes(path) ? this.#undamaged(path, disk.contents(path)) : this.#damaged.get(path)?.original;
       return bytes === undefined ? undefined : Number(bytes.toString('latin1'));
     };
     return { accepted: numberIn('acceptedEpoch'), current: numberIn('currentEpoch') };
@@ -434,7 +434,7 @@ export class ServerHost implements MachineTime {
    * The last txn that the name of a snapshot or the mark of a log guarantees. A start makes durable
    * what it has found, and records that there.
    */
-  #vouchedFor(): Zxid | undefined {
+  #lastVouchedZxid(): Zxid | undefined {
     const zxids = this.disk.files().flatMap((path) => {
       const [, folder, prefix] = /^(.*)\/(snapshot|synced)\.[^/]*$/.exec(path) ?? [];
       if (prefix === 'synced' && folder === this.logFolder) return decodeMark(this.disk.contents(path))?.lastZxid ?? [];
@@ -444,30 +444,30 @@ export class ServerHost implements MachineTime {
   }
 
   /** Another history has replaced what was removed. */
-  #setAside(by: 'trunc' | 'snap', zxid: Zxid): void {
+  #supersede(by: 'trunc' | 'snap', zxid: Zxid): void {
     this.#mayBeReplacing = false;
-    for (const [path, bytes] of this.removed) {
+    for (const [path, bytes] of this.removedFiles) {
       const number = Number.parseInt(/[.]([0-9a-f]+)(?:[.][a-z]+)?$/.exec(path)![1]!, 16);
       if (by === 'trunc' && number <= zxid) continue;
-      this.removed.delete(path);
-      if (path.startsWith(`${this.logFolder}/log.`)) this.oldLogs.push(bytes);
+      this.removedFiles.delete(path);
+      if (path.startsWith(`${this.logFolder}/log.`)) this.supersededLogs.push(bytes);
     }
   }
 
   /** Replaces the disk by an empty one; the process that used it is gone. */
   wipe(): void {
-    for (const [path, bytes] of this.removed) if (path.startsWith(`${this.logFolder}/log.`)) this.oldLogs.push(bytes);
-    this.removed.clear();
+    for (const [path, bytes] of this.removedFiles) if (path.startsWith(`${this.logFolder}/log.`)) this.supersededLogs.push(bytes);
+    this.removedFiles.clear();
     for (const path of this.disk.files()) {
-      if (path.startsWith(`${this.logFolder}/log.`)) this.oldLogs.push(this.#whole(path));
+      if (path.startsWith(`${this.logFolder}/log.`)) this.supersededLogs.push(this.#undamaged(path));
     }
     this.#damaged.clear();
-    this.#damagedBefore.clear();
+    this.#damagedRemoved.clear();
     // Not file by file: a power loss must bring nothing of the old disk back, neither an unsynced
     // name nor an undone removal.
-    this.disk.restore(new MemoryDisk().capture());
+    this.disk.restore(new VirtualDisk().capture());
     const { recording, clock } = this.#parts;
-    recording.peers.push({ atMs: clock.elapsedMs, server: this.name, kind: 'wiped' });
+    recording.peerEvents.push({ atMs: clock.elapsedMs, server: this.name, kind: 'wiped' });
   }
 
   /** Every log or snapshot that existed and was not lost, whether it still exists or not. */
@@ -479,8 +479,8 @@ export class ServerHost implements MachineTime {
       const name = path.slice(folder.length + 1);
       if (path.startsWith(`${folder}/`) && pattern.test(name)) found.set(name, bytes);
     };
-    for (const [path, bytes] of this.removed) add(path, bytes);
-    for (const path of this.disk.files()) add(path, this.#whole(path));
+    for (const [path, bytes] of this.removedFiles) add(path, bytes);
+    for (const path of this.disk.files()) add(path, this.#undamaged(path));
     return found;
   }
 
@@ -499,42 +499,42 @@ export class ServerHost implements MachineTime {
    * Damages a file that is not in use, or removes it (`undefined`). Its old content remains
    * evidence.
    */
-  damage(path: string, bad: Buffer | undefined): void {
-    const whole = this.#damaged.get(path)?.whole ?? this.disk.contents(path);
-    this.#damaged.set(path, { whole, bad });
-    if (bad !== undefined) {
-      this.disk.plant(path, bad);
+  damage(path: string, damaged: Buffer | undefined): void {
+    const original = this.#damaged.get(path)?.original ?? this.disk.contents(path);
+    this.#damaged.set(path, { original, damaged });
+    if (damaged !== undefined) {
+      this.disk.putFile(path, damaged);
       return;
     }
-    this.disk.lose(path);
-    if (path.startsWith(`${this.logFolder}/log.`)) this.removed.set(path, whole);
+    this.disk.eraseFile(path);
+    if (path.startsWith(`${this.logFolder}/log.`)) this.removedFiles.set(path, original);
   }
 
   /** The files without the damage, except those of a history that no longer counts. */
-  wholeFiles(): Map<string, Buffer> {
-    const files = new Map(this.disk.files().map((path) => [path, this.#whole(path)]));
-    for (const [path, { whole, bad }] of this.#damaged) {
-      const counts = !path.startsWith(`${this.logFolder}/log.`) || this.removed.has(path);
-      if (bad === undefined && !files.has(path) && counts) files.set(path, whole);
+  undamagedFiles(): Map<string, Buffer> {
+    const files = new Map(this.disk.files().map((path) => [path, this.#undamaged(path)]));
+    for (const [path, { original, damaged }] of this.#damaged) {
+      const counts = !path.startsWith(`${this.logFolder}/log.`) || this.removedFiles.has(path);
+      if (damaged === undefined && !files.has(path) && counts) files.set(path, original);
     }
     return files;
   }
 
   /** An operator restores damaged files from a backup. */
   repair(): void {
-    for (const [path, bytes] of this.wholeFiles()) {
+    for (const [path, bytes] of this.undamagedFiles()) {
       if (!this.#damaged.has(path)) continue;
-      this.disk.plant(path, bytes);
-      this.removed.delete(path);
+      this.disk.putFile(path, bytes);
+      this.removedFiles.delete(path);
     }
     this.#damaged.clear();
   }
 
   /** The content of a file without the damage; it may have been truncated since. */
-  #whole(path: string, bytes = this.disk.contents(path)): Buffer {
-    const { whole, bad } = this.#damaged.get(path) ?? this.#damagedBefore.get(path) ?? {};
-    if (whole === undefined || bad === undefined) return bytes;
-    if (bytes.equals(bad)) return whole;
-    return bad.length === whole.length && bytes.equals(bad.subarray(0, bytes.length)) ? whole.subarray(0, bytes.length) : bytes;
+  #undamaged(path: string, bytes = this.disk.contents(path)): Buffer {
+    const { original, damaged } = this.#damaged.get(path) ?? this.#damagedRemoved.get(path) ?? {};
+    if (original === undefined || damaged === undefined) return bytes;
+    if (bytes.equals(damaged)) return original;
+    return damaged.length === original.length && bytes.equals(damaged.subarray(0, bytes.length)) ? original.subarray(0, bytes.length) : bytes;
   }
 }

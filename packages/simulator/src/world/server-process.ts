@@ -6,12 +6,12 @@
  * a stack whose process is gone.
  */
 import type { CoreOptions, Observer } from '@tskeeper/core';
-import { FrameCutter, type Millis, ProtocolError } from '@tskeeper/protocol';
+import { FrameDecoder, type Millis, ProtocolError } from '@tskeeper/protocol';
 import {
   type Endpoint,
   type Listener,
   type Logger,
-  type MemberOptions,
+  type EnsembleOptions,
   type MemoryProbe,
   type Network,
   type NetworkSink,
@@ -25,21 +25,21 @@ import {
   type StreamId,
   type Disk,
 } from '@tskeeper/runtime';
-import { type MemoryNetwork } from '@tskeeper/runtime/internal';
+import { type VirtualNetwork } from '@tskeeper/runtime/internal';
 import type { ProcessRecord } from '../record/recording.ts';
 import { electionPort, quorumPort } from './peer-ports.ts';
-import type { MachineTime, Owner, VirtualClock } from './virtual-clock.ts';
+import type { MachineClock, TimerOwner, VirtualClock } from './virtual-clock.ts';
 
-export interface ProcessParts {
+export interface ServerProcessOptions {
   readonly clock: VirtualClock;
-  readonly machine: MachineTime;
+  readonly machine: MachineClock;
   readonly disk: Disk;
-  readonly network: MemoryNetwork;
+  readonly network: VirtualNetwork;
   readonly random: SeededRandom;
   readonly core: CoreOptions;
   readonly options: RuntimeOptions;
   /** Of a server in an ensemble. */
-  readonly member: MemberOptions | undefined;
+  readonly ensembleOptions: EnsembleOptions | undefined;
   readonly oracle: (() => boolean) | undefined;
   readonly logger: Logger;
   readonly snappy: SnappyCodec | undefined;
@@ -56,7 +56,7 @@ export interface ProcessParts {
    */
   sent(cnxn: number, port: number, bytes: Buffer): void;
   /** Whether bytes sent on a stream wait for room. */
-  isBlocked(network: MemoryNetwork, stream: StreamId): boolean;
+  isBlocked(network: VirtualNetwork, stream: StreamId): boolean;
   /** Called when the server reports a fatal error. */
   failed(error: unknown): void;
 }
@@ -72,27 +72,27 @@ interface ProcessStream {
   /** The port of the listening end. */
   readonly port: number;
   /** For a client's connection, until it receives something that is not a frame. */
-  cutter: FrameCutter | undefined;
+  cutter: FrameDecoder | undefined;
 }
 
-export class ServerProcess implements Owner {
-  dead = false;
+export class ServerProcess implements TimerOwner {
+  isDead = false;
   pausedUntilMs: Millis = 0;
   runtime: Runtime | undefined;
   readonly record: ProcessRecord;
   /** Resolves with undefined when it serves, or with the error if it does not. */
   readonly started: Promise<Error | undefined>;
-  readonly #parts: ProcessParts;
+  readonly #parts: ServerProcessOptions;
   /** By the stack's stream ids. */
   readonly #streams = new Map<StreamId, ProcessStream>();
   /** The stack's id of each of the process's streams; undefined once it is closed. */
   readonly #innerOf: (StreamId | undefined)[] = [];
   /** Ids that may be reused, the latest first, so that a mix-up shows. */
   readonly #free: StreamId[] = [];
-  #held: (() => void)[] = [];
+  #deferred: (() => void)[] = [];
   #cnxns = 0;
 
-  constructor(parts: ProcessParts) {
+  constructor(parts: ServerProcessOptions) {
     this.#parts = parts;
     this.record = parts.record;
     this.started = this.#start();
@@ -102,16 +102,16 @@ export class ServerProcess implements Owner {
     return this.#parts.network.address;
   }
 
-  get serving(): boolean {
-    return this.runtime !== undefined && !this.dead;
+  get isServing(): boolean {
+    return this.runtime !== undefined && !this.isDead;
   }
 
   async #start(): Promise<Error | undefined> {
-    const { clock, machine, disk, random, core, options, member, oracle, logger, snappy, memory, record, observer } = this.#parts;
+    const { clock, machine, disk, random, core, options, ensembleOptions, oracle, logger, snappy, memory, record, observer } = this.#parts;
     // The world must know of the process before it does anything.
     await Promise.resolve();
     try {
-      const world = { disk, network: this.#network(), clock: clock.of(this, machine), random };
+      const world = { disk, network: this.#network(), clock: clock.forOwner(this, machine), random };
       const hooks = {
         logger,
         snappy,
@@ -134,7 +134,7 @@ export class ServerProcess implements Owner {
           this.#parts.failed(error);
         },
       };
-      this.runtime = await startRuntime(world, core, options, hooks, member);
+      this.runtime = await startRuntime(world, core, options, hooks, ensembleOptions);
       record.servingMs = clock.elapsedMs;
       return undefined;
     } catch (error) {
@@ -159,25 +159,25 @@ export class ServerProcess implements Owner {
    * (`isDark`), the peers are not notified.
    */
   end(isDark = false): void {
-    if (this.dead) return;
-    this.dead = true;
+    if (this.isDead) return;
+    this.isDead = true;
     const { network, clock, record } = this.#parts;
     record.endedMs = clock.elapsedMs;
-    network.start(nobody(network));
-    network.isDark = isDark;
+    network.start(deadProcessSink(network));
+    network.isPoweredOff = isDark;
     if (isDark) {
       for (const stream of this.#streams.keys()) network.pause(stream);
       return;
     }
-    this.breakAll();
+    this.resetCnxns();
   }
 
   /** The machine no longer knows these connections, and resets them. */
-  breakAll(): void {
-    const { network, member } = this.#parts;
-    network.isDark = false;
+  resetCnxns(): void {
+    const { network, ensembleOptions } = this.#parts;
+    network.isPoweredOff = false;
     // Other servers can distinguish a process that is gone from a machine that does not answer.
-    if (member !== undefined) network.stopListening();
+    if (ensembleOptions !== undefined) network.stopListening();
     for (const stream of this.#streams.keys()) network.reset(stream);
     this.#streams.clear();
   }
@@ -190,15 +190,15 @@ export class ServerProcess implements Owner {
     const { network, record } = this.#parts;
     const forward = (call: (inner: StreamId) => void) => (stream: StreamId) => {
       const inner = this.#innerOf[stream];
-      if (!this.dead && inner !== undefined) call(inner);
+      if (!this.isDead && inner !== undefined) call(inner);
     };
     return {
       start: (sink) => network.start(this.#sink(sink)),
-      listen: (listenOptions) => (this.dead ? new Promise(() => undefined) : network.listen(listenOptions)),
+      listen: (listenOptions) => (this.isDead ? new Promise(() => undefined) : network.listen(listenOptions)),
       connect: (endpoint) => this.#dial(endpoint),
       resolve: (host) => network.resolve(host),
       send: (batch: SendBatch) => {
-        if (!this.dead) this.#send(batch, record);
+        if (!this.isDead) this.#send(batch, record);
       },
       end: forward((inner) => network.end(inner)),
       reset: forward((inner) => network.reset(inner)),
@@ -207,18 +207,18 @@ export class ServerProcess implements Owner {
     };
   }
 
-  #numbered(inner: StreamId, remote: Endpoint, port: number): StreamId {
+  #registerStream(inner: StreamId, remote: Endpoint, port: number): StreamId {
     const stream = this.#free.pop() ?? this.#innerOf.length;
     this.#innerOf[stream] = inner;
     const cnxn = this.#cnxns++;
-    const cutter = port === quorumPort || port === electionPort ? undefined : new FrameCutter(0x7fffffff);
+    const cutter = port === quorumPort || port === electionPort ? undefined : new FrameDecoder(0x7fffffff);
     this.#streams.set(inner, { stream, key: `${remote.address}:${remote.port}`, cnxn, port, cutter });
     return stream;
   }
 
   /** A process that has ended connects to nothing. */
   #dial(endpoint: Endpoint): StreamId {
-    return this.dead ? this.#innerOf.length : this.#numbered(this.#parts.network.connect(endpoint), endpoint, endpoint.port);
+    return this.isDead ? this.#innerOf.length : this.#registerStream(this.#parts.network.connect(endpoint), endpoint, endpoint.port);
   }
 
   #send(batch: SendBatch, record: ProcessRecord): void {
@@ -240,21 +240,21 @@ export class ServerProcess implements Owner {
   #sink(sink: NetworkSink): NetworkSink {
     const { clock, network } = this.#parts;
     const deliver = (call: () => void) => {
-      if (this.pausedUntilMs <= clock.elapsedMs && this.#held.length === 0) {
+      if (this.pausedUntilMs <= clock.elapsedMs && this.#deferred.length === 0) {
         call();
         return;
       }
-      this.#held.push(call);
-      if (this.#held.length > 1) return;
+      this.#deferred.push(call);
+      if (this.#deferred.length > 1) return;
       clock.at(this.pausedUntilMs, 'resume', this, () => {
-        const held = this.#held;
-        this.#held = [];
-        for (const each of held) if (!this.dead) each();
+        const held = this.#deferred;
+        this.#deferred = [];
+        for (const each of held) if (!this.isDead) each();
       });
     };
     return {
       accepted: (inner, listener: Listener, remote: Endpoint) => {
-        const stream = this.#numbered(inner, remote, listener.endpoint.port);
+        const stream = this.#registerStream(inner, remote, listener.endpoint.port);
         deliver(() => sink.accepted(stream, listener, remote));
       },
       connected: (inner) => {
@@ -262,7 +262,7 @@ export class ServerProcess implements Owner {
         deliver(() => sink.connected(stream));
       },
       received: (batch) => {
-        this.#note(batch);
+        this.#recordArrivals(batch);
         const { count, buffers, starts, ends } = batch;
         const streams = Array.from({ length: count }, (_, index) => this.#streams.get(batch.streams[index]!)!.stream);
         deliver(() => sink.received({ count, streams, buffers, starts, ends }));
@@ -292,7 +292,7 @@ export class ServerProcess implements Owner {
     };
   }
 
-  #note(batch: ReceivedBatch): void {
+  #recordArrivals(batch: ReceivedBatch): void {
     const { clock } = this.#parts;
     for (let index = 0; index < batch.count; index++) {
       const stream = this.#streams.get(batch.streams[index]!)!;
@@ -316,7 +316,7 @@ export class ServerProcess implements Owner {
 }
 
 /** What a machine does for a process that has ended. */
-function nobody(network: MemoryNetwork): NetworkSink {
+function deadProcessSink(network: VirtualNetwork): NetworkSink {
   return {
     accepted: (stream) => network.reset(stream),
     connected() {},

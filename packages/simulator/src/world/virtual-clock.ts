@@ -10,13 +10,13 @@ import type { Millis } from '@tskeeper/protocol';
 import type { Clock, SeededRandom, TimerHandle } from '@tskeeper/runtime';
 
 /** The owner of entries. Those of a dead owner do nothing; those of a paused one wait. */
-export interface Owner {
-  dead: boolean;
+export interface TimerOwner {
+  isDead: boolean;
   pausedUntilMs: Millis;
 }
 
 /** The time of a machine. */
-export interface MachineTime {
+export interface MachineClock {
   /**
    * Added to the world's time. It jumps when an operator or a faulty time server sets the clock.
    */
@@ -42,19 +42,19 @@ function stepAt(ms: Millis): Millis {
   return Math.ceil(ms / stepMs) * stepMs;
 }
 
-interface Entry {
+interface ScheduledEntry {
   atMs: Millis;
   /** 1 for `soon`. */
   readonly phase: 0 | 1;
   tie: number;
   readonly order: number;
   readonly what: string;
-  readonly owner: Owner | undefined;
+  readonly owner: TimerOwner | undefined;
   readonly run: () => void;
   cancelled: boolean;
 }
 
-function isBefore(a: Entry, b: Entry): boolean {
+function isBefore(a: ScheduledEntry, b: ScheduledEntry): boolean {
   if (a.atMs !== b.atMs) return a.atMs < b.atMs;
   if (a.phase !== b.phase) return a.phase < b.phase;
   // Entries of `soon` run in the order in which they were added.
@@ -64,7 +64,7 @@ function isBefore(a: Entry, b: Entry): boolean {
 
 export class VirtualClock implements Clock {
   readonly #random: SeededRandom;
-  readonly #heap: Entry[] = [];
+  readonly #heap: ScheduledEntry[] = [];
   #order = 0;
   #onAdded: (() => void) | undefined;
   #elapsedMs: Millis = 1000;
@@ -88,19 +88,19 @@ export class VirtualClock implements Clock {
   }
 
   cancel(timer: TimerHandle): void {
-    (timer as Entry).cancelled = true;
+    (timer as ScheduledEntry).cancelled = true;
   }
 
-  soon(callback: () => void): void {
+  setImmediate(callback: () => void): void {
     this.#push(this.#elapsedMs, 1, 'soon', undefined, callback);
   }
 
-  at(atMs: Millis, what: string, owner: Owner | undefined, run: () => void): TimerHandle {
+  at(atMs: Millis, what: string, owner: TimerOwner | undefined, run: () => void): TimerHandle {
     return this.#push(atMs, 0, what, owner, run);
   }
 
   /** The clock as one process sees it, on a machine with a time of its own. */
-  of(owner: Owner, machine: MachineTime = { wallOffsetMs, bootedMs: 0, turnMs: () => 0 }): Clock {
+  forOwner(owner: TimerOwner, machine: MachineClock = { wallOffsetMs, bootedMs: 0, turnMs: () => 0 }): Clock {
     /** Keeps the order of calls of `soon`. */
     let lastSoonMs = 0;
     return {
@@ -110,7 +110,7 @@ export class VirtualClock implements Clock {
       }),
       after: (delayMs, callback) => this.at(this.#elapsedMs + (delayMs <= 0 ? 0 : Math.max(delayMs, stepMs)), 'timer', owner, callback),
       cancel: (timer) => this.cancel(timer),
-      soon: (callback) => {
+      setImmediate: (callback) => {
         lastSoonMs = Math.max(lastSoonMs, this.#elapsedMs + machine.turnMs());
         this.#push(lastSoonMs, 1, 'soon', owner, callback);
       },
@@ -137,7 +137,7 @@ export class VirtualClock implements Clock {
         return undefined;
       }
       this.#pop();
-      if (entry.cancelled || entry.owner?.dead === true) continue;
+      if (entry.cancelled || entry.owner?.isDead === true) continue;
       this.#elapsedMs = Math.max(this.#elapsedMs, entry.atMs);
       if (entry.owner !== undefined && entry.owner.pausedUntilMs > this.#elapsedMs) {
         entry.atMs = stepAt(entry.owner.pausedUntilMs);
@@ -150,8 +150,8 @@ export class VirtualClock implements Clock {
     }
   }
 
-  #push(atMs: Millis, phase: 0 | 1, what: string, owner: Owner | undefined, run: () => void): Entry {
-    const entry: Entry = {
+  #push(atMs: Millis, phase: 0 | 1, what: string, owner: TimerOwner | undefined, run: () => void): ScheduledEntry {
+    const entry: ScheduledEntry = {
       atMs: stepAt(atMs),
       phase,
       tie: this.#random.uint32(),
@@ -166,7 +166,7 @@ export class VirtualClock implements Clock {
     return entry;
   }
 
-  #add(entry: Entry): void {
+  #add(entry: ScheduledEntry): void {
     const heap = this.#heap;
     let at = heap.length;
     heap.push(entry);

@@ -7,9 +7,9 @@ import { crc32 } from 'node:zlib';
 import { type CoreOptions, coreDefaults, type ZabOptions } from '@tskeeper/core';
 import { formatQuorumConfig, formatZxid, type Millis, type QuorumServer, type Sid, Reader, readTxn, type Zxid } from '@tskeeper/protocol';
 import {
-  memberDefaults,
-  type MemberOptions,
-  MemoryDisk,
+  ensembleDefaults,
+  type EnsembleOptions,
+  VirtualDisk,
   numberedFiles,
   readLog,
   runtimeDefaults,
@@ -17,10 +17,10 @@ import {
   SeededRandom,
   type SnappyCodec,
 } from '@tskeeper/runtime';
-import { type EarlyAccept, VirtualWire } from '@tskeeper/runtime/internal';
+import { type AcceptingProxy, VirtualWire } from '@tskeeper/runtime/internal';
 import { ClientNetwork } from '../clients/client-network.ts';
 import { serverPort } from '../clients/client-world.ts';
-import { epochEnds, isIn, lastServed, reignsOf } from '../record/committed-history.ts';
+import { epochEnds, isCommitted, lastServed, leaderEpochsOf } from '../record/committed-history.ts';
 import { newRecording, type Recording } from '../record/recording.ts';
 import { Link } from './link.ts';
 import { electionPort, quorumPort } from './peer-ports.ts';
@@ -43,14 +43,14 @@ export interface GroupOptions {
 
 export interface EnsembleOptions {
   readonly observers?: number;
-  readonly options?: Partial<MemberOptions>;
+  readonly options?: Partial<EnsembleOptions>;
   readonly zab?: Partial<ZabOptions>;
   readonly grouped?: GroupOptions | undefined;
   /**
    * With two voters: the one that an oracle may let continue without the other. The other never
    * gets this answer.
    */
-  readonly oracleFavours?: Sid | undefined;
+  readonly oracleSid?: Sid | undefined;
 }
 
 export interface WorldOptions {
@@ -68,14 +68,14 @@ export interface WorldOptions {
 const syncLimitTicksDefault = 5;
 
 /** Servers know each other by name, since each process of a server has another address. */
-function memberOptions(sid: number, servers: number, tickTimeMs: Millis, ensemble: EnsembleOptions): MemberOptions {
+function ensembleOptionsOf(sid: number, servers: number, tickTimeMs: Millis, ensemble: EnsembleOptions): EnsembleOptions {
   const { observers = 0, options, zab, grouped = { groups: new Map(), weights: new Map() } } = ensemble;
   const all = Array.from({ length: servers }, (_, index): [number, QuorumServer] => {
     const addresses = [{ host: `server-${index + 1}`, quorumPort, electionPort }];
     return [index + 1, { sid: index + 1, addresses, role: index < servers - observers ? 'participant' : 'observer' }];
   });
   return {
-    ...memberDefaults,
+    ...ensembleDefaults,
     zab: {
       sid,
       tickTimeMs,
@@ -103,9 +103,9 @@ export class VirtualWorld {
   readonly servers: readonly ServerHost[];
   readonly recording: Recording;
   /** Whether the oracle, if there is one, lets the server that it favours continue alone. */
-  oracleSpeaks = true;
+  oracleAllows = true;
   /** A hash over everything that happened, in order. */
-  trace = 0;
+  traceHash = 0;
   eventCount = 0;
   /** Called for each event: for reading a trace rather than comparing it. */
   onEvent: ((what: string, elapsedMs: Millis) => void) | undefined;
@@ -122,7 +122,7 @@ export class VirtualWorld {
     this.random = new SeededRandom(seed);
     this.clock = new VirtualClock(new SeededRandom(this.random.uint32()));
     this.wire = new VirtualWire(this.clock);
-    this.wire.acceptsEarly = (from, to) => this.#early(from, to);
+    this.wire.proxyFor = (from, to) => this.#earlyAccept(from, to);
     const coreOptions: CoreOptions = { ...coreDefaults, tickTimeMs: 200, minSessionTimeoutMs: 400, maxSessionTimeoutMs: 4000, ...core };
     const runtimeOptions: RuntimeOptions = {
       ...runtimeDefaults,
@@ -157,8 +157,8 @@ export class VirtualWorld {
           random: this.random,
           core: ensemble === undefined ? coreOptions : { ...coreOptions, serverId: index + 1 },
           options: runtimeOptions,
-          member: ensemble === undefined ? undefined : memberOptions(index + 1, servers, coreOptions.tickTimeMs, ensemble),
-          oracle: ensemble?.oracleFavours === undefined ? undefined : () => this.oracleSpeaks && ensemble.oracleFavours === index + 1,
+          ensembleOptions: ensemble === undefined ? undefined : ensembleOptionsOf(index + 1, servers, coreOptions.tickTimeMs, ensemble),
+          oracle: ensemble?.oracleSid === undefined ? undefined : () => this.oracleAllows && ensemble.oracleSid === index + 1,
           snappy,
           knowsMemory,
           recording: this.recording,
@@ -168,14 +168,14 @@ export class VirtualWorld {
             this.#nameOf.set(address, name);
             this.#addresses.set(name, address);
             if (!this.#hidden.has(name)) this.wire.name(name, [address]);
-            for (const link of this.#links.values()) link.renew();
+            for (const link of this.#links.values()) link.addressChanged();
           },
         }),
     );
     for (const { name, sid, isVoter, quorum } of this.servers) {
       if (quorum === undefined) continue;
       const group = [...quorum.groups].find(([, sids]) => sids.includes(sid))?.[0];
-      const mayGoAlone = ensemble?.oracleFavours === sid;
+      const mayGoAlone = ensemble?.oracleSid === sid;
       this.recording.ensemble.set(name, { sid, isVoter, group, weight: quorum.weights.get(sid), mayGoAlone });
       this.recording.configText = formatQuorumConfig(quorum);
     }
@@ -184,8 +184,8 @@ export class VirtualWorld {
       // So many events mean that the world makes no progress.
       if (this.eventCount > eventsMax) throw new Error(`still busy after ${eventsMax} events, at ${elapsedMs} ms with ${what}`);
       this.#numbers.writeDoubleLE(elapsedMs, 0);
-      this.note(this.#numbers);
-      this.trace = crc32(what, this.trace);
+      this.traceBytes(this.#numbers);
+      this.traceHash = crc32(what, this.traceHash);
       this.onEvent?.(what, elapsedMs);
     };
   }
@@ -195,8 +195,8 @@ export class VirtualWorld {
     return this.servers[0]!;
   }
 
-  note(bytes: Uint8Array): void {
-    this.trace = crc32(bytes, this.trace);
+  traceBytes(bytes: Uint8Array): void {
+    this.traceHash = crc32(bytes, this.traceHash);
   }
 
   /** A client's machine; everything on its connections is recorded. */
@@ -224,21 +224,21 @@ export class VirtualWorld {
   }
 
   /** The additional delay between these addresses. */
-  extraDelay(from: string, to: string): Millis {
+  extraDelayMs(from: string, to: string): Millis {
     let sumMs = 0;
     for (const { delayMs, distanceMs } of this.#linksBetween(from, to)) sumMs += delayMs + distanceMs;
     return sumMs;
   }
 
   /** The part of the additional delay that never changes. */
-  distance(from: string, to: string): Millis {
+  distanceMs(from: string, to: string): Millis {
     let sumMs = 0;
     for (const { distanceMs } of this.#linksBetween(from, to)) sumMs += distanceMs;
     return sumMs;
   }
 
-  #early(from: string, to: string): EarlyAccept | undefined {
-    return this.#linksBetween(from, to).find(({ early }) => early !== undefined)?.early;
+  #earlyAccept(from: string, to: string): AcceptingProxy | undefined {
+    return this.#linksBetween(from, to).find(({ earlyAccept }) => earlyAccept !== undefined)?.earlyAccept;
   }
 
   #linksBetween(from: string, to: string): Link[] {
@@ -268,13 +268,13 @@ export class VirtualWorld {
   /** Lets `ms` pass. */
   async run(ms: Millis): Promise<void> {
     const end = this.clock.elapsedMs + ms;
-    await repeated(() => (this.clock.step(end) === undefined ? true : undefined));
+    await stepUntil(() => (this.clock.step(end) === undefined ? true : undefined));
   }
 
   /** Lets time pass until the condition holds; returns whether it did. */
   async runUntil(isSo: () => boolean, atMostMs: Millis): Promise<boolean> {
     const end = this.clock.elapsedMs + atMostMs;
-    return await repeated(() => {
+    return await stepUntil(() => {
       if (isSo()) return true;
       return this.clock.step(end) === undefined ? isSo() : undefined;
     });
@@ -292,10 +292,10 @@ export class VirtualWorld {
       progress.done = true;
     };
     const settled = promise.then(note, note);
-    for (await drained(); !progress.done; await drained()) {
+    for (await settlePromises(); !progress.done; await settlePromises()) {
       if (this.clock.isEmpty) await Promise.race([settled, this.clock.nextEntry()]);
       else if (this.clock.step(end) === undefined) {
-        const lastWords = this.servers.flatMap(({ lines }) => lines.slice(-3)).join(' / ');
+        const lastWords = this.servers.flatMap(({ logLines }) => logLines.slice(-3)).join(' / ');
         throw new Error(`timed out after ${atMostMs} ms of virtual time; the servers' last log lines: ${lastWords}`);
       }
     }
@@ -316,10 +316,10 @@ export class VirtualWorld {
       const files = server.evidence('log');
       for (const { name } of numberedFiles([...files.keys()], 'log')) {
         const reason = await this.#readLog(`${name} of ${server.name}`, files.get(name)!, entries);
-        if (reason !== 'end of file' && reason !== 'padding') recording.faults.push(`${name} of ${server.name} ends with ${reason}`);
+        if (reason !== 'end of file' && reason !== 'padding') recording.violations.push(`${name} of ${server.name} ends with ${reason}`);
       }
       // The end of a log that no longer counts says nothing.
-      for (const bytes of server.oldLogs) await this.#readLog(`an old log of ${server.name}`, bytes, entries);
+      for (const bytes of server.supersededLogs) await this.#readLog(`an old log of ${server.name}`, bytes, entries);
     }
     const isHistory = this.#history();
     recording.log = [...entries]
@@ -334,15 +334,15 @@ export class VirtualWorld {
 
   /** Adds the txns of a log; returns why it ends. */
   async #readLog(name: string, content: Buffer, entries: Map<Zxid, { readonly server: string; readonly bytes: Buffer }>): Promise<string> {
-    const reading = new MemoryDisk();
-    reading.plant('/log', content);
+    const reading = new VirtualDisk();
+    reading.putFile('/log', content);
     const file = await reading.open('/log', 'existing');
     const { reason } = await readLog(file, logEntryBytesMax, (zxid, bytes, start, stop) => {
       const entry = { server: name, bytes: Buffer.from(bytes.subarray(start, stop)) };
       const known = entries.get(zxid);
       if (known === undefined) entries.set(zxid, entry);
       else if (!known.bytes.equals(entry.bytes)) {
-        this.recording.faults.push(`${formatZxid(zxid)} is one txn in ${known.server} and another in ${entry.server}`);
+        this.recording.violations.push(`${formatZxid(zxid)} is one txn in ${known.server} and another in ${entry.server}`);
       }
     });
     return reason;
@@ -351,8 +351,8 @@ export class VirtualWorld {
   #history(): (zxid: Zxid) => boolean {
     const { recording } = this;
     if (recording.ensemble.size === 0) return () => true;
-    const ends = epochEnds(reignsOf(recording), lastServed(recording), recording.beginning.zxid);
-    return (zxid) => isIn(ends, zxid);
+    const ends = epochEnds(leaderEpochsOf(recording), lastServed(recording), recording.seedState.zxid);
+    return (zxid) => isCommitted(ends, zxid);
   }
 
   /**
@@ -376,7 +376,7 @@ const stepsPerTurn = 32;
  * promises have had their effect, as with `drained`: Node runs them between any two callbacks of
  * `setImmediate`.
  */
-function repeated<T>(step: () => T | undefined): Promise<T> {
+function stepUntil<T>(step: () => T | undefined): Promise<T> {
   return new Promise((resolve, reject) => {
     let isOver = false;
     const once = () => {
@@ -401,7 +401,7 @@ function repeated<T>(step: () => T | undefined): Promise<T> {
 }
 
 /** Lets settled promises have their effect, and everything that follows from them. */
-function drained(): Promise<void> {
+function settlePromises(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(resolve);
   });

@@ -18,7 +18,7 @@ describe('crash states of joining', () => {
     async ({ folder, sync, opening }) => {
       const { finding, states, points, ...result } = await runCase({ folder, sync, seed: 1 }, 25);
       expect(finding).toBeUndefined();
-      expect(result.opening).toBe(opening);
+      expect(result.syncPacket).toBe(opening);
       expect(states).toBe(25);
       expect(points).toBeGreaterThan(30);
     },

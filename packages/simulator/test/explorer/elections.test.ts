@@ -4,7 +4,7 @@
  */
 import { Peer } from '@tskeeper/core';
 import { afterEach, expect, test, vi } from 'vitest';
-import { choice, chosen, openingToServe, parseRun, replayRun, scopeDefaults, SmallWorld } from '../../src/internal.ts';
+import { encodeChoice, decodeChoice, choicesToServe, parseRun, replayRun, scopeDefaults, SmallWorld } from '../../src/internal.ts';
 
 afterEach(() => {
   vi.restoreAllMocks();
@@ -13,29 +13,29 @@ afterEach(() => {
 /** All servers serve; then one follower crashes and restarts. */
 function withLatecomer(): SmallWorld {
   const world = new SmallWorld(scopeDefaults);
-  for (const code of openingToServe({ scope: scopeDefaults })) world.make(code);
+  for (const code of choicesToServe({ scope: scopeDefaults })) world.apply(code);
   const { sid } = world.servers.find(({ peer }) => peer?.role === 'learning')!;
-  world.make(choice('crash', sid, 0, 0));
-  world.make(choice('start', sid));
+  world.apply(encodeChoice('crash', sid, 0, 0));
+  world.apply(encodeChoice('start', sid));
   return world;
 }
 
 test('a server that starts later finds the leader of the quorum', () => {
   const world = withLatecomer();
-  world.make(world.choices().find((code) => chosen(code).kind === 'elect' && chosen(code).a === 7)!);
+  world.apply(world.choices().find((code) => decodeChoice(code).kind === 'elect' && decodeChoice(code).a === 7)!);
   expect(world.servers.filter(({ isLooking }) => isLooking)).toEqual([]);
 });
 
 test('a server that starts later and gets no vote of the others is a finding', () => {
   const world = withLatecomer();
   vi.spyOn(Peer.prototype, 'notified').mockImplementation(() => undefined);
-  expect(() => world.make(choice('elect', 7))).toThrow('1 find no leader');
+  expect(() => world.apply(encodeChoice('elect', 7))).toThrow('1 find no leader');
 });
 
 test('servers that all look and find no leader are a finding', () => {
   const world = new SmallWorld(scopeDefaults);
   vi.spyOn(Peer.prototype, 'notified').mockImplementation(() => undefined);
-  expect(() => world.make(choice('elect', 6))).toThrow(/2, 3 all look, and none has found a leader after \d+ ms/);
+  expect(() => world.apply(encodeChoice('elect', 6))).toThrow(/2, 3 all look, and none has found a leader after \d+ ms/);
 });
 
 test('servers that answer each other endlessly are a finding', () => {
@@ -43,7 +43,7 @@ test('servers that answer each other endlessly are a finding', () => {
   for (const server of world.servers) {
     vi.spyOn(server, 'notified').mockImplementation((from, notification) => server.notify(from, notification));
   }
-  expect(() => world.make(choice('elect', 6))).toThrow('2, 3 answer each other endlessly');
+  expect(() => world.apply(encodeChoice('elect', 6))).toThrow('2, 3 answer each other endlessly');
 });
 
 test('a server that led without a quorum and has not announced a new vote counts as looking', () => {
@@ -51,5 +51,5 @@ test('a server that led without a quorum and has not announced a new vote counts
   const { world, made } = replayRun({ scope: scopeDefaults }, parseRun('elect6,sleep3'));
   expect(made).toHaveLength(2);
   const looks = world.servers[2]!;
-  expect([looks.isLooking, looks.saidLooking]).toEqual([true, false]);
+  expect([looks.isLooking, looks.announcedLooking]).toEqual([true, false]);
 });

@@ -5,7 +5,7 @@
 import { makeZxid, operations, writeConnectResponse, Writer, writeReplyHeader, type Zxid } from '@tskeeper/protocol';
 import { describe, expect, test } from 'vitest';
 import { type InvariantName, Invariants, invariants, type NamedTxn, type ServerView, Violation } from '../../src/internal.ts';
-import { SmallReader } from '../../src/explorer/small-reader.ts';
+import { SmallClient } from '../../src/explorer/small-client.ts';
 
 const txn = (epoch: number, counter: number, name = `${epoch}.${counter}`): NamedTxn => ({ zxid: makeZxid(epoch, counter), name });
 
@@ -21,7 +21,7 @@ function server(sid: number, history: readonly NamedTxn[], more: Partial<ServerV
     logged: history,
     appliedZxid,
     state: undefined,
-    remembered: undefined,
+    committedLogZxids: undefined,
     ...epochs,
     ...more,
   };
@@ -46,16 +46,16 @@ function framed(write: (writer: Writer) => void): Buffer {
 
 /** A client with a session, which reads an empty root at each of these zxids. */
 function readAt(to: Invariants, zxids: readonly Zxid[], how: 'read' | 'sync and read' = 'read'): void {
-  const reader = new SmallReader(
+  const reader = new SmallClient(
     () => to,
     () => undefined,
   );
-  reader.join(1, 1000);
+  reader.connect(1, 1000);
   const session = { protocolVersion: 0, timeOut: 1000, sessionId: 5n, passwd: Buffer.alloc(16), readOnly: false };
   reader.received(framed((writer) => writeConnectResponse(writer, session)));
   let xid = 0;
   for (const zxid of zxids) {
-    reader.ask(how, 0);
+    reader.request(how, 0);
     if (how === 'sync and read') reader.received(framed((writer) => writeReplyHeader(writer, { xid: ++xid, zxid, err: 0 })));
     const bytes = framed((writer) => {
       writeReplyHeader(writer, { xid: ++xid, zxid, err: 0 });
@@ -119,7 +119,7 @@ const canaries: Readonly<Record<Exclude<InvariantName, 'Legality' | 'Settles' | 
     propose(to, c);
     to.check([server(1, [c]), server(2, [c]), server(3, [], down)]);
     // `check` would report the wrong order of the log first; `served` judges only the state.
-    to.served(server(3, [c, a], { appliedZxid: c.zxid }));
+    to.checkServed(server(3, [c, a], { appliedZxid: c.zxid }));
   },
   PrimaryIntegrity: (to) => {
     propose(to, a);
@@ -148,16 +148,16 @@ const canaries: Readonly<Record<Exclude<InvariantName, 'Legality' | 'Settles' | 
   MemoryIsLog: (to) => {
     propose(to, a, b);
     const all = { remembered: [a.zxid, b.zxid] };
-    to.check([server(1, [a, b], all), server(2, [a, b], { remembered: [b.zxid] }), server(3, [], { ...down, remembered: [] })]);
-    to.check([server(1, [a, b], all), server(2, [a, b], { remembered: [] }), server(3, [], { remembered: [] })]);
-    to.check([server(1, [a, b], all), server(2, [a, b], { remembered: [a.zxid] }), server(3, [], down)]);
+    to.check([server(1, [a, b], all), server(2, [a, b], { committedLogZxids: [b.zxid] }), server(3, [], { ...down, committedLogZxids: [] })]);
+    to.check([server(1, [a, b], all), server(2, [a, b], { committedLogZxids: [] }), server(3, [], { committedLogZxids: [] })]);
+    to.check([server(1, [a, b], all), server(2, [a, b], { committedLogZxids: [a.zxid] }), server(3, [], down)]);
   },
   StateIsLog: (to) => {
     propose(to, a);
     to.check([server(1, [a], { state: [] }), server(2, [a]), server(3, [], down)]);
   },
   AcknowledgedIsCommitted: (to) => {
-    to.told(a.name);
+    to.clientAcknowledged(a.name);
     to.check([server(1, []), server(2, []), server(3, [])]);
   },
   EpochFiles: (to) => to.check([server(1, [], { acceptedEpoch: 1, currentEpoch: 2 }), server(2, []), server(3, [])]),
@@ -169,13 +169,13 @@ const canaries: Readonly<Record<Exclude<InvariantName, 'Legality' | 'Settles' | 
   NothingRolledBack: (to) => readAt(to, [7, 6]),
   SyncThenRead: (to) => {
     propose(to, a);
-    to.told(a.name);
+    to.clientAcknowledged(a.name);
     to.check([server(1, [a], leads), server(2, [a]), server(3, [], down)]);
     readAt(to, [a.zxid - 1], 'sync and read');
   },
   ReadsOfHistory: (to) => {
-    to.read('', a.zxid);
-    to.read('put 1', a.zxid);
+    to.clientRead('', a.zxid);
+    to.clientRead('put 1', a.zxid);
   },
   VotesFromDisk: (to) => to.voted(a.zxid, server(1, [a], { durable: [] })),
   ElectsTheBest: (to) => to.elected(server(1, [a], is(1)), [server(1, [a], is(1)), server(2, [], is(2))]),
@@ -210,7 +210,7 @@ describe('of the invariants', () => {
       server(2, [a], { appliedZxid: 0 }),
       server(3, [], down),
     ]);
-    to.told(a.name);
+    to.clientAcknowledged(a.name);
     to.check([server(1, [a, b], { ...leads, appliedZxid: a.zxid }), server(2, [a]), server(3, [], down)]);
     to.voted(b.zxid, server(3, [a, b]));
     to.elected(server(3, [a, b]), [server(2, [a]), server(3, [a, b])]);

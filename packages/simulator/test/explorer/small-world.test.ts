@@ -5,55 +5,55 @@ import { makeZxid, PacketType, Writer, writeEmptyPacket } from '@tskeeper/protoc
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { breadth, sample } from '../../../../test/breadth.ts';
 import {
-  type Beginning,
-  bringCalm,
-  choice,
-  expeditions,
-  groundNamed,
-  groundNames,
+  type SearchStart,
+  runToQuiescence,
+  encodeChoice,
+  searchPresets,
+  buildInitialState,
+  initialStateNames,
   hashOf,
   Invariants,
   MarkCounts,
   marks,
-  openingToServe,
+  choicesToServe,
   parseRun,
   replayRun,
-  runExpedition,
+  runPreset,
   runText,
   type Scope,
   scopeDefaults,
   search,
   type SearchOptions,
-  shorten,
+  shrinkRun,
   SmallWorld,
   Violation,
 } from '../../src/internal.ts';
 
 /** Small enough for a complete search. */
 const tiny: Scope = { ...scopeDefaults, servers: 2, txns: 0, crashes: breadth(0, 1), cuts: 0, wakes: 0 };
-const usual: Beginning = { scope: scopeDefaults };
+const usual: SearchStart = { scope: scopeDefaults };
 const pairsMax = breadth(3, 30);
 const ascending = (codes: readonly number[]): number[] => codes.toSorted((a, b) => a - b);
 /** A leader that remembers only one txn also uses SNAP, TRUNC and the log. */
 const forgetful: Scope = { ...scopeDefaults, committedLog: 1 };
 
 function options(scope: Scope, more: Partial<SearchOptions> = {}): SearchOptions {
-  return { scope, opening: [], order: 'chains', seed: 1, depthMax: 400, isEnough: () => false, ...more };
+  return { scope, prefix: [], order: 'chains', seed: 1, depthMax: 400, shouldStop: () => false, ...more };
 }
 
 /** Random walks by a seed: `visit` gets each state and the run that led to it. */
 function walk(
-  beginning: Beginning,
+  beginning: SearchStart,
   opening: readonly number[],
   seed: number,
   length: number,
   visit: (hash: number, run: readonly number[]) => void,
 ): void {
-  const world = new SmallWorld(beginning.scope, beginning.ground);
+  const world = new SmallWorld(beginning.scope, beginning.initialState);
   const run: number[] = [];
   const make = (code: number): void => {
     run.push(code);
-    world.make(code);
+    world.apply(code);
   };
   for (const code of opening) make(code);
   let chance = seed;
@@ -79,7 +79,7 @@ describe('a run', () => {
   });
 
   test('leads to the same state each time', () => {
-    const opening = openingToServe(usual);
+    const opening = choicesToServe(usual);
     expect(hashOf(replayRun(usual, opening).world)).toBe(hashOf(replayRun(usual, opening).world));
   });
 });
@@ -91,10 +91,10 @@ describe('states', () => {
     { scope: { ...scopeDefaults, elections: 'each', wakes: 6 }, ground: 'tail', kind: 'with elections message by message' },
     { scope: { ...scopeDefaults, elections: 'any' }, ground: 'two tails', kind: 'with elections that go wrong' },
   ] as const)('$kind and the same fingerprint have the same next states', ({ scope, ground }) => {
-    const beginning = { scope, ground: groundNamed(ground) };
+    const beginning = { scope, ground: buildInitialState(ground) };
     const runs = new Map<number, readonly number[]>();
     const pairs: [readonly number[], readonly number[]][] = [];
-    const opening = scope.elections === 'any' ? [] : openingToServe(beginning);
+    const opening = scope.elections === 'any' ? [] : choicesToServe(beginning);
     for (let seed = 1; seed <= 600 && pairs.length < pairsMax; seed++) {
       walk(beginning, seed % 2 === 0 ? opening : [], seed, 45, (hash, run) => {
         const known = runs.get(hash);
@@ -110,8 +110,8 @@ describe('states', () => {
       expect(ascending(twin.choices())).toEqual(ascending(choices));
       const code = choices[one.length % Math.max(1, choices.length)];
       if (code === undefined) continue;
-      world.make(code);
-      twin.make(code);
+      world.apply(code);
+      twin.apply(code);
       expect(`${runText([code])} ${hashOf(twin)}`, `${runText(one)} and ${runText(other)}`).toBe(`${runText([code])} ${hashOf(world)}`);
     }
   });
@@ -119,8 +119,8 @@ describe('states', () => {
   test('have different fingerprints after each relevant input', () => {
     const world = new SmallWorld(scopeDefaults);
     const seen = [hashOf(world)];
-    for (const code of [...openingToServe(usual), ...parseRun('write1,write3,crash2.0.0,start2,cut1-3,sleep3')]) {
-      world.make(code);
+    for (const code of [...choicesToServe(usual), ...parseRun('write1,write3,crash2.0.0,start2,cut1-3,sleep3')]) {
+      world.apply(code);
       seen.push(hashOf(world));
     }
     expect(new Set(seen).size).toBe(seen.length);
@@ -137,20 +137,20 @@ describe('a search', () => {
     expect(chains.states).toBeGreaterThan(breadth(10, 200));
   });
 
-  test.each(sample(expeditions, 4))('$name finds no violation, and the ensemble serves again after the faults', (expedition) => {
+  test.each(sample(searchPresets, 4))('$name finds no violation, and the ensemble serves again after the faults', (expedition) => {
     const statesMin = breadth(120, 1200);
-    const { found } = runExpedition(
-      { ...expedition, share: 100, calmEvery: expedition.order === 'walks' ? 1 : breadth(2, 5) },
+    const { found } = runPreset(
+      { ...expedition, statesPercent: 100, quiesceEvery: expedition.order === 'walks' ? 1 : breadth(2, 5) },
       statesMin,
       3,
     );
     expect(found.violation?.error.message).toBeUndefined();
-    expect(found.calms).toBeGreaterThan(0);
+    expect(found.quiescences).toBeGreaterThan(0);
     expect(found.states).toBeGreaterThanOrEqual(statesMin);
   });
 
   test('distributes 100 percent among the expeditions, and every mark must be hit', () => {
-    expect(expeditions.reduce((sum, { share }) => sum + share, 0)).toBe(100);
+    expect(searchPresets.reduce((sum, { statesPercent }) => sum + statesPercent, 0)).toBe(100);
     const counts = new MarkCounts();
     expect(counts.missing).toEqual(Object.keys(marks));
     counts.add(['SNAP', 'TRUNC']);
@@ -164,7 +164,7 @@ describe('a search', () => {
     const { violation } = search(options(scopeDefaults));
     const { error, run } = violation!;
     expect(error.invariant).toBe('AcknowledgedIsCommitted');
-    const shorter = shorten(usual, run, error);
+    const shorter = shrinkRun(usual, run, error);
     expect(shorter.length).toBeLessThan(run.length);
     expect(replayRun(usual, shorter)).toMatchObject({ error: { invariant: 'AcknowledgedIsCommitted' }, made: shorter });
     const isNeeded = (at: number) => replayRun(usual, shorter.toSpliced(at, 1)).error?.invariant !== error.invariant;
@@ -174,13 +174,13 @@ describe('a search', () => {
 
 describe('the world', () => {
   test('reports a message that a server must not get as a violation', () => {
-    const { world } = replayRun(usual, openingToServe(usual));
+    const { world } = replayRun(usual, choicesToServe(usual));
     const follower = world.servers.find(({ peer }) => peer!.role === 'learning')!;
-    const [end] = follower.ends.values();
+    const [end] = follower.streamEnds.values();
     const writer = new Writer(64);
     writeEmptyPacket(writer, PacketType.COMMIT, 0x1_0000_0009);
     end!.inbox.push(Buffer.from(writer.written()));
-    expect(() => world.make(choice('packet', follower.sid, end!.channel))).toThrow('Legality');
+    expect(() => world.apply(encodeChoice('packet', follower.sid, end!.channel))).toThrow('Legality');
   });
 
   test('skips choices that are not possible', () => {
@@ -190,7 +190,7 @@ describe('the world', () => {
 });
 
 test('a stream to a leader that a server has left is not taken for a stream to its next leader', () => {
-  const beginning = { scope: scopeDefaults, ground: groundNamed('later epoch') };
+  const beginning = { scope: scopeDefaults, ground: buildInitialState('later epoch') };
   const run = parseRun(
     'elect3,dial1,packet2#0,file2,packet1#0,file1,packet2#0,file2,packet1#0,packet1#0,file1,elect7,sleep3,elect6,wake2,break1#0,elect5,sleep3,elect6',
   );
@@ -200,45 +200,45 @@ test('a stream to a leader that a server has left is not taken for a stream to i
 });
 
 describe('the grounds', () => {
-  test.each(groundNames)('%s: all servers start from it, and serve when nothing goes wrong', (name) => {
-    const world = new SmallWorld(scopeDefaults, groundNamed(name));
+  test.each(initialStateNames)('%s: all servers start from it, and serve when nothing goes wrong', (name) => {
+    const world = new SmallWorld(scopeDefaults, buildInitialState(name));
     expect(world.servers.every(({ peer }) => peer !== undefined)).toBe(true);
-    expect(bringCalm(world, 'all')).toBeLessThan(2000);
+    expect(runToQuiescence(world, 'all')).toBeLessThan(2000);
   });
 
-  const lastOf = (name: (typeof groundNames)[number]) =>
-    groundNamed(name)!.disks.map(({ log, snapshot }) => (log.at(-1) ?? snapshot)?.zxid);
+  const lastOf = (name: (typeof initialStateNames)[number]) =>
+    buildInitialState(name)!.disks.map(({ log, snapshot }) => (log.at(-1) ?? snapshot)?.zxid);
 
   test('have the logs and epochs that their names say', () => {
     const [a, b, c] = [makeZxid(1, 1), makeZxid(1, 2), makeZxid(2, 1)];
     expect(lastOf('tail')).toEqual([a, a, b]);
     expect(lastOf('two tails')).toEqual([a, c, b]);
     expect(lastOf('left behind')).toEqual([a, makeZxid(2, 2), makeZxid(2, 2)]);
-    expect(groundNamed('interrupted')!.disks[2]).toMatchObject({ acceptedEpoch: 2, currentEpoch: 1 });
-    expect(groundNamed('epoch accepted')!.disks.map(({ acceptedEpoch }) => acceptedEpoch)).toEqual([1, 1, 2]);
-    expect(groundNamed('later epoch')!.disks.map(({ acceptedEpoch }) => acceptedEpoch)).toEqual([1, 1, 3]);
-    expect(groundNamed('snapshot ahead')!.disks[2]!.snapshot!.zxid).toBe(c);
+    expect(buildInitialState('interrupted')!.disks[2]).toMatchObject({ acceptedEpoch: 2, currentEpoch: 1 });
+    expect(buildInitialState('epoch accepted')!.disks.map(({ acceptedEpoch }) => acceptedEpoch)).toEqual([1, 1, 2]);
+    expect(buildInitialState('later epoch')!.disks.map(({ acceptedEpoch }) => acceptedEpoch)).toEqual([1, 1, 3]);
+    expect(buildInitialState('snapshot ahead')!.disks[2]!.snapshot!.zxid).toBe(c);
   });
 });
 
 describe('the end of all faults', () => {
   test('leads to a quorum that serves although one server stays down', () => {
     const { world } = replayRun(usual, parseRun('crash3.0.0'));
-    expect(bringCalm(world, 'core')).toBeLessThan(2000);
+    expect(runToQuiescence(world, 'core')).toBeLessThan(2000);
     expect(world.servers[2]!.peer).toBeUndefined();
-    expect(bringCalm(world, 'all')).toBeLessThan(2000);
+    expect(runToQuiescence(world, 'all')).toBeLessThan(2000);
     expect(world.servers.every(({ peer }) => peer?.server !== undefined)).toBe(true);
   });
 
   test('includes the cut between two servers that are a quorum only together', () => {
     const { world } = replayRun({ scope: { ...scopeDefaults, servers: 2 } }, parseRun('cut1-2'));
-    expect(bringCalm(world, 'core')).toBeLessThan(2000);
+    expect(runToQuiescence(world, 'core')).toBeLessThan(2000);
   });
 
   test('is a violation when the ensemble does not serve afterwards', () => {
     const { world } = replayRun(usual, []);
     for (const server of world.servers) server.peer!.deadline = () => undefined;
-    expect(() => bringCalm(world, 'all')).toThrow('Liveness');
+    expect(() => runToQuiescence(world, 'all')).toThrow('Liveness');
   });
 });
 
@@ -250,7 +250,7 @@ describe('the wait before settling on a vote, message by message', () => {
   /** The marks that the run hits, and which servers look for a leader at its end. */
   const after = (words: string) => {
     const world = new SmallWorld(scope);
-    for (const code of parseRun(words)) world.make(code);
+    for (const code of parseRun(words)) world.apply(code);
     return { hits: [...world.takeHits()], looking: world.servers.map(({ isLooking }) => isLooking) };
   };
 

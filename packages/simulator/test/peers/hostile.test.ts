@@ -4,10 +4,10 @@
  */
 import { SeededRandom } from '@tskeeper/runtime';
 import { describe, expect, test } from 'vitest';
-import type { Kind } from '../../src/peers/attack.ts';
-import { harmlessKinds } from '../../src/peers/harmless-kinds.ts';
-import { impersonatingKinds } from '../../src/peers/impersonating-kinds.ts';
-import { isIdle, Stage } from '../../src/story/stage.ts';
+import type { AttackKind } from '../../src/peers/attack.ts';
+import { unknownPeerAttacks } from '../../src/peers/unknown-peer-attacks.ts';
+import { impersonatorAttacks } from '../../src/peers/impersonator-attacks.ts';
+import { isIdle, Run } from '../../src/run/run.ts';
 import { RawClient } from '../../src/clients/raw-client.ts';
 import { VirtualWorld } from '../../src/world/virtual-world.ts';
 
@@ -17,7 +17,7 @@ const noticedMs = 2500;
 
 interface Attacked {
   readonly world: VirtualWorld;
-  readonly stage: Stage;
+  readonly stage: Run;
   readonly client: RawClient;
   /** The number of attacks that reached their last step. */
   readonly hits: number;
@@ -27,32 +27,32 @@ interface Attacked {
  * An ensemble of three with one client, some time after an attack on its leader. If `oneIsDown`,
  * one follower is down and its id is free.
  */
-async function attacked(kind: Kind, seed: number, oneIsDown = false): Promise<Attacked> {
+async function attacked(kind: AttackKind, seed: number, oneIsDown = false): Promise<Attacked> {
   const world = new VirtualWorld(seed, { servers: 3, ensemble: {} });
-  const stage = new Stage(world, new SeededRandom(seed));
-  for (const server of world.servers) stage.boot(server);
-  expect(await world.runUntil(() => stage.isWhole, 10_000)).toBe(true);
+  const run = new Run(world, new SeededRandom(seed));
+  for (const server of world.servers) run.boot(server);
+  expect(await world.runUntil(() => run.allServing, 10_000)).toBe(true);
   const client = new RawClient(world, new SeededRandom(seed), { name: 'client-1', address: '10.9.0.1', timeoutMs: 4000 });
   expect(await world.runUntil(() => isIdle(client), 5000)).toBe(true);
-  const target = stage.leader!;
-  const near = target.process!.runtime!.inspect.lastZxid();
+  const target = run.leader!;
+  const targetZxid = target.process!.runtime!.inspect.lastZxid();
   if (oneIsDown) world.servers.find((server) => server !== target)!.kill();
   let hits = 0;
-  const done = () => hits++;
-  kind({ stage, random: new SeededRandom(seed), peer: stage.newHostilePeer(), target, near, done });
+  const reachedGoal = () => hits++;
+  kind({ run, random: new SeededRandom(seed), peer: run.newHostilePeer(), target, targetZxid, reachedGoal });
   await world.run(noticedMs);
-  return { world, stage, client, hits };
+  return { world, stage: run, client, hits };
 }
 
 describe('a stranger', () => {
-  test.each(Object.entries(harmlessKinds))('does no harm by %s', async (_name, kind) => {
+  test.each(Object.entries(unknownPeerAttacks))('does no harm by %s', async (_name, kind) => {
     let hits = 0;
     for (let seed = 1; seed <= seeds; seed++) {
       const { world, stage, client, hits: hit } = await attacked(kind, seed);
       hits += hit;
-      expect(world.recording.faults).toEqual([]);
-      expect(world.recording.peers.filter(({ kind: what }) => what === 'ended')).toEqual([]);
-      expect({ seed, isWhole: stage.isWhole, isIdle: isIdle(client), cnxns: world.recording.cnxns.length }).toEqual({
+      expect(world.recording.violations).toEqual([]);
+      expect(world.recording.peerEvents.filter(({ kind: what }) => what === 'ended')).toEqual([]);
+      expect({ seed, isWhole: stage.allServing, isIdle: isIdle(client), cnxns: world.recording.cnxns.length }).toEqual({
         seed,
         isWhole: true,
         isIdle: true,
@@ -64,7 +64,7 @@ describe('a stranger', () => {
 });
 
 describe('a stranger with the id of a server, or with requests in the name of clients', () => {
-  test.each(Object.entries(impersonatingKinds))(
+  test.each(Object.entries(impersonatorAttacks))(
     'ends no process by %s, and all clients are served when the stranger is gone',
     async (_name, kind) => {
       let hits = 0;
@@ -74,8 +74,8 @@ describe('a stranger with the id of a server, or with requests in the name of cl
         world.recording.isImpersonated = true;
         stage.endAttacks();
         for (const server of world.servers) if (server.process === undefined) stage.boot(server);
-        expect(await world.runUntil(() => stage.isWhole && isIdle(client), 10_000)).toBe(true);
-        expect(world.recording.faults).toEqual([]);
+        expect(await world.runUntil(() => stage.allServing && isIdle(client), 10_000)).toBe(true);
+        expect(world.recording.violations).toEqual([]);
       }
       expect(hits).toBeGreaterThan(0);
     },

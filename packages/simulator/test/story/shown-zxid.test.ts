@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { CnxnRecord, Recording } from '../../src/record/recording.ts';
-import { shownZxid } from '../../src/story/stage.ts';
+import { shownZxid } from '../../src/run/run.ts';
 
 const cnxn = (client: string, lastZxidSeen: number | undefined): CnxnRecord =>
   ({ client, handshake: lastZxidSeen === undefined ? undefined : { lastZxidSeen } }) as CnxnRecord;

@@ -1,9 +1,9 @@
 import { KeeperError } from '@tskeeper/client';
 import { aclView } from '../../files/views.ts';
 import { parseAcl } from '../../zk/acl-text.ts';
-import { argumentsOf, checkedPath, CommandFailed, numberOf, pathOf, type ZkCommand } from '../../zk/command.ts';
-import { visitBelow } from '../../zk/subtree.ts';
-import { aclLines, refusalText, statLines, statView } from '../../zk/texts.ts';
+import { argumentsOf, validPath, CommandFailed, numberOption, pathOf, type ZkCommand } from '../../zk/command.ts';
+import { walkSubtree } from '../../zk/subtree.ts';
+import { aclLines, errorTextOf, statLines, statView } from '../../zk/zkcli-texts.ts';
 
 export const getAcl: ZkCommand = {
   name: 'getAcl',
@@ -34,8 +34,8 @@ export const setAcl: ZkCommand = {
   jsonShape: '{"path": "/a", "stat": {...}}; with -R {"path": "/a", "changed": 3, "failed": 0}',
   async run(call) {
     const [path = '', text = ''] = argumentsOf(call, 2);
-    checkedPath(path);
-    const version = numberOf(call, 'v', -1);
+    validPath(path);
+    const version = numberOption(call, 'v', -1);
     const acl = parseAcl(text, (sentence) => call.note(sentence));
     const client = await call.client();
     if (!call.line.has('R')) {
@@ -45,14 +45,14 @@ export const setAcl: ZkCommand = {
     }
     let changed = 0;
     let failed = 0;
-    for await (const one of visitBelow(client, path, call.options)) {
+    for await (const one of walkSubtree(client, path, call.options)) {
       try {
         await client.setACL(one, acl, { version, ...call.options });
         changed++;
       } catch (error) {
         if (!KeeperError.is(error)) throw error;
         failed++;
-        call.note(refusalText(error));
+        call.note(errorTextOf(error));
       }
     }
     await call.answer(undefined, { path, changed, failed });

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { exitCodes } from '../../exit-codes.ts';
-import { type Call, CommandFailed, misused, type ZkCommand } from '../../zk/command.ts';
-import { statLines, statView } from '../../zk/texts.ts';
+import { type CommandCall, CommandFailed, usageError, type ZkCommand } from '../../zk/command.ts';
+import { statLines, statView } from '../../zk/zkcli-texts.ts';
 
 export const getConfig: ZkCommand = {
   name: 'config',
@@ -12,14 +12,14 @@ export const getConfig: ZkCommand = {
     { name: 'w', description: 'watch for changes of the configuration' },
     { name: 'c', description: 'print only the version and the client addresses' },
   ],
-  watches: 'with -w',
+  setsWatch: 'with -w',
   argumentsMax: 0,
   jsonShape: '{"config": "server.1=...", "version": "100000000", "clients": ["10.0.0.1:2181"], "stat": {...}}',
   async run(call) {
     const client = await call.client();
     const { data, stat } = await client.getConfig({ watch: call.line.has('w') ? call.watch : undefined, ...call.options });
     const config = Buffer.from(data ?? Buffer.from('null')).toString();
-    const { version, clients } = clientsIn(config);
+    const { version, clients } = clientAddressesIn(config);
     const text = call.line.has('c') ? `${version} ${clients.join(',')}` : config;
     const stats = call.line.has('s') ? `\n${statLines(stat)}` : '';
     await call.answer(Buffer.from(`${text}${stats}`), { config, version, clients, stat: statView(stat) });
@@ -30,7 +30,7 @@ export const getConfig: ZkCommand = {
  * Client addresses in a dynamic configuration:
  * `server.1=host:2888:3888:participant;[address:]2181`.
  */
-function clientsIn(config: string): { version: string; clients: string[] } {
+function clientAddressesIn(config: string): { version: string; clients: string[] } {
   let version = '';
   const clients: string[] = [];
   for (const line of config.split('\n')) {
@@ -65,17 +65,17 @@ export const reconfig: ZkCommand = {
   async run(call) {
     const { line } = call;
     const [file, members, add, remove] = ['file', 'members', 'add', 'remove'].map((name) => line.value(name));
-    if ([file, members, add, remove].every((value) => value === undefined)) throw misused(this);
+    if ([file, members, add, remove].every((value) => value === undefined)) throw usageError(this);
     const whole = file !== undefined || members !== undefined;
     if (whole && (add !== undefined || remove !== undefined)) {
-      throw refused(
+      throw reconfigError(
         "Can't use -file or -members together with -add or -remove (mixing incremental and non-incremental modes is not allowed)",
       );
     }
     if (file !== undefined && members !== undefined) {
-      throw refused("Can't use -file and -members together (conflicting non-incremental modes)");
+      throw reconfigError("Can't use -file and -members together (conflicting non-incremental modes)");
     }
-    const fromConfig = versionOf(call);
+    const fromConfig = configVersionOf(call);
     const newMembers = file === undefined ? members?.toLowerCase() : membersIn(file);
     const changes =
       newMembers === undefined
@@ -95,22 +95,22 @@ function membersIn(file: string): string {
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
-    throw refused(`Error processing ${file}: ${(error as NodeJS.ErrnoException).code ?? String(error)}`);
+    throw reconfigError(`Error processing ${file}: ${(error as NodeJS.ErrnoException).code ?? String(error)}`);
   }
   const lines = text.split('\n').map((line) => line.trim());
   const members = lines.filter((line) => /^(server\.\d+|group\.\d+|weight\.\d+)\s*=/.test(line));
-  if (!members.some((line) => line.startsWith('server.'))) throw refused(`Error processing ${file}: it has no line server.<id>=...`);
+  if (!members.some((line) => line.startsWith('server.'))) throw reconfigError(`Error processing ${file}: it has no line server.<id>=...`);
   return members.join(',');
 }
 
 /** The version of a configuration is a zxid in hexadecimal. */
-function versionOf({ line }: Call): bigint {
+function configVersionOf({ line }: CommandCall): bigint {
   const text = line.value('v');
   if (text === undefined) return -1n;
-  if (!/^[0-9a-f]{1,16}$/i.test(text)) throw refused('-v must be followed by a long (configuration version)');
+  if (!/^[0-9a-f]{1,16}$/i.test(text)) throw reconfigError('-v must be followed by a long (configuration version)');
   return BigInt(`0x${text}`);
 }
 
-function refused(sentence: string): CommandFailed {
+function reconfigError(sentence: string): CommandFailed {
   return new CommandFailed(sentence, exitCodes.refused);
 }

@@ -1,11 +1,11 @@
 import { type CreateSettings, openAcl } from '@tskeeper/client';
 import { exitCodes } from '../../exit-codes.ts';
 import { parseAcl } from '../../zk/acl-text.ts';
-import { argumentsOf, type Call, checkedPath, CommandFailed, type ZkCommand } from '../../zk/command.ts';
+import { argumentsOf, type CommandCall, validPath, CommandFailed, type ZkCommand } from '../../zk/command.ts';
 import { dataOf } from '../../zk/data-argument.ts';
 
 /** The largest TTL: 40 bits of an ephemeralOwner, the rest marks the znode as one with a TTL. */
-const ttlMax = 0xff_ffff_ffff;
+const ttlMsMax = 0xff_ffff_ffff;
 
 export const create: ZkCommand = {
   name: 'create',
@@ -21,8 +21,8 @@ export const create: ZkCommand = {
   jsonShape: '{"path": "/a"}, with the sequence number if it is sequential',
   async run(call) {
     const [path = '', word, acl] = argumentsOf(call, 1);
-    const mode = modeOf(call);
-    checkedPath(call.line.has('s') ? `${path}1` : path);
+    const mode = createSettingsOf(call);
+    validPath(call.line.has('s') ? `${path}1` : path);
     const settings = { ...mode, acl: acl === undefined ? openAcl : parseAcl(acl, (sentence) => call.note(sentence)) };
     const data = word === undefined ? null : await dataOf(call, word);
     const client = await call.client();
@@ -31,18 +31,18 @@ export const create: ZkCommand = {
   },
 };
 
-function modeOf({ line }: Call): CreateSettings {
+function createSettingsOf({ line }: CommandCall): CreateSettings {
   const [ephemeral, sequential, container] = [line.has('e'), line.has('s'), line.has('c')];
   const ttl = line.value('t');
   if (container && (ephemeral || sequential)) {
-    throw refused('-c cannot be combined with -s or -e. Containers cannot be ephemeral or sequential.');
+    throw createError('-c cannot be combined with -s or -e. Containers cannot be ephemeral or sequential.');
   }
-  if (ttl !== undefined && !/^[+-]?\d+$/.test(ttl)) throw refused('-t argument must be a long value');
-  if (ttl !== undefined && ephemeral) throw refused('TTLs cannot be used with Ephemeral znodes');
-  if (ttl !== undefined && container) throw refused('TTLs cannot be used with Container znodes');
+  if (ttl !== undefined && !/^[+-]?\d+$/.test(ttl)) throw createError('-t argument must be a long value');
+  if (ttl !== undefined && ephemeral) throw createError('TTLs cannot be used with Ephemeral znodes');
+  if (ttl !== undefined && container) throw createError('TTLs cannot be used with Container znodes');
   if (ttl !== undefined) {
     const ttlMs = Number(ttl);
-    if (ttlMs <= 0 || ttlMs > ttlMax) throw refused(`ttl must be positive and cannot be larger than: ${ttlMax}`);
+    if (ttlMs <= 0 || ttlMs > ttlMsMax) throw createError(`ttl must be positive and cannot be larger than: ${ttlMsMax}`);
     return { mode: sequential ? 'persistentSequentialWithTtl' : 'persistentWithTtl', ttlMs };
   }
   if (container) return { mode: 'container' };
@@ -50,6 +50,6 @@ function modeOf({ line }: Call): CreateSettings {
   return { mode: sequential ? 'persistentSequential' : 'persistent' };
 }
 
-function refused(sentence: string): CommandFailed {
+function createError(sentence: string): CommandFailed {
   return new CommandFailed(sentence, exitCodes.refused);
 }

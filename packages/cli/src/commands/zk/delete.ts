@@ -1,6 +1,6 @@
 import { type Client, op } from '@tskeeper/client';
 import { juteMaxBufferDefault } from '@tskeeper/protocol';
-import { argumentsOf, type Call, checkedPath, CommandFailed, numberOf, oldFormVersion, pathOf, type ZkCommand } from '../../zk/command.ts';
+import { argumentsOf, type CommandCall, validPath, CommandFailed, numberOption, legacyVersion, pathOf, type ZkCommand } from '../../zk/command.ts';
 import { pathsBelow } from '../../zk/subtree.ts';
 
 export const deleteNode: ZkCommand = {
@@ -12,18 +12,18 @@ export const deleteNode: ZkCommand = {
   jsonShape: '{"path": "/a"}',
   async run(call) {
     const [path = '', version] = argumentsOf(call, 1);
-    checkedPath(path);
-    const wanted =
-      version === undefined ? numberOf(call, 'v', -1) : oldFormVersion(call, version, 'delete path [version]', 'delete [-v version] path');
+    validPath(path);
+    const expectedVersion =
+      version === undefined ? numberOption(call, 'v', -1) : legacyVersion(call, version, 'delete path [version]', 'delete [-v version] path');
     const client = await call.client();
-    await client.delete(path, { version: wanted, ...call.options });
+    await client.delete(path, { version: expectedVersion, ...call.options });
     await call.answer(undefined, { path });
   },
 };
 
-const batchDefault = 1000;
+const batchSizeDefault = 1000;
 /** How many batches may be in flight at once; the number of zkCli. */
-const batchesAtOnce = 10;
+const batchesInFlightMax = 10;
 
 export const deleteAll: ZkCommand = {
   name: 'deleteall',
@@ -34,7 +34,7 @@ export const deleteAll: ZkCommand = {
   jsonShape: '{"path": "/a", "deleted": 3}',
   async run(call) {
     const path = pathOf(call);
-    const batch = numberOf(call, 'b', batchDefault);
+    const batch = numberOption(call, 'b', batchSizeDefault);
     const client = await call.client();
     // Leaves first.
     const paths = (await pathsBelow(client, path, call.options)).toReversed();
@@ -64,7 +64,7 @@ function batchesOf(paths: readonly string[], size: number): string[][] {
   return batches;
 }
 
-async function deleteInBatches(client: Client, paths: readonly string[], size: number, call: Call): Promise<void> {
+async function deleteInBatches(client: Client, paths: readonly string[], size: number, call: CommandCall): Promise<void> {
   const batches = batchesOf(paths, size);
   let failed: unknown;
   let next = 0;
@@ -83,7 +83,7 @@ async function deleteInBatches(client: Client, paths: readonly string[], size: n
       }
     }
   };
-  await Promise.all(Array.from({ length: batchesAtOnce }, worker));
+  await Promise.all(Array.from({ length: batchesInFlightMax }, worker));
   if (failed === undefined) return;
   if (failed instanceof Error) call.note(failed.message);
   throw new CommandFailed('Failed to delete some node(s) in the subtree!');

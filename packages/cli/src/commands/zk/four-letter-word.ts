@@ -9,13 +9,13 @@ import {
 } from '@tskeeper/client';
 import { exitCodes } from '../../exit-codes.ts';
 import { argumentsOf, CommandFailed, type ZkCommand } from '../../zk/command.ts';
-import { troubleText } from '../../zk/trouble-text.ts';
+import { connectErrorText } from '../../zk/connect-error-text.ts';
 
 /**
  * The words of ZooKeeper 3.9 (docs/reference/four-letter-words.md), without the trace mask words,
  * whose requests are not text.
  */
-export const askedWords: readonly string[] = [
+export const fourLetterWords: readonly string[] = [
   'cons',
   'conf',
   'crst',
@@ -41,7 +41,7 @@ export const fourLetterWordCommand: ZkCommand = {
   summary: 'send a four letter word, such as srvr, ruok, mntr or stat, to each server; needs no session',
   options: [],
   argumentsMax: 1,
-  words: askedWords,
+  completions: fourLetterWords,
   jsonShape: '{"server": "127.0.0.1:2181", "word": "ruok", "answer": "imok"} for each server',
   async run(call) {
     const [word = ''] = argumentsOf(call, 1);
@@ -49,7 +49,7 @@ export const fourLetterWordCommand: ZkCommand = {
       const sentence = `4lw: ${JSON.stringify(word)} is not a four letter word. A word has four lowercase letters, such as srvr, ruok, mntr or stat`;
       throw new CommandFailed(sentence, exitCodes.refused);
     }
-    const servers = await serversOf(call.settings.server);
+    const servers = await resolveServers(call.settings.connectString);
     const { signal, clock, settings } = call;
     const answers = servers.map((server) => fourLetterWord(server, word, { signal, timeoutMs: settings.connectTimeoutMs, clock }));
     // The answers are awaited one after the other; an earlier rejection must not end the process.
@@ -63,27 +63,27 @@ export const fourLetterWordCommand: ZkCommand = {
         await call.answer(`${heading}${answer.replace(/\n$/, '')}`, { server, word, answer });
       } catch (error) {
         if (!KeeperError.is(error)) throw error;
-        failures.push(failureOf(error, server, word));
+        failures.push(toCommandFailed(error, server, word));
       }
     }
     const last = failures.pop();
-    for (const failure of failures) call.complain(failure);
+    for (const failure of failures) call.reportFailure(failure);
     if (last !== undefined) throw last;
   },
 };
 
-async function serversOf(connectString: string): Promise<string[]> {
-  const { servers, service } = parsed(connectString);
-  if (service === undefined) return servers.map(formatServer);
+async function resolveServers(connectString: string): Promise<string[]> {
+  const { servers, srvName } = parseServers(connectString);
+  if (srvName === undefined) return servers.map(formatServer);
   try {
-    return (await new NodeTransport().resolveService(service)).map(formatServer);
+    return (await new NodeTransport().resolveSrv(srvName)).map(formatServer);
   } catch (error) {
     const reason = error instanceof Error ? ((error as NodeJS.ErrnoException).code ?? error.message) : String(error);
-    throw new CommandFailed(`cannot resolve the servers of ${service}: ${troubleText(reason)}`, exitCodes.noConnection);
+    throw new CommandFailed(`cannot resolve the servers of ${srvName}: ${connectErrorText(reason)}`, exitCodes.noConnection);
   }
 }
 
-function parsed(connectString: string): ConnectString {
+function parseServers(connectString: string): ConnectString {
   try {
     return parseConnectString(connectString);
   } catch (error) {
@@ -92,7 +92,7 @@ function parsed(connectString: string): ConnectString {
   }
 }
 
-function failureOf({ code, reason = code, message }: KeeperError, server: string, word: string): CommandFailed {
+function toCommandFailed({ code, reason = code, message }: KeeperError, server: string, word: string): CommandFailed {
   switch (code) {
     case 'Unimplemented': {
       const sentence = `${server}: ${word} is not in the 4lw.commands.whitelist of this server; add it to zoo.cfg and restart the server`;
@@ -100,7 +100,7 @@ function failureOf({ code, reason = code, message }: KeeperError, server: string
     }
     case 'ConnectionLoss':
     case 'RequestTimeout':
-      return new CommandFailed(`${server}: ${troubleText(reason, server)}`, exitCodes.noConnection, { code });
+      return new CommandFailed(`${server}: ${connectErrorText(reason, server)}`, exitCodes.noConnection, { code });
     default:
       return new CommandFailed(`${server}: ${message}`, exitCodes.failed, { code });
   }

@@ -1,31 +1,31 @@
 import { type Client, KeeperError } from '@tskeeper/client';
 import { exitCodes } from '../../exit-codes.ts';
-import { argumentsOf, type Call, checkedPath, CommandFailed, misused, noNode, numberOf, pathOf, type ZkCommand } from '../../zk/command.ts';
+import { argumentsOf, type CommandCall, validPath, CommandFailed, usageError, noNodeError, numberOption, pathOf, type ZkCommand } from '../../zk/command.ts';
 import {
-  limitName,
-  limitPath,
+  quotaLimitName,
+  quotaLimitPath,
   parseQuota,
   quotaPath,
   quotaRoot,
-  quotaText,
+  formatQuota,
   quotaView,
   type QuotaField,
   type QuotaValues,
-  statPath,
+  quotaStatPath,
 } from '../../zk/quota-text.ts';
-import { childPath, visitBelow } from '../../zk/subtree.ts';
+import { childPath, walkSubtree } from '../../zk/subtree.ts';
 
 /**
  * Quotas are ordinary znodes below /zookeeper/quota. These commands create, change and delete them
  * as zkCli does; servers enforce them.
  */
 
-const fieldOf = { n: 'count', b: 'bytes', N: 'countHardLimit', B: 'byteHardLimit' } as const satisfies Record<string, QuotaField>;
-const nothingUsed: QuotaValues = new Map([
+const fieldsByFlag = { n: 'count', b: 'bytes', N: 'countHardLimit', B: 'byteHardLimit' } as const satisfies Record<string, QuotaField>;
+const noUsage: QuotaValues = new Map([
   ['count', 0],
   ['bytes', 0],
 ]);
-const flags = Object.keys(fieldOf) as (keyof typeof fieldOf)[];
+const quotaFlags = Object.keys(fieldsByFlag) as (keyof typeof fieldsByFlag)[];
 
 export const setQuota: ZkCommand = {
   name: 'setquota',
@@ -44,20 +44,20 @@ export const setQuota: ZkCommand = {
     const [path = ''] = argumentsOf(call, 1);
     if (path.startsWith(quotaRoot)) throw new CommandFailed(`cannot set a quota under the path: ${quotaRoot}`, exitCodes.refused);
     pathOf(call);
-    const [flag] = flags.filter((one) => call.line.has(one));
-    if (flag === undefined) throw misused(this);
-    const value = numberOf(call, flag, -1);
+    const [flag] = quotaFlags.filter((one) => call.line.has(one));
+    if (flag === undefined) throw usageError(this);
+    const value = numberOption(call, flag, -1);
     if ((flag === 'n' || flag === 'N') && value <= 0) throw new CommandFailed('the num quota must be greater than zero', exitCodes.refused);
     if (value < 0) throw new CommandFailed('the bytes quota must be greater than or equal to zero', exitCodes.refused);
-    const limits = await limit(await call.client(), path, fieldOf[flag], value, call);
+    const limits = await setLimit(await call.client(), path, fieldsByFlag[flag], value, call);
     await call.answer(undefined, { path, limits: quotaView(limits) });
   },
 };
 
-async function limit(client: Client, path: string, field: QuotaField, value: number, call: Call): Promise<QuotaValues> {
+async function setLimit(client: Client, path: string, field: QuotaField, value: number, call: CommandCall): Promise<QuotaValues> {
   const { options } = call;
-  if ((await client.exists(path, options)) === null) throw noNode(path, `${path} does not exist.`);
-  checkedPath(quotaPath(path));
+  if ((await client.exists(path, options)) === null) throw noNodeError(path, `${path} does not exist.`);
+  validPath(quotaPath(path));
   if ((await client.exists(quotaRoot, options)) === null) {
     throw new CommandFailed(`${quotaRoot} does not exist; connect without a chroot to set quotas`, exitCodes.refused);
   }
@@ -67,7 +67,7 @@ async function limit(client: Client, path: string, field: QuotaField, value: num
     at = childPath(at, name);
     await createIfMissing(client, at, null, call);
   }
-  const known = await client.exists(limitPath(path), options);
+  const known = await client.exists(quotaLimitPath(path), options);
   if (known === null) {
     const limits = new Map<string, number>([
       ['count', -1],
@@ -76,19 +76,19 @@ async function limit(client: Client, path: string, field: QuotaField, value: num
       ['byteHardLimit', -1],
       [field, value],
     ]);
-    await client.create(limitPath(path), quotaText(limits), options);
-    await createIfMissing(client, statPath(path), quotaText(nothingUsed), call);
-    await warnOfExcess(client, path, limits, call);
+    await client.create(quotaLimitPath(path), formatQuota(limits), options);
+    await createIfMissing(client, quotaStatPath(path), formatQuota(noUsage), call);
+    await warnIfExceeded(client, path, limits, call);
     return limits;
   }
-  const limits = parseQuota((await client.getData(limitPath(path), options)).data);
+  const limits = parseQuota((await client.getData(quotaLimitPath(path), options)).data);
   limits.set(field, value);
-  await warnOfExcess(client, path, limits, call);
-  await client.setData(limitPath(path), quotaText(limits), options);
+  await warnIfExceeded(client, path, limits, call);
+  await client.setData(quotaLimitPath(path), formatQuota(limits), options);
   return limits;
 }
 
-async function createIfMissing(client: Client, path: string, data: string | null, { options }: Call): Promise<void> {
+async function createIfMissing(client: Client, path: string, data: string | null, { options }: CommandCall): Promise<void> {
   try {
     await client.create(path, data, options);
   } catch (error) {
@@ -99,12 +99,12 @@ async function createIfMissing(client: Client, path: string, data: string | null
 /**
  * A quota may not be inside another: on its way up from a znode a server looks for one quota only.
  */
-async function refuseNested(client: Client, path: string, { options }: Call): Promise<void> {
+async function refuseNested(client: Client, path: string, { options }: CommandCall): Promise<void> {
   const nested = (complaint: string) => new CommandFailed(complaint, exitCodes.refused);
   try {
-    for await (const one of visitBelow(client, quotaPath(path), options)) {
-      const owner = one.slice(quotaRoot.length, -limitName.length - 1);
-      if (one.endsWith(`/${limitName}`) && owner !== path) {
+    for await (const one of walkSubtree(client, quotaPath(path), options)) {
+      const owner = one.slice(quotaRoot.length, -quotaLimitName.length - 1);
+      if (one.endsWith(`/${quotaLimitName}`) && owner !== path) {
         throw nested(`${path} has a child ${owner} which has a quota`);
       }
     }
@@ -114,14 +114,14 @@ async function refuseNested(client: Client, path: string, { options }: Call): Pr
   const names = path.split('/').slice(1, -1);
   for (let depth = 1; depth <= names.length; depth++) {
     const parent = `/${names.slice(0, depth).join('/')}`;
-    if ((await client.exists(limitPath(parent), options)) !== null) {
+    if ((await client.exists(quotaLimitPath(parent), options)) !== null) {
       throw nested(`${path} has a parent ${parent} which has a quota`);
     }
   }
 }
 
-async function warnOfExcess(client: Client, path: string, limits: QuotaValues, call: Call): Promise<void> {
-  const used = parseQuota((await client.getData(statPath(path), call.options)).data);
+async function warnIfExceeded(client: Client, path: string, limits: QuotaValues, call: CommandCall): Promise<void> {
+  const used = parseQuota((await client.getData(quotaStatPath(path), call.options)).data);
   const exceeded = (soft: QuotaField, hard: QuotaField) => {
     const now = used.get(soft) ?? -1;
     return [soft, hard].some((field) => (limits.get(field) ?? -1) > -1 && limits.get(field)! < now);
@@ -143,21 +143,21 @@ export const listQuota: ZkCommand = {
   jsonShape: '{"path": "/a", "limits": {"count": 5, ...}, "used": {"count": 1, "bytes": 3}}; both null without a quota',
   async run(call) {
     const path = pathOf(call);
-    checkedPath(limitPath(path));
+    validPath(quotaLimitPath(path));
     const client = await call.client();
-    call.note(`absolute path is ${limitPath(path)}`);
+    call.note(`absolute path is ${quotaLimitPath(path)}`);
     let limits: QuotaValues;
     let used: QuotaValues;
     try {
-      limits = parseQuota((await client.getData(limitPath(path), call.options)).data);
-      used = parseQuota((await client.getData(statPath(path), call.options)).data);
+      limits = parseQuota((await client.getData(quotaLimitPath(path), call.options)).data);
+      used = parseQuota((await client.getData(quotaStatPath(path), call.options)).data);
     } catch (error) {
       if (!KeeperError.is(error, 'NoNode')) throw error;
       call.note(`quota for ${path} does not exist.`);
       await call.answer(undefined, { path, limits: null, used: null });
       return;
     }
-    await call.answer(`Output quota for ${path} ${quotaText(limits)}\nOutput stat for ${path} ${quotaText(used)}`, {
+    await call.answer(`Output quota for ${path} ${formatQuota(limits)}\nOutput stat for ${path} ${formatQuota(used)}`, {
       path,
       limits: quotaView(limits),
       used: quotaView(used),
@@ -180,28 +180,28 @@ export const delQuota: ZkCommand = {
   jsonShape: '{"path": "/a", "limits": {...}}, the remaining limits; null if no quota remains',
   async run(call) {
     const path = pathOf(call);
-    checkedPath(limitPath(path));
+    validPath(quotaLimitPath(path));
     const client = await call.client();
-    if ((await client.exists(limitPath(path), call.options)) === null) {
+    if ((await client.exists(quotaLimitPath(path), call.options)) === null) {
       call.note(`Quota does not exist for ${path}`);
       await call.answer(undefined, { path, limits: null });
       return;
     }
-    const flag = flags.find((one) => call.line.has(one));
+    const flag = quotaFlags.find((one) => call.line.has(one));
     if (flag !== undefined) {
-      const limits = parseQuota((await client.getData(limitPath(path), call.options)).data);
-      limits.set(fieldOf[flag], -1);
-      await client.setData(limitPath(path), quotaText(limits), call.options);
+      const limits = parseQuota((await client.getData(quotaLimitPath(path), call.options)).data);
+      limits.set(fieldsByFlag[flag], -1);
+      await client.setData(quotaLimitPath(path), formatQuota(limits), call.options);
       await call.answer(undefined, { path, limits: quotaView(limits) });
       return;
     }
-    await lift(client, path, call);
+    await removeQuota(client, path, call);
     await call.answer(undefined, { path, limits: null });
   },
 };
 
 /** Deletes the quota, and then each parent that has no other children. */
-async function lift(client: Client, path: string, { options }: Call): Promise<void> {
+async function removeQuota(client: Client, path: string, { options }: CommandCall): Promise<void> {
   let parent = quotaPath(path);
   for (const name of (await client.getChildren(parent, options)).children) await client.delete(childPath(parent, name), options);
   while (parent !== quotaRoot && (await client.getChildren(parent, options)).children.length === 0) {

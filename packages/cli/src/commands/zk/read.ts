@@ -1,7 +1,7 @@
 import { dataView } from '../../files/views.ts';
-import { misused, noNode, optionLines, pathOf, watchesAsAsked, type ZkCommand } from '../../zk/command.ts';
-import { hexDump, listText, statLines, statView } from '../../zk/texts.ts';
-import { visitBelow } from '../../zk/subtree.ts';
+import { usageError, noNodeError, optionLines, pathOf, isWatchRequested, type ZkCommand } from '../../zk/command.ts';
+import { hexDump, listText, statLines, statView } from '../../zk/zkcli-texts.ts';
+import { walkSubtree } from '../../zk/subtree.ts';
 
 /** Commands that read one znode or its subtree. */
 
@@ -16,13 +16,13 @@ export const get: ZkCommand = {
     { name: 'x', description: 'Output data in hexdump format' },
   ],
   usageListsOptions: true,
-  watches: 'with -w',
+  setsWatch: 'with -w',
   argumentsMax: 2,
   jsonShape: '{"path": "/a", "data": "text", "encoding": "utf8" or "base64", "stat": {...}}; data is null if the znode has none',
   async run(call) {
     const path = pathOf(call);
     const { line } = call;
-    const watch = watchesAsAsked(call, 'get', '[-s] [-w]') ? call.watch : undefined;
+    const watch = isWatchRequested(call, 'get', '[-s] [-w]') ? call.watch : undefined;
     const client = await call.client();
     const { data, stat } = await client.getData(path, { watch, ...call.options });
     const shown = Buffer.from(data ?? Buffer.from('null'));
@@ -38,15 +38,15 @@ export const stat: ZkCommand = {
   usage: '[-w] path',
   summary: "print a znode's stat",
   options: [{ name: 'w', description: 'watch for changes of the znode, including its creation' }],
-  watches: 'with -w',
+  setsWatch: 'with -w',
   argumentsMax: 2,
   jsonShape: '{"path": "/a", "stat": {...}}',
   async run(call) {
     const path = pathOf(call);
-    const watch = watchesAsAsked(call, 'stat', '[-w]') ? call.watch : undefined;
+    const watch = isWatchRequested(call, 'stat', '[-w]') ? call.watch : undefined;
     const client = await call.client();
     const found = await client.exists(path, { watch, ...call.options });
-    if (found === null) throw noNode(path);
+    if (found === null) throw noNodeError(path);
     await call.answer(statLines(found), { path, stat: statView(found) });
   },
 };
@@ -61,7 +61,7 @@ export const ls: ZkCommand = {
     { name: 'w', description: 'watch' },
     { name: 'R', description: 'recurse' },
   ],
-  watches: 'with -w',
+  setsWatch: 'with -w',
   argumentsMax: 2,
   jsonShape: '{"path": "/a", "children": ["b", "c"]}, with -s also "stat"; with -R one {"path": "/a/b"} for each znode',
   async run(call) {
@@ -70,12 +70,12 @@ export const ls: ZkCommand = {
       await call.answer(`usage: ls [options] path\n${optionLines(this.options)}`, { usage: `ls ${this.usage}` });
       if (line.args.length === 0) return;
     }
-    if (line.args.length === 0) throw misused(this);
+    if (line.args.length === 0) throw usageError(this);
     const path = pathOf(call);
-    const watch = watchesAsAsked(call, 'ls', '[-w]') ? call.watch : undefined;
+    const watch = isWatchRequested(call, 'ls', '[-w]') ? call.watch : undefined;
     const client = await call.client();
     if (line.has('R')) {
-      for await (const one of visitBelow(client, path, { watch, ...call.options })) await call.answer(one, { path: one });
+      for await (const one of walkSubtree(client, path, { watch, ...call.options })) await call.answer(one, { path: one });
       return;
     }
     const result = await client.getChildren(path, { watch, ...call.options });

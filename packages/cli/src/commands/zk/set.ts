@@ -1,7 +1,7 @@
 import { exitCodes } from '../../exit-codes.ts';
-import { argumentsOf, checkedPath, CommandFailed, numberOf, oldFormVersion, type ZkCommand } from '../../zk/command.ts';
-import { dataOf, originOf } from '../../zk/data-argument.ts';
-import { statLines, statView } from '../../zk/texts.ts';
+import { argumentsOf, validPath, CommandFailed, numberOption, legacyVersion, type ZkCommand } from '../../zk/command.ts';
+import { dataOf, sourceNameOf } from '../../zk/data-argument.ts';
+import { statLines, statView } from '../../zk/zkcli-texts.ts';
 
 export const set: ZkCommand = {
   name: 'set',
@@ -17,15 +17,15 @@ export const set: ZkCommand = {
   jsonShape: '{"path": "/a", "stat": {...}}',
   async run(call) {
     const [path = '', word = '', version] = argumentsOf(call, 2);
-    checkedPath(path);
-    const wanted =
+    validPath(path);
+    const expectedVersion =
       version === undefined
-        ? numberOf(call, 'v', -1)
-        : oldFormVersion(call, version, 'set path data [version]', 'set [-s] [-v version] path data');
+        ? numberOption(call, 'v', -1)
+        : legacyVersion(call, version, 'set path data [version]', 'set [-s] [-v version] path data');
     const data = await dataOf(call, word);
-    const bytes = call.line.has('b') ? decoded(data, originOf(word)) : data;
+    const bytes = call.line.has('b') ? decodeBase64(data, sourceNameOf(word)) : data;
     const client = await call.client();
-    const stat = await client.setData(path, bytes, { version: wanted, ...call.options });
+    const stat = await client.setData(path, bytes, { version: expectedVersion, ...call.options });
     await call.answer(call.line.has('s') ? statLines(stat) : undefined, { path, stat: statView(stat) });
   },
 };
@@ -34,7 +34,7 @@ export const set: ZkCommand = {
  * Decodes base64, with line breaks. Node skips characters that are not base64, so a mistyped text
  * would be stored: compare the decoded bytes with the text.
  */
-function decoded(data: Uint8Array, origin: string | undefined): Buffer {
+function decodeBase64(data: Uint8Array, origin: string | undefined): Buffer {
   const text = Buffer.from(data).toString();
   const digits = text.replaceAll(/\s/g, '').replace(/=+$/, '');
   const bytes = Buffer.from(digits, 'base64');

@@ -42,6 +42,6 @@ export const zkCommands: readonly ZkCommand[] = [
   whoAmI,
 ];
 
-export function zkCommand(name: string): ZkCommand | undefined {
+export function findZkCommand(name: string): ZkCommand | undefined {
   return zkCommands.find((command) => command.name === name);
 }

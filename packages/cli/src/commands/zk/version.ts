@@ -1,5 +1,5 @@
 import { ownVersion } from '../../own-version.ts';
-import { misused, type ZkCommand } from '../../zk/command.ts';
+import { usageError, type ZkCommand } from '../../zk/command.ts';
 
 export const version: ZkCommand = {
   name: 'version',
@@ -9,7 +9,7 @@ export const version: ZkCommand = {
   argumentsMax: Infinity,
   jsonShape: '{"version": "0.1.0"}',
   async run(call) {
-    if (call.line.args.length > 0) throw misused(this);
+    if (call.line.args.length > 0) throw usageError(this);
     await call.answer(`tskeeper CLI version: ${ownVersion()}`, { version: ownVersion() });
   },
 };

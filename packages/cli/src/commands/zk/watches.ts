@@ -1,9 +1,9 @@
-import { checkedPath, misused, pathOf, type ZkCommand } from '../../zk/command.ts';
+import { validPath, usageError, pathOf, type ZkCommand } from '../../zk/command.ts';
 
-const modes = { PERSISTENT: 'persistent', PERSISTENT_RECURSIVE: 'persistentRecursive' } as const;
+const watchModes = { PERSISTENT: 'persistent', PERSISTENT_RECURSIVE: 'persistentRecursive' } as const;
 
-function isMode(text: string): text is keyof typeof modes {
-  return Object.hasOwn(modes, text);
+function isMode(text: string): text is keyof typeof watchModes {
+  return Object.hasOwn(watchModes, text);
 }
 
 export const addWatch: ZkCommand = {
@@ -17,23 +17,23 @@ export const addWatch: ZkCommand = {
       description: 'PERSISTENT: the znode and its list of children; PERSISTENT_RECURSIVE: the znode and all its descendants',
     },
   ],
-  watches: 'always',
+  setsWatch: 'always',
   argumentsMax: Infinity,
   jsonShape:
     '{"path": "/a", "mode": "PERSISTENT"}, then one {"event": "NodeCreated", "state": "SyncConnected", "path": "/a/b", "zxid": "0x5"} for each event',
   async run(call) {
     const [path = ''] = call.line.args;
-    if (call.line.args.length !== 1) throw misused(this);
+    if (call.line.args.length !== 1) throw usageError(this);
     const mode = (call.line.value('m') ?? 'PERSISTENT_RECURSIVE').toUpperCase();
-    if (!isMode(mode)) throw misused(this);
-    checkedPath(path);
+    if (!isMode(mode)) throw usageError(this);
+    validPath(path);
     const client = await call.client();
-    await client.addWatch(path, { mode: modes[mode], watch: call.watch, ...call.options });
+    await client.addWatch(path, { mode: watchModes[mode], watch: call.watch, ...call.options });
     await call.answer(undefined, { path, mode });
   },
 };
 
-const types = { c: 'children', d: 'data', p: 'persistent', r: 'persistentRecursive', a: 'any' } as const;
+const watcherTypes = { c: 'children', d: 'data', p: 'persistent', r: 'persistentRecursive', a: 'any' } as const;
 
 export const removeWatches: ZkCommand = {
   name: 'removewatches',
@@ -51,9 +51,9 @@ export const removeWatches: ZkCommand = {
   jsonShape: '{"path": "/a"}',
   async run(call) {
     const path = pathOf(call);
-    const flag = (Object.keys(types) as (keyof typeof types)[]).find((name) => call.line.has(name)) ?? 'a';
+    const flag = (Object.keys(watcherTypes) as (keyof typeof watcherTypes)[]).find((name) => call.line.has(name)) ?? 'a';
     const client = await call.client();
-    await client.removeWatches(path, { type: types[flag], local: call.line.has('l'), ...call.options });
+    await client.removeWatches(path, { type: watcherTypes[flag], local: call.line.has('l'), ...call.options });
     await call.answer(undefined, { path });
   },
 };

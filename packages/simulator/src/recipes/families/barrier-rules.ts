@@ -6,26 +6,26 @@
  *   participants there at once as it needs.
  * - left: a process that has left a simple barrier has seen it empty since it began to leave.
  */
-import type { History, ZnodeLife } from '../history.ts';
+import type { ZnodeHistory, ZnodeLife } from '../znode-history.ts';
 
 /** A wait that succeeded. */
-export interface Wait {
+export interface BarrierWait {
   readonly process: string;
   readonly fromZxid: bigint;
   readonly toZxid: bigint;
 }
 
-export function judgeWaits(waits: readonly Wait[], barrier: string, history: History): string[] {
+export function checkBarrierWaits(waits: readonly BarrierWait[], barrier: string, history: ZnodeHistory): string[] {
   const lives = history.lives.filter(({ path }) => path === barrier);
   return waits.flatMap(({ process, fromZxid, toZxid }) => {
-    const inPlace = lives.find(({ czxid, goneZxid }) => czxid <= fromZxid && goneZxid > toZxid);
+    const inPlace = lives.find(({ czxid, deletedZxid }) => czxid <= fromZxid && deletedZxid > toZxid);
     if (inPlace === undefined) return [];
     return [`early: ${process} continued between ${fromZxid} and ${toZxid}, while the barrier of ${inPlace.czxid} was in place`];
   });
 }
 
 /** A process that has entered a simple barrier. */
-export interface Gathered {
+export interface SimpleBarrierPassage {
   readonly process: string;
   readonly root: string;
   readonly enteredZxid: bigint;
@@ -35,20 +35,20 @@ export interface Gathered {
   leftZxid: bigint | undefined;
 }
 
-export function judgeGatherings(gathered: readonly Gathered[], size: number, history: History): string[] {
+export function checkSimpleBarriers(gathered: readonly SimpleBarrierPassage[], size: number, history: ZnodeHistory): string[] {
   return gathered.flatMap(({ process, root, enteredZxid, leavingZxid, leftZxid }) => {
-    const lives = history.below(root);
+    const lives = history.childrenOf(root);
     const findings: string[] = [];
-    const wasFull = lives.some(({ czxid }) => czxid <= enteredZxid && thereAt(lives, BigInt(czxid)) >= size);
+    const wasFull = lives.some(({ czxid }) => czxid <= enteredZxid && countAt(lives, BigInt(czxid)) >= size);
     if (!wasFull) findings.push(`early: ${process} entered ${root} by ${enteredZxid}, which never had ${size} participants by then`);
     if (leavingZxid === undefined || leftZxid === undefined) return findings;
-    const ends = lives.filter(({ goneZxid }) => goneZxid > leavingZxid && goneZxid <= leftZxid).map(({ goneZxid }) => BigInt(goneZxid));
-    const wasEmpty = [leavingZxid, ...ends].some((zxid) => thereAt(lives, zxid) === 0);
+    const ends = lives.filter(({ deletedZxid }) => deletedZxid > leavingZxid && deletedZxid <= leftZxid).map(({ deletedZxid }) => BigInt(deletedZxid));
+    const wasEmpty = [leavingZxid, ...ends].some((zxid) => countAt(lives, zxid) === 0);
     if (!wasEmpty) findings.push(`left: ${process} left ${root} by ${leftZxid}, which was never empty since ${leavingZxid}`);
     return findings;
   });
 }
 
-function thereAt(lives: readonly ZnodeLife[], zxid: bigint): number {
-  return lives.filter(({ czxid, goneZxid }) => czxid <= zxid && goneZxid > zxid).length;
+function countAt(lives: readonly ZnodeLife[], zxid: bigint): number {
+  return lives.filter(({ czxid, deletedZxid }) => czxid <= zxid && deletedZxid > zxid).length;
 }

@@ -3,10 +3,10 @@
  * nothing that was deleted before. missing: when a cache becomes complete, it has everything that
  * existed when it began to read and still exists.
  */
-import type { History, ZnodeLife } from '../history.ts';
+import type { ZnodeHistory, ZnodeLife } from '../znode-history.ts';
 
 /** A znode as a cache showed it. */
-export interface Sight {
+export interface CacheEntryShown {
   readonly process: string;
   readonly path: string;
   readonly data: string | undefined;
@@ -17,7 +17,7 @@ export interface Sight {
 }
 
 /** Everything that a cache showed when it became complete. */
-export interface Survey {
+export interface CacheContentsShown {
   readonly process: string;
   readonly covers: (path: string) => boolean;
   /** What its client had seen when it began to read. */
@@ -27,11 +27,11 @@ export interface Survey {
   readonly shown: ReadonlyMap<string, bigint>;
 }
 
-export function judgeSurveys(surveys: readonly Survey[], history: History): string[] {
-  const lastWrites = history.lives.map((life) => ({ life, mzxids: writesOf(life, history) }));
+export function checkContentsShown(surveys: readonly CacheContentsShown[], history: ZnodeHistory): string[] {
+  const lastWrites = history.lives.map((life) => ({ life, mzxids: mzxidsOf(life, history) }));
   return surveys.flatMap(({ process, covers, fromZxid, toZxid, shown }) =>
-    lastWrites.flatMap(({ life: { path, czxid, goneZxid }, mzxids }) => {
-      if (!covers(path) || czxid > fromZxid || goneZxid <= toZxid) return [];
+    lastWrites.flatMap(({ life: { path, czxid, deletedZxid }, mzxids }) => {
+      if (!covers(path) || czxid > fromZxid || deletedZxid <= toZxid) return [];
       const mzxid = mzxids.findLast((each) => each <= fromZxid)!;
       if ((shown.get(path) ?? -1n) >= mzxid) return [];
       return [
@@ -41,19 +41,19 @@ export function judgeSurveys(surveys: readonly Survey[], history: History): stri
   );
 }
 
-function writesOf({ path, czxid, goneZxid }: ZnodeLife, { writes }: History): number[] {
-  return writes.filter((write) => write.path === path && write.zxid >= czxid && write.zxid < goneZxid).map(({ zxid }) => zxid);
+function mzxidsOf({ path, czxid, deletedZxid }: ZnodeLife, { writes }: ZnodeHistory): number[] {
+  return writes.filter((write) => write.path === path && write.zxid >= czxid && write.zxid < deletedZxid).map(({ zxid }) => zxid);
 }
 
-export function judgeSights(sights: readonly Sight[], history: History): string[] {
+export function checkEntriesShown(sights: readonly CacheEntryShown[], history: ZnodeHistory): string[] {
   const was = new Set(history.writes.map(({ path, data, zxid }) => `${path} ${zxid} ${data}`));
   const lives = new Map(history.lives.map((life) => [`${life.path} ${life.czxid}`, life]));
   const findings = sights.flatMap(({ process, path, data, czxid, mzxid, seenZxid }) => {
     const life = lives.get(`${path} ${czxid}`);
-    if (life === undefined || life.goneZxid < mzxid || !was.has(`${path} ${mzxid} ${data}`))
+    if (life === undefined || life.deletedZxid < mzxid || !was.has(`${path} ${mzxid} ${data}`))
       return [`shown: ${process} showed ${path} with ${data}, czxid ${czxid} and mzxid ${mzxid}, which never existed`];
-    if (seenZxid === undefined || life.goneZxid > seenZxid) return [];
-    return [`shown: ${process} showed ${path} while complete up to ${seenZxid}, but it was deleted at ${life.goneZxid}`];
+    if (seenZxid === undefined || life.deletedZxid > seenZxid) return [];
+    return [`shown: ${process} showed ${path} while complete up to ${seenZxid}, but it was deleted at ${life.deletedZxid}`];
   });
   return [...new Set(findings)];
 }

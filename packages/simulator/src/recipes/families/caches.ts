@@ -3,12 +3,12 @@ import { type Client, KeeperError } from '@tskeeper/client';
 import { type CachedZnode, ChildrenCache, NodeCache, TreeCache } from '@tskeeper/recipes';
 import type { SeededRandom } from '@tskeeper/runtime';
 import { parentOf } from '../../replay/replay.ts';
-import type { Evidence, Family, RecipeStory } from '../family.ts';
+import type { Evidence, Family, FamilyRun } from '../family.ts';
 import type { RecipeProcess } from '../recipe-process.ts';
-import { judgeSights, judgeSurveys, type Sight, type Survey } from './cache-rules.ts';
+import { checkEntriesShown, checkContentsShown, type CacheEntryShown, type CacheContentsShown } from './cache-rules.ts';
 
 export const caches: Family = {
-  what: 'processes write to a tree, and read it from caches',
+  description: 'processes write to a tree, and read it from caches',
   marks: [
     'a cache was in step',
     'a cache fell out of step',
@@ -16,7 +16,7 @@ export const caches: Family = {
     'a cache showed a deletion',
     'a cache was in step when all was over',
   ],
-  draw: (random) => new CacheStory(random),
+  drawRun: (random) => new CacheRun(random),
 };
 
 const root = '/tree';
@@ -25,7 +25,7 @@ const paths = ['a', 'b', 'a/x', 'a/y', 'b/x'].map((name) => `${root}/${name}`);
 type AnyCache = NodeCache<string> | ChildrenCache<string> | TreeCache<string>;
 
 /** A cache, which znodes it covers, and what it shows of them. */
-interface Kept {
+interface OpenCache {
   readonly process: RecipeProcess;
   readonly zk: Client;
   readonly cache: AnyCache;
@@ -33,17 +33,17 @@ interface Kept {
   readonly shown: () => readonly CachedZnode<string>[];
 }
 
-class CacheStory implements RecipeStory {
+class CacheRun implements FamilyRun {
   readonly processes: number;
-  readonly restMsMax: number;
-  readonly #caches = new Map<Client, Kept>();
-  readonly #sights: Sight[] = [];
-  readonly #surveys: Survey[] = [];
+  readonly pauseMsMax: number;
+  readonly #caches = new Map<Client, OpenCache>();
+  readonly #entriesShown: CacheEntryShown[] = [];
+  readonly #contentsShown: CacheContentsShown[] = [];
   #writes = 0;
 
   constructor(random: SeededRandom) {
     this.processes = 2 + random.below(4);
-    this.restMsMax = 1 + random.below(200);
+    this.pauseMsMax = 1 + random.below(200);
   }
 
   async turn(process: RecipeProcess, zk: Client): Promise<boolean> {
@@ -51,27 +51,27 @@ class CacheStory implements RecipeStory {
     for (let writes = process.below(4); writes > 0; writes--) await this.#write(process, zk);
     if (!process.isHealed && process.below(3) > 0) return true;
     await kept.cache.ready(process.isHealed ? { signal: process.stopping } : { timeoutMs: process.below(2000) });
-    process.note('a cache was in step');
+    process.hitMark('a cache was in step');
     const seenZxid = zk.lastZxid;
     // Wait for the requests that the cache may have to send by then: an event after a read in
     // progress leads to another read when that is answered.
     for (let answers = 4; answers > 0; answers--) await zk.exists(root);
-    if (!kept.cache.inStep) return true;
+    if (!kept.cache.isSynced) return true;
     for (const { path, data, stat } of kept.shown())
-      this.#sights.push({ process: process.name, path, data, czxid: stat.czxid, mzxid: stat.mzxid, seenZxid });
+      this.#entriesShown.push({ process: process.name, path, data, czxid: stat.czxid, mzxid: stat.mzxid, seenZxid });
     return true;
   }
 
   /** One cache per session. */
-  #open(process: RecipeProcess, zk: Client): Kept {
+  #open(process: RecipeProcess, zk: Client): OpenCache {
     const fromZxid = zk.lastZxid;
     const kept = { process, zk, ...this.#cacheOf(process, zk) };
     this.#caches.set(zk, kept);
-    void this.#follow(kept, fromZxid).catch((error: unknown) => process.met(error));
+    void this.#checkChanges(kept, fromZxid).catch((error: unknown) => process.handleError(error));
     return kept;
   }
 
-  #cacheOf(process: RecipeProcess, zk: Client): Omit<Kept, 'process' | 'zk'> {
+  #cacheOf(process: RecipeProcess, zk: Client): Omit<OpenCache, 'process' | 'zk'> {
     const decode = (data: Uint8Array | null) => new TextDecoder().decode(data ?? undefined);
     switch (process.below(3)) {
       case 0: {
@@ -91,33 +91,33 @@ class CacheStory implements RecipeStory {
   }
 
   /** Each change must start from the state that was shown, and lead to a later one. */
-  async #follow({ process, zk, cache, covers, shown }: Kept, openedZxid: bigint): Promise<void> {
+  async #checkChanges({ process, zk, cache, covers, shown }: OpenCache, openedZxid: bigint): Promise<void> {
     const last = new Map<string, bigint>();
     let fromZxid = openedZxid;
     for await (const change of cache.changes()) {
       if (change.kind === 'outOfStep') {
-        process.note('a cache fell out of step');
+        process.hitMark('a cache fell out of step');
         fromZxid = zk.lastZxid;
       }
-      if (change.kind === 'inStep' && cache.inStep) {
+      if (change.kind === 'inStep' && cache.isSynced) {
         const all = new Map(shown().map(({ path, stat }) => [path, stat.mzxid]));
-        this.#surveys.push({ process: process.name, covers, fromZxid, toZxid: zk.lastZxid, shown: all });
+        this.#contentsShown.push({ process: process.name, covers, fromZxid, toZxid: zk.lastZxid, shown: all });
       }
       if (!('path' in change) || change.path === root) continue;
       const { path, before, after } = change;
-      if (change.kind === 'deleted') process.note('a cache showed a deletion');
+      if (change.kind === 'deleted') process.hitMark('a cache showed a deletion');
       if (before?.stat.mzxid !== last.get(path))
-        process.complain(`its cache reports a change of ${path} from ${before?.stat.mzxid}, but showed ${last.get(path)}`);
+        process.reportViolation(`its cache reports a change of ${path} from ${before?.stat.mzxid}, but showed ${last.get(path)}`);
       if (after === undefined) {
         last.delete(path);
         continue;
       }
-      process.note('a cache showed a change');
+      process.hitMark('a cache showed a change');
       const { czxid, mzxid } = after.stat;
       if (before !== undefined && mzxid <= before.stat.mzxid)
-        process.complain(`its cache went back from ${before.stat.mzxid} to ${mzxid} at ${path}`);
+        process.reportViolation(`its cache went back from ${before.stat.mzxid} to ${mzxid} at ${path}`);
       last.set(path, mzxid);
-      this.#sights.push({ process: process.name, path, data: after.data, czxid, mzxid, seenZxid: undefined });
+      this.#entriesShown.push({ process: process.name, path, data: after.data, czxid, mzxid, seenZxid: undefined });
     }
   }
 
@@ -139,22 +139,22 @@ class CacheStory implements RecipeStory {
   }
 
   /** No process writes any more: by now each cache must show what exists. */
-  async left(zk: Client): Promise<readonly string[]> {
+  async leftovers(zk: Client): Promise<readonly string[]> {
     const there = new Map<string, bigint>();
     if ((await zk.exists(root)) !== null) for await (const { path, stat } of zk.walk(root)) if (path !== root) there.set(path, stat.mzxid);
     for (const { process, zk: own, cache, covers, shown } of this.#caches.values()) {
-      if (process.dead || own.closedBecause !== undefined) continue;
-      if (cache.inStep) process.note('a cache was in step when all was over');
-      else process.complain('its cache is not complete, though all faults have ceased');
+      if (process.isDead || own.endReason !== undefined) continue;
+      if (cache.isSynced) process.hitMark('a cache was in step when all was over');
+      else process.reportViolation('its cache is not complete, though all faults have ceased');
       const shows = textOf(shown().map(({ path, stat }) => [path, stat.mzxid]));
       const is = textOf([...there].filter(([path]) => covers(path)));
-      if (shows !== is) process.complain(`its cache shows ${shows}, but there is ${is}`);
+      if (shows !== is) process.reportViolation(`its cache shows ${shows}, but there is ${is}`);
     }
     return [];
   }
 
-  judge({ history }: Evidence): readonly string[] {
-    return [...judgeSights(this.#sights, history), ...judgeSurveys(this.#surveys, history)];
+  check({ history }: Evidence): readonly string[] {
+    return [...checkEntriesShown(this.#entriesShown, history), ...checkContentsShown(this.#contentsShown, history)];
   }
 }
 

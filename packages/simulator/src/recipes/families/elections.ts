@@ -2,17 +2,17 @@
 import type { Client } from '@tskeeper/client';
 import { Election, type Leader } from '@tskeeper/recipes';
 import type { SeededRandom } from '@tskeeper/runtime';
-import type { Evidence, Family, RecipeStory } from '../family.ts';
-import type { History, ZnodeLife } from '../history.ts';
-import { Holds, type LineRules, numberOf } from '../holds.ts';
+import type { Evidence, Family, FamilyRun } from '../family.ts';
+import type { ZnodeHistory, ZnodeLife } from '../znode-history.ts';
+import { MutualExclusionChecker, type WaitQueueRules, numberOf } from '../mutual-exclusion.ts';
 import type { RecipeProcess } from '../recipe-process.ts';
-import { drawWait, workWith } from './holding.ts';
-import { deleteByHand, drawBeginning, linePath, storePath } from './line-of-story.ts';
-import { endsOf, isThere, none, type Phase, phasesOf } from './onlooker-rules.ts';
-import { Onlooker } from './onlooker.ts';
+import { drawWaitOptions, workUnderHold } from './work-under-hold.ts';
+import { deleteAsOperator, drawSeedZnodes, waitQueuePath, storePath } from './family-helpers.ts';
+import { creationAndDeletion, isThere, none, type Phase, phasesOf } from './observation-rules.ts';
+import { RecipeObserver } from './recipe-observer.ts';
 
 export const elections: Family = {
-  what: 'processes lead in turn, and write while they lead',
+  description: 'processes lead in turn, and write while they lead',
   marks: [
     'a leader acknowledged',
     'a leader closed its session',
@@ -24,24 +24,24 @@ export const elections: Family = {
     'an onlooker was up to date',
     'an onlooker had seen enough',
   ],
-  draw: (random) => new ElectionStory(random),
+  drawRun: (random) => new ElectionRun(random),
 };
 
-class ElectionStory implements RecipeStory {
+class ElectionRun implements FamilyRun {
   readonly processes: number;
-  readonly restMsMax: number;
-  readonly beginning: RecipeStory['beginning'];
-  readonly #holds = new Holds();
-  readonly #onlookers = new Map<Client, Onlooker>();
+  readonly pauseMsMax: number;
+  readonly seedZnodes: FamilyRun['seedZnodes'];
+  readonly #holds = new MutualExclusionChecker();
+  readonly #currentObservers = new Map<Client, RecipeObserver>();
   /** All observers. */
-  readonly #looking: Onlooker[] = [];
+  readonly #allObservers: RecipeObserver[] = [];
   readonly #acknowledged: { readonly process: string; readonly path: string; readonly seenZxid: bigint }[] = [];
 
   constructor(random: SeededRandom) {
     this.processes = 2 + random.below(4);
     // Sometimes long enough that there is no candidate.
-    this.restMsMax = 1 + random.below(random.below(4) === 0 ? 2000 : 400);
-    this.beginning = drawBeginning(random);
+    this.pauseMsMax = 1 + random.below(random.below(4) === 0 ? 2000 : 400);
+    this.seedZnodes = drawSeedZnodes(random);
   }
 
   prepare(zk: Client): Promise<unknown> {
@@ -50,21 +50,21 @@ class ElectionStory implements RecipeStory {
 
   async turn(process: RecipeProcess, zk: Client): Promise<boolean> {
     // Only two, as each costs some requests for every change of the candidates.
-    if (process.number < 2) await this.#lookOn(process, zk);
-    const leadership = await new Election(await process.source(zk), linePath, { data: process.name }).lead(drawWait(process));
-    process.wentOn(zk, leadership.zk);
-    const own = leadership.zk as Client;
-    const hold = this.#holds.enter(process, own, leadership, 'n_');
+    if (process.number < 2) await this.#observe(process, zk);
+    const leadership = await new Election(await process.source(zk), waitQueuePath, { data: process.name }).lead(drawWaitOptions(process));
+    process.noteNextSession(zk, leadership.client);
+    const own = leadership.client as Client;
+    const hold = this.#holds.acquired(process, own, leadership, 'n_');
     const acknowledges = process.below(2) === 0;
     try {
       if (acknowledges) {
         await leadership.acknowledge();
-        process.note('a leader acknowledged');
+        process.hitMark('a leader acknowledged');
         this.#acknowledged.push({ process: process.name, path: leadership.path, seenZxid: own.lastZxid });
       }
-      await workWith(process, this.#holds, hold, storePath);
+      await workUnderHold(process, this.#holds, hold, storePath);
     } finally {
-      hold.over();
+      hold.end();
       if (acknowledges && !process.isHealed && process.below(3) === 0) await this.#closeSession(process, own);
       else await leadership.resign();
     }
@@ -76,70 +76,70 @@ class ElectionStory implements RecipeStory {
    * observers read, since something else has happened right before.
    */
   async #closeSession(process: RecipeProcess, zk: Client): Promise<void> {
-    process.note('a leader closed its session');
-    void zk.create(`${linePath}/farewell`, null, { mode: 'ephemeral' }).catch(() => undefined);
-    await process.pause(process.below(20));
+    process.hitMark('a leader closed its session');
+    void zk.create(`${waitQueuePath}/farewell`, null, { mode: 'ephemeral' }).catch(() => undefined);
+    await process.sleep(process.below(20));
     await zk.close();
   }
 
-  async #lookOn(process: RecipeProcess, zk: Client): Promise<void> {
-    const onlooker = this.#onlookers.get(zk);
-    if (onlooker === undefined) this.#beginToLookOn(process, zk);
-    else if (process.below(4) === 0 && (await onlooker.catchesUp(linePath))) process.note('an onlooker was up to date');
+  async #observe(process: RecipeProcess, zk: Client): Promise<void> {
+    const observer = this.#currentObservers.get(zk);
+    if (observer === undefined) this.#startObserver(process, zk);
+    else if (process.below(4) === 0 && (await observer.checkCaughtUp(waitQueuePath))) process.hitMark('an onlooker was up to date');
   }
 
-  #beginToLookOn(process: RecipeProcess, zk: Client): void {
-    const onlooker = new Onlooker(process, zk);
-    this.#onlookers.set(zk, onlooker);
-    this.#looking.push(onlooker);
+  #startObserver(process: RecipeProcess, zk: Client): void {
+    const observer = new RecipeObserver(process, zk);
+    this.#currentObservers.set(zk, observer);
+    this.#allObservers.push(observer);
     const enough = new AbortController();
     if (process.below(4) === 0) {
       process.clock.after(process.below(2000), () => {
-        process.note('an onlooker had seen enough');
-        this.#onlookers.delete(zk);
+        process.hitMark('an onlooker had seen enough');
+        this.#currentObservers.delete(zk);
         enough.abort(new Error('has seen enough'));
       });
     }
     const shownOf = (leader: Leader | undefined) => {
       if (leader === undefined) return new Map<string, string>();
-      process.note('a leader was looked on at');
+      process.hitMark('a leader was looked on at');
       const { path, data, acknowledged } = leader;
-      return new Map([[linePath, leaderText(path, new TextDecoder().decode(data ?? undefined), acknowledged)]]);
+      return new Map([[waitQueuePath, leaderText(path, new TextDecoder().decode(data ?? undefined), acknowledged)]]);
     };
-    onlooker.checkWhenConnected(linePath, () => process.note('an onlooker was up to date'));
-    void onlooker.follow(new Election(onlooker.attentive, linePath).observe({ signal: enough.signal }), shownOf, enough.signal);
+    observer.checkWhenConnected(waitQueuePath, () => process.hitMark('an onlooker was up to date'));
+    void observer.follow(new Election(observer.trackedClient, waitQueuePath).observe({ signal: enough.signal }), shownOf, enough.signal);
   }
 
-  async meddle(operator: RecipeProcess, zk: Client): Promise<void> {
-    const election = new Election(zk, linePath);
+  async operatorAction(operator: RecipeProcess, zk: Client): Promise<void> {
+    const election = new Election(zk, waitQueuePath);
     const leader = await election.leader({ timeoutMs: 2000 });
-    if (leader === undefined) operator.note('nobody led');
-    else if (leader.acknowledged) operator.note('an acknowledged leader was seen');
+    if (leader === undefined) operator.hitMark('nobody led');
+    else if (leader.acknowledged) operator.hitMark('an acknowledged leader was seen');
     if (leader === undefined || operator.below(2) === 0) return;
-    operator.note('a leader was deposed by hand');
-    await deleteByHand(zk, leader.path);
+    operator.hitMark('a leader was deposed by hand');
+    await deleteAsOperator(zk, leader.path);
   }
 
   /** No process is a candidate any more, and observers must have seen that. */
-  async left(zk: Client): Promise<readonly string[]> {
-    for (const onlooker of this.#onlookers.values()) if (!onlooker.isOver) onlooker.upToDate(zk.lastZxid);
-    return (await new Election(zk, linePath).candidates()).map(({ path }) => path);
+  async leftovers(zk: Client): Promise<readonly string[]> {
+    for (const observer of this.#currentObservers.values()) if (!observer.isOver) observer.expectUpToDate(zk.lastZxid);
+    return (await new Election(zk, waitQueuePath).contenders()).map(({ path }) => path);
   }
 
-  judge({ history, recording }: Evidence): readonly string[] {
-    const leaders = new Map([[linePath, leadersOf(history)]]);
+  check({ history, recording }: Evidence): readonly string[] {
+    const leaders = new Map([[waitQueuePath, leadersOf(history)]]);
     return [
-      ...this.#holds.judge(electionRules, history, recording),
-      ...wrongWords(history),
-      ...this.#missingWords(history),
-      ...this.#looking.flatMap((onlooker) => onlooker.judge(leaders)),
+      ...this.#holds.check(electionRules, history, recording),
+      ...wrongAcknowledgements(history),
+      ...this.#missingAcknowledgements(history),
+      ...this.#allObservers.flatMap((observer) => observer.judge(leaders)),
     ];
   }
 
   /** An acknowledgement that a leader was told to have made must be in a znode. */
-  #missingWords({ writes }: History): string[] {
+  #missingAcknowledgements({ writes }: ZnodeHistory): string[] {
     return this.#acknowledged.flatMap(({ process, path, seenZxid }) => {
-      const word = writes.find((write) => write.path === wordPath && `${linePath}/${write.data}` === path);
+      const word = writes.find((write) => write.path === acknowledgedPath && `${waitQueuePath}/${write.data}` === path);
       return word !== undefined && word.zxid <= seenZxid
         ? []
         : [`acknowledged: ${process} was told at ${seenZxid} that it acknowledged ${path}`];
@@ -147,33 +147,33 @@ class ElectionStory implements RecipeStory {
   }
 }
 
-const wordPath = `${linePath}/acknowledged`;
-const electionRules: LineRules = { path: linePath, kinds: ['n_'], store: storePath, goesFirst: () => true };
+const acknowledgedPath = `${waitQueuePath}/acknowledged`;
+const electionRules: WaitQueueRules = { path: waitQueuePath, kinds: ['n_'], storePath: storePath, goesFirst: () => true };
 
-function candidatesOf(history: History): ZnodeLife[] {
-  return history.below(linePath).filter(({ path }) => numberOf(path, 'n_') !== undefined);
+function candidatesOf(history: ZnodeHistory): ZnodeLife[] {
+  return history.childrenOf(waitQueuePath).filter(({ path }) => numberOf(path, 'n_') !== undefined);
 }
 
 /** A candidate named in an acknowledgement led when that was written: no other was before it. */
-function wrongWords(history: History): string[] {
+function wrongAcknowledgements(history: ZnodeHistory): string[] {
   const candidates = candidatesOf(history);
   return history.writes.flatMap(({ path, data, zxid }) => {
-    if (path !== wordPath) return [];
-    const [first] = candidates.filter(({ czxid, goneZxid }) => czxid < zxid && goneZxid > zxid);
-    if (first?.path === `${linePath}/${data}`) return [];
+    if (path !== acknowledgedPath) return [];
+    const [first] = candidates.filter(({ czxid, deletedZxid }) => czxid < zxid && deletedZxid > zxid);
+    if (first?.path === `${waitQueuePath}/${data}`) return [];
     return [`acknowledged: ${data} was written at ${zxid}, when ${first?.path ?? 'no candidate'} led`];
   });
 }
 
 /** The leaders, from when to when, and whether they were acknowledged. */
-function leadersOf(history: History): Phase[] {
+function leadersOf(history: ZnodeHistory): Phase[] {
   const candidates = candidatesOf(history);
-  const words = history.below(linePath).filter(({ path }) => path === wordPath);
-  return phasesOf([...candidates, ...words].flatMap(endsOf), (at) => {
+  const words = history.childrenOf(waitQueuePath).filter(({ path }) => path === acknowledgedPath);
+  return phasesOf([...candidates, ...words].flatMap(creationAndDeletion), (at) => {
     const first = candidates.find((life) => isThere(life, at));
     if (first === undefined) return none;
     const word = words.find((life) => isThere(life, at));
-    return leaderText(first.path, first.data, `${linePath}/${word?.data}` === first.path);
+    return leaderText(first.path, first.data, `${waitQueuePath}/${word?.data}` === first.path);
   });
 }
 

@@ -15,10 +15,10 @@
  */
 import { type Client, KeeperError } from '@tskeeper/client';
 import { parentOf } from '../../replay/replay.ts';
-import type { History, Written, ZnodeLife } from '../history.ts';
+import type { ZnodeHistory, ZnodeWrite, ZnodeLife } from '../znode-history.ts';
 
 /** One wait, and what the client had seen before and after it. */
-export interface Passage {
+export interface WaitCall {
   readonly process: string;
   readonly session: bigint;
   readonly fromZxid: bigint;
@@ -27,7 +27,7 @@ export interface Passage {
 }
 
 /** One call of `set`. */
-export interface Setting {
+export interface SetCall {
   readonly process: string;
   readonly session: bigint;
   /** What the client had seen before. */
@@ -39,7 +39,7 @@ export interface Setting {
 }
 
 /** Records the outcome of a call. */
-export async function settled(setting: Setting, zk: Client, call: Promise<void>): Promise<void> {
+export async function recordOutcome(setting: SetCall, zk: Client, call: Promise<void>): Promise<void> {
   try {
     await call;
     setting.state = 'carried out';
@@ -51,11 +51,11 @@ export async function settled(setting: Setting, zk: Client, call: Promise<void>)
   }
 }
 
-export function judgeSettings(settings: readonly Setting[], path: string, autoReset: boolean, history: History): string[] {
-  const times = history.below(path).filter((life) => life.path === `${path}/set`);
+export function checkSetCalls(settings: readonly SetCall[], path: string, autoReset: boolean, history: ZnodeHistory): string[] {
+  const times = history.childrenOf(path).filter((life) => life.path === `${path}/set`);
   const unset = settings.filter(
     ({ state, fromZxid, toZxid }) =>
-      state === 'carried out' && !times.some(({ czxid, goneZxid }) => czxid <= toZxid! && goneZxid > fromZxid),
+      state === 'carried out' && !times.some(({ czxid, deletedZxid }) => czxid <= toZxid! && deletedZxid > fromZxid),
   );
   return [
     ...unset.map(
@@ -70,7 +70,7 @@ export function judgeSettings(settings: readonly Setting[], path: string, autoRe
  * Each time that the event was set belongs to one call of that session which was in progress then;
  * an open call may have set it or not.
  */
-function setTooOften(settings: readonly Setting[], times: readonly ZnodeLife[]): string[] {
+function setTooOften(settings: readonly SetCall[], times: readonly ZnodeLife[]): string[] {
   const left = new Set(settings.filter(({ state }) => state !== 'not carried out'));
   return times.flatMap(({ czxid, session }) => {
     // The call that ended first, since later ones may have set it later.
@@ -82,39 +82,39 @@ function setTooOften(settings: readonly Setting[], times: readonly ZnodeLife[]):
   });
 }
 
-function untilOf({ toZxid }: Setting): number {
+function untilOf({ toZxid }: SetCall): number {
   return toZxid === undefined ? Infinity : Number(toZxid);
 }
 
-export function judgePassages(passages: readonly Passage[], path: string, autoReset: boolean, history: History): string[] {
-  const times = history.below(path).filter((life) => life.path === `${path}/set`);
-  return autoReset ? [...takenTwice(path, history), ...judgeTaken(passages, path, times, history)] : judgeOpen(passages, times);
+export function checkWaitCalls(passages: readonly WaitCall[], path: string, autoReset: boolean, history: ZnodeHistory): string[] {
+  const times = history.childrenOf(path).filter((life) => life.path === `${path}/set`);
+  return autoReset ? [...takenTwice(path, history), ...checkAutoReset(passages, path, times, history)] : checkManualReset(passages, times);
 }
 
 /** The writes that waiters make when they take the event. */
-function takings(event: string, { writes }: History): Written[] {
+function takesOf(event: string, { writes }: ZnodeHistory): ZnodeWrite[] {
   return writes.filter(({ path, data }) => parentOf(path) === event && data === 'through');
 }
 
-function takenTwice(event: string, history: History): string[] {
-  const takers = takings(event, history).map(({ path }) => path);
+function takenTwice(event: string, history: ZnodeHistory): string[] {
+  const takers = takesOf(event, history).map(({ path }) => path);
   return takers.filter((path, at) => takers.indexOf(path) !== at).map((path) => `through: ${path} took the event twice`);
 }
 
-function judgeTaken(passages: readonly Passage[], event: string, times: readonly ZnodeLife[], history: History): string[] {
-  const taking = new Set(takings(event, history).map(({ zxid }) => zxid));
+function checkAutoReset(passages: readonly WaitCall[], event: string, times: readonly ZnodeLife[], history: ZnodeHistory): string[] {
+  const taking = new Set(takesOf(event, history).map(({ zxid }) => zxid));
   return [...new Set(passages.map(({ session }) => session))].flatMap((session) => {
     const own = passages.filter((passage) => passage.session === session);
     const through = own.filter(({ toZxid }) => toZxid !== undefined).length;
-    const taken = times.filter(({ goneBy, goneZxid }) => goneBy === session && taking.has(goneZxid)).length;
+    const taken = times.filter(({ deletedBy, deletedZxid }) => deletedBy === session && taking.has(deletedZxid)).length;
     if (taken >= through && taken <= own.length) return [];
     return [`through: ${own[0]!.process} passed ${through} times of ${own.length}, but took the event ${taken} times`];
   });
 }
 
-function judgeOpen(passages: readonly Passage[], times: readonly ZnodeLife[]): string[] {
+function checkManualReset(passages: readonly WaitCall[], times: readonly ZnodeLife[]): string[] {
   return passages.flatMap(({ process, fromZxid, toZxid }) => {
-    if (toZxid === undefined || times.some(({ czxid, goneZxid }) => czxid <= toZxid && goneZxid > fromZxid)) return [];
+    if (toZxid === undefined || times.some(({ czxid, deletedZxid }) => czxid <= toZxid && deletedZxid > fromZxid)) return [];
     return [`through: ${process} passed between ${fromZxid} and ${toZxid}, when the event was not set`];
   });
 }

@@ -4,14 +4,14 @@
 import type { Client } from '@tskeeper/client';
 import { EventHandle, type WaitOptions } from '@tskeeper/recipes';
 import type { SeededRandom } from '@tskeeper/runtime';
-import type { Evidence, Family, RecipeStory } from '../family.ts';
+import type { Evidence, Family, FamilyRun } from '../family.ts';
 import type { RecipeProcess } from '../recipe-process.ts';
-import { judgePassages, judgeSettings, type Passage, type Setting, settled } from './event-rules.ts';
-import { drawWait } from './holding.ts';
-import { deleteByHand, pathsBelow } from './line-of-story.ts';
+import { checkWaitCalls, checkSetCalls, type WaitCall, type SetCall, recordOutcome } from './event-rules.ts';
+import { drawWaitOptions } from './work-under-hold.ts';
+import { deleteAsOperator, childPaths } from './family-helpers.ts';
 
 export const events: Family = {
-  what: 'processes set an event, and wait for it',
+  description: 'processes set an event, and wait for it',
   marks: [
     'an event let somebody through',
     'an event was waited for in vain',
@@ -19,22 +19,22 @@ export const events: Family = {
     'an event was reset',
     'a place in the line of an event was taken away by hand',
   ],
-  draw: (random) => new EventStory(random),
+  drawRun: (random) => new EventRun(random),
 };
 
 const eventPath = '/events/loaded';
 
-class EventStory implements RecipeStory {
+class EventRun implements FamilyRun {
   readonly processes: number;
-  readonly restMsMax: number;
+  readonly pauseMsMax: number;
   readonly #autoReset: boolean;
-  readonly #passages: Passage[] = [];
-  readonly #settings: Setting[] = [];
+  readonly #waitCalls: WaitCall[] = [];
+  readonly #setCalls: SetCall[] = [];
   readonly #waiting = new Set<RecipeProcess>();
 
   constructor(random: SeededRandom) {
     this.processes = 2 + random.below(4);
-    this.restMsMax = 1 + random.below(100);
+    this.pauseMsMax = 1 + random.below(100);
     this.#autoReset = random.below(4) > 0;
   }
 
@@ -57,16 +57,16 @@ class EventStory implements RecipeStory {
   }
 
   async #set(process: RecipeProcess, zk: Client, event: EventHandle, options: WaitOptions): Promise<void> {
-    const setting: Setting = {
+    const setting: SetCall = {
       process: process.name,
       session: zk.sessionId,
       fromZxid: zk.lastZxid,
       toZxid: undefined,
       state: 'open',
     };
-    this.#settings.push(setting);
-    await settled(setting, zk, event.set(options));
-    process.note('an event was set');
+    this.#setCalls.push(setting);
+    await recordOutcome(setting, zk, event.set(options));
+    process.hitMark('an event was set');
   }
 
   /** Loses replies to the process that sets the event, and to those about to take it. */
@@ -82,7 +82,7 @@ class EventStory implements RecipeStory {
   async #reset(process: RecipeProcess, event: EventHandle, options?: WaitOptions): Promise<void> {
     try {
       await event.reset(options);
-      process.note('an event was reset');
+      process.hitMark('an event was reset');
     } finally {
       if (process.isHealed) {
         const zk = await process.session();
@@ -92,50 +92,50 @@ class EventStory implements RecipeStory {
   }
 
   async #wait(process: RecipeProcess, zk: Client, event: EventHandle): Promise<void> {
-    const passage: Passage = { process: process.name, session: zk.sessionId, fromZxid: zk.lastZxid, toZxid: undefined };
-    this.#passages.push(passage);
+    const passage: WaitCall = { process: process.name, session: zk.sessionId, fromZxid: zk.lastZxid, toZxid: undefined };
+    this.#waitCalls.push(passage);
     this.#waiting.add(process);
     try {
       await event.wait(waitOf(process));
     } catch (error) {
-      process.note('an event was waited for in vain');
+      process.hitMark('an event was waited for in vain');
       throw error;
     } finally {
       this.#waiting.delete(process);
     }
     passage.toZxid = zk.lastZxid;
-    process.note('an event let somebody through');
+    process.hitMark('an event let somebody through');
   }
 
-  async meddle(operator: RecipeProcess, zk: Client): Promise<void> {
+  async operatorAction(operator: RecipeProcess, zk: Client): Promise<void> {
     if (operator.below(2) === 0) {
       await this.#reset(operator, this.#eventOf(zk));
       return;
     }
     const victim = (await waiting(zk))[operator.below(2)];
     if (victim === undefined) return;
-    operator.note('a place in the line of an event was taken away by hand');
-    await deleteByHand(zk, victim);
+    operator.hitMark('a place in the line of an event was taken away by hand');
+    await deleteAsOperator(zk, victim);
   }
 
-  left(zk: Client): Promise<readonly string[]> {
+  leftovers(zk: Client): Promise<readonly string[]> {
     return waiting(zk);
   }
 
-  judge({ history }: Evidence): readonly string[] {
+  check({ history }: Evidence): readonly string[] {
     return [
-      ...judgePassages(this.#passages, eventPath, this.#autoReset, history),
-      ...judgeSettings(this.#settings, eventPath, this.#autoReset, history),
+      ...checkWaitCalls(this.#waitCalls, eventPath, this.#autoReset, history),
+      ...checkSetCalls(this.#setCalls, eventPath, this.#autoReset, history),
     ];
   }
 }
 
 function waitOf(process: RecipeProcess): WaitOptions {
   // If all wait and none sets it, they would wait for ever.
-  return process.isHealed ? { signal: process.stopping } : { timeoutMs: 4000, ...drawWait(process) };
+  return process.isHealed ? { signal: process.stopping } : { timeoutMs: 4000, ...drawWaitOptions(process) };
 }
 
 /** The znodes of the waiters. */
 async function waiting(zk: Client): Promise<readonly string[]> {
-  return (await pathsBelow(zk, eventPath)).filter((path) => path !== `${eventPath}/set`);
+  return (await childPaths(zk, eventPath)).filter((path) => path !== `${eventPath}/set`);
 }

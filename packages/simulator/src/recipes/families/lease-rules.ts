@@ -7,41 +7,41 @@
  */
 import type { HeldLease } from '@tskeeper/recipes';
 import { parentOf } from '../../replay/replay.ts';
-import type { History } from '../history.ts';
+import type { ZnodeHistory } from '../znode-history.ts';
 import type { RecipeProcess } from '../recipe-process.ts';
 
 /** A lease, as its holder believed to have it. */
 export interface LeaseHold {
-  readonly process: Pick<RecipeProcess, 'name' | 'dead' | 'pausedUntilMs' | 'nowMs'>;
+  readonly process: Pick<RecipeProcess, 'name' | 'isDead' | 'pausedUntilMs' | 'nowMs'>;
   readonly holder: string;
   readonly lease: Pick<HeldLease, 'path' | 'fencingToken' | 'state'>;
   readonly fromMs: number;
   /** Those who believed to have the lease in that moment under another holder name. */
-  readonly beside: readonly LeaseHold[];
+  readonly concurrent: readonly LeaseHold[];
 }
 
 /** The holds of the lease while this process acquires it. */
-export function besides(
+export function concurrentHolds(
   { process, holder, lease }: Pick<LeaseHold, 'process' | 'holder' | 'lease'>,
   holds: readonly LeaseHold[],
 ): LeaseHold[] {
   if (lease.state !== 'held') return [];
   // A paused process does nothing, and finds its lease over when it continues.
-  const isAtIt = (other: LeaseHold) => !other.process.dead && other.process.pausedUntilMs <= process.nowMs && other.lease.state === 'held';
-  return holds.filter((other) => other.holder !== holder && isOfOne(other.lease, lease) && isAtIt(other));
+  const isAtIt = (other: LeaseHold) => !other.process.isDead && other.process.pausedUntilMs <= process.nowMs && other.lease.state === 'held';
+  return holds.filter((other) => other.holder !== holder && isSameLease(other.lease, lease) && isAtIt(other));
 }
 
-export function isOfOne(one: LeaseHold['lease'], other: LeaseHold['lease']): boolean {
+export function isSameLease(one: LeaseHold['lease'], other: LeaseHold['lease']): boolean {
   return parentOf(one.path) === parentOf(other.path);
 }
 
-export function judgeLeases(holds: readonly LeaseHold[], history: History): string[] {
+export function checkLeases(holds: readonly LeaseHold[], history: ZnodeHistory): string[] {
   return holds.flatMap((hold) => {
-    const { process, lease, fromMs, beside } = hold;
+    const { process, lease, fromMs, concurrent } = hold;
     const { path, fencingToken } = lease;
-    if (history.born(path, fencingToken) === undefined)
+    if (history.createdBy(path, fencingToken) === undefined)
       return [`two: ${process.name} has ${path} by token ${fencingToken}, which no txn created`];
-    return beside
+    return concurrent
       .filter((other) => {
         // A process may learn late that it has the lease, after another has rightly taken it.
         const [older, newer] = other.lease.fencingToken < fencingToken ? [other, hold] : [hold, other];
@@ -54,28 +54,28 @@ export function judgeLeases(holds: readonly LeaseHold[], history: History): stri
 }
 
 /** Whether the record of the holder was deleted by hand. */
-function isBroken({ lease: { path, fencingToken } }: LeaseHold, untilMs: number, history: History): boolean {
-  const own = history.born(path, fencingToken);
+function isBroken({ lease: { path, fencingToken } }: LeaseHold, untilMs: number, history: ZnodeHistory): boolean {
+  const own = history.createdBy(path, fencingToken);
   const record = `${parentOf(path)}/lease_holder`;
   const written = history.writes.find(
     (write) => write.path === record && write.zxid > Number(fencingToken) && write.session === own?.session,
   );
-  const life = history.lives.find((each) => each.path === record && each.czxid <= written!.zxid && each.goneZxid > written!.zxid);
-  return life !== undefined && life.goneMs <= untilMs && life.goneBy !== own?.session;
+  const life = history.lives.find((each) => each.path === record && each.czxid <= written!.zxid && each.deletedZxid > written!.zxid);
+  return life !== undefined && life.deletedMs <= untilMs && life.deletedBy !== own?.session;
 }
 
 /**
  * By another process of its name, before the holder with `token`: it writes nothing itself after
  * its znode is gone.
  */
-function isTakenOver({ holder, lease: { path, fencingToken } }: LeaseHold, token: bigint, history: History): boolean {
-  const own = history.born(path, fencingToken);
+function isTakenOver({ holder, lease: { path, fencingToken } }: LeaseHold, token: bigint, history: ZnodeHistory): boolean {
+  const own = history.createdBy(path, fencingToken);
   const record = `${parentOf(path)}/lease_holder`;
   return history.writes.some(
     (write) =>
       own !== undefined &&
       write.path === record &&
-      write.zxid >= own.goneZxid &&
+      write.zxid >= own.deletedZxid &&
       write.zxid < Number(token) &&
       write.data.includes(`"holder":${JSON.stringify(holder)}`),
   );

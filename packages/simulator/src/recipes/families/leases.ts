@@ -6,15 +6,15 @@ import { type CallOptions, type Client, KeeperError, op } from '@tskeeper/client
 import { type HeldLease, Lease, MultiLease } from '@tskeeper/recipes';
 import type { SeededRandom } from '@tskeeper/runtime';
 import { parentOf } from '../../replay/replay.ts';
-import type { Evidence, Family, RecipeStory } from '../family.ts';
-import { fences } from '../holds.ts';
+import type { Evidence, Family, FamilyRun } from '../family.ts';
+import { checkFencing } from '../mutual-exclusion.ts';
 import type { RecipeProcess } from '../recipe-process.ts';
-import { drawWait } from './holding.ts';
-import { besides, isOfOne, judgeLeases, type LeaseHold } from './lease-rules.ts';
-import { deleteByHand, pathsBelow, storePath } from './line-of-story.ts';
+import { drawWaitOptions } from './work-under-hold.ts';
+import { concurrentHolds, isSameLease, checkLeases, type LeaseHold } from './lease-rules.ts';
+import { deleteAsOperator, childPaths, storePath } from './family-helpers.ts';
 
 export const leases: Family = {
-  what: 'processes hold leases for a time, whatever becomes of their sessions',
+  description: 'processes hold leases for a time, whatever becomes of their sessions',
   marks: [
     'a lease for a time was had',
     'a lease for a time was not to be had',
@@ -26,7 +26,7 @@ export const leases: Family = {
     'a lease was taken over by the next of the same name',
     'a lease was broken by hand',
   ],
-  draw: (random) => new LeaseStory(random),
+  drawRun: (random) => new LeaseRun(random),
 };
 
 const onePath = '/leases/one';
@@ -34,17 +34,17 @@ const severalPath = '/leases/several';
 const count = 2;
 const paths = [onePath, ...Array.from({ length: count }, (_, at) => `${severalPath}/${at}`)];
 
-class LeaseStory implements RecipeStory {
+class LeaseRun implements FamilyRun {
   /** Leases count by the clock of the leader, so all leaders must have the same time. */
   readonly wallClocksAgree = true;
   readonly processes: number;
-  readonly restMsMax: number;
+  readonly pauseMsMax: number;
   readonly #durationMsMax: number;
   readonly #holds: LeaseHold[] = [];
 
   constructor(random: SeededRandom) {
     this.processes = 2 + random.below(4);
-    this.restMsMax = 1 + random.below(300);
+    this.pauseMsMax = 1 + random.below(300);
     this.#durationMsMax = 400 + random.below(2500);
   }
 
@@ -54,29 +54,29 @@ class LeaseStory implements RecipeStory {
 
   async turn(process: RecipeProcess, zk: Client): Promise<boolean> {
     const holder = `host-${process.number}`;
-    const lease = await this.#had(process, zk, holder);
+    const lease = await this.#acquire(process, zk, holder);
     if (lease === undefined) {
-      process.note('a lease for a time was not to be had');
+      process.hitMark('a lease for a time was not to be had');
       return false;
     }
     this.#enter(process, holder, lease);
-    process.holds++;
+    process.holdCount++;
     try {
       await this.#work(process, lease);
     } finally {
-      process.holds--;
+      process.holdCount--;
       if (process.isHealed || process.below(3) > 0) await lease.release();
-      else process.note('a lease was left to its end');
+      else process.hitMark('a lease was left to its end');
     }
     return true;
   }
 
-  async #had(process: RecipeProcess, zk: Client, holder: string): Promise<HeldLease | undefined> {
+  async #acquire(process: RecipeProcess, zk: Client, holder: string): Promise<HeldLease | undefined> {
     const durationMs = 200 + process.below(this.#durationMsMax);
-    const limits = { signal: process.stopping, ...drawWait(process) };
+    const limits = { signal: process.stopping, ...drawWaitOptions(process) };
     if (process.below(4) === 0) {
       const lease = await new MultiLease(zk, severalPath, { count, durationMs, holder }).tryAcquire(limits);
-      if (lease !== undefined) process.note('one of several leases was had');
+      if (lease !== undefined) process.hitMark('one of several leases was had');
       return lease;
     }
     const lease = new Lease(zk, onePath, { durationMs, holder });
@@ -84,19 +84,19 @@ class LeaseStory implements RecipeStory {
   }
 
   #enter(process: RecipeProcess, holder: string, lease: HeldLease): void {
-    process.note('a lease for a time was had');
-    const before = this.#holds.findLast((other) => isOfOne(other.lease, lease));
-    if (before?.holder === holder && before.lease.state === 'held') process.note('a lease was taken over by the next of the same name');
+    process.hitMark('a lease for a time was had');
+    const before = this.#holds.findLast((other) => isSameLease(other.lease, lease));
+    if (before?.holder === holder && before.lease.state === 'held') process.hitMark('a lease was taken over by the next of the same name');
     if (before !== undefined && before.holder !== holder && before.lease.state === 'lost')
-      process.note('a lease that was over was had by another');
+      process.hitMark('a lease that was over was had by another');
     const hold = { process, holder, lease, fromMs: process.nowMs };
-    this.#holds.push({ ...hold, beside: besides(hold, this.#holds) });
+    this.#holds.push({ ...hold, concurrent: concurrentHolds(hold, this.#holds) });
   }
 
   async #work(process: RecipeProcess, lease: HeldLease): Promise<void> {
-    if (!process.isHealed && process.below(4) === 0) await renewed(process, lease);
+    if (!process.isHealed && process.below(4) === 0) await renewRepeatedly(process, lease);
     for (let parts = 1 + process.below(3); parts > 0; parts--) {
-      await process.pause(process.below(process.isHealed || process.below(4) > 0 ? 150 : 3000));
+      await process.sleep(process.below(process.isHealed || process.below(4) > 0 ? 150 : 3000));
       if (process.below(2) === 0) {
         await renew(process, lease);
       }
@@ -106,33 +106,33 @@ class LeaseStory implements RecipeStory {
       await lease.multi([op.setData(storeOf(parentOf(lease.path)), `${lease.path} ${lease.fencingToken}`)]);
     }
     if (process.below(2) === 0) return;
-    while (!process.isHealed && lease.leftMs > 0 && process.below(20) > 0) await process.pause(100);
+    while (!process.isHealed && lease.remainingMs > 0 && process.below(20) > 0) await process.sleep(100);
   }
 
-  async meddle(operator: RecipeProcess, zk: Client): Promise<void> {
+  async operatorAction(operator: RecipeProcess, zk: Client): Promise<void> {
     const path = paths[operator.below(paths.length)]!;
     if (operator.below(2) === 0) return;
-    const victim = (await pathsBelow(zk, path))[operator.below(4)];
+    const victim = (await childPaths(zk, path))[operator.below(4)];
     if (victim === undefined) return;
-    operator.note('a lease was broken by hand');
-    await deleteByHand(zk, victim);
+    operator.hitMark('a lease was broken by hand');
+    await deleteAsOperator(zk, victim);
   }
 
   /** The next holder cleans up, also after those that had no time to. */
-  async left(zk: Client): Promise<readonly string[]> {
+  async leftovers(zk: Client): Promise<readonly string[]> {
     const left = await Promise.all(
       paths.map(async (path) => {
         const lease = await new Lease(zk, path, { holder: 'operator', durationMs: 10_000 }).acquire();
         await lease.release();
-        return await pathsBelow(zk, path);
+        return await childPaths(zk, path);
       }),
     );
     return left.flat();
   }
 
-  judge({ history }: Evidence): readonly string[] {
-    const fenced = paths.flatMap((path) => fences({ path, kinds: ['lease-'], store: storeOf(path), goesFirst: () => true }, history));
-    return [...fenced, ...judgeLeases(this.#holds, history)];
+  check({ history }: Evidence): readonly string[] {
+    const fenced = paths.flatMap((path) => checkFencing({ path, kinds: ['lease-'], storePath: storeOf(path), goesFirst: () => true }, history));
+    return [...fenced, ...checkLeases(this.#holds, history)];
   }
 }
 
@@ -140,29 +140,29 @@ class LeaseStory implements RecipeStory {
  * Renews repeatedly, whether that succeeds or not; after a failure half of the processes hold the
  * lease to its end.
  */
-async function renewed(process: RecipeProcess, lease: HeldLease): Promise<void> {
+async function renewRepeatedly(process: RecipeProcess, lease: HeldLease): Promise<void> {
   const endMs = process.nowMs + process.below(8000);
   while (!process.isHealed && lease.state === 'held' && process.nowMs < endMs) {
-    await process.pause(process.below(Math.ceil(lease.leftMs) + 1));
+    await process.sleep(process.below(Math.ceil(lease.remainingMs) + 1));
     if (process.below(6) === 0) process.wire?.forward.resetAfter(0);
     try {
       await renew(process, lease, process.below(3) === 0 ? { timeoutMs: process.below(30) } : {});
     } catch (error) {
-      if (!isOpen(error)) throw error;
-      process.note('a lease was not renewed');
+      if (!isRetryable(error)) throw error;
+      process.hitMark('a lease was not renewed');
       if (process.below(2) === 0) continue;
-      while (!process.isHealed && lease.leftMs > 0) await process.pause(50);
+      while (!process.isHealed && lease.remainingMs > 0) await process.sleep(50);
     }
   }
 }
 
 async function renew(process: RecipeProcess, lease: HeldLease, options: CallOptions = {}): Promise<void> {
   await lease.renew(options);
-  process.note('a lease was renewed');
+  process.hitMark('a lease was renewed');
 }
 
 /** The lease is held as long as before, and the call may be repeated. */
-function isOpen(error: unknown): boolean {
+function isRetryable(error: unknown): boolean {
   return KeeperError.is(error) && error.retryable;
 }
 

@@ -8,10 +8,10 @@
  *   has seen more than it knows.
  */
 import type { SessionId } from '@tskeeper/protocol';
-import type { History } from '../history.ts';
+import type { ZnodeHistory } from '../znode-history.ts';
 
 /** One call of `Migrations.migrate`. */
-export interface Run {
+export interface MigrateCall {
   readonly process: string;
   readonly session: SessionId;
   /** The number of changes that its program knows. */
@@ -24,14 +24,14 @@ export interface Run {
   seenZxid: bigint | undefined;
 }
 
-export function judgeMigrations(
-  runs: readonly Run[],
+export function checkMigrations(
+  runs: readonly MigrateCall[],
   { folder, storePath }: { readonly folder: string; readonly storePath: string },
-  history: History,
+  history: ZnodeHistory,
 ): string[] {
   const findings: string[] = [];
   const writes = history.writes.filter(({ path, data }) => path === storePath && data !== '');
-  const records = history.below(`${folder}/applied`);
+  const records = history.childrenOf(`${folder}/applied`);
   writes.forEach(({ data, zxid, session }, at) => {
     if (data !== `change-${at + 1}`) findings.push(`changes: ${data} was made at ${zxid}, as number ${at + 1}`);
     const record = records.find(({ czxid }) => czxid === zxid);

@@ -5,14 +5,14 @@
 import { type Client, op, type WriteOp } from '@tskeeper/client';
 import { Lock, Migrations, type Migration, RecipeError } from '@tskeeper/recipes';
 import type { SeededRandom } from '@tskeeper/runtime';
-import type { Evidence, Family, RecipeStory } from '../family.ts';
+import type { Evidence, Family, FamilyRun } from '../family.ts';
 import type { RecipeProcess } from '../recipe-process.ts';
-import { drawStandstill, drawWait } from './holding.ts';
-import { deleteByHand, storePath } from './line-of-story.ts';
-import { judgeMigrations, type Run } from './migration-rules.ts';
+import { maybeFreeze, drawWaitOptions } from './work-under-hold.ts';
+import { deleteAsOperator, storePath } from './family-helpers.ts';
+import { checkMigrations, type MigrateCall } from './migration-rules.ts';
 
 export const migrations: Family = {
-  what: 'processes make the changes of a tree that are missing',
+  description: 'processes make the changes of a tree that are missing',
   marks: [
     'a change of the tree was made',
     'several changes of the tree were made',
@@ -21,7 +21,7 @@ export const migrations: Family = {
     'the lock of those who change the tree was broken by hand',
     'gave up: Lost',
   ],
-  draw: (random) => new MigrationStory(random),
+  drawRun: (random) => new MigrationRun(random),
 };
 
 const folder = '/migrations';
@@ -29,16 +29,16 @@ const lockPath = `${folder}/lock`;
 /** A migrating process reads the records of all changes. */
 const listMax = 30;
 
-class MigrationStory implements RecipeStory {
+class MigrationRun implements FamilyRun {
   readonly processes: number;
-  readonly restMsMax: number;
+  readonly pauseMsMax: number;
   /** The changes of the latest release. */
   readonly #list: Migration[] = [];
-  readonly #runs: Run[] = [];
+  readonly #calls: MigrateCall[] = [];
 
   constructor(random: SeededRandom) {
     this.processes = 2 + random.below(4);
-    this.restMsMax = 1 + random.below(400);
+    this.pauseMsMax = 1 + random.below(400);
   }
 
   prepare(zk: Client): Promise<unknown> {
@@ -46,23 +46,23 @@ class MigrationStory implements RecipeStory {
   }
 
   async turn(process: RecipeProcess, zk: Client): Promise<boolean> {
-    drawStandstill(process, 16);
+    maybeFreeze(process, 16);
     for (let news = process.below(3); news > 0 && this.#list.length < listMax; news--) this.#list.push(newMigration(this.#list.length + 1));
     const own = this.#list.slice(0, this.#list.length - (process.below(8) === 0 ? process.below(2) : 0));
-    const run: Run = { process: process.name, session: zk.sessionId, known: own.length, made: [], result: 'open', seenZxid: undefined };
-    this.#runs.push(run);
+    const run: MigrateCall = { process: process.name, session: zk.sessionId, known: own.length, made: [], result: 'open', seenZxid: undefined };
+    this.#calls.push(run);
     try {
-      run.made = await new Migrations(zk, folder, own).migrate(drawWait(process));
+      run.made = await new Migrations(zk, folder, own).migrate(drawWaitOptions(process));
       run.result = 'up to date';
-      process.note(
+      process.hitMark(
         ['no change of the tree was missing', 'a change of the tree was made'][run.made.length] ?? 'several changes of the tree were made',
       );
     } catch (error) {
       if (!(error instanceof RecipeError)) throw error;
-      if (error.code === 'Refused') process.complain(error.message);
+      if (error.code === 'Refused') process.reportViolation(error.message);
       if (error.code !== 'Mismatch') throw error;
       run.result = 'too old';
-      process.note('a program was older than what it found');
+      process.hitMark('a program was older than what it found');
     } finally {
       run.seenZxid = zk.lastZxid;
     }
@@ -70,24 +70,24 @@ class MigrationStory implements RecipeStory {
   }
 
   /** The lock is held seldom and briefly. */
-  async meddle(operator: RecipeProcess, zk: Client): Promise<void> {
+  async operatorAction(operator: RecipeProcess, zk: Client): Promise<void> {
     for (let looks = operator.below(80); looks > 0; looks--) {
       const [first] = await new Lock(zk, lockPath).contenders();
       if (first !== undefined) {
-        operator.note('the lock of those who change the tree was broken by hand');
-        await deleteByHand(zk, first.path);
+        operator.hitMark('the lock of those who change the tree was broken by hand');
+        await deleteAsOperator(zk, first.path);
         return;
       }
-      await operator.pause(5);
+      await operator.sleep(5);
     }
   }
 
-  async left(zk: Client): Promise<readonly string[]> {
+  async leftovers(zk: Client): Promise<readonly string[]> {
     return (await new Lock(zk, lockPath).contenders()).map(({ path }) => path);
   }
 
-  judge({ history }: Evidence): readonly string[] {
-    return judgeMigrations(this.#runs, { folder, storePath }, history);
+  check({ history }: Evidence): readonly string[] {
+    return checkMigrations(this.#calls, { folder, storePath }, history);
   }
 }
 

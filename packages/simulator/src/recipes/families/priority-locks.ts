@@ -5,35 +5,35 @@
 import type { Client } from '@tskeeper/client';
 import { PriorityLock } from '@tskeeper/recipes';
 import type { SeededRandom } from '@tskeeper/runtime';
-import type { Evidence, Family, RecipeStory } from '../family.ts';
-import { Holds, type LineRules } from '../holds.ts';
+import type { Evidence, Family, FamilyRun } from '../family.ts';
+import { MutualExclusionChecker, type WaitQueueRules } from '../mutual-exclusion.ts';
 import type { RecipeProcess } from '../recipe-process.ts';
-import { drawConsent, drawWait, workWith } from './holding.ts';
-import { deleteByHand, linePath, storePath } from './line-of-story.ts';
+import { drawRevocationHandler, drawWaitOptions, workUnderHold } from './work-under-hold.ts';
+import { deleteAsOperator, waitQueuePath, storePath } from './family-helpers.ts';
 
 export const priorityLocks: Family = {
-  what: 'processes read and write, the more urgent first',
+  description: 'processes read and write, the more urgent first',
   marks: [
     'a priority lock was preempted',
     'a priority lock was broken by hand',
     'somebody was taken out of the gate by hand',
     'a hold was given back as asked',
   ],
-  draw: (random) => new PriorityLockStory(random),
+  drawRun: (random) => new PriorityLockRun(random),
 };
 
 const priorities = [1, 5, 20];
 const kinds = priorities.flatMap((priority) => ['read', 'write'].map((how) => kindOf(how, priority)));
 
-class PriorityLockStory implements RecipeStory {
+class PriorityLockRun implements FamilyRun {
   readonly processes: number;
   /** Long enough that low priorities have their turn. */
-  readonly restMsMax: number;
-  readonly #holds = new Holds();
+  readonly pauseMsMax: number;
+  readonly #holds = new MutualExclusionChecker();
 
   constructor(random: SeededRandom) {
     this.processes = 3 + random.below(3);
-    this.restMsMax = 600 + random.below(600);
+    this.pauseMsMax = 600 + random.below(600);
   }
 
   prepare(zk: Client): Promise<unknown> {
@@ -41,52 +41,52 @@ class PriorityLockStory implements RecipeStory {
   }
 
   async turn(process: RecipeProcess, zk: Client): Promise<boolean> {
-    const lock = new PriorityLock(zk, linePath);
+    const lock = new PriorityLock(zk, waitQueuePath);
     const reads = process.below(2) === 0;
     const priority = priorities[process.below(priorities.length)]!;
     const preempts = process.below(4) === 0;
-    if (preempts) process.note('a priority lock was preempted');
+    if (preempts) process.hitMark('a priority lock was preempted');
     const preempt = preempts && (process.below(2) === 0 || { deleteAfterMs: process.below(800) });
-    const side = reads ? lock.reading(priority, { preempt }) : lock.writing(priority, { preempt });
+    const side = reads ? lock.readLock(priority, { preempt }) : lock.writeLock(priority, { preempt });
     const held =
-      process.below(8) === 0 ? await side.tryAcquire() : await side.acquire({ ...drawWait(process), onRevocation: drawConsent(process) });
+      process.below(8) === 0 ? await side.tryAcquire() : await side.acquire({ ...drawWaitOptions(process), onRevocation: drawRevocationHandler(process) });
     if (held === undefined) return false;
-    const hold = this.#holds.enter(process, zk, held, kindOf(reads ? 'read' : 'write', priority));
+    const hold = this.#holds.acquired(process, zk, held, kindOf(reads ? 'read' : 'write', priority));
     try {
-      if (reads) await process.pause(process.below(300));
-      else await workWith(process, this.#holds, hold, storePath);
+      if (reads) await process.sleep(process.below(300));
+      else await workUnderHold(process, this.#holds, hold, storePath);
     } finally {
-      hold.over();
+      hold.end();
       await held.release();
     }
     return true;
   }
 
-  async meddle(operator: RecipeProcess, zk: Client): Promise<void> {
-    const lock = new PriorityLock(zk, linePath);
+  async operatorAction(operator: RecipeProcess, zk: Client): Promise<void> {
+    const lock = new PriorityLock(zk, waitQueuePath);
     const atGate = operator.below(2) === 0;
     const line = await (atGate ? lock.contenders() : lock.holders());
     const victim = line[operator.below(3)];
     if (victim === undefined) return;
-    operator.note(atGate ? 'somebody was taken out of the gate by hand' : 'a priority lock was broken by hand');
-    await deleteByHand(zk, victim.path);
+    operator.hitMark(atGate ? 'somebody was taken out of the gate by hand' : 'a priority lock was broken by hand');
+    await deleteAsOperator(zk, victim.path);
   }
 
-  async left(zk: Client): Promise<readonly string[]> {
-    const lock = new PriorityLock(zk, linePath);
+  async leftovers(zk: Client): Promise<readonly string[]> {
+    const lock = new PriorityLock(zk, waitQueuePath);
     return [...(await lock.holders()), ...(await lock.contenders())].map(({ path }) => path);
   }
 
-  judge({ history, recording }: Evidence): readonly string[] {
-    return this.#holds.judge(rules, history, recording);
+  check({ history, recording }: Evidence): readonly string[] {
+    return this.#holds.check(rules, history, recording);
   }
 }
 
 /** The znodes below `holding` alone decide who holds, as in a shared lock. */
-const rules: LineRules = {
-  path: `${linePath}/holding`,
+const rules: WaitQueueRules = {
+  path: `${waitQueuePath}/holding`,
   kinds,
-  store: storePath,
+  storePath: storePath,
   goesFirst: (ahead, kind) => ahead.startsWith('write-') || kind.startsWith('write-'),
 };
 

@@ -2,10 +2,10 @@
 import type { Client } from '@tskeeper/client';
 import { DelayQueue, IdQueue, PriorityQueue, Queue, ShardedQueue, type WaitOptions } from '@tskeeper/recipes';
 import type { SeededRandom } from '@tskeeper/runtime';
-import type { QueueRules } from '../queue-witness.ts';
+import type { QueueRules } from '../queue-checker.ts';
 import type { RecipeProcess } from '../recipe-process.ts';
 import { wallOffsetMs } from '../../world/virtual-clock.ts';
-import { linePath } from './line-of-story.ts';
+import { waitQueuePath } from './family-helpers.ts';
 
 /** A queue, as one session of a process uses it. */
 export interface OpenQueue {
@@ -20,30 +20,30 @@ export interface QueueKind extends Pick<QueueRules, 'parents' | 'isEphemeral' | 
   readonly open: (zk: Client, maxItems: number | undefined) => OpenQueue;
 }
 
-const common = { parents: [linePath], isEphemeral: false, canBeBounded: true } as const;
+const common = { parents: [waitQueuePath], isEphemeral: false, canBeBounded: true } as const;
 
 const plain: QueueKind = {
   ...common,
-  open: (zk, maxItems) => opened(new Queue(zk, linePath, { maxItems })),
+  open: (zk, maxItems) => opened(new Queue(zk, waitQueuePath, { maxItems })),
 };
 
 const ephemeral: QueueKind = {
   ...common,
   isEphemeral: true,
-  open: (zk, maxItems) => opened(new Queue(zk, linePath, { maxItems, items: 'ephemeral' })),
+  open: (zk, maxItems) => opened(new Queue(zk, waitQueuePath, { maxItems, items: 'ephemeral' })),
 };
 
 const sharded: QueueKind = {
   ...common,
-  parents: ['00', '01', '02'].map((shard) => `${linePath}/shard-${shard}`),
+  parents: ['00', '01', '02'].map((shard) => `${waitQueuePath}/shard-${shard}`),
   canBeBounded: false,
-  open: (zk) => opened(new ShardedQueue(zk, linePath, { shards: 3 })),
+  open: (zk) => opened(new ShardedQueue(zk, waitQueuePath, { shards: 3 })),
 };
 
 const priority: QueueKind = {
   ...common,
   open: (zk, maxItems) => {
-    const queue = new PriorityQueue(zk, linePath, { maxItems });
+    const queue = new PriorityQueue(zk, waitQueuePath, { maxItems });
     return { queue, putAll: (process, items, wait) => queue.putAll(items, { ...wait, priority: process.below(3) }) };
   },
 };
@@ -51,7 +51,7 @@ const priority: QueueKind = {
 const ids: QueueKind = {
   ...common,
   open: (zk, maxItems) => {
-    const queue = new IdQueue(zk, linePath, { maxItems });
+    const queue = new IdQueue(zk, waitQueuePath, { maxItems });
     return {
       queue,
       putAll: (process, items, wait) => queue.putAll(items, { ...wait, id: drawId(process) }),
@@ -64,7 +64,7 @@ const delay: QueueKind = {
   ...common,
   dueMs: (path) => Number.parseInt(/\|(\w+)\|/.exec(path)![1]!, 16) - wallOffsetMs,
   open: (zk, maxItems) => {
-    const queue = new DelayQueue(zk, linePath, { maxItems });
+    const queue = new DelayQueue(zk, waitQueuePath, { maxItems });
     return {
       queue,
       putAll: (process, items, wait) => queue.putAll(items, { ...wait, delayMs: process.below(process.isHealed ? 100 : 1500) }),

@@ -5,15 +5,15 @@
 import { type Client, KeeperError, op } from '@tskeeper/client';
 import { type ClaimedItem, type QueueItem, RecipeError } from '@tskeeper/recipes';
 import type { SeededRandom } from '@tskeeper/runtime';
-import type { Evidence, Family, RecipeStory } from '../family.ts';
-import { QueueWitness, type Removal } from '../queue-witness.ts';
+import type { Evidence, Family, FamilyRun } from '../family.ts';
+import { QueueChecker, type Removal } from '../queue-checker.ts';
 import type { RecipeProcess } from '../recipe-process.ts';
-import { drawStandstill, drawWait } from './holding.ts';
-import { deleteByHand, drawBeginning, linePath, pathsBelow, storePath } from './line-of-story.ts';
+import { maybeFreeze, drawWaitOptions } from './work-under-hold.ts';
+import { deleteAsOperator, drawSeedZnodes, waitQueuePath, childPaths, storePath } from './family-helpers.ts';
 import { drawId, drawQueueKind, type OpenQueue, type QueueKind } from './queue-kinds.ts';
 
 export const queues: Family = {
-  what: 'processes put items into a queue, take some, and work on others until they are done',
+  description: 'processes put items into a queue, take some, and work on others until they are done',
   marks: [
     'an item was put',
     'an item was taken',
@@ -31,34 +31,34 @@ export const queues: Family = {
     'a write was left open',
     'gave up: TimedOut',
   ],
-  draw: (random) => new QueueStory(random),
+  drawRun: (random) => new QueueRun(random),
 };
 
-class QueueStory implements RecipeStory {
+class QueueRun implements FamilyRun {
   readonly processes: number;
-  readonly restMsMax: number;
-  readonly beginning: RecipeStory['beginning'];
+  readonly pauseMsMax: number;
+  readonly seedZnodes: FamilyRun['seedZnodes'];
   /** An item's due time refers to the clock of the leader. */
   readonly wallClocksAgree: boolean;
   readonly #kind: QueueKind;
-  readonly #witness: QueueWitness;
+  readonly #checker: QueueChecker;
   readonly #maxItems: number | undefined;
   /** Percentage of items that are claimed rather than taken. */
-  readonly #claimed: number;
+  readonly #claimPercent: number;
   readonly #queues = new WeakMap<Client, OpenQueue>();
   #puts = 0;
 
   constructor(random: SeededRandom) {
     this.processes = 2 + random.below(4);
     // Sometimes without a pause: then events arrive while a consumer reads.
-    this.restMsMax = random.below(3) === 0 ? 1 + random.below(10) : 1 + random.below(300);
-    this.beginning = drawBeginning(random);
+    this.pauseMsMax = random.below(3) === 0 ? 1 + random.below(10) : 1 + random.below(300);
+    this.seedZnodes = drawSeedZnodes(random);
     this.#kind = drawQueueKind(random);
     const { parents, isEphemeral, dueMs, canBeBounded } = this.#kind;
     this.wallClocksAgree = dueMs !== undefined;
     this.#maxItems = canBeBounded && random.below(2) === 0 ? 1 + random.below(3) : undefined;
-    this.#claimed = 20 + random.below(60);
-    this.#witness = new QueueWitness({ path: linePath, store: storePath, maxItems: this.#maxItems, parents, isEphemeral, dueMs });
+    this.#claimPercent = 20 + random.below(60);
+    this.#checker = new QueueChecker({ path: waitQueuePath, store: storePath, maxItems: this.#maxItems, parents, isEphemeral, dueMs });
   }
 
   prepare(zk: Client): Promise<unknown> {
@@ -72,7 +72,7 @@ class QueueStory implements RecipeStory {
       await Promise.all([this.#put(process, zk, queue), this.#consumeOne(process, zk, queue)]);
       return true;
     }
-    drawStandstill(process, 16);
+    maybeFreeze(process, 16);
     if (queue.remove !== undefined && process.below(4) === 0) await this.#remove(process, zk, queue, queue.remove);
     else if (process.below(2) === 0) await this.#put(process, zk, queue);
     else await this.#consume(process, zk, queue);
@@ -91,25 +91,25 @@ class QueueStory implements RecipeStory {
 
   async #put(process: RecipeProcess, zk: Client, { queue, putAll }: OpenQueue): Promise<void> {
     const items = Array.from({ length: this.#maxItems === undefined && process.below(4) === 0 ? 3 : 1 }, () => `item-${++this.#puts}`);
-    const put = this.#witness.begins('put', process.name, zk.sessionId, items);
+    const put = this.#checker.beginCall('put', process.name, zk.sessionId, items);
     // A process that begins before the healing only puts, so not all may wait for room for ever.
     const wait = waitOf(process);
-    if (this.#maxItems !== undefined && (await queue.size(wait)) >= this.#maxItems) process.note('a bounded queue was full');
-    await judged(process, put, putAll(process, items, wait));
-    process.note('an item was put');
-    if (this.#kind.dueMs !== undefined) process.note('an item was put for later');
-    if (!this.#kind.canBeBounded) process.note('an item was put into a shard');
+    if (this.#maxItems !== undefined && (await queue.size(wait)) >= this.#maxItems) process.hitMark('a bounded queue was full');
+    await recordOutcome(process, put, putAll(process, items, wait));
+    process.hitMark('an item was put');
+    if (this.#kind.dueMs !== undefined) process.hitMark('an item was put for later');
+    if (!this.#kind.canBeBounded) process.hitMark('an item was put into a shard');
   }
 
   /**
    * After the healing, processes that have put an item wait for one: removed items are replaced.
    */
   async #remove(process: RecipeProcess, zk: Client, queue: OpenQueue, remove: NonNullable<OpenQueue['remove']>): Promise<void> {
-    const removal: Removal = { process: process.name, session: zk.sessionId, id: drawId(process), fromZxid: zk.lastZxid, told: undefined };
-    this.#witness.removals.push(removal);
+    const removal: Removal = { process: process.name, session: zk.sessionId, id: drawId(process), fromZxid: zk.lastZxid, reported: undefined };
+    this.#checker.removals.push(removal);
     const count = await remove(removal.id);
-    removal.told = { count, toZxid: zk.lastZxid };
-    if (count > 0) process.note('items were taken out by their id');
+    removal.reported = { count, toZxid: zk.lastZxid };
+    if (count > 0) process.hitMark('items were taken out by their id');
     if (process.isHealed) for (let made = count; made > 0; made--) await this.#put(process, zk, queue);
   }
 
@@ -120,20 +120,20 @@ class QueueStory implements RecipeStory {
 
   /** Resolves with whether an item was consumed. */
   async #consume(process: RecipeProcess, zk: Client, { queue }: OpenQueue): Promise<boolean> {
-    if (process.below(100) < this.#claimed) return await this.#work(process, zk, queue);
+    if (process.below(100) < this.#claimPercent) return await this.#work(process, zk, queue);
     return await this.#take(process, zk, queue);
   }
 
   async #take(process: RecipeProcess, zk: Client, queue: OpenQueue['queue']): Promise<boolean> {
-    const take = this.#witness.begins('take', process.name, zk.sessionId, []);
+    const take = this.#checker.beginCall('take', process.name, zk.sessionId, []);
     const isTry = !process.isHealed && process.below(3) === 0;
-    const item = await judged(process, take, isTry ? queue.tryTake() : queue.take(waitOf(process)));
+    const item = await recordOutcome(process, take, isTry ? queue.tryTake() : queue.take(waitOf(process)));
     if (item === undefined) {
-      process.note('nothing was to be had at the first try');
+      process.hitMark('nothing was to be had at the first try');
       return false;
     }
     take.items = [textOf(item)];
-    process.note('an item was taken');
+    process.hitMark('an item was taken');
     return true;
   }
 
@@ -141,15 +141,15 @@ class QueueStory implements RecipeStory {
     const isTry = !process.isHealed && process.below(4) === 0;
     const item = isTry ? await queue.tryClaim() : await queue.claim(waitOf(process));
     if (item === undefined) {
-      process.note('nothing was to be had at the first try');
+      process.hitMark('nothing was to be had at the first try');
       return false;
     }
     try {
-      if (item.attempt > 1) process.note('an item was had by a second consumer');
-      await process.pause(process.below(process.below(4) === 0 && !process.isHealed ? 3000 : 150));
+      if (item.attempt > 1) process.hitMark('an item was had by a second consumer');
+      await process.sleep(process.below(process.below(4) === 0 && !process.isHealed ? 3000 : 150));
       // A consumer that fails.
       if (!process.isHealed && process.below(5) === 0) {
-        process.note('an item was given back');
+        process.hitMark('an item was given back');
         return false;
       }
       return await this.#finish(process, zk, item);
@@ -161,41 +161,41 @@ class QueueStory implements RecipeStory {
   /** Also if the claim is lost, in which case it must be refused. */
   async #finish(process: RecipeProcess, zk: Client, item: ClaimedItem): Promise<boolean> {
     const result = `${textOf(item)} by ${process.name} at attempt ${item.attempt}`;
-    const done = this.#witness.begins('acknowledgement', process.name, zk.sessionId, [result]);
+    const done = this.#checker.beginCall('acknowledgement', process.name, zk.sessionId, [result]);
     try {
-      await judged(process, done, item.done([op.create(`${storePath}/r-`, result, { mode: 'persistentSequential' })]));
-      process.note('an item was acknowledged');
+      await recordOutcome(process, done, item.acknowledge([op.create(`${storePath}/r-`, result, { mode: 'persistentSequential' })]));
+      process.hitMark('an item was acknowledged');
       return true;
     } catch (error) {
       if (!(error instanceof RecipeError && error.code === 'Lost')) throw error;
-      process.note('an acknowledgement came too late');
+      process.hitMark('an acknowledgement came too late');
       return false;
     }
   }
 
-  async meddle(operator: RecipeProcess, zk: Client): Promise<void> {
-    const places = ['producers', 'consumers'].map((who) => `${linePath}-aside/${who}`);
+  async operatorAction(operator: RecipeProcess, zk: Client): Promise<void> {
+    const places = ['producers', 'consumers'].map((who) => `${waitQueuePath}-aside/${who}`);
     const claims = this.#claimsPaths;
     const isClaim = operator.below(2) === 0;
     const from = isClaim ? claims : places;
-    const victims = await pathsBelow(zk, from[operator.below(from.length)]!);
+    const victims = await childPaths(zk, from[operator.below(from.length)]!);
     const victim = victims[operator.below(3)];
     if (victim === undefined) return;
-    operator.note(isClaim ? 'a claim was taken away by hand' : 'a place in line was taken away by hand');
-    await deleteByHand(zk, victim);
+    operator.hitMark(isClaim ? 'a claim was taken away by hand' : 'a place in line was taken away by hand');
+    await deleteAsOperator(zk, victim);
   }
 
   get #claimsPaths(): readonly string[] {
-    return this.#kind.parents.map((parent) => `${linePath}-aside/claims${parent.slice(linePath.length)}`);
+    return this.#kind.parents.map((parent) => `${waitQueuePath}-aside/claims${parent.slice(waitQueuePath.length)}`);
   }
 
-  async left(zk: Client): Promise<readonly string[]> {
-    const lines = ['consumers', 'producers'].map((who) => `${linePath}-aside/${who}`);
-    return (await Promise.all([...this.#claimsPaths, ...lines].map((parent) => pathsBelow(zk, parent)))).flat();
+  async leftovers(zk: Client): Promise<readonly string[]> {
+    const lines = ['consumers', 'producers'].map((who) => `${waitQueuePath}-aside/${who}`);
+    return (await Promise.all([...this.#claimsPaths, ...lines].map((parent) => childPaths(zk, parent)))).flat();
   }
 
-  judge({ history }: Evidence): readonly string[] {
-    return this.#witness.judge(history);
+  check({ history }: Evidence): readonly string[] {
+    return this.#checker.check(history);
   }
 }
 
@@ -206,19 +206,19 @@ function textOf({ data }: QueueItem): string {
 /** After the healing, waits until the program ends. */
 function waitOf(process: RecipeProcess): { timeoutMs?: number; signal?: AbortSignal } {
   if (process.isHealed) return { signal: process.stopping };
-  const wait = drawWait(process);
+  const wait = drawWaitOptions(process);
   // Waiting for an empty queue to the end of the run would be useless.
   return wait.timeoutMs === undefined && wait.signal === undefined ? { timeoutMs: 4000 } : wait;
 }
 
 /** Records the outcome of a call. */
-async function judged<Result>(process: RecipeProcess, write: { state: string }, call: Promise<Result>): Promise<Result> {
+async function recordOutcome<Result>(process: RecipeProcess, write: { state: string }, call: Promise<Result>): Promise<Result> {
   try {
     const result = await call;
     write.state = 'carried out';
     return result;
   } catch (error) {
-    if (KeeperError.is(error) && error.outcome === 'unknown') process.note('a write was left open');
+    if (KeeperError.is(error) && error.outcome === 'unknown') process.hitMark('a write was left open');
     else write.state = 'not carried out';
     throw error;
   }

@@ -3,16 +3,16 @@
  * hand.
  */
 import type { Client } from '@tskeeper/client';
-import { SharedLock } from '@tskeeper/recipes';
+import { ReadWriteLock } from '@tskeeper/recipes';
 import type { SeededRandom } from '@tskeeper/runtime';
-import type { Evidence, Family, RecipeStory } from '../family.ts';
-import { Holds, type LineRules } from '../holds.ts';
+import type { Evidence, Family, FamilyRun } from '../family.ts';
+import { MutualExclusionChecker, type WaitQueueRules } from '../mutual-exclusion.ts';
 import type { RecipeProcess } from '../recipe-process.ts';
-import { drawConsent, drawWait, workWith } from './holding.ts';
-import { deleteByHand, drawBeginning, linePath, storePath } from './line-of-story.ts';
+import { drawRevocationHandler, drawWaitOptions, workUnderHold } from './work-under-hold.ts';
+import { deleteAsOperator, drawSeedZnodes, waitQueuePath, storePath } from './family-helpers.ts';
 
 export const sharedLocks: Family = {
-  what: 'processes read and write under a shared lock',
+  description: 'processes read and write under a shared lock',
   marks: [
     'two read at once',
     'a shared lock was broken by hand',
@@ -20,23 +20,23 @@ export const sharedLocks: Family = {
     'a hold was lost',
     'gave up: TimedOut',
   ],
-  draw: (random) => new SharedLockStory(random),
+  drawRun: (random) => new SharedLockRun(random),
 };
 
-class SharedLockStory implements RecipeStory {
+class SharedLockRun implements FamilyRun {
   readonly processes: number;
-  readonly restMsMax: number;
-  readonly beginning: RecipeStory['beginning'];
-  readonly #holds = new Holds();
-  readonly #readers: number;
+  readonly pauseMsMax: number;
+  readonly seedZnodes: FamilyRun['seedZnodes'];
+  readonly #holds = new MutualExclusionChecker();
+  readonly #readerPercent: number;
   #reading = 0;
 
   constructor(random: SeededRandom) {
     this.processes = 3 + random.below(4);
-    this.restMsMax = 1 + random.below(400);
-    this.beginning = drawBeginning(random);
+    this.pauseMsMax = 1 + random.below(400);
+    this.seedZnodes = drawSeedZnodes(random);
     /** In percent. */
-    this.#readers = 20 + random.below(60);
+    this.#readerPercent = 20 + random.below(60);
   }
 
   prepare(zk: Client): Promise<unknown> {
@@ -44,56 +44,56 @@ class SharedLockStory implements RecipeStory {
   }
 
   async turn(process: RecipeProcess, zk: Client): Promise<boolean> {
-    const lock = new SharedLock(zk, linePath);
-    const reads = process.below(100) < this.#readers;
-    const side = reads ? lock.reading : lock.writing;
-    const onRevocation = drawConsent(process);
-    const held = process.below(8) === 0 ? await side.tryAcquire() : await side.acquire({ ...drawWait(process), onRevocation });
+    const lock = new ReadWriteLock(zk, waitQueuePath);
+    const reads = process.below(100) < this.#readerPercent;
+    const side = reads ? lock.readLock : lock.writeLock;
+    const onRevocation = drawRevocationHandler(process);
+    const held = process.below(8) === 0 ? await side.tryAcquire() : await side.acquire({ ...drawWaitOptions(process), onRevocation });
     if (held === undefined) return false;
-    const hold = this.#holds.enter(process, zk, held, reads ? 'read-' : 'write-');
+    const hold = this.#holds.acquired(process, zk, held, reads ? 'read-' : 'write-');
     try {
       if (reads) await this.#read(process);
-      else await workWith(process, this.#holds, hold, storePath);
+      else await workUnderHold(process, this.#holds, hold, storePath);
     } finally {
-      hold.over();
+      hold.end();
       await held.release();
     }
     return true;
   }
 
   async #read(process: RecipeProcess): Promise<void> {
-    if (this.#reading > 0) process.note('two read at once');
+    if (this.#reading > 0) process.hitMark('two read at once');
     this.#reading++;
-    await process.pause(process.below(300));
+    await process.sleep(process.below(300));
     this.#reading--;
   }
 
-  async meddle(operator: RecipeProcess, zk: Client): Promise<void> {
-    const lock = new SharedLock(zk, linePath);
+  async operatorAction(operator: RecipeProcess, zk: Client): Promise<void> {
+    const lock = new ReadWriteLock(zk, waitQueuePath);
     const line = await lock.contenders();
     const victim = line[operator.below(3)];
     if (victim === undefined) return;
     if (operator.below(2) === 0) {
-      operator.note('a shared lock was broken by hand');
-      await deleteByHand(zk, victim.path);
+      operator.hitMark('a shared lock was broken by hand');
+      await deleteAsOperator(zk, victim.path);
     } else {
-      if (victim.kind === 'read-') operator.note('a reader was asked to make room');
+      if (victim.prefix === 'read-') operator.hitMark('a reader was asked to make room');
       await lock.revoke(victim, operator.below(2) === 0 ? { timeoutMs: 2000 } : { deleteAfterMs: operator.below(1000) });
     }
   }
 
-  async left(zk: Client): Promise<readonly string[]> {
-    return (await new SharedLock(zk, linePath).contenders()).map(({ path }) => path);
+  async leftovers(zk: Client): Promise<readonly string[]> {
+    return (await new ReadWriteLock(zk, waitQueuePath).contenders()).map(({ path }) => path);
   }
 
-  judge({ history, recording }: Evidence): readonly string[] {
-    return this.#holds.judge(sharedLockRules, history, recording);
+  check({ history, recording }: Evidence): readonly string[] {
+    return this.#holds.check(sharedLockRules, history, recording);
   }
 }
 
-const sharedLockRules: LineRules = {
-  path: linePath,
+const sharedLockRules: WaitQueueRules = {
+  path: waitQueuePath,
   kinds: ['read-', 'write-'],
-  store: storePath,
+  storePath: storePath,
   goesFirst: (ahead, kind) => ahead === 'write-' || kind === 'write-',
 };

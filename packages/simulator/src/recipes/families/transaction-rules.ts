@@ -10,10 +10,10 @@
  * - departure: no site leaves before the decision is recorded.
  */
 import type { Vote } from '@tskeeper/recipes';
-import type { History } from '../history.ts';
+import type { ZnodeHistory } from '../znode-history.ts';
 
 /** What the participants of a transaction said and were told. */
-export interface Minutes {
+export interface TransactionRecord {
   readonly path: string;
   readonly sites: readonly string[];
   readonly presence: boolean;
@@ -25,31 +25,31 @@ export interface Minutes {
    * `site-1 commit`: the votes that programs have asked for. A site that returns may ask for
    * another.
    */
-  readonly minds: Set<string>;
+  readonly requestedVotes: Set<string>;
   readonly acknowledging: Set<string>;
   readonly done: Set<string>;
-  readonly told: { readonly who: string; readonly outcome: Vote; readonly seenZxid: bigint }[];
+  readonly reportedOutcomes: { readonly who: string; readonly outcome: Vote; readonly seenZxid: bigint }[];
 }
 
-interface Cast {
+interface CastVote {
   readonly site: string;
   readonly vote: string;
   readonly zxid: number;
 }
 
 /** From which txn on the decision is certain; undefined while it is open. */
-function decisionOf({ sites }: Minutes, votes: readonly Cast[]): { readonly outcome: Vote; readonly zxid: number } | undefined {
+function decisionOf({ sites }: TransactionRecord, votes: readonly CastVote[]): { readonly outcome: Vote; readonly zxid: number } | undefined {
   const abort = votes.find(({ vote }) => vote === 'abort');
   if (abort !== undefined) return { outcome: 'abort', zxid: abort.zxid };
   return new Set(votes.map(({ site }) => site)).size < sites.length ? undefined : { outcome: 'commit', zxid: votes.at(-1)!.zxid };
 }
 
-export function judgeTransaction(minutes: Minutes, history: History): string[] {
-  const { path, sites, minds, told, presence, isAborted } = minutes;
+export function checkTransaction(record: TransactionRecord, history: ZnodeHistory): string[] {
+  const { path, sites, requestedVotes, reportedOutcomes, presence, isAborted } = record;
   const findings: string[] = [];
   const begun = history.lives.filter((life) => life.path === path);
   if (begun.length > 1) findings.push(`beginning: ${path} began ${begun.length} times`);
-  const votes = history.writes.flatMap(({ path: written, data, zxid }): Cast[] => {
+  const votes = history.writes.flatMap(({ path: written, data, zxid }): CastVote[] => {
     const site = sites.find((each) => written === `${path}/${each}`);
     return site === undefined || data === '' ? [] : [{ site, vote: data, zxid }];
   });
@@ -57,11 +57,11 @@ export function judgeTransaction(minutes: Minutes, history: History): string[] {
     if (votes.filter((each) => each.site === site).length > 1)
       findings.push(`vote: ${site} of ${path} voted ${vote} at ${zxid}, and more than once`);
     const isInPlace = vote === 'abort' && (presence || isAborted);
-    if (!isInPlace && !minds.has(`${site} ${vote}`))
+    if (!isInPlace && !requestedVotes.has(`${site} ${vote}`))
       findings.push(`vote: ${site} of ${path} voted ${vote} at ${zxid}, for which it never asked`);
   }
-  const decision = decisionOf(minutes, votes);
-  for (const { who, outcome, seenZxid } of told) {
+  const decision = decisionOf(record, votes);
+  for (const { who, outcome, seenZxid } of reportedOutcomes) {
     if (decision?.outcome !== outcome || BigInt(decision.zxid) > seenZxid)
       findings.push(
         `told: ${who} was told ${outcome} of ${path} by ${seenZxid}, but it was ${decision?.outcome ?? 'open'} from ${decision?.zxid} on`,
@@ -71,11 +71,11 @@ export function judgeTransaction(minutes: Minutes, history: History): string[] {
     if (written === `${path}/decision` && (decision?.outcome !== data || decision.zxid > zxid))
       findings.push(`record: ${path} was ${decision?.outcome ?? 'open'} from ${decision?.zxid} on, but ${data} was recorded at ${zxid}`);
   }
-  const below = history.below(path);
+  const below = history.childrenOf(path);
   const recorded = below.find((life) => life.path === `${path}/decision`);
-  for (const { path: each, goneZxid } of below) {
-    if (sites.some((site) => each === `${path}/${site}`) && goneZxid < (recorded?.czxid ?? Infinity))
-      findings.push(`departure: ${each} was gone at ${goneZxid}, before the decision was recorded at ${recorded?.czxid}`);
+  for (const { path: each, deletedZxid } of below) {
+    if (sites.some((site) => each === `${path}/${site}`) && deletedZxid < (recorded?.czxid ?? Infinity))
+      findings.push(`departure: ${each} was gone at ${deletedZxid}, before the decision was recorded at ${recorded?.czxid}`);
   }
   return findings;
 }

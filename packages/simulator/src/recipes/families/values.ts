@@ -3,16 +3,16 @@
  * handed out once: each change is unique.
  */
 import type { Client } from '@tskeeper/client';
-import { AtomicNumber, CachedNumber, Lock, type SessionSource, SharedCount, SharedValue, textCodec, textInteger } from '@tskeeper/recipes';
+import { AtomicNumber, CachedAtomicNumber, Lock, type SessionSource, SharedCount, SharedValue, textCodec, textInteger } from '@tskeeper/recipes';
 import type { SeededRandom } from '@tskeeper/runtime';
-import type { Evidence, Family, RecipeStory } from '../family.ts';
+import type { Evidence, Family, FamilyRun } from '../family.ts';
 import type { RecipeProcess } from '../recipe-process.ts';
-import { type Change, type Step, ValueWitness } from '../value-witness.ts';
-import { drawWait } from './holding.ts';
-import { deleteByHand, namesBelow } from './line-of-story.ts';
+import { type ValueChange, type ValueStep, ValueChecker } from '../value-checker.ts';
+import { drawWaitOptions } from './work-under-hold.ts';
+import { deleteAsOperator, childNames } from './family-helpers.ts';
 
 export const values: Family = {
-  what: 'processes change numbers and a text, all at once',
+  description: 'processes change numbers and a text, all at once',
   marks: [
     'a number was counted up',
     'a number was set',
@@ -26,7 +26,7 @@ export const values: Family = {
     'a mark was taken away by hand',
     'a lock of a number was broken by hand',
   ],
-  draw: (random) => new ValueStory(random),
+  drawRun: (random) => new ValueRun(random),
 };
 
 const folder = '/values';
@@ -48,28 +48,28 @@ interface Values {
   readonly text: SharedValue<string>;
 }
 
-class ValueStory implements RecipeStory {
+class ValueRun implements FamilyRun {
   readonly processes: number;
-  readonly restMsMax: number;
+  readonly pauseMsMax: number;
   readonly #rangeSize: number;
-  readonly #witness = new ValueWitness();
+  readonly #checker = new ValueChecker();
   readonly #values = new WeakMap<SessionSource, Values>();
-  readonly #ids = new WeakMap<Client, CachedNumber<number>>();
+  readonly #ids = new WeakMap<Client, CachedAtomicNumber<number>>();
   #changes = 0;
 
   constructor(random: SeededRandom) {
     this.processes = 2 + random.below(4);
-    this.restMsMax = 1 + random.below(200);
+    this.pauseMsMax = 1 + random.below(200);
     this.#rangeSize = 1 + random.below(4);
   }
 
   async turn(process: RecipeProcess, zk: Client): Promise<boolean> {
     const own = this.#valuesOf(await process.source(zk));
-    const acts: readonly Act[] = [
+    const acts: readonly Operation[] = [
       () => this.#add(process, own),
       () => this.#set(process, own),
       () => this.#compareAndSet(process, own),
-      () => this.#give(process, zk),
+      () => this.#takeId(process, zk),
       () => this.#changeCount(process, own),
       () => this.#changeText(process, own),
       () => this.#compareText(process, own),
@@ -80,9 +80,9 @@ class ValueStory implements RecipeStory {
   }
 
   /** One after the other, or all at once. */
-  async #some(process: RecipeProcess, acts: readonly Act[]): Promise<void> {
+  async #some(process: RecipeProcess, acts: readonly Operation[]): Promise<void> {
     const drawn = Array.from({ length: 1 + process.below(3) }, () => acts[process.below(acts.length)]!);
-    const calls = drawn.map((act) => act().catch((error) => process.met(error)));
+    const calls = drawn.map((act) => act().catch((error) => process.handleError(error)));
     await Promise.all(calls);
   }
 
@@ -102,10 +102,10 @@ class ValueStory implements RecipeStory {
   }
 
   /** Kept as long as the session: numbers must be from a range that this session has taken. */
-  #idsOf(zk: Client): CachedNumber<number> {
+  #idsOf(zk: Client): CachedAtomicNumber<number> {
     let ids = this.#ids.get(zk);
     if (ids === undefined) {
-      ids = new CachedNumber(new AtomicNumber(zk, idsPath, { format: textInteger }), this.#rangeSize);
+      ids = new CachedAtomicNumber(new AtomicNumber(zk, idsPath, { format: textInteger }), this.#rangeSize);
       this.#ids.set(zk, ids);
     }
     return ids;
@@ -114,35 +114,35 @@ class ValueStory implements RecipeStory {
   async #add(process: RecipeProcess, { number }: Values): Promise<void> {
     const delta = ++this.#changes * (process.below(3) === 0 ? -1 : 1);
     const change = this.#change(process, numberPath, `add ${delta}`, isAdded(delta));
-    await this.#witness.changes(change, number.add(delta, drawWait(process)), shown);
-    process.note('a number was counted up');
+    await this.#checker.recordChange(change, number.add(delta, drawWaitOptions(process)), shown);
+    process.hitMark('a number was counted up');
   }
 
   async #set(process: RecipeProcess, { number }: Values): Promise<void> {
     if (process.below(3) > 0) return;
     const value = ++this.#changes * setStep;
     const change = this.#change(process, numberPath, `set ${value}`, isSetTo(value));
-    await this.#witness.changes(change, number.set(value, drawWait(process)), shown);
-    process.note('a number was set');
+    await this.#checker.recordChange(change, number.set(value, drawWaitOptions(process)), shown);
+    process.hitMark('a number was set');
   }
 
   async #compareAndSet(process: RecipeProcess, { number }: Values): Promise<void> {
-    const expected = await number.get(drawWait(process));
-    if (process.below(2) === 0) await process.pause(process.below(50));
+    const expected = await number.get(drawWaitOptions(process));
+    if (process.below(2) === 0) await process.sleep(process.below(50));
     const value = ++this.#changes * setStep;
-    const change: Change = {
+    const change: ValueChange = {
       ...this.#change(process, numberPath, `compare ${expected} and set ${value}`, isSetTo(value)),
       fits: ({ before }) => before === String(expected),
     };
-    const isSet = await this.#witness.changes(change, number.compareAndSet(expected, value, drawWait(process)), (is) => is);
-    process.note(isSet ? 'a number was compared and set' : 'a number was another when it was compared');
+    const isSet = await this.#checker.recordChange(change, number.compareAndSet(expected, value, drawWaitOptions(process)), (is) => is);
+    process.hitMark(isSet ? 'a number was compared and set' : 'a number was another when it was compared');
   }
 
-  async #give(process: RecipeProcess, zk: Client): Promise<void> {
+  async #takeId(process: RecipeProcess, zk: Client): Promise<void> {
     const ids = this.#idsOf(zk);
     const give = async () => {
-      this.#witness.gives(process.name, zk.sessionId, idsPath, await ids.next(drawWait(process)));
-      process.note('a number was given out');
+      this.#checker.recordIssued(process.name, zk.sessionId, idsPath, await ids.next(drawWaitOptions(process)));
+      process.hitMark('a number was given out');
     };
     await Promise.all(Array.from({ length: 1 + process.below(4) }, give));
   }
@@ -150,11 +150,11 @@ class ValueStory implements RecipeStory {
   async #changeCount(process: RecipeProcess, { count }: Values): Promise<void> {
     const delta = ++this.#changes;
     const change = this.#change(process, countPath, `count ${delta} more`, isAdded(delta));
-    await this.#witness.changes(
+    await this.#checker.recordChange(
       change,
-      count.update((now = 0) => now + delta, drawWait(process)),
+      count.update((now = 0) => now + delta, drawWaitOptions(process)),
     );
-    process.note('a count was changed');
+    process.hitMark('a count was changed');
   }
 
   /** An update from the current text, which the new one names; or a set regardless of it. */
@@ -162,83 +162,83 @@ class ValueStory implements RecipeStory {
     const name = `text-${++this.#changes}`;
     if (process.below(3) === 0) {
       const change = { ...this.#change(process, textPath, `set ${name}`, ({ after }) => after === name), mayRepeat: true };
-      await this.#witness.changes(change, value.set(name, drawWait(process)));
+      await this.#checker.recordChange(change, value.set(name, drawWaitOptions(process)));
       return;
     }
-    const change: Change = {
+    const change: ValueChange = {
       ...this.#change(process, textPath, `update to ${name}`, ({ after }) => nameOf(after) === name),
       fits: ({ before, after }) => after === `${name} behind ${nameOf(before)}`,
     };
     const call = value.update(async (now) => {
-      if (process.below(4) === 0) await process.pause(process.below(40));
+      if (process.below(4) === 0) await process.sleep(process.below(40));
       return `${name} behind ${nameOf(now)}`;
-    }, drawWait(process));
-    await this.#witness.changes(change, call);
-    process.note('a text was changed');
+    }, drawWaitOptions(process));
+    await this.#checker.recordChange(change, call);
+    process.hitMark('a text was changed');
   }
 
   async #compareText(process: RecipeProcess, { text: value }: Values): Promise<void> {
-    await value.ready(drawWait(process));
+    await value.ready(drawWaitOptions(process));
     const { current } = value;
-    if (current !== undefined) this.#witness.shows(process.name, textPath, current.value, current.stat.mzxid);
-    if (process.below(2) === 0) await process.pause(process.below(50));
+    if (current !== undefined) this.#checker.recordShown(process.name, textPath, current.value, current.stat.mzxid);
+    if (process.below(2) === 0) await process.sleep(process.below(50));
     const name = `text-${++this.#changes}`;
-    const change: Change = {
+    const change: ValueChange = {
       ...this.#change(process, textPath, `compare and set ${name}`, ({ after }) => after === name),
       fits: ({ before }) => before === current?.value,
     };
-    const had = await this.#witness.changes(change, value.compareAndSet(current, name, drawWait(process)), (is) => is !== undefined);
-    process.note(had === undefined ? 'a text was another when it was compared' : 'a text was compared and set');
+    const had = await this.#checker.recordChange(change, value.compareAndSet(current, name, drawWaitOptions(process)), (is) => is !== undefined);
+    process.hitMark(had === undefined ? 'a text was another when it was compared' : 'a text was compared and set');
   }
 
-  #change({ name: process }: RecipeProcess, path: string, what: string, isOwn: Change['isOwn']): Change {
+  #change({ name: process }: RecipeProcess, path: string, what: string, isOwn: ValueChange['isOwn']): ValueChange {
     return { process, path, what, isOwn, state: 'open' };
   }
 
   /** Deletes what the changes rely on: marks, and places in the wait queue of the lock. */
-  async meddle(operator: RecipeProcess, zk: Client): Promise<void> {
+  async operatorAction(operator: RecipeProcess, zk: Client): Promise<void> {
     const path = operator.below(3) === 0 ? idsPath : numberPath;
     const lock = new Lock(zk, `${path}/lock`);
     let [first] = await lock.contenders();
     // The lock is held seldom and briefly.
     for (let looks = operator.below(80); looks > 0 && first === undefined; looks--) {
-      await operator.pause(5);
+      await operator.sleep(5);
       [first] = await lock.contenders();
     }
     if (first !== undefined) {
-      operator.note('a lock of a number was broken by hand');
-      await deleteByHand(zk, first.path);
+      operator.hitMark('a lock of a number was broken by hand');
+      await deleteAsOperator(zk, first.path);
       return;
     }
-    const marks = (await namesBelow(zk, path)).filter((name) => name !== 'lock').toSorted();
+    const marks = (await childNames(zk, path)).filter((name) => name !== 'lock').toSorted();
     const mark = marks[operator.below(4)];
     if (mark === undefined) return;
-    operator.note('a mark was taken away by hand');
-    await deleteByHand(zk, `${path}/${mark}`);
+    operator.hitMark('a mark was taken away by hand');
+    await deleteAsOperator(zk, `${path}/${mark}`);
   }
 
-  async left(zk: Client): Promise<readonly string[]> {
+  async leftovers(zk: Client): Promise<readonly string[]> {
     const lines = await Promise.all([numberPath, idsPath].map((path) => new Lock(zk, `${path}/lock`).contenders()));
     return lines.flat().map(({ path }) => path);
   }
 
-  judge({ history }: Evidence): readonly string[] {
-    return this.#witness.judge(history);
+  check({ history }: Evidence): readonly string[] {
+    return this.#checker.check(history);
   }
 }
 
-type Act = () => Promise<void>;
+type Operation = () => Promise<void>;
 
-function isAdded(delta: number): Change['isOwn'] {
+function isAdded(delta: number): ValueChange['isOwn'] {
   return ({ before, after }) => Number(after) - Number(before ?? 0) === delta;
 }
 
 /** Many increments may add up to the same value by chance. */
-function isSetTo(value: number): Change['isOwn'] {
+function isSetTo(value: number): ValueChange['isOwn'] {
   return ({ before, after }) => after === String(value) && Math.abs(value - Number(before ?? 0)) > setStep / 2;
 }
 
-function shown({ before, after }: { readonly before: number; readonly after: number }): Step {
+function shown({ before, after }: { readonly before: number; readonly after: number }): ValueStep {
   return { before: String(before), after: String(after) };
 }
 

@@ -1,4 +1,0 @@
-/** The compared kinds take turns, and none is always first. */
-export function turnsOf(all, round) {
-  return all.map((_, index) => all[(index + round) % all.length]);
-}

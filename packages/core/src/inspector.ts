@@ -1,0 +1,107 @@
+import type { Millis, SessionId, Sid, Zxid } from '@tskeeper/protocol';
+import type { CnxnContext } from './cnxn/cnxn-context.ts';
+import type { CnxnId } from './client-output.ts';
+import type { QuotaTotals } from './tree/data-tree.ts';
+
+/**
+ * The state of a server for operators, as plain values and without side effects. Four letter words,
+ * the admin port, metrics and the console all render these and use nothing else. Lists that can be
+ * long are iterated, never built.
+ */
+export interface Inspector {
+  role(): 'standalone' | 'leader' | 'follower' | 'observer' | 'looking' | 'read-only';
+  lastZxid(): Zxid;
+  /** As ZooKeeper counts: it has the root under two keys, so an empty tree has 5. */
+  nodeCount(): number;
+  /** Bytes of all paths and data, as ZooKeeper's approximate_data_size. */
+  approximateDataBytes(): number;
+  ephemeralCount(): number;
+  /** Entries of the data and child watch tables together. */
+  watchCount(): number;
+  /** Limits and usage of the quotas of each namespace; a namespace is the first name of a path. */
+  quotaTotals(): Iterable<QuotaTotals>;
+  /** Requests admitted and not yet answered. */
+  outstandingRequests(): number;
+  sessionCount(): number;
+  /** All sessions in no order, with the timeouts at their creation. */
+  sessions(): Iterable<{ readonly session: SessionId; readonly timeoutMs: Millis }>;
+  /**
+   * True from its first txn to its last: a session that is being created is not included, one that
+   * is being closed still is.
+   */
+  hasSession(session: SessionId): boolean;
+  cnxnCount(): number;
+  cnxns(): Iterable<CnxnInfo>;
+  cnxn(id: CnxnId): CnxnInfo | undefined;
+  /** Sessions by the time at which their bucket is due, on the monotonic clock, soonest first. */
+  sessionExpiry(): Iterable<{ readonly dueMs: Millis; readonly sessions: readonly SessionId[] }>;
+  /** Ephemeral paths by owner. */
+  ephemerals(): Iterable<{ readonly session: SessionId; readonly paths: Iterable<string> }>;
+  /** Of the data watch table, as wchs, wchc and wchp show it. */
+  watchSummary(): { readonly cnxns: number; readonly paths: number; readonly watches: number };
+  watchesByCnxn(): Iterable<{ readonly cnxn: CnxnId; readonly session: SessionId; readonly paths: Iterable<string> }>;
+  watchesByPath(): Iterable<{ readonly path: string; readonly sessions: Iterable<SessionId> }>;
+  /** The digests remembered at every 128th zxid, oldest first, at most 1024. */
+  digests(): Iterable<{ readonly zxid: Zxid; readonly digestVersion: number; readonly digest: bigint }>;
+  /** Resets the counters of each connection (crst). */
+  resetCnxnStats(): void;
+  /** Additional state of a server of an ensemble; undefined for a standalone server. */
+  ensemble(): EnsembleStatus | undefined;
+}
+
+/** The state of a server in its ensemble. */
+export interface EnsembleStatus {
+  readonly sid: Sid;
+  /** ZooKeeper's name for it, whether or not clients are served. */
+  readonly state: 'looking' | 'leading' | 'following' | 'observing';
+  /** The current phase of Zab. */
+  readonly phase: 'election' | 'discovery' | 'synchronization' | 'broadcast';
+  /** How this server is being synchronised with its leader; undefined at all other times. */
+  readonly syncMode: 'diff' | 'trunc' | 'snap' | undefined;
+  /** The leader, which may be this server; undefined while it is looking. */
+  readonly leader: Sid | undefined;
+  /** The number of voters. */
+  readonly voterCount: number;
+  /** The active configuration, as in /zookeeper/config. */
+  readonly configText: string;
+  /** A leader's view of its learners; undefined unless it leads and serves. */
+  readonly leading: LeaderStatus | undefined;
+}
+
+export interface LeaderStatus {
+  /** On the monotonic clock. */
+  readonly sinceMs: Millis;
+  /** Servers that have introduced themselves, synchronised or not. */
+  readonly learners: number;
+  /** Followers that receive each proposal, including those that do not vote. */
+  readonly syncedFollowers: number;
+  readonly syncedNonVotingFollowers: number;
+  readonly syncedObservers: number;
+  /** Syncs that wait for a commit, or for a quorum to confirm the leader. */
+  readonly pendingSyncs: number;
+}
+
+/** One connection as cons shows it. */
+export interface CnxnInfo {
+  readonly id: CnxnId;
+  readonly context: CnxnContext;
+  /** 0 before the handshake. */
+  readonly session: SessionId;
+  readonly sessionTimeoutMs: Millis;
+  readonly establishedWallMs: Millis;
+  readonly outstandingRequests: number;
+  readonly packetsReceived: number;
+  readonly packetsSent: number;
+  /** Opcode of the last request, undefined before the first. */
+  readonly lastOpCode: number | undefined;
+  /** -1 before the first request that has one. */
+  readonly lastCxid: number;
+  readonly lastZxid: Zxid;
+  /** On the monotonic clock. */
+  readonly lastResponseMs: Millis;
+  readonly lastLatencyMs: Millis;
+  readonly minLatencyMs: Millis;
+  /** Whole milliseconds, rounded down; 0 before the first reply. */
+  readonly averageLatencyMs: Millis;
+  readonly maxLatencyMs: Millis;
+}

@@ -1,0 +1,257 @@
+/**
+ * Orders writes on a learner: it forwards them to its leader and applies what the leader has
+ * committed. It validates nothing and expires no session. A txn is the result of the write at the
+ * head of its session's queue if both have the same cxid; any other txn belongs to a client of
+ * another server, or to a connection that is closed.
+ */
+import {
+  formatSessionId,
+  type Millis,
+  OpCode,
+  Reader,
+  type SessionId,
+  sessionIdOf,
+  type Txn,
+  type TxnDigest,
+  type TxnHeader,
+  Writer,
+  type Zxid,
+} from '@tskeeper/protocol';
+import { Identities } from '../auth/identities.ts';
+import { Fifo } from '../fifo.ts';
+import type { Fingerprint } from '../fingerprint.ts';
+import { localOwner } from '../session/session-tracker.ts';
+import type { SequencerDependencies } from './local-sequencer.ts';
+import type { WriteSequencer } from './write-sequencer.ts';
+import { noCnxn, type Proposal, type WriteOrigin } from './proposal.ts';
+import type { Replica } from './replica.ts';
+import type { PendingSync } from './pending-request.ts';
+import { SyncsAwaitingApply } from './syncs-awaiting-apply.ts';
+
+/** Sends requests of clients from a learner to its leader. */
+export interface LeaderLink {
+  /** `record` is placed over the request's record; its bytes may be reused after the call. */
+  request(high: number, low: number, cxid: number, opCode: number, record: Reader, identities: Identities | undefined): void;
+  revalidate(high: number, low: number, timeoutMs: Millis): void;
+  /** Bytes of requests that wait until the stream to the leader accepts more. */
+  readonly queuedBytes: number;
+}
+
+/**
+ * A session that a client of an observer wants to resume. It waits until the leader has answered
+ * the sync that was sent after the question whether the session is alive.
+ */
+export interface PendingRevalidation {
+  readonly kind: 'session';
+  readonly high: number;
+  readonly low: number;
+  /** undefined until the leader has answered. */
+  isValid: boolean | undefined;
+}
+
+/** A txn as received from the leader. */
+export interface LeaderTxn {
+  readonly zxid: Zxid;
+  readonly header: TxnHeader;
+  readonly txn: Txn;
+  readonly digest: TxnDigest | undefined;
+  /** Size of the log entry. */
+  readonly bytes: number;
+  /** Whether a client of this server may have requested it. */
+  readonly mayBeLocal: boolean;
+}
+
+const requestHeaderBytes = 8;
+
+export class LeaderForwarder implements WriteSequencer {
+  readonly role: 'follower' | 'observer';
+  readonly forwardsToLeader = true;
+  readonly #link: LeaderLink;
+  readonly #oldestPendingWrite: SequencerDependencies['oldestPendingWrite'];
+  /** In zxid order. */
+  readonly #committed = new Fifo<LeaderTxn>();
+  /** Sent to the leader and not answered; the leader answers in order. */
+  readonly #pendingSyncs = new Fifo<PendingSync | PendingRevalidation>();
+  readonly #confirmedSyncs = new SyncsAwaitingApply();
+  /** The last txn that the leader has reported as committed. */
+  #lastCommitted: Zxid = 0;
+  readonly #record = new Writer(16);
+  readonly #reader = new Reader();
+  /** Sessions that the leader was asked to end on request of an operator. */
+  readonly #closeRequested = new Set<SessionId>();
+  readonly #replica: Replica;
+  readonly workUnits = 0;
+
+  constructor(role: 'follower' | 'observer', link: LeaderLink, { oldestPendingWrite, replica }: SequencerDependencies) {
+    this.#replica = replica;
+    this.role = role;
+    this.#link = link;
+    this.#oldestPendingWrite = oldestPendingWrite;
+  }
+
+  /** The leader has committed a txn. The caller calls `Server.appended` next. */
+  commit(txn: LeaderTxn): void {
+    this.#committed.push(txn);
+    this.#lastCommitted = txn.zxid;
+  }
+
+  /** The leader has answered a sync; returns undefined if none was sent. */
+  takeSync(): PendingSync | PendingRevalidation | undefined {
+    return this.#pendingSyncs.shift();
+  }
+
+  submitWrite(origin: WriteOrigin, reader: Reader): undefined {
+    const { sessionHigh: high, sessionLow: low, cxid, opCode, identities } = origin;
+    this.#link.request(high, low, cxid, opCode, reader, identities);
+  }
+
+  openSession({ sessionHigh: high, sessionLow: low }: WriteOrigin, timeoutMs: Millis): void {
+    this.#record.clear();
+    this.#record.int32(timeoutMs);
+    this.#send(high, low, 0, OpCode.createSession);
+  }
+
+  /** Only the leader knows. */
+  get isCaughtUp(): boolean {
+    return false;
+  }
+
+  sync(sync: PendingSync): void {
+    const { sessionHigh: high, sessionLow: low, frame } = sync;
+    const { bytes, identities } = frame;
+    this.#pendingSyncs.push(sync);
+    this.#record.clear();
+    this.#record.raw(bytes, requestHeaderBytes);
+    this.#send(high, low, bytes.readInt32BE(0), OpCode.sync, identities);
+  }
+
+  synced(sync: PendingSync): void {
+    this.#confirmedSyncs.push(sync, this.#lastCommitted);
+  }
+
+  takeSynced(applied: Zxid): PendingSync | undefined {
+    return this.#confirmedSyncs.take(applied);
+  }
+
+  /** Sends the content of `#record`. */
+  #send(high: number, low: number, cxid: number, opCode: number, identities?: Identities): void {
+    const { bytes, offset } = this.#record;
+    this.#link.request(high, low, cxid, opCode, this.#reader.wrap(bytes, 0, offset), identities);
+  }
+
+  /**
+   * An observer receives a txn when it is committed. Requests that the session sent elsewhere may
+   * be proposed by now and committed later, and would be taken for requests sent here with the same
+   * xid; after a sync they have arrived.
+   */
+  revalidate(high: number, low: number, timeoutMs: Millis): undefined {
+    this.#link.revalidate(high, low, timeoutMs);
+    if (this.role === 'follower') return;
+    this.#pendingSyncs.push({ kind: 'session', high, low, isValid: undefined });
+    this.#record.clear();
+    this.#record.ustring('/');
+    this.#send(high, low, 0, OpCode.sync);
+  }
+
+  /**
+   * The leader has answered whether the session is alive. Returns true if the server can use the
+   * answer at once; false if it must wait for the sync.
+   */
+  revalidated(high: number, low: number, isValid: boolean): boolean {
+    for (const waiting of this.#pendingSyncs.values()) {
+      if (waiting.kind !== 'session' || waiting.isValid !== undefined || waiting.high !== high || waiting.low !== low) continue;
+      waiting.isValid = isValid;
+      return false;
+    }
+    return true;
+  }
+
+  get queuedBytes(): number {
+    return this.#link.queuedBytes;
+  }
+
+  appended(): void {
+    // The learner owns the log; committed txns arrive by `commit`.
+  }
+
+  get hasCommitted(): boolean {
+    return this.#committed.length > 0;
+  }
+
+  takeCommitted(): Proposal {
+    const sent = this.#committed.shift();
+    if (sent === undefined) throw new Error('take() was called without a committed txn');
+    const { type, clientHigh, clientLow } = sent.header;
+    if (type === OpCode.closeSession && this.#closeRequested.size > 0) this.#closeRequested.delete(sessionIdOf(clientHigh, clientLow));
+    return { ...sent, origin: this.#originOf(sent), node: 0 };
+  }
+
+  #originOf({ zxid, header, mayBeLocal }: LeaderTxn): WriteOrigin {
+    const { clientHigh: sessionHigh, clientLow: sessionLow, cxid, type } = header;
+    const head = mayBeLocal ? this.#oldestPendingWrite(sessionHigh, sessionLow, zxid) : undefined;
+    if (head !== undefined && head.cxid === cxid) return head;
+    return {
+      kind: 'write',
+      cnxn: noCnxn,
+      owner: localOwner,
+      sessionHigh,
+      sessionLow,
+      cxid,
+      opCode: type,
+      identities: Identities.none,
+      heldBytes: 0,
+      frameBytes: 0,
+      arrivedMs: 0,
+    };
+  }
+
+  forgetApplied(): boolean {
+    return true;
+  }
+
+  /**
+   * The leader ends it like a session that its client has closed. The client may be connected to
+   * any server.
+   */
+  expireNow(high: number, low: number): boolean {
+    const session = sessionIdOf(high, low);
+    if (this.#replica.sessions.find(high, low) === -1 || this.#closeRequested.has(session)) return false;
+    this.#closeRequested.add(session);
+    this.#record.clear();
+    this.#send(high, low, 0, OpCode.closeSession);
+    return true;
+  }
+
+  drainUnapplied(): Proposal[] {
+    return Array.from({ length: this.#committed.length }, () => this.takeCommitted());
+  }
+
+  wake(): undefined {
+    // Only the leader sweeps znodes and expires sessions.
+  }
+
+  expireSessions(): undefined {
+    // Only the leader judges silence.
+  }
+
+  deadline(): undefined {
+    return undefined;
+  }
+
+  fingerprint(to: Fingerprint): void {
+    to.text(this.role);
+    to.number(this.#committed.length);
+    for (const { zxid, mayBeLocal } of this.#committed.values()) {
+      to.number(zxid);
+      to.number(mayBeLocal ? 1 : 0);
+    }
+    to.number(this.#pendingSyncs.length);
+    for (const waiting of this.#pendingSyncs.values()) {
+      if (waiting.kind === 'sync') to.number(waiting.cnxn);
+      else to.text(`${waiting.high} ${waiting.low} ${waiting.isValid}`);
+    }
+    this.#confirmedSyncs.fingerprint(to);
+    to.number(this.#closeRequested.size);
+    for (const session of this.#closeRequested) to.text(formatSessionId(session));
+  }
+}

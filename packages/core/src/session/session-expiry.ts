@@ -1,0 +1,53 @@
+/**
+ * Finds sessions that have timed out. A session is judged by received input, never by the clock
+ * alone: it expires if it gave no sign of life before its due time, and all input that had arrived
+ * by then has been read. So no delay of our own (a paused process, a long job, a leader whose
+ * learners have not been asked) can expire it, and none delays the expiry of a dead session.
+ */
+import type { Millis } from '@tskeeper/protocol';
+import type { SessionSlot } from './session-table.ts';
+import type { SessionTracker } from './session-tracker.ts';
+
+export class SessionExpiry {
+  readonly #tracker: SessionTracker;
+  #nextDue: SessionSlot = -1;
+  /** To be expired whatever their clients send: an operator requested it. */
+  readonly #forcedExpirations: SessionSlot[] = [];
+  readonly #setNextDue = (slot: SessionSlot): void => {
+    this.#nextDue = slot;
+  };
+
+  constructor(tracker: SessionTracker) {
+    this.#tracker = tracker;
+  }
+
+  /**
+   * Expires a session as if it had timed out. From here on it accepts no touch, so its client
+   * cannot keep it alive.
+   */
+  expireNow(slot: SessionSlot): void {
+    this.#tracker.setClosing(slot);
+    this.#forcedExpirations.push(slot);
+  }
+
+  get hasForcedExpirations(): boolean {
+    return this.#forcedExpirations.length > 0;
+  }
+
+  /** When the next session that is not condemned may be due; undefined if there is none. */
+  deadline(): Millis | undefined {
+    return this.#tracker.deadline();
+  }
+
+  /**
+   * Takes the next session that has timed out; -1 if there is none. All input that had arrived
+   * anywhere by `heardMs` has been delivered.
+   */
+  nextExpired(inputWatermarkMs: Millis): SessionSlot {
+    const condemned = this.#forcedExpirations.shift();
+    if (condemned !== undefined) return condemned;
+    this.#nextDue = -1;
+    this.#tracker.takeDue(inputWatermarkMs, 1, this.#setNextDue);
+    return this.#nextDue;
+  }
+}

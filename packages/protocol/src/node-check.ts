@@ -1,8 +1,0 @@
-/**
- * Refuses a Node that is too old, in one sentence. Must be imported first, before a module uses
- * features that an old Node lacks.
- */
-import { nodeVersionFault } from './node-version.ts';
-
-const fault = nodeVersionFault(process.versions.node);
-if (fault !== undefined) throw new Error(fault);

@@ -1,9 +1,0 @@
-/** How `console.log` shows recipes: their state, path and session, never data or a password. */
-
-/** What Node passes to a method that shows an object: `inspect` of node:util. */
-export type Inspect = (shown: object, options: unknown) => string;
-
-/** `Held { state: 'held', ... }`. */
-export function inspected(object: object, shown: object, options: unknown, inspect: Inspect): string {
-  return `${object.constructor.name} ${inspect(shown, options)}`;
-}

@@ -1,0 +1,69 @@
+import type { ZabOptions } from '@tskeeper/core';
+import type { HostPort, Millis, QuorumConfig } from '@tskeeper/protocol';
+import type { ElectionPortOptions } from './ports/election-port.ts';
+import type { LearnerPortOptions } from './ports/learner-port.ts';
+
+/** The options of a server of an ensemble. Parsed once, before the runtime is built. */
+export interface EnsembleOptions {
+  readonly zab: ZabOptions;
+  readonly role: 'participant' | 'observer';
+  /** The active configuration, this server included. */
+  readonly quorum: QuorumConfig;
+  /**
+   * Addresses to listen on; a host is a wildcard where quorumListenOnAllIPs is set. More than one
+   * only with multiAddress.enabled.
+   */
+  readonly electionAddresses: readonly HostPort[];
+  readonly quorumAddresses: readonly HostPort[];
+  /** zookeeper.cnxTimeout: limit to connect to another server. */
+  readonly cnxTimeoutMs: Millis;
+  /**
+   * zookeeper.quorumCnxnTimeoutMs: limit for the first message on a connection to the election
+   * port.
+   */
+  readonly quorumCnxnTimeoutMs: Millis;
+  /** zookeeper.electionPortBindRetry: number of tries to bind; 0 = no limit. */
+  readonly bindTriesMax: number;
+  readonly multiAddressEnabled: boolean;
+  /** connectToLearnerMasterLimit: limit for a learner to reach its leader. */
+  readonly connectToLeaderMs: Millis;
+  /** zookeeper.leaderConnectDelayDuringRetryMs: pause between two tries to reach it. */
+  readonly leaderConnectDelayMs: Millis;
+  /**
+   * zookeeper.fastleader.minNotificationInterval, zookeeper.fastleader.maxNotificationInterval: how
+   * often a server in an election repeats its notification.
+   */
+  readonly minNotificationIntervalMs: Millis;
+  readonly maxNotificationIntervalMs: Millis;
+  /** zookeeper.observer.election.DelayMs: see `PeerOptions.observerElectionDelayMs`. */
+  readonly observerElectionDelayMs: Millis;
+  /** zookeeper.leaderServes: whether a leader accepts clients. */
+  readonly leaderServes: boolean;
+  /** Limits of the learner port that differ from its defaults: a simulation reaches small ones. */
+  readonly learnerPort?: Partial<
+    Pick<LearnerPortOptions, 'halfOpenMax' | 'outputHighWaterBytes' | 'queuedBytesMax' | 'waitingBytesMax' | 'sharedBytesMin' | 'packetsPerQuantum'>
+  >;
+  /** The same for the election port. */
+  readonly electionPort?: Partial<Pick<ElectionPortOptions, 'halfOpenMax' | 'unknownPeersMax' | 'messagesPerQuantum'>>;
+  /** zookeeper.commitLogCount: txns kept in memory for learners that reconnect. */
+  readonly commitLogCount: number;
+  /** zookeeper.snapshotSizeFactor: see `logBytesMax`. */
+  readonly snapshotSizeFactor: number;
+}
+
+/**
+ * ZooKeeper's, except for those it counts in ticks: quorumCnxnTimeoutMs is syncLimit unless set,
+ * connectToLeaderMs initLimit.
+ */
+export const ensembleDefaults = {
+  cnxTimeoutMs: 5000,
+  bindTriesMax: 3,
+  multiAddressEnabled: false,
+  leaderConnectDelayMs: 100,
+  minNotificationIntervalMs: 200,
+  maxNotificationIntervalMs: 60_000,
+  observerElectionDelayMs: 200,
+  leaderServes: true,
+  commitLogCount: 500,
+  snapshotSizeFactor: 0.33,
+} as const satisfies Partial<EnsembleOptions>;

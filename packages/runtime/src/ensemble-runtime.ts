@@ -1,0 +1,292 @@
+/**
+ * The parts of a server that only an ensemble needs: the ports to the other servers, and the disk
+ * work of its peer. The runtime drives it in its turns.
+ */
+import { type ClientOutput, type CoreOptions, type Now, type Observer, Peer } from '@tskeeper/core';
+import { CommittedLog, committedLogDefaults, OracleQuorum, type Replica, verifierOf } from '@tskeeper/core/internal';
+import { formatQuorumConfig, isParticipant, type Millis, PacketView, type Zxid } from '@tskeeper/protocol';
+import { EnsembleStorage } from './ensemble-storage.ts';
+import type { Logger } from './logger.ts';
+import type { EnsembleOptions } from './ensemble-options.ts';
+import type { ServerMetrics } from './metrics/server-metrics.ts';
+import { ElectionPort, electionPortDefaults } from './ports/election-port.ts';
+import { LearnerPort, learnerPortDefaults } from './ports/learner-port.ts';
+import type { PeerServer } from './ports/peer-core.ts';
+import type { ReplicaRecovery } from './replica-recovery.ts';
+import type { EnsembleRecoveryResult, Storage } from './storage/storage.ts';
+import type { World } from './world.ts';
+
+export interface EnsembleRuntimeDependencies {
+  readonly world: World;
+  readonly core: CoreOptions;
+  readonly options: EnsembleOptions;
+  readonly storage: Storage;
+  readonly observer: Observer;
+  readonly metrics: Pick<ServerMetrics, 'txnReceived' | 'txnLogged'>;
+  /** See `RuntimeHooks.oracle`. */
+  readonly oracle: (() => Promise<boolean>) | undefined;
+  readonly logger: Logger;
+  /** Runs work in a turn of its own. */
+  readonly runTurn: (work: (now: Now) => void) => void;
+  /** Reports that the server cannot continue. */
+  readonly failed: (error: unknown) => void;
+}
+
+/** Interval between two calls of the oracle. */
+const oraclePollIntervalMs: Millis = 100;
+
+/** A port to other servers, as the runtime drives it. */
+export type PeerPort = ElectionPort | LearnerPort;
+
+export class EnsembleRuntime {
+  readonly #dependencies: EnsembleRuntimeDependencies;
+  readonly #packetView: PacketView;
+  #peer: Peer | undefined;
+  #electionPort: ElectionPort | undefined;
+  #learnerPort: LearnerPort | undefined;
+  #storage: EnsembleStorage | undefined;
+  /** The answer last given to the peer; undefined when the peer has forgotten it. */
+  #oracleAnswer: boolean | undefined;
+  #isShutDown = false;
+  #listensForLearners = false;
+  /** Incremented whenever this server starts or stops leading. */
+  #listenGeneration = 0;
+  /** Empty before `begin`. */
+  ports: readonly PeerPort[] = [];
+
+  constructor(parts: EnsembleRuntimeDependencies) {
+    this.#dependencies = parts;
+    const { juteMaxBuffer, juteMaxBufferExtra } = parts.core;
+    this.#packetView = new PacketView(juteMaxBuffer + juteMaxBufferExtra);
+  }
+
+  get peer(): Peer {
+    if (this.#peer === undefined) throw new Error('the member has not been opened');
+    return this.#peer;
+  }
+
+  /**
+   * Loads the folder into `recovery`. In an empty folder it writes a first snapshot: a log alone is
+   * not trusted.
+   */
+  async recover(recovery: ReplicaRecovery): Promise<{ readonly replica: Replica; readonly recovered: EnsembleRecoveryResult }> {
+    const { storage, options } = this.#dependencies;
+    const recovered = await storage.openForEnsemble(recovery, {
+      recent: { count: options.commitLogCount, bytes: committedLogDefaults.bytesMax },
+      canRefetch: hasOtherVoters(options),
+    });
+    const replica = recovery.finish();
+    // A folder that is not known to be new waits for the leader's snapshot.
+    if (!recovered.needsSnapshot || recovered.lastZxid < 0) return { replica, recovered };
+    const source = replica.snapshot();
+    try {
+      if (!(await storage.takeSnapshot(replica.lastZxid, source))) {
+        throw new Error(
+          `cannot create a database in ${storage.snapshotFolder}: writing its first snapshot failed (${storage.snapshotFailure ?? 'it was abandoned'})`,
+        );
+      }
+    } finally {
+      source.abandon();
+    }
+    return { replica, recovered };
+  }
+
+  /**
+   * Makes the peer, which looks for a leader at once, and its ports, each of which accepts
+   * `strangersMax` connections of one kind from servers outside the configuration. No port listens
+   * before `listen`.
+   */
+  startPeer(replica: Replica, recovered: EnsembleRecoveryResult, clients: ClientOutput, unknownPeersMax: number, now: Now): Peer {
+    const { world, core, options, logger, runTurn, observer } = this.#dependencies;
+    const servers = serversOf(options);
+    const electionPort = { ...electionPortDefaults, ...options.electionPort };
+    const learnerPort = { ...learnerPortDefaults, ...options.learnerPort };
+    const { tickTimeMs, initLimitTicks } = options.zab;
+    const portDependencies = { network: world.network, clock: world.clock, logger, turn: runTurn, limitObserver: observer };
+    this.#electionPort = new ElectionPort(
+      {
+        ...portDependencies,
+        options: {
+          ...electionPort,
+          halfOpenMax: Math.min(electionPort.halfOpenMax, unknownPeersMax),
+          unknownPeersMax: Math.min(electionPort.unknownPeersMax, unknownPeersMax),
+          sid: options.zab.sid,
+          cnxTimeoutMs: options.cnxTimeoutMs,
+          initialMessageTimeoutMs: options.quorumCnxnTimeoutMs,
+          multiAddressEnabled: options.multiAddressEnabled,
+          bindTriesMax: options.bindTriesMax,
+        },
+      },
+      servers,
+    );
+    this.#learnerPort = new LearnerPort(
+      {
+        ...portDependencies,
+        view: this.#packetView,
+        options: {
+          ...learnerPort,
+          halfOpenMax: Math.min(learnerPort.halfOpenMax, unknownPeersMax),
+          packetBytesMax: core.juteMaxBuffer + core.juteMaxBufferExtra,
+          dialTimeoutMs: options.connectToLeaderMs,
+          cnxTimeoutMs: options.cnxTimeoutMs,
+          firstPacketTimeoutMs: tickTimeMs * initLimitTicks,
+          bindTriesMax: options.bindTriesMax,
+        },
+      },
+      servers,
+    );
+    this.ports = [this.#electionPort, this.#learnerPort];
+    this.#storage = new EnsembleStorage(this.#dependencies, this.#learnerPort);
+    const committedLog = new CommittedLog({ ...committedLogDefaults, countMax: options.commitLogCount });
+    for (const { zxid, bytes } of recovered.recent) committedLog.restore(zxid, bytes);
+    const { oracle } = this.#dependencies;
+    const verifier = oracle === undefined ? verifierOf(options.quorum) : new OracleQuorum(verifierOf(options.quorum).voters);
+    const config = { verifier, text: formatQuorumConfig(options.quorum), version: options.quorum.version };
+    const start = {
+      replica,
+      lastZxid: recovered.lastZxid,
+      acceptedEpoch: recovered.acceptedEpoch,
+      currentEpoch: recovered.currentEpoch,
+      committedLog,
+      snapshotZxid: recovered.snapshotZxid ?? 0,
+    };
+    const { zab, role, leaderServes, leaderConnectDelayMs, observerElectionDelayMs } = options;
+    const { minNotificationIntervalMs, maxNotificationIntervalMs } = options;
+    const election = { minNotificationIntervalMs, maxNotificationIntervalMs };
+    this.#peer = new Peer(
+      { core, zab, role, leaderServes, leaderConnectDelayMs, observerElectionDelayMs, election },
+      config,
+      start,
+      this.#packetView,
+      {
+        clients,
+        election: this.#electionPort,
+        quorum: this.#learnerPort,
+        storage: this.#storage,
+        oracle: oracle === undefined ? undefined : { ask: () => this.#askAgain(oracle) },
+      },
+      world.random,
+      observer,
+      now,
+    );
+    for (const part of [...this.ports, this.#storage]) part.attach(this.#peer);
+    if (oracle !== undefined) void this.#pollOracle(oracle);
+    return this.#peer;
+  }
+
+  /**
+   * Lets other servers send their votes to this one. Rejects with a sentence for the operator when
+   * a port cannot be bound.
+   */
+  async listen(): Promise<void> {
+    for (const address of this.#dependencies.options.electionAddresses) await this.#electionPort?.listen(address);
+  }
+
+  /**
+   * At the end of each turn: flushes all output of the ports, and applies the peer's current role.
+   */
+  endTurn(now: Now): void {
+    for (const port of this.ports) port.endTurn(now);
+    this.#updateLearnerListener();
+  }
+
+  /**
+   * Listens for learners while this server leads or tries to. A refused learner connects again a
+   * moment later; a learner accepted by a server that does not lead would give up the leader it has
+   * found.
+   */
+  #updateLearnerListener(): void {
+    const leads = this.peer.role === 'leading';
+    if (leads === this.#listensForLearners || this.#isShutDown) return;
+    this.#listensForLearners = leads;
+    this.#listenGeneration++;
+    if (leads) void this.#listenForLearners(this.#listenGeneration);
+    else void this.#learnerPort?.stopListening();
+  }
+
+  async #listenForLearners(generation: number): Promise<void> {
+    try {
+      for (const address of this.#dependencies.options.quorumAddresses) {
+        if (generation === this.#listenGeneration) await this.#learnerPort?.listen(address);
+      }
+    } catch (error) {
+      if (generation !== this.#listenGeneration || this.#isShutDown) return;
+      this.#dependencies.logger.error(`${messageOf(error)} This server cannot lead without it.`, {
+        event: 'port.unavailable',
+        reason: messageOf(error),
+      });
+      this.#dependencies.runTurn((now) => this.peer.stepDown('its quorum port cannot be bound', now));
+    }
+  }
+
+  /** Called before the storage closes; `shutDown` follows. */
+  beginShutDown(): void {
+    this.#storage?.beginClose();
+  }
+
+  /** Every txn up to `zxid` is durable. */
+  appended(zxid: Zxid, now: Now): void {
+    this.#storage?.appended(zxid, now);
+  }
+
+  async shutDown(now: Now): Promise<void> {
+    this.#isShutDown = true;
+    this.#storage?.close();
+    await Promise.all([this.#electionPort?.shutDown(now), this.#learnerPort?.shutDown(now)]);
+  }
+
+  // --- An oracle
+
+  /** Asks the oracle for as long as the server lives, because the answer may change. */
+  async #pollOracle(oracle: () => Promise<boolean>): Promise<void> {
+    await this.#askOracle(oracle);
+    if (!this.#isShutDown) this.#dependencies.world.clock.after(oraclePollIntervalMs, () => void this.#pollOracle(oracle));
+  }
+
+  /** The peer has forgotten the oracle's answer. */
+  #askAgain(oracle: () => Promise<boolean>): void {
+    this.#oracleAnswer = undefined;
+    void this.#askOracle(oracle);
+  }
+
+  async #askOracle(oracle: () => Promise<boolean>): Promise<void> {
+    let canServeAlone = false;
+    try {
+      canServeAlone = await oracle();
+    } catch {
+      // A failure of the oracle must not let a server serve alone.
+    }
+    if (this.#isShutDown || canServeAlone === this.#oracleAnswer) return;
+    this.#oracleAnswer = canServeAlone;
+    this.#dependencies.logger.info(
+      `the oracle ${canServeAlone ? 'lets this server go on without the other one' : 'does not let this server go on alone'}`,
+      { event: 'oracle.answered', allowed: canServeAlone },
+    );
+    this.#dependencies.runTurn((now) => this.peer.oracleAnswered(canServeAlone, now));
+  }
+}
+
+/**
+ * Whether a quorum that has every txn can exist without this server. Observers are not part of a
+ * quorum.
+ */
+function hasOtherVoters({ quorum, zab }: EnsembleOptions): boolean {
+  return [...quorum.servers.values()].some((server) => server.sid !== zab.sid && isParticipant(server));
+}
+
+function serversOf({ quorum }: EnsembleOptions): PeerServer[] {
+  return [...quorum.servers.values()].map(({ sid, addresses }) => ({
+    sid,
+    electionAddresses: addresses.map(({ host, electionPort }) => ({ host, port: electionPort })),
+    quorumAddresses: addresses.map(({ host, quorumPort }) => ({ host, port: quorumPort })),
+  }));
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** The earliest deadline of the ports. */
+export function earliestDeadline(ports: readonly PeerPort[]): Millis {
+  return Math.min(Infinity, ...ports.map((port) => (port.needsTurn ? 0 : (port.deadline() ?? Infinity))));
+}

@@ -1,0 +1,150 @@
+/**
+ * The `Observer` of a running server: its metrics, and the events that an operator should see in
+ * the log.
+ */
+import type { CloseReason, CnxnContext, CnxnId, Inspector, Notice } from '@tskeeper/core';
+import { formatZxid, makeZxid, type Millis, type SessionId, type Sid, type Zxid } from '@tskeeper/protocol';
+import type { Clock } from '../clock.ts';
+import type { Logger } from '../logger.ts';
+import { RateLimitedLog } from '../ports/rate-limited-log.ts';
+import { SessionLog } from '../session-log.ts';
+import { ServerMetrics } from './server-metrics.ts';
+
+export class OperatorLog extends ServerMetrics {
+  readonly #logger: Logger;
+  readonly #rateLimitedLog: RateLimitedLog;
+  readonly #sessions: SessionLog;
+  readonly #clock: Clock;
+  /** "server 1"; undefined for a standalone server. */
+  readonly #serverName: string | undefined;
+  /** Why it looks for a leader, which leader it has found, and when. */
+  #lookingReason: string | undefined;
+  #leader: Sid | undefined;
+  #epoch = 0;
+  #role: ReturnType<Inspector['role']> = 'looking';
+  #lookingSinceMs: Millis = 0;
+  #electedMs: Millis = 0;
+
+  /** @param sid the sid of a server of an ensemble, whose changes of role are logged. */
+  constructor(logger: Logger, clock: Clock, sid?: Sid) {
+    super();
+    this.#serverName = sid === undefined ? undefined : `server ${sid}`;
+    this.#logger = logger;
+    this.#rateLimitedLog = new RateLimitedLog(logger);
+    this.#sessions = new SessionLog(logger, clock);
+    this.#clock = clock;
+  }
+
+  override cnxnClosed(cnxn: CnxnId, reason: CloseReason | undefined, context: CnxnContext, session: SessionId): void {
+    super.cnxnClosed(cnxn, reason, context, session);
+    this.#sessions.disconnected(session, context, reason);
+  }
+
+  override sessionAccepted(session: SessionId, timeoutMs: Millis, context: CnxnContext, isNew: boolean): void {
+    super.sessionAccepted(session, timeoutMs, context, isNew);
+    this.#sessions.accepted(session, timeoutMs, context, isNew);
+  }
+
+  override sessionRevalidated(session: SessionId, accepted: boolean, context: CnxnContext): void {
+    super.sessionRevalidated(session, accepted, context);
+    if (!accepted) this.#sessions.refused(session, context);
+  }
+
+  override sessionClosed(session: SessionId, expired: boolean, timeoutMs: Millis, context: CnxnContext | undefined): void {
+    super.sessionClosed(session, expired, timeoutMs, context);
+    this.#sessions.ended(session, expired, timeoutMs, context, this.#role);
+  }
+
+  /** The server closes: logs the numbers of lines left out. */
+  close(): void {
+    this.#sessions.close();
+  }
+
+  override roleEnded(reason: string): void {
+    super.roleEnded(reason);
+    this.#lookingReason = reason;
+  }
+
+  override elected(leader: Sid, lookedMs: Millis): void {
+    super.elected(leader, lookedMs);
+    this.#leader = leader;
+    this.#electedMs = this.#clock.now().elapsedMs;
+    const elected = `server ${leader}`;
+    const role = elected === this.#serverName ? 'leading' : `following ${elected}`;
+    this.#logger.info(`election finished in ${Math.round(lookedMs)} ms: ${role}`, {
+      event: 'leader.elected',
+      leader,
+      durationMs: Math.round(lookedMs),
+    });
+  }
+
+  override epochStarted(epoch: number, historyEnd: Zxid): void {
+    super.epochStarted(epoch, historyEnd);
+    this.#epoch = epoch;
+  }
+
+  override roleChanged(role: ReturnType<Inspector['role']>): void {
+    super.roleChanged(role);
+    this.#role = role;
+    if (this.#serverName === undefined) return;
+    const nowMs = this.#clock.now().elapsedMs;
+    switch (role) {
+      case 'looking':
+        this.#logger.info(`${this.#serverName} looks for a leader${this.#lookingReason === undefined ? '' : `: ${this.#lookingReason}`}`, {
+          event: 'role.looking',
+          reason: this.#lookingReason,
+        });
+        this.#lookingReason = undefined;
+        this.#lookingSinceMs = nowMs;
+        return;
+      case 'leader':
+      case 'follower':
+      case 'observer': {
+        const what = role === 'leader' ? 'leads' : `${role === 'follower' ? 'follows' : 'observes'} server ${this.#leader}`;
+        const from = formatZxid(makeZxid(this.#epoch, 0));
+        this.#logger.info(`${this.#serverName} ${what} in epoch ${this.#epoch}, from zxid ${from}`, {
+          event: 'role.serving',
+          role,
+          leader: this.#leader,
+          epoch: this.#epoch,
+          zxid: from,
+        });
+        this.servingStarted(role, nowMs - this.#lookingSinceMs, nowMs - this.#electedMs);
+        return;
+      }
+      case 'standalone':
+      case 'read-only':
+        return;
+      default:
+        role satisfies never;
+    }
+  }
+
+  override notice(notice: Notice): void {
+    super.notice(notice);
+    switch (notice.kind) {
+      case 'quotaSoftLimit':
+        this.#rateLimitedLog.warn(
+          this.#clock.now().elapsedMs,
+          `${notice.path} is over its quota: ${notice.what} ${notice.usage}, limit ${notice.limit}.`,
+          { event: 'quota.exceeded', path: notice.path, what: notice.what, count: notice.usage, limit: notice.limit },
+        );
+        return;
+      case 'digestMismatch':
+        this.#rateLimitedLog.warn(
+          this.#clock.now().elapsedMs,
+          `The tree at ${formatZxid(notice.zxid)} does not have the digest that its txn was logged with: this server's data differs from what was logged. Compare it with a backup or, by the four letter word hash, with other servers.`,
+          { event: 'digest.mismatch', zxid: formatZxid(notice.zxid) },
+        );
+        return;
+      case 'containerSwept':
+        this.#logger.debug(`deleted ${notice.path}, an empty container or an expired TTL znode`, {
+          event: 'container.deleted',
+          path: notice.path,
+        });
+        return;
+      default:
+        notice satisfies never;
+    }
+  }
+}

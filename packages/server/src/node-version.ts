@@ -1,8 +1,0 @@
-/**
- * Refuses a Node that is too old, in one sentence. Import it first, before a module that needs what
- * an old Node lacks.
- */
-import { nodeVersionFault } from '@tskeeper/protocol/internal';
-
-const fault = nodeVersionFault(process.versions.node);
-if (fault !== undefined) throw new Error(fault);

@@ -1,0 +1,62 @@
+/**
+ * Compares what a client library passes to its program with what arrived on its connections: the
+ * same replies and events, in the same order, none twice. The library may drop the last items of a
+ * connection.
+ */
+import { ErrorCode, errorName, type MultiReply } from '@tskeeper/protocol';
+import type { CnxnRecord, Item } from '../record/recording.ts';
+import type { Checker } from './checker.ts';
+
+/** Requests that the library sends by itself, or in another form than its caller asked for. */
+const internalOperations: ReadonlySet<string> = new Set(['ping', 'auth', 'setWatches', 'setWatches2', 'removeWatches', 'closeSession']);
+/** Outcomes of a call that no server answered. */
+const unanswered: ReadonlySet<string> = new Set(['notSent', 'unknown']);
+
+export const clientDeliveries: Checker = {
+  property: 'P3, P15',
+  promise: 'A client library passes each reply and each event from the servers to its program once and in order.',
+  check({ clientDeliveries, cnxns }) {
+    const violations: string[] = [];
+    for (const client of new Set(clientDeliveries.map((each) => each.client))) {
+      const own = cnxns.filter((cnxn) => cnxn.client === client).toSorted((a, b) => a.openedMs - b.openedMs);
+      const texts = clientDeliveries
+        .filter(({ kind, text, client: who }) => who === client && (kind === 'event' || (kind === 'answer' && !unanswered.has(text))))
+        .map(({ text }) => text);
+      const fault = firstDifference(texts, own);
+      if (fault !== undefined) violations.push(`${client} ${fault}`);
+    }
+    return violations;
+  },
+};
+
+export function answerText(item: Item): string | undefined {
+  if (item.kind !== 'reply' || item.request.name === undefined || internalOperations.has(item.request.name)) return undefined;
+  const { err, body } = item.request.reply!;
+  if (err !== ErrorCode.Ok || item.request.name !== 'multi') return nameOf(err);
+  // A failed multi has error Ok and a list of results; the caller gets the first error among them.
+  const failed = (body as MultiReply).results.find((result) => result.kind === 'error' && result.err !== ErrorCode.Ok);
+  return failed?.kind === 'error' ? nameOf(failed.err) : 'Ok';
+}
+
+function nameOf(err: number): string {
+  return err === ErrorCode.Ok ? 'Ok' : (errorName(err) ?? 'Unknown');
+}
+
+function eventText(item: Item): string | undefined {
+  // The events that the server sends for changes a client missed carry no zxid.
+  return item.kind === 'event' ? `${item.type} ${item.path} ${item.zxid === -1 ? undefined : item.zxid}` : undefined;
+}
+
+function firstDifference(delivered: readonly string[], cnxns: readonly CnxnRecord[]): string | undefined {
+  let next = 0;
+  for (const { items } of cnxns) {
+    for (const item of items) {
+      const text = answerText(item) ?? eventText(item);
+      if (text === undefined) continue;
+      // The library gave this connection up here.
+      if (delivered[next] !== text) break;
+      next++;
+    }
+  }
+  return next < delivered.length ? `passed on ${delivered[next]} as item ${next}, which had not arrived there` : undefined;
+}

@@ -1,0 +1,69 @@
+import type { Millis, Zxid } from '@tskeeper/protocol';
+import { isQuorum } from '../record/quorum-rule.ts';
+import { requestText, isAnsweredOutOfOrder } from '../replay/replay.ts';
+import type { Recording, Request } from '../record/recording.ts';
+import type { Checker } from './checker.ts';
+
+/** Allowance for links and turns of servers, which take a few milliseconds each. */
+const latencyMs = 30;
+
+export const staleness: Checker = {
+  property: 'P10',
+  promise:
+    'A server that serves a client lags the commits by at most syncLimit plus one tick. A server that was paused for longer than syncLimit since its election does not begin to lead.',
+  casesExercised: (recording) => readsWithBound(recording).length,
+  check(recording) {
+    const lagMaxMs = lagMaxMsOf(recording);
+    const stale = readsWithBound(recording).flatMap(({ request, frontier }) => {
+      const { zxid } = request.reply!;
+      if (zxid >= frontier) return [];
+      return [`${requestText(request)} shows ${zxid}, but ${frontier} was committed ${lagMaxMs} ms before the request`];
+    });
+    return [...stale, ...lateLeaders(recording)];
+  },
+};
+
+/** During the pause the others may have elected another leader and written. */
+function lateLeaders({ peerEvents, pauses, ensemble, limits: { syncLimitTicks = 0, tickMs } }: Recording): string[] {
+  const electedMs = new Map<string, Millis>();
+  return peerEvents.flatMap((event) => {
+    const { server, atMs } = event;
+    if (event.kind === 'elected') electedMs.set(server, atMs);
+    if (event.kind !== 'serves' || event.role !== 'leader' || isQuorum(ensemble, [server])) return [];
+    const sinceMs = electedMs.get(server) ?? atMs;
+    const pause = pauses.find(
+      ({ server: who, fromMs, toMs }) => who === server && fromMs > sinceMs && toMs <= atMs && toMs - fromMs > syncLimitTicks * tickMs,
+    );
+    if (pause === undefined) return [];
+    return [`${server} begins to lead epoch ${event.epoch} at ${atMs}, though it was paused from ${pause.fromMs} to ${pause.toMs}`];
+  });
+}
+
+function lagMaxMsOf({ limits: { syncLimitTicks = 0, tickMs } }: Recording): Millis {
+  return (syncLimitTicks + 1) * tickMs + latencyMs;
+}
+
+/** Answered requests, with the highest zxid committed `lagMaxMs` before each was sent. */
+function readsWithBound(recording: Recording): { readonly request: Request; readonly frontier: Zxid }[] {
+  const { peerEvents, cnxns, limits } = recording;
+  if (limits.syncLimitTicks === undefined) return [];
+  const lagMaxMs = lagMaxMsOf(recording);
+  const found: { readonly request: Request; readonly frontier: Zxid }[] = [];
+  const commits: { readonly atMs: Millis; readonly zxid: Zxid }[] = [];
+  const leading = new Set<string>();
+  for (const event of peerEvents) {
+    if (event.kind === 'serves' && event.role === 'leader') leading.add(event.server);
+    if (event.kind === 'ended' || event.kind === 'gone') leading.delete(event.server);
+    if (event.kind === 'applied' && leading.has(event.server)) commits.push({ atMs: event.atMs, zxid: event.zxid });
+  }
+  const requests = cnxns.flatMap((cnxn) => cnxn.requests.filter((request) => request.reply !== undefined && !isAnsweredOutOfOrder(request)));
+  let next = 0;
+  let committedZxid: Zxid = 0;
+  for (const request of requests.toSorted((a, b) => a.sentMs - b.sentMs)) {
+    for (; next < commits.length && commits[next]!.atMs < request.sentMs - lagMaxMs; next++) {
+      committedZxid = Math.max(committedZxid, commits[next]!.zxid);
+    }
+    if (request.reply!.zxid > 0 && committedZxid > 0) found.push({ request, frontier: committedZxid });
+  }
+  return found;
+}

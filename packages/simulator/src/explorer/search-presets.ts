@@ -1,0 +1,199 @@
+/**
+ * The searches of `npm run explore -- all`: each expedition begins in another state and has another
+ * scope, so that together they hit every mark in marks.ts. A state counts once per expedition,
+ * since no state belongs to two scopes.
+ */
+import { type InitialStateName, buildInitialState, choicesToTruncation, choicesToServeWithoutThird } from './initial-states.ts';
+import { MarkCounts } from './marks.ts';
+import { type Scope, scopeDefaults } from './scope.ts';
+import { type SearchStart, type SearchResult, choicesToClientWrite, choicesToServe, search, type SearchOptions, type SearchOrder } from './search.ts';
+
+export interface SearchPreset {
+  readonly name: string;
+  readonly scope: Scope;
+  readonly initialState: InitialStateName;
+  /**
+   * The state in which it begins, if not with all servers just started: all serve; all but the
+   * third serve; the third truncates its tail for the others; or a client has written.
+   */
+  readonly prefix?: keyof typeof prefixes;
+  readonly order: SearchOrder;
+  readonly quiesceEvery: number;
+  /** Its share of the states, in percent. */
+  readonly statesPercent: number;
+}
+
+const prefixes = {
+  serving: choicesToServe,
+  'a client has written': choicesToClientWrite,
+  'without the third': choicesToServeWithoutThird,
+  cutting: choicesToTruncation,
+};
+
+/** A client creates a session, writes, moves to another server and reads. */
+const readingScope: Scope = { ...scopeDefaults, txns: 3, clientSteps: 6, crashes: 1, wakes: 4 };
+const oneTxnInMemory: Scope = { ...scopeDefaults, committedLog: 1 };
+/** After a learner is sent txns from the log, some are left that only memory holds. */
+const twoTxnsInMemory: Scope = { ...scopeDefaults, committedLog: 2, cuts: 0 };
+
+export const searchPresets: readonly SearchPreset[] = [
+  { name: 'from empty disks', scope: scopeDefaults, initialState: 'empty', order: 'chains', quiesceEvery: 40, statesPercent: 8 },
+  // Half of two servers is not a quorum; among three servers that cannot be distinguished from a
+  // majority. With their only link cut they could never become quiet.
+  { name: 'of two servers', scope: { ...scopeDefaults, servers: 2, cuts: 0 }, initialState: 'empty', order: 'chains', quiesceEvery: 40, statesPercent: 3 },
+  {
+    name: 'from an ensemble that serves',
+    scope: scopeDefaults,
+    initialState: 'empty',
+    prefix: 'serving',
+    order: 'chains',
+    quiesceEvery: 40,
+    statesPercent: 6,
+  },
+  {
+    name: 'with leaders that read their logs',
+    scope: twoTxnsInMemory,
+    initialState: 'left behind',
+    order: 'chains',
+    quiesceEvery: 40,
+    statesPercent: 6,
+  },
+  {
+    name: 'with leaders that send snapshots',
+    scope: { ...oneTxnInMemory, syncsFromLog: false, cuts: 0 },
+    initialState: 'left behind',
+    order: 'chains',
+    quiesceEvery: 40,
+    statesPercent: 6,
+  },
+  { name: 'with a tail that nobody else has', scope: scopeDefaults, initialState: 'tail', order: 'chains', quiesceEvery: 40, statesPercent: 4 },
+  {
+    name: 'while a tail is being cut off',
+    scope: { ...scopeDefaults, wakes: 6 },
+    initialState: 'tail',
+    prefix: 'cutting',
+    order: 'chains',
+    quiesceEvery: 40,
+    statesPercent: 3,
+  },
+  {
+    name: 'with tails of two epochs',
+    scope: { ...scopeDefaults, crashes: 3 },
+    initialState: 'two tails',
+    order: 'chains',
+    quiesceEvery: 40,
+    statesPercent: 6,
+  },
+  { name: 'from a join that was broken off', scope: scopeDefaults, initialState: 'interrupted', order: 'chains', quiesceEvery: 40, statesPercent: 5 },
+  { name: 'with an epoch that one has accepted', scope: scopeDefaults, initialState: 'epoch accepted', order: 'chains', quiesceEvery: 40, statesPercent: 2 },
+  {
+    name: 'with a later epoch that one has accepted',
+    // With more faults another epoch begins before it shows that a server stays outside.
+    scope: { ...scopeDefaults, crashes: 1, cuts: 0 },
+    initialState: 'later epoch',
+    prefix: 'without the third',
+    order: 'chains',
+    quiesceEvery: 4,
+    statesPercent: 3,
+  },
+  { name: 'with a snapshot of what nobody has', scope: scopeDefaults, initialState: 'snapshot ahead', order: 'chains', quiesceEvery: 20, statesPercent: 5 },
+  { name: 'whoever leads', scope: { ...scopeDefaults, elections: 'any' }, initialState: 'empty', order: 'chains', quiesceEvery: 40, statesPercent: 5 },
+  {
+    name: 'whoever leads, with tails',
+    scope: { ...scopeDefaults, elections: 'any', cuts: 0 },
+    initialState: 'two tails',
+    order: 'chains',
+    quiesceEvery: 40,
+    statesPercent: 5,
+  },
+  {
+    name: 'each notification by itself',
+    scope: { ...scopeDefaults, elections: 'each', wakes: 6 },
+    initialState: 'empty',
+    order: 'chains',
+    quiesceEvery: 20,
+    statesPercent: 6,
+  },
+  {
+    name: 'each notification by itself, by chance',
+    scope: { ...scopeDefaults, elections: 'each', wakes: 8, crashes: 3, txns: 3 },
+    initialState: 'tail',
+    order: 'walks',
+    quiesceEvery: 4,
+    statesPercent: 6,
+  },
+  // In these ensembles of three servers two form a quorum, always the same two.
+  {
+    name: 'with an observer',
+    scope: { ...scopeDefaults, ensemble: 'observer' },
+    initialState: 'empty',
+    prefix: 'serving',
+    order: 'chains',
+    quiesceEvery: 40,
+    statesPercent: 4,
+  },
+  {
+    name: 'with a server of weight 0',
+    scope: { ...scopeDefaults, ensemble: 'weightless' },
+    initialState: 'empty',
+    order: 'chains',
+    quiesceEvery: 40,
+    statesPercent: 4,
+  },
+  { name: 'with two groups', scope: { ...scopeDefaults, ensemble: 'groups' }, initialState: 'empty', order: 'chains', quiesceEvery: 40, statesPercent: 4 },
+  {
+    name: 'with a client that reads',
+    scope: { ...readingScope, cuts: 1 },
+    initialState: 'empty',
+    prefix: 'a client has written',
+    order: 'chains',
+    quiesceEvery: 40,
+    statesPercent: 6,
+  },
+  {
+    name: 'with a client that reads, by chance',
+    scope: { ...readingScope, crashes: 1, cuts: 1, clientSteps: 8 },
+    initialState: 'empty',
+    prefix: 'a client has written',
+    order: 'walks',
+    quiesceEvery: 10,
+    statesPercent: 3,
+  },
+];
+
+export interface PresetResult {
+  readonly preset: SearchPreset;
+  readonly found: SearchResult;
+  /** CPU time, since the machine may run other things. */
+  readonly seconds: number;
+}
+
+export function searchStartOf({ scope, initialState }: SearchPreset): SearchStart {
+  return { scope, initialState: buildInitialState(initialState) };
+}
+
+/** Runs an expedition for its share of the states. */
+export function runPreset(preset: SearchPreset, states: number, seed: number): PresetResult {
+  const begun = process.cpuUsage();
+  const start = searchStartOf(preset);
+  const own = Math.ceil((states * preset.statesPercent) / 100);
+  const options: SearchOptions = {
+    ...start,
+    prefix: preset.prefix === undefined ? [] : prefixes[preset.prefix](start),
+    order: preset.order,
+    seed,
+    depthMax: 400,
+    quiesceEvery: preset.quiesceEvery,
+    shouldStop: (progress) => progress.states >= own,
+  };
+  const found = search(options);
+  const { user, system } = process.cpuUsage(begun);
+  return { preset, found, seconds: (user + system) / 1e6 };
+}
+
+/** The marks that all expeditions together have hit. */
+export function totalMarks(results: readonly PresetResult[]): MarkCounts {
+  const total = new MarkCounts();
+  for (const { found } of results) total.addAll(found.marks);
+  return total;
+}

@@ -1,0 +1,534 @@
+/**
+ * Mutants at places drawn at random over core and runtime. No guard is removed; something is
+ * slightly wrong at an unobtrusive place: a neighbouring field is compared, a step is taken one too
+ * early, a count is off by one, an owner is kept, only one half of a pair is compared, something is
+ * counted twice or forgotten. Only seeds may catch them; no scenario covers them.
+ */
+import type { Mutant } from './mutant.ts';
+
+const dataTree = 'packages/core/src/tree/data-tree.ts';
+const hierarchicalQuorum = 'packages/core/src/quorum/hierarchical-quorum.ts';
+const ephemeralTable = 'packages/core/src/tree/ephemeral-table.ts';
+const quotaTable = 'packages/core/src/tree/quota-table.ts';
+const forwarding = 'packages/core/src/request/leader-forwarder.ts';
+const replica = 'packages/core/src/request/replica.ts';
+const server = 'packages/core/src/server.ts';
+const sweep = 'packages/core/src/request/container-manager.ts';
+const sweepList = 'packages/core/src/tree/sweep-list.ts';
+const aclIndex = 'packages/core/src/tree/acl-index.ts';
+const multiParts = 'packages/core/src/request/multi-parts.ts';
+const handshake = 'packages/core/src/session/handshake.ts';
+const treeDigest = 'packages/core/src/tree/tree-digest.ts';
+const truncation = 'packages/runtime/src/storage/truncation.ts';
+const outstanding = 'packages/core/src/request/outstanding-changes.ts';
+const prepare = 'packages/core/src/request/prepare.ts';
+const load = 'packages/core/src/request/load.ts';
+const tracker = 'packages/core/src/session/session-tracker.ts';
+const expiryQueue = 'packages/core/src/session/expiry-queue.ts';
+const watchTable = 'packages/core/src/tree/watch-table.ts';
+const aclTable = 'packages/core/src/tree/acl-table.ts';
+const pathIndex = 'packages/core/src/tree/path-index.ts';
+const committedLog = 'packages/core/src/zab/committed-log.ts';
+const learner = 'packages/core/src/zab/learner.ts';
+const leader = 'packages/core/src/zab/leader.ts';
+const diskState = 'packages/core/src/zab/disk-state.ts';
+const synchroniser = 'packages/core/src/zab/learner-syncer.ts';
+const dialling = 'packages/core/src/zab/leader-connector.ts';
+const loader = 'packages/core/src/snapshot/snapshot-loader.ts';
+const recovery = 'packages/runtime/src/storage/recovery.ts';
+const syncedMark = 'packages/runtime/src/storage/synced-mark.ts';
+const clientPort = 'packages/runtime/src/ports/client-port.ts';
+const longWrites = 'packages/core/src/request/long-write-queue.ts';
+const memoryLimits = 'packages/core/src/request/memory-limits.ts';
+const purge = 'packages/runtime/src/storage/purge.ts';
+
+type RandomMutant = Omit<Mutant, 'origin' | 'detector'>;
+
+/** The wrong field is compared or used. */
+const wrongField: Readonly<Record<string, RandomMutant>> = {
+  'acl-version-by-data': {
+    description: 'setACL compares its version with the version of the data',
+    file: prepare,
+    original: 'request.version !== znode.aversion',
+    replacement: 'prepare.version !== znode.version',
+  },
+  'check-by-children': {
+    description: 'a check in a multi compares its version with the cversion',
+    file: prepare,
+    original: 'const version = future === undefined ? tree.versionOf(node) : future.version;\n    if (request.version !== -1',
+    replacement: 'const version = future === undefined ? tree.cversionOf(node) : future.cversion;\n    if (prepare.version !== -1',
+  },
+  'acl-version-of-today': {
+    description: 'setACL sets the ACL version to the version of the data plus one',
+    file: prepare,
+    original: 'const version = (znode.aversion + 1) | 0;',
+    replacement: 'const version = (znode.version + 1) | 0;',
+  },
+  'mark-of-earlier-txn': {
+    description: 'a mark holds the zxid of the mark before it',
+    file: syncedMark,
+    original: 'offset: this.#offset, lastZxid: this.#lastZxid };',
+    replacement: 'offset: this.#offset, lastZxid: this.#written.lastZxid };',
+  },
+  'sequential-by-bare-name': {
+    description: 'a sequential create is refused if a znode with the name without the counter exists',
+    file: prepare,
+    original: 'if (this.outstandingChanges.find(path) !== undefined) return ErrorCode.NodeExists',
+    replacement: 'if (this.outstandingChanges.find(prepare.path) !== undefined) return ErrorCode.NodeExists',
+  },
+  'last-part-blamed': {
+    description: 'a failed multi reports its last failed operation as the cause',
+    file: replica,
+    original: 'txns.findIndex((member) => member.type === OpCode.error)',
+    replacement: 'txns.findLastIndex((member) => member.type === OpCode.error)',
+  },
+  'digest-of-root-by-slash': {
+    description: 'the digest includes the path of the root as a slash',
+    file: treeDigest,
+    original: "const text = path === '/' ? '' : path;",
+    replacement: 'const text = path;',
+  },
+  'moved-mark-keeps-its-txn': {
+    description: 'a mark that a start has moved still holds its old zxid',
+    file: recovery,
+    original: 'lastZxid: end.lastZxid ?? mark.lastZxid };',
+    replacement: 'lastZxid: mark.lastZxid };',
+  },
+};
+
+/** Something happens one step too early. */
+const oneStepEarly: Readonly<Record<string, RandomMutant>> = {
+  'ack-one-early': {
+    description: 'a learner also acknowledges the txn after the last durable one',
+    file: learner,
+    original: 'next !== undefined && next <= this.#durable;',
+    replacement: 'next !== undefined && next <= this.#durable + 1;',
+  },
+  'changes-forgotten-early': {
+    description: 'the pending changes of a txn are dropped when the txn before it is applied',
+    file: outstanding,
+    original: 'if (recorded.zxid > zxid) break;',
+    replacement: 'if (recorded.zxid > zxid + 1) break;',
+  },
+  'ttl-by-half': {
+    description: 'a TTL znode is swept after half its time',
+    file: sweep,
+    original: 'return ttlMs !== undefined && ageMs > ttlMs;',
+    replacement: 'return ttlMs !== undefined && ageMs * 2 > ttlMs;',
+  },
+  'bucket-one-early': {
+    description: 'sessions expire one tick too early',
+    file: expiryQueue,
+    original: 'this.#tickMs) + 1) * this.#tickMs;',
+    replacement: 'this.#tickMs)) * this.#tickMs;',
+  },
+  'settles-one-early': {
+    description: 'a learner reports that it has the history before the last txn of it is durable',
+    file: learner,
+    original: 'if (this.#durable < this.#historyEnd) return;',
+    replacement: 'if (this.#durable + 1 < this.#historyEnd) return;',
+  },
+  'sync-not-waited-for': {
+    description: 'a sync after a write is answered together with the write',
+    file: server,
+    original: "(next.kind === 'sync' && !next.isDone)",
+    replacement: "(next.kind === 'sync' && next.isDone && false)",
+  },
+  'reconnect-granted-no-time': {
+    description: 'a session that is resumed over another connection is due at once',
+    file: handshake,
+    original: 'this.#tracker.touch(slot, now.elapsedMs, cnxn.timeoutMs);\n    this.#accept',
+    replacement: 'this.#tracker.touch(slot, now.elapsedMs, 0);\n    this.#accept',
+  },
+  'settled-before-last': {
+    description: 'a server reports its last zxid in an election before that txn is durable',
+    file: diskState,
+    original: 'return this.#durable >= this.#logged &&',
+    replacement: 'return this.#durable + 1 >= this.#logged &&',
+  },
+  'synced-when-handed-over': {
+    description: 'a learner answers a sync when the commits before it have arrived but are not applied',
+    file: forwarding,
+    original: 'this.#confirmedSyncs.push(sync, this.#lastCommitted);',
+    replacement: 'this.#confirmedSyncs.push(sync, 0);',
+  },
+  'walk-ends-at-the-deleted': {
+    description: 'a snapshot ends when the znode it would write next is deleted',
+    file: dataTree,
+    original: 'if (walk.next === node) walk.next = this.#afterSubtree(node, this.#root);',
+    replacement: 'if (walk.next === node) walk.next = 0;',
+  },
+  'acl-under-the-walk': {
+    description: 'setACL changes a znode before a running snapshot has written it',
+    file: dataTree,
+    original: 'this.#beforeChange(node);\n    this.acls.release(this.#rows.get(node, aclField));',
+    replacement: 'this.acls.release(this.#rows.get(node, aclField));',
+  },
+};
+
+/** A count or a bound is off by one. */
+const offByOne: Readonly<Record<string, RandomMutant>> = {
+  'cut-keeps-one': {
+    description: 'one of the txns in memory that a TRUNC removed is kept',
+    file: committedLog,
+    original: 'while (this.#length > kept) this.#clearSlot',
+    replacement: 'while (this.#length > kept + 1) this.#clearSlot',
+  },
+  'last-acl-left-out': {
+    description: 'a snapshot lacks the last ACL of the table',
+    file: aclTable,
+    original: 'for (let id = 1; id < this.#end; id++) {\n      if (this.#references.get(id) > 1 &&',
+    replacement: 'for (let id = 1; id < this.#end - 1; id++) {\n      if (this.#references.get(id) > 1 &&',
+  },
+  'replay-from-later-log': {
+    description: 'replay begins with a log file whose first txn is one after the first it needs',
+    file: recovery,
+    original: 'logs.findLastIndex(({ zxid }) => zxid <= this.#lastZxid + 1)',
+    replacement: 'logs.findLastIndex(({ zxid }) => zxid <= this.#lastZxid + 2)',
+  },
+  'purge-one-log-more': {
+    description: 'purging deletes the log file in which the oldest kept snapshot was taken',
+    file: purge,
+    original: 'logs.slice(0, Math.max(0, needed))',
+    replacement: 'logs.slice(0, Math.max(0, needed + 1))',
+  },
+  'chain-closed-one-short': {
+    description: 'the path index does not fill a hole with the entry whose home slot it is',
+    file: pathIndex,
+    original: 'if (((at - home) & mask) >= ((at - hole) & mask)) {\n        shard[hole] = shard[at]!;',
+    replacement: 'if (((at - home) & mask) > ((at - hole) & mask)) {\n        shard[hole] = shard[at]!;',
+  },
+  'quota-one-more': {
+    description: 'a hard quota admits one more than its limit',
+    file: quotaTable,
+    original: 'usage <= limit)',
+    replacement: 'usage <= limit + 1)',
+  },
+  'group-by-half': {
+    description: 'half the weight of a group is enough for a quorum',
+    file: hierarchicalQuorum,
+    original: 'present * 2 > group.total',
+    replacement: 'present * 2 >= group.total',
+  },
+  'groups-by-half': {
+    description: 'half of the groups are enough for a quorum',
+    file: hierarchicalQuorum,
+    original: 'agreeing * 2 > this.#groups.length',
+    replacement: 'agreeing * 2 >= this.#groups.length',
+  },
+  'owners-closed-one-short': {
+    description: 'the table of owners does not fill a hole with the entry whose home slot it is',
+    file: ephemeralTable,
+    original: '((at - home) & mask) >= ((at - hole) & mask)',
+    replacement: '((at - home) & mask) > ((at - hole) & mask)',
+  },
+  'owners-resized-short': {
+    description: 'the first owner in a shard is lost when the shard grows',
+    file: ephemeralTable,
+    original: 'for (let at = 0; at < old.length; at += entryInts) {\n      if (old[at + 3] === 0) continue;',
+    replacement: 'for (let at = entryInts; at < old.length; at += entryInts) {\n      if (old[at + 3] === 0) continue;',
+  },
+  'index-resized-short': {
+    description: 'the last znode in a shard of the path index is lost when the shard grows',
+    file: pathIndex,
+    original: 'for (let slot = 0; slot < old.length; slot += 2) {',
+    replacement: 'for (let slot = 0; slot < old.length - 2; slot += 2) {',
+  },
+  'sweep-with-a-child': {
+    description: 'a container that meanwhile has a child is swept',
+    file: sweep,
+    original: 'if (znode.childCount > 0) return false;',
+    replacement: 'if (znode.childCount > 1) return false;',
+  },
+  'count-up-to-below': {
+    description: 'a txn in memory is not counted among those up to its own zxid',
+    file: committedLog,
+    original: 'if (this.#zxidAt(middle) <= zxid) low = middle + 1;',
+    replacement: 'if (this.#zxidAt(middle) < zxid) low = middle + 1;',
+  },
+  'recounted-one-short': {
+    description: 'a new usage znode counts one znode too few',
+    file: dataTree,
+    original: 'this.#quotas.setUsage(quota, recount.count, recount.bytes);',
+    replacement: 'this.#quotas.setUsage(quota, recount.count - 1, recount.bytes);',
+  },
+  'ttl-of-sequential-forgotten': {
+    description: 'a sequential TTL znode is not treated as a TTL znode',
+    file: multiParts,
+    original: 'mode === CreateMode.persistentWithTtl || mode === CreateMode.persistentSequentialWithTtl',
+    replacement: 'mode === CreateMode.persistentWithTtl',
+  },
+  'epoch-promised-twice': {
+    description: 'a learner accepts an epoch that it has accepted before',
+    file: learner,
+    original: '} else if (this.#epoch <= acceptedEpoch) {',
+    replacement: '} else if (this.#epoch < acceptedEpoch) {',
+  },
+};
+
+/** An owner or an earlier value is kept. */
+const staleStateKept: Readonly<Record<string, RandomMutant>> = {
+  'open-acl-kept': {
+    description: 'the id of the open ACL stays in use after the table has released it',
+    file: aclTable,
+    original: 'if (id === this.#openId) this.#openId = 0;',
+    replacement: '',
+  },
+  'touched-for-ever': {
+    description: 'a learner that heard from a session reports it with every later PING',
+    file: tracker,
+    original: 'this.#touched.clear();',
+    replacement: '',
+  },
+  'bucket-keeps-its-first': {
+    description: 'a session that leaves the head of its bucket stays its head',
+    file: expiryQueue,
+    original: 'if (this.#first.get(due) === slot) this.#first.set(due, next);',
+    replacement: '',
+  },
+  'earlier-future-kept': {
+    description: 'a failed multi leaves its pending change of a znode that an earlier txn changed',
+    file: outstanding,
+    original: 'else this.#latestByPath.set(path, before);',
+    replacement: '',
+  },
+  'later-future-lost': {
+    description: 'when a txn is applied, the pending change of the same znode by a later txn is dropped too',
+    file: outstanding,
+    original: 'if (this.#latestByPath.get(recorded.path) === recorded.znode) this.#latestByPath.delete(recorded.path);',
+    replacement: 'this.#latestByPath.delete(recorded.path);',
+  },
+  'owner-kept': {
+    description: 'a session that moved from a learner to its leader is still owned by the learner',
+    file: tracker,
+    original: 'if (owner === localOwner) this.#owners.delete(slot);\n    else',
+    replacement: 'if (owner !== localOwner)',
+  },
+  'session-kept-after-end': {
+    description: 'an ended session stays in the session table of the replica',
+    file: replica,
+    original: 'if (slot !== -1) this.sessions.remove(slot);\n    this.listener.sessionClosed',
+    replacement: 'this.listener.sessionClosed',
+  },
+  'sweep-place-kept': {
+    description: 'a sweep candidate that is moved to the place of another keeps its old index',
+    file: sweepList,
+    original: '    this.#rows.set(last, sweepField, at);\n',
+    replacement: '',
+  },
+  'start-kept-when-grown': {
+    description: 'the buffer of txns in memory keeps its old start index when it grows',
+    file: committedLog,
+    original: '    this.#txns = txns;\n    this.#start = 0;',
+    replacement: '    this.#txns = txns;',
+  },
+  'accepted-counts-as-synchronised': {
+    description: 'a voter that accepted the epoch counts as having the history with which it begins',
+    file: leader,
+    original: "this.#stage = 'synchronisation';\n      this.#joinedVoters = new Set(this.#isVoter ? [this.#options.sid] : []);",
+    replacement: "this.#stage = 'synchronisation';",
+  },
+};
+
+/** Only one half of a pair is compared or updated. */
+const halfOfPair: Readonly<Record<string, RandomMutant>> = {
+  'digest-carry-lost': {
+    description: 'rolling back a change does not carry from the lower half of the tree digest into the upper half',
+    file: outstanding,
+    original: 'this.#addToDigest(-digestDelta);',
+    replacement: 'this.digestLow = ((this.digestLow >>> 0) - digestDelta) | 0;',
+  },
+  'ephemeral-of-another-session': {
+    description: 'closing a session deletes an ephemeral that another session has recreated if the upper halves of their ids are equal',
+    file: prepare,
+    original: 'future.ownerHigh === high && future.ownerLow === low) this.#removeEphemeral',
+    replacement: 'future.ownerHigh === high) this.#removeEphemeral',
+  },
+  'new-ephemerals-by-low-half': {
+    description: 'closing a session deletes new ephemerals of another session if the lower halves of their ids are equal',
+    file: outstanding,
+    original:
+      'if (znode.ownerHigh !== ownerHigh || this.#latestByPath.get(path) !== znode) continue;\n      if (!this.#tree.isEphemeralOf(this.#tree.find(path), ownerHigh, ownerLow))',
+    replacement: 'if (this.#latestByPath.get(path) !== znode) continue;\n      if (!this.#tree.isEphemeralOf(this.#tree.find(path), ownerHigh, ownerLow))',
+  },
+  'reply-by-session-only': {
+    description: 'a txn answers the oldest pending write of its session, whatever its xid',
+    file: forwarding,
+    original: 'if (head !== undefined && head.cxid === cxid) return head;',
+    replacement: 'if (head !== undefined) return head;',
+  },
+  'sync-done-at-head-only': {
+    description: 'the answer to a sync that is not at the head of its queue is lost',
+    file: server,
+    original:
+      'sync.isDone = true;\n      const cnxn = this.#cnxns.get(sync.cnxn);\n      if (cnxn === undefined || cnxn.pendingRequests.peek() !== sync) continue;',
+    replacement: 'const cnxn = this.#cnxns.get(sync.cnxn);\n      if (cnxn === undefined || cnxn.pendingRequests.peek() !== sync) continue;\n      sync.isDone = true;',
+  },
+  'parent-told-as-znode': {
+    description: 'a watcher that received the event of a znode does not receive that of its parent',
+    file: watchTable,
+    original: 'const telling = onParent ? this.#dispatchNumber : this.#dispatchNumber - 1;',
+    replacement: 'const telling = this.#dispatchNumber;',
+  },
+  'mark-in-one-slot': {
+    description: 'all marks of a log are written to one slot',
+    file: syncedMark,
+    original: 'sequence: this.#written.sequence + 1, offset',
+    replacement: 'sequence: this.#written.sequence + 2, offset',
+  },
+  'mark-of-own-log-removed': {
+    description: 'a TRUNC removes the mark of the log file that it cuts, and lowers that of another one',
+    file: truncation,
+    original: 'mark.firstChecksum !== end.firstChecksum) {',
+    replacement: 'mark.firstChecksum === end.firstChecksum) {',
+  },
+  'empty-memory-holds-all': {
+    description: 'a leader without txns in memory assumes that it holds everything a learner may lack',
+    file: synchroniser,
+    original: 'newest === undefined ? sent < last : !this.#committed.hasAllAbove(sent)',
+    replacement: 'newest !== undefined && !this.#committed.hasAllAbove(onSent)',
+  },
+  'standstill-before-serving': {
+    description: 'a leader that was paused before it served continues without a check',
+    file: leader,
+    original: "if (this.#stage !== 'over' && !this.#quorum.containsQuorum(new Set([this.#options.sid])) && silentMs",
+    replacement: "if (this.#stage === 'broadcast' && !this.#quorum.containsQuorum(new Set([this.#options.sid])) && silentMs",
+  },
+  'txn-of-another-server': {
+    description: "a learner takes a txn of a client of another server for the reply to its own client's request with the same xid",
+    file: learner,
+    original: 'const mayBeLocal = this.#localTxnFilter.mayBeLocal(packet);',
+    replacement: 'const mayBeLocal = true;',
+  },
+  'deleted-under-the-walk': {
+    description: 'a znode is deleted before running snapshots that lack it have written it',
+    file: dataTree,
+    original: 'this.#beforeChange(node);\n    this.changedNamespace = this.namespaceOf(node);',
+    replacement: 'this.changedNamespace = this.namespaceOf(node);',
+  },
+  'ahead-without-parents': {
+    description: 'a znode that is about to change is written to a snapshot before its parents',
+    file: dataTree,
+    original: 'for (let at = node; at !== 0 && !walk.isWritten(at); at = this.#rows.get(at, parentField)) chain.push(at);',
+    replacement: 'chain.push(node);',
+  },
+  'refused-once': {
+    description: 'a learner does not dial again if its leader refused the connection or closed one that it accepted early',
+    file: dialling,
+    original: 'else this.#retryMs = now.elapsedMs + Math.min',
+    replacement: "else if (outcome !== 'refused') this.#retryMs = now.elapsedMs + Math.min",
+  },
+  'standstill-by-init-limit': {
+    description: 'after a pause a leader applies initLimit instead of syncLimit',
+    file: leader,
+    original: 'silentMs > syncLimitTicks * tickTimeMs) {',
+    replacement: 'silentMs > this.#options.initLimitTicks * tickTimeMs) {',
+  },
+};
+
+/** Something is counted twice, released twice, or not released. */
+const miscounted: Readonly<Record<string, RandomMutant>> = {
+  'child-counted-twice': {
+    description: 'a delete subtracts two from the pending number of children of the parent',
+    file: prepare,
+    original:
+      'parentAfter.childCount--;\n      parentAfter.pzxid = zxid;\n      this.outstandingChanges.record(parentPath, zxid, parentAfter, parent.digest);\n    }\n    const after',
+    replacement: 'parentAfter.childCount -= 2;\n      parentAfter.pzxid = zxid;\n      this.outstandingChanges.record(parentPath, zxid, parentAfter, parent.digest);\n    }\n    const after',
+  },
+  'request-not-given-back': {
+    description: 'a request that was parked counts as outstanding for ever',
+    file: load,
+    original: '  unparked(frame: ParkedFrame, address: AddressLoad): void {\n    this.requests--;',
+    replacement: '  unparked(frame: ParkedFrame, address: AddressLoad): void {',
+  },
+  'acl-of-snapshot-counted-once': {
+    description: 'after a start each ACL has a reference count of one',
+    file: loader,
+    original: '      acls.retain(known);\n      return known;',
+    replacement: '      return known;',
+  },
+  'told-once-for-each-watch': {
+    description: 'a client with two watches on a znode receives the event twice',
+    file: watchTable,
+    original: 'this.#watcherLastDispatch.get(watcher) >= telling) continue;',
+    replacement: 'this.#watcherLastDispatch.get(watcher) > telling) continue;',
+  },
+  'perms-not-added': {
+    description: 'of two entries for one identity in a long ACL only the second counts',
+    file: aclIndex,
+    original: 'this.#rows[row + 2]! |= perms;',
+    replacement: 'this.#rows[row + 2]! = perms;',
+  },
+  'quota-of-deleted-kept': {
+    description: 'deleted znodes still count for their quota',
+    file: quotaTable,
+    original: 'quota.usedCount + count,',
+    replacement: 'quota.usedCount + Math.max(0, countSoft),',
+  },
+  'share-given-back-early': {
+    description: 'an address with one outstanding request counts as having none',
+    file: load,
+    original: 'if (--address.requests === 0) this.#addresses--;',
+    replacement: 'if (--address.requests <= 1) this.#addresses--;',
+  },
+  'one-behind-a-long-write-waits': {
+    description: "of a learner's session, only one request waits for a long write that is delayed, and the next overtakes it",
+    file: longWrites,
+    original: 'return this.#forwardedCount > 0 && (this.#flows',
+    replacement: 'return this.#forwardedCount > 1 && (this.#flows',
+  },
+  'ahead-for-one-walk': {
+    description: 'before a znode changes, only the first of two running snapshots writes it',
+    file: dataTree,
+    original: 'for (const walk of this.#walks) {\n      if (walk.isWritten(node)) continue;',
+    replacement: 'for (const walk of this.#walks.slice(0, 1)) {\n      if (walk.isWritten(node)) continue;',
+  },
+};
+
+/**
+ * Memory that is not released, or is measured by the wrong rule; noticed only where limits are low.
+ */
+const resourceAccounting: Readonly<Record<string, RandomMutant>> = {
+  'input-kept-in-total': {
+    description: 'input that was held for a client counts for ever, even after its connection is closed',
+    file: clientPort,
+    original: 'const more = cnxn.decoder.retainedBytes - cnxn.countedInputBytes;',
+    replacement: 'const more = Math.max(0, cnxn.decoder.retainedBytes - cnxn.countedInputBytes);',
+  },
+  'place-of-closed-kept': {
+    description: 'a closed connection still counts for its address',
+    file: clientPort,
+    original: 'if (--cnxn.address.cnxnCount === 0)',
+    replacement: 'if (cnxn.address.cnxnCount === 0)',
+  },
+  'txn-kept-in-load': {
+    description: 'the bytes of an outstanding txn count for ever',
+    file: load,
+    original: '  applied(proposal: Proposal): void {\n    this.bytes -= proposalBytes(proposal);',
+    replacement: '  applied(proposal: Proposal): void {\n    void proposalBytes(proposal);',
+  },
+  'brought-watches-by-new': {
+    description: 'watches that a client restores are limited as strictly as new ones',
+    file: memoryLimits,
+    original: 'this.#watches.countOf(cnxn.id) <= max;',
+    replacement: 'this.#watches.countOf(cnxn.id) < this.#watchesPerCnxnMax;',
+  },
+  'stale-refused-alone': {
+    description: 'after a refused write of a closed connection, its later requests are carried out',
+    file: server,
+    original: '      cnxn.hasDroppedRequest = true;\n      return;\n    }\n    const cxid = xid;',
+    replacement: '      return;\n    }\n    const cxid = xid;',
+  },
+};
+
+export const randomMutants: Readonly<Record<string, Mutant>> = Object.fromEntries(
+  Object.entries({
+    'wrong field': wrongField,
+    'one step early': oneStepEarly,
+    'off by one': offByOne,
+    'old owner kept': staleStateKept,
+    'wrong half of a pair': halfOfPair,
+    'counted twice': miscounted,
+    'little room': resourceAccounting,
+  }).flatMap(([kind, mutants]) => Object.entries(mutants).map(([name, mutant]) => [name, { origin: `drawn: ${kind}`, ...mutant }])),
+);

@@ -1,0 +1,156 @@
+/** Marks: rare things that happen only between servers. */
+import { epochOf, ErrorCode, type Zxid } from '@tskeeper/protocol';
+import { isQuorum } from '../record/quorum-rule.ts';
+import type { PeerEvent } from '../record/peer-event.ts';
+import { leaderEpochsOf, type ServingPeriod, servingPeriodsOf } from '../record/committed-history.ts';
+import type { CnxnRecord, Recording } from '../record/recording.ts';
+import { isWrite, type Replay } from '../replay/replay.ts';
+import type { Outcome } from './seed-run.ts';
+
+type Count = (outcome: Outcome, replay: Replay) => number;
+
+/** How learners were synchronised, under the names that the summary prints. */
+export const syncMarks = ['DIFF from memory', 'DIFF from disk', 'TRUNC', 'SNAP'] as const;
+export const electionMark = 'an election finished';
+
+function events(predicate: (event: PeerEvent) => boolean): Count {
+  return ({ recording }) => recording.peerEvents.filter(predicate).length;
+}
+
+function ended(reason: RegExp): Count {
+  return events((event) => event.kind === 'ended' && reason.test(event.reason));
+}
+
+export const ensembleMarks: Readonly<Record<string, Count>> = {
+  [electionMark]: ({ recording }) => leaderEpochsOf(recording).length,
+  'DIFF from memory': events((event) => event.kind === 'synchronises' && event.by === 'diff' && event.from === 'memory'),
+  'DIFF from disk': events((event) => event.kind === 'synchronises' && event.by === 'diff' && event.from === 'log'),
+  TRUNC: events((event) => event.kind === 'synchronises' && event.by === 'trunc'),
+  SNAP: events((event) => event.kind === 'synchronises' && event.by === 'snap'),
+  'several learners were sent a snapshot at once': events((event) => event.kind === 'synchronises' && event.snapshots > 1),
+  'a SNAP began behind the commit': events((event) => event.kind === 'synchronises' && event.isBehind),
+  'a log was cut': events((event) => event.kind === 'replaced' && event.by === 'trunc'),
+  'a leader lost its quorum': ended(/lost its quorum/),
+  'an epoch was used up': ended(/counter of this epoch is exhausted/),
+  'an election was followed by another before anybody served': ended(/no quorum within initLimit/),
+  'a leader fell silent': ended(/nothing was received from the leader/),
+  'a session moved between servers': ({ recording }) => sessionMoves(recording),
+  'a session went to another server and back': ({ marks }) => marks.get('a client went there and back') ?? 0,
+  'a session had two questions about it under way': ({ recording }) => concurrentRevalidations(recording),
+  'what came over an old connection was fenced off': (_outcome, { txns }) =>
+    txns.filter(({ loggedErr }) => loggedErr === ErrorCode.SessionMoved).length,
+  'a write was passed on': ({ recording }) => writesAnsweredBy(recording, 'follower'),
+  'a write came through an observer': ({ recording }) => writesAnsweredBy(recording, 'observer'),
+  'a learner asked its leader about a session': ({ recording }) => revalidated(recording),
+  'a disk was lost': events((event) => event.kind === 'wiped'),
+  'groups and weights': ({ recording }) => Number([...recording.ensemble.values()].some(({ group }) => group !== undefined)),
+  'a server without weight served': ({ recording }) => servedWithoutWeight(recording),
+  'a txn was committed by less than a majority': ({ recording }) => committedByMinority(recording),
+  'a majority was no quorum': ({ recording }) => majorityWithoutQuorum(recording),
+  'an oracle let a server go on alone': ({ world }) =>
+    world.servers.reduce((sum, { logLines }) => sum + logLines.filter((line) => /the oracle lets this server go on/.test(line)).length, 0),
+  'a quorum alone was well': ({ marks }) => marks.get('a quorum alone') ?? 0,
+  'a leader was followed by another in time': ({ marks }) => marks.get('fail-over') ?? 0,
+  'a dial was accepted early and closed': ({ marks }) => marks.get('early accept closed') ?? 0,
+  'a dial was accepted early and silent': ({ marks }) => marks.get('early accept silent') ?? 0,
+  'a connection between servers was half closed': ({ marks }) => marks.get('half closed between servers') ?? 0,
+  'a leader was elected over links that accept early': ({ recording, world }) =>
+    [...world.links].some(({ earlyAccept }) => earlyAccept !== undefined) ? leaderEpochsOf(recording).length : 0,
+  'a new leader was struck': ({ marks }) => marks.get('a new leader was struck') ?? 0,
+  'a server came back under load': ({ marks }) => marks.get('back under load') ?? 0,
+};
+
+function servedWithoutWeight({ peerEvents, ensemble }: Recording): number {
+  return peerEvents.filter(({ kind, server }) => kind === 'serves' && ensemble.get(server)?.weight === 0).length;
+}
+
+/**
+ * For each txn, the share of voters that have it on disk when its leader applies it; and how often
+ * a majority had a txn while it was not a quorum.
+ */
+function durableVoterShares({ peerEvents, ensemble }: Recording): { readonly atCommit: number[]; readonly waited: number } {
+  const voters = [...ensemble].filter(([, { isVoter }]) => isVoter).map(([name]) => name);
+  const logged = new Map<string, Zxid>();
+  const leading = new Map<string, number>();
+  const atCommit: number[] = [];
+  let waited = 0;
+  for (const event of peerEvents) {
+    const { server } = event;
+    if (event.kind === 'serves' && event.role === 'leader') leading.set(server, event.epoch);
+    else if (event.kind === 'ended' || event.kind === 'gone') leading.delete(server);
+    else if (event.kind === 'logged') {
+      logged.set(server, event.zxid);
+      const names = voters.filter((name) => (logged.get(name) ?? 0) >= event.zxid);
+      if (names.length * 2 > voters.length && !isQuorum(ensemble, names)) waited++;
+    } else if (event.kind === 'applied' && leading.get(server) === epochOf(event.zxid)) {
+      atCommit.push(voters.filter((name) => (logged.get(name) ?? 0) >= event.zxid).length / voters.length);
+    }
+  }
+  return { atCommit, waited };
+}
+
+function committedByMinority(recording: Recording): number {
+  return durableVoterShares(recording).atCommit.filter((share) => share <= 0.5).length;
+}
+
+function majorityWithoutQuorum(recording: Recording): number {
+  return durableVoterShares(recording).waited;
+}
+
+/** A connection attempt and a question about its session take this long. */
+const revalidationMs = 12;
+
+/**
+ * How often a session came to a learner that had not yet answered it over an earlier connection.
+ */
+function concurrentRevalidations(recording: Recording): number {
+  const servingPeriods = servingPeriodsOf(recording).filter(({ role }) => role !== 'leader');
+  const last = new Map<string, CnxnRecord>();
+  let count = 0;
+  for (const cnxn of recording.cnxns.toSorted((a, b) => a.openedMs - b.openedMs)) {
+    const { handshake, server, openedMs } = cnxn;
+    if (handshake === undefined || handshake.sessionId === 0n) continue;
+    const key = `${server} ${handshake.sessionId}`;
+    const before = last.get(key);
+    last.set(key, cnxn);
+    if (before === undefined || before.session !== undefined || openedMs - before.openedMs > revalidationMs) continue;
+    if (roleAt(servingPeriods, cnxn, openedMs) !== undefined) count++;
+  }
+  return count;
+}
+
+/** How often a session was resumed at another server than before. */
+function sessionMoves({ cnxns }: Recording): number {
+  const last = new Map<bigint, string>();
+  let count = 0;
+  for (const { session = 0n, server } of cnxns.toSorted((a, b) => a.handshakeMs - b.handshakeMs)) {
+    if (session === 0n) continue;
+    const before = last.get(session);
+    if (before !== undefined && before !== server) count++;
+    last.set(session, server);
+  }
+  return count;
+}
+
+function roleAt(servingPeriods: readonly ServingPeriod[], { server }: CnxnRecord, atMs: number): string | undefined {
+  return servingPeriods.find((servingPeriod) => servingPeriod.server === server && servingPeriod.fromMs <= atMs && servingPeriod.toMs >= atMs)?.role;
+}
+
+function writesAnsweredBy(recording: Recording, role: 'follower' | 'observer'): number {
+  const servingPeriods = servingPeriodsOf(recording).filter((servingPeriod) => servingPeriod.role === role);
+  let count = 0;
+  for (const cnxn of recording.cnxns) {
+    for (const request of cnxn.requests) {
+      if (isWrite(request) && request.reply !== undefined && roleAt(servingPeriods, cnxn, request.reply.atMs) !== undefined) count++;
+    }
+  }
+  return count;
+}
+
+function revalidated(recording: Recording): number {
+  const servingPeriods = servingPeriodsOf(recording).filter(({ role }) => role !== 'leader');
+  return recording.cnxns.filter((cnxn) => {
+    const { handshake, session, handshakeMs } = cnxn;
+    return (session ?? 0n) !== 0n && handshake?.sessionId === session && roleAt(servingPeriods, cnxn, handshakeMs) !== undefined;
+  }).length;
+}

@@ -1,0 +1,279 @@
+/**
+ * Marks: rare things that a run must have seen to prove what it claims. Each is counted in the
+ * result of a seed; a mark that many seeds never hit means that the runs no longer get there.
+ */
+import { AddWatchMode, type AddWatchRequest, ErrorCode, type MultiReply, OpCode, type SetDataRequest } from '@tskeeper/protocol';
+import type { LimitName } from '@tskeeper/core';
+import { checkers } from '../checkers/checkers.ts';
+import { faults } from '../faults/faults.ts';
+import type { Item, Recording, Request } from '../record/recording.ts';
+import { isThrottled, isWrite, requestKey, type Replay } from '../replay/replay.ts';
+import { unknownPeerAttacks } from '../peers/unknown-peer-attacks.ts';
+import { impersonatorAttacks } from '../peers/impersonator-attacks.ts';
+import { ensembleMarks } from './ensemble-marks.ts';
+import { isLongMulti } from './flood.ts';
+import type { Outcome } from './seed-run.ts';
+import { evictionPattern } from './held-bytes-evictions.ts';
+
+type Count = (outcome: Outcome, replay: Replay) => number;
+
+function requests(isIt: (request: Request) => boolean): Count {
+  return ({ recording }) => sum(recording.cnxns, ({ requests: each }) => each.filter(isIt).length);
+}
+
+function items(isIt: (item: Item) => boolean): Count {
+  return ({ recording }) => sum(recording.cnxns, ({ items: each }) => each.filter(isIt).length);
+}
+
+function sum<T>(from: Iterable<T>, count: (each: T) => number): number {
+  let total = 0;
+  for (const each of from) total += count(each);
+  return total;
+}
+
+function answered(err: number): Count {
+  return requests(({ reply }) => reply?.err === err);
+}
+
+/** Counts log lines of servers. */
+function lines(pattern: RegExp): Count {
+  return ({ world }) => sum(world.servers, (server) => server.logLines.filter((line) => pattern.test(line)).length);
+}
+
+function annotated(mark: string): Count {
+  return ({ marks }) => marks.get(mark) ?? 0;
+}
+
+/** 1 for a seed in which a checker had something to judge. */
+function exercisedIn(name: 'timeliness' | 'earlyExpiry' | 'lateExpiry'): Count {
+  return ({ recording }, replayed) => Number((checkers[name].casesExercised?.(recording, replayed) ?? 0) > 0);
+}
+
+function partsOf({ name, reply }: Request): readonly { readonly kind: string }[] | undefined {
+  return name === 'multi' && reply?.err === ErrorCode.Ok ? (reply.body as MultiReply).results : undefined;
+}
+
+/** Limits that were reached, so that something had to wait, or was refused, or closed. */
+const countedLimits: readonly LimitName[] = [
+  'globalOutstandingLimit',
+  'inFlightBytesMax',
+  'identityBytesPerAddressMax',
+  'snapSyncsMax',
+  'diffSyncsMax',
+  'heldBytesMax',
+  'halfOpenMax',
+  'readingStopsBytes',
+  'framesPerGo',
+  'framesPerTurn',
+  'sliceBytes',
+  'fullBytes',
+  'packetsPerGo',
+  'messagesPerGo',
+];
+
+const limitMarks: Readonly<Record<string, Count>> = {
+  ...Object.fromEntries(
+    countedLimits.map((limit): [string, Count] => [`a limit was reached: ${limit}`, ({ recording }) => recording.limitsReached.get(limit) ?? 0]),
+  ),
+  'a limit was reached: eight times inFlightBytesMax, and a write was turned away': requests(isThrottled),
+  'a limit was reached: watchesPerCnxnMax': requests((request) => request.reply?.err === ErrorCode.ThrottledOp && !isThrottled(request)),
+  'a limit was reached: identitiesPerCnxnMax or identityBytesPerCnxnMax': requests(
+    ({ name, reply }) => name === 'auth' && reply?.err === ErrorCode.AuthFailed,
+  ),
+  'memory got tight': lines(/^warn memory is getting tight/),
+  'memory was full': lines(/^warn memory is full/),
+  'a limit was reached: maxClientCnxns': lines(/^warn \S+ has \d+ connections already; another one was refused/),
+  'a limit was reached: maxCnxns': lines(/^warn There are \d+ connections already; one of/),
+  'a limit was reached: the places of maxCnxns that are kept for others': lines(/the last places are for addresses that have fewer/),
+  'a limit was reached: sessionlessTimeoutMs': lines(/sent no complete handshake in/),
+  'a limit was reached: tokens of the connection throttle': lines(/was refused by the connection throttle/),
+  'a limit was reached: largeRequestMaxBytes': lines(/would take large requests in flight above/),
+  'a limit was reached: behindReplyBytesMax': lines(/has taken none of \d+ waiting bytes/),
+  'a limit was reached: behindBytesMax': lines(/was cut off: \d+ bytes wait for it/),
+  'a limit was reached: waitingBytesMax': lines(/was cut off: \d+ bytes wait for all learners/),
+  'a limit was reached: halfOpenMax of the quorum port': lines(/too many connections to the quorum port have not introduced/),
+  'a limit was reached: halfOpenMax of the election port': lines(/too many connections to the election port have not introduced/),
+  'a limit was reached: strangersMax': lines(/servers outside the configuration are connected already/),
+  'a limit was reached: unknownObserversMax': lines(/such observers are connected already/),
+};
+
+/**
+ * Marks that fewer than ten of a thousand seeds hit. `npm run sim:ci` may miss them; a long run
+ * hits each of them twenty times.
+ */
+export const rareMarks: ReadonlySet<string> = new Set([
+  'a limit was reached: behindBytesMax',
+  'a limit was reached: diffSyncsMax',
+  'a limit was reached: halfOpenMax of the quorum port',
+  'a limit was reached: snapSyncsMax',
+  'a limit was reached: strangersMax',
+  'a limit was reached: waitingBytesMax',
+  'a SNAP began behind the commit',
+  'an election was followed by another before anybody served',
+  'hostile ACKs of another server',
+  'hostile requests of every opcode',
+  'hostile requests that are too long or lie',
+  "hostile PINGs for others' sessions",
+  "hostile REVALIDATE of others' sessions",
+]);
+
+export const marks: Readonly<Record<string, Count>> = {
+  ...Object.fromEntries(Object.keys(faults).map((name) => [`fault ${name}`, annotated(`fault ${name}`)])),
+  'a sync failed': (outcome) => annotated('EIO of sync')(outcome, noReplay) + annotated('ENOSPC of sync')(outcome, noReplay),
+  'a write to the disk failed': (outcome) => annotated('EIO of write')(outcome, noReplay) + annotated('ENOSPC of write')(outcome, noReplay),
+  'a server failed at work': annotated('failed at work'),
+  'a server failed at its start': annotated('failed at start'),
+  'damage at rest was refused': annotated('damage was refused'),
+  'damage at rest did no harm': annotated('damage did no harm'),
+  'a damaged folder was emptied': annotated('a damaged folder was emptied'),
+  'a damaged folder was restored': annotated('a damaged folder was restored'),
+  'a long standstill': annotated('long pause'),
+  'a standstill of more than syncLimit': annotated('pause beyond syncLimit'),
+  'who was paused beyond syncLimit was asked as it woke': annotated('asked at the end of a pause'),
+  'P10 judged in a seed': exercisedIn('timeliness'),
+  'P21 judged in a seed': exercisedIn('earlyExpiry'),
+  'P22 judged in a seed': exercisedIn('lateExpiry'),
+  'who held most was closed': lines(evictionPattern),
+  'a session was taken up again': ({ recording }) =>
+    recording.cnxns.filter(({ handshake, session }) => (session ?? 0n) !== 0n && handshake?.sessionId === session).length,
+  'a session was taken up after a restart': ({ recording }) => sessionsResumedAfterRestart(recording),
+  'a wrong password was refused': ({ recording }) =>
+    recording.cnxns.filter(({ client, session }) => client.startsWith('impostor') && session === 0n).length,
+  'who came from the future was turned away': ({ recording }) =>
+    recording.cnxns.filter(({ handshake, session }) => (handshake?.lastZxidSeen ?? 0) > 2 ** 39 && session === undefined).length,
+  'a session expired': (_outcome, { sessions }) => sum(sessions.values(), ({ closedBy }) => Number(closedBy === 'server')),
+  'a session was ended by its client': (_outcome, { sessions }) => sum(sessions.values(), ({ closedBy }) => Number(closedBy === 'client')),
+  'a session expired right behind a standstill': ({ recording }, { sessions }) =>
+    sum(sessions.values(), ({ closedBy, closedMs }) =>
+      Number(
+        closedBy === 'server' && recording.pauses.some(({ toMs }) => closedMs >= toMs && closedMs < toMs + 2 * recording.limits.tickMs),
+      ),
+    ),
+  'ephemerals went with their session': (_outcome, { sessions }) => sum(sessions.values(), ({ ephemerals }) => ephemerals.length),
+  'an unanswered write had happened': (_outcome, { txns }) =>
+    txns.filter(({ request }) => request !== undefined && request.reply === undefined).length,
+  'an unanswered write had not happened': ({ recording }, { txns }) => {
+    const happened = new Set(txns.map(({ request }) => request));
+    return sum(
+      recording.cnxns,
+      (cnxn) => cnxn.requests.filter((each) => isWrite(each) && each.reply === undefined && !happened.has(each)).length,
+    );
+  },
+  'another process went on with a session': annotated('another process went on with a session'),
+  'a sync behind a write at a server that lags': annotated('a sync behind a write at a server that lags'),
+  'a sync at a server that has much to apply': annotated('a sync at a server that has much to apply'),
+  'processes of one session asked for different things with one xid': ({ recording }) => sharedXids(recording).length,
+  'what both asked for with one xid has happened': ({ recording }, { txns }) => {
+    const happened = new Set(txns.map(({ request }) => request));
+    return sharedXids(recording).filter((writes) => writes.filter((each) => happened.has(each)).length > 1).length;
+  },
+  'a write was answered while one with its xid had happened unanswered': ({ recording }, { txns }) => {
+    const happened = new Set(txns.map(({ request }) => request));
+    return sharedXids(recording).filter(
+      (writes) => writes.some(({ reply }) => reply !== undefined) && writes.some((each) => each.reply === undefined && happened.has(each)),
+    ).length;
+  },
+  'a multi went through': requests((request) => partsOf(request)?.every(({ kind }) => kind !== 'error') === true),
+  'a multi failed': requests((request) => partsOf(request)?.some(({ kind }) => kind === 'error') === true),
+  NoAuth: answered(ErrorCode.NoAuth),
+  InvalidACL: answered(ErrorCode.InvalidACL),
+  BadVersion: answered(ErrorCode.BadVersion),
+  NotEmpty: answered(ErrorCode.NotEmpty),
+  NodeExists: answered(ErrorCode.NodeExists),
+  NoChildrenForEphemerals: answered(ErrorCode.NoChildrenForEphemerals),
+  'an event was told': items(({ kind, zxid }) => kind === 'event' && zxid > 0),
+  'an event was made up for when a client came back': items(({ kind, zxid }) => kind === 'event' && zxid === -1),
+  'a recursive watch was set': requests(
+    ({ name, record, reply }) =>
+      name === 'addWatch' && reply !== undefined && (record as AddWatchRequest).mode === AddWatchMode.persistentRecursive,
+  ),
+  'a watch was removed': requests(({ name, reply }) => name === 'removeWatches' && reply?.err === ErrorCode.Ok),
+  'a container was swept': swept(OpCode.createContainer),
+  'a TTL znode was swept': swept(OpCode.createTTL),
+  'a quota was counted': requests(({ name, record, reply }) => {
+    const { path } = (record ?? {}) as { readonly path?: string };
+    return name === 'getData' && path?.startsWith('/zookeeper/quota/') === true && reply?.err === ErrorCode.Ok;
+  }),
+  'a request was refused for a quota': (_outcome, { quotaDecisions }) => quotaDecisions.filter(({ isRefused }) => isRefused).length,
+  'zxids went on into the next epoch': (_outcome, { txns }) =>
+    Number((txns[0]?.zxid ?? 0) < 2 ** 32 && (txns.at(-1)?.zxid ?? 0) >= 2 ** 32),
+  'a counter ran over': ({ recording }) =>
+    recording.log.filter(({ logged }) => logged.txn.kind === 'create' && /--\d{9,10}$/.test(logged.txn.path)).length,
+  'a start cut off a torn tail': lines(/torn|was cut|cut off/),
+  'a start read several logs': ({ world }) => sum(world.servers, (server) => Number(server.evidence('log').size > 2)),
+  'old files were purged': lines(/^info purged/),
+  'a snapshot was written while requests went on': lines(/^info snapshot [0-9a-f]+ written/),
+  'a snapshot could not be written': lines(/^error cannot write a snapshot/),
+  'snapshots and logs lay in two folders': ({ world }) =>
+    sum(world.servers, (server) => Number(server.snapshotFolder !== server.logFolder)),
+  'the clock was set back while a server was down': ({ recording }) => clockSetBackOverRestart(recording),
+  ...Object.fromEntries(
+    (['request', 'commit', 'sync', 'snapshot'] as const).map((kind): [string, Count] => [
+      `a step budget ran out: ${kind}`,
+      ({ recording }) => recording.stepsYielded.get(kind) ?? 0,
+    ]),
+  ),
+  'a long write waited': ({ recording }) => recording.longWritesQueued.own,
+  'a long write that was passed on waited': ({ recording }) => recording.longWritesQueued.passedOn,
+  ...limitMarks,
+  'a flood': annotated('flood'),
+  'a flood of a hundred sessions': annotated('flood: a hundred sessions'),
+  'a flood with a thousand requests under way': annotated('flood: a thousand requests under way'),
+  'a server was restarted in a flood': annotated('flood: a server was restarted'),
+  'a server lost its disk in a flood': annotated('flood: a server lost its disk'),
+  'a multi of a hundred parts went through': requests(isLongMulti),
+  'a value as long as may be was written': requests(
+    ({ name, record, reply }) =>
+      (name === 'setData' || name === 'create') && reply?.err === ErrorCode.Ok && ((record as SetDataRequest).data?.length ?? 0) > 29_000,
+  ),
+  ...Object.fromEntries(
+    Object.keys({ ...unknownPeerAttacks, ...impersonatorAttacks }).map((name) => [`hostile ${name}`, annotated(`hostile ${name}`)]),
+  ),
+  ...ensembleMarks,
+};
+
+/** Argument for counts that use noted marks only. */
+const noReplay = undefined as never;
+
+function swept(type: number): Count {
+  return ({ recording }, { sweeps }) => {
+    const made = new Set(recording.log.flatMap(({ logged: { header, txn } }) => (header.type === type && 'path' in txn ? [txn.path] : [])));
+    return sweeps.filter(({ path }) => made.has(path)).length;
+  };
+}
+
+/** Writes with equal session and xid, where there are several. */
+function sharedXids({ cnxns }: Recording): Request[][] {
+  const byKey = new Map<string, Request[]>();
+  for (const cnxn of cnxns) {
+    for (const request of cnxn.requests) {
+      if (!isWrite(request)) continue;
+      const key = requestKey(request.session, request.xid);
+      const known = byKey.get(key);
+      if (known === undefined) byKey.set(key, [request]);
+      else known.push(request);
+    }
+  }
+  return [...byKey.values()].filter(({ length }) => length > 1);
+}
+
+function sessionsResumedAfterRestart({ cnxns, processes }: Recording): number {
+  return cnxns.filter(({ handshake, session, handshakeMs }) => {
+    if ((session ?? 0n) === 0n || handshake?.sessionId !== session) return false;
+    const before = cnxns.find((other) => other.session === session && other.handshake?.sessionId === 0n);
+    return before !== undefined && processes.some(({ startedMs }) => startedMs > before.handshakeMs && startedMs < handshakeMs);
+  }).length;
+}
+
+function clockSetBackOverRestart({ wallClocks, processes }: Recording): number {
+  return processes.filter(({ server, startedMs }) => {
+    const clocks = wallClocks.filter((clock) => clock.server === server && clock.fromMs <= startedMs);
+    const now = clocks.at(-1);
+    return now !== undefined && clocks.some(({ offsetMs }) => offsetMs > now.offsetMs);
+  }).length;
+}
+
+/** How often each mark was hit. */
+export function marksOf(outcome: Outcome, replay: Replay): Map<string, number> {
+  return new Map(Object.entries(marks).map(([name, count]) => [name, count(outcome, replay)]));
+}

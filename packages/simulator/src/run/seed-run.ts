@@ -1,0 +1,400 @@
+/**
+ * One run of a seed. First clients work while faults strike; then everything is healed, and the
+ * system must become quiet and make progress; then the result is verified.
+ */
+import { AddWatchMode, CreateMode, ErrorCode, type Millis, openAcl } from '@tskeeper/protocol';
+import { SeededRandom } from '@tskeeper/runtime';
+import type { Actor } from '../clients/actor.ts';
+import { RawClient } from '../clients/raw-client.ts';
+import { LibraryClient } from '../clients/library-client.ts';
+import { Workload } from '../clients/workload.ts';
+import { faults } from '../faults/faults.ts';
+import type { Recording } from '../record/recording.ts';
+import type { ServerHost } from '../world/server-host.ts';
+import { isQuorum } from '../record/quorum-rule.ts';
+import { snappy } from '../world/snappy.ts';
+import { VirtualWorld } from '../world/virtual-world.ts';
+import { Flood } from './flood.ts';
+import { writeSeedState } from './seed-state.ts';
+import { FinalChecks } from './final-checks.ts';
+import { isIdle, Run } from './run.ts';
+import { type ClientPlan, drawPlan, kindsOf, type LinksPlan, type SeedPlan } from './swarm.ts';
+
+export interface Outcome {
+  readonly seed: number;
+  readonly recording: Recording;
+  readonly world: VirtualWorld;
+  /** How often each fault struck, and what else was noted. */
+  readonly marks: ReadonlyMap<string, number>;
+  /** The kinds of load and of servers that the seed chose. */
+  readonly kinds?: readonly string[];
+}
+
+/**
+ * Long enough for everything that waits for something, short enough to notice what waits for
+ * nothing.
+ */
+const healingMs = 30_000;
+const progressMs = 5000;
+/**
+ * A client gives a server up after two thirds of its session timeout. With 400 ms, and 100 ms from
+ * server to server, only the leader opens a session in that time; the client tries servers at random.
+ */
+const newSessionMs = 15_000;
+/**
+ * 45 times syncLimit, so that only an election without end is reported. With partial connectivity
+ * 99 of 100 elections take less than 4 times syncLimit, and one in some thousands takes 15 to 23
+ * times (docs/internals/election.md).
+ */
+const coreLivenessMs = 45_000;
+/** A start with a slow disk, an election if the server led, and the synchronisation. */
+const restartUnderLoadMs = 10_000;
+/** Between two bursts of one client in this phase: something is written every few milliseconds. */
+const loadIntervalMs = 6;
+const outstandingMax = 12;
+/** An election among healthy servers, on links of a few milliseconds and disks of one. */
+const newLeaderMs = 2000;
+/** Within this time a client has to reconnect and write. */
+const firstCommitMs = 2000;
+const retryWriteMs = 20;
+/** Closing sessions and sweeps take room too, for a moment. */
+const soloTriesMax = 10;
+/** One succession for so many bursts of one client. */
+const handOverEvery = 6;
+/** Between the parts of a succession; a write takes as long. */
+const handOverMs = 15;
+
+export interface RunOptions {
+  readonly onEvent?: ((what: string, elapsedMs: Millis) => void) | undefined;
+}
+
+/** Runs a seed to its end. `check` says whether the run passed. */
+export async function runSeed(seed: number, { onEvent }: RunOptions = {}): Promise<Outcome> {
+  const run = new SeedRun(seed);
+  run.world.onEvent = onEvent;
+  await run.execute();
+  return { seed, recording: run.world.recording, world: run.world, marks: run.run.marks, kinds: run.kinds };
+}
+
+class SeedRun {
+  readonly world: VirtualWorld;
+  readonly run: Run;
+  readonly #random: SeededRandom;
+  readonly #plan: SeedPlan;
+  readonly #workload: Workload;
+  #faultsEnded = false;
+  #workloadEnded = false;
+  #isUnderLoad = false;
+  #flood: Flood | undefined;
+
+  constructor(seed: number) {
+    this.#random = new SeededRandom(seed);
+    const plan = (this.#plan = drawPlan(this.#random));
+    this.world = new VirtualWorld(seed, {
+      servers: plan.servers,
+      ...(plan.ensemble !== undefined && { ensemble: plan.ensemble }),
+      core: plan.core,
+      options: plan.options,
+      snappy: plan.usesSnappy ? snappy : undefined,
+      knowsMemory: plan.knowsMemory,
+    });
+    this.run = new Run(this.world, this.#random);
+    this.run.serverWindowBytes = plan.ensemble?.windowBytes ?? Infinity;
+    if (plan.ensemble?.links !== undefined) this.#applyLinksPlan(plan.ensemble.links);
+    if (plan.turnMsMax > 0) for (const server of this.world.servers) server.turnMs = () => this.run.drawMs(plan.turnMsMax);
+    if (plan.restartUnderLoad !== undefined) {
+      const { slowServer, syncMsMax } = plan.restartUnderLoad;
+      this.run.syncMsMax.set(this.world.servers[slowServer]!, syncMsMax);
+    }
+    this.#workload = new Workload(this.#random, plan.workload);
+  }
+
+  get kinds(): string[] {
+    return kindsOf(this.#plan);
+  }
+
+  #applyLinksPlan({ percent, distanceMs, earlyAccept }: LinksPlan): void {
+    const { servers } = this.world;
+    for (const [at, a] of servers.entries()) {
+      for (const b of servers.slice(at + 1)) {
+        if (this.#random.below(100) >= percent) continue;
+        Object.assign(this.world.link(a.name, b.name), { distanceMs, early: earlyAccept });
+      }
+    }
+  }
+
+  async execute(): Promise<void> {
+    await this.#safetyPhase();
+    const isWell = await this.#livenessPhase();
+    if (this.world.recording.isImpersonated) await this.#afterImpersonation(isWell);
+    else await new FinalChecks(this.run, this.#random).run(isWell);
+  }
+
+  async #safetyPhase(): Promise<void> {
+    const { world, run } = this;
+    const { seedState, clients, safetyMs } = this.#plan;
+    if (seedState !== undefined) for (const server of world.servers) await writeSeedState(world, server, seedState);
+    for (const server of world.servers) {
+      // An operator marks a new folder in this way.
+      if (!server.options.dbAutocreate) server.disk.putFile(`${server.options.dataDir}/initialize`, Buffer.alloc(0));
+      run.boot(server);
+    }
+    for (const [index, client] of clients.entries()) {
+      const actor = this.#newActor(`client-${index + 1}`, `10.9.${index & 1}.${index + 1}`, client);
+      run.actors.push(actor);
+      this.#scheduleWork(actor);
+    }
+    if (this.#plan.faults.length > 0) this.#scheduleFault();
+    if (this.#plan.workload.handsOverEphemerals) this.#scheduleHandOver();
+    const { flood } = this.#plan;
+    if (flood !== undefined) {
+      run.rates = { linkBytesPerMs: flood.linkBytesPerMs, diskBytesPerMs: flood.diskBytesPerMs };
+      const crowd = new Flood(run, this.#random, flood);
+      this.#flood = crowd;
+      run.schedule(flood.atMs, 'flood', undefined, () => crowd.begin());
+    }
+    if (this.#plan.ensemble?.oracleSid !== undefined) this.#toggleOracle();
+    await world.run(safetyMs);
+  }
+
+  /** The oracle alternately lets its server continue alone and does not, until faults end. */
+  #toggleOracle(): void {
+    const { world, run } = this;
+    world.oracleAllows = this.#faultsEnded || !world.oracleAllows;
+    if (!this.#faultsEnded) run.schedule(200 + run.drawMs(1500), 'oracle', undefined, () => this.#toggleOracle());
+  }
+
+  #newActor(name: string, address: string, { kind, timeoutMs, credentials, restoresWatches }: ClientPlan): Actor {
+    const random = new SeededRandom(this.#random.uint32());
+    if (kind === 'real') return new LibraryClient(this.world, random, { name, address, timeoutMs, credentials });
+    return new RawClient(this.world, random, { name, address, timeoutMs, credentials, restoresWatches });
+  }
+
+  /** After the healing every client must be served and complete requests within bounds. */
+  async #livenessPhase(): Promise<boolean> {
+    const { world, run } = this;
+    this.#faultsEnded = true;
+    world.oracleAllows = true;
+    run.endAttacks();
+    if (this.#plan.restartUnderLoad === undefined) this.#workloadEnded = true;
+    else await this.#restartUnderLoad();
+    if (run.isEnsemble && this.#random.below(2) === 0) await this.#coreLiveness();
+    run.heal();
+    const rests = () => run.allServing && run.actors.every((actor) => run.isServed(actor));
+    if (!(await world.runUntil(rests, healingMs))) {
+      run.reportViolation(`not quiet ${healingMs} ms after the last fault: ${this.#waitingText()}`);
+      return false;
+    }
+    if (await this.#progress(rests, progressMs)) {
+      await this.#retryThrottledWrites(rests);
+      return (await this.#oneReconnects(rests)) && (await this.#oneClosesSession(rests)) && (await this.#failOver(rests));
+    }
+    run.reportViolation(`a write has no reply within ${progressMs} ms after everything was healed`);
+    return false;
+  }
+
+  /** A client reconnects and restores its watches, for the same reason as in `#oneClosesSession`. */
+  async #oneReconnects(rests: () => boolean): Promise<boolean> {
+    const { world, run } = this;
+    const client = run.actors.find((actor) => actor instanceof RawClient && actor.ready && actor.options.restoresWatches === true);
+    if (!(client instanceof RawClient)) return true;
+    client.reconnectToSameServer();
+    if (await world.runUntil(rests, progressMs)) return true;
+    run.reportViolation(`${client.name} closed its connection and is not served again ${progressMs} ms later: ${this.#waitingText()}`);
+    return false;
+  }
+
+  /**
+   * A client creates an ephemeral sequential znode and closes its session, so that nearly every
+   * seed has both to judge.
+   */
+  async #oneClosesSession(rests: () => boolean): Promise<boolean> {
+    const { world, run } = this;
+    const leaver = run.actors.find((actor) => actor instanceof RawClient && actor.ready);
+    if (leaver === undefined) return true;
+    const record = { path: '/leaves-', data: null, acl: openAcl, flags: CreateMode.ephemeralSequential };
+    leaver.submit({ name: 'create2', record });
+    leaver.submit({ name: 'closeSession', record: undefined });
+    if (await world.runUntil(rests, newSessionMs)) return true;
+    run.reportViolation(`${leaver.name} closed its session and has no new one ${newSessionMs} ms later: ${this.#waitingText()}`);
+    return false;
+  }
+
+  /**
+   * The only fault is that the leader is gone: soon there must be another, and soon it must commit
+   * something.
+   */
+  async #failOver(rests: () => boolean): Promise<boolean> {
+    const { world, run } = this;
+    const { leader } = run;
+    if (leader === undefined || this.#random.below(3) > 0) return true;
+    const others = world.servers.filter((server) => server !== leader);
+    const names = others.map(({ name }) => name);
+    if (!isQuorum(world.recording.ensemble, names)) return true;
+    leader.kill();
+    const killedMs = run.nowMs;
+    if (!(await world.runUntil(() => run.leader !== undefined, newLeaderMs))) {
+      run.reportViolation(`no new leader ${newLeaderMs} ms after ${leader.name} was killed, without any other fault: ${this.#waitingText()}`);
+      return false;
+    }
+    const firstMs = run.nowMs;
+    const isCommitted = () =>
+      world.recording.peerEvents.some(({ kind, atMs, server }) => kind === 'applied' && atMs >= firstMs && server === run.leader?.name);
+    for (const actor of run.actors)
+      actor.submit({ name: 'setData', record: { path: '/', data: Buffer.from(`${actor.name} again`), version: -1 } });
+    this.#retryWrites(firstMs + firstCommitMs, isCommitted);
+    if (!(await world.runUntil(isCommitted, firstCommitMs))) {
+      run.reportViolation(
+        `${run.leader?.name} committed nothing within ${firstCommitMs} ms after it began to lead, ${firstMs - killedMs} ms after a kill`,
+      );
+    }
+    run.hitMark('fail-over');
+    run.boot(leader);
+    if (await world.runUntil(rests, healingMs)) return true;
+    run.reportViolation(`not quiet ${healingMs} ms after the leader was killed: ${this.#waitingText()}`);
+    return false;
+  }
+
+  /** Every client that has reconnected to the new leader writes something. */
+  #retryWrites(untilMs: Millis, isEnough: () => boolean): void {
+    const { run } = this;
+    run.schedule(retryWriteMs, 'ask again', undefined, () => {
+      if (run.nowMs > untilMs || isEnough()) return;
+      for (const actor of run.actors) {
+        if (isIdle(actor)) actor.submit({ name: 'setData', record: { path: '/', data: Buffer.from(actor.name), version: -1 } });
+      }
+      this.#retryWrites(untilMs, isEnough);
+    });
+  }
+
+  /**
+   * An impersonator may write anything, so its history cannot be judged; but all servers must start
+   * from it and serve.
+   */
+  async #afterImpersonation(isWell: boolean): Promise<void> {
+    const { world, run } = this;
+    if (isWell) {
+      for (const server of world.servers) server.kill();
+      for (const server of world.servers) run.boot(server);
+      const rests = () => run.allServing && run.actors.every((actor) => run.isServed(actor));
+      if (!(await world.runUntil(rests, healingMs))) {
+        run.reportViolation(`not quiet ${healingMs} ms after all servers were restarted after an impersonation: ${this.#waitingText()}`);
+      }
+    }
+    world.recording.endedMs = world.clock.elapsedMs;
+  }
+
+  /**
+   * A server restarts while clients write, as in a rolling restart, and must not need them to stop.
+   */
+  async #restartUnderLoad(): Promise<void> {
+    const { world, run } = this;
+    const server = world.servers[this.#plan.restartUnderLoad!.slowServer]!;
+    run.heal();
+    if (!(await world.runUntil(() => run.allServing, healingMs)))
+      run.reportViolation(`not every server serves ${healingMs} ms after the last fault, under load`);
+    this.#isUnderLoad = true;
+    server.kill();
+    run.boot(server);
+    if (!(await world.runUntil(() => run.allServing, restartUnderLoadMs))) {
+      run.reportViolation(`${server.name} does not serve ${restartUnderLoadMs} ms after it was restarted, under load`);
+    }
+    run.hitMark('back under load');
+    this.#workloadEnded = true;
+  }
+
+  /**
+   * A quorum is healthy and connected; the others may stay as they are, also cut in one direction.
+   * The quorum must suffice.
+   */
+  async #coreLiveness(): Promise<void> {
+    const { world, run } = this;
+    const core = run.healCore();
+    const isIn = ({ role, isPaused }: ServerHost) => !isPaused && (role === 'leader' || role === 'follower');
+    // A server that cannot reach a quorum of the leader's followers stays out, as in ZooKeeper. So
+    // some servers of the core may be out if others are in.
+    const others = world.servers.filter((server) => !core.includes(server));
+    const coreIsIn = () => core.every(isIn) || (core.some(isIn) && others.some(isIn));
+    const rests = () => coreIsIn() && run.actors.every((actor) => run.isServed(actor));
+    const names = core.map(({ name }) => name).join(', ');
+    if (!(await world.runUntil(rests, coreLivenessMs))) {
+      run.reportViolation(`not quiet ${coreLivenessMs} ms after a quorum (${names}) was healed: ${this.#waitingText()}`);
+    } else if (!(await this.#progress(rests, coreLivenessMs))) {
+      // Roles are what servers believe: an election may still be necessary.
+      run.reportViolation(`a write has no reply within ${coreLivenessMs} ms, though a quorum (${names}) is healthy`);
+    }
+    run.hitMark('a quorum alone');
+  }
+
+  /** Every client writes, and receives events of what the others write. */
+  async #progress(rests: () => boolean, atMostMs: Millis): Promise<boolean> {
+    const { world, run } = this;
+    for (const actor of run.actors) {
+      actor.submit({ name: 'sync', record: { path: '/' } });
+      actor.submit({ name: 'getData', record: { path: '/', watch: true } });
+      actor.submit({ name: 'addWatch', record: { path: '/', mode: AddWatchMode.persistent } });
+      actor.submit({ name: 'setData', record: { path: '/', data: Buffer.from(actor.name), version: -1 } });
+    }
+    return await world.runUntil(rests, atMostMs);
+  }
+
+  /**
+   * A client whose write was turned away because others wrote at the same moment must find room
+   * when it is alone.
+   */
+  async #retryThrottledWrites(rests: () => boolean): Promise<void> {
+    const { world, run } = this;
+    await world.runUntil(() => this.#flood?.isQuiet !== false, progressMs);
+    for (const actor of run.actors) {
+      const isTurnedAway = () => {
+        const requests = world.recording.cnxns.filter(({ client }) => client === actor.name).flatMap((cnxn) => cnxn.requests);
+        return requests.findLast(({ name }) => name === 'setData')?.reply?.err === ErrorCode.ThrottledOp;
+      };
+      for (let tries = 0; tries < soloTriesMax && isTurnedAway(); tries++) {
+        actor.submit({ name: 'setData', record: { path: '/', data: Buffer.from(actor.name), version: -1 } });
+        await world.runUntil(rests, progressMs);
+      }
+      if (isTurnedAway()) run.reportViolation(`${actor.name} is still turned away for lack of room, though nothing is in progress`);
+    }
+  }
+
+  #waitingText(): string {
+    const waiting = this.run.actors.filter((actor) => !this.run.isServed(actor)).map(({ name }) => name);
+    const roles = this.world.servers.map(({ name, role }) => `${name} is ${role ?? 'down'}`);
+    return [...waiting, ...roles].join(', ');
+  }
+
+  #scheduleWork(actor: Actor): void {
+    const intervalMs = this.#isUnderLoad ? loadIntervalMs : this.#plan.workIntervalMs;
+    this.run.schedule(1 + this.#random.below(intervalMs * 2), 'work', undefined, () => {
+      if (this.#workloadEnded) return;
+      if (actor.acceptsRequests && actor.outstandingCount < outstandingMax) this.#workload.burst(actor);
+      this.#scheduleWork(actor);
+    });
+  }
+
+  #scheduleHandOver(): void {
+    const { run } = this;
+    run.schedule(1 + this.#random.below(this.#plan.workIntervalMs * handOverEvery * 2), 'succession', undefined, () => {
+      if (this.#workloadEnded) return;
+      const [first, second] = [run.anyActor(), run.anyActor()];
+      const later = (then: () => void) => run.schedule(run.drawMs(handOverMs), 'succession', undefined, then);
+      if (first !== second && first.ready && second.ready) {
+        this.#workload.handOverEphemeral(first, second, later);
+        run.hitMark('a session took over from another');
+      }
+      this.#scheduleHandOver();
+    });
+  }
+
+  #scheduleFault(): void {
+    const { faults: names, faultIntervalMs } = this.#plan;
+    this.run.schedule(1 + this.#random.below(faultIntervalMs * 2), 'fault', undefined, () => {
+      if (this.#faultsEnded) return;
+      const name = names[this.#random.below(names.length)]!;
+      this.run.hitMark(`fault ${name}`);
+      faults[name].inject(this.run, this.#random);
+      this.#scheduleFault();
+    });
+  }
+}

@@ -1,0 +1,53 @@
+/**
+ * Writes a state to a disk before the first start, with the production writers: for runs that begin
+ * near the end of a counter.
+ */
+import { Replica, replicaOptions } from '@tskeeper/core/internal';
+import { OpCode, openAcl, type Txn, type Zxid } from '@tskeeper/protocol';
+import { SeededRandom, writeSnapshot } from '@tskeeper/runtime';
+import type { SeedState } from '../record/recording.ts';
+import { parentOf } from '../replay/replay.ts';
+import type { ServerHost } from '../world/server-host.ts';
+import type { VirtualWorld } from '../world/virtual-world.ts';
+
+/** Ample for a write to a disk that does not fail. */
+const writeMaxMs = 1000;
+
+/**
+ * Writes one snapshot, the result of these txns; the last of them gets the zxid in the snapshot's
+ * name.
+ */
+export async function writeSeedTxns(
+  world: VirtualWorld,
+  server: ServerHost,
+  zxid: Zxid,
+  wallMs: number,
+  txns: readonly { readonly type: number; readonly txn: Txn }[],
+): Promise<void> {
+  const replica = new Replica(replicaOptions(server.core, new SeededRandom(1)));
+  for (const [index, { type, txn }] of txns.entries()) {
+    replica.apply({ clientHigh: 0, clientLow: 0, cxid: 0, zxid: zxid - txns.length + 1 + index, time: wallMs, type }, txn, undefined);
+  }
+  await world.until(server.disk.ensureFolder(server.snapshotFolder), writeMaxMs);
+  const job = { folder: server.snapshotFolder, zxid: replica.lastZxid, source: replica.snapshot() } as const;
+  await world.until(
+    writeSnapshot(server.disk, world.clock, { ...job, compression: 'none', snappy: undefined, isCancelled: () => false }),
+    writeMaxMs,
+  );
+}
+
+export async function writeSeedState(world: VirtualWorld, server: ServerHost, seedState: SeedState): Promise<void> {
+  const { zxid, wallMs, znodes } = seedState;
+  await writeSeedTxns(
+    world,
+    server,
+    zxid,
+    wallMs,
+    znodes.map(({ path }) => {
+      // A parent's counter is set by its last child.
+      const parentCVersion = znodes.find((other) => other.path === parentOf(path))?.creates ?? -1;
+      return { type: OpCode.create, txn: { kind: 'create', path, data: Buffer.alloc(0), acl: openAcl, ephemeral: false, parentCVersion } };
+    }),
+  );
+  world.recording.seedState = seedState;
+}

@@ -1,0 +1,399 @@
+/**
+ * What a seed chooses before anything happens: sizes, limits, the faults and how often they strike.
+ * Each seed switches some faults off, since a fault that strikes all the time hides what others
+ * would show. Limits are small, so that what takes a real server weeks (a thousandth snapshot, the
+ * last zxid of an epoch) takes a minute here.
+ */
+import { coreDefaults, type CoreOptions, type ZabOptions } from '@tskeeper/core';
+import { epochMax, makeZxid, type Millis, type Sid } from '@tskeeper/protocol';
+import { type EnsembleOptions, runtimeDefaults, type RuntimeOptions, type SeededRandom } from '@tskeeper/runtime';
+import {
+  clientPortDefaults,
+  type ClientPortSizes,
+  type AcceptingProxy,
+  electionPortDefaults,
+  learnerPortDefaults,
+} from '@tskeeper/runtime/internal';
+import type { WorkloadOptions } from '../clients/workload.ts';
+import { type FaultName, faults } from '../faults/faults.ts';
+import type { SeedState } from '../record/recording.ts';
+import { drawFlood, type FloodPlan } from './flood.ts';
+import type { GroupOptions } from '../world/virtual-world.ts';
+
+export interface ClientPlan {
+  readonly timeoutMs: Millis;
+  /** Name and password; ACLs distinguish them. */
+  readonly credentials: string | undefined;
+  readonly restoresWatches: boolean;
+  /** The client library, or a raw client. */
+  readonly kind: 'raw' | 'real';
+}
+
+/** How the servers of an ensemble are set up. */
+export interface EnsemblePlan {
+  readonly observers: number;
+  readonly options: Partial<EnsembleOptions>;
+  readonly zab: Partial<ZabOptions>;
+  readonly grouped: GroupOptions | undefined;
+  /**
+   * Bytes that may be in transit between two servers. If there is little room, the sender holds
+   * what a slow receiver has not read.
+   */
+  readonly windowBytes: number;
+  readonly oracleSid: Sid | undefined;
+  /** Undefined if all servers are close to each other, with nothing in between. */
+  readonly links: LinksPlan | undefined;
+}
+
+/** What lies between servers. */
+export interface LinksPlan {
+  /** The percentage of links with these properties. */
+  readonly percent: number;
+  /** Delay in each direction. */
+  readonly distanceMs: Millis;
+  /** A proxy accepts connections in place of the server. */
+  readonly earlyAccept: AcceptingProxy | undefined;
+}
+
+export interface SeedPlan {
+  readonly servers: number;
+  /** Undefined for a standalone server. */
+  readonly ensemble: EnsemblePlan | undefined;
+  readonly core: Partial<CoreOptions>;
+  readonly options: Partial<RuntimeOptions>;
+  readonly usesSnappy: boolean;
+  /** Servers know how much memory they use, and can run short of it. */
+  readonly knowsMemory: boolean;
+  readonly faults: readonly FaultName[];
+  /** Average time between two faults. */
+  readonly faultIntervalMs: Millis;
+  /** Average time between two bursts of one client. */
+  readonly workIntervalMs: Millis;
+  readonly safetyMs: Millis;
+  /** The longest time that one turn of a server takes. */
+  readonly turnMsMax: Millis;
+  readonly workload: WorkloadOptions;
+  readonly clients: readonly ClientPlan[];
+  readonly seedState: SeedState | undefined;
+  readonly flood: FloodPlan | undefined;
+  /**
+   * Clients keep writing until every server serves again, and each fsync of one server's disk takes
+   * up to `syncMsMax`: a server restarts under load.
+   */
+  readonly restartUnderLoad: { readonly slowServer: number; readonly syncMsMax: Millis } | undefined;
+}
+
+const counterMaxDefault = 0xffff_0000;
+/** The limit if the longest frame is a megabyte. */
+const floodValueMax = 50_000;
+/** Units of work; a change of one znode is 24. */
+const smallSteps = 200;
+const wallMs = 1_699_999_999_000;
+/** Zxids and counters begin so near to their ends that many overflow. */
+const zxidsLeftMax = 240;
+const countsLeftMax = 12;
+/**
+ * Faults that are weighted: a truncated log, a pause longer than a session's timeout, and a torn
+ * tail are otherwise too rare.
+ */
+const frequencies: Partial<Record<FaultName, number>> = {
+  lonelyLeader: 6,
+  pause: 3,
+  longPause: 2,
+  newLeader: 2,
+  power: 2,
+  thereAndBack: 2,
+  leftBehind: 2,
+  backAgain: 2,
+  lateSync: 2,
+  heldUp: 3,
+  fallenBehind: 3,
+  hoard: 2,
+  loiter: 2,
+  restartedClient: 2,
+  twins: 2,
+  impatience: 2,
+  clearOut: 2,
+  stranger: 3,
+  impersonator: 12,
+};
+/**
+ * One of so many seeds has the fault; the others are in every second seed. After an impersonator no
+ * guarantee to clients can be judged.
+ */
+const oneIn: Partial<Record<FaultName, number>> = { impersonator: 12, shortOfMemory: 4 };
+
+/**
+ * Faults after which a server may lose all data: an operator empties a folder from which the server
+ * cannot start.
+ */
+const diskLosingFaults: readonly FaultName[] = ['wipe', 'logRot', 'snapshotRot', 'epochRot', 'lostLog'];
+
+export function drawPlan(random: SeededRandom): SeedPlan {
+  const pick = <T>(...from: readonly T[]): T => from[random.below(from.length)]!;
+  const snapshotCompression = pick('none', 'none', 'none', 'snappy');
+  const voters = pick(1, 2, 2, 3, 3, 3, 3, 4, 5, 5, 7);
+  const ensemble = random.below(3) > 0 ? drawEnsemble(random, voters) : undefined;
+  const isOfThisKind = (name: FaultName) => ensemble !== undefined || !('ofEnsembles' in faults[name]);
+  const chosen = (Object.keys(faults) as FaultName[]).filter((name) => random.below(oneIn[name] ?? 2) === 0 && isOfThisKind(name));
+  const servers = ensemble === undefined ? 1 : voters + ensemble.observers;
+  // If an epoch is used up every other second, there is no time to return.
+  const mayReturnLoaded =
+    random.below(6) === 0 &&
+    (ensemble?.zab.counterMax ?? counterMaxDefault) === counterMaxDefault &&
+    (ensemble?.windowBytes ?? Infinity) === Infinity;
+  const restartUnderLoad = mayReturnLoaded ? { slowServer: random.below(servers), syncMsMax: 2 + random.below(19) } : undefined;
+  const safetyMs = 1500 + random.below(4000);
+  // The longest frame is small, so that values of maximum length are cheap.
+  const juteMaxBuffer = pick(coreDefaults.juteMaxBuffer, 30_000);
+  const clientCount = 2 + random.below(4);
+  const flood =
+    (ensemble?.windowBytes ?? Infinity) === Infinity && random.below(ensemble === undefined ? 14 : 8) === 0
+      ? drawFlood(random, safetyMs, Math.min(juteMaxBuffer, floodValueMax))
+      : undefined;
+  return {
+    servers,
+    ensemble: flood !== undefined && ensemble !== undefined && random.below(2) === 0 ? withSnapshotSync(ensemble) : ensemble,
+    core: {
+      closeSessionTxnEnabled: random.below(4) > 0,
+      requestThrottleLimit: pick(0, 0, 5, 1),
+      requestThrottleDropStale: random.below(2) === 0,
+      globalOutstandingLimit: pick(1000, 1000, 1000, 1000, 4, 1),
+      // At eight times as much nothing may grow; an outstanding txn holds more than a kilobyte.
+      inFlightBytesMax: pick(...repeat(coreDefaults.inFlightBytesMax, 5), 20_000, 1500, 200),
+      watchesPerCnxnMax: pick(...repeat(coreDefaults.watchesPerCnxnMax, 4), 5, 2),
+      // Room for an address and two users: the server refuses no client that authenticates only as
+      // itself.
+      identitiesPerCnxnMax: pick(coreDefaults.identitiesPerCnxnMax, 4),
+      identityBytesPerCnxnMax: pick(...repeat(coreDefaults.identityBytesPerCnxnMax, 2), 180),
+      identityBytesPerAddressMax: pick(coreDefaults.identityBytesPerAddressMax, 100),
+      exemptIdentityBytes: pick(coreDefaults.exemptIdentityBytes, 50),
+      shortAclEntriesMax: pick(16, 0),
+      extendedTypesEnabled: true,
+      enforceQuota: random.below(8) > 0,
+      containerCheckIntervalMs: pick(0, 150, 150, 150, 150, 150, 400, 400, 400, 400),
+      containerMaxNeverUsedIntervalMs: pick(0, 0, 500),
+      containerMaxPerMinute: pick(10_000, 10_000, 300),
+      stepUnits: drawTurnUnits(random, flood !== undefined, restartUnderLoad !== undefined),
+      ...(flood !== undefined && { juteMaxBuffer }),
+      // One request at a time over a distance of 100 ms: a crowd of hundreds would wait for
+      // minutes.
+      ...(flood !== undefined && ensemble?.links !== undefined && { requestThrottleLimit: 0 }),
+    },
+    options: {
+      snapCount: 10 + random.below(90),
+      snapSizeLimitBytes: pick(0, 0, 20_000),
+      preAllocSizeBytes: pick(0, 512, 4096, 65_536),
+      txnLogSizeLimitBytes: pick(0, 0, 1500, 6000),
+      maxBatchSize: pick(1, 3, 1000),
+      flushDelayMs: pick(0, 0, 0, 3),
+      maxWriteQueuePollMs: pick(0, 1),
+      serializeLastProcessedZxid: random.below(4) > 0,
+      snapshotCompression,
+      purgeIntervalMs: pick(0, 0, 600),
+      dataLogDir: pick('/data', '/data', '/log'),
+      heldBytesMax: pick(...repeat(runtimeDefaults.heldBytesMax, 3), 60_000, 20_000, 4000),
+      ...drawClientPort(random, clientCount, flood !== undefined),
+      // A disk that needs an fsync for each txn, or several for each file of a few txns, could
+      // never keep up.
+      ...(restartUnderLoad !== undefined && { maxBatchSize: 1000, txnLogSizeLimitBytes: 0, snapCount: 1000 + random.below(1000) }),
+      // A server that may lose its disk must not take an empty folder for a new one.
+      ...((chosen.some((name) => diskLosingFaults.includes(name)) || flood?.restart === 'without its disk') && { dbAutocreate: false }),
+    },
+    usesSnappy: true,
+    // Each client of a crowd connects once, whether new sessions are refused or not.
+    knowsMemory: chosen.includes('shortOfMemory') && flood === undefined,
+    faults: chosen.flatMap((name) => Array.from({ length: frequencies[name] ?? 1 }, () => name)),
+    faultIntervalMs: 20 + random.below(500),
+    workIntervalMs: 10 + random.below(120),
+    safetyMs,
+    // The time for a turn of a few units bounds what a server can do; a flood, or a load under
+    // which one restarts, must stay below it.
+    turnMsMax: flood === undefined && restartUnderLoad === undefined ? pick(0, 0.25, 1) : pick(0, 0.25, 0.25),
+    workload: {
+      dataBytesMax: pick(40, 300, 3000, 25_000),
+      closeEvery: pick(0, 0, 30),
+      writePercent: 30 + random.below(60),
+      usesAcls: random.below(16) > 0,
+      usesQuotas: random.below(8) > 0,
+      handsOverEphemerals: random.below(3) === 0,
+    },
+    clients: Array.from({ length: clientCount }, (_, index) => ({
+      timeoutMs: 300 + random.below(1400),
+      credentials: pick(undefined, 'alice:secret', 'bob:pw'),
+      restoresWatches: random.below(3) > 0,
+      kind: index % 2 === 0 ? 'real' : 'raw',
+    })),
+    // An impersonator that votes can use up the last epochs.
+    seedState: chosen.includes('impersonator') ? undefined : drawSeedState(random, ensemble !== undefined),
+    flood,
+    restartUnderLoad,
+  };
+}
+
+function repeat<T>(value: T, times: number): T[] {
+  return Array.from({ length: times }, () => value);
+}
+
+/**
+ * Limits of the client port, down to one or two places, one frame, a few bytes. Every client must
+ * get in eventually: it has an address of its own, and there are more places than clients, apart
+ * from those that dead connections occupy until the server notices.
+ */
+function drawClientPort(random: SeededRandom, clients: number, isFlooded: boolean): Partial<RuntimeOptions> {
+  const pick = <T>(...from: readonly T[]): T => from[random.below(from.length)]!;
+  const sizes: ClientPortSizes = {
+    halfOpenMax: pick(clientPortDefaults.halfOpenMax, 1, 3),
+    halfOpenGraceMs: pick(clientPortDefaults.halfOpenGraceMs, 100),
+    outputHighWaterBytes: pick(...repeat(clientPortDefaults.outputHighWaterBytes, 2), 2000, 100, 1),
+    queuedOutputBytesMax: pick(clientPortDefaults.queuedOutputBytesMax, 5000, 100),
+    drainTimeoutMs: pick(clientPortDefaults.drainTimeoutMs, 300),
+    sliceBytes: pick(...repeat(clientPortDefaults.sliceBytes, 2), 3000, 100),
+    framesPerQuantum: pick(...repeat(clientPortDefaults.framesPerQuantum, 2), 3, 1),
+    framesPerTurn: pick(...repeat(clientPortDefaults.framesPerTurn, 2), 20, 2),
+    reservedCnxnsOneIn: pick(clientPortDefaults.reservedCnxnsOneIn, 2),
+    reservedCnxnsMax: pick(clientPortDefaults.reservedCnxnsMax, 1),
+    discardedBytesMax: pick(clientPortDefaults.discardedBytesMax, 100),
+  };
+  return {
+    maxClientCnxns: pick(...repeat(runtimeDefaults.maxClientCnxns, 3), 3, 2, 1),
+    // Each client of a crowd connects once, and one that finds no place sends nothing.
+    maxCnxns: isFlooded ? 0 : pick(...repeat(0, 3), clients + 3, clients + 1),
+    sessionlessTimeoutMs: pick(runtimeDefaults.sessionlessTimeoutMs, 700),
+    largeRequestThreshold: pick(...repeat(runtimeDefaults.largeRequestThreshold, 3), 600),
+    largeRequestMaxBytes: pick(40_000, 3000),
+    connectionThrottle: pick(...repeat(runtimeDefaults.connectionThrottle, isFlooded ? 60 : 3), {
+      ...runtimeDefaults.connectionThrottle,
+      tokens: 3,
+      fillTimeMs: 20,
+      fillCount: 1,
+    }),
+    clientPortSizes: sizes,
+  };
+}
+
+/**
+ * Units of a step. A server that restarts under load needs room in a step for what is written
+ * meanwhile.
+ */
+function drawTurnUnits(random: SeededRandom, isFlooded: boolean, isLoaded: boolean): number {
+  const sizes = isLoaded ? [16_384, 2000, 200] : isFlooded ? [2000, 200, 48] : [16_384, 2000, 200, 24, 4];
+  return sizes[random.below(sizes.length)]!;
+}
+
+/** The kinds that a report counts separately. */
+export function kindsOf({ ensemble, flood, restartUnderLoad, core }: SeedPlan): string[] {
+  const kinds: readonly [string, boolean][] = [
+    ['standalone', ensemble === undefined],
+    ['ensemble', ensemble !== undefined],
+    ['groups', ensemble?.grouped !== undefined],
+    ['oracle', ensemble?.oracleSid !== undefined],
+    ['flood', flood !== undefined],
+    ['return under load', restartUnderLoad !== undefined],
+    ['small steps', (core.stepUnits ?? Infinity) <= smallSteps],
+  ];
+  return kinds.flatMap(([kind, isIt]) => (isIt ? [kind] : []));
+}
+
+/**
+ * Txns in memory and logs are kept small, so that returning learners get a DIFF from either, a
+ * TRUNC or a SNAP.
+ */
+function drawEnsemble(random: SeededRandom, voters: number): EnsemblePlan {
+  const pick = <T>(...from: readonly T[]): T => from[random.below(from.length)]!;
+  const oracleSid = voters === 2 && random.below(2) === 0 ? 1 + random.below(2) : undefined;
+  const observers = pick(0, 0, 0, 1, 1, 2);
+  const servers = voters + observers;
+  const links = random.below(3) === 0 ? drawLinks(random) : undefined;
+  // With a distance, little would get through.
+  const windowBytes = links === undefined ? pick(Infinity, 1500) : Infinity;
+  const narrow =
+    windowBytes === Infinity ? {} : pick({}, { fullBytes: 200, behindBytesMax: 400_000 }, { fullBytes: 200, waitingBytesMax: 400_000 });
+  return {
+    observers,
+    options: {
+      // With 0 there is none in memory after a start. What a learner is sent at once (a DIFF from
+      // memory, a piece of the log, a slice of a snapshot) must be less than may wait, as in
+      // production; otherwise it would be dropped each time it joins.
+      commitLogCount: 'fullBytes' in narrow ? pick(0, 1, 2, 3) : pick(0, 1, 2, 3, 10, 30, 500),
+      snapshotSizeFactor: pick(-1, 0, 0, 0.33, 5),
+      // Requests wait for room in the stream to the leader, and learners share packets, even if
+      // there is little to send.
+      learnerPort: {
+        ...pick({}, { fullBytes: 1 }, { fullBytes: 200, sharedBytesMin: 1 }, { fullBytes: 4096, sharedBytesMin: 100 }),
+        ...narrow,
+        packetsPerQuantum: pick(learnerPortDefaults.packetsPerQuantum, 3, 1),
+        // Honest servers need it only for a moment, but all at once after an election.
+        halfOpenMax: pick(learnerPortDefaults.halfOpenMax, Math.max(2, servers - 1)),
+      },
+      electionPort: {
+        halfOpenMax: pick(electionPortDefaults.halfOpenMax, Math.max(2, servers - 1)),
+        unknownPeersMax: pick(electionPortDefaults.unknownPeersMax, 1, 0),
+        messagesPerQuantum: pick(electionPortDefaults.messagesPerQuantum, 1),
+      },
+    },
+    zab: {
+      forceSnapshotSync: random.below(4) === 0,
+      snapSyncsMax: pick(10, 1),
+      diffSyncsMax: pick(100, 1),
+      unknownObserversMax: pick(undefined, 1, 0),
+      counterMax: pick(counterMaxDefault, counterMaxDefault, 40, 150),
+    },
+    links,
+    windowBytes,
+    grouped: oracleSid === undefined && voters > 1 && random.below(4) === 0 ? drawGroups(random, voters) : undefined,
+    oracleSid,
+  };
+}
+
+/** A server that returns during a flood receives a snapshot. */
+function withSnapshotSync(ensemble: EnsemblePlan): EnsemblePlan {
+  return { ...ensemble, zab: { ...ensemble.zab, forceSnapshotSync: true } };
+}
+
+/**
+ * One to three groups, with a weight for each server, which may be 0, and sometimes a group without
+ * any weight.
+ */
+function drawGroups(random: SeededRandom, voters: number): GroupOptions {
+  const groups = new Map<number, Sid[]>();
+  const weights = new Map<Sid, number>();
+  const count = 1 + random.below(Math.min(3, voters));
+  for (let sid = 1; sid <= voters; sid++) {
+    // The first server of each group has a weight, except possibly that of the last group.
+    const group = sid <= count ? sid : 1 + random.below(count);
+    groups.set(group, [...(groups.get(group) ?? []), sid]);
+    weights.set(sid, sid < count || sid === 1 ? 1 + random.below(3) : [1, 1, 2, 3, 0][random.below(5)]!);
+  }
+  return { groups, weights };
+}
+
+function drawLinks(random: SeededRandom): LinksPlan {
+  const pick = <T>(...from: readonly T[]): T => from[random.below(from.length)]!;
+  const early: AcceptingProxy = {
+    location: pick('near end', 'far end'),
+    refusal: pick('end', 'reset'),
+    refusalMs: pick(0, 0, 1 + random.below(20)),
+    dialTimeoutMs: pick(500, 3000),
+  };
+  return { percent: pick(50, 100), distanceMs: pick(0, 2, 20, random.below(100)), earlyAccept: random.below(4) > 0 ? early : undefined };
+}
+
+function drawSeedState(random: SeededRandom, isEnsemble: boolean): SeedState | undefined {
+  const znodes = [
+    { path: '/q', creates: 2 ** 31 - 1 - random.below(countsLeftMax) },
+    { path: '/q/last', creates: 0 },
+  ];
+  // The next epoch of an ensemble begins before a txn does, and must be possible.
+  const zxid = isEnsemble
+    ? makeZxid(random.below(2) === 0 ? 7 : epochMax - 1000, 0xffff_0000)
+    : makeZxid(0, 2 ** 32 - 1 - random.below(zxidsLeftMax));
+  switch (random.below(8)) {
+    case 0:
+      return { zxid: znodes.length, wallMs, znodes };
+    case 1:
+      return { zxid, wallMs, znodes };
+    default:
+      return undefined;
+  }
+}
