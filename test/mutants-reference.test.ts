@@ -61,7 +61,7 @@ describe('docs/internals/mutants.md', () => {
   });
 
   it('fails this test for a missing mutant, a surplus one, another hunter or other words', () => {
-    const one = { what: 'half of the voters are a quorum', from: 'P32', file: 'packages/core/src/quorum.ts' };
+    const one = { description: 'half of the voters are a quorum', origin: 'P32', file: 'packages/core/src/quorum.ts' };
     const page = generated(`# Mutants\n${mark}`, { 'half-quorum': one });
     expect(page).toContain('## Caught by seeds');
     expect(page).toContain('| `half-quorum` | half of the voters are a quorum | P32 | [quorum.ts](../../packages/core/src/quorum.ts) |');

@@ -22,7 +22,7 @@ const serverListType: ValueType = {
 };
 const serverType: ValueType = {
   expected: 'a string such as "zk1:2181" or an object such as { host: "zk1", port: 2181 }',
-  accepts: (given) => valueTypes.object.fits(given) && typeof (given as { readonly host?: unknown }).host === 'string',
+  accepts: (given) => valueTypes.object.accepts(given) && typeof (given as { readonly host?: unknown }).host === 'string',
 };
 
 const addressType: ValueType = {

@@ -9,7 +9,7 @@ const bytesType: ValueType = { expected: 'a Uint8Array', accepts: (given) => giv
 function withMethods(what: string, ...names: readonly string[]): ValueType {
   return {
     expected: `${what} (an object with ${names.join(', ')})`,
-    accepts: (given) => valueTypes.object.fits(given) && names.every((name) => typeof (given as Record<string, unknown>)[name] === 'function'),
+    accepts: (given) => valueTypes.object.accepts(given) && names.every((name) => typeof (given as Record<string, unknown>)[name] === 'function'),
   };
 }
 

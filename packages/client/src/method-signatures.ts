@@ -10,7 +10,7 @@ import { resolveRetryPolicy, type RetryPolicy } from './calls/retry-policy.ts';
 
 export const retryType: ValueType = {
   expected: 'true, false or a policy',
-  accepts: (given) => typeof given === 'boolean' || valueTypes.object.fits(given),
+  accepts: (given) => typeof given === 'boolean' || valueTypes.object.accepts(given),
   checkContents: (given) => void resolveRetryPolicy(given as RetryPolicy | boolean),
 };
 const call = { signal: valueTypes.signal, timeoutMs: valueTypes.milliseconds, retry: retryType };

@@ -9,7 +9,7 @@ import { sequenceSuffix } from '@tskeeper/protocol';
 import { checkValue, type ValueType, valueTypes } from './arguments.ts';
 import { nameOf } from './paths.ts';
 
-const sequenceType: ValueType = { ...valueTypes.version, expected: `${valueTypes.version.wanted}, as sequenceOf gives it` };
+const sequenceType: ValueType = { ...valueTypes.version, expected: `${valueTypes.version.expected}, as sequenceOf gives it` };
 /** The prefix that `protection` adds to a name. */
 const guidPrefix = /^_c_[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}-/i;
 const numberForm = /^-?\d{9,10}$/;

@@ -37,9 +37,9 @@ export class DataFormatError extends SyntaxError {
   readonly #data: Uint8Array;
 
   /** Created by `getText` and `getJson`. */
-  constructor(op: string, path: string, refusal: { readonly data: Uint8Array; readonly fault: string }) {
-    const { data, fault } = refusal;
-    super(`${op} ${path}: the ${data.length} bytes of data are ${fault}; read them with getData`);
+  constructor(op: string, path: string, failure: { readonly data: Uint8Array; readonly problem: string }) {
+    const { data, problem } = failure;
+    super(`${op} ${path}: the ${data.length} bytes of data are ${problem}; read them with getData`);
     this.op = op;
     this.path = path;
     this.#data = data;
@@ -63,10 +63,10 @@ export class DataFormatFailure extends RequestFailure {
   /** `not JSON at position 7`: contains nothing of the data. */
   readonly problem: string;
 
-  constructor(data: Uint8Array, fault: string) {
-    super(ErrorCode.MarshallingError, 'refused', fault);
+  constructor(data: Uint8Array, problem: string) {
+    super(ErrorCode.MarshallingError, 'refused', problem);
     this.data = data;
-    this.problem = fault;
+    this.problem = problem;
   }
 }
 

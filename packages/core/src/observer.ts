@@ -142,7 +142,7 @@ export interface Observer {
    */
   roleEnded(reason: string): void;
   /** Every txn up to `zxid` is durable in the log of a server of an ensemble. */
-  txnLogged(zxid: Zxid): void;
+  txnDurable(zxid: Zxid): void;
   /**
    * The log has been truncated after `zxid`; or the leader's snapshot of `zxid` has replaced
    * everything on disk.
@@ -196,7 +196,7 @@ export const silentObserver: Observer = {
   elected() {},
   epochStarted() {},
   roleEnded() {},
-  txnLogged() {},
+  txnDurable() {},
   historyReplaced() {},
   learnerSyncStarted() {},
   stepYielded() {},

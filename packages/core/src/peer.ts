@@ -337,7 +337,7 @@ export class Peer {
 
   appended(zxid: Zxid, now: Now): void {
     this.#state.disk.appended(zxid);
-    this.#state.observer.txnLogged(zxid);
+    this.#state.observer.txnDurable(zxid);
     this.#role.appended(zxid, now);
     this.#advanceRole(now);
   }

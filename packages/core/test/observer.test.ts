@@ -24,15 +24,15 @@ class Notes {
       ...silentObserver,
       namespaceAssigned: (id, name) => {
         this.names[id] = name;
-        note('namespaceNamed', id, name);
+        note('namespaceAssigned', id, name);
       },
       znodeRead: (id, bytes) => note('znodeRead', this.names[id], bytes),
       znodeWritten: (id, bytes) => note('znodeWritten', this.names[id], bytes),
       quotaExceeded: (id) => note('quotaExceeded', this.names[id]),
       eventSent: (_cnxn, bytes) => note('eventSent', bytes),
       watchesFired: (type, count) => note('watchesFired', type, count),
-      changeQueued: () => note('changeRecorded'),
-      changesRemoved: (count) => note('changesForgotten', count),
+      changeQueued: () => note('changeQueued'),
+      changesRemoved: (count) => note('changesRemoved', count),
       requestThrottled: () => note('heldBack'),
       staleRequest: (dropped) => note('stale', dropped),
       admitted: (_cnxn, opCode, _bytes, waitedMs) => note('admitted', opCode, waitedMs),
@@ -215,7 +215,7 @@ describe('writes', () => {
 
 describe('recorded changes', () => {
   it('are counted as in ZooKeeper, and forgotten when they have been applied', () => {
-    const notes = new Notes('changeRecorded', 'changesForgotten');
+    const notes = new Notes('changeQueued', 'changesRemoved');
     const script = scriptWith(notes);
     const counts = (line: string): number[] => {
       script.run(`a ${line}`);
@@ -390,7 +390,7 @@ describe('the request throttle', () => {
 
 describe('namespaces', () => {
   it('of recovered data are named before any other event', () => {
-    const notes = new Notes('namespaceNamed', 'znodeRead');
+    const notes = new Notes('namespaceAssigned', 'znodeRead');
     const replica = new Replica(replicaOptions(testOptions, { uint32: () => 7 }));
     put(replica.tree, '/app');
     const script = new Script({}, replica, notes.observer);

@@ -102,7 +102,7 @@ export class EnsembleRuntime {
     const electionPort = { ...electionPortDefaults, ...options.electionPort };
     const learnerPort = { ...learnerPortDefaults, ...options.learnerPort };
     const { tickTimeMs, initLimitTicks } = options.zab;
-    const portDependencies = { network: world.network, clock: world.clock, logger, turn: runTurn, limitObserver: observer };
+    const portDependencies = { network: world.network, clock: world.clock, logger, runTurn, limitObserver: observer };
     this.#electionPort = new ElectionPort(
       {
         ...portDependencies,

@@ -22,10 +22,10 @@ export interface EnsembleStorageParts {
   readonly core: CoreOptions;
   readonly options: EnsembleOptions;
   readonly storage: Storage;
-  readonly books: Pick<ServerMetrics, 'txnReceived' | 'txnLogged'>;
+  readonly metrics: Pick<ServerMetrics, 'txnReceived' | 'txnLogged'>;
   readonly logger: Logger;
   /** Runs work in a turn of its own. */
-  readonly turn: (work: (now: Now) => void) => void;
+  readonly runTurn: (work: (now: Now) => void) => void;
   /** Reports that the server cannot continue. */
   readonly failed: (error: unknown) => void;
 }
@@ -72,10 +72,10 @@ export class EnsembleStorage implements PeerStorage {
   }
 
   #recordAppend(zxid: Zxid, bytes: Buffer, start: number): void {
-    const { world, books, options } = this.#dependencies;
+    const { world, metrics, options } = this.#dependencies;
     // A txn begins with its header, in which session, cxid and zxid come before the time.
     const txnMs = bytes.readInt32BE(start + 20) * 2 ** 32 + bytes.readUInt32BE(start + 24);
-    if (this.#peer.role === 'learning') books.txnReceived(world.clock.now().wallMs - txnMs);
+    if (this.#peer.role === 'learning') metrics.txnReceived(world.clock.now().wallMs - txnMs);
     if (options.role === 'participant') this.#unsyncedTxns.push({ zxid, txnMs });
   }
 
@@ -83,7 +83,7 @@ export class EnsembleStorage implements PeerStorage {
   appended(zxid: Zxid, now: Now): void {
     for (let next = this.#unsyncedTxns.peek(); next !== undefined && next.zxid <= zxid; next = this.#unsyncedTxns.peek()) {
       this.#unsyncedTxns.shift();
-      this.#dependencies.books.txnLogged(now.wallMs - next.txnMs);
+      this.#dependencies.metrics.txnLogged(now.wallMs - next.txnMs);
     }
   }
 
@@ -160,7 +160,7 @@ export class EnsembleStorage implements PeerStorage {
    * starts.
    */
   async #readLog(channel: ChannelId, from: Zxid, isTail: boolean): Promise<void> {
-    const { storage, turn, options } = this.#dependencies;
+    const { storage, runTurn, options } = this.#dependencies;
     this.stopLogRead(channel);
     this.#logIterators.set(channel, undefined);
     const reading = await storage.iterateLog(from);
@@ -172,7 +172,7 @@ export class EnsembleStorage implements PeerStorage {
     if (reading === undefined || reading.logBytes > bytesMax) {
       this.#logIterators.delete(channel);
       void reading?.close();
-      turn((now) => this.#peer.logReadRefused(channel, now));
+      runTurn((now) => this.#peer.logReadRefused(channel, now));
       return;
     }
     this.#logIterators.set(channel, reading);
@@ -181,7 +181,7 @@ export class EnsembleStorage implements PeerStorage {
       if (this.#logIterators.get(channel) !== reading) return;
       const isEnd = piece.kind !== 'txns';
       if (isEnd) this.#logIterators.delete(channel);
-      turn(() => this.#peer.logRead(channel, piece.kind === 'txns' ? piece.txns : [], isEnd));
+      runTurn(() => this.#peer.logRead(channel, piece.kind === 'txns' ? piece.txns : [], isEnd));
       if (isEnd) return;
       // The disk is faster than most networks, and pieces that a learner has not received wait in
       // memory.
@@ -211,7 +211,7 @@ export class EnsembleStorage implements PeerStorage {
       this.#onDiskWorkFailed(error);
       return;
     }
-    this.#dependencies.turn((now) => done(result, now));
+    this.#dependencies.runTurn((now) => done(result, now));
   }
 
   /**

@@ -357,15 +357,15 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
 
   #resolveExpirations(now: Now): void {
     const server = this.#server;
-    this.#pendingExpirations = this.#pendingExpirations.filter((farewell) => {
-      const { session, resolve, server } = farewell;
+    this.#pendingExpirations = this.#pendingExpirations.filter((expiration) => {
+      const { session, resolve, server: asked } = expiration;
       if (!this.#core.inspect.hasSession(session)) {
         resolve(true);
         return false;
       }
       // The role that was asked is over, and the request may have been lost with it.
-      if (server !== undefined && server !== server) {
-        farewell.server = server;
+      if (server !== undefined && server !== asked) {
+        expiration.server = server;
         this.#core.expireSession(session, now);
       }
       return true;

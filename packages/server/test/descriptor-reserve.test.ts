@@ -13,7 +13,7 @@ class FewDescriptors {
     this.free--;
     return this.free;
   }
-  giveBack(): void {
+  close(): void {
     this.free++;
   }
   readonly open = (): Promise<number> => Promise.resolve().then(() => this.take());

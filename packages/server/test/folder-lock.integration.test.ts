@@ -9,7 +9,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ownerStateOf, lockFolder, type Owner, ownIdentity } from '../src/folder-lock.ts';
 
 let folder: string;
-const quick = { beatMs: 20, silenceMs: 100 };
+const quick = { heartbeatMs: 20, silenceMs: 100 };
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'tskeeper-lock-'));
@@ -211,7 +211,7 @@ describe('a folder', () => {
 
   it('of an owner elsewhere that touches its file stays locked', async () => {
     const path = plant({ pid: 7, pidNamespace: 'pid:[1]', host: 'other' });
-    const beat = setInterval(() => utimesSync(path, new Date(), new Date()), quick.beatMs);
+    const beat = setInterval(() => utimesSync(path, new Date(), new Date()), quick.heartbeatMs);
     try {
       await expect(lockFolder(folder, { times: quick })).rejects.toThrow('is in use by process 7 on other.');
     } finally {
@@ -224,10 +224,10 @@ describe('a folder', () => {
     const path = plant({ pid: 7, pidNamespace: 'pid:[1]', host: 'other' });
     const locking = lockFolder(folder, { times: quick });
     while (!readdirSync(folder).some((name) => name.startsWith('tskeeper.claim.'))) await delay(1);
-    await delay(quick.beatMs);
+    await delay(quick.heartbeatMs);
     const until = performance.now() + 2 * quick.silenceMs;
     while (performance.now() < until);
-    const beat = setInterval(() => utimesSync(path, new Date(), new Date()), quick.beatMs);
+    const beat = setInterval(() => utimesSync(path, new Date(), new Date()), quick.heartbeatMs);
     try {
       await expect(locking).rejects.toThrow(FolderInUse);
     } finally {

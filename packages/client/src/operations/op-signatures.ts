@@ -59,7 +59,7 @@ const opListTypes = {
 export function checkOps(ops: unknown, method: 'multi' | 'multiRead', label: string = method): void {
   checkValue(ops, opListTypes[method], `${label}: ops`);
   (ops as readonly unknown[]).forEach((each, index) => {
-    const name: unknown = valueTypes.object.fits(each) ? (each as { readonly op?: unknown }).op : undefined;
+    const name: unknown = valueTypes.object.accepts(each) ? (each as { readonly op?: unknown }).op : undefined;
     if (typeof name !== 'string' || !opNames[method].includes(name)) {
       const made = opNames[method].map((one) => `op.${one}`).join(', ');
       throw new TypeError(`${label}: ops[${index}] is not an operation of ${method}; create it with ${made}`);

@@ -101,7 +101,7 @@ export class ChangeQueue {
     const first = this.#items.peek()!;
     let dropped = more;
     for (let item = this.#items.shift(); item !== undefined; item = this.#items.shift()) if (item.type !== 'Reread') dropped++;
-    const { cause, since } = first.type === 'Reread' ? first : { because: 'overflowed' as const, since: zxidBefore(first.zxid) };
+    const { cause, since } = first.type === 'Reread' ? first : { cause: 'overflowed' as const, since: zxidBefore(first.zxid) };
     this.#lastReread = this.#overflowReread = { type: 'Reread', cause, since, dropped };
     this.#items.push(this.#lastReread);
   }

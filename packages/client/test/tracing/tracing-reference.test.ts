@@ -29,7 +29,7 @@ const newsFields: { readonly [Kind in SessionTraceDetail['kind']]: { readonly [F
   state: { state: true, reason: true },
   attemptFailed: { reason: true },
   watch: { type: true, path: true, zxid: true },
-  reread: { path: true, because: true, since: true, dropped: true },
+  reread: { path: true, cause: true, since: true, dropped: true },
 };
 
 /** The rows of the table with this first title, cell by cell. */

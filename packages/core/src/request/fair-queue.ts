@@ -20,7 +20,7 @@ export class FairShare {
 }
 
 /** A binary heap. Each member has its `Turn` and is in at most one queue. */
-export class FairQueue<T extends { readonly turn: FairShare }> {
+export class FairQueue<T extends { readonly share: FairShare }> {
   readonly #heap: T[] = [];
   #virtualTime = 0;
   #arrivals = 0;
@@ -30,10 +30,10 @@ export class FairQueue<T extends { readonly turn: FairShare }> {
   }
 
   push(one: T): void {
-    const { turn } = one;
-    if (turn.heapIndex !== -1) return;
-    turn.virtualFinish = Math.max(turn.virtualFinish, this.#virtualTime - creditUnitsMax);
-    turn.arrivalOrder = ++this.#arrivals;
+    const { share } = one;
+    if (share.heapIndex !== -1) return;
+    share.virtualFinish = Math.max(share.virtualFinish, this.#virtualTime - creditUnitsMax);
+    share.arrivalOrder = ++this.#arrivals;
     this.#heap.push(one);
     this.#siftUp(one, this.#heap.length - 1);
   }
@@ -43,27 +43,27 @@ export class FairQueue<T extends { readonly turn: FairShare }> {
     const first = this.#heap[0];
     if (first === undefined) return undefined;
     this.remove(first);
-    this.#virtualTime = Math.max(this.#virtualTime, first.turn.virtualFinish);
+    this.#virtualTime = Math.max(this.#virtualTime, first.share.virtualFinish);
     return first;
   }
 
   remove(one: T): void {
-    const { heapIndex } = one.turn;
+    const { heapIndex } = one.share;
     if (heapIndex === -1) return;
-    one.turn.heapIndex = -1;
+    one.share.heapIndex = -1;
     const last = this.#heap.pop()!;
     if (last === one) return;
     this.#siftUp(last, heapIndex);
-    this.#siftDown(last, last.turn.heapIndex);
+    this.#siftDown(last, last.share.heapIndex);
   }
 
   /** Charges a member for work, whether it waits or not. */
   charge(one: T, units: number): void {
-    const { turn } = one;
+    const { share } = one;
     // Work done while no member waits advances virtual time.
-    if (this.#heap.length === 0) this.#virtualTime = Math.max(this.#virtualTime, turn.virtualFinish);
-    turn.virtualFinish = Math.max(turn.virtualFinish, this.#virtualTime - creditUnitsMax) + units;
-    if (turn.heapIndex !== -1) this.#siftDown(one, turn.heapIndex);
+    if (this.#heap.length === 0) this.#virtualTime = Math.max(this.#virtualTime, share.virtualFinish);
+    share.virtualFinish = Math.max(share.virtualFinish, this.#virtualTime - creditUnitsMax) + units;
+    if (share.heapIndex !== -1) this.#siftDown(one, share.heapIndex);
   }
 
   #siftUp(one: T, from: number): void {
@@ -73,11 +73,11 @@ export class FairQueue<T extends { readonly turn: FairShare }> {
       const above = heap[(place - 1) >> 1]!;
       if (isBefore(above, one)) break;
       heap[place] = above;
-      above.turn.heapIndex = place;
+      above.share.heapIndex = place;
       place = (place - 1) >> 1;
     }
     heap[place] = one;
-    one.turn.heapIndex = place;
+    one.share.heapIndex = place;
   }
 
   #siftDown(one: T, from: number): void {
@@ -90,11 +90,11 @@ export class FairQueue<T extends { readonly turn: FairShare }> {
       const next = heap[below]!;
       if (isBefore(one, next)) break;
       heap[place] = next;
-      next.turn.heapIndex = place;
+      next.share.heapIndex = place;
       place = below;
     }
     heap[place] = one;
-    one.turn.heapIndex = place;
+    one.share.heapIndex = place;
   }
 }
 

@@ -40,7 +40,7 @@ export class LearningRole extends PeerRole implements LearnerHost {
     const start = {
       role: this.#kind,
       ...state.disk.persisted,
-      snapshotIn: state.resyncEpoch,
+      resyncEpoch: state.resyncEpoch,
       configVersion: state.config.version,
       incarnation: state.incarnation,
       leader: connector.leader,
@@ -189,13 +189,13 @@ export class LearningRole extends PeerRole implements LearnerHost {
     this.#snapshotLoad = { loader: new SnapshotLoader(this.#state.replicaOptions, { itemBytesMax }), zxid };
   }
 
-  startServing(epoch: number, link: LeaderLink, now: Now): { readonly server: Server; readonly forwarding: LeaderForwarder } {
+  startServing(epoch: number, link: LeaderLink, now: Now): { readonly server: Server; readonly forwarder: LeaderForwarder } {
     const state = this.#state;
     state.onSynced();
     state.startEpoch(epoch);
-    let forwarding!: LeaderForwarder;
-    const server = state.newServer(now, (parts) => (forwarding = new LeaderForwarder(this.#kind, link, parts)), true);
-    return { server, forwarding };
+    let forwarder!: LeaderForwarder;
+    const server = state.newServer(now, (parts) => (forwarder = new LeaderForwarder(this.#kind, link, parts)), true);
+    return { server, forwarder };
   }
 
   historyComplete(): void {

@@ -96,8 +96,8 @@ export class PeerState {
     this.leaderBackoff.attemptStarted(now);
     const options = {
       zab: this.options.zab,
-      delayMsMax: this.options.leaderConnectDelayMs ?? leaderConnectDelayMsDefault,
-      pauseMs: this.leaderBackoff.dialDelayMs(leader),
+      retryDelayMsMax: this.options.leaderConnectDelayMs ?? leaderConnectDelayMsDefault,
+      initialDelayMs: this.leaderBackoff.dialDelayMs(leader),
     };
     return new LeaderConnector(leader, options, this.io.quorum, now);
   }

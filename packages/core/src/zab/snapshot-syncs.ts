@@ -161,11 +161,11 @@ export class SnapshotSyncs {
 
   #sendSlice(sync: SnapshotSync, nowMs: Millis): void {
     const { learner, writer, zxid } = sync;
-    const writer = this.#links.packets(learner.channel);
-    const before = writer.offset;
-    const isDone = writer.next(writer, this.#options.sliceBytes);
+    const output = this.#links.packets(learner.channel);
+    const before = output.offset;
+    const isDone = writer.next(output, this.#options.sliceBytes);
     sync.lastSliceMs = nowMs;
-    sync.rateBytes += writer.offset - before;
+    sync.rateBytes += output.offset - before;
     this.#syncs.splice(this.#syncs.indexOf(sync), 1);
     if (isDone) {
       this.#options.onSent(learner, zxid);

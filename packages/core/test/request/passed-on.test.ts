@@ -20,10 +20,10 @@ const other = 2;
 
 const lead = {
   sync: () => undefined,
-  learnersHeardMs: Infinity,
-  strangersAwaitedMs: () => undefined,
-  learnersAskedMs: Infinity,
-  askLearners: () => undefined,
+  learnersWatermarkMs: Infinity,
+  unknownObserversAwaitedUntilMs: () => undefined,
+  learnersPolledMs: Infinity,
+  pollLearners: () => undefined,
 };
 
 class Host implements ClientOutput, TxnLog {

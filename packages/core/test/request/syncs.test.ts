@@ -37,10 +37,10 @@ class Host implements ClientOutput, TxnLog {
   constructor(role: 'leader' | 'follower') {
     const lead = {
       sync: (sync: PendingSync) => void this.syncs.push(sync),
-      learnersHeardMs: Infinity,
-      strangersAwaitedMs: () => undefined,
-      learnersAskedMs: Infinity,
-      askLearners: () => undefined,
+      learnersWatermarkMs: Infinity,
+      unknownObserversAwaitedUntilMs: () => undefined,
+      learnersPolledMs: Infinity,
+      pollLearners: () => undefined,
     };
     const orderOf = (parts: SequencerDependencies) =>
       (this.order = role === 'leader' ? new LocalSequencer(parts, this, now, lead) : new LeaderForwarder(role, link, parts));

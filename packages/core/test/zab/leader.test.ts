@@ -36,15 +36,15 @@ function leading(
     end: () => notes.note('server ends'),
   };
   const host = {
-    serve: (epoch: number) => {
+    startServing: (epoch: number) => {
       notes.note(`serve ${epoch}`);
       return server as never;
     },
-    synchronise: (learner: SyncTarget) => {
+    syncLearner: (learner: SyncTarget) => {
       notes.note(`synchronise ${learner.channel} from 0x${learner.lastZxid.toString(16)} to 0x${learner.startReplicating().toString(16)}`);
       learner.historySent();
     },
-    forget: () => undefined,
+    learnerGone: () => undefined,
     followed: (isFollowed: boolean) => oracle?.setHasFollower(isFollowed),
     configVersion: () => 0,
     isMember: (sid: Sid) => sid < 100,

@@ -34,10 +34,10 @@ class Scene {
       snapSyncsMax: observersMax,
       diffSyncsMax: 2,
       snapshotSliceBytes: 64 * 1024,
-      wholeFrom: 0,
-      stepEnded: () => undefined,
-      limitMet: () => undefined,
-      begun: () => undefined,
+      logCompleteFromZxid: 0,
+      onStepYielded: () => undefined,
+      onLimitReached: () => undefined,
+      onSyncStarted: () => undefined,
     };
     const committed = new CommittedLog(committedLogDefaults);
     for (const zxid of inMemory) committed.append(zxid, Buffer.alloc(1));
@@ -58,7 +58,7 @@ class Scene {
   }
 
   add(channel: ChannelId, who: 'voter' | 'observer' | 'stranger', lastZxid = makeZxid(1, 1)): void {
-    const learner = { channel, isVoter: who === 'voter', isMember: who !== 'stranger', lastZxid, begin: () => this.replica.lastZxid };
+    const learner = { channel, isVoter: who === 'voter', isMember: who !== 'stranger', lastZxid, startReplicating: () => this.replica.lastZxid };
     this.synchroniser.add({ ...learner, historySent: () => this.done.push(channel) }, this.replica.lastZxid);
   }
 
@@ -68,7 +68,7 @@ class Scene {
   }
 
   /** Which of these have a snapshot in progress. */
-  begun(...channels: ChannelId[]): ChannelId[] {
+  onSyncStarted(...channels: ChannelId[]): ChannelId[] {
     return channels.filter((channel) => this.writer(channel).offset > 0);
   }
 

@@ -29,11 +29,11 @@ function learning(changed: Partial<LearnerStart> = {}): Learner {
     apply: ({ zxid }: { zxid: Zxid }) => notes.note(`apply 0x${zxid.toString(16)}`),
     committed: () => undefined,
     beginSnapshot: (zxid: Zxid) => notes.note(`load 0x${zxid.toString(16)}`),
-    serve: () => {
+    startServing: () => {
       notes.note('serve');
       return { server: undefined as never, forwarding: undefined as never };
     },
-    historySent: () => notes.note('history'),
+    historyComplete: () => notes.note('history'),
     configSeen: (text: string) => notes.note(`config ${text}`),
     configActivated: (text: string) => notes.note(`activate ${text}`),
   };

@@ -19,7 +19,7 @@ it('an observer of events gets the election, the epoch, each durable txn, and th
       epochStarted: (epoch, historyEnd) => note('epochBegun', epoch, historyEnd),
       roleChanged: (role) => note('roleChanged', role),
       roleEnded: (reason) => note('roleEnded', reason),
-      txnLogged: (zxid) => note('logged', zxid.toString(16)),
+      txnDurable: (zxid) => note('logged', zxid.toString(16)),
       learnerSyncStarted: (by, from) => note('learnerSynchronised', by, from),
     };
     node.start();

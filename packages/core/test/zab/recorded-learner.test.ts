@@ -123,16 +123,16 @@ class Replayed {
       apply: ({ zxid }: LoggedProposal) => void this.state.push(`commit ${zxid.toString(16)}`),
       committed: () => undefined,
       beginSnapshot: (zxid: Zxid) => void this.state.push(`load ${zxid.toString(16)}`),
-      serve: (_epoch: number, link: LeaderLink) => {
+      startServing: (_epoch: number, link: LeaderLink) => {
         // It asks its parts only about connections, of which there are none.
         const forwarding = (this.#forwarding = new LeaderForwarder(role, link, { headOfLine: () => undefined } as never));
         return { server: server as unknown as Server, forwarding };
       },
-      historySent: () => undefined,
+      historyComplete: () => undefined,
       configSeen: () => undefined,
       configActivated: () => void this.activated++,
     };
-    const start = { role, acceptedEpoch, currentEpoch, lastZxid, configVersion, leader, snapshotIn: 0 } as const;
+    const start = { role, acceptedEpoch, currentEpoch, lastZxid, configVersion, leader, resyncEpoch: 0 } as const;
     this.learner = new Learner(options, start, 0, new PacketView(), links, storage, host, this.#now);
   }
 

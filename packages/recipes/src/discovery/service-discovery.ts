@@ -74,7 +74,7 @@ export class ServiceDiscovery<Payload = unknown> {
    */
   constructor(source: SessionSource, path: string, options: ServiceDiscoveryOptions<Payload> = {}) {
     checkSourceAndPath(source, path);
-    checkConstructorOptions(options, 'ServiceRegistry', arguments.length);
+    checkConstructorOptions(options, 'ServiceDiscovery', arguments.length);
     const { acl, payloadValidator } = options;
     this.path = path;
     this.#source = source;

@@ -5,7 +5,7 @@ import { type ServiceInstance, serviceTypeNames } from './service-instance.ts';
 const instanceType: ValueType = {
   expected: 'a ServiceInstance, as a registry gives it',
   accepts: (given) => {
-    if (!valueTypes.object.fits(given)) return false;
+    if (!valueTypes.object.accepts(given)) return false;
     const { uriSpec, serviceType } = given as Partial<ServiceInstance>;
     return (uriSpec === null || typeof uriSpec === 'string') && Object.hasOwn(serviceTypeNames, String(serviceType));
   },

@@ -46,7 +46,7 @@ export class LeaderLatch implements AsyncDisposable {
    */
   constructor(source: SessionSource, path: string, options: ElectionOptions = {}) {
     checkSourceAndPath(source, path);
-    checkConstructorOptions(options, 'Candidate', arguments.length);
+    checkConstructorOptions(options, 'LeaderLatch', arguments.length);
     this.path = path;
     this.#options = options;
     this.#client = currentClient(source);

@@ -125,7 +125,7 @@ export class Lease {
         if (answer instanceof HeldLease) return answer;
         await firstOf<unknown>(deadline.signal, [
           (signal) => waitForEvent(zk, this.#holderPath, signal),
-          (signal) => pause(zk.clock, Math.max(answer.leftMs, 1), signal),
+          (signal) => pause(zk.clock, Math.max(answer.remainingMs, 1), signal),
         ]);
       }
     } finally {
@@ -137,12 +137,12 @@ export class Lease {
     return childPath(this.path, 'lease_holder');
   }
 
-  async #tryInSession(zk: ClientView, signal: AbortSignal): Promise<HeldLease | { readonly leftMs: number }> {
+  async #tryInSession(zk: ClientView, signal: AbortSignal): Promise<HeldLease | { readonly remainingMs: number }> {
     const request = {
-      line: this.#lockQueue,
-      kind: '__lock__',
+      queue: this.#lockQueue,
+      prefix: '__lock__',
       data: this.#options.holder,
-      ahead: previousContender,
+      findBlocker: previousContender,
       what: `the lock of lease ${this.path}`,
     };
     await using lock = await acquire(zk, request, { signal });
@@ -154,7 +154,7 @@ export class Lease {
     }
   }
 
-  async #tryUnderLock(lock: Hold, signal: AbortSignal): Promise<HeldLease | { readonly leftMs: number }> {
+  async #tryUnderLock(lock: Hold, signal: AbortSignal): Promise<HeldLease | { readonly remainingMs: number }> {
     const { client } = lock;
     const { acl, durationMs, holder } = this.#options;
     const requestedAtMs = client.clock.now().elapsedMs;

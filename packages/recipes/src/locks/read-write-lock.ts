@@ -64,7 +64,7 @@ export class ReadWriteLock {
    */
   constructor(source: SessionSource, path: string, options: ReadWriteLockOptions = {}) {
     checkSourceAndPath(source, path);
-    checkConstructorOptions(options, 'SharedLock', arguments.length);
+    checkConstructorOptions(options, 'ReadWriteLock', arguments.length);
     const { prefixes = { read: 'read-', write: 'write-' }, data = null } = options;
     checkOptions(prefixes, "{ read: 'read-', write: 'write-' }", 'names are');
     const queue = new WaitQueue(path, [prefixes.read, prefixes.write], options);

@@ -19,7 +19,7 @@ import {
   type VersionOption,
   type WatchLoopOptions,
 } from '@tskeeper/client';
-import { CallSignature, callOptionTypes, valueTypes, optionTypes, parentOf } from '@tskeeper/client/internal';
+import { CallSignature, callOptionTypes as clientCallOptionTypes, valueTypes, optionTypes, parentOf } from '@tskeeper/client/internal';
 import { callOptionTypes, checkCallOptions, checkArgumentCount, checkFunction, checkSourceAndPath } from '../validation.ts';
 import { callAcrossSessions, mayHaveBeenApplied, type SessionSource, watchAcrossSessions } from '../sessions/session-source.ts';
 import { undefinedIfNoNode } from '../waiting/no-node.ts';
@@ -55,17 +55,17 @@ export interface ModelOps<Written> {
 }
 
 const modelZnodeSignatures = {
-  get: new CallSignature('get(options)', optionTypes(callOptionTypes.plainRead)),
-  find: new CallSignature('find(options)', optionTypes(callOptionTypes.plainRead)),
-  exists: new CallSignature('exists(options)', optionTypes(callOptionTypes.plainRead)),
+  get: new CallSignature('get(options)', optionTypes(clientCallOptionTypes.plainRead)),
+  find: new CallSignature('find(options)', optionTypes(clientCallOptionTypes.plainRead)),
+  exists: new CallSignature('exists(options)', optionTypes(clientCallOptionTypes.plainRead)),
   create: new CallSignature(
     'create(value, options)',
-    optionTypes({ protection: callOptionTypes.create.protection, idempotent: valueTypes.boolean, ...callOptionTypes.call }),
+    optionTypes({ protection: clientCallOptionTypes.create.protection, idempotent: valueTypes.boolean, ...clientCallOptionTypes.call }),
   ),
-  set: new CallSignature('set(value, options)', optionTypes(callOptionTypes.setData)),
-  put: new CallSignature('put(value, options)', optionTypes(callOptionTypes.call)),
-  update: new CallSignature('update(updater, options)', optionTypes({ create: valueTypes.boolean, idempotent: valueTypes.boolean, ...callOptionTypes.call })),
-  delete: new CallSignature('delete(options)', optionTypes(callOptionTypes.deletion)),
+  set: new CallSignature('set(value, options)', optionTypes(clientCallOptionTypes.setData)),
+  put: new CallSignature('put(value, options)', optionTypes(clientCallOptionTypes.call)),
+  update: new CallSignature('update(updater, options)', optionTypes({ create: valueTypes.boolean, idempotent: valueTypes.boolean, ...clientCallOptionTypes.call })),
+  delete: new CallSignature('delete(options)', optionTypes(clientCallOptionTypes.deletion)),
 } as const;
 
 const versionOptionTypes = optionTypes({ version: valueTypes.version });

@@ -109,13 +109,13 @@ export class ItemList {
   }
 
   #startListing(watches: boolean): Listing {
-    const over = this.#list(watches);
-    const listing = { watches, over };
+    const done = this.#list(watches);
+    const listing = { watches, done };
     const end = () => {
       if (this.#listing === listing) this.#listing = undefined;
     };
     // All callers may have given up by then.
-    over.then(end, end);
+    done.then(end, end);
     return listing;
   }
 

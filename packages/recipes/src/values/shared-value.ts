@@ -108,10 +108,10 @@ export class SharedValue<Value> implements AsyncDisposable {
     const snapshot = () => ({
       current: this.current,
       decodeError: this.decodeError,
-      inStep: this.isSynced,
+      isSynced: this.isSynced,
       mzxid: this.#cache.znode?.stat.mzxid,
     });
-    return observeCache(this.#cache, signal, snapshot, (one, other) => one.inStep === other.inStep && one.mzxid === other.mzxid);
+    return observeCache(this.#cache, signal, snapshot, (one, other) => one.isSynced === other.isSynced && one.mzxid === other.mzxid);
   }
 
   /**

@@ -161,19 +161,19 @@ async function run(seed: number, tally: Tally, plant: (() => { mockRestore(): vo
   const workers = Array.from({ length: count }, (_, at) => new Worker(`w${at}`, size, world, new SeededRandom(random.uint32()), shared));
   const passageOf = (zk: unknown) => workers.find(({ client }) => client === zk)?.passage;
   spies.push(
-    vi.spyOn(ParticipantNode, 'make').mockImplementation(async (doors, signal) => {
+    vi.spyOn(ParticipantNode, 'create').mockImplementation(async (doors, signal) => {
       const passage = passageOf(doors.zk);
       const place = await make(doors, signal);
       if (passage !== undefined) passage.name = nameOf(place.path);
       return place;
     }),
-    vi.spyOn(BarrierEntry.prototype, 'pass').mockImplementation(async function (this: BarrierEntry, look) {
+    vi.spyOn(BarrierEntry.prototype, 'run').mockImplementation(async function (this: BarrierEntry, look) {
       const entered = await pass.call(this, look);
       const passage = passageOf(entered.node.zk);
       if (passage !== undefined) passage.openers = entered.openers;
       return entered;
     }),
-    vi.spyOn(BarrierEntry.prototype, 'clearAway').mockImplementation(async function (this: BarrierEntry, czxid) {
+    vi.spyOn(BarrierEntry.prototype, 'removeStaleReady').mockImplementation(async function (this: BarrierEntry, czxid) {
       tally.stale++;
       await clearAway.call(this, czxid);
     }),
@@ -233,7 +233,7 @@ describe('participants of a double barrier', () => {
     'begins a round without checks on its participants': {
       from: 15,
       plant: () =>
-        vi.spyOn(BarrierEntry.prototype, 'open').mockImplementation(async function (this: BarrierEntry, waiting) {
+        vi.spyOn(BarrierEntry.prototype, 'tryOpen').mockImplementation(async function (this: BarrierEntry, waiting) {
           const created = await this.zk.create(this.readyPath, JSON.stringify(waiting)).catch(() => undefined);
           return created && new Set(waiting);
         }),
@@ -241,13 +241,13 @@ describe('participants of a double barrier', () => {
     },
     'trusts any `ready`': {
       plant: () =>
-        vi.spyOn(BarrierEntry.prototype, 'goIn').mockImplementation(async function (this: BarrierEntry) {
+        vi.spyOn(BarrierEntry.prototype, 'tryEnter').mockImplementation(async function (this: BarrierEntry) {
           return (await readReady(this.zk, this.readyPath, this.signal))?.openers;
         }),
       finds: /whose openers had left|that it has left/,
     },
     'does not mark itself as late': {
-      plant: () => vi.spyOn(BarrierEntry.prototype, 'mark').mockResolvedValue(true),
+      plant: () => vi.spyOn(BarrierEntry.prototype, 'markEntered').mockResolvedValue(true),
       finds: /begins early|comes into a round|still not so/,
     },
     'also waits for participants that are not inside': {
@@ -258,25 +258,25 @@ describe('participants of a double barrier', () => {
     'waits for later participants too': {
       from: 12,
       plant: () =>
-        vi.spyOn(BarrierExit.prototype, 'inside').mockImplementation(function (this: BarrierExit, names) {
+        vi.spyOn(BarrierExit.prototype, 'namesInside').mockImplementation(function (this: BarrierExit, names) {
           this.seen = new Set(names);
           return names.toSorted();
         }),
       finds: /still not so/,
     },
     'deletes `ready` while another opener is inside': {
-      plant: () => vi.spyOn(BarrierExit.prototype, 'isLast').mockReturnValue(true),
+      plant: () => vi.spyOn(BarrierExit.prototype, 'isLastOpener').mockReturnValue(true),
       finds: /begins early|still not so/,
     },
     'does not wait for the others at the end': {
       plant: () =>
-        vi.spyOn(BarrierExit.prototype, 'pass').mockImplementation(async (release) => {
+        vi.spyOn(BarrierExit.prototype, 'run').mockImplementation(async (release) => {
           await release();
         }),
       finds: /has left while .* was at work|that it has left/,
     },
     'never deletes the `ready` that a crash has left': {
-      plant: () => vi.spyOn(BarrierEntry.prototype, 'clearAway').mockResolvedValue(),
+      plant: () => vi.spyOn(BarrierEntry.prototype, 'removeStaleReady').mockResolvedValue(),
       finds: /still not so/,
     },
     'keeps its znode when it gives up': {

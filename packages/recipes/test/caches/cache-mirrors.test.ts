@@ -46,7 +46,7 @@ describe('broken caches', () => {
       vi.spyOn(Cache.prototype, 'inStep', 'get').mockReturnValue(true);
     },
     'keeps the znodes below a deleted one': () => {
-      vi.spyOn(ZnodeStore.prototype, 'below').mockReturnValue([]);
+      vi.spyOn(ZnodeStore.prototype, 'descendants').mockReturnValue([]);
     },
     'shows znodes without their parents': () => {
       const get = method(ZnodeStore, 'get');

@@ -186,7 +186,7 @@ describe('instances', () => {
   const canaries: Record<string, Canary> = {
     'is registered in the first session only': {
       plant: () =>
-        vi.spyOn(Sessions.prototype, 'each').mockImplementation(function (this: Sessions, begin) {
+        vi.spyOn(Sessions.prototype, 'onSession').mockImplementation(function (this: Sessions, begin) {
           begin(this.client);
           return () => undefined;
         }),

@@ -193,19 +193,19 @@ describe('members that share a set', () => {
   const giveBack = Object.getOwnPropertyDescriptor(PartitionClaim.prototype, 'giveBack')!.value as PartitionClaim['release'];
   const canaries: Record<string, Canary> = {
     'does not wait for the lock': {
-      plant: () => vi.spyOn(QueueNode.prototype, 'turn').mockResolvedValue(),
+      plant: () => vi.spyOn(QueueNode.prototype, 'waitForTurn').mockResolvedValue(),
       finds: /two work on/,
     },
     'keeps items of the share of another': {
       plant: () =>
-        vi.spyOn(PartitionClaim.prototype, 'giveBack').mockImplementation(function (this: PartitionClaim, reason) {
+        vi.spyOn(PartitionClaim.prototype, 'release').mockImplementation(function (this: PartitionClaim, reason) {
           if ((reason as RecipeError).code !== 'Revoked') giveBack.call(this, reason);
         }),
       finds: /still not shared/,
     },
     'releases an item before its work is done': {
       plant: () =>
-        vi.spyOn(PartitionClaim.prototype, 'giveBack').mockImplementation(function (this: PartitionClaim, reason) {
+        vi.spyOn(PartitionClaim.prototype, 'release').mockImplementation(function (this: PartitionClaim, reason) {
           void this.partition?.hold.release();
           giveBack.call(this, reason);
         }),

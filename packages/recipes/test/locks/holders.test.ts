@@ -31,12 +31,12 @@ describe('holders of a lock', () => {
   const blocker = Object.getOwnPropertyDescriptor(QueueNode.prototype, 'blocker')!.value as QueueNode['currentBlocker'];
   const canaries: Record<string, Canary> = {
     'does not wait for its turn': {
-      plant: () => vi.spyOn(QueueNode.prototype, 'turn').mockResolvedValue(),
+      plant: () => vi.spyOn(QueueNode.prototype, 'waitForTurn').mockResolvedValue(),
       finds: /two hold/,
     },
     'reads beside a writer that is not the first in the queue': {
       plant: () =>
-        vi.spyOn(QueueNode.prototype, 'blocker').mockImplementation(async function (this: QueueNode, ahead, signal) {
+        vi.spyOn(QueueNode.prototype, 'currentBlocker').mockImplementation(async function (this: QueueNode, ahead, signal) {
           const found = await blocker.call(this, ahead, signal);
           return found?.prefix === 'write-' && this.path.includes('read-') ? undefined : found;
         }),

@@ -37,7 +37,7 @@ describe('holders of a priority lock', () => {
   const blocker = Object.getOwnPropertyDescriptor(QueueNode.prototype, 'blocker')!.value as QueueNode['currentBlocker'];
 
   it('never exclude each other even if all pass the gate at once', async () => {
-    vi.spyOn(QueueNode.prototype, 'blocker').mockImplementation(function (this: QueueNode, ahead, signal) {
+    vi.spyOn(QueueNode.prototype, 'currentBlocker').mockImplementation(function (this: QueueNode, ahead, signal) {
       return this.path.includes('/waiting/') ? Promise.resolve(undefined) : blocker.call(this, ahead, signal);
     });
     const tally = await runSeeds(priorityLock, 0, 3).finally(() => vi.restoreAllMocks());
@@ -45,7 +45,7 @@ describe('holders of a priority lock', () => {
   });
 
   it('are detected when they look at the gate only', async () => {
-    vi.spyOn(QueueNode.prototype, 'blocker').mockImplementation(function (this: QueueNode, ahead, signal) {
+    vi.spyOn(QueueNode.prototype, 'currentBlocker').mockImplementation(function (this: QueueNode, ahead, signal) {
       return this.path.includes('/holding/') ? Promise.resolve(undefined) : blocker.call(this, ahead, signal);
     });
     vi.spyOn(PriorityLock.prototype, 'holders').mockResolvedValue([]);

@@ -34,7 +34,7 @@ describe('holders of leases', () => {
   });
 
   it('are not more even if no contender waits for its turn to read, as the order of leases decides', async () => {
-    vi.spyOn(QueueNode.prototype, 'turn').mockResolvedValue();
+    vi.spyOn(QueueNode.prototype, 'waitForTurn').mockResolvedValue();
     const tally = await runSeeds(semaphore, 0, 3).finally(() => vi.restoreAllMocks());
     expect(tally.beside).toBeGreaterThan(breadth(2, 10));
   });

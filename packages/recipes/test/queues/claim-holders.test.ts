@@ -66,7 +66,7 @@ describe('consumers that claim items', () => {
       finds: /two hold|still not so|left behind/,
     },
     'does not notice released items': {
-      plant: () => vi.spyOn(ItemList.prototype, 'whenOutdated').mockReturnValue(() => undefined),
+      plant: () => vi.spyOn(ItemList.prototype, 'onStale').mockReturnValue(() => undefined),
       finds: /still not so/,
     },
   };

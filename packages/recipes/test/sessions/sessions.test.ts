@@ -115,7 +115,7 @@ describe('sessions', () => {
     const group = new Group(sessions, '/g');
     const each = sessions.onSession.bind(sessions);
     let listening = 0;
-    vi.spyOn(sessions, 'each').mockImplementation((begin) => {
+    vi.spyOn(sessions, 'onSession').mockImplementation((begin) => {
       const end = each(begin);
       listening++;
       return () => {

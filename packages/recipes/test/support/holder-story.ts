@@ -124,7 +124,7 @@ class Worker {
   async #work(zk: Client): Promise<void> {
     const options = this.#random.below(4) === 0 ? { timeoutMs: 500 + this.#random.below(3000) } : {};
     const hold = await this.#subject.acquire(zk, this.#random, options);
-    const { held, token } = hold;
+    const { held, fencingToken } = hold;
     clientOf.set(held, zk);
     this.#register.enter(hold);
     this.#tally[token === undefined ? 'beside' : 'alone']++;
@@ -166,7 +166,7 @@ class Worker {
   }
 }
 
-async function write({ held, token }: Hold): Promise<void> {
+async function write({ held, fencingToken }: Hold): Promise<void> {
   await held.multi([op.create('/log/e-', String(token ?? ''), { mode: 'persistentSequential' })]);
 }
 

@@ -247,7 +247,7 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
     if (reason === disloyalVoterReason) this.#count('quit_leading_due_to_disloyal_voter');
   }
 
-  txnLogged(): void {}
+  txnDurable(): void {}
 
   historyReplaced(): void {}
 

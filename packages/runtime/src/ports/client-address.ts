@@ -1,7 +1,7 @@
 import { FairQueue, FairShare } from '@tskeeper/core/internal';
 
 /** One address of clients, with the counts that are limited per address. */
-export class ClientAddress<Cnxn extends { readonly turn: FairShare }> {
+export class ClientAddress<Cnxn extends { readonly share: FairShare }> {
   readonly name: string;
   /** Connections, closing ones included. */
   cnxnCount = 0;

@@ -63,7 +63,7 @@ export function planDescriptors({ maxCnxns, maxClientCnxns, peers }: DescriptorN
   const kept = peerDescriptors + Math.max(ownDescriptors, Math.min(reservedDescriptors, Math.floor(limit / 4)));
   const cnxnsMax = Math.max(1, limit - kept);
   const needed = ownDescriptors + peerDescriptors + Math.max(1, maxClientCnxns, maxCnxns);
-  const shortage = needed > limit ? { limit, needed, own: ownDescriptors, ofPeers: peerDescriptors } : undefined;
+  const shortage = needed > limit ? { limit, needed, ownDescriptors, peerDescriptors } : undefined;
   if (maxCnxns > 0 && maxCnxns <= cnxnsMax) return { cnxnsMax: maxCnxns, isLimitedByDescriptors: false, unknownPeersMax, shortage };
   return { cnxnsMax, isLimitedByDescriptors: true, unknownPeersMax, shortage };
 }

@@ -441,9 +441,9 @@ export class TxnLog {
     if (this.#writing === undefined) this.#onIdle?.();
   }
 
-  #reportFlush({ count, queued, flushStartMs, arrivals }: Batch): void {
+  #reportFlush({ count, queued, flushStartMs, arrivals: arrived }: Batch): void {
     const flushMs = this.#clock.now().elapsedMs - flushStartMs;
-    const arrivals = arrivals.map(({ atMs, txns }) => ({ txns, waitedMs: flushStartMs - atMs }));
+    const arrivals = arrived.map(({ atMs, txns }) => ({ txns, waitedMs: flushStartMs - atMs }));
     this.#sink.flushed({ txns: count, queued, flushMs, arrivals });
   }
 

@@ -567,7 +567,7 @@ describe('reachable and unreachable', () => {
   describe.each(['end', 'reset'] as const)(
     'where an intermediary accepts for a server, and closes with %s when the server does not listen',
     (refusal) => {
-      const early = { at: 'far end', refusal, refusalMs: 3, patienceMs: 60_000 } as const;
+      const early = { location: 'far end', refusal, refusalMs: 3, dialTimeoutMs: 60_000 } as const;
 
       test.each([1, 3])(
         'server %i is unreachable when its process has ended, and reachable when a new one has sent a message',

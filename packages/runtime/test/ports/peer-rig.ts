@@ -134,7 +134,7 @@ export class RigNode implements ElectionCore, LearnerCore {
       error: (line) => this.lines.push(line),
     };
     const turn = (work: (now: Now) => void): void => this.turn(work);
-    const common = { network: this.network, clock: rig.clock, limits: silentObserver, logger, turn };
+    const common = { network: this.network, clock: rig.clock, limitObserver: silentObserver, logger, turn };
     this.election = new ElectionPort({ ...common, options: { ...electionPortDefaults, sid, ...setup.election } }, servers);
     this.learner = new LearnerPort({ ...common, view: this.view, options: { ...learnerPortDefaults, ...setup.learner } }, servers);
     this.election.attach(this);
@@ -145,27 +145,27 @@ export class RigNode implements ElectionCore, LearnerCore {
         else turn((now) => this.learner.accepted(stream, listener, remote, now));
       },
       connected: (stream) =>
-        turn((now) => {
+        runTurn((now) => {
           if (this.election.ownsStream(stream)) this.election.connected(stream, now);
           else this.learner.connected(stream, now);
         }),
       received: (batch) =>
-        turn((now) => {
+        runTurn((now) => {
           this.election.received(batch, now);
           this.learner.received(batch, now);
         }),
       drained: (stream) =>
-        turn((now) => {
+        runTurn((now) => {
           this.election.drained(stream, now);
           this.learner.drained(stream, now);
         }),
       ended: (stream) =>
-        turn((now) => {
+        runTurn((now) => {
           this.election.ended(stream, now);
           this.learner.ended(stream, now);
         }),
       closed: (stream, error) =>
-        turn((now) => {
+        runTurn((now) => {
           if (this.election.ownsStream(stream)) this.election.closed(stream, error, now);
           else this.learner.closed(stream, error, now);
         }),
@@ -193,7 +193,7 @@ export class RigNode implements ElectionCore, LearnerCore {
     }
   }
 
-  turn(input: (now: Now) => void): void {
+  runTurn(input: (now: Now) => void): void {
     if (this.isDead) return;
     this.turns++;
     const now = this.rig.clock.now();

@@ -45,13 +45,13 @@ class Server implements ClientOutput, PeerStorage {
     this.sid = sid;
     this.network = rig.wire.stack(addressOf(sid));
     const turn = (work: (now: Now) => void): void => this.turn(work);
-    const common = { network: this.network, clock: rig.clock, limits: silentObserver, logger: silentLogger, turn };
+    const common = { network: this.network, clock: rig.clock, limitObserver: silentObserver, logger: silentLogger, turn };
     this.#election = new ElectionPort({ ...common, options: { ...electionPortDefaults, sid } }, servers);
     this.#learner = new LearnerPort({ ...common, view: this.#view, options: learnerPortDefaults }, servers);
     const ports = [this.#election, this.#learner];
     this.network.start({
       accepted: (stream, listener, remote) =>
-        turn((now) => ports.find((port) => port.owns(listener))!.accepted(stream, listener, remote, now)),
+        runTurn((now) => ports.find((port) => port.owns(listener))!.accepted(stream, listener, remote, now)),
       connected: (stream) => turn((now) => ports.find((port) => port.ownsStream(stream))?.connected(stream, now)),
       received: (batch) => turn((now) => ports.forEach((port) => port.received(batch, now))),
       drained: (stream) => turn((now) => ports.forEach((port) => port.drained(stream, now))),
@@ -101,7 +101,7 @@ class Server implements ClientOutput, PeerStorage {
     }
   }
 
-  turn(input: (now: Now) => void): void {
+  runTurn(input: (now: Now) => void): void {
     if (this.isDead) return;
     const now = this.rig.clock.now();
     input(now);

@@ -145,7 +145,7 @@ test('a failing disk leaves no part of a snapshot, and the error is reported', a
   const disk = new VirtualDisk();
   await disk.ensureFolder(folder);
   disk.fault = ({ operation }) => (operation === 'write' ? { code: 'ENOSPC', written: 10 } : undefined);
-  const job = { folder, zxid: 1, source: stateOf(5).source(), compression: 'none', snappy: undefined, abandoned: () => false } as const;
+  const job = { folder, zxid: 1, source: stateOf(5).source(), compression: 'none', snappy: undefined, isCancelled: () => false } as const;
   await expect(writeSnapshot(disk, new ManualClock(), job)).rejects.toThrow('write /d/new.snapshot.1: ENOSPC');
   expect(disk.files()).toEqual([]);
 });

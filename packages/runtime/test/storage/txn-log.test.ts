@@ -487,7 +487,7 @@ test('the layout of a mark matches its documentation', async () => {
     firstChecksum: 0x89abcdef,
     offset: 4711,
     lastZxid: 0x1_0000_0009,
-    after: 0x1_0000_0006,
+    precedingZxid: 0x1_0000_0006,
   };
   await createMark(disk, `${folder}/synced.1`, mark);
   const slot = disk.contents(`${folder}/synced.1`).subarray((mark.sequence % 2) * 512);

@@ -49,7 +49,7 @@ export async function runCase(joinCase: JoinCase, statesMax: number): Promise<Ca
   const { points, syncPacket } = joining;
   const random = new SeededRandom(joinCase.seed);
   const seen = new Set<string>();
-  const result = { case: joinCase, opening: syncPacket, points: points.length };
+  const result = { case: joinCase, syncPacket, points: points.length };
   let partialStates = 0;
   // Moment after moment would reach the limit before the last one; so each gets its share per
   // round.

@@ -20,7 +20,7 @@ npm run explore -- [options]      explores the states of a small ensemble for a 
   --seed N                        seed of the order
   --servers N --txns N --crashes N --cuts N --wakes N
                                   bounds of the scope; default 3, 2, 2, 1, 3
-  --asks N                        how often a persistent client connects to a server or sends a request; default 0
+  --client-steps N                how often a persistent client connects to a server or sends a request; default 0
   --ensemble NAME                 voters and their weights: ${ensembleNames.join(', ')}; default equal
   --elections together|each|any   an election is one step, or each notification is a choice, or any result is possible; default together
   --calm N                        after every N paths faults cease, and the ensemble must come to serve; default 40, 0 for never
@@ -87,7 +87,7 @@ function parseOptions(args: readonly string[]): ExploreOptions {
         crashes: text,
         cuts: text,
         wakes: text,
-        asks: text,
+        'client-steps': text,
         'committed-log': text,
         run: text,
         peace: text,
@@ -123,7 +123,7 @@ function parseOptions(args: readonly string[]): ExploreOptions {
     wakes: numberOf('wakes', values.wakes, scopeDefaults.wakes),
     elections,
     forcedElections: scopeDefaults.forcedElections,
-    clientSteps: numberOf('asks', values.asks, scopeDefaults.clientSteps),
+    clientSteps: numberOf('client-steps', values['client-steps'], scopeDefaults.clientSteps),
     committedLog: numberOf('committed-log', values['committed-log'], scopeDefaults.committedLog),
     syncsFromLog: !values['no-log'],
   };
@@ -241,9 +241,10 @@ function progressText({ states, steps, depth }: Progress, elapsedMs: number): st
 /** The options that differ from the defaults. */
 function scopeText(scope: Scope): string {
   const words: string[] = [];
-  for (const key of ['servers', 'txns', 'crashes', 'cuts', 'wakes', 'asks'] as const) {
+  for (const key of ['servers', 'txns', 'crashes', 'cuts', 'wakes'] as const) {
     if (scope[key] !== scopeDefaults[key]) words.push(`--${key} ${scope[key]} `);
   }
+  if (scope.clientSteps !== scopeDefaults.clientSteps) words.push(`--client-steps ${scope.clientSteps} `);
   if (scope.committedLog !== scopeDefaults.committedLog) words.push(`--committed-log ${scope.committedLog} `);
   if (scope.elections !== scopeDefaults.elections) words.push(`--elections ${scope.elections} `);
   if (scope.ensemble !== scopeDefaults.ensemble) words.push(`--ensemble ${scope.ensemble} `);

@@ -88,8 +88,8 @@ function markedLogs(server: ServerHost): MarkedLog[] {
       .subarray(mark.offset)
       .some((byte) => byte !== 0);
     const next = logs[at + 1];
-    const isAheadOfUnmarked = next !== undefined && !inFolder.has(markName(next.zxid));
-    return [{ path, lastZxid: mark.lastZxid, durableBytes: mark.offset, isProvablyThere: mark.sequence > 1 && !hasMore, isAheadOfUnmarked }];
+    const isNextUnmarked = next !== undefined && !inFolder.has(markName(next.zxid));
+    return [{ path, lastZxid: mark.lastZxid, durableBytes: mark.offset, isProvablyThere: mark.sequence > 1 && !hasMore, isNextUnmarked }];
   });
 }
 

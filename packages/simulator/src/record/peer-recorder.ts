@@ -67,7 +67,7 @@ export function peerRecorder(
       begun = { epoch, historyEnd };
     },
     roleEnded: (reason) => note({ kind: 'ended', reason }),
-    txnLogged: (zxid) => note({ kind: 'logged', zxid }),
+    txnDurable: (zxid) => note({ kind: 'logged', zxid }),
     applied: (zxid) => note({ kind: 'applied', zxid }),
     historyReplaced: (by, zxid) => {
       note({ kind: 'replaced', by, zxid });

@@ -41,7 +41,7 @@ export interface GroupOptions {
   readonly weights: ReadonlyMap<Sid, number>;
 }
 
-export interface EnsembleOptions {
+export interface VirtualEnsembleOptions {
   readonly observers?: number;
   readonly options?: Partial<EnsembleOptions>;
   readonly zab?: Partial<ZabOptions>;
@@ -57,7 +57,7 @@ export interface WorldOptions {
   /** The number of servers. Without `ensemble` they are independent. */
   readonly servers?: number;
   /** Makes the servers an ensemble, and sets its options; the last ones are the observers. */
-  readonly ensemble?: EnsembleOptions;
+  readonly ensemble?: VirtualEnsembleOptions;
   readonly core?: Partial<CoreOptions>;
   readonly options?: Partial<RuntimeOptions>;
   readonly snappy?: SnappyCodec | undefined;
@@ -68,7 +68,7 @@ export interface WorldOptions {
 const syncLimitTicksDefault = 5;
 
 /** Servers know each other by name, since each process of a server has another address. */
-function ensembleOptionsOf(sid: number, servers: number, tickTimeMs: Millis, ensemble: EnsembleOptions): EnsembleOptions {
+function ensembleOptionsOf(sid: number, servers: number, tickTimeMs: Millis, ensemble: VirtualEnsembleOptions): EnsembleOptions {
   const { observers = 0, options, zab, grouped = { groups: new Map(), weights: new Map() } } = ensemble;
   const all = Array.from({ length: servers }, (_, index): [number, QuorumServer] => {
     const addresses = [{ host: `server-${index + 1}`, quorumPort, electionPort }];

@@ -447,12 +447,12 @@ describe('queues', () => {
 
   test('whose items are removed by their id report how many there were', () => {
     const witness = new QueueChecker(rules);
-    const removal = { process: 'process-2', session: 2n, id: 'a', fromZxid: 2n, told: { count: 2, toZxid: 3n } };
+    const removal = { process: 'process-2', session: 2n, id: 'a', fromZxid: 2n, reported: { count: 2, toZxid: 3n } };
     witness.removals.push(removal);
     expect(witness.check(history)).toEqual([]);
-    removal.told = { count: 1, toZxid: 3n };
+    removal.reported = { count: 1, toZxid: 3n };
     expect(witness.check(history)).toEqual(['removed: process-2 was told that it removed 1 items of a, but removed 2']);
-    removal.told = { count: 0, toZxid: 2n };
+    removal.reported = { count: 0, toZxid: 2n };
     expect(witness.check(history)).toEqual([
       'lost: /q/queue-|a|1 is gone, but no process has taken it',
       'lost: /q/queue-|a|2 is gone, but no process has taken it',
@@ -474,7 +474,7 @@ describe('kept znodes', () => {
   const rules = { parent: '/k', outlivesSessions: false };
   const history = historyOf('1 ephemeral /k/one text-1', '1 set /k/one text-2', '2 ephemeral /k/two text-3');
   const told = { process: 'process-1', sessions: new Set([1n]), path: '/k/one', text: 'text-2', seenZxid: 2n };
-  const last = { process: 'process-1', sessions: new Set([1n]), path: '/k/one', session: 1n, may: new Set(['text-2']), atMs: 100 };
+  const last = { process: 'process-1', sessions: new Set([1n]), path: '/k/one', session: 1n, allowedTexts: new Set(['text-2']), atMs: 100 };
 
   test('that have the data they were given are correct; others are findings', () => {
     expect(checkReportedNodes([told], rules, history)).toEqual([]);
@@ -487,10 +487,10 @@ describe('kept znodes', () => {
   test('are correct at the end if there is exactly one, of the current session and with the latest data; others are findings', () => {
     expect(checkFinalNodes([last], rules, history)).toEqual([]);
     expect(checkFinalNodes([{ ...last, session: 2n }], rules, history)).toHaveLength(1);
-    const twice = { ...last, sessions: new Set([1n, 2n]), may: new Set(['text-2', 'text-3']) };
+    const twice = { ...last, sessions: new Set([1n, 2n]), allowedTexts: new Set(['text-2', 'text-3']) };
     expect(checkFinalNodes([twice], rules, history)).toHaveLength(1);
     // The other one belongs to an earlier keeper and will be deleted.
-    expect(checkFinalNodes([{ ...twice, allowedTexts: last.may }], rules, history)).toEqual([]);
+    expect(checkFinalNodes([{ ...twice, allowedTexts: last.allowedTexts }], rules, history)).toEqual([]);
     expect(checkFinalNodes([{ ...last, path: '/k/other' }], rules, history)).toHaveLength(1);
     expect(checkFinalNodes([{ ...last, allowedTexts: new Set(['text-1']) }], rules, history)).toEqual([
       'kept: /k/one of process-1 has text-2, expected text-1',

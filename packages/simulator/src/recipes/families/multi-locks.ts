@@ -37,7 +37,7 @@ class MultiLockRun implements FamilyRun {
 
   async turn(process: RecipeProcess, zk: Client): Promise<boolean> {
     const reads = process.below(2) === 0;
-    const all = [...paths.map((path) => new Lock(zk, path)), new ReadWriteLock(zk, shared)[reads ? 'reading' : 'writing']];
+    const all = [...paths.map((path) => new Lock(zk, path)), new ReadWriteLock(zk, shared)[reads ? 'readLock' : 'writeLock']];
     const some = all.filter(() => process.below(2) === 0);
     const parts = some.length === 0 ? all : some;
     const multi = new MultiLock(process.below(2) === 0 ? parts : parts.toReversed());

@@ -47,9 +47,9 @@ class SetPartitionRun implements FamilyRun {
     return true;
   }
 
-  async #work(process: RecipeProcess, zk: Client, { item, hold, signal }: OwnedPartition): Promise<void> {
+  async #work(process: RecipeProcess, zk: Client, { item, hold: claimed, signal }: OwnedPartition): Promise<void> {
     const holds = this.#holds.get(item)!;
-    const hold = holds.acquired(process, zk, hold, kind);
+    const hold = holds.acquired(process, zk, claimed, kind);
     try {
       while (!signal.aborted) {
         if (hold.isLost) process.reportViolation(`${hold.path} is lost, but the work on ${item} was not told`);
