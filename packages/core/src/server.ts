@@ -131,10 +131,10 @@ export class Server {
   readonly #multiResults = new Writer(256);
 
   /**
-   * @param createSequencercreateSequencer creates the order of the server's writes: `standaloneOrder`, or that of a leader
+   * @param createSequencer creates the order of the server's writes: `standaloneOrder`, or that of a leader
    * or a learner.
    * @param replica the state that the storage has recovered; by default the server starts empty.
-   * @param recordsTouchesrecordsTouches whether `takeTouched` will be called: another server decides which sessions
+   * @param recordsTouches whether `takeTouched` will be called: another server decides which sessions
    * live.
    */
   constructor(
@@ -655,7 +655,7 @@ export class Server {
 
   /**
    * @param movesAtArrival how often the session had moved when the request arrived, if the request was held.
-   * @param isLongWriteTurnisLongWriteTurn for a long write whose turn has come, and for requests that waited for one.
+   * @param isLongWriteTurn for a long write whose turn has come, and for requests that waited for one.
    */
   #submitForwarded(forwarded: ForwardedRequest, now: Now, movesAtArrival?: number, isLongWriteTurn = false): void {
     if (!isLongWriteTurn && this.#maybeQueueForwarded(forwarded, movesAtArrival)) return;

@@ -39,7 +39,7 @@ export class SessionTracker {
    */
   readonly #touched: Map<SessionSlot, Millis> | undefined;
 
-  /** @param recordsTouchesrecordsTouches whether `takeTouched` will be called. */
+  /** @param recordsTouches whether `takeTouched` will be called. */
   constructor(tickMs: Millis, recordsTouches = false) {
     this.#expiry = new ExpiryQueue(tickMs);
     this.#tickMs = tickMs;
