@@ -68,7 +68,7 @@ describe('docs/internals/known-bugs.md', () => {
   });
 
   it('fails this test for a mutant or a test that does not exist, a row that has neither, or a mutant missing from its row', () => {
-    const mutants = { 'half-quorum': { from: 'ZOOKEEPER-7' } };
+    const mutants = { 'half-quorum': { origin: 'ZOOKEEPER-7' } };
     const page =
       '| 7, 8 | It is lost. | `half-quorum`; [loses nothing](../x.test.ts) |\n| 9 | It is slow. | cannot be: there is no `wait` |';
     const has = (path: string) => (path === '../x.test.ts' ? "it('loses nothing', f)" : undefined);

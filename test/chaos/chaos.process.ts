@@ -95,7 +95,7 @@ class Tally {
 describe('an ensemble of real processes', () => {
   it(`keeps every acknowledged write once, and every living session, during ${kills} kills and all other faults`, async () => {
     const diskFaults = await buildDiskFaults();
-    const deck = new KillSchedule(seed);
+    const schedule = new KillSchedule(seed);
     const tally = new Tally();
     let last: ChaosRunReport | undefined;
     const missing = () => marks.filter((mark) => tally.count(mark) === 0);
@@ -107,7 +107,7 @@ describe('an ensemble of real processes', () => {
       // Every third episode has five servers, of which one is an observer at times.
       const servers = number % 3 === 1 ? 5 : 3;
       const observers = servers === 5 && number % 2 === 0 ? 1 : 0;
-      const options = { seed: seed * 1000 + number, folder, servers, observers, faultCount: faultsPerRun, faults: faultsOf(number), deck, diskFaults };
+      const options = { seed: seed * 1000 + number, folder, servers, observers, faultCount: faultsPerRun, faults: faultsOf(number), kills: schedule, diskFaults };
       const report = await runChaos(options);
       tally.add(report);
       last = report;

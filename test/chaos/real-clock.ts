@@ -43,7 +43,7 @@ export class RealClock implements ClientClock {
     this.#timers.delete(timer as Timer);
   }
 
-  soon(callback: () => void): void {
+  setImmediate(callback: () => void): void {
     setImmediate(callback);
   }
 

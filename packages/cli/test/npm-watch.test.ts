@@ -9,7 +9,7 @@ function table(ppid: number, processes: Readonly<Record<number, readonly [ppid: 
 
 const byNpm = { npm_lifecycle_event: 'start' };
 const program = '/p/node_modules/.bin/tskeeper';
-const start = (environment: Readonly<Record<string, string>>, parent = 10) => ({ environment, program, parent });
+const start = (environment: Readonly<Record<string, string>>, parentPid = 10) => ({ environment, program, parentPid });
 
 describe('the chain of ancestors up to npm', () => {
   it.each<[string, Readonly<Record<number, readonly [number, string]>>, readonly number[] | undefined]>([

@@ -33,8 +33,8 @@ class Notes {
       watchesFired: (type, count) => note('watchesFired', type, count),
       changeQueued: () => note('changeQueued'),
       changesRemoved: (count) => note('changesRemoved', count),
-      requestThrottled: () => note('heldBack'),
-      staleRequest: (dropped) => note('stale', dropped),
+      requestThrottled: () => note('requestThrottled'),
+      staleRequest: (dropped) => note('staleRequest', dropped),
       admitted: (_cnxn, opCode, _bytes, waitedMs) => note('admitted', opCode, waitedMs),
       proposed: (_zxid, type, _bytes, judgedMs) => note('proposed', type, judgedMs),
       applied: (_zxid, type, _error, ageMs) => note('applied', type, ageMs),
@@ -337,28 +337,28 @@ describe('the request throttle', () => {
   }
 
   it('reports each check of a request that must wait, and how long it waited', () => {
-    const notes = new Notes('heldBack', 'admitted');
+    const notes = new Notes('requestThrottled', 'admitted');
     const script = withOneUnderWay(notes);
     script.run('b getData /app');
     // The one after it has not been checked.
     script.run('c getData /app');
-    expect(notes.take()).toEqual(['heldBack']);
+    expect(notes.take()).toEqual(['requestThrottled']);
     script.run('after 250');
-    expect(notes.take()).toEqual(['heldBack', 'heldBack']);
+    expect(notes.take()).toEqual(['requestThrottled', 'requestThrottled']);
     script.run('appended');
     expect(notes.take()).toEqual([`admitted ${OpCode.getData} 250`, `admitted ${OpCode.getData} 250`]);
   });
 
   it('reports requests whose connection has closed before their turn', () => {
     for (const dropped of [true, false]) {
-      const notes = new Notes('stale');
+      const notes = new Notes('staleRequest');
       const script = withOneUnderWay(notes, { requestThrottleDropStale: dropped });
       script.run('b create /late');
       script.run('c getData /app');
       script.run('b goes away');
       expect(notes.take()).toEqual([]);
       script.run('appended');
-      expect(notes.take()).toEqual([`stale ${dropped}`]);
+      expect(notes.take()).toEqual([`staleRequest ${dropped}`]);
     }
   });
 
@@ -367,14 +367,14 @@ describe('the request throttle', () => {
       ['', true],
       ['b create /late', false],
     ] as const) {
-      const notes = new Notes('stale', 'sessionClosed');
+      const notes = new Notes('staleRequest', 'sessionClosed');
       const script = withOneUnderWay(notes, { requestThrottleDropStale: true });
       if (ahead !== '') script.run(ahead);
       script.run('b closeSession');
       script.run('b goes away');
       script.run('log at once');
       script.run('appended');
-      expect(notes.take()).toEqual(ended ? ['sessionClosed false'] : ['stale true', 'stale true']);
+      expect(notes.take()).toEqual(ended ? ['sessionClosed false'] : ['staleRequest true', 'staleRequest true']);
     }
   });
 

@@ -47,8 +47,8 @@ describe('a step budget', () => {
     expect(limits.every((limit) => limit >= 1)).toBe(true);
   });
 
-  it.each([1, 4, 24])('of %i units is respected by validation, applying, reads and the end of a session', (turnUnits) => {
-    const { stepper, ended } = withSteps(turnUnits);
+  it.each([1, 4, 24])('of %i units is respected by validation, applying, reads and the end of a session', (stepUnits) => {
+    const { stepper, ended } = withSteps(stepUnits);
     stepper.ask(cnxn, 1, OpCode.multi, (writer) => writeMultiRequest(writer, { ops: creates(20) }));
     stepper.ask(cnxn, 2, OpCode.getEphemerals, (writer) => writer.ustring(null));
     stepper.ask(cnxn, 3, OpCode.create, (writer) => writeCreateRequest(writer, { path: '/p', data: null, acl: openAcl, flags: 0 }));

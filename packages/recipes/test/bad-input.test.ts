@@ -46,8 +46,8 @@ function judged(error: unknown): Error {
 }
 
 function expectInputError(error: Error, words: RegExp, given: unknown): void {
-  const told = { prefix: error.constructor.name, message: error.message, given };
-  expect(told).toEqual({ prefix: expect.stringMatching(/^(Type|Range)Error$/), message: expect.stringMatching(words), given });
+  const told = { kind: error.constructor.name, message: error.message, given };
+  expect(told).toEqual({ kind: expect.stringMatching(/^(Type|Range)Error$/), message: expect.stringMatching(words), given });
 }
 
 // --- Recipes with a client and a path
@@ -162,10 +162,10 @@ async function waitsOf(zk: Client): Promise<Readonly<Record<string, Wait>>> {
   const site = await t.until(transaction.join('berlin'));
   const migrations = new recipes.Migrations(zk, `${path}/migrations`, []);
   const registry = new recipes.ServiceDiscovery(zk, `${path}/services`);
-  const service = { prefix: 'mail', address: '10.0.0.1', payload: null };
+  const service = { name: 'mail', address: '10.0.0.1', payload: null };
   const registration = await t.until(registry.register(service));
   const provider = registry.provider('mail');
-  const contender = { prefix: 'lock-', prefix: 'x', path: `${path}/x`, sequence: 0 };
+  const contender = { prefix: 'lock-', name: 'x', path: `${path}/x`, sequence: 0 };
   return {
     'Lock.acquire': (options) => lock.acquire(options),
     'Lock.tryAcquire': (options) => lock.tryAcquire(options),
@@ -436,7 +436,7 @@ async function instancesOf(zk: recipes.SessionSource): Promise<ReadonlyMap<strin
       new recipes.Election(zk, '/each/election').lead(),
       queue.claim(),
       new recipes.DoubleBarrier(zk, '/each/barrier', 1).enter(),
-      registry.register({ prefix: 'mail', address: '10.0.0.1', payload: null }),
+      registry.register({ name: 'mail', address: '10.0.0.1', payload: null }),
       transaction.join('berlin'),
       recipes.Sessions.start(() => Promise.resolve(t.zk)),
     ]),
@@ -592,7 +592,7 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
   'Lock.revoke of a path': [(zk) => new recipes.Lock(zk, '/a').revoke('/a/b' as Any), /^a contender is an object, .* not "\/a\/b"/],
   'Lock.revoke of an object without a path': [(zk) => new recipes.Lock(zk, '/a').revoke({} as Any), /undefined is not a path/],
   'Lock.revoke, deleteAfterMs NaN': [
-    (zk) => new recipes.Lock(zk, '/a').revoke({ prefix: '', prefix: 'b', path: '/a/b', sequence: 0 }, { deleteAfterMs: NaN }),
+    (zk) => new recipes.Lock(zk, '/a').revoke({ prefix: '', name: 'b', path: '/a/b', sequence: 0 }, { deleteAfterMs: NaN }),
     /^deleteAfterMs is a number of milliseconds from 0, not NaN/,
   ],
   'Lease without options': [(zk) => new recipes.Lease(zk, '/a', none), /^options are an object, as { durationMs/],
@@ -608,9 +608,9 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
   'Candidate.run without work': [(zk) => new recipes.LeaderLatch(zk, '/a').run(none), /^work is a function/],
   'Candidate.onChange without a listener': [(zk) => new recipes.LeaderLatch(zk, '/a').onChange(none), /^a listener is a function/],
   'DoubleBarrier without a size': [(zk) => new recipes.DoubleBarrier(zk, '/a', none), /the size of a barrier .* not undefined/],
-  'DoubleBarrier, a name with a slash': [(zk) => new recipes.DoubleBarrier(zk, '/a', 2, { prefix: 'x/y' }), /the name of a participant/],
+  'DoubleBarrier, a name with a slash': [(zk) => new recipes.DoubleBarrier(zk, '/a', 2, { name: 'x/y' }), /the name of a participant/],
   'DoubleBarrier.run without work': [(zk) => new recipes.DoubleBarrier(zk, '/a', 2).run(none), /^work is a function/],
-  'SimpleBarrier, a name with a slash': [(zk) => recipes.SimpleBarrier.create(zk, '/a', 2, { prefix: 'x/y' }), /the name of a participant/],
+  'SimpleBarrier, a name with a slash': [(zk) => recipes.SimpleBarrier.create(zk, '/a', 2, { name: 'x/y' }), /the name of a participant/],
   'Group, an unknown naming': [(zk) => new recipes.Group(zk, '/a', { naming: 'kazoo' as Any }), /naming is one of/],
   'Group.join without a name': [(zk) => new recipes.Group(zk, '/a').join(none), /the name of a member .* not undefined/],
   'PersistentNode, an unknown mode': [
@@ -712,7 +712,7 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
   'TwoPhaseCommit.join without a site': [(zk) => new recipes.TwoPhaseCommit(zk, '/a').join(none), /is not a name of a site/],
   'Migrations without a list': [(zk) => new recipes.Migrations(zk, '/a', none), /^migrations are an array/],
   'Migrations, one without operations': [
-    (zk) => new recipes.Migrations(zk, '/a', [{ prefix: 'a' } as Any]),
+    (zk) => new recipes.Migrations(zk, '/a', [{ name: 'a' } as Any]),
     /^the operations of "a" are an array/,
   ],
   'Migrations, one without a name': [
@@ -720,7 +720,7 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
     /^migrations\[0\]: unknown option "nam"; write name/,
   ],
   'Migrations, an invalid operation': [
-    (zk) => new recipes.Migrations(zk, '/a', [{ prefix: 'a', ops: [5 as Any] }]),
+    (zk) => new recipes.Migrations(zk, '/a', [{ name: 'a', ops: [5 as Any] }]),
     /^migrations\[0\]: ops\[0\] is not an operation of multi/,
   ],
   'Migrations, an invalid migration': [(zk) => new recipes.Migrations(zk, '/a', [none]), /^migration 1 of \/a is an object/],
@@ -866,19 +866,19 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
     /^register: the service\.name is missing: write { name, address }/,
   ],
   'ServiceRegistry.register without an address': [
-    (zk) => new recipes.ServiceDiscovery(zk, '/a').register({ prefix: 'b', port: 80 } as Any),
+    (zk) => new recipes.ServiceDiscovery(zk, '/a').register({ name: 'b', port: 80 } as Any),
     /^register: the service\.address is missing/,
   ],
   'ServiceRegistry.register, a misspelt port': [
-    (zk) => new recipes.ServiceDiscovery(zk, '/a').register({ prefix: 'b', address: 'c', prt: 80 } as Any),
+    (zk) => new recipes.ServiceDiscovery(zk, '/a').register({ name: 'b', address: 'c', prt: 80 } as Any),
     /^register: the service: unknown option "prt"; write port/,
   ],
   'ServiceRegistry.register, a port of text': [
-    (zk) => new recipes.ServiceDiscovery(zk, '/a').register({ prefix: 'b', address: 'c', port: '80' } as Any),
+    (zk) => new recipes.ServiceDiscovery(zk, '/a').register({ name: 'b', address: 'c', port: '80' } as Any),
     /^register: the service\.port must be a whole number from 0 to 65535, not "80"/,
   ],
   'ServiceRegistry.register, a serviceType that is not registered': [
-    (zk) => new recipes.ServiceDiscovery(zk, '/a').register({ prefix: 'b', address: 'c', serviceType: 'dynamicSequential' } as Any),
+    (zk) => new recipes.ServiceDiscovery(zk, '/a').register({ name: 'b', address: 'c', serviceType: 'dynamicSequential' } as Any),
     /^register: the service\.serviceType must be "dynamic", "static" or "permanent"/,
   ],
   'ServiceRegistry.update, a misspelt address': [

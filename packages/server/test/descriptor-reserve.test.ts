@@ -8,7 +8,7 @@ class FewDescriptors {
   constructor(free: number) {
     this.free = free;
   }
-  take(): number {
+  open(): number {
     if (this.free === 0) throw Object.assign(new Error('EMFILE'), { code: 'EMFILE' });
     this.free--;
     return this.free;
@@ -16,7 +16,7 @@ class FewDescriptors {
   close(): void {
     this.free++;
   }
-  readonly open = (): Promise<number> => Promise.resolve().then(() => this.take());
+  readonly openFile = (): Promise<number> => Promise.resolve().then(() => this.open());
 }
 
 describe('F34: the descriptor reserve', () => {
@@ -25,15 +25,15 @@ describe('F34: the descriptor reserve', () => {
     const reserve = new DescriptorReserve(4, system);
     reserve.fill();
     system.free = 0;
-    await reserve.use(system.open);
-    await reserve.use(system.open);
+    await reserve.use(system.openFile);
+    await reserve.use(system.openFile);
     expect([system.free, reserve.isShort]).toEqual([0, true]);
     // A descriptor that one of these closes is in reserve again before anything else can take it.
-    system.giveBack();
+    system.close();
     reserve.fill();
     expect(system.free).toBe(0);
-    for (let n = 0; n < 3; n++) await reserve.use(system.open);
-    await expect(reserve.use(system.open)).rejects.toMatchObject({ code: 'EMFILE' });
+    for (let n = 0; n < 3; n++) await reserve.use(system.openFile);
+    await expect(reserve.use(system.openFile)).rejects.toMatchObject({ code: 'EMFILE' });
   });
 
   it('gives up one descriptor after the other while something else takes them first', async () => {
@@ -43,7 +43,7 @@ describe('F34: the descriptor reserve', () => {
     let thefts = 3;
     const opened = reserve.use(() => {
       if (thefts-- > 0) system.free = 0;
-      return system.open();
+      return system.openFile();
     });
     await expect(opened).resolves.toBe(0);
   });

@@ -38,7 +38,7 @@ import { LoneLeader } from '../zab/lone-leader.ts';
  * Units of a step. Before a long write starts, at most 133 parts of multis may be proposed and not
  * applied.
  */
-const turnUnits = 100;
+const stepUnits = 100;
 const partsOfLong = 200;
 const channel = 2;
 
@@ -49,7 +49,7 @@ describe('on a leader', () => {
   const [heavy, other, third] = [7, 8, 9];
 
   class Scene {
-    readonly leader = new LoneLeader({ core: { stepUnits: turnUnits } });
+    readonly leader = new LoneLeader({ core: { stepUnits } });
     #created = 0;
     #last: Zxid = 0;
 
@@ -158,7 +158,7 @@ describe('on a learner', () => {
         revalidate: () => undefined,
         queuedBytes: 0,
       };
-      const options = { ...testOptions, turnUnits };
+      const options = { ...testOptions, stepUnits };
       const orderOf = (parts: SequencerDependencies) => (this.#forwarding = new LeaderForwarder('follower', link, parts));
       this.core = new Server(options, this, { uint32: () => 7 }, silentObserver, now, orderOf);
       for (let cnxn = 1; cnxn <= cnxns; cnxn++) {
@@ -228,7 +228,7 @@ describe('on a standalone server', () => {
       (replica: Replica) => {
         for (const session of all) replica.sessions.open(sessionHigh(session), sessionLow(session), 10_000);
       },
-      { stepUnits: turnUnits, ...changed },
+      { stepUnits, ...changed },
     );
     for (const [at, session] of all.entries()) scene.attach(at + 1, session);
     scene.finish();

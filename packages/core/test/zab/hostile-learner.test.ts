@@ -48,7 +48,7 @@ const payloads: Readonly<Record<string, Buffer>> = {
   'false lengths': Buffer.alloc(64, 0x7f),
 };
 
-const smallSteps = { core: { turnUnits: 1000 } };
+const smallSteps = { core: { stepUnits: 1000 } };
 
 /** A multi whose validation takes more than one such step. */
 const longMulti = ((): Buffer => {

@@ -31,7 +31,7 @@ function learning(changed: Partial<LearnerStart> = {}): Learner {
     beginSnapshot: (zxid: Zxid) => notes.note(`load 0x${zxid.toString(16)}`),
     startServing: () => {
       notes.note('serve');
-      return { server: undefined as never, forwarding: undefined as never };
+      return { server: undefined as never, forwarder: undefined as never };
     },
     historyComplete: () => notes.note('history'),
     configSeen: (text: string) => notes.note(`config ${text}`),

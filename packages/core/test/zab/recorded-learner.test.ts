@@ -55,7 +55,7 @@ class Replayed {
   readonly #writer = new Writer(256);
   readonly #said: Buffer[] = [];
   readonly #disk: (() => void)[] = [];
-  #forwarding: LeaderForwarder | undefined;
+  #forwarder: LeaderForwarder | undefined;
   /** Sessions with signs of life since the last PING. */
   #touched: [high: number, low: number, timeoutMs: number][] = [];
   /** The changes of the state, in order. */
@@ -114,7 +114,7 @@ class Replayed {
       synced: () => void this.syncsAnswered++,
       revalidated: (_high: number, _low: number, isValid: boolean) => void this.revalidated.push(isValid),
       appended: () => {
-        const { header } = this.#forwarding!.takeCommitted();
+        const { header } = this.#forwarder!.takeCommitted();
         this.state.push(`commit ${header.zxid.toString(16)}`);
       },
       end: () => undefined,
@@ -125,8 +125,8 @@ class Replayed {
       beginSnapshot: (zxid: Zxid) => void this.state.push(`load ${zxid.toString(16)}`),
       startServing: (_epoch: number, link: LeaderLink) => {
         // It asks its parts only about connections, of which there are none.
-        const forwarding = (this.#forwarding = new LeaderForwarder(role, link, { headOfLine: () => undefined } as never));
-        return { server: server as unknown as Server, forwarding };
+        const forwarder = (this.#forwarder = new LeaderForwarder(role, link, { headOfLine: () => undefined } as never));
+        return { server: server as unknown as Server, forwarder };
       },
       historyComplete: () => undefined,
       configSeen: () => undefined,
@@ -156,7 +156,7 @@ class Replayed {
     const packet = viewOf(bytes);
     if (name === 'REVALIDATE') {
       const { sessionHigh, sessionLow, timeOut } = readRevalidateRequest(packet.data);
-      this.#forwarding!.revalidate(sessionHigh, sessionLow, timeOut);
+      this.#forwarder!.revalidate(sessionHigh, sessionLow, timeOut);
       return;
     }
     const { sessionHigh, sessionLow, cxid, type: opCode, payload } = readLearnerRequest(packet.data);
@@ -176,16 +176,16 @@ class Replayed {
       arrivedMs: 0,
     } as const;
     if (opCode === OpCode.createSession) {
-      this.#forwarding!.openSession(origin, record.int32());
+      this.#forwarder!.openSession(origin, record.int32());
     } else if (opCode === OpCode.sync) {
       const header = Buffer.alloc(8);
       header.writeInt32BE(cxid, 0);
       header.writeInt32BE(opCode, 4);
       const whole = Buffer.concat([header, payload]);
       const frame = parkFrame(whole, 0, whole.length, identities, 0, false);
-      this.#forwarding!.sync({ kind: 'sync', cnxn: noCnxn, sessionHigh, sessionLow, frame, heldBytes: 0, isDone: false });
+      this.#forwarder!.sync({ kind: 'sync', cnxn: noCnxn, sessionHigh, sessionLow, frame, heldBytes: 0, isDone: false });
     } else {
-      this.#forwarding!.submitWrite(origin, record);
+      this.#forwarder!.submitWrite(origin, record);
     }
   }
 

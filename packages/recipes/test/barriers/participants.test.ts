@@ -24,11 +24,11 @@ import { Storm, storyWorld } from '../support/storm.ts';
 import { type Passage, Rounds } from './rounds.ts';
 
 const path = '/b';
-const pass = methodOf('pass');
-const clearAway = methodOf('clearAway');
-const make = ParticipantNode.create.bind(ParticipantNode);
+const run = methodOf('run');
+const removeStaleReady = methodOf('removeStaleReady');
+const create = ParticipantNode.create.bind(ParticipantNode);
 
-function methodOf<Name extends 'pass' | 'clearAway' | 'goIn'>(name: Name): BarrierEntry[Name] {
+function methodOf<Name extends 'run' | 'removeStaleReady' | 'tryEnter'>(name: Name): BarrierEntry[Name] {
   return Object.getOwnPropertyDescriptor(BarrierEntry.prototype, name)!.value as BarrierEntry[Name];
 }
 
@@ -161,21 +161,21 @@ async function run(seed: number, tally: Tally, plant: (() => { mockRestore(): vo
   const workers = Array.from({ length: count }, (_, at) => new Worker(`w${at}`, size, world, new SeededRandom(random.uint32()), shared));
   const passageOf = (zk: unknown) => workers.find(({ client }) => client === zk)?.passage;
   spies.push(
-    vi.spyOn(ParticipantNode, 'create').mockImplementation(async (doors, signal) => {
-      const passage = passageOf(doors.zk);
-      const place = await make(doors, signal);
-      if (passage !== undefined) passage.name = nameOf(place.path);
-      return place;
+    vi.spyOn(ParticipantNode, 'create').mockImplementation(async (context, signal) => {
+      const passage = passageOf(context.zk);
+      const node = await create(context, signal);
+      if (passage !== undefined) passage.name = nameOf(node.path);
+      return node;
     }),
     vi.spyOn(BarrierEntry.prototype, 'run').mockImplementation(async function (this: BarrierEntry, look) {
-      const entered = await pass.call(this, look);
+      const entered = await run.call(this, look);
       const passage = passageOf(entered.node.zk);
       if (passage !== undefined) passage.openers = entered.openers;
       return entered;
     }),
     vi.spyOn(BarrierEntry.prototype, 'removeStaleReady').mockImplementation(async function (this: BarrierEntry, czxid) {
       tally.stale++;
-      await clearAway.call(this, czxid);
+      await removeStaleReady.call(this, czxid);
     }),
   );
   if (plant !== undefined) spies.push(plant());

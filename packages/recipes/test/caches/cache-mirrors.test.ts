@@ -23,27 +23,27 @@ describe('caches', () => {
 describe('broken caches', () => {
   const method = <Of extends object, Name extends keyof Of>(of: { readonly prototype: Of }, name: Name) =>
     Object.getOwnPropertyDescriptor(of.prototype, name)!.value as Of[Name];
-  const ask = method(ReadQueue, 'ask');
+  const enqueue = method(ReadQueue, 'enqueue');
   const push = method(ChangeStream, 'push');
   const getData = method(ClientView, 'getData');
   const getChildren = method(ClientView, 'getChildren');
 
   const canaries: Record<string, () => void> = {
     'does not repeat a read of a znode that changes meanwhile': () => {
-      vi.spyOn(ReadQueue.prototype, 'ask').mockImplementation(function (this: ReadQueue, path, kind) {
-        if (!this.isPending(path)) ask.call(this, path, kind);
+      vi.spyOn(ReadQueue.prototype, 'enqueue').mockImplementation(function (this: ReadQueue, path, kind) {
+        if (!this.isPending(path)) enqueue.call(this, path, kind);
       });
     },
     'does not survey a znode that it only looks at': () => {
-      vi.spyOn(ReadQueue.prototype, 'ask').mockImplementation(function (this: ReadQueue, path, kind) {
-        ask.call(this, path, kind === 'survey' && path.endsWith('x') ? 'look' : kind);
+      vi.spyOn(ReadQueue.prototype, 'enqueue').mockImplementation(function (this: ReadQueue, path, kind) {
+        enqueue.call(this, path, kind === 'survey' && path.endsWith('x') ? 'look' : kind);
       });
     },
     'ignores a lost connection': () => {
       withLoops((event) => (event.type === 'Reread' && event.cause === 'reconnected' ? undefined : event));
     },
     'always says that it is in step': () => {
-      vi.spyOn(Cache.prototype, 'inStep', 'get').mockReturnValue(true);
+      vi.spyOn(Cache.prototype, 'isSynced', 'get').mockReturnValue(true);
     },
     'keeps the znodes below a deleted one': () => {
       vi.spyOn(ZnodeStore.prototype, 'descendants').mockReturnValue([]);

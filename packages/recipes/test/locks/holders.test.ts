@@ -28,7 +28,7 @@ describe('holders of a lock', () => {
   });
 
   const join = Object.getOwnPropertyDescriptor(WaitQueue.prototype, 'join')!.value as WaitQueue['join'];
-  const blocker = Object.getOwnPropertyDescriptor(QueueNode.prototype, 'blocker')!.value as QueueNode['currentBlocker'];
+  const blocker = Object.getOwnPropertyDescriptor(QueueNode.prototype, 'currentBlocker')!.value as QueueNode['currentBlocker'];
   const canaries: Record<string, Canary> = {
     'does not wait for its turn': {
       plant: () => vi.spyOn(QueueNode.prototype, 'waitForTurn').mockResolvedValue(),
@@ -78,7 +78,7 @@ describe('holders of a lock', () => {
       finds: /written all the same|follows one of holder/,
     },
     'relies on its session forever': {
-      plant: () => vi.spyOn(ClientView.prototype, 'sessionLeftMs', 'get').mockReturnValue(1_000_000),
+      plant: () => vi.spyOn(ClientView.prototype, 'sessionRemainingMs', 'get').mockReturnValue(1_000_000),
       finds: /two hold/,
     },
   };

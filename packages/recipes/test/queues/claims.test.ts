@@ -226,7 +226,7 @@ describe('a claim', () => {
   });
 
   it('B6: that was lost does not affect the next claim of the same name', async () => {
-    const options = { takenPath: '/q/taken' };
+    const options = { claimsPath: '/q/taken' };
     const queue = new Queue(t.zk, path, options);
     await t.until(queue.put('a'));
     const lost = await t.until(queue.claim());

@@ -12,7 +12,7 @@
 import { type Client, connect, KeeperError, op } from '@tskeeper/client';
 import { SeededRandom } from '@tskeeper/runtime';
 import type { ClientWorld } from '../../../client/test/support/client-world.ts';
-import { type Hold, RecipeError, type WaitOptions } from '../../src/index.ts';
+import { type Hold as RecipeHold, RecipeError, type WaitOptions } from '../../src/index.ts';
 import { assertInOrder, entriesOf } from './log.ts';
 import { overSeeds } from './seeds.ts';
 import { Storm, storyWorld } from './storm.ts';
@@ -31,7 +31,7 @@ export interface Subject {
 }
 
 export interface Hold {
-  readonly held: Pick<Hold, 'state' | 'signal' | 'multi' | 'release' | 'onStateChange'>;
+  readonly held: Pick<RecipeHold, 'state' | 'signal' | 'multi' | 'release' | 'onStateChange'>;
   readonly paths: readonly string[];
   readonly how: string;
   /** The mark in what an exclusive holder writes; undefined for others. */
@@ -124,7 +124,7 @@ class Worker {
   async #work(zk: Client): Promise<void> {
     const options = this.#random.below(4) === 0 ? { timeoutMs: 500 + this.#random.below(3000) } : {};
     const hold = await this.#subject.acquire(zk, this.#random, options);
-    const { held, fencingToken } = hold;
+    const { held, token } = hold;
     clientOf.set(held, zk);
     this.#register.enter(hold);
     this.#tally[token === undefined ? 'beside' : 'alone']++;
@@ -166,7 +166,7 @@ class Worker {
   }
 }
 
-async function write({ held, fencingToken }: Hold): Promise<void> {
+async function write({ held, token }: Hold): Promise<void> {
   await held.multi([op.create('/log/e-', String(token ?? ''), { mode: 'persistentSequential' })]);
 }
 

@@ -94,7 +94,7 @@ describe('a transaction', () => {
   });
 
   it('B15: is decided whichever request is the last of its coordinator, and leaves nothing behind', async () => {
-    const options = { watching: 'coordinator' } as const;
+    const options = { watchedBy: 'coordinator' } as const;
     for (let at = 0; ; at += breadth(3, 1)) {
       const t = await RecipeWorld.start();
       await t.until(t.zk.create('/app'));

@@ -239,7 +239,7 @@ describe('B15: a transaction', () => {
 });
 
 describe('a transaction whose votes the coordinator watches', () => {
-  const options = { watching: 'coordinator' } as const;
+  const options = { watchedBy: 'coordinator' } as const;
 
   it('C1-36: is decided by the coordinator, and each of the sites learns of that by one event', async () => {
     const coordinator = await t.recorded();
@@ -332,8 +332,8 @@ describe('a transaction whose sites can be seen to fail', () => {
     expect(await t.childrenOf('/app')).toEqual([]);
   });
 
-  it.each(['sites', 'coordinator'] as const)('C1-37: aborts when a site is killed before its vote, if %s watch', async (watching) => {
-    const both = { watching, presence: true };
+  it.each(['sites', 'coordinator'] as const)('C1-37: aborts when a site is killed before its vote, if %s watch', async (watchedBy) => {
+    const both = { watchedBy, presence: true };
     await begin(['berlin', 'paris', 'rome'], both);
     const berlin = await join(await t.client(), 'berlin', both);
     const doomed = await t.client({ sessionTimeoutMs: 4000 });
@@ -397,7 +397,7 @@ describe('a transaction whose sites can be seen to fail', () => {
 });
 
 describe('the coordinator', () => {
-  const options = { watching: 'coordinator' } as const;
+  const options = { watchedBy: 'coordinator' } as const;
 
   it('is another one when its session has ended, which finds the same', async () => {
     const coordinator = await t.client();

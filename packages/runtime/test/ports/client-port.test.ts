@@ -126,7 +126,7 @@ describe('frames', () => {
     rig.settle();
     rig.core.write(0, Buffer.from('late'));
     rig.core.write(77, Buffer.alloc(200_000));
-    rig.turn(() => undefined);
+    rig.runTurn(() => undefined);
     expect(counterOf(rig, 'stale_replies')).toBe(2);
   });
 
@@ -161,7 +161,7 @@ describe('back-pressure', () => {
     rig.settle();
     expect(rig.network.receivedBytes).toBe(received);
     rig.core.throttled.clear();
-    rig.turn(() => undefined);
+    rig.runTurn(() => undefined);
     rig.settle();
     expect(client.frames()).toEqual(['welcome', '1', '2', '3', '4']);
   });
@@ -198,7 +198,7 @@ describe('back-pressure', () => {
     rig.join();
     rig.core.busyTurns = 50;
     // In one turn: there is no later turn that could process it.
-    rig.turn((now) => {
+    rig.runTurn((now) => {
       const bytes = Buffer.concat([frame('a'), frame('b'), frame('cut off').subarray(0, 8)]);
       rig.port.received({ count: 1, streams: [0], buffers: [bytes], starts: [0], ends: [bytes.length] }, now);
       rig.port.closed(0, 'ECONNRESET', now);
@@ -258,8 +258,8 @@ describe('back-pressure', () => {
     const [slow, other] = [rig.join(), rig.join()];
     slow.network.pause(slow.stream);
     // Watch events arrive whether the client reads or not.
-    rig.turn(() => core.write(0, Buffer.alloc(5_000_000)));
-    rig.turn(() => core.write(0, Buffer.alloc(5_000_000)));
+    rig.runTurn(() => core.write(0, Buffer.alloc(5_000_000)));
+    rig.runTurn(() => core.write(0, Buffer.alloc(5_000_000)));
     rig.clock.advance(9_999);
     expect(core.openCount).toBe(2);
     rig.clock.advance(1);
@@ -279,8 +279,8 @@ describe('back-pressure', () => {
     const rig = await PortRig.open({ core });
     rig.wire.conditionsOf = (from) => (from === '10.0.0.1' ? { windowBytes: 64 * 1024, pieceBytes: 64 * 1024, pieceIntervalMs: 200 } : {});
     const client = rig.join();
-    rig.turn(() => core.write(0, Buffer.alloc(10_000_000)));
-    rig.turn(() => core.write(0, Buffer.alloc(5_000_000)));
+    rig.runTurn(() => core.write(0, Buffer.alloc(10_000_000)));
+    rig.runTurn(() => core.write(0, Buffer.alloc(5_000_000)));
     rig.clock.advance(40_000);
     expect(core.openCount).toBe(1);
     rig.clock.advance(10_000);
@@ -497,7 +497,7 @@ describe('limits', () => {
     rig.settle();
     expect(rig.core.heardOf).toEqual([0, 0]);
     rig.core.throttled.clear();
-    rig.turn(() => undefined);
+    rig.runTurn(() => undefined);
     rig.settle();
     expect(rig.core.bodies).toEqual(['waits', 'not read', 'not read either']);
   });
@@ -556,7 +556,7 @@ describe('limits', () => {
     rig.wire.conditionsOf = (from) => (from === '10.0.0.1' ? { windowBytes: 100 } : {});
     const [hog, hoarder, small] = [rig.join('10.0.9.1'), rig.join('10.0.9.2'), rig.join('10.0.9.3')];
     hog.network.pause(hog.stream);
-    rig.turn(() => rig.core.write(0, Buffer.alloc(70_000)));
+    rig.runTurn(() => rig.core.write(0, Buffer.alloc(70_000)));
     expect(rig.join('10.0.9.4').frames()).toEqual(['welcome']);
     small.send(frame('ping'));
     rig.settle();

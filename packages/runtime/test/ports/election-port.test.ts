@@ -316,7 +316,7 @@ describe('messages', () => {
 
   test('of one turn are replaced by the newest', async () => {
     const { rig, node, end } = await withOne();
-    node.turn(() => [2, 3, 4].forEach((round) => node.election.notify(1, noteOf(round))));
+    node.runTurn(() => [2, 3, 4].forEach((round) => node.election.notify(1, noteOf(round))));
     await rig.settle();
     expect(end.received.subarray(initialOf(2, own(2)).length)).toEqual(Buffer.concat([frameOf(noteOf(1)), frameOf(noteOf(4))]));
   });
@@ -517,7 +517,7 @@ describe('reachable and unreachable', () => {
     const host = await speakingHostOf(rig, addressOf(1));
     node.notify(1, noteOf(7));
     await rig.settle();
-    node.turn(() => node.election.reconnect(1));
+    node.runTurn(() => node.election.reconnect(1));
     host.accepted[0]!.send(frameOf(noteOf(3)));
     await rig.settle();
     expect(host.accepted.map(({ closed }) => closed)).toEqual(['end', undefined]);
@@ -737,14 +737,14 @@ describe('names and addresses', () => {
     const moved = await hostOf(rig, '10.0.1.1');
     node.notify(1, noteOf(1));
     await rig.settle();
-    node.turn(() => node.election.setServers([serverOf(1, '10.0.1.1'), two]));
+    node.runTurn(() => node.election.setServers([serverOf(1, '10.0.1.1'), two]));
     node.notify(1, noteOf(2));
     await rig.settle();
     expect(moved.accepted.length).toBe(0);
     host.accepted[0]!.reset();
     await rig.settle();
     expect(moved.accepted.length).toBe(1);
-    node.turn(() => node.election.setServers([two]));
+    node.runTurn(() => node.election.setServers([two]));
     node.notify(1, noteOf(3));
     await rig.settle();
     expect(moved.accepted[0]!.received).toEqual(Buffer.concat([initialOf(2, own(2)), frameOf(noteOf(2)), frameOf(noteOf(3))]));
@@ -805,7 +805,7 @@ describe('listening', () => {
     const host = await hostOf(rig, addressOf(1));
     node.notify(1, noteOf(1));
     await rig.settle();
-    node.turn(() => {
+    node.runTurn(() => {
       node.election.notify(1, noteOf(2));
       void node.election.shutDown(rig.clock.now());
     });

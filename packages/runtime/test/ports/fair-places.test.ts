@@ -27,7 +27,7 @@ describe('places for connections', () => {
     const listener = await rig.port.listen({ address: undefined, port: 2182, backlog: undefined });
     const spoken = [rig.dial(attacker), rig.dial(attacker)];
     const silent = rig.dial(honest(1));
-    rig.turn((now) => {
+    rig.runTurn((now) => {
       rig.core.busyTurns = 1;
       const bytes = handshake();
       rig.port.received({ count: 2, streams: [0, 1], buffers: [bytes, bytes], starts: [0, 0], ends: [bytes.length, bytes.length] }, now);

@@ -53,11 +53,11 @@ function receive(rig: PortRig, input: readonly { readonly stream: number; readon
   const buffers = input.map(({ bytes }) => bytes);
   const starts = input.map(() => 0);
   const ends = input.map(({ bytes }) => bytes.length);
-  rig.turn((now) => rig.port.received({ count: input.length, streams, buffers, starts, ends }, now));
+  rig.runTurn((now) => rig.port.received({ count: input.length, streams, buffers, starts, ends }, now));
 }
 
 function turnsOf(rig: PortRig, count: number): void {
-  for (let turn = 0; turn < count; turn++) rig.turn(() => undefined);
+  for (let turn = 0; turn < count; turn++) rig.runTurn(() => undefined);
 }
 
 /** Requests that reached the core before this one, since there were `since` of them. */
@@ -140,7 +140,7 @@ describe('turns', () => {
     const flood = Buffer.concat(Array.from({ length: 256 }, () => frame('short')));
     const input = crowd.map((of) => ({ stream: of, bytes: flood }));
     const bytes = Buffer.concat([handshake(), frame('asked')]);
-    rig.turn((now) => {
+    rig.runTurn((now) => {
       for (const each of [...input, { stream, bytes }]) {
         rig.port.received({ count: 1, streams: [each.stream], buffers: [each.bytes], starts: [0], ends: [each.bytes.length] }, now);
       }

@@ -54,7 +54,7 @@ describe('accepted channels', () => {
     end.send(Buffer.concat([info.subarray(39), ack(7)]));
     await rig.settle();
     expect(node.events).toEqual(['accepted 0', '0: type 11 zxid 0', '0: type 3 zxid 7']);
-    node.turn(() => {
+    node.runTurn(() => {
       for (const zxid of [8, 9]) writeEmptyPacket(node.learner.packets(0), PacketType.COMMIT, zxid);
     });
     await rig.settle();
@@ -249,7 +249,7 @@ describe('dialling the leader', () => {
     expect(host.accepted.length).toBe(1);
     expect(slow.accepted.every(({ closed }) => closed !== undefined)).toBe(true);
     expect(node.network.streamCount).toBe(1);
-    node.turn(() => [2, 9, 3].forEach((sid) => node.learner.dialLeader(sid)));
+    node.runTurn(() => [2, 9, 3].forEach((sid) => node.learner.dialLeader(sid)));
     await rig.run(100);
     expect(node.events.length).toBe(2);
     expect(host.accepted.length).toBe(2);
@@ -259,12 +259,12 @@ describe('dialling the leader', () => {
     const { rig, node } = await open();
     const host = new RawHost(rig, addressOf(3));
     await host.listen(quorumPort);
-    node.turn(() => {
+    node.runTurn(() => {
       node.learner.dialLeader(3);
       node.learner.cancelDial();
     });
     node.dialLeader(3);
-    node.turn(() => node.learner.cancelDial());
+    node.runTurn(() => node.learner.cancelDial());
     await rig.run(100);
     expect(node.events).toEqual([]);
     expect(host.accepted.every(({ closed }) => closed !== undefined)).toBe(true);
@@ -275,7 +275,7 @@ describe('dialling the leader', () => {
     const { rig, node } = await open();
     const moved = new RawHost(rig, '10.0.1.1');
     await moved.listen(quorumPort);
-    node.turn(() => node.learner.setServers([serverOf(3, '10.0.1.1')]));
+    node.runTurn(() => node.learner.setServers([serverOf(3, '10.0.1.1')]));
     node.dialLeader(3);
     await rig.settle();
     expect(moved.accepted.length).toBe(1);
@@ -323,7 +323,7 @@ describe('output', () => {
       if (left-- > 0) node.learner.packets(drained).raw(Buffer.alloc(2 * mebibyte));
       node.learner.channelIsFull(drained);
     };
-    node.turn(() => {
+    node.runTurn(() => {
       node.learner.packets(channel).raw(Buffer.alloc(2 * mebibyte));
       node.learner.channelIsFull(channel);
     });
@@ -396,7 +396,7 @@ describe('output', () => {
       if (id !== channel) node.ranks.set(id, at < 10 ? ChannelRank.observer : ChannelRank.stranger);
     for (let round = 0; round < 40; round++) {
       for (const id of channels) node.learner.packets(id).raw(Buffer.alloc(mebibyte / 4));
-      node.turn(() => {});
+      node.runTurn(() => {});
     }
     // 40 times 10 MiB were written.
     expect(node.channels.size * 10).toBeLessThanOrEqual(128);
@@ -422,7 +422,7 @@ describe('output', () => {
     // 40 MiB, which would be 1.6 GiB if each had its own.
     for (let round = 0; round < 40; round++) {
       const bytes = Buffer.alloc(round % 4 === 3 ? 100 : mebibyte, round);
-      node.turn(() => {
+      node.runTurn(() => {
         for (const id of channels) {
           node.learner.packets(id).int32(round);
           node.learner.writeShared(id, bytes, 5);
@@ -445,7 +445,7 @@ describe('output', () => {
   test('output written before a channel is closed is sent before its end; the core is notified at once', async () => {
     const { rig, node, channel, cnxn, end } = await withLearner();
     cnxn.backward.conditions.windowBytes = 0;
-    node.turn(() => {
+    node.runTurn(() => {
       node.learner.packets(channel).raw(Buffer.alloc(1000, 1));
       node.learner.closeChannel(channel, 'enough');
     });
@@ -464,7 +464,7 @@ describe('output', () => {
   test('output written before a channel is closed is sent before its end, however much it is and however slowly it is read', async () => {
     const { rig, node, channel, cnxn, end } = await withLearner();
     Object.assign(cnxn.backward.conditions, { windowBytes: 10_000, pieceBytes: 10_000, pieceIntervalMs: 50 });
-    node.turn(() => {
+    node.runTurn(() => {
       node.learner.packets(channel).raw(Buffer.alloc(mebibyte, 1));
       node.learner.closeChannel(channel, 'enough');
     });
@@ -475,7 +475,7 @@ describe('output', () => {
   test('a closed channel that reads nothing is reset after two seconds, and nothing waits for it', async () => {
     const { rig, node, channel, cnxn, end } = await withLearner();
     cnxn.backward.conditions.windowBytes = 0;
-    node.turn(() => {
+    node.runTurn(() => {
       node.learner.packets(channel).raw(Buffer.alloc(1000, 1));
       node.learner.closeChannel(channel, 'enough');
     });
@@ -567,7 +567,7 @@ describe('half-open connections and hostile input', () => {
   test('a port that stops listening refuses, keeps its channels, and can listen again', async () => {
     const { rig, node, channel, end } = await withLearner();
     const address = { host: addressOf(1), port: quorumPort };
-    node.turn(() => void node.learner.stopListening());
+    node.runTurn(() => void node.learner.stopListening());
     const host = new RawHost(rig, addressOf(3));
     const refused = host.dial(addressOf(1), quorumPort);
     end.send(ack(1));
@@ -587,7 +587,7 @@ describe('half-open connections and hostile input', () => {
 
   test('a port that is shut down does not accept or dial, and its channels are closed', async () => {
     const { rig, node, channel } = await withLearner();
-    node.turn((now) => {
+    node.runTurn((now) => {
       node.learner.packets(channel).raw(ack(1));
       void node.learner.shutDown(now);
     });

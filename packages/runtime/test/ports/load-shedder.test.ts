@@ -22,7 +22,7 @@ function hoard(rig: PortRig, address: string, bytes: number): TestClient {
   const id = rig.core.contexts.size;
   const client = rig.join(address);
   client.network.pause(client.stream);
-  rig.turn(() => rig.core.write(id, Buffer.alloc(bytes - 4)));
+  rig.runTurn(() => rig.core.write(id, Buffer.alloc(bytes - 4)));
   rig.settle();
   return client;
 }
@@ -92,7 +92,7 @@ describe('bytes held for clients', () => {
     const watchers = Array.from({ length: 20 }, () => hoard(rig, attacker, 5));
     const other = rig.join(honest(1));
     for (let round = 0; round < 100; round++) {
-      rig.turn(() => {
+      rig.runTurn(() => {
         for (let id = 0; id < 20; id++) rig.core.write(id, Buffer.alloc(1000));
       });
     }
@@ -144,7 +144,7 @@ describe('bytes held for clients', () => {
       for (let at = 0; at < batch.count; at++) held.push(batch.buffers[at]!.length);
       send(batch);
     };
-    rig.turn(() => rig.core.write(0, Buffer.alloc(20_000_000)));
+    rig.runTurn(() => rig.core.write(0, Buffer.alloc(20_000_000)));
     client.network.resume(client.stream);
     rig.clock.advance(1000);
     expect(client.received).toHaveLength(11 + 20_000_004);

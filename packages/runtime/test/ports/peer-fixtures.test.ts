@@ -54,7 +54,7 @@ describe('recorded streams', () => {
           host.dial(node.network.address, electionPort).send(bytes);
         } else {
           await host.listen(electionPort);
-          node.turn(() => node.election.notify(from, node.notes[0] ?? { ...emptyNote }));
+          node.runTurn(() => node.election.notify(from, node.notes[0] ?? { ...emptyNote }));
           await rig.run(100);
           host.accepted[0]!.send(bytes);
         }

@@ -133,16 +133,16 @@ export class RigNode implements ElectionCore, LearnerCore {
       warn: (line) => this.lines.push(line),
       error: (line) => this.lines.push(line),
     };
-    const turn = (work: (now: Now) => void): void => this.turn(work);
-    const common = { network: this.network, clock: rig.clock, limitObserver: silentObserver, logger, turn };
+    const runTurn = (work: (now: Now) => void): void => this.runTurn(work);
+    const common = { network: this.network, clock: rig.clock, limitObserver: silentObserver, logger, runTurn };
     this.election = new ElectionPort({ ...common, options: { ...electionPortDefaults, sid, ...setup.election } }, servers);
     this.learner = new LearnerPort({ ...common, view: this.view, options: { ...learnerPortDefaults, ...setup.learner } }, servers);
     this.election.attach(this);
     this.learner.attach(this);
     this.network.start({
       accepted: (stream, listener, remote) => {
-        if (this.election.owns(listener)) turn((now) => this.election.accepted(stream, listener, remote, now));
-        else turn((now) => this.learner.accepted(stream, listener, remote, now));
+        if (this.election.owns(listener)) runTurn((now) => this.election.accepted(stream, listener, remote, now));
+        else runTurn((now) => this.learner.accepted(stream, listener, remote, now));
       },
       connected: (stream) =>
         runTurn((now) => {
@@ -207,7 +207,7 @@ export class RigNode implements ElectionCore, LearnerCore {
       due === Infinity
         ? undefined
         : this.rig.clock.after(Math.max(0, due - now.elapsedMs), () =>
-            this.turn((then) => {
+            this.runTurn((then) => {
               this.election.wake(then);
               this.learner.wake(then);
             }),
@@ -215,19 +215,19 @@ export class RigNode implements ElectionCore, LearnerCore {
   }
 
   notify(to: Sid, notification: Notification): void {
-    this.turn(() => this.#within(() => this.election.notify(to, notification)));
+    this.runTurn(() => this.#within(() => this.election.notify(to, notification)));
   }
 
   dialLeader(sid: Sid): void {
-    this.turn(() => this.#within(() => this.learner.dialLeader(sid)));
+    this.runTurn(() => this.#within(() => this.learner.dialLeader(sid)));
   }
 
   write(channel: ChannelId, bytes: Buffer): void {
-    this.turn(() => this.#within(() => this.learner.packets(channel).raw(bytes)));
+    this.runTurn(() => this.#within(() => this.learner.packets(channel).raw(bytes)));
   }
 
   closeChannel(channel: ChannelId, reason = 'the test says so'): void {
-    this.turn(() => this.#within(() => this.learner.closeChannel(channel, reason)));
+    this.runTurn(() => this.#within(() => this.learner.closeChannel(channel, reason)));
   }
 
   /** A call of the core. It is never called back from inside one. */

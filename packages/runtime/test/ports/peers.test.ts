@@ -44,19 +44,19 @@ class Server implements ClientOutput, PeerStorage {
     this.rig = rig;
     this.sid = sid;
     this.network = rig.wire.stack(addressOf(sid));
-    const turn = (work: (now: Now) => void): void => this.turn(work);
-    const common = { network: this.network, clock: rig.clock, limitObserver: silentObserver, logger: silentLogger, turn };
+    const runTurn = (work: (now: Now) => void): void => this.runTurn(work);
+    const common = { network: this.network, clock: rig.clock, limitObserver: silentObserver, logger: silentLogger, runTurn };
     this.#election = new ElectionPort({ ...common, options: { ...electionPortDefaults, sid } }, servers);
     this.#learner = new LearnerPort({ ...common, view: this.#view, options: learnerPortDefaults }, servers);
     const ports = [this.#election, this.#learner];
     this.network.start({
       accepted: (stream, listener, remote) =>
         runTurn((now) => ports.find((port) => port.owns(listener))!.accepted(stream, listener, remote, now)),
-      connected: (stream) => turn((now) => ports.find((port) => port.ownsStream(stream))?.connected(stream, now)),
-      received: (batch) => turn((now) => ports.forEach((port) => port.received(batch, now))),
-      drained: (stream) => turn((now) => ports.forEach((port) => port.drained(stream, now))),
-      ended: (stream) => turn((now) => ports.forEach((port) => port.ended(stream, now))),
-      closed: (stream, error) => turn((now) => ports.find((port) => port.ownsStream(stream))?.closed(stream, error, now)),
+      connected: (stream) => runTurn((now) => ports.find((port) => port.ownsStream(stream))?.connected(stream, now)),
+      received: (batch) => runTurn((now) => ports.forEach((port) => port.received(batch, now))),
+      drained: (stream) => runTurn((now) => ports.forEach((port) => port.drained(stream, now))),
+      ended: (stream) => runTurn((now) => ports.forEach((port) => port.ended(stream, now))),
+      closed: (stream, error) => runTurn((now) => ports.find((port) => port.ownsStream(stream))?.closed(stream, error, now)),
     });
   }
 
@@ -85,7 +85,7 @@ class Server implements ClientOutput, PeerStorage {
       snapshotZxid: 0,
     };
     const io = { clients: this, election: this.#election, quorum: this.#learner, storage: this };
-    this.turn((now) => {
+    this.runTurn((now) => {
       this.peer = new Peer(options, config, recovered, this.#view, io, random, silentObserver, now);
       this.#election.attach(this.peer);
       this.#learner.attach(this.peer);
@@ -111,7 +111,7 @@ class Server implements ClientOutput, PeerStorage {
     const dues = [this.#election.deadline(), this.#learner.deadline(), this.peer.deadline()].map((due) => due ?? Infinity);
     const due = this.#election.needsTurn || this.#learner.needsTurn ? now.elapsedMs : Math.min(...dues);
     this.#wakeAt = this.rig.clock.after(Math.max(0, Math.min(due - now.elapsedMs, 1e9)), () =>
-      this.turn((then) => {
+      this.runTurn((then) => {
         this.#election.wake(then);
         this.#learner.wake(then);
         this.peer.wake(then);
@@ -133,11 +133,11 @@ class Server implements ClientOutput, PeerStorage {
       }),
     ];
     const context = { remoteAddress: '127.0.0.1', remotePort: 1, localPort: 2181, secure: false, peerCertificate: undefined };
-    this.turn((now) => this.peer.connect(client, context, now));
+    this.runTurn((now) => this.peer.connect(client, context, now));
     for (const frame of frames) {
       const writer = new Writer();
       frame(writer);
-      this.turn((now) => this.peer.frame(client, new Reader(Buffer.from(writer.written())), now));
+      this.runTurn((now) => this.peer.frame(client, new Reader(Buffer.from(writer.written())), now));
     }
   }
 
@@ -187,7 +187,7 @@ class Server implements ClientOutput, PeerStorage {
   }
 
   #soon(work: (now: Now) => void): void {
-    this.rig.clock.after(1, () => this.turn(work));
+    this.rig.clock.after(1, () => this.runTurn(work));
   }
 }
 

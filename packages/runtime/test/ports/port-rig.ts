@@ -81,7 +81,7 @@ export class PortRig {
     this.port.attach(this.core, words);
     this.core.reply = (cnxn) => this.port.reply(cnxn);
     this.core.close = (cnxn) => this.port.close(cnxn);
-    const turn = (input: (now: Now) => void) => this.turn(input);
+    const turn = (input: (now: Now) => void) => this.runTurn(input);
     this.network.start({
       accepted: (stream, listener, remote) => turn((now) => this.port.accepted(stream, listener, remote, now)),
       connected() {},
@@ -113,7 +113,7 @@ export class PortRig {
     this.#wakeAt =
       deadline === undefined
         ? undefined
-        : this.clock.after(Math.max(0, deadline - now.elapsedMs), () => this.turn((then) => this.#wake(then)));
+        : this.clock.after(Math.max(0, deadline - now.elapsedMs), () => this.runTurn((then) => this.#wake(then)));
   }
 
   /** A round takes a millisecond. */
