@@ -13,7 +13,7 @@ import { open, treeOptions } from '../tree/tree-and-model.ts';
 const observersMax = 3;
 
 /**
- * A leader's synchroniser over a tree of 2,000 znodes, and streams whose room the test controls.
+ * A leader's syncer over a tree of 2,000 znodes, and streams whose room the test controls.
  */
 class Scene {
   readonly replica = new Replica(treeOptions);
@@ -22,7 +22,7 @@ class Scene {
   readonly logsAsked: ChannelId[] = [];
   readonly done: ChannelId[] = [];
   readonly #writers = new Map<ChannelId, Writer>();
-  readonly synchroniser: LearnerSyncer;
+  readonly syncer: LearnerSyncer;
 
   constructor(logBytesMax?: number, inMemory: readonly number[] = [makeZxid(1, 2000)]) {
     const { tree } = this.replica;
@@ -48,7 +48,7 @@ class Scene {
     const storage = new Notes();
     storage.logBytesMax = () => logBytesMax;
     storage.readLog = (channel) => void this.logsAsked.push(channel);
-    this.synchroniser = new LearnerSyncer(options, this.replica, committed, links, storage);
+    this.syncer = new LearnerSyncer(options, this.replica, committed, links, storage);
   }
 
   writer(channel: ChannelId): Writer {
@@ -59,16 +59,16 @@ class Scene {
 
   add(channel: ChannelId, who: 'voter' | 'observer' | 'stranger', lastZxid = makeZxid(1, 1)): void {
     const learner = { channel, isVoter: who === 'voter', isMember: who !== 'stranger', lastZxid, startReplicating: () => this.replica.lastZxid };
-    this.synchroniser.add({ ...learner, historySent: () => this.done.push(channel) }, this.replica.lastZxid);
+    this.syncer.add({ ...learner, historySent: () => this.done.push(channel) }, this.replica.lastZxid);
   }
 
   /** Performs all work possible now. */
   settle(nowMs: number): void {
-    while (this.synchroniser.hasWork(false)) this.synchroniser.wake(false, nowMs);
+    while (this.syncer.hasWork(false)) this.syncer.wake(false, nowMs);
   }
 
   /** Which of these have a snapshot in progress. */
-  onSyncStarted(...channels: ChannelId[]): ChannelId[] {
+  snapshotsInProgress(...channels: ChannelId[]): ChannelId[] {
     return channels.filter((channel) => this.writer(channel).offset > 0);
   }
 
@@ -81,8 +81,8 @@ describe('learners that need a snapshot', () => {
   it('A50: are sent them at the same time, and those that need only txns do not wait', () => {
     const scene = new Scene();
     for (const channel of [1, 2, 3]) scene.add(channel, 'voter');
-    for (let times = 0; times < 3; times++) scene.synchroniser.wake(false, 0);
-    expect(scene.begun(1, 2, 3)).toEqual([1, 2, 3]);
+    for (let times = 0; times < 3; times++) scene.syncer.wake(false, 0);
+    expect(scene.snapshotsInProgress(1, 2, 3)).toEqual([1, 2, 3]);
     scene.add(4, 'voter', scene.replica.lastZxid);
     expect(scene.done).toEqual([4]);
     scene.settle(0);
@@ -94,11 +94,11 @@ describe('learners that need a snapshot', () => {
     const scene = new Scene();
     const contents = (channel: ChannelId): Buffer => Buffer.from(scene.writer(channel).written());
     scene.add(1, 'voter');
-    scene.synchroniser.wake(false, 0);
+    scene.syncer.wake(false, 0);
     scene.full.add(1);
     scene.change(1, 7);
     scene.add(2, 'voter');
-    scene.synchroniser.wake(false, 0);
+    scene.syncer.wake(false, 0);
     scene.full.add(2);
     scene.change(2, 9);
     scene.add(3, 'stranger');
@@ -131,11 +131,11 @@ describe('learners that need a snapshot', () => {
     scene.settle(0);
     for (const channel of voters) scene.add(channel, 'voter');
     scene.settle(0);
-    expect(scene.begun(...strangers, ...observers, ...voters)).toEqual([1, 2, 11, 12, 13, 21, 22, 23]);
+    expect(scene.snapshotsInProgress(...strangers, ...observers, ...voters)).toEqual([1, 2, 11, 12, 13, 21, 22, 23]);
     // All have room, and each slice goes to a voter while one accepts it.
     const before = [...strangers, ...observers].map((channel) => scene.writer(channel).offset);
     scene.full.clear();
-    while (scene.done.length < voters.length) scene.synchroniser.wake(false, 0);
+    while (scene.done.length < voters.length) scene.syncer.wake(false, 0);
     expect([...strangers, ...observers].map((channel) => scene.writer(channel).offset)).toEqual(before);
     expect(scene.done).toEqual(voters);
     scene.settle(0);
@@ -149,18 +149,18 @@ describe('learners that need a snapshot', () => {
     for (const channel of [4, 5]) scene.add(channel, 'voter');
     scene.settle(0);
     scene.full.delete(2);
-    scene.synchroniser.wake(false, 150);
+    scene.syncer.wake(false, 150);
     scene.full.add(2);
     // No other learner waits.
-    scene.synchroniser.wake(false, 201);
+    scene.syncer.wake(false, 201);
     expect(scene.closed.size).toBe(0);
     scene.add(3, 'stranger');
     scene.settle(201);
     expect([...scene.closed]).toEqual([]);
-    scene.synchroniser.wake(false, 202);
+    scene.syncer.wake(false, 202);
     expect([...scene.closed]).toEqual([[1, 'other learners wait for a snapshot, but this one has read nothing of its own for 202 ms']]);
     scene.settle(202);
-    expect(scene.begun(3)).toEqual([3]);
+    expect(scene.snapshotsInProgress(3)).toEqual([3]);
   });
 
   it('must read 32 KiB per second, unless they vote', () => {
@@ -174,10 +174,10 @@ describe('learners that need a snapshot', () => {
       if (at % 400 === 0) {
         // 64 KiB each.
         scene.full.delete(1);
-        scene.synchroniser.wake(false, at);
+        scene.syncer.wake(false, at);
         scene.full.add(1);
       }
-      scene.synchroniser.wake(false, at);
+      scene.syncer.wake(false, at);
     }
     expect([...scene.closed]).toEqual([
       [2, 'the learner reads its snapshot at 0 bytes per second; a learner that does not vote must reach 32768'],
@@ -191,15 +191,15 @@ describe('learners that need a snapshot', () => {
     for (const channel of [1, 2]) scene.full.add(channel);
     scene.settle(0);
     // The kept records are the znodes before the change, so those are made large first.
-    scene.synchroniser.remove(1);
-    scene.synchroniser.remove(2);
+    scene.syncer.remove(1);
+    scene.syncer.remove(2);
     scene.change(1, 10_000);
     scene.add(1, 'observer');
     scene.add(2, 'voter');
     scene.settle(0);
     scene.change(2, 1);
     expect(scene.replica.tree.snapshotPreservedBytes).toBeLessThan(30_000_000);
-    expect(scene.synchroniser.hasWork(false)).toBe(true);
+    expect(scene.syncer.hasWork(false)).toBe(true);
     scene.settle(0);
     expect([...scene.closed]).toEqual([
       [1, 'the learner reads its snapshot more slowly than the tree changes: it can reconnect when fewer writes arrive'],
@@ -219,10 +219,10 @@ describe('learners that need a snapshot', () => {
     scene.settle(0);
     scene.change(1, 3);
     expect(scene.replica.tree.snapshotPreservedBytes).toBeGreaterThan(0);
-    for (const channel of [1, 3]) scene.synchroniser.remove(channel);
-    scene.synchroniser.stop();
+    for (const channel of [1, 3]) scene.syncer.remove(channel);
+    scene.syncer.stop();
     expect(scene.replica.tree.snapshotPreservedBytes).toBe(0);
-    expect(scene.synchroniser.hasWork(false)).toBe(false);
+    expect(scene.syncer.hasWork(false)).toBe(false);
   });
 });
 
@@ -232,8 +232,8 @@ describe('learners for which the log is read', () => {
     for (const channel of [1, 2, 3, 4]) scene.add(channel, 'observer');
     for (const channel of [5, 6, 7]) scene.add(channel, 'voter');
     expect(scene.logsAsked).toEqual([1, 2, 5, 6, 7]);
-    scene.synchroniser.remove(3);
-    scene.synchroniser.logReadRefused(1);
+    scene.syncer.remove(3);
+    scene.syncer.logReadRefused(1);
     expect(scene.logsAsked).toEqual([1, 2, 5, 6, 7, 4]);
   });
 });
@@ -248,11 +248,11 @@ describe('learners that lack txns of the log', () => {
     const entries = [1998, 1999, 2000].map((counter) => ({ zxid: makeZxid(1, counter), bytes: Buffer.from(`txn ${counter}`) }));
     scene.add(1, 'voter', makeZxid(1, 1998));
     expect(scene.logsAsked).toEqual([1]);
-    scene.synchroniser.logRead(1, entries, true, scene.replica.lastZxid);
+    scene.syncer.logRead(1, entries, true, scene.replica.lastZxid);
     // Once to decide, and once more to send.
     expect(scene.logsAsked).toEqual([1, 1]);
     expect(scene.done).toEqual([]);
-    scene.synchroniser.logRead(1, entries, true, scene.replica.lastZxid);
+    scene.syncer.logRead(1, entries, true, scene.replica.lastZxid);
     expect(scene.done).toEqual([1]);
     const sent = Buffer.from(scene.writer(1).written());
     expect(entries.map(({ bytes }) => sent.includes(bytes))).toEqual([false, true, true]);

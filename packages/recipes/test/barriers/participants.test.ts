@@ -24,7 +24,7 @@ import { Storm, storyWorld } from '../support/storm.ts';
 import { type Passage, Rounds } from './rounds.ts';
 
 const path = '/b';
-const run = methodOf('run');
+const enterBarrier = methodOf('run');
 const removeStaleReady = methodOf('removeStaleReady');
 const create = ParticipantNode.create.bind(ParticipantNode);
 
@@ -168,7 +168,7 @@ async function run(seed: number, tally: Tally, plant: (() => { mockRestore(): vo
       return node;
     }),
     vi.spyOn(BarrierEntry.prototype, 'run').mockImplementation(async function (this: BarrierEntry, look) {
-      const entered = await run.call(this, look);
+      const entered = await enterBarrier.call(this, look);
       const passage = passageOf(entered.node.zk);
       if (passage !== undefined) passage.openers = entered.openers;
       return entered;

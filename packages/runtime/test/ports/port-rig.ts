@@ -81,14 +81,14 @@ export class PortRig {
     this.port.attach(this.core, words);
     this.core.reply = (cnxn) => this.port.reply(cnxn);
     this.core.close = (cnxn) => this.port.close(cnxn);
-    const turn = (input: (now: Now) => void) => this.runTurn(input);
+    const runTurn = (input: (now: Now) => void) => this.runTurn(input);
     this.network.start({
-      accepted: (stream, listener, remote) => turn((now) => this.port.accepted(stream, listener, remote, now)),
+      accepted: (stream, listener, remote) => runTurn((now) => this.port.accepted(stream, listener, remote, now)),
       connected() {},
-      received: (batch) => turn((now) => this.port.received(batch, now)),
-      drained: (stream) => turn((now) => this.port.drained(stream, now)),
-      ended: (stream) => turn((now) => this.port.ended(stream, now)),
-      closed: (stream, error) => turn((now) => this.port.closed(stream, error, now)),
+      received: (batch) => runTurn((now) => this.port.received(batch, now)),
+      drained: (stream) => runTurn((now) => this.port.drained(stream, now)),
+      ended: (stream) => runTurn((now) => this.port.ended(stream, now)),
+      closed: (stream, error) => runTurn((now) => this.port.closed(stream, error, now)),
     });
   }
 
@@ -99,7 +99,7 @@ export class PortRig {
   }
 
   /** One turn of the loop. */
-  turn(input: (now: Now) => void): void {
+  runTurn(input: (now: Now) => void): void {
     this.turns++;
     const now = this.clock.now();
     input(now);
