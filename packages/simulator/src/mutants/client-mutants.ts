@@ -26,7 +26,7 @@ export const clientMutants: Readonly<Record<string, Mutant>> = {
     origin: 'P3',
     file: machine,
     original: 'if (!request.isCancelled) this.#output.answered(request, err, reader, zxid);\n    this.#outbox.answered();',
-    replacement: 'this.#outbox.answered();\n    this.#output.answered(this.#outbox.nextStep ?? request, err, reader, zxid);',
+    replacement: 'this.#outbox.answered();\n    this.#output.answered(this.#outbox.nextPending ?? request, err, reader, zxid);',
   },
   'client-resends-writes': {
     description: 'the client sends calls that had no reply when the connection broke again over the next connection',

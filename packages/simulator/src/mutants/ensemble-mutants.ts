@@ -113,7 +113,7 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
     origin: 'ZOOKEEPER-2201, F28',
     file: leader,
     original: 'this.#dropSilent(inputWatermarkMs);\n',
-    replacement: 'if (now.elapsedMs < 0) this.#dropSilent(lastReceivedMs);\n',
+    replacement: 'if (now.elapsedMs < 0) this.#dropSilent(inputWatermarkMs);\n',
   },
   'silent-leader-kept': {
     detector: 'scenarios',
@@ -183,8 +183,8 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
     description: 'a server whose disk failed to save an epoch stays up and does nothing',
     origin: 'ZOOKEEPER-602, ZOOKEEPER-2247',
     file: 'packages/runtime/src/ensemble-storage.ts',
-    original: '      this.#onDiskWorkFailed(error);\n      return;\n    }\n    this.#dependencies.turn',
-    replacement: '      return;\n    }\n    this.#dependencies.turn',
+    original: '      this.#onDiskWorkFailed(error);\n      return;\n    }\n    this.#dependencies.runTurn',
+    replacement: '      return;\n    }\n    this.#dependencies.runTurn',
   },
   'wiped-server-votes': {
     detector: 'scenarios',

@@ -50,13 +50,13 @@ const wrongField: Readonly<Record<string, RandomMutant>> = {
     description: 'setACL compares its version with the version of the data',
     file: prepare,
     original: 'request.version !== znode.aversion',
-    replacement: 'prepare.version !== znode.version',
+    replacement: 'request.version !== znode.version',
   },
   'check-by-children': {
     description: 'a check in a multi compares its version with the cversion',
     file: prepare,
     original: 'const version = future === undefined ? tree.versionOf(node) : future.version;\n    if (request.version !== -1',
-    replacement: 'const version = future === undefined ? tree.cversionOf(node) : future.cversion;\n    if (prepare.version !== -1',
+    replacement: 'const version = future === undefined ? tree.cversionOf(node) : future.cversion;\n    if (request.version !== -1',
   },
   'acl-version-of-today': {
     description: 'setACL sets the ACL version to the version of the data plus one',
@@ -74,7 +74,7 @@ const wrongField: Readonly<Record<string, RandomMutant>> = {
     description: 'a sequential create is refused if a znode with the name without the counter exists',
     file: prepare,
     original: 'if (this.outstandingChanges.find(path) !== undefined) return ErrorCode.NodeExists',
-    replacement: 'if (this.outstandingChanges.find(prepare.path) !== undefined) return ErrorCode.NodeExists',
+    replacement: 'if (this.outstandingChanges.find(request.path) !== undefined) return ErrorCode.NodeExists',
   },
   'last-part-blamed': {
     description: 'a failed multi reports its last failed operation as the cause',
@@ -386,7 +386,7 @@ const halfOfPair: Readonly<Record<string, RandomMutant>> = {
     description: 'a leader without txns in memory assumes that it holds everything a learner may lack',
     file: synchroniser,
     original: 'newest === undefined ? sent < last : !this.#committed.hasAllAbove(sent)',
-    replacement: 'newest !== undefined && !this.#committed.hasAllAbove(onSent)',
+    replacement: 'newest !== undefined && !this.#committed.hasAllAbove(sent)',
   },
   'standstill-before-serving': {
     description: 'a leader that was paused before it served continues without a check',
@@ -463,7 +463,7 @@ const miscounted: Readonly<Record<string, RandomMutant>> = {
     description: 'deleted znodes still count for their quota',
     file: quotaTable,
     original: 'quota.usedCount + count,',
-    replacement: 'quota.usedCount + Math.max(0, countSoft),',
+    replacement: 'quota.usedCount + Math.max(0, count),',
   },
   'share-given-back-early': {
     description: 'an address with one outstanding request counts as having none',

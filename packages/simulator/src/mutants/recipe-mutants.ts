@@ -64,14 +64,14 @@ export const recipeMutants: Readonly<Record<string, Mutant>> = Object.fromEntrie
       origin: 'C1-20',
       file: line,
       original: 'line[own - 1];',
-      replacement: 'listener === 0 ? undefined : queue[0];',
+      replacement: 'own === 0 ? undefined : line[0];',
     },
     'turn-not-looked-up': {
       description: 'a waiter takes its turn when its predecessor is gone, without listing the queue again',
       origin: 'C1-19',
       file: line,
       original: 'await waitForEvent(this.zk, blocker.path, signal);',
-      replacement: 'await waitForEvent(this.zk, currentBlocker.path, signal);\n      return;',
+      replacement: 'await waitForEvent(this.zk, blocker.path, signal);\n      return;',
     },
     'stays-when-it-gives-up': {
       description: 'a waiter that gives up leaves its znode in the wait queue',
@@ -106,7 +106,7 @@ export const recipeMutants: Readonly<Record<string, Mutant>> = Object.fromEntrie
       origin: 'C1-21',
       file: held,
       original: 'zk.clock.after(zk.sessionRemainingMs,',
-      replacement: 'client.clock.after(client.sessionRemainingMs * 100,',
+      replacement: 'zk.clock.after(zk.sessionRemainingMs * 100,',
     },
     'broken-by-hand-unheard': {
       description: 'a holder does not notice that its znode was deleted',
@@ -127,7 +127,7 @@ export const recipeMutants: Readonly<Record<string, Mutant>> = Object.fromEntrie
       origin: 'C1-21',
       file: held,
       original: 'this.fencingToken = node.czxid;',
-      replacement: 'this.fencingToken = node.client.sessionId;',
+      replacement: 'this.fencingToken = node.zk.sessionId;',
     },
     'consent-without-release': {
       description: 'a holder that agrees to release does not release',
@@ -150,7 +150,7 @@ export const recipeMutants: Readonly<Record<string, Mutant>> = Object.fromEntrie
       origin: 'C1-25',
       file: sharedLock,
       original: 'data, findBlocker: previousContender, what: `shared lock ${path} for writing`',
-      replacement: 'data, findBlocker: (void previousContender, findWriterAhead), what: `shared lock ${path} for writeLock`',
+      replacement: 'data, findBlocker: (void previousContender, findWriterAhead), what: `shared lock ${path} for writing`',
     },
     'reader-watches-the-first-writer': {
       description: 'a reader watches the first of the writers before it instead of the last',
@@ -164,7 +164,7 @@ export const recipeMutants: Readonly<Record<string, Mutant>> = Object.fromEntrie
       origin: 'C1-24',
       file: sharedLock,
       original: 'const findWriterAhead: FindBlocker = (all, own) =>',
-      replacement: 'const findWriterAhead: FindBlocker = (all, own) => own > 0 && all[own - 1]!.kind === prefixes.read ? all[own - 1] :',
+      replacement: 'const findWriterAhead: FindBlocker = (all, own) => own > 0 && all[own - 1]!.prefix === prefixes.read ? all[own - 1] :',
     },
   }),
   ...detectedBy('semaphores', {
@@ -294,7 +294,7 @@ export const recipeMutants: Readonly<Record<string, Mutant>> = Object.fromEntrie
       origin: 'C1-8',
       file: entrance,
       original: 'readyData(waiting), { acl }), ...checks]',
-      replacement: 'readyData(waitingNames), { acl }), ...checks.slice(0, 0)]',
+      replacement: 'readyData(waiting), { acl }), ...checks.slice(0, 0)]',
     },
     'stale-ready-opens': {
       description: 'a stale `ready` from before a crash opens the next round',
@@ -308,7 +308,7 @@ export const recipeMutants: Readonly<Record<string, Mutant>> = Object.fromEntrie
       origin: 'C1-9',
       file: entrance,
       original: '[mark, ...checks]',
-      replacement: '(void markEntered, [...checks])',
+      replacement: '(void mark, [...checks])',
     },
     'waits-for-those-who-come': {
       description: 'a leaving participant also waits for those that wait to enter, which wait for it',

@@ -28,7 +28,7 @@ export const statefulRecipeMutants: Readonly<Record<string, Mutant>> = Object.fr
       origin: 'B19',
       file: atomicNumber,
       original: 'await this.#markers.get(zk).write([op.setData(this.path, data, { version: found.version })]);',
-      replacement: 'await this.#markers.fromNumber(zk).write([]).catch(() => undefined);\n      await zk.setData(this.path, data, { ...retryForever, idempotent: true, version: found.version });\n      void op;',
+      replacement: 'await this.#markers.get(zk).write([]).catch(() => undefined);\n      await zk.setData(this.path, data, { ...retryForever, idempotent: true, version: found.version });\n      void op;',
     },
     'number-set-whatever-it-is': {
       description: 'compareAndSet of a number sets it whatever its value',
@@ -65,7 +65,7 @@ export const statefulRecipeMutants: Readonly<Record<string, Mutant>> = Object.fr
       origin: 'B24',
       file: heldLease,
       original: '    const askedAtMs = source.clock.now().elapsedMs;\n    try {',
-      replacement: '    const requestedAtMs = source.clock.now().elapsedMs;\n    this.#startTimer(requestedAtMs);\n    try {',
+      replacement: '    const askedAtMs = source.clock.now().elapsedMs;\n    this.#startTimer(askedAtMs);\n    try {',
     },
     'lease-not-looked-at': {
       description: 'a lease is taken even while another process holds it',

@@ -172,7 +172,7 @@ const explorerMutants: Readonly<Record<string, Mutant>> = {
     origin: 'ZOOKEEPER-2418',
     file: 'packages/core/src/zab/learner-syncer.ts',
     original: 'this.#committed.forEachAbove(sent, ',
-    replacement: 'this.#committed.forEachAbove(onSent + 1, ',
+    replacement: 'this.#committed.forEachAbove(sent + 1, ',
   },
   'serves-without-quorum': {
     description: 'a leader serves before a quorum has acknowledged its history',
