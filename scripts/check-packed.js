@@ -98,7 +98,7 @@ function compileAgainst(packed) {
   }
   const lines = packed.map(({ name }, at) => `import * as package${at} from '${name}';\nconsole.log(Object.keys(package${at}).length);`);
   writeFileSync(join(program, 'program.ts'), `${lines.join('\n')}\n`);
-  cpSync(join(root, 'scripts', 'packed.tsconfig.json'), join(program, 'tsconfig.json'));
+  cpSync(join(root, 'scripts', 'check-packed.tsconfig.json'), join(program, 'tsconfig.json'));
   const compiler = join(root, 'node_modules', 'typescript-7', 'bin', 'tsc');
   const { status, stdout } = spawnSync(process.execPath, [compiler, '-p', program], { encoding: 'utf8' });
   if (status !== 0) return [`a program that imports the packed packages does not compile:\n${stdout}`];

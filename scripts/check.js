@@ -20,7 +20,7 @@ const parts = [
   ['boundaries', tool('dependency-cruiser', 'bin', 'dependency-cruise.mjs'), '--config', '.dependency-cruiser.mjs', 'packages', 'test'],
   ['dead code', tool('knip', 'bin', 'knip.js'), '--no-config-hints', '--no-progress'],
   ['public API', join('scripts', 'public-api.js')],
-  ['packed packages', join('scripts', 'packed.js')],
+  ['packed packages', join('scripts', 'check-packed.js')],
   ['tidy', tool('vitest', 'vitest.mjs'), 'run', '--project', 'unit', 'test/tidy.test.ts'],
 ];
 

@@ -1,5 +1,5 @@
 /**
- * The rules of scripts/pack.js, packed.js and packages.js. `npm run check` and `npm run newcomer`
+ * The rules of scripts/pack.js, check-packed.js and install-packages.js. `npm run check` and `npm run newcomer`
  * apply them to the packages.
  */
 import { readdirSync, readFileSync } from 'node:fs';

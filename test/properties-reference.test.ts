@@ -147,7 +147,7 @@ function generatedProperties(page: string): string {
   const caught = byId(each(mutants, ({ origin }) => origin));
   const canaries = canariesOf(read('packages/simulator/test/canaries.test.ts'));
   // A run that does not become quiet, or makes no progress, is a finding without a checker.
-  const story = link('the run', `${simulator}/story/story.ts`);
+  const story = link('the run', `${simulator}/run/seed-run.ts`);
   const judgedBy = (id: string) => [
     ...(judges.get(id) ?? []).map((name) => link(name, homes.get(name)!)),
     ...(read(`${simulator}/checkers/checkers.ts`).includes(`checker: 'story', property: '${id}'`) ? [story] : []),

@@ -22,7 +22,7 @@ export interface Op {
    * decoded.
    */
   readonly cutBytes?: number;
-  /** Marks a request on which a justified difference may depend; see justified.ts. */
+  /** Marks a request on which a justified difference may depend; see justified-differences.ts. */
   readonly quirk?: Quirk;
 }
 

@@ -19,7 +19,7 @@ it('B30, D3: the package consists of ES modules, runs no install script, and nee
     const acting = {
       client: ['./src/node/node-version.ts', './dist/node/node-version.js'],
       // Its index only re-exports, so a bundler would omit it together with the check.
-      protocol: ['./src/index.ts', './dist/index.js', './src/node-check.ts', './dist/node-check.js'],
+      protocol: ['./src/index.ts', './dist/index.js', './src/check-node-version.ts', './dist/node-check.js'],
     };
     expect(manifest.sideEffects).toEqual(acting[name as keyof typeof acting] ?? false);
     expect(manifest).not.toHaveProperty('scripts');
@@ -65,14 +65,14 @@ async function bundle(program: string): Promise<Bundle> {
 const uses = (name: string, use: string) => `import { ${name} } from '@tskeeper/client';\nconsole.log(${use});`;
 
 /** The validation of arguments. */
-const checks = ['client/src/arguments.ts', 'client/src/call-form.ts', 'protocol/src/edit-distance.ts'];
+const checks = ['client/src/arguments.ts', 'client/src/call-signature.ts', 'protocol/src/edit-distance.ts'];
 
 /** In every bundle: rejects an old Node. */
-const always = ['client/src/node/node-version.ts', 'protocol/src/node-check.ts', 'protocol/src/node-version.ts'];
+const always = ['client/src/node/node-version.ts', 'protocol/src/check-node-version.ts', 'protocol/src/node-version.ts'];
 
 /** The files that each part needs. */
 const parts: readonly [name: string, use: string, files: readonly string[]][] = [
-  ['op', "op.create('/a', 'x')", ['client/src/operations/multi.ts', 'client/src/operations/op-forms.ts', ...checks]],
+  ['op', "op.create('/a', 'x')", ['client/src/operations/multi.ts', 'client/src/operations/op-signatures.ts', ...checks]],
   ['KeeperError', "KeeperError.is(1, 'NoNode')", ['client/src/keeper-error.ts', 'protocol/src/constants.ts', 'protocol/src/error-text.ts']],
   ['openAcl', 'openAcl', ['protocol/src/acl.ts', 'protocol/src/constants.ts']],
   ['formatZxid', 'formatZxid(5n)', ['client/src/formats.ts', 'protocol/src/numbers.ts', ...checks]],

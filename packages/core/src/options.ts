@@ -112,7 +112,7 @@ export interface CoreOptions {
    */
   readonly enforcedAuthSchemes: readonly string[];
   /**
-   * Units of work (request/budget.ts) of one step, after which other input is processed. A
+   * Units of work (request/step-budget.ts) of one step, after which other input is processed. A
    * simulator sets it small, to interrupt work often.
    */
   readonly stepUnits: number;

@@ -3,8 +3,8 @@
  * `ClientOutput`.
  *
  * The path of a request, top to bottom: `frame` (admit, session order) -> read.ts, which answers at
- * once; or order.ts, which orders a write -> `appended` -> replica.ts changes the tree -> notify.ts
- * sends the watch events -> answer.ts replies -> the requests that waited for this one.
+ * once; or order.ts, which orders a write -> `appended` -> replica.ts changes the tree -> watch-notifier.ts
+ * sends the watch events -> reply-writer.ts replies -> the requests that waited for this one.
  */
 import {
   ErrorCode,
@@ -471,7 +471,7 @@ export class Server {
     return this.#job === undefined || this.#jobCnxn === noCnxn ? undefined : this.#jobCnxn;
   }
 
-  /** Units of work done so far, including those of jobs; see budget.ts. */
+  /** Units of work done so far, including those of jobs; see step-budget.ts. */
   get workUnits(): number {
     return this.#stepWorkUnits() + this.#jobUnits;
   }

@@ -6,7 +6,7 @@
  *     buffer      data        null if the type has none
  *     vector<Id>  authinfo    null except in requests
  *
- * learner-records.ts defines the data; packet-cutter.ts finds the end of a packet.
+ * learner-records.ts defines the data; packet-decoder.ts finds the end of a packet.
  */
 import { type Id, readId, writeId } from './acl.ts';
 import type { Zxid } from './numbers.ts';

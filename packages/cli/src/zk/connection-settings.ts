@@ -6,7 +6,7 @@ export interface ConnectionSettings {
   readonly timeoutMs: number;
   /**
    * How long to search for a server that opens a session; undefined if the user did not say: then
-   * zk/connecting.ts decides.
+   * zk/session-search.ts decides.
    */
   readonly connectTimeoutMs: number | undefined;
   readonly readOnly: boolean;

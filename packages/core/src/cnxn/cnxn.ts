@@ -20,7 +20,7 @@ import type { CnxnContext } from './cnxn-context.ts';
  * - `opening`: a new session's txn is in progress; frames wait for it.
  * - `open`: requests are served.
  * - `parked`: an authentication is being decided elsewhere; frames wait for it.
- * - `queued`: a long write waits for its turn (long-writes.ts), the first of the early frames;
+ * - `queued`: a long write waits for its turn (long-write-queue.ts), the first of the early frames;
  *   frames wait for it.
  * - `closed`: no input is read any more; closed by the runtime or by the core.
  */
@@ -61,7 +61,7 @@ export class Cnxn {
    */
   readonly deferredFrames = new Fifo<ParkedFrame>();
 
-  /** Its frames among those held for all connections (held-frames.ts). */
+  /** Its frames among those held for all connections (admission-queue.ts). */
   framesAwaitingAdmission = 0;
 
   /** Why the server closed it; undefined if it did not. */

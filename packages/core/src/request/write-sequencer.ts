@@ -1,6 +1,6 @@
 /**
- * Orders writes: on the server itself if it is standalone or the leader (authority.ts), or through
- * the leader (forwarding.ts). A write enters its connection's queue when it is admitted; its txn is
+ * Orders writes: on the server itself if it is standalone or the leader (local-sequencer.ts), or through
+ * the leader (leader-forwarder.ts). A write enters its connection's queue when it is admitted; its txn is
  * returned when it may be applied, one at a time, in zxid order. The write at the head of a queue
  * that caused the txn is answered.
  */

@@ -16,7 +16,7 @@ export function stopIfLeaderIsLost(connector: LeaderConnector, election: FastLea
   else if (election.isLeaderGone) connector.abandon();
 }
 
-/** The elected leader is dialled (zab/dialling.ts). */
+/** The elected leader is dialled (zab/leader-connector.ts). */
 export class ConnectingRole extends PeerRole {
   readonly name = 'connecting';
   readonly #state: PeerState;

@@ -13,7 +13,7 @@
  * megabytes of gzip can contain a gigabyte of zeros.
  *
  * A stream is followed by packets: it ends after its mark, which the loader finds itself
- * (snapshot-source.ts defines the stream). It has no checksum; TCP's must do, as in ZooKeeper.
+ * (snapshot-writer.ts defines the stream). It has no checksum; TCP's must do, as in ZooKeeper.
  */
 import {
   adler32,

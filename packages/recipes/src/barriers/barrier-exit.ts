@@ -81,7 +81,7 @@ export class BarrierExit {
   }
 
   /**
-   * A participant that arrived late sets its version to 1 (entrance.ts). For other kinds of clients
+   * A participant that arrived late sets its version to 1 (barrier-entry.ts). For other kinds of clients
    * this is unknown.
    */
   isInside(name: string, version: number): boolean {

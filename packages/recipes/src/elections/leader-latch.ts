@@ -7,7 +7,7 @@
  *
  * With Sessions it continues in the next session; with one client it ends with that. A leadership
  * belongs to the session in which it was won: a znode left by an earlier session makes no process
- * the leader (see line/own-watch.ts).
+ * the leader (see wait-queue/own-znode-watch.ts).
  */
 import { type ClientView, KeeperError } from '@tskeeper/client';
 import { onAbort } from '@tskeeper/client/internal';

@@ -9,7 +9,7 @@
  *
  *     set     create set (PERSISTENT); it exists already: it is set
  *     set, autoReset
- *             the same, with a mark (marks/marks.ts): when a reply turns out to be lost, a waiter
+ *             the same, with a mark (markers/idempotency-markers.ts): when a reply turns out to be lost, a waiter
  *             may have taken the event, and a second create would let a second waiter proceed
  *     reset   delete set; it does not exist: it is not set
  *     wait    exists of set, with a watch: it exists, or is created: proceed. All waiters proceed

@@ -6,7 +6,7 @@
  *       └──deleted by another client, or gone with its session┘
  *     closed: by `close`, or after a permanent error
  *
- *     1. create it, or take an existing one (node-maker.ts)
+ *     1. create it, or take an existing one (node-creator.ts)
  *     2. exists, with a watch, until it is gone or belongs to another session
  *     3. 1. again
  *     closed: delete it, if it is still the one that was created

@@ -1,5 +1,5 @@
 /**
- * What all queues have in common. consumers.ts waits for items, room.ts for room.
+ * What all queues have in common. consumers.ts waits for items, capacity.ts for room.
  *
  *     /jobs                               stays when it is empty, so that no name is used twice
  *       ├─ queue-0000000007               items; nothing else, as other clients expect
@@ -8,7 +8,7 @@
  *       ├─ claims/queue-0000000007-1      a consumer works on 7: its ephemeral
  *       ├─ consumers/_c_2b7e...-lock-...  the queue of those that wait for an item
  *       ├─ producers/_c_91aa...-lock-...  the queue of those that wait for room (`maxItems`)
- *       └─ marks/_c_4d0c...-mark-...      versions show what was applied (marks/marks.ts)
+ *       └─ marks/_c_4d0c...-mark-...      versions show what was applied (markers/idempotency-markers.ts)
  */
 import type { Acl, Data } from '@tskeeper/client';
 import { childPath, onAbort } from '@tskeeper/client/internal';

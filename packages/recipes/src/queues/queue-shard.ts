@@ -11,7 +11,7 @@
  *             multi: setData with the same data and the version that was read; create the claim
  *                  (EPHEMERAL)
  *
- * Each multi includes a mark (marks/marks.ts), and so is applied once. Each claim increments the
+ * Each multi includes a mark (markers/idempotency-markers.ts), and so is applied once. Each claim increments the
  * version of its item: of two that have read the same version only one succeeds, each claim has a
  * name of its own, and the version shows how often the item was claimed.
  */

@@ -15,7 +15,7 @@
  * - an address that holds more than its share of `inFlightBytesMax` is not read where output waits
  *   for it;
  * - above the limit the connections that hold most, of the addresses that hold most, are closed one
- *   after the other until the rest fits (held-shares.ts). A connection that holds nothing is served
+ *   after the other until the rest fits (load-shedder.ts). A connection that holds nothing is served
  *   throughout: its pings and small requests pass, and newcomers are accepted.
  */
 import type { ClientOutput, CnxnContext, CnxnId, CnxnInfo, MemoryState, Now, Observer } from '@tskeeper/core';

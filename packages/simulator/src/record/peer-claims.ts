@@ -1,7 +1,7 @@
 /**
  * What a server of an ensemble states of itself to others, parsed from the bytes that leave it: how
  * far it is, which epoch it has accepted, and which is current. Others rely on it, so it must be on
- * its disk by then (checkers/peer-words.ts).
+ * its disk by then (checkers/peer-claims.ts).
  */
 import {
   epochOf,

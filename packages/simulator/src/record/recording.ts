@@ -11,7 +11,7 @@ export interface Request {
   /**
    * Number of the request in its session. A client never uses an xid twice, apart from those shared
    * by pings, auth and setWatches; but a process that resumes another's session may reuse its xids
-   * (replay/whose-txn.ts).
+   * (replay/request-of-txn.ts).
    */
   readonly session: SessionId;
   readonly xid: number;
