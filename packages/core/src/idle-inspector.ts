@@ -9,7 +9,7 @@ import { SessionTracker } from './session/session-tracker.ts';
 import { WatchTable } from './tree/watch-table.ts';
 
 /**
- * Implements `Inspect` while no clients are served: the state, and no clients. The object is reused
+ * Implements `Inspector` while no clients are served: the state, and no clients. The object is reused
  * while the replica is the same, since its empty tables are large, and clients that wait for a
  * leader ask often.
  */

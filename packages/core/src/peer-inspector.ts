@@ -1,5 +1,5 @@
 /**
- * Implements `Inspect` for a server of an ensemble by the server of its current role.
+ * Implements `Inspector` for a server of an ensemble by the server of its current role.
  */
 import type { SessionId } from '@tskeeper/protocol';
 import type { CnxnInfo, EnsembleStatus, Inspector } from './inspector.ts';

@@ -5,7 +5,7 @@ import type { QuorumLinks } from './zab/quorum-links.ts';
 
 /** Tells one of two servers whether it may go on without the other. */
 export interface Oracle {
-  /** Asks at once; completes as `oracleSaid`. It is asked from time to time besides. */
+  /** Asks at once; completes as `oracleAnswered`. It is asked from time to time besides. */
   ask(): void;
 }
 

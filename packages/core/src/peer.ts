@@ -414,7 +414,7 @@ export class Peer {
 
   /**
    * Everything that can influence behaviour, for an explorer. Throws an `Error` if part of it cannot be written down: see `Server` and
-   * `Synchroniser`, and a snapshot that has been loaded in part.
+   * `LearnerSyncer`, and a snapshot that has been loaded in part.
    */
   fingerprint(to: Fingerprint, now: Now): void {
     this.#state.fingerprint(to, now);

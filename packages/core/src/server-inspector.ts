@@ -1,5 +1,5 @@
 /**
- * Implements `Inspect` from the parts of a server.
+ * Implements `Inspector` from the parts of a server.
  */
 import { type SessionId, sessionHigh, sessionIdOf, sessionLow } from '@tskeeper/protocol';
 import type { CnxnTable } from './cnxn/cnxn-table.ts';

@@ -141,7 +141,7 @@ export class ActivityTracker {
   }
 
   /**
-   * Resolves when the work in progress and everything that follows from it is done. `thoroughly`:
+   * Resolves when the work in progress and everything that follows from it is done. `includesExternal`:
    * including work of clients, over TCP. Otherwise clients are awaited only if they received bytes,
    * or have not been awaited for some time.
    */

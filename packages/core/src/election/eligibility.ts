@@ -38,7 +38,7 @@ export class Eligibility {
     this.#hopelessWaitMs = finalizeWaitMs * hopelessWaits;
   }
 
-  /** See `FastLeaderElection.shun`. */
+  /** See `FastLeaderElection.backOff`. */
   backOff(sid: Sid, untilMs: Millis): void {
     this.#backedOff.set(sid, untilMs);
   }

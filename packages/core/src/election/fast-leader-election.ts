@@ -238,7 +238,7 @@ export class FastLeaderElection {
 
   /**
    * Voters that will not follow the leader on which this server has settled. See
-   * `Whereabouts.lost`.
+   * `VoterReachability.lostVoters`.
    */
   get lostVoters(): SidSet {
     return this.#voterReachability.lostVoters;

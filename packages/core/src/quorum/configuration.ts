@@ -76,7 +76,7 @@ export class Configuration implements ConfigListener {
 
   /**
    * An election, during which nothing may change, has received a later configuration. See
-   * `maybeAdoptHeard`.
+   * `maybeAdoptLastSeen`.
    */
   configSeen(_from: Sid, config: QuorumConfig): void {
     this.#lastSeen = formatQuorumConfig(config);

@@ -15,12 +15,12 @@
  *   seen in step 4: all of them exist, and their version is 0. `ready` has their names: the
  *   openers.
  * - As long as an opener exists, `ready` does: it is deleted together with the last opener
- *   (exit.ts), or after a list without any of them (`clearAway`). So a round lasts as long as one
+ *   (barrier-exit.ts), or after a list without any of them (`removeStaleReady`). So a round lasts as long as one
  *   of its openers is inside, and the next one cannot begin before.
  * - A participant that arrives during a round enters at once, and sets its own data, which makes
  *   its version 1, in one multi with a check on an opener. So it either participates in that round
  *   or counts for the next, never both.
- * - A participant that has left a round has seen all its openers go (exit.ts), so when it enters
+ * - A participant that has left a round has seen all its openers go (barrier-exit.ts), so when it enters
  *   again it cannot enter the same round.
  *
  * Hence a participant that enters is in a round at whose beginning x were present that had been in

@@ -68,7 +68,7 @@ export interface RecoveryOptions {
    * The longest txn that may have been written; distinguishes a cut entry from a corrupt length.
    */
   readonly txnBytesMax: number;
-  /** How much of the end of the log is kept for `Recovered.recent`; nothing by default. */
+  /** How much of the end of the log is kept for `RecoveryResult.recent`; nothing by default. */
   readonly recent?: RecentTxnsLimits;
   /**
    * Goes back to this txn: builds the state after it, and then removes everything later. Rejects

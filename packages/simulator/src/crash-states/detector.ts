@@ -5,7 +5,7 @@ import { runCase } from './enumeration.ts';
 /** Takes a second or two. */
 const statesMax = 80;
 
-/** See `Hunt` of the explorer. */
+/** See `Detection` of the explorer. */
 export async function detectWithCrashStates(seed: number): Promise<{ readonly states: number; readonly finding: string | undefined }> {
   const joinCase: JoinCase = {
     folder: folderKinds[seed % folderKinds.length]!,

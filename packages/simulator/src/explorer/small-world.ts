@@ -550,7 +550,7 @@ export class SmallWorld implements SmallServerEnvironment {
 
   /**
    * From here on there are no more faults, and elections follow the actual notifications. See
-   * `Peace`.
+   * `Healing`.
    */
   stopFaults(healing: 'all' | 'core'): void {
     this.#faultsStopped = true;
