@@ -65,7 +65,9 @@ async function millionZnodes({ program, row, start }) {
   const { port } = server;
   // The probe needs a znode to read.
   await runGenerator(program, 'preload', { port, znodes: 1000 });
-  const loading = await measureWithProbe(program, server, () => runGenerator(program, 'preload', { port, first: 1000, znodes: row.znodes - 1000 }));
+  const loading = await measureWithProbe(program, server, () =>
+    runGenerator(program, 'preload', { port, first: 1000, znodes: row.znodes - 1000 }),
+  );
   const { rssMb, peakRssMb } = await server.memory();
   const snapshot = await measureWithProbe(program, server, () => untilSnapshot(program, server));
   if (!snapshot.value) throw new Error(`"${server.kind}" took no snapshot in a minute of writes`);

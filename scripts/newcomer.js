@@ -239,7 +239,8 @@ async function checkTerminalPicture() {
   writeFileSync(join(cwd, 'failover.mjs'), pictured);
   const output = await run('node failover.mjs', { cwd, port: 0 });
   const { printed } = shownIn(readFileSync(picture, 'utf8')).find(({ command }) => command === 'node failover.mjs');
-  if (!outputPattern(printed.replaceAll(/[\d.]+ms/g, '...')).test(output)) throw new Error(`it printed:\n${output}\nthe picture has:\n${printed}`);
+  if (!outputPattern(printed.replaceAll(/[\d.]+ms/g, '...')).test(output))
+    throw new Error(`it printed:\n${output}\nthe picture has:\n${printed}`);
 }
 
 /** `# pass 1`, or with another reporter `ℹ pass 1`; and it has to end by itself. */

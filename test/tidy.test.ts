@@ -75,7 +75,8 @@ const world = [
   /\brandomBytes\b|\brandomUUID\b|\brandomInt\b|\brandomFill(?:Sync)?\b|\bgetRandomValues\b/,
   /\bprocess\??\.\w/,
   /\bglobalThis\b/,
-  /\bset(?:Timeout|Interval|Immediate)\b/,
+  // The method of a clock is allowed: its calls, and its declarations, which give a type to their parameter.
+  /(?<!\bclock\.)\bset(?:Timeout|Interval|Immediate)\b(?!\(\w+: )/,
   /\bfetch\s*\(/,
   /\bconsole\s*\./,
   /\bWebSocket\b/,

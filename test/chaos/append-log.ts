@@ -48,7 +48,10 @@ export class AppendLogWriter extends RawClient {
 }
 
 /** Every acknowledged line, by its path, and every line ever sent. */
-export function appendLogOf(recording: Recording): { readonly acknowledged: ReadonlyMap<string, string>; readonly sent: ReadonlySet<string> } {
+export function appendLogOf(recording: Recording): {
+  readonly acknowledged: ReadonlyMap<string, string>;
+  readonly sent: ReadonlySet<string>;
+} {
   const acknowledged = new Map<string, string>();
   const sent = new Set<string>();
   for (const { requests } of recording.cnxns) {

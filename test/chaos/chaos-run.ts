@@ -58,7 +58,14 @@ const closeMaxMs = 15_000;
  */
 const tickMs = 300;
 const outstandingMax = 12;
-const workloadOptions: WorkloadOptions = { dataBytesMax: 3000, closeEvery: 60, writePercent: 50, usesAcls: true, usesQuotas: true, handsOverEphemerals: false };
+const workloadOptions: WorkloadOptions = {
+  dataBytesMax: 3000,
+  closeEvery: 60,
+  writePercent: 50,
+  usesAcls: true,
+  usesQuotas: true,
+  handsOverEphemerals: false,
+};
 const snapshotsChecked = 1;
 
 export async function runChaos(options: ChaosRunOptions): Promise<ChaosRunReport> {
@@ -115,7 +122,9 @@ class ChaosRun {
     const world = this.#world;
     const { recording } = world;
     await this.#begin();
-    const appendLogs = appendLogNames.map((name) => new AppendLogWriter(world, this.#newRandom(), { name, address: '127.0.0.1', timeoutMs: listSessionMs }));
+    const appendLogs = appendLogNames.map(
+      (name) => new AppendLogWriter(world, this.#newRandom(), { name, address: '127.0.0.1', timeoutMs: listSessionMs }),
+    );
     const workers = workerNames.map((name) => this.#worker(name));
     this.#faultContext.actors.push(...appendLogs, ...workers);
     for (const appendLog of appendLogs) appendLog.begin(world);
@@ -244,7 +253,9 @@ class ChaosRun {
         const other = known.get(zxid);
         if (other === undefined) known.set(zxid, { digest, server: server.name });
         else if (other.digest !== digest) {
-          recording.violations.push(`at ${zxid} the digest of the tree is ${digest} on ${server.name} and ${other.digest} on ${other.server}`);
+          recording.violations.push(
+            `at ${zxid} the digest of the tree is ${digest} on ${server.name} and ${other.digest} on ${other.server}`,
+          );
         } else this.#faultContext.hitMark('a digest was the same on two servers');
       }
     }

@@ -107,7 +107,16 @@ describe('an ensemble of real processes', () => {
       // Every third episode has five servers, of which one is an observer at times.
       const servers = number % 3 === 1 ? 5 : 3;
       const observers = servers === 5 && number % 2 === 0 ? 1 : 0;
-      const options = { seed: seed * 1000 + number, folder, servers, observers, faultCount: faultsPerRun, faults: faultsOf(number), kills: schedule, diskFaults };
+      const options = {
+        seed: seed * 1000 + number,
+        folder,
+        servers,
+        observers,
+        faultCount: faultsPerRun,
+        faults: faultsOf(number),
+        kills: schedule,
+        diskFaults,
+      };
       const report = await runChaos(options);
       tally.add(report);
       last = report;

@@ -52,7 +52,12 @@ export async function readLogs(world: RealWorld, states: LogArchive['logSets']):
     });
 }
 
-async function readLogFile({ name, path: file }: ArchivedLog, server: RealServer, entries: Map<Zxid, Entry>, violations: string[]): Promise<LogZxids> {
+async function readLogFile(
+  { name, path: file }: ArchivedLog,
+  server: RealServer,
+  entries: Map<Zxid, Entry>,
+  violations: string[],
+): Promise<LogZxids> {
   const disk = new VirtualDisk();
   disk.putFile(`/${name}`, await readFile(file));
   const zxids: Zxid[] = [];

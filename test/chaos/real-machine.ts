@@ -47,7 +47,12 @@ export class RealMachine implements ClientMachine {
     // Its address is the proxy's.
     const cnxn = { client: this.#client, server, address: '127.0.0.1', openedMs: clock.elapsedMs };
     const tap = new CnxnTap(recording, cnxn);
-    const socket = connect({ port: this.#environment.proxyPort(this.#client, server), host: '127.0.0.1', noDelay: true, allowHalfOpen: true });
+    const socket = connect({
+      port: this.#environment.proxyPort(this.#client, server),
+      host: '127.0.0.1',
+      noDelay: true,
+      allowHalfOpen: true,
+    });
     this.#streams.set(id, { socket, tap });
     let error: string | undefined;
     socket.on('connect', () => {

@@ -123,7 +123,8 @@ export class RealServer {
     record.failedMs = clock.elapsedMs;
     record.failure = `it ended by itself with ${code ?? signal}`;
     recording.annotations.push({ atMs: clock.elapsedMs, text: `${this.name} has ended by itself with ${code ?? signal}` });
-    if (this.injectedDiskFaults === 0) recording.violations.push(`${this.name} has ended by itself with ${code ?? signal}: ${this.logTail()}`);
+    if (this.injectedDiskFaults === 0)
+      recording.violations.push(`${this.name} has ended by itself with ${code ?? signal}: ${this.logTail()}`);
   }
 
   #processEnded(record: ProcessRecord): void {

@@ -10,7 +10,15 @@ import { handoverTraffic } from '../../interop/src/recipes/handover-traffic.ts';
 import { quadraticTraffic } from '../../interop/src/recipes/quadratic-traffic.ts';
 import { queueTraffic } from '../../interop/src/recipes/queue-traffic.ts';
 import { broadcastTraffic } from '../../interop/src/recipes/broadcast-traffic.ts';
-import { crowdTimeoutMs, type SetUpCrowd, type TrafficCase, stepsPerCase, type Traffic, trafficOf, withCrowd } from '../../interop/src/recipes/traffic.ts';
+import {
+  crowdTimeoutMs,
+  type SetUpCrowd,
+  type TrafficCase,
+  stepsPerCase,
+  type Traffic,
+  trafficOf,
+  withCrowd,
+} from '../../interop/src/recipes/traffic.ts';
 
 /** Clients of a server without other clients. */
 class Ground {

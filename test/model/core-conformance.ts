@@ -318,7 +318,8 @@ class Stream {
     if (zxid % 16 !== 0) return;
     this.#digests++;
     const wanted = this.#model.digest();
-    if (digest !== wanted) throw new Divergence(`tree digest in the txn of type ${type} at zxid ${zxid}: expected ${wanted}, logged ${digest}`);
+    if (digest !== wanted)
+      throw new Divergence(`tree digest in the txn of type ${type} at zxid ${zxid}: expected ${wanted}, logged ${digest}`);
   }
 
   // --- comparing

@@ -9,7 +9,12 @@ import { decodeConnectResponse, decodeMessage, encodeConnect, encodeRequest } fr
 
 /** Where the model and a recording differ; undefined if they agree. */
 function replay(captures: readonly (readonly RecordedFrame[])[]): string | undefined {
-  const model = new ReferenceModel({ extendedTypesEnabled: true, minSessionTimeoutMs: 4000, maxSessionTimeoutMs: 40_000, javaCompatible: true });
+  const model = new ReferenceModel({
+    extendedTypesEnabled: true,
+    minSessionTimeoutMs: 4000,
+    maxSessionTimeoutMs: 40_000,
+    javaCompatible: true,
+  });
   const times = new TimeMapping();
   const expected = new Map<number, ModelOutput[]>();
   const heard = new Map<number, Message[]>();

@@ -55,7 +55,12 @@ const connectTimeoutMs = 60_000;
  * Why no session is opened, as `connect` reports after its timeout; the time limit is set to expire
  * as soon as an attempt has failed for this reason.
  */
-async function connectFailure(open: SecureCheckContext['open'], connectString: string, options: ConnectOptions, reason: RegExp): Promise<KeeperError> {
+async function connectFailure(
+  open: SecureCheckContext['open'],
+  connectString: string,
+  options: ConnectOptions,
+  reason: RegExp,
+): Promise<KeeperError> {
   let giveUp = (): void => undefined;
   const clock: ConnectOptions['clock'] = {
     now: () => ({ elapsedMs: performance.now() }),
@@ -159,7 +164,8 @@ const checks: readonly SecureCheck[] = [
   {
     name: 'a certificate that the server does not request',
     clientAuths: ['none'],
-    run: async ({ stores, secure, open }) => assert.deepEqual(await identities(await open(secure, { tls: keyFormats[0]!.tls(stores) })), []),
+    run: async ({ stores, secure, open }) =>
+      assert.deepEqual(await identities(await open(secure, { tls: keyFormats[0]!.tls(stores) })), []),
   },
   {
     name: 'digest and SASL inside TLS',

@@ -60,7 +60,12 @@ async function transcriptOf(kind: ServerKind): Promise<string[]> {
     }
     for (const form of notificationForms) {
       round += 10;
-      const answer = await fifth!.sendUntilAnswered(vote(5, round, { zxid: 0x2_0000_0007, peerEpoch: 2 }), form, `round ${round}`, isOf(round));
+      const answer = await fifth!.sendUntilAnswered(
+        vote(5, round, { zxid: 0x2_0000_0007, peerEpoch: 2 }),
+        form,
+        `round ${round}`,
+        isOf(round),
+      );
       lines.push(`a vote in ${form}: ${textOf(answer)}`);
       lines.push(`and everyone hears: ${textOf(await first!.waitFor(`round ${round}`, isOf(round)))}`);
     }

@@ -35,7 +35,12 @@ export type Introduction = 'sid alone' | 'one address' | 'several addresses';
 /** The format of a notification: as before 3.4, as in 3.4, with a version, with a configuration. */
 export type NotificationForm = '28 bytes' | '40 bytes' | '44 bytes' | 'with a configuration';
 
-const bytesOf: Readonly<Record<NotificationForm, number>> = { '28 bytes': 28, '40 bytes': 40, '44 bytes': 44, 'with a configuration': Infinity };
+const bytesOf: Readonly<Record<NotificationForm, number>> = {
+  '28 bytes': 28,
+  '40 bytes': 40,
+  '44 bytes': 44,
+  'with a configuration': Infinity,
+};
 const versionAt = 36;
 
 function framed(body: Uint8Array): Buffer {
@@ -99,7 +104,12 @@ export class FakeVoter {
   }
 
   /** Sends it until an answer arrives. */
-  async sendUntilAnswered(notification: Notification, form: NotificationForm, what: string, isMeant: (answer: Notification) => boolean): Promise<Notification> {
+  async sendUntilAnswered(
+    notification: Notification,
+    form: NotificationForm,
+    what: string,
+    isMeant: (answer: Notification) => boolean,
+  ): Promise<Notification> {
     let saidMs = -Infinity;
     return await until(
       `server ${this.sid} hears ${what}; it has heard ${this.received.map(textOf).slice(-5).join(' / ')}`,

@@ -148,7 +148,8 @@ class LoadWriter {
       if (twin !== undefined) this.#reportViolation(`${text} was applied twice: ${twin} and ${path}`);
       seen.set(text, path);
     }
-    for (const [path, text] of this.#createdData) if (seen.get(text) !== path) this.#reportViolation(`${path} of ${text} was acknowledged and is lost`);
+    for (const [path, text] of this.#createdData)
+      if (seen.get(text) !== path) this.#reportViolation(`${path} of ${text} was acknowledged and is lost`);
     await client.close();
   }
 
@@ -182,13 +183,22 @@ export class Load {
   async untilProgress(count: number, evidence: () => Promise<string>): Promise<void> {
     const goals = this.#writers.map(({ acknowledged }) => acknowledged + count);
     const isThere = (): boolean => this.#writers.every(({ acknowledged }, index) => acknowledged >= goals[index]!);
-    await until(`${count} more writes of each writer are acknowledged`, async () => (isThere() ? true : undefined), progressTimeoutMs, evidence);
+    await until(
+      `${count} more writes of each writer are acknowledged`,
+      async () => (isThere() ? true : undefined),
+      progressTimeoutMs,
+      evidence,
+    );
   }
 
   /** Reads everything back through one server. No client may be writing. */
   async verify(port: number): Promise<LoadOutcome> {
     for (const writer of this.#writers) await writer.verify(port);
     const sum = (of: (writer: LoadWriter) => number): number => this.#writers.reduce((total, writer) => total + of(writer), 0);
-    return { acknowledged: sum(({ acknowledged }) => acknowledged), reconnects: sum(({ reconnects }) => reconnects), violations: this.#violations };
+    return {
+      acknowledged: sum(({ acknowledged }) => acknowledged),
+      reconnects: sum(({ reconnects }) => reconnects),
+      violations: this.#violations,
+    };
   }
 }

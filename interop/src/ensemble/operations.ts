@@ -69,7 +69,10 @@ export async function runOperations(run: OperationsRun, report: Report): Promise
     });
     for (const member of everyone)
       if (!member.isUp) throw new Error(`${member.name} ended during the run:\n${(await member.log()).slice(-20).join('\n')}`);
-    reportComparison({ name, result, operations, rules: [...justifiedDifferences, otherServers], a: 'java-3.9.5 alone', b: subject.name }, report);
+    reportComparison(
+      { name, result, operations, rules: [...justifiedDifferences, otherServers], a: 'java-3.9.5 alone', b: subject.name },
+      report,
+    );
   } catch (error) {
     report.fail(name, error instanceof Error ? error.message : String(error));
   } finally {

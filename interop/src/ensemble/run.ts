@@ -133,7 +133,8 @@ export async function runEnsembles({ seed, bounded, rounds }: EnsembleSettings, 
   for (let round = 0; round < rounds; round++) {
     await runElectionPort(report);
     const chosen = bounded ? mixedEnsembles.slice(0, boundedEnsembles) : mixedEnsembles;
-    for (const [index, casting] of chosen.entries()) await runMixedEnsemble(casting, bounded ? 1000 : 5000, seed + 100 * round + index, report);
+    for (const [index, casting] of chosen.entries())
+      await runMixedEnsemble(casting, bounded ? 1000 : 5000, seed + 100 * round + index, report);
     await runRollingSwap([java39, ours, java39], 'stop', report);
     if (bounded) continue;
     await runRollingSwap([java38, ours, java39], 'stop', report);

@@ -18,7 +18,12 @@ const elections: readonly ElectionPair[] = [
   { theirs: 'kazoo', recipe: 'election', name: '__lock__' },
 ];
 
-async function candidate(peer: RecipeClient, { root }: RecipeCheckContext, { recipe, name }: ElectionPair, who: string): Promise<Contender> {
+async function candidate(
+  peer: RecipeClient,
+  { root }: RecipeCheckContext,
+  { recipe, name }: ElectionPair,
+  who: string,
+): Promise<Contender> {
   const handle = peer.kind === 'ours' ? await peer.open('election', root, name, who) : await peer.open(recipe, root, who);
   return { who, handle };
 }

@@ -31,7 +31,12 @@ const sharedLocks: readonly { readonly theirs: 'kazoo' | 'Curator'; readonly nam
   { theirs: 'Curator', names: ['__READ__', '__WRIT__'] },
 ];
 
-async function openContender(peer: RecipeClient, path: string, [recipe, ...names]: HandleArguments, who: string = peer.kind): Promise<Contender> {
+async function openContender(
+  peer: RecipeClient,
+  path: string,
+  [recipe, ...names]: HandleArguments,
+  who: string = peer.kind,
+): Promise<Contender> {
   return { who, handle: await peer.open(recipe, path, ...names) };
 }
 
@@ -207,7 +212,10 @@ const differentNames: Check = {
 const deletedParent: Check = {
   name: 'kazoo does not create a deleted queue again, as ours does',
   async run({ clients, root, zk }) {
-    const [ours, kazoo] = [await openContender(clients.ours, root, ['lock', '__lock__']), await openContender(clients.kazoo, root, ['lock'])];
+    const [ours, kazoo] = [
+      await openContender(clients.ours, root, ['lock', '__lock__']),
+      await openContender(clients.kazoo, root, ['lock']),
+    ];
     await ours.handle.call('acquire');
     assert.equal(await kazoo.handle.call('try_acquire'), 'no');
     await ours.handle.call('release');

@@ -1,5 +1,5 @@
 /**
- * The peer of our own client; see peer.ts. `own-peer.js <connect string> <session timeout in ms>`.
+ * The peer of our own client; see recipe-client.ts. `own-peer.js <connect string> <session timeout in ms>`.
  * A handle executes its requests in order, as with the others.
  */
 import assert from 'node:assert/strict';

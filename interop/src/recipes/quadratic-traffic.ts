@@ -35,7 +35,9 @@ const lastOneOut: SetUpCrowd = async (clients, path) => {
   const own: Participation[] = [];
   const waits: Promise<void>[][] = [];
   for (const each of stepPaths(path)) {
-    const barriers = await Promise.all(participantsOf(clients).map((zk) => SimpleBarrier.create(zk, each, participantCount(clients.length))));
+    const barriers = await Promise.all(
+      participantsOf(clients).map((zk) => SimpleBarrier.create(zk, each, participantCount(clients.length))),
+    );
     const [last, ...others] = await Promise.all(barriers.map((barrier) => barrier.enter()));
     own.push(last!);
     waits.push(others.map((other) => other.leave()));
@@ -84,6 +86,9 @@ export const quadraticTraffic: Readonly<Record<string, TrafficCase>> = {
   'sites vote, and each watches the votes': {
     setUp: votes,
     // Each writes one, is told of each, and reads it.
-    expected: (clients) => ({ received: participantCount(clients) + participantCount(clients) ** 2, sent: participantCount(clients) + 2 * participantCount(clients) ** 2 }),
+    expected: (clients) => ({
+      received: participantCount(clients) + participantCount(clients) ** 2,
+      sent: participantCount(clients) + 2 * participantCount(clients) ** 2,
+    }),
   },
 };

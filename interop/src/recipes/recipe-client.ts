@@ -64,7 +64,12 @@ export class RecipeClient {
   }
 
   /** Resolves when it has a session. */
-  static async start(programs: RecipeClientPrograms, kind: RecipeClientKind, connect: string, sessionTimeoutMs: number): Promise<RecipeClient> {
+  static async start(
+    programs: RecipeClientPrograms,
+    kind: RecipeClientKind,
+    connect: string,
+    sessionTimeoutMs: number,
+  ): Promise<RecipeClient> {
     const peer = new RecipeClient(kind, programs[kind](connect, sessionTimeoutMs));
     peer.#sessionId = BigInt(`0x${await peer.#answerTo(0, 'a session')}`);
     return peer;

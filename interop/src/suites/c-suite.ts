@@ -87,7 +87,8 @@ async function endServers(workDir: string): Promise<void> {
  * A test's name, and later its result; the output of the test, its servers and their scripts is in
  * between. Two of these texts begin right after the name.
  */
-const resultPattern = /^((?:Zookeeper|Test)\w+::\w+?)(?=Log Message|terminate called|\W|$)|( : assertion| : error)? : elapsed \d+( : OK)?$/gm;
+const resultPattern =
+  /^((?:Zookeeper|Test)\w+::\w+?)(?=Log Message|terminate called|\W|$)|( : assertion| : error)? : elapsed \d+( : OK)?$/gm;
 
 /**
  * At the end each failure has its own line, in the order in which the tests ran, with only its
@@ -128,7 +129,13 @@ async function runFixture(program: string, fixture: string, workDir: string, var
   return [printed, signal === null ? `exit code ${code}` : `signal ${signal}`];
 }
 
-export async function runCSuite(kind: ServerKind, isBounded: boolean, suite: SourcePackage, java: JavaProgram, report: Report): Promise<void> {
+export async function runCSuite(
+  kind: ServerKind,
+  isBounded: boolean,
+  suite: SourcePackage,
+  java: JavaProgram,
+  report: Report,
+): Promise<void> {
   const { variables, classpath } = await suiteEnvironment(kind);
   const listed = kind === 'ours' ? cSuiteExceptions : new Map<string, string>();
   // Their ports and their pid file are the same in every checkout, so a pid of an earlier run may

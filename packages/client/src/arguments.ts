@@ -184,7 +184,8 @@ export function checkArgumentCount(count: number, max: number, form: string): vo
 
 /** Throws a TypeError for a path that is not a string. `pathError` validates strings. */
 export function checkPathType(value: unknown, form: string): void {
-  if (typeof value !== 'string') throw new TypeError(`${callName(form)}: the path must be a string, not ${describeValue(value)}: write ${form}`);
+  if (typeof value !== 'string')
+    throw new TypeError(`${callName(form)}: the path must be a string, not ${describeValue(value)}: write ${form}`);
 }
 
 // --- Texts of errors

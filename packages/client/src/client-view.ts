@@ -410,7 +410,9 @@ export class ClientView {
   exists(path: string, options: ReadOptions = noOptions): Promise<Stat | null> {
     const misuse = methodSignatures.exists.misuse(arguments.length, options, path);
     if (misuse !== undefined) return reject(misuse);
-    return this.#readWithPath('exists', path, options, (serverPath) => existsOperation(serverPath, this.#watchRecorder(serverPath, options.watch)));
+    return this.#readWithPath('exists', path, options, (serverPath) =>
+      existsOperation(serverPath, this.#watchRecorder(serverPath, options.watch)),
+    );
   }
 
   /**
@@ -420,7 +422,9 @@ export class ClientView {
   getData(path: string, options: ReadOptions = noOptions): Promise<GetDataResult> {
     const misuse = methodSignatures.getData.misuse(arguments.length, options, path);
     if (misuse !== undefined) return reject(misuse);
-    return this.#readWithPath('getData', path, options, (serverPath) => getDataOperation(serverPath, this.#watchRecorder(serverPath, options.watch)));
+    return this.#readWithPath('getData', path, options, (serverPath) =>
+      getDataOperation(serverPath, this.#watchRecorder(serverPath, options.watch)),
+    );
   }
 
   /**
@@ -526,7 +530,9 @@ export class ClientView {
   getChildren(path: string, options: ReadOptions = noOptions): Promise<GetChildrenResult> {
     const misuse = methodSignatures.getChildren.misuse(arguments.length, options, path);
     if (misuse !== undefined) return reject(misuse);
-    return this.#readWithPath('getChildren', path, options, (serverPath) => getChildrenOperation(serverPath, this.#watchRecorder(serverPath, options.watch)));
+    return this.#readWithPath('getChildren', path, options, (serverPath) =>
+      getChildrenOperation(serverPath, this.#watchRecorder(serverPath, options.watch)),
+    );
   }
 
   /**
@@ -736,14 +742,24 @@ export class ClientView {
     return this.#runner.call(method, path, options, onPath, isRepeatable);
   }
 
-  #readWithPath<Result>(method: string, path: string, options: PlainReadOptions, make: (serverPath: string) => Operation<Result>): Promise<Result> {
+  #readWithPath<Result>(
+    method: string,
+    path: string,
+    options: PlainReadOptions,
+    make: (serverPath: string) => Operation<Result>,
+  ): Promise<Result> {
     return this.#readPlainOrSynced(method, path, options, () => {
       checkPath(path);
       return make(this.#chroot.prepend(path));
     });
   }
 
-  #readPlainOrSynced<Result>(method: string, path: string | undefined, options: PlainReadOptions, make: () => Operation<Result>): Promise<Result> {
+  #readPlainOrSynced<Result>(
+    method: string,
+    path: string | undefined,
+    options: PlainReadOptions,
+    make: () => Operation<Result>,
+  ): Promise<Result> {
     if (options.linearizable !== true) return this.#runner.call(method, path, options, make, true);
     return this.#runner.readAfterSync(method, path, options, make);
   }

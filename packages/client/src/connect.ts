@@ -332,7 +332,8 @@ function noSessionFailure(timeoutMs: Millis, troubles: readonly ServerFailures[]
 function readyOrTimeout(ready: Promise<void>, session: Session, timeoutMs: Millis, signal: AbortSignal | undefined): Promise<void> {
   const { backgroundClock: clock } = session;
   return new Promise((resolve, reject) => {
-    const timer = timeoutMs > timerMsMax ? undefined : clock.after(timeoutMs, () => reject(noSessionFailure(timeoutMs, session.serverFailures)));
+    const timer =
+      timeoutMs > timerMsMax ? undefined : clock.after(timeoutMs, () => reject(noSessionFailure(timeoutMs, session.serverFailures)));
     const onAbort = () => reject(signal!.reason);
     signal?.addEventListener('abort', onAbort, { once: true });
     const cleanUp = () => {

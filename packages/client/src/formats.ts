@@ -12,7 +12,10 @@ import {
 import { checkValue, type ValueType, valueTypes } from './arguments.ts';
 
 const bigintType: ValueType = { expected: 'a bigint', accepts: (given) => typeof given === 'bigint' };
-const zxidType: ValueType = { expected: 'a bigint or a number', accepts: (given) => typeof given === 'bigint' || typeof given === 'number' };
+const zxidType: ValueType = {
+  expected: 'a bigint or a number',
+  accepts: (given) => typeof given === 'bigint' || typeof given === 'number',
+};
 const algorithmType: ValueType = { ...valueTypes.string, expected: 'a string, as in "SHA-256"' };
 const digestIdForm = 'digestId: the text "user:password"';
 

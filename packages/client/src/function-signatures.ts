@@ -9,7 +9,8 @@ const bytesType: ValueType = { expected: 'a Uint8Array', accepts: (given) => giv
 function withMethods(what: string, ...names: readonly string[]): ValueType {
   return {
     expected: `${what} (an object with ${names.join(', ')})`,
-    accepts: (given) => valueTypes.object.accepts(given) && names.every((name) => typeof (given as Record<string, unknown>)[name] === 'function'),
+    accepts: (given) =>
+      valueTypes.object.accepts(given) && names.every((name) => typeof (given as Record<string, unknown>)[name] === 'function'),
   };
 }
 
@@ -27,10 +28,10 @@ export const connectOptionTypes = optionTypes({
   readOnly: valueTypes.boolean,
   sasl: secret(valueTypes.object),
   auth: secret(arrayOf(objectOf(optionTypes({ scheme: valueTypes.string, auth: secret(valueTypes.bytes) }), ['scheme', 'auth']))),
-  session: objectOf(optionTypes({ id: { expected: 'a bigint', accepts: (given) => typeof given === 'bigint' }, password: secret(bytesType) }), [
-    'id',
-    'password',
-  ]),
+  session: objectOf(
+    optionTypes({ id: { expected: 'a bigint', accepts: (given) => typeof given === 'bigint' }, password: secret(bytesType) }),
+    ['id', 'password'],
+  ),
   onState: valueTypes.function,
   signal: valueTypes.signal,
   maxPacketBytes: valueTypes.int,

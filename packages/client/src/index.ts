@@ -45,7 +45,14 @@ export type {
 export { ClientView } from './client-view.ts';
 export { DataFormatError, type GetJsonResult, type GetTextResult } from './text-and-json.ts';
 export type { Clock, Random, TimerHandle } from './clock.ts';
-export { type ConnectString, ConnectStringError, type ServerList, defaultPort, formatServer, parseConnectString } from './connect-string.ts';
+export {
+  type ConnectString,
+  ConnectStringError,
+  type ServerList,
+  defaultPort,
+  formatServer,
+  parseConnectString,
+} from './connect-string.ts';
 export { connect, type ConnectOptions, createClient } from './connect.ts';
 export { ConnectOptionsError } from './connect-options-error.ts';
 export { digestId, formatSessionId, formatZxid } from './formats.ts';

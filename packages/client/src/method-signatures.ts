@@ -3,7 +3,18 @@
  * returns a promise rejects with a mistake; other calls throw it.
  */
 import { CallSignature } from './call-signature.ts';
-import { checkValue, describeValue, type ValueType, valueTypes, closestName, objectOf, oneOf, optionTypes, orOneOf, secret } from './arguments.ts';
+import {
+  checkValue,
+  describeValue,
+  type ValueType,
+  valueTypes,
+  closestName,
+  objectOf,
+  oneOf,
+  optionTypes,
+  orOneOf,
+  secret,
+} from './arguments.ts';
 import { createSettingTypes, optionalDataType } from './operations/op-signatures.ts';
 import type { KeeperState } from './watched-event.ts';
 import { resolveRetryPolicy, type RetryPolicy } from './calls/retry-policy.ts';
@@ -20,7 +31,10 @@ const read = { watch: valueTypes.watch, ...unwatchedRead };
 const create = {
   ...createSettingTypes,
   parents: oneOf(true, false, 'persistent', 'container'),
-  protection: { expected: 'true, false or a guid', accepts: (given) => typeof given === 'boolean' || typeof given === 'string' } satisfies ValueType,
+  protection: {
+    expected: 'true, false or a guid',
+    accepts: (given) => typeof given === 'boolean' || typeof given === 'string',
+  } satisfies ValueType,
   idempotent: valueTypes.boolean,
   ...call,
 };
@@ -45,7 +59,10 @@ export const methodSignatures = {
   createJson: new CallSignature('createJson(path, value, options)', optionTypes(create)),
   delete: new CallSignature('delete(path, options)', optionTypes(deleteNode)),
   deleteRecursive: new CallSignature('deleteRecursive(path, options)', optionTypes(call)),
-  ensurePath: new CallSignature('ensurePath(path, options)', optionTypes({ mode: oneOf('persistent', 'container'), acl: valueTypes.acl, ...call })),
+  ensurePath: new CallSignature(
+    'ensurePath(path, options)',
+    optionTypes({ mode: oneOf('persistent', 'container'), acl: valueTypes.acl, ...call }),
+  ),
   exists: new CallSignature('exists(path, options)', optionTypes(read)),
   getACL: new CallSignature('getACL(path, options)', optionTypes(unwatchedRead)),
   getAllChildrenNumber: new CallSignature('getAllChildrenNumber(path, options)', optionTypes(unwatchedRead)),

@@ -20,7 +20,9 @@ describe('KeeperError', () => {
   });
 
   it('marks temporary causes as retryable', () => {
-    const retryable = Object.entries(ErrorCode).filter(([, errno]) => new KeeperError('x', '/', new RequestFailure(errno, 'unknown')).retryable);
+    const retryable = Object.entries(ErrorCode).filter(
+      ([, errno]) => new KeeperError('x', '/', new RequestFailure(errno, 'unknown')).retryable,
+    );
     expect(retryable.map(([name]) => name)).toEqual([
       'ConnectionLoss',
       'OperationTimeout',

@@ -19,7 +19,7 @@ it('B30, D3: the package consists of ES modules, runs no install script, and nee
     const acting = {
       client: ['./src/node/node-version.ts', './dist/node/node-version.js'],
       // Its index only re-exports, so a bundler would omit it together with the check.
-      protocol: ['./src/index.ts', './dist/index.js', './src/check-node-version.ts', './dist/node-check.js'],
+      protocol: ['./src/index.ts', './dist/index.js', './src/check-node-version.ts', './dist/check-node-version.js'],
     };
     expect(manifest.sideEffects).toEqual(acting[name as keyof typeof acting] ?? false);
     expect(manifest).not.toHaveProperty('scripts');

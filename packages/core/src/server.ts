@@ -2,8 +2,8 @@
  * Serves clients, whatever the role of this peer: one method per input; output to clients goes to
  * `ClientOutput`.
  *
- * The path of a request, top to bottom: `frame` (admit, session order) -> read.ts, which answers at
- * once; or order.ts, which orders a write -> `appended` -> replica.ts changes the tree -> watch-notifier.ts
+ * The path of a request, top to bottom: `frame` (admit, session order) -> read-handler.ts, which answers at
+ * once; or write-sequencer.ts, which orders a write -> `appended` -> replica.ts changes the tree -> watch-notifier.ts
  * sends the watch events -> reply-writer.ts replies -> the requests that waited for this one.
  */
 import {
@@ -45,7 +45,15 @@ import { LongWriteQueue, type QueuedForward } from './request/long-write-queue.t
 import { MemoryLimits, type MemoryState } from './request/memory-limits.ts';
 import { WatchNotifier } from './request/watch-notifier.ts';
 import type { WriteSequencer } from './request/write-sequencer.ts';
-import { changeCountOf, isCloseSession, type ForwardedRequest, isWrite, noCnxn, type Proposal, type WriteOrigin } from './request/proposal.ts';
+import {
+  changeCountOf,
+  isCloseSession,
+  type ForwardedRequest,
+  isWrite,
+  noCnxn,
+  type Proposal,
+  type WriteOrigin,
+} from './request/proposal.ts';
 import { type ReadRequest, ReadHandler } from './request/read-handler.ts';
 import { silentChangeListener, Replica, replicaOptions } from './request/replica.ts';
 import { parkFrame, type ParkedFrame, type PendingSync } from './request/pending-request.ts';
@@ -336,7 +344,8 @@ export class Server {
    * past means at once.
    */
   deadline(): Millis | undefined {
-    if (this.isBusy || this.#watches.hasDeadRows || this.#canResumeAdmission || this.#replyQueue.length > 0 || this.#sequencer.hasCommitted) return 0;
+    if (this.isBusy || this.#watches.hasDeadRows || this.#canResumeAdmission || this.#replyQueue.length > 0 || this.#sequencer.hasCommitted)
+      return 0;
     return earlierOf(this.#sequencer.deadline(), this.#admissionQueue.deadline);
   }
 
@@ -664,11 +673,15 @@ export class Server {
     const { sessionHigh: high, sessionLow: low } = request;
     // The session has since moved to another connection at the same server: the request must not be
     // taken for one of the new connection.
-    const isOld = movesAtArrival !== undefined && this.#tracker.moveCountOf(high, low) !== movesAtArrival && this.#tracker.isOwnedBy(high, low, request.owner);
+    const isOld =
+      movesAtArrival !== undefined &&
+      this.#tracker.moveCountOf(high, low) !== movesAtArrival &&
+      this.#tracker.isOwnedBy(high, low, request.owner);
     const owner = isOld ? previousOwner : request.owner;
     const origin: WriteOrigin = { kind: 'write', cnxn: noCnxn, ...request, owner, heldBytes: 0, frameBytes: 0 };
     const reader = this.#parkedReader.wrap(record, 0, record.length);
-    if (request.opCode === OpCode.createSession && this.#isSessionCreation(origin, reader)) this.#sequencer.openSession(origin, reader.int32(), now);
+    if (request.opCode === OpCode.createSession && this.#isSessionCreation(origin, reader))
+      this.#sequencer.openSession(origin, reader.int32(), now);
     else this.#submitWrite(origin, reader, now);
   }
 
@@ -785,7 +798,15 @@ export class Server {
     this.#admit(cnxn, reader, frame.identities, frame.arrivedMs, now, frame.isThrottled, isLongWriteTurn);
   }
 
-  #admit(cnxn: Cnxn, reader: Reader, identities: Identities, arrivedMs: Millis, now: Now, throttled = false, isLongWriteTurn = false): void {
+  #admit(
+    cnxn: Cnxn,
+    reader: Reader,
+    identities: Identities,
+    arrivedMs: Millis,
+    now: Now,
+    throttled = false,
+    isLongWriteTurn = false,
+  ): void {
     const start = reader.offset;
     switch (cnxn.state) {
       case 'new':
@@ -1015,7 +1036,9 @@ export class Server {
   }
 
   #stepWorkUnits(): number {
-    return this.#ownWorkUnits + this.#sequencer.workUnits + this.#replica.workUnits + this.#permissions.workUnits + this.#readHandler.workUnits;
+    return (
+      this.#ownWorkUnits + this.#sequencer.workUnits + this.#replica.workUnits + this.#permissions.workUnits + this.#readHandler.workUnits
+    );
   }
 
   readonly #isBudgetSpent = (): boolean => this.#stepWorkUnits() >= this.#stepEndUnits;

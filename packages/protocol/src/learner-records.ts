@@ -182,7 +182,13 @@ const snapshotSignature = 'BenWasHere';
 /**
  * The end of the snapshot after a packet SNAP: it follows the path "/", where a file has its seal.
  */
-export const snapshotSignatureBytes: Uint8Array = Uint8Array.of(0, 0, 0, snapshotSignature.length, ...Buffer.from(snapshotSignature, 'latin1'));
+export const snapshotSignatureBytes: Uint8Array = Uint8Array.of(
+  0,
+  0,
+  0,
+  snapshotSignature.length,
+  ...Buffer.from(snapshotSignature, 'latin1'),
+);
 
 export function readSnapshotSignature(reader: Reader): void {
   const at = reader.offset;

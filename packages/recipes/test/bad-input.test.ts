@@ -823,7 +823,10 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
     () => new recipes.SchemaSet([]).view(none),
     /^expected a Client from connect\(\), or a view of one, got undefined/,
   ],
-  'jsonCodec, an invalid check': [() => recipes.jsonCodec('object' as Any), /^a check of values must be a function or a schema, not "object"/],
+  'jsonCodec, an invalid check': [
+    () => recipes.jsonCodec('object' as Any),
+    /^a check of values must be a function or a schema, not "object"/,
+  ],
   'jsonCodec of an object that is not a schema': [
     () => recipes.jsonCodec({} as Any),
     /^a check of values must be a function or a schema, not an object/,

@@ -41,7 +41,10 @@ export interface EnsembleOptions {
   readonly leaderServes: boolean;
   /** Limits of the learner port that differ from its defaults: a simulation reaches small ones. */
   readonly learnerPort?: Partial<
-    Pick<LearnerPortOptions, 'halfOpenMax' | 'outputHighWaterBytes' | 'queuedBytesMax' | 'waitingBytesMax' | 'sharedBytesMin' | 'packetsPerQuantum'>
+    Pick<
+      LearnerPortOptions,
+      'halfOpenMax' | 'outputHighWaterBytes' | 'queuedBytesMax' | 'waitingBytesMax' | 'sharedBytesMin' | 'packetsPerQuantum'
+    >
   >;
   /** The same for the election port. */
   readonly electionPort?: Partial<Pick<ElectionPortOptions, 'halfOpenMax' | 'unknownPeersMax' | 'messagesPerQuantum'>>;

@@ -179,7 +179,10 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     this.#runTurn(noop);
     const { address: host, port } = this.#listener.endpoint;
     const what = this.#ensembleOptions === undefined ? 'serving' : `${nameOf(this.#ensembleOptions)}, listening for`;
-    const votes = this.#ensembleOptions === undefined ? '' : ` and for votes on ${this.#ensembleOptions.electionAddresses.map(formatHostPort).join(', ')}`;
+    const votes =
+      this.#ensembleOptions === undefined
+        ? ''
+        : ` and for votes on ${this.#ensembleOptions.electionAddresses.map(formatHostPort).join(', ')}`;
     const zxid = formatZxid(this.#core.inspect.lastZxid());
     const durationMs = Math.round(recovered.loadSnapshotMs + recovered.replayMs);
     logger.info(

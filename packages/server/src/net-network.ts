@@ -184,7 +184,14 @@ export class NetNetwork implements Network {
   }
 
   #newStream(id: StreamId, socket: NumberedSocket): Stream {
-    const stream: Stream = { id, socket, written: () => this.#onWritten(stream), isWritePending: false, isDropped: false, error: undefined };
+    const stream: Stream = {
+      id,
+      socket,
+      written: () => this.#onWritten(stream),
+      isWritePending: false,
+      isDropped: false,
+      error: undefined,
+    };
     return stream;
   }
 

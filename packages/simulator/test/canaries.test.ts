@@ -617,7 +617,9 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
     'clientTold',
     'an event that the client reported after a reply that had arrived later',
     ({ clientDeliveries }) => {
-      const at = clientDeliveries.findIndex(({ kind, client }, index) => kind === 'event' && isAnswerOf(client, clientDeliveries[index + 1]));
+      const at = clientDeliveries.findIndex(
+        ({ kind, client }, index) => kind === 'event' && isAnswerOf(client, clientDeliveries[index + 1]),
+      );
       const [event] = clientDeliveries.splice(at, at === -1 ? 0 : 1);
       clientDeliveries.splice(at + 1, 0, found(event));
     },
@@ -626,14 +628,17 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
     'clientOutcomes',
     'a write that was sent although the client reported that it was not',
     ({ clientDeliveries }) =>
-      change(found(clientDeliveries.find(({ kind, key, text }) => kind === 'answer' && key !== undefined && text === 'unknown')), { text: 'notSent' }),
+      change(found(clientDeliveries.find(({ kind, key, text }) => kind === 'answer' && key !== undefined && text === 'unknown')), {
+        text: 'notSent',
+      }),
   ],
   [
     'clientOutcomes',
     'two writes with each other’s results',
     ({ clientDeliveries }) => {
       const first = found(clientDeliveries.find(({ kind, key, text }) => kind === 'answer' && key !== undefined && text === 'Ok'));
-      const isOther = ({ kind, key, text }: Recording['clientDeliveries'][number]) => kind === 'answer' && key !== undefined && text === 'NodeExists';
+      const isOther = ({ kind, key, text }: Recording['clientDeliveries'][number]) =>
+        kind === 'answer' && key !== undefined && text === 'NodeExists';
       const second = found(clientDeliveries.find((each) => isOther(each) && each.client === first.client));
       const { key } = first;
       change(first, { key: second.key! });
@@ -648,7 +653,11 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
       found(second).requests.push(found(found(first).requests.find(isUnanswered)));
     },
   ],
-  ['clientOutcomes', 'a call that never ended', ({ clientDeliveries }) => change(found(clientDeliveries.find(({ kind }) => kind === 'over')), { text: '1' })],
+  [
+    'clientOutcomes',
+    'a call that never ended',
+    ({ clientDeliveries }) => change(found(clientDeliveries.find(({ kind }) => kind === 'over')), { text: '1' }),
+  ],
   [
     'clientReturns',
     'a client that reconnected with zxid 0 although it had seen a later one',
@@ -704,7 +713,9 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
     'durability',
     'a later leader without an acknowledged txn',
     ({ peerEvents }) => {
-      const served = found(peerEvents.findLast((event) => event.kind === 'serves' && event.role === 'leader' && event.historyEnd > 2 ** 32));
+      const served = found(
+        peerEvents.findLast((event) => event.kind === 'serves' && event.role === 'leader' && event.historyEnd > 2 ** 32),
+      );
       change(served as Extract<PeerEvent, { kind: 'serves' }>, { historyEnd: 1 });
     },
   ],
@@ -718,7 +729,9 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
       const id = BigInt.asIntN(64, (BigInt(clientHigh >>> 0) << 32n) + BigInt(clientLow >>> 0));
       const leader = firstServing(recording.peerEvents, 'leader', epochOf(zxid));
       const cnxn = found(
-        recording.cnxns.findLast(({ session, server, malformedMs }) => session === id && server === leader.server && malformedMs === undefined),
+        recording.cnxns.findLast(
+          ({ session, server, malformedMs }) => session === id && server === leader.server && malformedMs === undefined,
+        ),
       );
       found(recording.frameArrivals.get(cnxn.key)).push(closed.atMs - 1);
     },
@@ -734,7 +747,9 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
       const leader = firstServing(recording.peerEvents, 'leader', epochOf(zxid));
       const heardMs = closed.atMs - recording.limits.tickMs - 1;
       const cnxn = found(
-        recording.cnxns.findLast(({ session, server, malformedMs }) => session === id && server !== leader.server && malformedMs === undefined),
+        recording.cnxns.findLast(
+          ({ session, server, malformedMs }) => session === id && server !== leader.server && malformedMs === undefined,
+        ),
       );
       found(recording.frameArrivals.get(cnxn.key)).push(heardMs);
       recording.pauses.push({ server: leader.server, fromMs: heardMs - 100, toMs: closed.atMs - 1 });
@@ -771,7 +786,9 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
     'zab',
     'a txn that was skipped',
     ({ peerEvents }) => {
-      const at = peerEvents.findIndex((event, index) => event.kind === 'applied' && peerEvents.slice(index).some((each) => isNext(event, each)));
+      const at = peerEvents.findIndex(
+        (event, index) => event.kind === 'applied' && peerEvents.slice(index).some((each) => isNext(event, each)),
+      );
       found(peerEvents[at]);
       peerEvents.splice(at, 1);
     },
@@ -797,7 +814,9 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
         { kind: 'serves' }
       >;
       const isFollower = ({ server }: PeerEvent): boolean => server !== leads.server && ensemble.get(server)?.isVoter === true;
-      const last = found(peerEvents.findLast((event) => event.kind === 'logged' && isFollower(event) && epochOf(event.zxid) === leads.epoch));
+      const last = found(
+        peerEvents.findLast((event) => event.kind === 'logged' && isFollower(event) && epochOf(event.zxid) === leads.epoch),
+      );
       const { atMs, server, zxid } = last as Extract<PeerEvent, { kind: 'logged' }>;
       const { sid } = ensemble.get(leads.server)!;
       peerEvents.splice(

@@ -88,7 +88,8 @@ test('F34: a server that cannot close because the disk does not complete a snaps
   await world.run(100);
   world.server.diskDelayMs = ({ path }) => (path.includes('snapshot') ? 1_000_000 : 0);
   const client = await connectRawClient(world);
-  for (let index = 0; index < 5; index++) await sendRequest(world, client, 'create', { path: `/n${index}`, data: null, acl: openAcl, flags: 0 });
+  for (let index = 0; index < 5; index++)
+    await sendRequest(world, client, 'create', { path: `/n${index}`, data: null, acl: openAcl, flags: 0 });
   await world.run(100);
   void server.close();
   await world.runUntil(() => server.record.failedMs !== undefined, 60_000);

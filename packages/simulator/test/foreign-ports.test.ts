@@ -63,7 +63,9 @@ test('a server with the ports of another ensemble joins neither ensemble, does n
   expect(victim.role).toBe('looking');
   expect(leaders.map(({ role }) => role)).toEqual(['leader', 'leader']);
   expect(
-    world.recording.peerEvents.slice(length).filter(({ kind, server }) => kind === 'ended' || (kind === 'serves' && server === victim.name)),
+    world.recording.peerEvents
+      .slice(length)
+      .filter(({ kind, server }) => kind === 'ended' || (kind === 'serves' && server === victim.name)),
   ).toEqual([]);
   expect(await childrenSeenBy(world, ours[1]!, undefined, 3)).toEqual(['zookeeper', 'ours']);
   expect(await childrenSeenBy(world, staying[1]!, undefined, 4)).toEqual(['zookeeper', 'theirs']);

@@ -71,7 +71,9 @@ describe('zxids at the end of an epoch', () => {
     expect(logs()).toEqual(['log.fffffffe', 'log.ffffffff', 'log.100000000', 'log.100000001', 'log.100000002']);
     world.server.losePower(keepAll);
     await world.server.start();
-    expect((await sendRequest(world, await connectRawClient(world), 'getChildren', { path: '/', watch: false })).body.children).toContain('n3');
+    expect((await sendRequest(world, await connectRawClient(world), 'getChildren', { path: '/', watch: false })).body.children).toContain(
+      'n3',
+    );
   });
 
   test('are sent to clients in events and compared with the last zxid that a client has seen', async () => {

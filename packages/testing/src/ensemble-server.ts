@@ -193,7 +193,8 @@ export class TestPeer {
     const heals: (() => void)[] = [];
     if (from !== 'clients') {
       const { ensembleNetwork } = this.#environment;
-      for (const other of ensembleNetwork.machines) if (other !== this.sid) heals.push(ensembleNetwork.cut(this.sid, other), ensembleNetwork.cut(other, this.sid));
+      for (const other of ensembleNetwork.machines)
+        if (other !== this.sid) heals.push(ensembleNetwork.cut(this.sid, other), ensembleNetwork.cut(other, this.sid));
     }
     if (from !== 'servers') {
       const partition = new ClientPartition();

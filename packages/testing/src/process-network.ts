@@ -65,7 +65,8 @@ export class ProcessNetwork implements Network {
     const { address, port } = options;
     // quorumListenOnAllIPs=true leaves the address open; the port says whether servers or clients
     // connect there.
-    const isForPeers = address === undefined ? port === quorumPort || port === electionPort : this.#ensembleNetwork.machineAt(address) !== undefined;
+    const isForPeers =
+      address === undefined ? port === quorumPort || port === electionPort : this.#ensembleNetwork.machineAt(address) !== undefined;
     if (isForPeers) return await this.#peers.listen(options);
     const listening = this.#clients.listen(options);
     this.#listening.add(listening);

@@ -118,8 +118,7 @@ export class TestServer implements AsyncDisposable {
     const lines = Object.entries({ ...defaults, ...this.#options.config }).map(([key, value]) => `${key}=${value}`);
     const config = { name: 'the config of this TestServer', text: lines.join('\n') };
     const options = { dataDir: this.#dataDir, clientPort: this.#port, clientAddress: '127.0.0.1', logger: this.#options.logger };
-    const network = (real: ConstructorParameters<typeof FaultyNetwork>[0]): FaultyNetwork =>
-      (this.#network = new FaultyNetwork(real));
+    const network = (real: ConstructorParameters<typeof FaultyNetwork>[0]): FaultyNetwork => (this.#network = new FaultyNetwork(real));
     const disk = new ProcessDisk(this.#disk ?? new FsDisk(), this.#activity);
     this.#server = await startServerWith(startRuntime, options, {
       disk,

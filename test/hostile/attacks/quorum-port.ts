@@ -114,7 +114,19 @@ function written(write: (to: Writer) => void): Uint8Array {
 }
 
 /** Operations that no client of a well-behaved follower can send. */
-const unexpectedOpCodes = [OpCode.createSession, OpCode.check, OpCode.deleteContainer, OpCode.ping, OpCode.getData, 0, 23, 77, 1000, -1, -7];
+const unexpectedOpCodes = [
+  OpCode.createSession,
+  OpCode.check,
+  OpCode.deleteContainer,
+  OpCode.ping,
+  OpCode.getData,
+  0,
+  23,
+  77,
+  1000,
+  -1,
+  -7,
+];
 const requestEveryMs = 30;
 
 async function malformedForwards(site: AttackSetup, signal: AbortSignal): Promise<Figure[]> {

@@ -122,7 +122,11 @@ export async function runAttack(attack: Attack, kind: Kind, context: PartContext
   await attack.prepare?.(site);
   // The target first: its client checks the ephemeral znodes.
   const honestAt = [target, ...(target === leader ? [] : [leader])];
-  const options: HonestOptions = { ports: honestAt.map(({ ports }) => ports.client), abandonedPort: target.ports.client, abandonedTimeoutMs };
+  const options: HonestOptions = {
+    ports: honestAt.map(({ ports }) => ports.client),
+    abandonedPort: target.ports.client,
+    abandonedTimeoutMs,
+  };
   using honest = await HelperProcess.start<HonestCommand, HonestMessage>(new URL('honest-clients.ts', import.meta.url), options);
   await delay(settleMs);
   const memory = new MemoryWatch(ensemble.peers);

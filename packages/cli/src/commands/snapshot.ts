@@ -77,7 +77,12 @@ export const defineSnapshot: DefineCommand = (program, terminal, finish) => {
       }
       const comparison = { contentOnly: options.content === true, bytes, nodes };
       finish(
-        await diffSnapshots(await newestSnapshot(first), await newestSnapshot(second), comparison, new Output(terminal, outputFormatOf(program, options))),
+        await diffSnapshots(
+          await newestSnapshot(first),
+          await newestSnapshot(second),
+          comparison,
+          new Output(terminal, outputFormatOf(program, options)),
+        ),
       );
     });
 };

@@ -72,7 +72,12 @@ export async function verifyTxnlogs(logs: readonly FoundFile[], options: TxnlogV
   for (const [index, log] of logs.entries()) await verification.verifyLog(log, index === logs.length - 1);
   const result = verification.result;
   if (output.format === 'json') {
-    output.json({ verdict: result, logs: verification.reports, digests: verification.digests, remedies: result === 'damaged' ? remedies : null });
+    output.json({
+      verdict: result,
+      logs: verification.reports,
+      digests: verification.digests,
+      remedies: result === 'damaged' ? remedies : null,
+    });
   } else {
     for (const report of verification.reports) {
       const range = report.firstZxid === null ? '' : `, ${report.firstZxid} to ${report.lastZxid}`;

@@ -32,13 +32,16 @@ export async function dataOf(call: CommandCall, word: string): Promise<Uint8Arra
     }
     return await readAll(call.input, sourceName, call);
   }
-  if (sourceName === '') throw dataArgumentError('a file name must follow @. To store data that begin with @, write a backslash first: \\@...');
+  if (sourceName === '')
+    throw dataArgumentError('a file name must follow @. To store data that begin with @, write a backslash first: \\@...');
   try {
     return await readAll(createReadStream(sourceName), sourceName, call);
   } catch (error) {
     const code = error instanceof Error ? (error as NodeJS.ErrnoException).code : undefined;
     if (code === undefined || code === 'ABORT_ERR') throw error;
-    throw dataArgumentError(`cannot read the data from ${sourceName}: ${code}. To store data that begin with @, write a backslash first: \\@...`);
+    throw dataArgumentError(
+      `cannot read the data from ${sourceName}: ${code}. To store data that begin with @, write a backslash first: \\@...`,
+    );
   }
 }
 

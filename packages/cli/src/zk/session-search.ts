@@ -117,7 +117,13 @@ export class SessionSearch {
   async #open(): Promise<Client> {
     const { connectString, timeoutMs, readOnly, maxPacketBytes, auth } = this.#settings;
     try {
-      const client = this.#options.createClient(connectString, { sessionTimeoutMs: timeoutMs, connectTimeoutMs: Infinity, readOnly, maxPacketBytes, auth });
+      const client = this.#options.createClient(connectString, {
+        sessionTimeoutMs: timeoutMs,
+        connectTimeoutMs: Infinity,
+        readOnly,
+        maxPacketBytes,
+        auth,
+      });
       this.#clientConnecting = client;
       client.on('connectFailed', (failure) => this.#onConnectFailed(failure));
       await client.ready();

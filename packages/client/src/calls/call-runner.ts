@@ -47,7 +47,12 @@ export class CallRunner {
   }
 
   /** A call of several steps, within one time-out and one signal. */
-  runCompound<Result>(method: string, path: string, options: CallOptions, work: (deadline: CallDeadline) => Promise<Result>): Promise<Result> {
+  runCompound<Result>(
+    method: string,
+    path: string,
+    options: CallOptions,
+    work: (deadline: CallDeadline) => Promise<Result>,
+  ): Promise<Result> {
     const deadline = new CallDeadline(this.#session, requestLimitsOf(options));
     return this.runSteps(method, path, () => work(deadline));
   }
@@ -60,7 +65,12 @@ export class CallRunner {
     return tracer.run(traced, () => this.#runStepsTraced(method, path, work, traced));
   }
 
-  async #runStepsTraced<Result>(method: string, path: string, work: () => Promise<Result>, traced: TracedCall | undefined): Promise<Result> {
+  async #runStepsTraced<Result>(
+    method: string,
+    path: string,
+    work: () => Promise<Result>,
+    traced: TracedCall | undefined,
+  ): Promise<Result> {
     try {
       const result = await work();
       if (traced !== undefined) traceSuccess(this.#session.tracer, traced, result);

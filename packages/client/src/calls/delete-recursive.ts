@@ -58,7 +58,8 @@ export async function deleteRecursive(
 async function pathsBelow(znodes: ZnodeCalls, root: string, deadline: CallDeadline): Promise<string[]> {
   const paths: string[] = [];
   try {
-    for await (const { path } of walk(znodes, root, { concurrency: concurrentDeletes, data: false, retry: false }, deadline)) paths.push(path);
+    for await (const { path } of walk(znodes, root, { concurrency: concurrentDeletes, data: false, retry: false }, deadline))
+      paths.push(path);
   } catch (error) {
     if (!KeeperError.is(error, 'NoNode')) throw error;
   }
@@ -98,5 +99,9 @@ function withTally(error: unknown, { deleted, unanswered }: Tally): unknown {
   const failure = failureOf(error);
   if (failure === undefined) return error;
   const note = `${deleted} znodes were deleted${unanswered.size === 0 ? '' : `, and perhaps ${unanswered.size} more`}`;
-  return withOutcome(failure, unanswered.size > 0 ? 'unknown' : failure.outcome, failure.reason === undefined ? note : `${failure.reason}; ${note}`);
+  return withOutcome(
+    failure,
+    unanswered.size > 0 ? 'unknown' : failure.outcome,
+    failure.reason === undefined ? note : `${failure.reason}; ${note}`,
+  );
 }

@@ -90,7 +90,12 @@ export function createIdempotently(
   });
 }
 
-export async function readOrNull(znodes: ZnodeCalls, path: string, limits: RequestLimits, linearizable = false): Promise<DataAndStat | null> {
+export async function readOrNull(
+  znodes: ZnodeCalls,
+  path: string,
+  limits: RequestLimits,
+  linearizable = false,
+): Promise<DataAndStat | null> {
   try {
     return await znodes.getData(path, { ...limits, linearizable, retry: false });
   } catch (error) {

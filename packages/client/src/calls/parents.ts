@@ -40,7 +40,10 @@ async function missingPaths({ znodes, paths, deadline }: ParentsToCreate): Promi
  * Sends all creates without waiting in between: a server executes the requests of a session in
  * order.
  */
-function sendCreates({ znodes, settings, deadline }: ParentsToCreate, missing: readonly string[]): Promise<PromiseSettledResult<CreatedZnode>[]> {
+function sendCreates(
+  { znodes, settings, deadline }: ParentsToCreate,
+  missing: readonly string[],
+): Promise<PromiseSettledResult<CreatedZnode>[]> {
   const { requestLimits } = deadline;
   return Promise.allSettled(missing.map((path) => znodes.create(path, null, { ...settings, ...requestLimits, retry: false })));
 }

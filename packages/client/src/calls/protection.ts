@@ -106,7 +106,13 @@ function withNote(error: unknown, note: string | undefined): unknown {
 }
 
 /** The znode with this guid, in its current state; undefined if there is none. */
-function findByGuid(session: CallSession, znodes: ZnodeCalls, path: string, guid: string, deadline: CallDeadline): Promise<CreatedZnode | undefined> {
+function findByGuid(
+  session: CallSession,
+  znodes: ZnodeCalls,
+  path: string,
+  guid: string,
+  deadline: CallDeadline,
+): Promise<CreatedZnode | undefined> {
   const parent = parentOf(path);
   const prefix = protectedName(guid, '');
   return retryUntilSessionEnds(session, deadline, async (limits) => {
@@ -135,7 +141,11 @@ function deleteIfPresent(session: CallSession, znodes: ZnodeCalls, path: string,
   });
 }
 
-async function deleteInBackgroundByGuid(session: CallSession, lookFor: (deadline: CallDeadline) => Promise<CreatedZnode | undefined>, znodes: ZnodeCalls): Promise<void> {
+async function deleteInBackgroundByGuid(
+  session: CallSession,
+  lookFor: (deadline: CallDeadline) => Promise<CreatedZnode | undefined>,
+  znodes: ZnodeCalls,
+): Promise<void> {
   const unlimited = new CallDeadline(session, {});
   try {
     const found = await lookFor(unlimited);

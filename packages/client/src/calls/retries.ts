@@ -20,7 +20,11 @@ export function failureOf(error: unknown): FailureFields | undefined {
 }
 
 /** The same failure with another outcome or reason. */
-export function withOutcome({ errno, cause, failedIndex, results }: FailureFields, outcome: Outcome, reason: string | undefined): RequestFailure {
+export function withOutcome(
+  { errno, cause, failedIndex, results }: FailureFields,
+  outcome: Outcome,
+  reason: string | undefined,
+): RequestFailure {
   return new RequestFailure(errno, outcome, reason, {
     cause,
     ...(failedIndex === undefined ? {} : { failedIndex }),

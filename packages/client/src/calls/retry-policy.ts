@@ -39,7 +39,8 @@ export const unlimitedRetryPolicy: FullRetryPolicy = { ...defaultRetryPolicy, ma
 export function resolveRetryPolicy(retry: RetryPolicy | boolean | undefined): FullRetryPolicy | undefined {
   if (retry === undefined || retry === false) return undefined;
   if (retry === true) return defaultRetryPolicy;
-  if (typeof retry !== 'object' || retry === null) throw new TypeError(`retry must be true, false or a policy, not ${describeValue(retry)}`);
+  if (typeof retry !== 'object' || retry === null)
+    throw new TypeError(`retry must be true, false or a policy, not ${describeValue(retry)}`);
   for (const [part, value] of Object.entries(retry as Readonly<Record<string, unknown>>)) {
     if (!Object.hasOwn(defaultRetryPolicy, part))
       throw new TypeError(`unknown option retry.${part}; the options of a policy are ${Object.keys(defaultRetryPolicy).join(', ')}`);

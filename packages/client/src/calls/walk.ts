@@ -93,7 +93,12 @@ async function visit(
 }
 
 /** A znode that was read a moment ago is yielded even if it has been deleted since. */
-async function childrenOf(znodes: ZnodeCalls, path: string, retry: CallOptions['retry'], deadline: CallDeadline): Promise<readonly string[]> {
+async function childrenOf(
+  znodes: ZnodeCalls,
+  path: string,
+  retry: CallOptions['retry'],
+  deadline: CallDeadline,
+): Promise<readonly string[]> {
   try {
     const { children } = await znodes.getChildren(path, { ...deadline.requestLimits, retry });
     return children;

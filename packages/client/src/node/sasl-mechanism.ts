@@ -12,7 +12,12 @@ export type SaslOptions = DigestMd5Options | GssapiOptions;
 
 const saslOptionTypes = {
   'DIGEST-MD5': optionTypes({ mechanism: valueTypes.string, username: valueTypes.string, password: secret(valueTypes.string) }),
-  GSSAPI: optionTypes({ mechanism: valueTypes.string, serviceName: valueTypes.string, serviceHost: valueTypes.string, principal: valueTypes.string }),
+  GSSAPI: optionTypes({
+    mechanism: valueTypes.string,
+    serviceName: valueTypes.string,
+    serviceHost: valueTypes.string,
+    principal: valueTypes.string,
+  }),
 } as const;
 
 /** Throws a TypeError for unknown options, and a ConnectOptionsError. */

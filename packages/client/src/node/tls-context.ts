@@ -189,7 +189,8 @@ function createContext(loaded: LoadedSources, options: TlsOptions): TlsContext {
   const minVersion = options.minVersion ?? 'TLSv1.2';
   const identity = identityOf(loaded, options);
   const trusted = trustedCertificatesOf(loaded, options);
-  const trustAnchors = identity.context.pfx === undefined ? undefined : (trusted ?? nodeDefaultCertificates()).map((pem) => new X509Certificate(pem));
+  const trustAnchors =
+    identity.context.pfx === undefined ? undefined : (trusted ?? nodeDefaultCertificates()).map((pem) => new X509Certificate(pem));
   try {
     return {
       context: createSecureContext({ minVersion, ...identity.context, ...(trusted === undefined ? {} : { ca: trusted }) }),

@@ -95,7 +95,8 @@ function peerProblem(socket: TLSSocket, { trustAnchors }: TlsContext, name: stri
     return chainErrorText(error instanceof Error ? ((error as NodeJS.ErrnoException).code ?? error.message) : String(error), certificate);
   }
   if (certificate === undefined) return 'the server did not send a certificate';
-  if (trustAnchors !== undefined && !reachesTrustAnchor(trustAnchors, chain)) return chainErrorText('UNABLE_TO_GET_ISSUER_CERT', certificate);
+  if (trustAnchors !== undefined && !reachesTrustAnchor(trustAnchors, chain))
+    return chainErrorText('UNABLE_TO_GET_ISSUER_CERT', certificate);
   return name === undefined || matchesName(certificate, name) ? undefined : nameMismatchText(certificate, name);
 }
 

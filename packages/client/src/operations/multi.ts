@@ -224,7 +224,10 @@ function readResults(reader: Reader, ops: readonly (WriteOp | ReadOp)[]): readon
   const { results } = readMultiReply(reader);
   const fit = results.length === ops.length && results.every(({ kind }, at) => kind === 'error' || resultKinds[ops[at]!.op].includes(kind));
   if (!fit)
-    throw unexpectedReply(`results for ${ops.map((each) => each.op).join(', ')}, not ${results.map(({ kind }) => kind).join(', ')}`, reader);
+    throw unexpectedReply(
+      `results for ${ops.map((each) => each.op).join(', ')}, not ${results.map(({ kind }) => kind).join(', ')}`,
+      reader,
+    );
   return results;
 }
 

@@ -711,7 +711,8 @@ export class SessionMachine<R extends Request> {
   }
 
   #onCloseDeadline(nowMs: Millis): void {
-    if (nowMs - this.#closeDeadlineMs <= lateWakeMs) this.#disconnect(`closing the session timed out after ${this.#effectiveTimeoutMs} ms without an answer`, nowMs);
+    if (nowMs - this.#closeDeadlineMs <= lateWakeMs)
+      this.#disconnect(`closing the session timed out after ${this.#effectiveTimeoutMs} ms without an answer`, nowMs);
     // As above.
     else this.#closeDeadlineMs = nowMs + lateWakeGraceMs;
   }
@@ -815,7 +816,8 @@ export class SessionMachine<R extends Request> {
     this.#scheduleDial(phase === 'dialling', wasDraining, nowMs);
     const isRoundOver = !wasConnected && this.#dialPlan.attemptFailed();
     this.#failPending(ErrorCode.ConnectionLoss, reason, cause);
-    if (isOrderBroken || (isRoundOver && !this.#waitsForFirstConnection)) this.#failWaiting(new RequestFailure(ErrorCode.ConnectionLoss, 'notSent', reason, { cause }));
+    if (isOrderBroken || (isRoundOver && !this.#waitsForFirstConnection))
+      this.#failWaiting(new RequestFailure(ErrorCode.ConnectionLoss, 'notSent', reason, { cause }));
     this.#output.connectionFailed(description, what);
     if (wasConnected) this.#output.state('Disconnected', reason);
   }
@@ -1069,7 +1071,11 @@ export class SessionMachine<R extends Request> {
       case 'authFailed':
         return new RequestFailure(ErrorCode.AuthFailed, outcome, reason ?? 'the credentials of this client were rejected; connect again');
       case 'moved':
-        return new RequestFailure(ErrorCode.SessionMoved, outcome, reason ?? 'another client uses the session of this client; connect again');
+        return new RequestFailure(
+          ErrorCode.SessionMoved,
+          outcome,
+          reason ?? 'another client uses the session of this client; connect again',
+        );
       case 'expired':
         return new RequestFailure(ErrorCode.SessionExpired, outcome, reason ?? 'the session of this client has expired; connect again');
       default:

@@ -349,7 +349,8 @@ export class Session {
       this.#machine.authenticate(call);
       this.#waitingAuths.set(call, { resolve, reject });
       this.#scheduleFlush();
-      const rejectAsTimedOut = (limitMs: Millis) => reject(new RequestFailure(ErrorCode.RequestTimeout, 'unknown', `no answer within ${limitMs} ms`));
+      const rejectAsTimedOut = (limitMs: Millis) =>
+        reject(new RequestFailure(ErrorCode.RequestTimeout, 'unknown', `no answer within ${limitMs} ms`));
       if (timeoutMs !== undefined) {
         if (timeoutMs <= timerMsMax) timer = clock.after(timeoutMs, () => rejectAsTimedOut(timeoutMs));
       } else if (requestTimeoutMs !== undefined && requestTimeoutMs <= timerMsMax) {

@@ -67,7 +67,8 @@ export class ViewWatches {
     }
     const removeLocally = (removedKinds: readonly WatchKind[]) => {
       for (const kind of removedKinds) {
-        for (const each of watches.remove(kind, serverPath, watcher)) this.#session.deliverToWatcher(each, removedEventOf[kind], serverPath, undefined);
+        for (const each of watches.remove(kind, serverPath, watcher))
+          this.#session.deliverToWatcher(each, removedEventOf[kind], serverPath, undefined);
       }
     };
     // Without a connection no server has the watch, and a watch removed here is not set again.

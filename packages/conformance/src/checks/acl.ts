@@ -7,7 +7,10 @@ import { type CheckContext, identities } from '../check-context.ts';
 
 const docs = "Programmer's Guide, ZooKeeper access control using ACLs";
 const authAs = (who: keyof typeof identities) => ({ auth: [{ scheme: 'digest', auth: identities[who] }] });
-const digestAcl = (who: keyof typeof identities, perms: number): Acl => ({ perms, id: { scheme: 'digest', id: digestId(identities[who]) } });
+const digestAcl = (who: keyof typeof identities, perms: number): Acl => ({
+  perms,
+  id: { scheme: 'digest', id: digestId(identities[who]) },
+});
 /** Identity of the session that removes the znode: it may list what is below it. */
 const adminAcl = digestAcl('keeper', Perms.all);
 
@@ -15,7 +18,10 @@ const adminAcl = digestAcl('keeper', Perms.all);
  * A znode on which anyone has these permissions, with a child `x`, and two sessions: one with all
  * permissions, and one without an identity.
  */
-async function createGuardedZnode(context: CheckContext, perms: number): Promise<{ readonly path: string; readonly nobody: Client; readonly owner: Client }> {
+async function createGuardedZnode(
+  context: CheckContext,
+  perms: number,
+): Promise<{ readonly path: string; readonly nobody: Client; readonly owner: Client }> {
   const [owner, nobody] = [await context.openClient(authAs('keeper')), await context.openClient()];
   const acl = perms === 0 ? [adminAcl] : [adminAcl, { perms, id: anyone }];
   const { path } = await owner.create(`${context.rootPath}/guarded`, 'x', { acl });
@@ -35,7 +41,10 @@ export const aclChecks: readonly RunnableCheck[] = [
       const { path, stat } = await zk.create(`${context.rootPath}/a`);
       expectEqual('created', await zk.getACL(path), { acl: openAcl, stat });
       await zk.setACL(path, [...readOnlyAcl, digestAcl('keeper', Perms.all)]);
-      expectEqual('set', (await (await context.openClient(authAs('keeper'))).getACL(path)).acl, [...readOnlyAcl, digestAcl('keeper', Perms.all)]);
+      expectEqual('set', (await (await context.openClient(authAs('keeper'))).getACL(path)).acl, [
+        ...readOnlyAcl,
+        digestAcl('keeper', Perms.all),
+      ]);
     },
   },
   {
@@ -114,7 +123,11 @@ export const aclChecks: readonly RunnableCheck[] = [
     behaviourIds: ['B40', 'A35'],
     docs: `${docs}, Builtin ACL Schemes`,
     async run(context) {
-      const [alice, bob, nobody] = [await context.openClient(authAs('alice')), await context.openClient(authAs('bob')), await context.openClient()];
+      const [alice, bob, nobody] = [
+        await context.openClient(authAs('alice')),
+        await context.openClient(authAs('bob')),
+        await context.openClient(),
+      ];
       const { path } = await alice.create(`${context.rootPath}/a`, 'x', { acl: [adminAcl, digestAcl('alice', Perms.all)] });
       await context.catchUp(bob);
       expectEqual('alice', textOf((await alice.getData(path)).data), 'x');
@@ -124,7 +137,11 @@ export const aclChecks: readonly RunnableCheck[] = [
       expectEqual('a session without identity that became alice', textOf((await nobody.getData(path)).data), 'x');
       await bob.addAuth('digest', identities.alice);
       expectEqual('bob, who is also alice', textOf((await bob.getData(path)).data), 'x');
-      await expectError('a wrong password', (await context.openClient({ auth: [{ scheme: 'digest', auth: 'alice:wrong' }] })).getData(path), 'NoAuth');
+      await expectError(
+        'a wrong password',
+        (await context.openClient({ auth: [{ scheme: 'digest', auth: 'alice:wrong' }] })).getData(path),
+        'NoAuth',
+      );
     },
   },
   {
@@ -151,7 +168,10 @@ export const aclChecks: readonly RunnableCheck[] = [
       await expectError('with neither', nobody.getACL(path), 'NoAuth');
       await owner.setACL(path, [adminAcl, ...readOnlyAcl]);
       await context.catchUp(nobody);
-      expectEqual('with READ', (await nobody.getACL(path)).acl, [{ perms: Perms.all, id: { scheme: 'digest', id: 'keeper:x' } }, ...readOnlyAcl]);
+      expectEqual('with READ', (await nobody.getACL(path)).acl, [
+        { perms: Perms.all, id: { scheme: 'digest', id: 'keeper:x' } },
+        ...readOnlyAcl,
+      ]);
       await owner.setACL(path, [adminAcl, { perms: Perms.admin, id: anyone }]);
       await context.catchUp(nobody);
       expectEqual('with ADMIN', (await nobody.getACL(path)).acl, [adminAcl, { perms: Perms.admin, id: anyone }]);

@@ -19,7 +19,14 @@ export const createChecks: readonly RunnableCheck[] = [
       const { czxid, mzxid, pzxid, ctime, mtime, ...rest } = stat;
       expectEqual('mzxid and pzxid, equal to czxid', [mzxid, pzxid], [czxid, czxid]);
       expectThat('ctime', ctime > 0 && ctime === mtime, 'a time, equal to mtime', { ctime, mtime });
-      expectEqual('the rest of the Stat', rest, { version: 0, cversion: 0, aversion: 0, ephemeralOwner: 0n, dataLength: 3, numChildren: 0 });
+      expectEqual('the rest of the Stat', rest, {
+        version: 0,
+        cversion: 0,
+        aversion: 0,
+        ephemeralOwner: 0n,
+        dataLength: 3,
+        numChildren: 0,
+      });
       expectEqual('the Stat from getData', (await zk.getData(path)).stat, stat);
     },
   },

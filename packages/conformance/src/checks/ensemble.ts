@@ -127,7 +127,9 @@ export const ensembleChecks: readonly RunnableCheck[] = [
     async run(context) {
       const clients = await Promise.all(context.facts.servers.map((_, server) => context.openClient({ server })));
       const created = await Promise.all(
-        clients.flatMap((zk) => Array.from({ length: 20 }, () => zk.create(`${context.rootPath}/s-`, null, { mode: 'persistentSequential' }))),
+        clients.flatMap((zk) =>
+          Array.from({ length: 20 }, () => zk.create(`${context.rootPath}/s-`, null, { mode: 'persistentSequential' })),
+        ),
       );
       created.sort((one, other) => (one.stat.czxid < other.stat.czxid ? -1 : 1));
       expectEqual(

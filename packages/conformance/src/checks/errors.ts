@@ -51,8 +51,16 @@ export const errorChecks: readonly RunnableCheck[] = [
       await zk.create(`${context.rootPath}/e`, null, { mode: 'ephemeral' });
       expectEqual('NodeExists', (await expectError('create', zk.create(`${context.rootPath}/a`), 'NodeExists')).errno, -110);
       expectEqual('NotEmpty', (await expectError('delete', zk.delete(`${context.rootPath}/a`), 'NotEmpty')).errno, -111);
-      expectEqual('BadVersion', (await expectError('setData', zk.setData(`${context.rootPath}/a`, null, { version: 5 }), 'BadVersion')).errno, -103);
-      expectEqual('NoChildrenForEphemerals', (await expectError('create', zk.create(`${context.rootPath}/e/x`), 'NoChildrenForEphemerals')).errno, -108);
+      expectEqual(
+        'BadVersion',
+        (await expectError('setData', zk.setData(`${context.rootPath}/a`, null, { version: 5 }), 'BadVersion')).errno,
+        -103,
+      );
+      expectEqual(
+        'NoChildrenForEphemerals',
+        (await expectError('create', zk.create(`${context.rootPath}/e/x`), 'NoChildrenForEphemerals')).errno,
+        -108,
+      );
       expectEqual('InvalidACL', (await expectError('setACL', zk.setACL(`${context.rootPath}/a`, []), 'InvalidACL')).errno, -114);
       expectEqual('BadArguments', (await expectError('delete', zk.delete('/zookeeper', { version: 7 }), 'BadArguments')).errno, -8);
     },

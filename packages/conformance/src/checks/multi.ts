@@ -176,7 +176,9 @@ export const multiChecks: readonly RunnableCheck[] = [
       const zk = await context.openClient();
       const { rootPath } = context;
       await zk.create(`${rootPath}/a`, '0');
-      const failing = zk.multi([op.delete(`${rootPath}/a`), op.create(`${rootPath}/b`), op.check(`${rootPath}/missing`)]).catch(() => undefined);
+      const failing = zk
+        .multi([op.delete(`${rootPath}/a`), op.create(`${rootPath}/b`), op.check(`${rootPath}/missing`)])
+        .catch(() => undefined);
       const next = zk.multi([
         op.check(`${rootPath}/a`, { version: 0 }),
         op.create(`${rootPath}/b`, 'x'),

@@ -37,7 +37,9 @@ export const opcodeChecks: readonly RunnableCheck[] = [
     since: [3, 9, 3],
     async run(context) {
       const cnxn = await context.openRawCnxnWithSession();
-      const reply = await cnxn.call(OpCode.check, (writer) => operations.check.request.write(writer, { path: context.rootPath, version: -1 }));
+      const reply = await cnxn.call(OpCode.check, (writer) =>
+        operations.check.request.write(writer, { path: context.rootPath, version: -1 }),
+      );
       expectEqual('the error', reply?.err, -6);
       expectEqual('the connection after it', await stateAfterPings(cnxn), 'closed');
     },

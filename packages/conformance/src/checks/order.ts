@@ -25,7 +25,10 @@ export const orderChecks: readonly RunnableCheck[] = [
         }),
       );
       const wrong = answered.findIndex((at, place) => at !== place);
-      expectThat('the order of the replies', wrong === -1, 'the order of the calls', { from: wrong, came: answered.slice(wrong, wrong + 5) });
+      expectThat('the order of the replies', wrong === -1, 'the order of the calls', {
+        from: wrong,
+        came: answered.slice(wrong, wrong + 5),
+      });
       const late = versions.findIndex((version, at) => version !== Math.floor(at / 2) + 1);
       expectThat('the versions read', late === -1, 'one more after each write', { call: late, version: versions[late] });
     },
@@ -82,7 +85,9 @@ export const orderChecks: readonly RunnableCheck[] = [
       for (const zk of [one, other]) {
         await context.catchUp(zk);
         const seen = await Promise.all(
-          [0, 1].flatMap((who) => Array.from({ length: 20 }, async (_, at) => (await zk.exists(`${context.rootPath}/${who}-${at}`))?.czxid)),
+          [0, 1].flatMap((who) =>
+            Array.from({ length: 20 }, async (_, at) => (await zk.exists(`${context.rootPath}/${who}-${at}`))?.czxid),
+          ),
         );
         expectEqual('the zxids that a session sees', seen, children);
       }

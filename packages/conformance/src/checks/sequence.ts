@@ -75,7 +75,11 @@ export const sequenceChecks: readonly RunnableCheck[] = [
       const stat = (await zk.exists(rootPath))!;
       expectEqual('cversion after three creates and a delete', stat.cversion, 4);
       const next = (stat.cversion + stat.numChildren) / 2;
-      expectEqual('the next path', (await zk.create(`${rootPath}/`, null, sequential)).path, `${rootPath}/${String(next).padStart(10, '0')}`);
+      expectEqual(
+        'the next path',
+        (await zk.create(`${rootPath}/`, null, sequential)).path,
+        `${rootPath}/${String(next).padStart(10, '0')}`,
+      );
     },
   },
   {

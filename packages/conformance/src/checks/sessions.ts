@@ -43,7 +43,11 @@ export const sessionChecks: readonly RunnableCheck[] = [
         [max, max],
         [0x7fffffff, max],
       ] as const) {
-        expectEqual(`the timeout granted for ${asked} ms`, (await context.openClient({ sessionTimeoutMs: asked })).sessionTimeoutMs, granted);
+        expectEqual(
+          `the timeout granted for ${asked} ms`,
+          (await context.openClient({ sessionTimeoutMs: asked })).sessionTimeoutMs,
+          granted,
+        );
       }
     },
   },

@@ -43,7 +43,11 @@ export const statChecks: readonly RunnableCheck[] = [
       const zk = await context.openClient();
       const { stat: born } = await zk.create(`${context.rootPath}/p`, 'x');
       const { stat: child } = await zk.create(`${context.rootPath}/p/a`);
-      expectEqual('behind a create', { ...(await zk.exists(`${context.rootPath}/p`))! }, { ...born, cversion: 1, pzxid: child.czxid, numChildren: 1 });
+      expectEqual(
+        'behind a create',
+        { ...(await zk.exists(`${context.rootPath}/p`))! },
+        { ...born, cversion: 1, pzxid: child.czxid, numChildren: 1 },
+      );
       await zk.create(`${context.rootPath}/p/b`);
       await zk.delete(`${context.rootPath}/p/a`);
       const after = (await zk.exists(`${context.rootPath}/p`))!;
@@ -87,7 +91,11 @@ export const statChecks: readonly RunnableCheck[] = [
         (await zk.exists(`${context.rootPath}/p/a`))!,
         (await zk.exists(`${context.rootPath}/p/b`))!,
       ];
-      expectEqual('mzxid and pzxid of the parent, czxid of the children', [parent.mzxid, parent.pzxid, b.czxid], [a.czxid, a.czxid, a.czxid]);
+      expectEqual(
+        'mzxid and pzxid of the parent, czxid of the children',
+        [parent.mzxid, parent.pzxid, b.czxid],
+        [a.czxid, a.czxid, a.czxid],
+      );
       expectEqual('mtime of the parent, ctime of the children', [parent.mtime, b.ctime], [a.ctime, a.ctime]);
       expectEqual('cversion and numChildren', [parent.cversion, parent.numChildren], [2, 2]);
     },

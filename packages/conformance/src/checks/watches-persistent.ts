@@ -79,7 +79,9 @@ export const persistentWatchChecks: readonly RunnableCheck[] = [
     async run(context) {
       const [zk, cnxn] = [await context.openClient(), await context.openRawCnxnWithSession()];
       // A client drops events without a watch of its own, so check the frames.
-      const reply = await cnxn.call(OpCode.addWatch, (writer) => operations.addWatch.request.write(writer, { path: context.rootPath, mode: 1 }));
+      const reply = await cnxn.call(OpCode.addWatch, (writer) =>
+        operations.addWatch.request.write(writer, { path: context.rootPath, mode: 1 }),
+      );
       expectEqual('the error', reply?.err, 0);
       await zk.create(`${context.rootPath}/a`);
       await zk.create(`${context.rootPath}/a/b`);
@@ -134,8 +136,16 @@ export const persistentWatchChecks: readonly RunnableCheck[] = [
       await other.create(`${path}/b`);
       await context.catchUp(zk);
       expectEqual('the one-time watch', once.takeText(context.rootPath), ['NodeDataChanged /a']);
-      expectEqual('the persistent one', persistent.takeText(context.rootPath), ['NodeDataChanged /a', 'NodeDataChanged /a', 'NodeChildrenChanged /a']);
-      expectEqual('the recursive one', recursive.takeText(context.rootPath), ['NodeDataChanged /a', 'NodeDataChanged /a', 'NodeCreated /a/b']);
+      expectEqual('the persistent one', persistent.takeText(context.rootPath), [
+        'NodeDataChanged /a',
+        'NodeDataChanged /a',
+        'NodeChildrenChanged /a',
+      ]);
+      expectEqual('the recursive one', recursive.takeText(context.rootPath), [
+        'NodeDataChanged /a',
+        'NodeDataChanged /a',
+        'NodeCreated /a/b',
+      ]);
     },
   },
   {
@@ -165,7 +175,9 @@ export const persistentWatchChecks: readonly RunnableCheck[] = [
     since,
     async run(context) {
       const cnxn = await context.openRawCnxnWithSession();
-      const reply = await cnxn.call(OpCode.addWatch, (writer) => operations.addWatch.request.write(writer, { path: context.rootPath, mode: 7 }));
+      const reply = await cnxn.call(OpCode.addWatch, (writer) =>
+        operations.addWatch.request.write(writer, { path: context.rootPath, mode: 7 }),
+      );
       expectEqual('the error', reply?.err, -5);
       await (await context.openClient()).setData(context.rootPath, 'x');
       await cnxn.ping();

@@ -26,7 +26,11 @@ export const watchRestoredChecks: readonly RunnableCheck[] = [
     docs: `${docs}; DataTree.setWatches`,
     async run(context) {
       const faultyTransport = new FaultyTransport();
-      const [zk, other, recorder] = [await context.openClient({ transport: faultyTransport }), await context.openClient(), new EventRecorder()];
+      const [zk, other, recorder] = [
+        await context.openClient({ transport: faultyTransport }),
+        await context.openClient(),
+        new EventRecorder(),
+      ];
       const { rootPath } = context;
       for (const name of ['data', 'gone', 'same', 'children']) await zk.create(`${rootPath}/${name}`);
       for (const name of ['data', 'same']) await zk.getData(`${rootPath}/${name}`, { watch: recorder.watch });
@@ -92,7 +96,11 @@ export const watchRestoredChecks: readonly RunnableCheck[] = [
     docs: 'ZOOKEEPER-706',
     async run(context) {
       const faultyTransport = new FaultyTransport();
-      const [zk, other, recorder] = [await context.openClient({ transport: faultyTransport }), await context.openClient(), new EventRecorder()];
+      const [zk, other, recorder] = [
+        await context.openClient({ transport: faultyTransport }),
+        await context.openClient(),
+        new EventRecorder(),
+      ];
       const paths = Array.from({ length: 3000 }, (_, at) => `${context.rootPath}/${'x'.repeat(400)}${at}`);
       await Promise.all(paths.map((path) => zk.exists(path, { watch: recorder.watch })));
       const back = nextState(zk, 'SyncConnected');

@@ -49,7 +49,10 @@ async function runCommand(options: CommandOptions, environment: CommandEnvironme
   const { only, list, json, connectString } = options;
   const unknown = only.filter((pattern) => !checks.some(({ name }) => name.includes(pattern)));
   if (unknown.length > 0)
-    return printUsageError(environment, `no check has ${unknown.map((each) => `"${each}"`).join(' or ')} in its name; --list prints the names.`);
+    return printUsageError(
+      environment,
+      `no check has ${unknown.map((each) => `"${each}"`).join(' or ')} in its name; --list prints the names.`,
+    );
   const selectedChecks = checks.filter(({ name }) => only.length === 0 || only.some((pattern) => name.includes(pattern)));
   if (list) {
     environment.out(json ? listJson(selectedChecks) : listText(selectedChecks));

@@ -45,10 +45,18 @@ function parseConnectStringOption(text: string): string {
   return text;
 }
 
-export function createCommand(out: (text: string) => void, err: (text: string) => void, onParsed: (options: CommandOptions) => void): Command {
+export function createCommand(
+  out: (text: string) => void,
+  err: (text: string) => void,
+  onParsed: (options: CommandOptions) => void,
+): Command {
   return new Command('tskeeper-conformance')
     .description("Checks whether a ZooKeeper server, or an ensemble, behaves as ZooKeeper's documentation says.")
-    .argument('[connect string]', 'host:port,host:port/chroot; all servers of an ensemble, for the checks that need several', parseConnectStringOption)
+    .argument(
+      '[connect string]',
+      'host:port,host:port/chroot; all servers of an ensemble, for the checks that need several',
+      parseConnectStringOption,
+    )
     .addOption(
       new Option('--only <patterns>', 'run the checks whose names contain one of these: watches,multi.failures').argParser(parsePatterns),
     )
@@ -58,7 +66,9 @@ export function createCommand(out: (text: string) => void, err: (text: string) =
     .addOption(new Option('--timeout <seconds>', 'time limit of one check (default: 30)').argParser(parseSeconds))
     .addOption(new Option('--super <user:password>', 'the super user, for the checks that need it').argParser(parseUserAndPassword))
     .option('--reconfig', 'also write the configuration of the ensemble again, with the same servers (needs --super)')
-    .addOption(new Option('--release <release>', 'compare with this release of ZooKeeper, whatever srvr says').argParser(parseReleaseOption))
+    .addOption(
+      new Option('--release <release>', 'compare with this release of ZooKeeper, whatever srvr says').argParser(parseReleaseOption),
+    )
     .showHelpAfterError('(--help lists the options)')
     .configureOutput({ writeOut: out, writeErr: err })
     .exitOverride()

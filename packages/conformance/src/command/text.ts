@@ -66,7 +66,11 @@ export function factsText(facts: Facts): string {
 const outcomeTexts: Record<Outcome, string> = { passed: 'ok', failed: 'FAILED', notApplicable: 'not applicable' };
 
 export function resultsText(results: readonly CheckResult[]): string {
-  const rows = results.map(({ check, outcome, durationMs }) => [outcomeTexts[outcome], outcome === 'notApplicable' ? '' : durationMs.toFixed(0), check.name]);
+  const rows = results.map(({ check, outcome, durationMs }) => [
+    outcomeTexts[outcome],
+    outcome === 'notApplicable' ? '' : durationMs.toFixed(0),
+    check.name,
+  ]);
   const table = tableOf(['result', 'ms', 'check'], rows);
   const failed = results
     .filter(({ outcome }) => outcome === 'failed')

@@ -96,7 +96,11 @@ describe('a configuration', () => {
 describe('the oracle of a configuration', () => {
   it('does not exist if a majority decides', () => {
     const configuration = going();
-    expect([configuration.oracleAnswered(true), configuration.setHasFollower(true), configuration.setHasFollower(false)]).toEqual([false, false, false]);
+    expect([configuration.oracleAnswered(true), configuration.setHasFollower(true), configuration.setHasFollower(false)]).toEqual([
+      false,
+      false,
+      false,
+    ]);
   });
 
   it('must be asked again when the follower is lost, and has allowed nothing before', () => {

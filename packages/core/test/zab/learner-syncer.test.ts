@@ -58,7 +58,13 @@ class Scene {
   }
 
   add(channel: ChannelId, who: 'voter' | 'observer' | 'stranger', lastZxid = makeZxid(1, 1)): void {
-    const learner = { channel, isVoter: who === 'voter', isMember: who !== 'stranger', lastZxid, startReplicating: () => this.replica.lastZxid };
+    const learner = {
+      channel,
+      isVoter: who === 'voter',
+      isMember: who !== 'stranger',
+      lastZxid,
+      startReplicating: () => this.replica.lastZxid,
+    };
     this.syncer.add({ ...learner, historySent: () => this.done.push(channel) }, this.replica.lastZxid);
   }
 

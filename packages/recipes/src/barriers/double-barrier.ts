@@ -7,7 +7,7 @@
  *       ├─ _c_91aa...-p
  *       └─ ready                a round is on: the one that saw x creates it, the last deletes it
  *
- * barrier-entry.ts enters, exit.ts leaves.
+ * barrier-entry.ts enters, barrier-exit.ts leaves.
  */
 import type { Acl, Data } from '@tskeeper/client';
 import { checkArgumentCount, checkFunction, checkName, checkSourceAndPath, checkConstructorOptions } from '../validation.ts';

@@ -22,7 +22,12 @@ export class ParticipantNode extends QueueNode {
   /** With a guid, so that a lost reply leaves one znode or none, and no name is used twice. */
   static async create(context: BarrierContext, signal: AbortSignal): Promise<ParticipantNode> {
     const { zk, name, data, acl } = context;
-    const { path, stat } = await createOwnZnode(zk, childPath(context.path, name), data, { mode: 'ephemeral', parents: 'container', acl, signal });
+    const { path, stat } = await createOwnZnode(zk, childPath(context.path, name), data, {
+      mode: 'ephemeral',
+      parents: 'container',
+      acl,
+      signal,
+    });
     return new ParticipantNode(context, path, stat.czxid);
   }
 

@@ -30,7 +30,11 @@ export function parseRawInstance(data: Uint8Array | null): RawInstance {
 }
 
 /** Throws if a field is invalid. */
-export function parseInstance<Payload>(raw: RawInstance, stat: Stat, payloadValidator: Validator<Payload> | undefined): ServiceInstance<Payload> {
+export function parseInstance<Payload>(
+  raw: RawInstance,
+  stat: Stat,
+  payloadValidator: Validator<Payload> | undefined,
+): ServiceInstance<Payload> {
   const { payload = null } = raw;
   const word = raw['serviceType'] ?? 'DYNAMIC';
   const serviceType = serviceTypeByName.get(word as string);

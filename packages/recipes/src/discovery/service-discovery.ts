@@ -12,7 +12,14 @@
  */
 import type { Acl } from '@tskeeper/client';
 import { checkOptions as checkNamedOptions, checkValue, childPath } from '@tskeeper/client/internal';
-import { callOptionTypes, checkCallOptions, checkArgumentCount, checkName, checkSourceAndPath, checkConstructorOptions } from '../validation.ts';
+import {
+  callOptionTypes,
+  checkCallOptions,
+  checkArgumentCount,
+  checkName,
+  checkSourceAndPath,
+  checkConstructorOptions,
+} from '../validation.ts';
 import type { ConcurrencyOption } from '../caches/cached-znode.ts';
 import { messageOf } from '../models/model-value.ts';
 import { type Validator, validate } from '../codecs/standard-schema.ts';
@@ -198,7 +205,9 @@ export class ServiceDiscovery<Payload = unknown> {
   }
 
   async #childrenOf(path: string, { signal }: Deadline): Promise<readonly string[]> {
-    const found = await runAcrossSessions(this.#source, signal, (zk) => undefinedIfNoNode(zk.getChildren(path, { ...retryForever, signal })));
+    const found = await runAcrossSessions(this.#source, signal, (zk) =>
+      undefinedIfNoNode(zk.getChildren(path, { ...retryForever, signal })),
+    );
     return found?.children ?? [];
   }
 

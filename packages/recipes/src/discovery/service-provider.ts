@@ -6,7 +6,14 @@
  *                after a while, or registered again ┘<────repeated noteError─┘
  */
 import type { Millis } from '@tskeeper/client';
-import { checkArgumentCount, checkFunction, checkOptions, checkConstructorOptions, checkWaitOptions, argumentCountError } from '../validation.ts';
+import {
+  checkArgumentCount,
+  checkFunction,
+  checkOptions,
+  checkConstructorOptions,
+  checkWaitOptions,
+  argumentCountError,
+} from '../validation.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { followSessions, isEndOfSession, type SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';

@@ -12,7 +12,14 @@
  * waits for `acknowledged`.
  */
 import { type ClientView, type Data, KeeperError } from '@tskeeper/client';
-import { callOptionTypes, checkCallOptions, checkArgumentCount, checkFunction, checkSourceAndPath, checkConstructorOptions } from '../validation.ts';
+import {
+  callOptionTypes,
+  checkCallOptions,
+  checkArgumentCount,
+  checkFunction,
+  checkSourceAndPath,
+  checkConstructorOptions,
+} from '../validation.ts';
 import { acquire, type AcquireOptions, type LockRequest } from '../wait-queue/acquire.ts';
 import type { Contender } from '../wait-queue/contender.ts';
 import { WaitQueue, type ContenderOptions, previousContender } from '../wait-queue/wait-queue.ts';
@@ -61,7 +68,13 @@ export class Election {
     const { prefix = 'n_', data = null } = options;
     this.path = path;
     this.#source = source;
-    this.#request = { queue: new WaitQueue(path, [prefix], options), prefix: prefix, data, findBlocker: previousContender, what: `the leadership of ${path}` };
+    this.#request = {
+      queue: new WaitQueue(path, [prefix], options),
+      prefix: prefix,
+      data,
+      findBlocker: previousContender,
+      what: `the leadership of ${path}`,
+    };
   }
 
   /**

@@ -11,7 +11,14 @@
  */
 import { type ClientView, KeeperError } from '@tskeeper/client';
 import { onAbort } from '@tskeeper/client/internal';
-import { callOptionTypes, checkCallOptions, checkArgumentCount, checkFunction, checkSourceAndPath, checkConstructorOptions } from '../validation.ts';
+import {
+  callOptionTypes,
+  checkCallOptions,
+  checkArgumentCount,
+  checkFunction,
+  checkSourceAndPath,
+  checkConstructorOptions,
+} from '../validation.ts';
 import { Listeners } from '../listeners.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { currentClient, isEndOfSession, type SessionSource, sessionsOf } from '../sessions/session-source.ts';

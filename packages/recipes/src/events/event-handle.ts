@@ -82,7 +82,12 @@ export class EventHandle {
     using deadline = this.#deadline(options, 'a reply about');
     const { signal } = deadline;
     try {
-      await runAcrossSessions(this.#source, signal, (zk) => (this.autoReset ? this.#setAutoReset(zk, signal) : this.#setInSession(zk, signal)), isUnsettled);
+      await runAcrossSessions(
+        this.#source,
+        signal,
+        (zk) => (this.autoReset ? this.#setAutoReset(zk, signal) : this.#setInSession(zk, signal)),
+        isUnsettled,
+      );
     } catch (error) {
       if (!KeeperError.is(error, 'NodeExists')) throw error;
     }

@@ -8,7 +8,14 @@
  */
 import type { Acl, ClientView, Data } from '@tskeeper/client';
 import { childPath, nameOf } from '@tskeeper/client/internal';
-import { callOptionTypes, checkCallOptions, checkArgumentCount, checkName, checkSourceAndPath, checkConstructorOptions } from '../validation.ts';
+import {
+  callOptionTypes,
+  checkCallOptions,
+  checkArgumentCount,
+  checkName,
+  checkSourceAndPath,
+  checkConstructorOptions,
+} from '../validation.ts';
 import { ChildrenCache } from '../caches/children-cache.ts';
 import { observeCache } from '../caches/observe-cache.ts';
 import { PersistentNode } from '../nodes/persistent-node.ts';

@@ -20,7 +20,16 @@
  */
 import type { Acl, Millis, TimerHandle } from '@tskeeper/client';
 import { childPath, onAbort } from '@tskeeper/client/internal';
-import { checkArgumentCount, checkFunction, checkName, checkSourceAndPath, checkConstructorOptions, checkWaitOptions, describeValue, argumentCountError } from '../validation.ts';
+import {
+  checkArgumentCount,
+  checkFunction,
+  checkName,
+  checkSourceAndPath,
+  checkConstructorOptions,
+  checkWaitOptions,
+  describeValue,
+  argumentCountError,
+} from '../validation.ts';
 import { Lock } from '../locks/lock.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { isEndOfSession } from '../sessions/session-source.ts';

@@ -46,7 +46,13 @@ export class Lock {
     const { prefix = 'lock-', data = null } = options;
     this.path = path;
     this.source = source;
-    this.#request = { queue: new WaitQueue(path, [prefix], options), prefix: prefix, data, findBlocker: previousContender, what: `lock ${path}` };
+    this.#request = {
+      queue: new WaitQueue(path, [prefix], options),
+      prefix: prefix,
+      data,
+      findBlocker: previousContender,
+      what: `lock ${path}`,
+    };
   }
 
   /**

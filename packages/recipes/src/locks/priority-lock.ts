@@ -31,7 +31,15 @@
  */
 import { type ClientView, compareSequences, type Data } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
-import { callOptionTypes, checkCallOptions, checkArgumentCount, checkFunction, checkOptions, checkSourceAndPath, checkConstructorOptions } from '../validation.ts';
+import {
+  callOptionTypes,
+  checkCallOptions,
+  checkArgumentCount,
+  checkFunction,
+  checkOptions,
+  checkSourceAndPath,
+  checkConstructorOptions,
+} from '../validation.ts';
 import { acquire, type AcquireOptions, type LockRequest, revoke, type RevokeOptions, tryAcquire } from '../wait-queue/acquire.ts';
 import type { Contender } from '../wait-queue/contender.ts';
 import type { Hold } from '../wait-queue/hold.ts';
@@ -170,7 +178,12 @@ export class PriorityLock {
       findBlocker: findHolderBlocker[mode],
       what: `priority lock ${this.path}`,
     };
-    const contention: PriorityLockRequest = { request, mode, priority, revokeOptions: preempt === true ? {} : preempt === false ? undefined : preempt };
+    const contention: PriorityLockRequest = {
+      request,
+      mode,
+      priority,
+      revokeOptions: preempt === true ? {} : preempt === false ? undefined : preempt,
+    };
     const acquireIt = (acquiring: AcquireOptions) => this.#acquire(contention, acquiring);
     const tryAcquireIt = (trying: WaitOptions) => this.#tryAcquire(contention, trying);
     return {
@@ -204,7 +217,12 @@ export class PriorityLock {
     });
   }
 
-  async #acquireInSession(zk: ClientView, contention: PriorityLockRequest, deadline: Deadline, onRevocation: AcquireOptions['onRevocation']): Promise<Hold> {
+  async #acquireInSession(
+    zk: ClientView,
+    contention: PriorityLockRequest,
+    deadline: Deadline,
+    onRevocation: AcquireOptions['onRevocation'],
+  ): Promise<Hold> {
     const { request } = contention;
     const { signal } = deadline;
     const gate = await this.#gateQueue.join(zk, request.prefix, this.#data, signal);

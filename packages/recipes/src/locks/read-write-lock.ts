@@ -76,8 +76,20 @@ export class ReadWriteLock {
     this.path = path;
     this.source = source;
     this.#queue = queue;
-    this.readLock = createLockHandle(source, { queue, prefix: prefixes.read, data, findBlocker: findWriterAhead, what: `shared lock ${path} for reading` });
-    this.writeLock = createLockHandle(source, { queue, prefix: prefixes.write, data, findBlocker: previousContender, what: `shared lock ${path} for writing` });
+    this.readLock = createLockHandle(source, {
+      queue,
+      prefix: prefixes.read,
+      data,
+      findBlocker: findWriterAhead,
+      what: `shared lock ${path} for reading`,
+    });
+    this.writeLock = createLockHandle(source, {
+      queue,
+      prefix: prefixes.write,
+      data,
+      findBlocker: previousContender,
+      what: `shared lock ${path} for writing`,
+    });
   }
 
   /**

@@ -203,7 +203,12 @@ export class Semaphore {
    * Creates leases, and returns their holds if `waitUntilGranted` says that the last one is held, and so the
    * earlier ones too; otherwise it leaves none.
    */
-  async #createLeases(zk: ClientView, count: number, deadline: Deadline, waitUntilGranted: (last: QueueNode) => Promise<boolean>): Promise<readonly Hold[]> {
+  async #createLeases(
+    zk: ClientView,
+    count: number,
+    deadline: Deadline,
+    waitUntilGranted: (last: QueueNode) => Promise<boolean>,
+  ): Promise<readonly Hold[]> {
     const places: QueueNode[] = [];
     let areGranted = false;
     try {

@@ -64,7 +64,10 @@ const modelZnodeSignatures = {
   ),
   set: new CallSignature('set(value, options)', optionTypes(clientCallOptionTypes.setData)),
   put: new CallSignature('put(value, options)', optionTypes(clientCallOptionTypes.call)),
-  update: new CallSignature('update(updater, options)', optionTypes({ create: valueTypes.boolean, idempotent: valueTypes.boolean, ...clientCallOptionTypes.call })),
+  update: new CallSignature(
+    'update(updater, options)',
+    optionTypes({ create: valueTypes.boolean, idempotent: valueTypes.boolean, ...clientCallOptionTypes.call }),
+  ),
   delete: new CallSignature('delete(options)', optionTypes(clientCallOptionTypes.deletion)),
 } as const;
 
@@ -123,7 +126,8 @@ export class ModelZnode<Read, Written = Read> {
     modelZnodeSignatures.create.check(arguments.length, options);
     const { parents = 'container' } = this.#options;
     const data = this.#encode(value);
-    const make = (zk: ClientView, within: ModelCreateOptions) => zk.create(this.path, data, { ...this.#createSettings, parents, ...within });
+    const make = (zk: ClientView, within: ModelCreateOptions) =>
+      zk.create(this.path, data, { ...this.#createSettings, parents, ...within });
     return await this.#call(options, make);
   }
 

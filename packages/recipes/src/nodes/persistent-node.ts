@@ -12,7 +12,15 @@
  *     closed: delete it, if it is still the one that was created
  */
 import type { Acl, ClientView, Data, Millis, SessionEvent } from '@tskeeper/client';
-import { checkArgumentCount, checkData, checkSourceAndPath, checkConstructorOptions, checkWaitOptions, describeValue, argumentCountError } from '../validation.ts';
+import {
+  checkArgumentCount,
+  checkData,
+  checkSourceAndPath,
+  checkConstructorOptions,
+  checkWaitOptions,
+  describeValue,
+  argumentCountError,
+} from '../validation.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { currentClient, followSessions, isEndOfSession, type SessionSource } from '../sessions/session-source.ts';
 import { Listeners } from '../listeners.ts';
@@ -103,7 +111,8 @@ export class PersistentNode implements AsyncDisposable {
     checkSourceAndPath(source, path);
     checkConstructorOptions(options, 'PersistentNode', arguments.length);
     const { mode = 'ephemeral', ttlMs, protection } = options;
-    if (!modes.includes(mode)) throw new TypeError(`there is no mode ${describeValue(mode)} of a PersistentNode; modes are ${modes.join(', ')}`);
+    if (!modes.includes(mode))
+      throw new TypeError(`there is no mode ${describeValue(mode)} of a PersistentNode; modes are ${modes.join(', ')}`);
     if ((mode === 'persistentWithTtl') !== (ttlMs !== undefined))
       throw new TypeError('ttlMs and the mode persistentWithTtl need each other; give both or neither');
     if (ttlMs !== undefined && !(ttlMs >= 1)) throw new RangeError(`ttlMs is a number of milliseconds from 1, not ${ttlMs}`);

@@ -12,7 +12,16 @@
  */
 import type { Acl, Data } from '@tskeeper/client';
 import { childPath, onAbort } from '@tskeeper/client/internal';
-import { callOptionTypes, checkArray, checkCallOptions, checkArgumentCount, checkData, checkFunction, checkPath, checkSourceAndPath } from '../validation.ts';
+import {
+  callOptionTypes,
+  checkArray,
+  checkCallOptions,
+  checkArgumentCount,
+  checkData,
+  checkFunction,
+  checkPath,
+  checkSourceAndPath,
+} from '../validation.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { currentClient, runAcrossSessions, PerSession, isSessions, type SessionSource } from '../sessions/session-source.ts';
 import { Deadline, unlessAborted } from '../waiting/deadline.ts';

@@ -61,6 +61,9 @@ export class DelayQueue extends BaseQueue<number> {
       throw new TypeError('put to a DelayQueue needs delayMs or dueMs: write { delayMs: 5000 }');
     if (delayMs !== undefined && !(Number.isFinite(delayMs) && delayMs >= 0))
       throw new RangeError(`delayMs is a number of milliseconds from 0, not ${delayMs}`);
-    await this.putItems(items, async (within) => dueAtMs ?? Math.ceil((await this.ensembleTimeMs(within)) + delayMs), { signal, timeoutMs });
+    await this.putItems(items, async (within) => dueAtMs ?? Math.ceil((await this.ensembleTimeMs(within)) + delayMs), {
+      signal,
+      timeoutMs,
+    });
   }
 }

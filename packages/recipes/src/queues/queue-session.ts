@@ -50,7 +50,9 @@ export class QueueSession<Label> {
     const waitLockOf = (name: string) => new Lock(zk, childPath(sidePath, name), { acl });
     this.markers = marks;
     this.shards =
-      shards === undefined ? [createShard(path, claimsRoot)] : shards.map((name) => createShard(childPath(path, name), childPath(claimsRoot, name)));
+      shards === undefined
+        ? [createShard(path, claimsRoot)]
+        : shards.map((name) => createShard(childPath(path, name), childPath(claimsRoot, name)));
     this.consumers = new Consumers(zk, this.shards, waitLockOf('consumers'));
     this.capacity = maxItems === undefined ? undefined : new Capacity(zk, path, naming, waitLockOf('producers'), maxItems);
   }

@@ -129,7 +129,10 @@ export class QueueShard<Label> {
     }
   }
 
-  async #firstListed<Got>(takeOrClaim: (item: ParsedItemName, search: ItemSearch) => Promise<Got | undefined>, search: ItemSearch): Promise<Got | undefined> {
+  async #firstListed<Got>(
+    takeOrClaim: (item: ParsedItemName, search: ItemSearch) => Promise<Got | undefined>,
+    search: ItemSearch,
+  ): Promise<Got | undefined> {
     const { signal } = search;
     for (;;) {
       const rankMax = this.#options.isTimed ? await this.#rankLimitMs(signal) : Infinity;
@@ -160,7 +163,9 @@ export class QueueShard<Label> {
   async #rankLimitMs(signal: AbortSignal): Promise<number> {
     const { estimatedLeaderNowMs } = this.markers;
     const { nextRank = Infinity } = this.list;
-    return estimatedLeaderNowMs !== undefined && nextRank > estimatedLeaderNowMs ? estimatedLeaderNowMs : await this.markers.leaderNowMs(signal);
+    return estimatedLeaderNowMs !== undefined && nextRank > estimatedLeaderNowMs
+      ? estimatedLeaderNowMs
+      : await this.markers.leaderNowMs(signal);
   }
 
   /**
@@ -170,7 +175,9 @@ export class QueueShard<Label> {
   get untilNextMs(): number | undefined {
     const { nextRank } = this.list;
     const { estimatedLeaderNowMs } = this.markers;
-    return this.#options.isTimed && nextRank !== undefined && estimatedLeaderNowMs !== undefined ? nextRank - estimatedLeaderNowMs : undefined;
+    return this.#options.isTimed && nextRank !== undefined && estimatedLeaderNowMs !== undefined
+      ? nextRank - estimatedLeaderNowMs
+      : undefined;
   }
 
   /** Deletes it; undefined if another consumer has it. */
@@ -304,6 +311,10 @@ export class QueueShard<Label> {
 }
 
 /** Whether operation `index` of a multi was rejected with one of these codes. */
-export function failedAt(error: unknown, index: number, ...codes: readonly ('NoNode' | 'BadVersion' | 'NodeExists')[]): error is KeeperError {
+export function failedAt(
+  error: unknown,
+  index: number,
+  ...codes: readonly ('NoNode' | 'BadVersion' | 'NodeExists')[]
+): error is KeeperError {
   return KeeperError.is(error, ...codes) && error.failedIndex === index;
 }

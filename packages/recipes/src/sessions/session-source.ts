@@ -60,9 +60,7 @@ function followOneSession(zk: ClientView, user: SessionListener): () => void {
     if (zk.endReason === undefined) return;
     unlisten();
     const isClosed = zk.endReason === 'closed';
-    user.onEnd(
-      new RecipeError(isClosed ? 'Closed' : 'Lost', isClosed ? 'the client was closed' : `the session is over: ${zk.endReason}`),
-    );
+    user.onEnd(new RecipeError(isClosed ? 'Closed' : 'Lost', isClosed ? 'the client was closed' : `the session is over: ${zk.endReason}`));
   };
   const unlisten = zk.on('state', checkEnd);
   if (zk.endReason === undefined) user.onSession(zk);

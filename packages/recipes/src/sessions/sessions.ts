@@ -9,7 +9,15 @@
 import { type Client, type Clock, connect, type ConnectOptions, formatSessionId, type ServerList } from '@tskeeper/client';
 import { onAbort } from '@tskeeper/client/internal';
 import { type InspectFunction, inspectObject } from '../inspect-custom.ts';
-import { callOptionTypes, checkCallOptions, checkClient, checkArgumentCount, checkFunction, checkOptions, argumentCountError } from '../validation.ts';
+import {
+  callOptionTypes,
+  checkCallOptions,
+  checkClient,
+  checkArgumentCount,
+  checkFunction,
+  checkOptions,
+  argumentCountError,
+} from '../validation.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { Listeners } from '../listeners.ts';
 import { sessionsBrand } from './sessions-brand.ts';
@@ -62,8 +70,14 @@ export class Sessions implements AsyncDisposable {
   static async start(serversOrOpen: ServerList | OpenClient, options: SessionsOptions = {}): Promise<Sessions> {
     checkArgumentCount(arguments.length, 2, 'Sessions.start(servers, options)');
     // A copy: the program may change its array later.
-    const servers = typeof serversOrOpen === 'string' ? serversOrOpen : Array.isArray(serversOrOpen) ? [...(serversOrOpen as Exclude<ServerList, string>)] : undefined;
-    if (servers === undefined) checkFunction(serversOrOpen, 'the first argument, if it is neither a connect string nor an array of servers,');
+    const servers =
+      typeof serversOrOpen === 'string'
+        ? serversOrOpen
+        : Array.isArray(serversOrOpen)
+          ? [...(serversOrOpen as Exclude<ServerList, string>)]
+          : undefined;
+    if (servers === undefined)
+      checkFunction(serversOrOpen, 'the first argument, if it is neither a connect string nor an array of servers,');
     checkOptions(options, '{ sessionTimeoutMs: 10_000 }');
     checkCallOptions(options, servers === undefined ? callOptionTypes.start : callOptionTypes.startWithServers, 'Sessions.start');
     const { signal = new AbortController().signal } = options;

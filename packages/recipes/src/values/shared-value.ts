@@ -4,7 +4,16 @@
  */
 import { type Acl, type ClientView, type Data, KeeperError, type Stat, type Updater } from '@tskeeper/client';
 import { parentOf } from '@tskeeper/client/internal';
-import { callOptionTypes, checkCallOptions, checkCodec, checkArgumentCount, checkFunction, checkSourceAndPath, checkConstructorOptions, argumentCountError } from '../validation.ts';
+import {
+  callOptionTypes,
+  checkCallOptions,
+  checkCodec,
+  checkArgumentCount,
+  checkFunction,
+  checkSourceAndPath,
+  checkConstructorOptions,
+  argumentCountError,
+} from '../validation.ts';
 import { observeCache } from '../caches/observe-cache.ts';
 import { NodeCache } from '../caches/node-cache.ts';
 import type { Codec } from '../codecs/codec.ts';

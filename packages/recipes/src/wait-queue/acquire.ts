@@ -55,7 +55,11 @@ export async function acquire(source: SessionSource, request: LockRequest, optio
 }
 
 /** In one session. */
-async function acquireInSession(zk: ClientView, { queue, prefix, data, findBlocker, what }: LockRequest, options: AcquireOptions): Promise<Hold> {
+async function acquireInSession(
+  zk: ClientView,
+  { queue, prefix, data, findBlocker, what }: LockRequest,
+  options: AcquireOptions,
+): Promise<Hold> {
   using deadline = new Deadline(zk, options, what, callOptionTypes.acquire);
   const revocation = options.onRevocation === undefined ? undefined : new Revocation(options.onRevocation, deadline);
   const node = await queue.join(zk, prefix, data, deadline.signal, revocation && ((now) => isRevocation(now) && revocation.onRequested()));
@@ -76,7 +80,11 @@ export async function tryAcquire(source: SessionSource, request: LockRequest, op
   return await runAcrossSessions(source, deadline.signal, (zk) => tryAcquireInSession(zk, request, deadline.signal));
 }
 
-async function tryAcquireInSession(zk: ClientView, { queue, prefix, data, findBlocker }: LockRequest, signal: AbortSignal): Promise<Hold | undefined> {
+async function tryAcquireInSession(
+  zk: ClientView,
+  { queue, prefix, data, findBlocker }: LockRequest,
+  signal: AbortSignal,
+): Promise<Hold | undefined> {
   const node = await queue.join(zk, prefix, data, signal);
   let isFree = false;
   try {
@@ -136,7 +144,9 @@ export async function revoke(source: SessionSource, contender: Contender, option
   checkPath(path);
   const { deleteAfterMs, timeoutMs = Infinity } = options;
   if (deleteAfterMs !== undefined && !(typeof deleteAfterMs === 'number' && deleteAfterMs >= 0))
-    throw new RangeError(`deleteAfterMs is a number of milliseconds from 0, not ${describeValue(deleteAfterMs)}; leave it out to wait for consent`);
+    throw new RangeError(
+      `deleteAfterMs is a number of milliseconds from 0, not ${describeValue(deleteAfterMs)}; leave it out to wait for consent`,
+    );
   if (deleteAfterMs !== undefined && timeoutMs <= deleteAfterMs)
     throw new RangeError(
       `a call that ends after ${timeoutMs} ms deletes nothing after ${deleteAfterMs} ms; make timeoutMs longer than deleteAfterMs`,

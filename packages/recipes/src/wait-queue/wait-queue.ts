@@ -60,7 +60,13 @@ export class WaitQueue {
    * delete after it has been empty for a while. `onData` receives what is written to our znode.
    * Rejects as `createOwnZnode` does.
    */
-  async join(zk: ClientView, prefix: string, data: Data, signal: AbortSignal, onData?: (data: Uint8Array | null) => void): Promise<QueueNode> {
+  async join(
+    zk: ClientView,
+    prefix: string,
+    data: Data,
+    signal: AbortSignal,
+    onData?: (data: Uint8Array | null) => void,
+  ): Promise<QueueNode> {
     const settings = { mode: 'ephemeralSequential', parents: 'container', acl: this.#acl, signal } as const;
     const { path, stat } = await createOwnZnode(zk, childPath(this.path, prefix), data, settings);
     return new QueueNode(zk, this, path, stat.czxid, onData);

@@ -148,7 +148,9 @@ describe('a model', () => {
     const { zk, lines } = await t.recorded();
     for (let at = 0; at < 100; at++) await t.until(t.zk.create(`/bad/u${at}`, at === 7 ? '[' : '{}', { parents: true }));
     lines.length = 0;
-    expect(await t.until(failureOf(new Model('/bad/{name}', { codec: jsonCodec() }).children(zk).list()))).toMatchObject({ code: 'Mismatch' });
+    expect(await t.until(failureOf(new Model('/bad/{name}', { codec: jsonCodec() }).children(zk).list()))).toMatchObject({
+      code: 'Mismatch',
+    });
     await t.pass(200);
     expect(lines.length).toBeLessThan(40);
   });

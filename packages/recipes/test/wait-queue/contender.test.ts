@@ -4,7 +4,9 @@ import { contendersIn } from '../../src/wait-queue/contender.ts';
 describe('a queue of contenders', () => {
   it('keeps its order where the numbers overflow', () => {
     const names = ['x-lock--2147483648', 'x-lock-2147483647', 'x-lock--2147483647', 'x-lock-2147483646'];
-    expect(contendersIn('/l', names, ['lock-']).map(({ sequence }) => sequence)).toEqual([2147483646, 2147483647, -2147483648, -2147483647]);
+    expect(contendersIn('/l', names, ['lock-']).map(({ sequence }) => sequence)).toEqual([
+      2147483646, 2147483647, -2147483648, -2147483647,
+    ]);
   });
 
   it('has the znodes of its kinds, whatever precedes the kind, and no others', () => {

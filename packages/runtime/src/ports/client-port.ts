@@ -660,7 +660,8 @@ export class ClientPort implements ClientOutput, CnxnList {
   #reportDisconnects(): void {
     // Their requests no longer count, so the core may accept others again.
     if (this.#disconnectsToReport.length > 0 && this.#turnQueue.length + this.#blocked.length > 0) this.#needsTurn = true;
-    for (let index = 0; index < this.#disconnectsToReport.length; index++) this.#core.disconnected(this.#disconnectsToReport[index]!.stream, this.#now);
+    for (let index = 0; index < this.#disconnectsToReport.length; index++)
+      this.#core.disconnected(this.#disconnectsToReport[index]!.stream, this.#now);
     this.#disconnectsToReport.length = 0;
   }
 

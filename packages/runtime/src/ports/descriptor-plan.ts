@@ -48,7 +48,9 @@ export interface DescriptorPlan {
    * The system's limit, and the number that the configuration needs; undefined where the limit
    * suffices or is not known.
    */
-  readonly shortage: { readonly limit: number; readonly needed: number; readonly ownDescriptors: number; readonly peerDescriptors: number } | undefined;
+  readonly shortage:
+    | { readonly limit: number; readonly needed: number; readonly ownDescriptors: number; readonly peerDescriptors: number }
+    | undefined;
 }
 
 /**
@@ -56,7 +58,8 @@ export interface DescriptorPlan {
  */
 export function planDescriptors({ maxCnxns, maxClientCnxns, peers }: DescriptorNeeds, host: HostFacts): DescriptorPlan {
   const limit = host.maxFileDescriptors();
-  if (limit === undefined) return { cnxnsMax: maxCnxns, isLimitedByDescriptors: false, unknownPeersMax: unknownPeersMaxDefault, shortage: undefined };
+  if (limit === undefined)
+    return { cnxnsMax: maxCnxns, isLimitedByDescriptors: false, unknownPeersMax: unknownPeersMaxDefault, shortage: undefined };
   const ownDescriptors = (host.openFileDescriptors() ?? 0) + concurrentOpensMax;
   const unknownPeersMax = Math.min(unknownPeersMaxDefault, Math.max(1, Math.floor(limit / 16)));
   const peerDescriptors = peers === 0 ? 0 : peers * descriptorsPerPeer + portsMax + unknownPeersMax * unknownPeerLists;

@@ -288,7 +288,8 @@ export class ElectionPort implements ElectionLinks {
     this.#now = now;
     const cnxn = this.#cnxns.get(stream);
     if (!this.#cnxns.closed(stream, now)) this.#dialler.closed(stream, error, now);
-    else if (error !== undefined && cnxn?.dialBackLink !== undefined && cnxn.dialBackLink.cnxn === undefined) this.#closedWithoutMessage(cnxn.dialBackLink, 1);
+    else if (error !== undefined && cnxn?.dialBackLink !== undefined && cnxn.dialBackLink.cnxn === undefined)
+      this.#closedWithoutMessage(cnxn.dialBackLink, 1);
   }
 
   // --- What the core asks for
@@ -457,11 +458,15 @@ export class ElectionPort implements ElectionLinks {
     }
     const link = this.#linkOf(sid ?? this.#nextAnonymous);
     if (link === undefined) {
-      this.#log.warn(elapsedMs, `${cnxn.name} was closed: ${this.#unknownPeerCount} servers outside the configuration are connected already.`, {
-        event: 'peer.strangers',
-        address: cnxn.name,
-        count: this.#unknownPeerCount,
-      });
+      this.#log.warn(
+        elapsedMs,
+        `${cnxn.name} was closed: ${this.#unknownPeerCount} servers outside the configuration are connected already.`,
+        {
+          event: 'peer.strangers',
+          address: cnxn.name,
+          count: this.#unknownPeerCount,
+        },
+      );
       this.#close(cnxn);
     } else if (sid === undefined) {
       // An observer without a number counts as larger than any server, so that its dialled

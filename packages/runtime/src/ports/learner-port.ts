@@ -283,7 +283,8 @@ export class LearnerPort implements QuorumLinks {
   /** As `QuorumLinks.channelIsFull`: `channelDrained` follows when there is room again. */
   channelIsFull(id: ChannelId): boolean {
     const channel = this.#channels.get(id);
-    if (channel === undefined || channel.stage !== 'open' || channel.output.waitingBytes <= this.#options.outputHighWaterBytes) return false;
+    if (channel === undefined || channel.stage !== 'open' || channel.output.waitingBytes <= this.#options.outputHighWaterBytes)
+      return false;
     channel.backpressureSignalled = true;
     this.#limitObserver.limitReached('fullBytes');
     return true;

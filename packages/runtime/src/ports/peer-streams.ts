@@ -284,11 +284,15 @@ export class PeerStreams<S extends PeerStream> {
   wake(now: Now): void {
     const { log, portName, halfOpenTimeoutMs } = this.#dependencies;
     for (const stream of this.#halfOpen.takeDue(now.elapsedMs)) {
-      log.warn(now.elapsedMs, `${stream.name} did not introduce itself within ${halfOpenTimeoutMs} ms to the ${portName}, and was closed.`, {
-        event: 'peer.half-open',
-        address: stream.name,
-        durationMs: halfOpenTimeoutMs,
-      });
+      log.warn(
+        now.elapsedMs,
+        `${stream.name} did not introduce itself within ${halfOpenTimeoutMs} ms to the ${portName}, and was closed.`,
+        {
+          event: 'peer.half-open',
+          address: stream.name,
+          durationMs: halfOpenTimeoutMs,
+        },
+      );
       this.drop(stream, now);
     }
     for (const stream of this.#closing) if (now.elapsedMs - stream.closingMs >= lingerMs) this.drop(stream, now);

@@ -533,7 +533,8 @@ export class VirtualDisk implements Disk {
         const gained = new Set(durable);
         folder.unsynced = folder.unsynced.filter((change, at) => {
           // If a name has durably got another meaning since, the old one cannot return.
-          const isOutdated = () => folder.unsynced.slice(at + 1).some((later) => gained.has(later) && targetNameOf(later) === targetNameOf(change));
+          const isOutdated = () =>
+            folder.unsynced.slice(at + 1).some((later) => gained.has(later) && targetNameOf(later) === targetNameOf(change));
           return !gained.has(change) && !(change.hasSyncFailed && isOutdated());
         });
         this.onChanged?.(call);

@@ -1,7 +1,16 @@
 import { readFileSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
 import { adler32, type Zxid } from '@tskeeper/protocol';
-import { type DiskCall, type FlushedBatch, loseAll, ManualClock, VirtualDisk, readLog, TxnLog, type TxnLogOptions } from '@tskeeper/runtime';
+import {
+  type DiskCall,
+  type FlushedBatch,
+  loseAll,
+  ManualClock,
+  VirtualDisk,
+  readLog,
+  TxnLog,
+  type TxnLogOptions,
+} from '@tskeeper/runtime';
 import { describe, expect, test } from 'vitest';
 import { paddedSize } from '../../src/storage/txn-log.ts';
 import { createMark, decodeMark } from '../../src/storage/synced-mark.ts';

@@ -94,7 +94,11 @@ export const configKeys: readonly ConfigKey[] = [
   built('maxSessionTimeout', 'file', orMinusOne, '-1'),
   built('nio.sessionlessCnxnTimeout', 'property', positive, '10000'),
   inEnsemble('localSessionsEnabled', 'file', 'boolean', 'false'),
-  withoutEffect('localSessionsUpgradingEnabled', 'it matters with localSessionsEnabled only', { source: 'file', value: 'boolean', default: 'false' }),
+  withoutEffect('localSessionsUpgradingEnabled', 'it matters with localSessionsEnabled only', {
+    source: 'file',
+    value: 'boolean',
+    default: 'false',
+  }),
 
   // Log and snapshots.
   built('snapCount', 'property', { min: 2, max: int32Max }, '100000'),
@@ -140,7 +144,11 @@ export const configKeys: readonly ConfigKey[] = [
   built('connection_throttle_global_session_weight', 'property', positive, '3'),
   built('connection_throttle_local_session_weight', 'property', positive, '1'),
   built('connection_throttle_renew_session_weight', 'property', positive, '2'),
-  warns('request_stale_connection_check', 'a finer rule for dropping requests', { value: 'boolean', default: 'true', inertValues: ['true'] }),
+  warns('request_stale_connection_check', 'a finer rule for dropping requests', {
+    value: 'boolean',
+    default: 'true',
+    inertValues: ['true'],
+  }),
   warns('request_stale_latency_check', 'a finer rule for dropping requests', { value: 'boolean', default: 'false', inertValues: off }),
 
   // Znodes.

@@ -290,8 +290,7 @@ class Resolver {
           `${where}: ${name} asks for ${key.reason}, which this version does not support yet, and the server does not start with less protection than configured. Remove the setting to run without it.`,
         );
       case 'warns':
-        if (!isInert)
-          this.#warn(where, `${name} asks for ${key.reason}, which this version does not support yet; it has no effect.`);
+        if (!isInert) this.#warn(where, `${name} asks for ${key.reason}, which this version does not support yet; it has no effect.`);
         return;
       case 'no effect':
         this.#notice(where, name, key.reason!);

@@ -173,7 +173,8 @@ describe('an ensemble', () => {
 
   it('refuses an observer without a log, at observers only', () => {
     const observer = `${three}server.4=d:2888:3888:observer\n`;
-    const unbuilt = (setting: string, myid: number) => read(`${observer}${setting}`, { files: { '/d/myid': `${myid}` } }).ensemble!.unsupported;
+    const unbuilt = (setting: string, myid: number) =>
+      read(`${observer}${setting}`, { files: { '/d/myid': `${myid}` } }).ensemble!.unsupported;
     expect(unbuilt('syncEnabled=false', 1)).toEqual([]);
     expect(unbuilt('syncEnabled=false', 4)[0]).toMatch(/^zoo.cfg:9: syncEnabled=false asks for an observer without a log/);
     expect(unbuilt('observer.syncEnabled=false', 4)[0]).toMatch(/^zoo.cfg:9: observer.syncEnabled=false asks/);

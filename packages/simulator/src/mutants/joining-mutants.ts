@@ -53,6 +53,7 @@ export const joiningMutants: Readonly<Record<string, Mutant>> = {
     origin: 'found here: promise in the cache',
     file: 'packages/runtime/src/storage/epoch-files.ts',
     original: "await writeEpoch(disk, folder, 'acceptedEpoch', epochs.accepted);\n    await writeEpoch",
-    replacement: "if (found.accepted !== epochs.accepted) await writeEpoch(disk, folder, 'acceptedEpoch', epochs.accepted);\n    if (found.current !== epochs.current) await writeEpoch",
+    replacement:
+      "if (found.accepted !== epochs.accepted) await writeEpoch(disk, folder, 'acceptedEpoch', epochs.accepted);\n    if (found.current !== epochs.current) await writeEpoch",
   },
 };

@@ -19,5 +19,5 @@ export function loadMutant(name: string): void {
   const source = transpile(applyMutant(readFileSync(fileURLToPath(new URL(mutant.file, root)), 'utf8'), mutant));
   const url = new URL(mutant.file.replace('/src/', '/dist/').replace(/\.ts$/, '.js'), root).href;
   const data: Mutation = { url, source };
-  register('./hooks.js', { parentURL: import.meta.url, data });
+  register('./loader-hooks.js', { parentURL: import.meta.url, data });
 }

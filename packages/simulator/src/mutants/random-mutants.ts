@@ -341,7 +341,7 @@ const halfOfPair: Readonly<Record<string, RandomMutant>> = {
   'ephemeral-of-another-session': {
     description: 'closing a session deletes an ephemeral that another session has recreated if the upper halves of their ids are equal',
     file: prepare,
-    original: 'future.ownerHigh === high && future.ownerLow === low) this.#removeEphemeral',
+    original: 'future.ownerHigh === high && future.ownerLow === low)\n        this.#removeEphemeral',
     replacement: 'future.ownerHigh === high) this.#removeEphemeral',
   },
   'new-ephemerals-by-low-half': {
@@ -349,7 +349,8 @@ const halfOfPair: Readonly<Record<string, RandomMutant>> = {
     file: outstanding,
     original:
       'if (znode.ownerHigh !== ownerHigh || this.#latestByPath.get(path) !== znode) continue;\n      if (!this.#tree.isEphemeralOf(this.#tree.find(path), ownerHigh, ownerLow))',
-    replacement: 'if (this.#latestByPath.get(path) !== znode) continue;\n      if (!this.#tree.isEphemeralOf(this.#tree.find(path), ownerHigh, ownerLow))',
+    replacement:
+      'if (this.#latestByPath.get(path) !== znode) continue;\n      if (!this.#tree.isEphemeralOf(this.#tree.find(path), ownerHigh, ownerLow))',
   },
   'reply-by-session-only': {
     description: 'a txn answers the oldest pending write of its session, whatever its xid',
@@ -362,7 +363,8 @@ const halfOfPair: Readonly<Record<string, RandomMutant>> = {
     file: server,
     original:
       'sync.isDone = true;\n      const cnxn = this.#cnxns.get(sync.cnxn);\n      if (cnxn === undefined || cnxn.pendingRequests.peek() !== sync) continue;',
-    replacement: 'const cnxn = this.#cnxns.get(sync.cnxn);\n      if (cnxn === undefined || cnxn.pendingRequests.peek() !== sync) continue;\n      sync.isDone = true;',
+    replacement:
+      'const cnxn = this.#cnxns.get(sync.cnxn);\n      if (cnxn === undefined || cnxn.pendingRequests.peek() !== sync) continue;\n      sync.isDone = true;',
   },
   'parent-told-as-znode': {
     description: 'a watcher that received the event of a znode does not receive that of its parent',
@@ -433,7 +435,8 @@ const miscounted: Readonly<Record<string, RandomMutant>> = {
     file: prepare,
     original:
       'parentAfter.childCount--;\n      parentAfter.pzxid = zxid;\n      this.outstandingChanges.record(parentPath, zxid, parentAfter, parent.digest);\n    }\n    const after',
-    replacement: 'parentAfter.childCount -= 2;\n      parentAfter.pzxid = zxid;\n      this.outstandingChanges.record(parentPath, zxid, parentAfter, parent.digest);\n    }\n    const after',
+    replacement:
+      'parentAfter.childCount -= 2;\n      parentAfter.pzxid = zxid;\n      this.outstandingChanges.record(parentPath, zxid, parentAfter, parent.digest);\n    }\n    const after',
   },
   'request-not-given-back': {
     description: 'a request that was parked counts as outstanding for ever',

@@ -149,7 +149,7 @@ export const recipeMutants: Readonly<Record<string, Mutant>> = Object.fromEntrie
       description: 'a writer waits for writers only',
       origin: 'C1-25',
       file: sharedLock,
-      original: 'data, findBlocker: previousContender, what: `shared lock ${path} for writing`',
+      original: 'data,\n      findBlocker: previousContender,\n      what: `shared lock ${path} for writing`',
       replacement: 'data, findBlocker: (void previousContender, findWriterAhead), what: `shared lock ${path} for writing`',
     },
     'reader-watches-the-first-writer': {
@@ -231,7 +231,8 @@ export const recipeMutants: Readonly<Record<string, Mutant>> = Object.fromEntrie
       file: election,
       original:
         "for await (const { zk, event } of watchAcrossSessions(this.#source, this.path, signal)) {\n      if (event.type === 'NodeDataChanged') continue;",
-      replacement: "let isDeaf = false;\n    for await (const { zk, event } of watchAcrossSessions(this.#source, this.path, signal)) {\n      const wasDeaf = isDeaf;\n      isDeaf = event.type === 'Reread';\n      if (wasDeaf || event.type === 'NodeDataChanged') continue;",
+      replacement:
+        "let isDeaf = false;\n    for await (const { zk, event } of watchAcrossSessions(this.#source, this.path, signal)) {\n      const wasDeaf = isDeaf;\n      isDeaf = event.type === 'Reread';\n      if (wasDeaf || event.type === 'NodeDataChanged') continue;",
     },
     'onlooker-believes-any-word': {
       description: "an observer of an election takes the acknowledgement of an earlier leader for the current one's",
@@ -241,12 +242,14 @@ export const recipeMutants: Readonly<Record<string, Mutant>> = Object.fromEntrie
       replacement: 'new TextDecoder().decode(acknowledged ?? undefined) !== this.path;',
     },
     'onlooker-goes-back': {
-      description: "an observer of an election reads the acknowledgement after the leader's znode, so a leader seems not to have acknowledged",
+      description:
+        "an observer of an election reads the acknowledgement after the leader's znode, so a leader seems not to have acknowledged",
       origin: 'found here: the word behind the leader',
       file: election,
       original:
         'const acknowledged = await dataOf(zk, acknowledgedPath(this.path), signal);\n      const leader = await dataOf(zk, first.path, signal);',
-      replacement: 'const leader = await dataOf(zk, first.path, signal);\n      const acknowledged = await dataOf(zk, acknowledgedPath(this.path), signal);',
+      replacement:
+        'const leader = await dataOf(zk, first.path, signal);\n      const acknowledged = await dataOf(zk, acknowledgedPath(this.path), signal);',
     },
     'onlooker-tells-the-past': {
       description: 'an observer of an election reports a leader that was gone when it was read',

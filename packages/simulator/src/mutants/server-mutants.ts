@@ -74,7 +74,8 @@ export const serverMutants: Readonly<Record<string, Mutant>> = {
     origin: 'ZOOKEEPER-2418, P1',
     file: 'packages/runtime/src/storage/recovery.ts',
     original: 'if (zxid <= this.#lastZxid && this.#txnCount === 0) return;',
-    replacement: 'if (zxid <= this.#lastZxid + 1 && this.#txnCount === 0 && this.#lastZxid > 0) { this.#lastZxid = Math.max(this.#lastZxid, zxid); return; }',
+    replacement:
+      'if (zxid <= this.#lastZxid + 1 && this.#txnCount === 0 && this.#lastZxid > 0) { this.#lastZxid = Math.max(this.#lastZxid, zxid); return; }',
   },
   'sequence-from-children': {
     description: 'the counter of sequential znodes is the number of children',
@@ -108,7 +109,8 @@ export const serverMutants: Readonly<Record<string, Mutant>> = {
     description: "the digest in a txn omits the change of the parent's pzxid",
     origin: 'P29',
     file: 'packages/core/src/request/prepare.ts',
-    original: 'parentAfter.pzxid = zxid;\n    this.outstandingChanges.record(parentPath, zxid, parentAfter, parent.digest);\n    const znode',
+    original:
+      'parentAfter.pzxid = zxid;\n    this.outstandingChanges.record(parentPath, zxid, parentAfter, parent.digest);\n    const znode',
     replacement: 'this.outstandingChanges.record(parentPath, zxid, parentAfter, parent.digest);\n    const znode',
   },
   'read-overtakes-write': {
@@ -165,7 +167,8 @@ export const serverMutants: Readonly<Record<string, Mutant>> = {
     origin: 'F13, P21',
     file: 'packages/runtime/src/runtime.ts',
     original: "this.#core.wake(now, this.#state === 'serving' ? this.#inputWatermarkMs : -Infinity);",
-    replacement: "this.#core.wake(now, this.#state === 'serving' ? this.#inputWatermarkMs + Math.abs(now.wallMs - 1_700_000_000_000 - now.elapsedMs) / 1000 : -Infinity);",
+    replacement:
+      "this.#core.wake(now, this.#state === 'serving' ? this.#inputWatermarkMs + Math.abs(now.wallMs - 1_700_000_000_000 - now.elapsedMs) / 1000 : -Infinity);",
   },
   'expiry-put-off-by-work': {
     detector: 'scenarios',

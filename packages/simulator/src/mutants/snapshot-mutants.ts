@@ -9,7 +9,8 @@ export const snapshotMutants: Readonly<Record<string, Mutant>> = {
     origin: 'several snapshots at once',
     file: tree,
     original: '        walk.markWritten(node);\n      }\n      node = this.#after(node, this.#root);',
-    replacement: '        walk.markWritten(node);\n        walk.markWritten(this.#after(node, this.#root));\n      }\n      node = this.#after(node, this.#root);',
+    replacement:
+      '        walk.markWritten(node);\n        walk.markWritten(this.#after(node, this.#root));\n      }\n      node = this.#after(node, this.#root);',
   },
   'new-znode-in-old-row': {
     description: 'a znode created in the row of a deleted one is included in snapshots that began before',

@@ -28,7 +28,8 @@ export const statefulRecipeMutants: Readonly<Record<string, Mutant>> = Object.fr
       origin: 'B19',
       file: atomicNumber,
       original: 'await this.#markers.get(zk).write([op.setData(this.path, data, { version: found.version })]);',
-      replacement: 'await this.#markers.get(zk).write([]).catch(() => undefined);\n      await zk.setData(this.path, data, { ...retryForever, idempotent: true, version: found.version });\n      void op;',
+      replacement:
+        'await this.#markers.get(zk).write([]).catch(() => undefined);\n      await zk.setData(this.path, data, { ...retryForever, idempotent: true, version: found.version });\n      void op;',
     },
     'number-set-whatever-it-is': {
       description: 'compareAndSet of a number sets it whatever its value',
@@ -79,7 +80,8 @@ export const statefulRecipeMutants: Readonly<Record<string, Mutant>> = Object.fr
       origin: 'B24',
       file: heldLease,
       original: 'await fencedMulti(zk, make(this.#version), [this.path], options);',
-      replacement: 'await fencedMulti(zk, (recordOpIndex === 0 ? make(this.#version) : make(this.#version).slice(0, recordOpIndex)) as unknown as Ops, [], options);',
+      replacement:
+        'await fencedMulti(zk, (recordOpIndex === 0 ? make(this.#version) : make(this.#version).slice(0, recordOpIndex)) as unknown as Ops, [], options);',
     },
     'lease-of-the-past-stays': {
       description: 'a process that takes a lease leaves the znode of the previous holder, which keeps writing',
@@ -116,7 +118,8 @@ export const statefulRecipeMutants: Readonly<Record<string, Mutant>> = Object.fr
       origin: 'B23',
       file: persistentNode,
       original: 'made = await this.#creator.create(zk, () => this.#content);',
-      replacement: 'made = await this.#creator.create(zk, () => this.#content).then((each) => each && { ...each, content: this.#content });',
+      replacement:
+        'made = await this.#creator.create(zk, () => this.#content).then((each) => each && { ...each, content: this.#content });',
     },
     'kept-with-data-by-value': {
       description: 'setting the data with which a persistent node was created does not write them',
@@ -234,7 +237,8 @@ export const statefulRecipeMutants: Readonly<Record<string, Mutant>> = Object.fr
       origin: 'B28',
       file: migrations,
       original: 'await hold.multi([...ops, recording], { ...retryForever, signal });',
-      replacement: 'await hold.multi([...ops], { ...retryForever, signal });\n        await hold.multi([recording], { ...retryForever, signal });',
+      replacement:
+        'await hold.multi([...ops], { ...retryForever, signal });\n        await hold.multi([recording], { ...retryForever, signal });',
     },
     'migration-without-answer-refused': {
       description: 'a migration whose reply was lost is repeated and fails',

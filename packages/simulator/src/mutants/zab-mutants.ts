@@ -130,7 +130,8 @@ const explorerMutants: Readonly<Record<string, Mutant>> = {
     origin: 'ZOOKEEPER-3642, ZOOKEEPER-2872',
     file: learner,
     original: "this.#stage = 'installing';\n    this.#storage.installSnapshot(this.#snapshotZxid);",
-    replacement: "this.#stage = 'synchronising';\n    this.#logged = this.#durable = this.#snapshotZxid;\n    this.#storage.installSnapshot(this.#snapshotZxid);\n    this.#resumePackets(now);",
+    replacement:
+      "this.#stage = 'synchronising';\n    this.#logged = this.#durable = this.#snapshotZxid;\n    this.#storage.installSnapshot(this.#snapshotZxid);\n    this.#resumePackets(now);",
   },
   'committed-log-with-a-hole': {
     description: 'txns that a learner applies while it is synchronised do not enter its committedLog',
@@ -221,7 +222,8 @@ const explorerMutants: Readonly<Record<string, Mutant>> = {
     origin: 'P36',
     file: leader,
     original: 'if (learner.sid === sid && learner.isReplicating && !learner.isObserver) return learner.ackedZxid;',
-    replacement: 'if (learner.isReplicating && learner.isObserver) return this.#proposed;\n      else if (learner.sid === sid && learner.isReplicating) return learner.ackedZxid;',
+    replacement:
+      'if (learner.isReplicating && learner.isObserver) return this.#proposed;\n      else if (learner.sid === sid && learner.isReplicating) return learner.ackedZxid;',
   },
   'sync-answered-by-learner': {
     description: 'a learner answers a sync by itself, so reads after it may show an older state',

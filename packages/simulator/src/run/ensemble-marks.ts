@@ -133,7 +133,9 @@ function sessionMoves({ cnxns }: Recording): number {
 }
 
 function roleAt(servingPeriods: readonly ServingPeriod[], { server }: CnxnRecord, atMs: number): string | undefined {
-  return servingPeriods.find((servingPeriod) => servingPeriod.server === server && servingPeriod.fromMs <= atMs && servingPeriod.toMs >= atMs)?.role;
+  return servingPeriods.find(
+    (servingPeriod) => servingPeriod.server === server && servingPeriod.fromMs <= atMs && servingPeriod.toMs >= atMs,
+  )?.role;
 }
 
 function writesAnsweredBy(recording: Recording, role: 'follower' | 'observer'): number {

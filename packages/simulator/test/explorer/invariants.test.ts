@@ -148,7 +148,11 @@ const canaries: Readonly<Record<Exclude<InvariantName, 'Legality' | 'Settles' | 
   MemoryIsLog: (to) => {
     propose(to, a, b);
     const all = { committedLogZxids: [a.zxid, b.zxid] };
-    to.check([server(1, [a, b], all), server(2, [a, b], { committedLogZxids: [b.zxid] }), server(3, [], { ...down, committedLogZxids: [] })]);
+    to.check([
+      server(1, [a, b], all),
+      server(2, [a, b], { committedLogZxids: [b.zxid] }),
+      server(3, [], { ...down, committedLogZxids: [] }),
+    ]);
     to.check([server(1, [a, b], all), server(2, [a, b], { committedLogZxids: [] }), server(3, [], { committedLogZxids: [] })]);
     to.check([server(1, [a, b], all), server(2, [a, b], { committedLogZxids: [a.zxid] }), server(3, [], down)]);
   },

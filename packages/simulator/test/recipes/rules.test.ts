@@ -5,7 +5,12 @@
 import type { Txn } from '@tskeeper/protocol';
 import { describe, expect, test } from 'vitest';
 import { type SimpleBarrierPassage, checkSimpleBarriers, checkBarrierWaits } from '../../src/recipes/families/barrier-rules.ts';
-import { checkEntriesShown, checkContentsShown, type CacheEntryShown, type CacheContentsShown } from '../../src/recipes/families/cache-rules.ts';
+import {
+  checkEntriesShown,
+  checkContentsShown,
+  type CacheEntryShown,
+  type CacheContentsShown,
+} from '../../src/recipes/families/cache-rules.ts';
 import { checkWaitCalls, checkSetCalls, type WaitCall, type SetCall } from '../../src/recipes/families/event-rules.ts';
 import { checkFinalNodes, checkReportedNodes } from '../../src/recipes/families/persistent-node-rules.ts';
 import { concurrentHolds, checkLeases, type LeaseHold } from '../../src/recipes/families/lease-rules.ts';
@@ -174,7 +179,13 @@ describe('changes of values', () => {
 
 describe('leases', () => {
   const names = { 1: '/l/lease-1', 2: '/l/lease-2' } as const;
-  const hold = (number: 1 | 2, token: bigint, fromMs: number, concurrent: readonly LeaseHold[] = [], holder = `host-${number}`): LeaseHold => ({
+  const hold = (
+    number: 1 | 2,
+    token: bigint,
+    fromMs: number,
+    concurrent: readonly LeaseHold[] = [],
+    holder = `host-${number}`,
+  ): LeaseHold => ({
     process: { name: `process-${number}`, isDead: false, pausedUntilMs: 0, nowMs: fromMs },
     holder,
     lease: { path: names[number], fencingToken: token, state: 'held' },

@@ -5,7 +5,14 @@
 import { ErrorCode, type TxnLogEntry, OpCode, type Txn } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
 import type { Request } from '../../src/record/recording.ts';
-import { alternatives, type Candidate, type ConnectionWrites, canContinueWith, type NextTxn, requestOfTxn } from '../../src/replay/request-of-txn.ts';
+import {
+  alternatives,
+  type Candidate,
+  type ConnectionWrites,
+  canContinueWith,
+  type NextTxn,
+  requestOfTxn,
+} from '../../src/replay/request-of-txn.ts';
 
 const at = 0x100000007;
 

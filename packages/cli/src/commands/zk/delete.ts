@@ -1,6 +1,15 @@
 import { type Client, op } from '@tskeeper/client';
 import { juteMaxBufferDefault } from '@tskeeper/protocol';
-import { argumentsOf, type CommandCall, validPath, CommandFailed, numberOption, legacyVersion, pathOf, type ZkCommand } from '../../zk/command.ts';
+import {
+  argumentsOf,
+  type CommandCall,
+  validPath,
+  CommandFailed,
+  numberOption,
+  legacyVersion,
+  pathOf,
+  type ZkCommand,
+} from '../../zk/command.ts';
 import { pathsBelow } from '../../zk/subtree.ts';
 
 export const deleteNode: ZkCommand = {
@@ -14,7 +23,9 @@ export const deleteNode: ZkCommand = {
     const [path = '', version] = argumentsOf(call, 1);
     validPath(path);
     const expectedVersion =
-      version === undefined ? numberOption(call, 'v', -1) : legacyVersion(call, version, 'delete path [version]', 'delete [-v version] path');
+      version === undefined
+        ? numberOption(call, 'v', -1)
+        : legacyVersion(call, version, 'delete path [version]', 'delete [-v version] path');
     const client = await call.client();
     await client.delete(path, { version: expectedVersion, ...call.options });
     await call.answer(undefined, { path });

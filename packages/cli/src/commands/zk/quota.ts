@@ -1,6 +1,16 @@
 import { type Client, KeeperError } from '@tskeeper/client';
 import { exitCodes } from '../../exit-codes.ts';
-import { argumentsOf, type CommandCall, validPath, CommandFailed, usageError, noNodeError, numberOption, pathOf, type ZkCommand } from '../../zk/command.ts';
+import {
+  argumentsOf,
+  type CommandCall,
+  validPath,
+  CommandFailed,
+  usageError,
+  noNodeError,
+  numberOption,
+  pathOf,
+  type ZkCommand,
+} from '../../zk/command.ts';
 import {
   quotaLimitName,
   quotaLimitPath,
