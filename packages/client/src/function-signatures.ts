@@ -41,7 +41,7 @@ export const connectOptionTypes = optionTypes({
   keepProcessAlive: valueTypes.boolean,
   ...environmentTypes,
   random: withMethods('a source of randomness', 'uint32'),
-  tracer: withMethods('a tracer', 'run', 'settled', 'session'),
+  tracer: withMethods('a tracer', 'run', 'callSettled', 'sessionEvent'),
 });
 
 /** The functions that create a client, and `fourLetterWord`, which needs none. */

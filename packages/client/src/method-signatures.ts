@@ -54,7 +54,7 @@ export const methodSignatures = {
   ),
   chroot: new CallSignature('chroot(path)'),
   close: new CallSignature('close()'),
-  ready: new CallSignature('connected()'),
+  ready: new CallSignature('ready()'),
   create: new CallSignature('create(path, data, options)', optionTypes(create), optionalDataType),
   createJson: new CallSignature('createJson(path, value, options)', optionTypes(create)),
   delete: new CallSignature('delete(path, options)', optionTypes(deleteNode)),

@@ -45,8 +45,8 @@ export function resolveRetryPolicy(retry: RetryPolicy | boolean | undefined): Fu
     if (!Object.hasOwn(defaultRetryPolicy, part))
       throw new TypeError(`unknown option retry.${part}; the options of a policy are ${Object.keys(defaultRetryPolicy).join(', ')}`);
     if (value === undefined) continue;
-    if (part === 'attempts' ? !isCount(value) : !isDuration(value)) {
-      const wanted = part === 'attempts' ? 'a whole number >= 1, or Infinity' : 'a number of milliseconds >= 0, or Infinity';
+    if (part === 'maxAttempts' ? !isCount(value) : !isDuration(value)) {
+      const wanted = part === 'maxAttempts' ? 'a whole number >= 1, or Infinity' : 'a number of milliseconds >= 0, or Infinity';
       throw new RangeError(`retry.${part} must be ${wanted}, not ${typeof value === 'number' ? value : typeof value}`);
     }
   }

@@ -15,7 +15,7 @@ import { orderSrvRecords } from './srv-order.ts';
 
 /** The next step of an attempt. After a look-up, `found...` returns the following step. */
 export type DialStep =
-  | { readonly kind: 'resolveService'; readonly name: string }
+  | { readonly kind: 'resolveSrv'; readonly name: string }
   | { readonly kind: 'resolve'; readonly host: string }
   | { readonly kind: 'dial'; readonly address: ResolvedAddress };
 
@@ -104,7 +104,7 @@ export class DialPlan {
     if (!this.#isSrvLookupDue) return this.#nextServer();
     this.#server = this.#address = undefined;
     this.#addressCount = 1;
-    return { kind: 'resolveService', name: this.#srvName! };
+    return { kind: 'resolveSrv', name: this.#srvName! };
   }
 
   #nextServer(): DialStep {

@@ -169,7 +169,7 @@ interface Drain {
 
 type Phase =
   | 'waiting'
-  | 'resolvingService'
+  | 'resolvingSrv'
   | 'resolving'
   | 'dialling'
   | 'handshaking'
@@ -365,7 +365,7 @@ export class SessionMachine<R extends Request> {
     switch (this.#phase) {
       case 'waiting':
         return this.#dialAtMs;
-      case 'resolvingService':
+      case 'resolvingSrv':
       case 'resolving':
       case 'dialling':
       case 'handshaking':
@@ -482,7 +482,7 @@ export class SessionMachine<R extends Request> {
    */
   updateServers(servers: readonly ServerAddress[], nowMs: Millis): boolean {
     if (this.#phase === 'closed') return false;
-    const isLookingUpSrv = this.#phase === 'resolvingService';
+    const isLookingUpSrv = this.#phase === 'resolvingSrv';
     // A client that is leaving counts as a client of the server that it would have gone to.
     const isDraining = this.#drain !== undefined;
     const isBetweenAttempts = isLookingUpSrv || isDraining || (this.#phase === 'waiting' && !this.#dialPlan.hasAddressesToTry);
@@ -533,7 +533,7 @@ export class SessionMachine<R extends Request> {
 
   /** The servers of the SRV name. */
   srvResolved(records: readonly SrvRecord[], nowMs: Millis): void {
-    if (this.#phase !== 'resolvingService') return;
+    if (this.#phase !== 'resolvingSrv') return;
     this.#hasCnxn = false;
     const step = this.#dialPlan.srvResolved(records);
     if (step === undefined) this.#srvLookupFailed('SRV lookup found no servers', nowMs);
@@ -605,7 +605,7 @@ export class SessionMachine<R extends Request> {
     this.#hasCnxn = false;
     const because = error === undefined ? '' : `: ${error}`;
     switch (this.#phase) {
-      case 'resolvingService':
+      case 'resolvingSrv':
         this.#srvLookupFailed(`SRV lookup failed${because}`, nowMs);
         break;
       case 'resolving':
@@ -630,7 +630,7 @@ export class SessionMachine<R extends Request> {
       case 'waiting':
         if (nowMs >= this.#dialAtMs) this.#runStep(this.#dialPlan.nextStep(), nowMs);
         break;
-      case 'resolvingService':
+      case 'resolvingSrv':
       case 'resolving':
       case 'dialling':
       case 'handshaking':
@@ -667,7 +667,7 @@ export class SessionMachine<R extends Request> {
 
   #onAttemptTimeout(nowMs: Millis): void {
     const limit = `timed out after ${this.#attemptTimeoutMs} ms`;
-    if (this.#phase === 'resolvingService') {
+    if (this.#phase === 'resolvingSrv') {
       this.#closeCnxn(false);
       this.#srvLookupFailed(`SRV lookup ${limit}`, nowMs);
       return;
@@ -751,8 +751,8 @@ export class SessionMachine<R extends Request> {
     this.#attemptStartMs = nowMs;
     this.#hasCnxn = true;
     switch (step.kind) {
-      case 'resolveService':
-        this.#phase = 'resolvingService';
+      case 'resolveSrv':
+        this.#phase = 'resolvingSrv';
         this.#output.resolveSrv(step.name);
         break;
       case 'resolve':

@@ -75,7 +75,7 @@ export class SimpleBarrier {
     size: number,
     options: SimpleBarrierOptions & WaitOptions = {},
   ): Promise<SimpleBarrier> {
-    checkArgumentCount(arguments.length, 4, 'SimpleBarrier.at(source, path, size, options)');
+    checkArgumentCount(arguments.length, 4, 'SimpleBarrier.create(source, path, size, options)');
     checkSourceAndPath(source, path);
     checkBarrierSize(size);
     using deadline = new Deadline(source, options, `the root of barrier ${path}`, constructorOptionTypes.SimpleBarrier);

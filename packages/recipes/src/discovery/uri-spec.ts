@@ -42,7 +42,7 @@ export function formatUriSpec(parts: readonly UriPart[]): string {
  * take precedence. An unknown one becomes empty.
  */
 export function buildUri(instance: ServiceInstance, variables: Readonly<Record<string, string | number>> = {}): string | undefined {
-  checkArgumentCount(arguments.length, 2, 'uriOf(instance, variables)');
+  checkArgumentCount(arguments.length, 2, 'buildUri(instance, variables)');
   checkValue(instance, instanceType, 'uriOf: the instance');
   checkValue(variables, variablesType, 'uriOf: variables');
   const { uriSpec, name, id, address, port, sslPort, registrationTimeMs, serviceType } = instance;

@@ -101,7 +101,7 @@ export class Election {
    * The leader, and then the other candidates in their order. Rejects as `Lock.contenders` does.
    */
   async contenders(options: WaitOptions = {}): Promise<readonly Contender[]> {
-    checkArgumentCount(arguments.length, 1, 'candidates(options)');
+    checkArgumentCount(arguments.length, 1, 'contenders(options)');
     return await this.#request.queue.contenders(this.#source, options);
   }
 

@@ -90,7 +90,7 @@ export class LeaderLatch implements AsyncDisposable {
    * left the election; with a RecipeError, TimedOut; and with the reason of the given signal.
    */
   async waitForLeadership(options: WaitOptions = {}): Promise<Leadership> {
-    checkArgumentCount(arguments.length, 1, 'leading(options)');
+    checkArgumentCount(arguments.length, 1, 'waitForLeadership(options)');
     using deadline = new Deadline(this.#client, options, this.#what);
     const { signal } = deadline;
     this.#endController.signal.throwIfAborted();

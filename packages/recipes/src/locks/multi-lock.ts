@@ -41,7 +41,7 @@ export class MultiLock {
    * the first.
    */
   constructor(locks: readonly Acquirable[]) {
-    checkArgumentCount(arguments.length, 1, 'new MultiLock(parts)');
+    checkArgumentCount(arguments.length, 1, 'new MultiLock(locks)');
     checkArray(locks, 'the parts of a MultiLock are');
     for (const part of locks) {
       if (typeof (part as Partial<Acquirable> | undefined)?.tryAcquire !== 'function')

@@ -134,13 +134,13 @@ export class PriorityLock {
    * Throws a RangeError for another value.
    */
   readLock(priority: number, options: PreemptOptions = {}): LockHandle {
-    checkArgumentCount(arguments.length, 2, 'reading(priority, options)');
+    checkArgumentCount(arguments.length, 2, 'readLock(priority, options)');
     return this.#lockHandle('read', priority, options);
   }
 
   /** The side for writing, exclusive; `priority` as for `reading`, and throws as that does. */
   writeLock(priority: number, options: PreemptOptions = {}): LockHandle {
-    checkArgumentCount(arguments.length, 2, 'writing(priority, options)');
+    checkArgumentCount(arguments.length, 2, 'writeLock(priority, options)');
     return this.#lockHandle('write', priority, options);
   }
 
@@ -166,7 +166,7 @@ export class PriorityLock {
   }
 
   #lockHandle(mode: 'read' | 'write', priority: number, options: PreemptOptions): LockHandle {
-    checkCallOptions(options, callOptionTypes.preempt, mode === 'read' ? 'reading' : 'writing');
+    checkCallOptions(options, callOptionTypes.preempt, mode === 'read' ? 'readLock' : 'writeLock');
     const { preempt = false } = options;
     if (!Number.isInteger(priority) || priority < 0 || priority > 99)
       throw new RangeError(`a priority is an integer from 0 to 99, not ${priority}`);

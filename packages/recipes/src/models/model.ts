@@ -42,7 +42,7 @@ export class Model<const Template extends string, Read, Written = Read> {
 
   /** All znodes below one parent. Throws as `at` does. */
   children(source: SessionSource, ...params: PathArguments<ParentTemplate<Template>>): ModelChildren<Template, Read> {
-    checkArgumentCount(arguments.length, 2, 'below(source, params)');
+    checkArgumentCount(arguments.length, 2, 'children(source, params)');
     checkSource(source);
     return new ModelChildren(source, this.template.parentPath(...params), this.template, this.#options.codec);
   }

@@ -88,7 +88,7 @@ export class PathTemplate<const Template extends string = string> {
 
   /** Whether matching paths can be below this one. */
   canMatchBelow(path: string): boolean {
-    checkArgumentCount(arguments.length, 1, 'canBeBelow(path)');
+    checkArgumentCount(arguments.length, 1, 'canMatchBelow(path)');
     checkString(path, 'a path');
     const names = splitPath(path);
     return names.length < this.#segments.length && this.#fits(names);

@@ -175,7 +175,7 @@ export class ClaimedItem implements QueueItem, AsyncDisposable {
    * end of the session, with the outcome `unknown` if there was no reply by then.
    */
   async acknowledge(ops: readonly WriteOp[] = []): Promise<void> {
-    checkArgumentCount(arguments.length, 1, 'done(ops)');
+    checkArgumentCount(arguments.length, 1, 'acknowledge(ops)');
     checkArray(ops, 'the operations of done are');
     this.signal.throwIfAborted();
     try {

@@ -38,7 +38,7 @@ export class DelayQueue extends BaseQueue<number> {
    */
   constructor(source: SessionSource, path: string, options: BaseQueueOptions = {}) {
     checkConstructorOptions(options, 'DelayQueue', arguments.length);
-    super(source, { path, naming: delayNaming, rankKind: 'dueMs' }, options);
+    super(source, { path, naming: delayNaming, rankKind: 'dueAtMs' }, options);
   }
 
   /**

@@ -23,8 +23,8 @@ export interface QueueItem {
 }
 
 /** What the ranks of a queue's items mean; undefined if they have none. */
-export type RankKind = 'priority' | 'dueMs' | undefined;
+export type RankKind = 'priority' | 'dueAtMs' | undefined;
 
 export function toQueueItem({ path, name, data, sequence, rank, id }: ReadItem, kind: RankKind): QueueItem {
-  return { path, name, data, sequence, priority: kind === 'priority' ? rank : undefined, dueAtMs: kind === 'dueMs' ? rank : undefined, id };
+  return { path, name, data, sequence, priority: kind === 'priority' ? rank : undefined, dueAtMs: kind === 'dueAtMs' ? rank : undefined, id };
 }

@@ -45,7 +45,7 @@ export class QueueSession<Label> {
         mode: `${items}Sequential`,
         claimsNamedAsItems: claimsPath !== undefined,
         isRanked: rankKind !== undefined,
-        isTimed: rankKind === 'dueMs',
+        isTimed: rankKind === 'dueAtMs',
       });
     const waitLockOf = (name: string) => new Lock(zk, childPath(sidePath, name), { acl });
     this.markers = marks;

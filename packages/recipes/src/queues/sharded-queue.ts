@@ -17,7 +17,7 @@ import { plainNaming } from './item-names.ts';
 import { BaseQueue, type BaseQueueOptions } from './base-queue.ts';
 
 /** How a queue is sharded. All its clients use the same options. */
-export interface ShardedQueueOptions extends Omit<BaseQueueOptions, 'maxItems' | 'takenPath'> {
+export interface ShardedQueueOptions extends Omit<BaseQueueOptions, 'maxItems' | 'claimsPath'> {
   /**
    * How many znodes: 1 to 100. To increase it, update the consumers first, and the producers after
    * all consumers.

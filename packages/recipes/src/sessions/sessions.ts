@@ -143,7 +143,7 @@ export class Sessions implements AsyncDisposable {
    * that ends it.
    */
   onSession(listener: (zk: Client) => void): () => void {
-    checkArgumentCount(arguments.length, 1, 'each(begin)');
+    checkArgumentCount(arguments.length, 1, 'onSession(listener)');
     const end = this.#listeners.add(listener);
     if (this.#client.endReason === undefined) listener(this.#client);
     return end;

@@ -28,7 +28,7 @@ export class CachedAtomicNumber<Value extends number | bigint = bigint> {
 
   /** `size`: how many numbers are taken at a time. */
   constructor(number: AtomicNumber<Value>, size: number) {
-    checkArgumentCount(arguments.length, 2, 'new CachedNumber(number, size)');
+    checkArgumentCount(arguments.length, 2, 'new CachedAtomicNumber(number, size)');
     if (!(number instanceof AtomicNumber)) throw new TypeError(`ranges are taken of an AtomicNumber, not of ${describeValue(number)}`);
     if (!Number.isSafeInteger(size) || size < 1) throw new RangeError(`the size of a range is a whole number from 1, not ${size}`);
     this.#number = number;

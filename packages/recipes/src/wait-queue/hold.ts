@@ -107,7 +107,7 @@ export class Hold implements AsyncDisposable {
    * JavaScript program has one thread.)
    */
   share(): Hold {
-    checkArgumentCount(arguments.length, 0, 'again()');
+    checkArgumentCount(arguments.length, 0, 'share()');
     if (this.#hasEnded) throw new RecipeError('Lost', `${this.path} is ${this.#state}, so it cannot be held again`);
     return new Hold(this.#node);
   }

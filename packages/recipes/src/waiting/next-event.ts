@@ -6,7 +6,7 @@ import { WatchedRead } from './watched-read.ts';
  * Retry options for requests that have to be answered: as long as the session lives and the signal
  * is not aborted, at another server if the client leaves one that does not answer.
  */
-export const retryForever = { retry: { attempts: Infinity, maxElapsedMs: Infinity } } as const;
+export const retryForever = { retry: { maxAttempts: Infinity, maxElapsedMs: Infinity } } as const;
 
 /**
  * Resolves with true after any event of the znode, or after the end of the session, which the next
