@@ -243,7 +243,7 @@ function newClient(
   const sasl = options.sasl === undefined ? undefined : createSaslMechanism(options.sasl, random);
   if (srvName !== undefined && transport.resolveSrv === undefined) {
     throw new ConnectStringError(
-      `connect string "srv:${srvName}": the transport does not support SRV names, as it has no resolveService. List the servers one by one.`,
+      `connect string "srv:${srvName}": the transport does not support SRV names, as it has no resolveSrv. List the servers one by one.`,
     );
   }
   const session = new Session(

@@ -26,8 +26,8 @@ describe('C2-3, B34: a connect string', () => {
     ['srv:_zookeeper._tcp.example.com', '_zookeeper._tcp.example.com', ''],
     ['srv:_client._tcp.zk-headless.default.svc.cluster.local./app/a', '_client._tcp.zk-headless.default.svc.cluster.local.', '/app/a'],
     [' srv:zookeeper ,', 'zookeeper', ''],
-  ])('B37, D19: %s names a service', (text, service, chroot) => {
-    expect(parseConnectString(text)).toEqual({ servers: [], service, chroot });
+  ])('B37, D19: %s names a service', (text, srvName, chroot) => {
+    expect(parseConnectString(text)).toEqual({ servers: [], srvName, chroot });
   });
 
   it('B37: a host named srv is a host', () => {

@@ -290,7 +290,7 @@ describe('through a proxy with faults', () => {
     expect([...outcomes].filter((outcome) => !['done', 'ConnectionLoss unknown', 'ConnectionLoss notSent'].includes(outcome))).toEqual([]);
   });
 
-  it('C2-23: two clients with one session take it from each other, until the one with yieldsSession leaves it to the other', async () => {
+  it('C2-23: two clients with one session take it from each other, until the one with yieldSession leaves it to the other', async () => {
     const { zk: first } = await opened();
     await first.create('/mine', null, { mode: 'ephemeral' });
     const session = { id: first.sessionId, password: first.sessionPassword };

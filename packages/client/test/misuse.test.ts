@@ -54,7 +54,7 @@ const calls: Readonly<Record<string, readonly (readonly [act: () => unknown, mes
     [() => zk.chroot('/a', {}), 'chroot(path) takes 1 argument, not 2'],
   ],
   close: [[() => zk.close(() => {}), 'close takes no callback']],
-  connected: [[() => zk.connected(() => {}), 'connected() takes no argument, not 1']],
+  ready: [[() => zk.ready(() => {}), 'ready() takes no argument, not 1']],
   create: [
     [() => zk.create('/b', 'x', 1), "options must be an object, not 1: write create(path, data, { mode: 'ephemeral' })"],
     [() => zk.create('/b', 'x', 'ephemeral'), "write create(path, data, { mode: 'ephemeral' })"],
@@ -251,7 +251,7 @@ describe('a method of the client', () => {
     expect(Object.keys(calls).sort()).toEqual([...new Set(methods)].sort());
   });
 
-  const local = ['chroot', 'close', 'connected', 'on', 'updateServerList'];
+  const local = ['chroot', 'close', 'on', 'ready', 'updateServerList'];
 
   it.each(Object.entries(calls))('%s rejects invalid arguments', async (name, rows) => {
     const messages: string[] = [];

@@ -201,9 +201,9 @@ describe('B37: an SRV name', () => {
 
   it('is rejected if the transport cannot resolve it', async () => {
     const { transport } = withService(() => Promise.resolve([]));
-    delete (transport as { resolveService?: unknown }).resolveService;
+    delete (transport as { resolveSrv?: unknown }).resolveSrv;
     await expect(connect('srv:_zookeeper._tcp.example.com', world.options({ transport }))).rejects.toThrow(
-      'connect string "srv:_zookeeper._tcp.example.com": the transport does not support SRV names, as it has no resolveService. List the servers one by one.',
+      'connect string "srv:_zookeeper._tcp.example.com": the transport does not support SRV names, as it has no resolveSrv. List the servers one by one.',
     );
   });
 

@@ -224,7 +224,7 @@ describe('A89: requestTimeoutMs, if the server does not answer', () => {
     const zk = await servers.client({ requestTimeoutMs: 500 });
     silence();
     const first = zk.watch('/a').next();
-    expect(await servers.until(first)).toMatchObject({ value: { type: 'Reread', because: 'started' } });
+    expect(await servers.until(first)).toMatchObject({ value: { type: 'Reread', cause: 'started' } });
     expect(servers.cnxns.map(({ asked }) => asked)).toEqual([['addWatch'], ['addWatch']]);
   });
 

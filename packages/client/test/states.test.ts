@@ -134,7 +134,7 @@ describe('B54: the states of a client', () => {
 
   it('a session that is left to another client ends as moved, which is delivered as Closed with the reason', async () => {
     const reasons: (string | undefined)[] = [];
-    const options = { yieldsSession: true, onState: ({ reason }: SessionEvent) => void reasons.push(reason) };
+    const options = { yieldSession: true, onState: ({ reason }: SessionEvent) => void reasons.push(reason) };
     const zk = await world.until(connect('server:2181', world.options(options)));
     const other = await world.connect({ session: { id: zk.sessionId, password: zk.sessionPassword } });
     await world.untilSo(() => zk.endReason !== undefined);

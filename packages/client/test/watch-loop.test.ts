@@ -92,7 +92,7 @@ describe('a watch loop', () => {
   it('D7, B22, B33: starts with a Reread when the watch is set, and delivers each change of the znode and its children', async () => {
     const told = loopOver('/a');
     await world.settle();
-    expect(told.events).toEqual([{ type: 'Reread', because: 'started', since: undefined, dropped: 0 }]);
+    expect(told.events).toEqual([{ type: 'Reread', cause: 'started', since: undefined, dropped: 0 }]);
     await go(other.create('/a'));
     await go(other.setData('/a', '1'));
     await go(other.create('/a/b'));
@@ -345,7 +345,7 @@ describe('after a lost connection', () => {
     const rest = ['NodeDataChanged /a', 'Reread reconnected', 'NodeDataChanged /a'];
     expect(told.lines).toEqual(['Reread started', ...rest]);
     expect(idle.lines).toEqual(['Reread started', ...rest]);
-    expect(told.events[2]).toEqual({ type: 'Reread', because: 'reconnected', since, dropped: 0 });
+    expect(told.events[2]).toEqual({ type: 'Reread', cause: 'reconnected', since, dropped: 0 });
     // It distinguishes unchanged znodes from changed ones.
     expect((await go(zk.exists('/same')))!.mzxid <= since).toBe(true);
     expect((await go(zk.exists('/b')))!.mzxid > since).toBe(true);
@@ -359,7 +359,7 @@ describe('after a lost connection', () => {
     await whileGone(async () => void (await go(other.create('/a'))));
     await go(zk.sync());
     await whileGone(async () => {});
-    expect(await go(loop.next())).toEqual({ done: false, value: { type: 'Reread', because: 'reconnected', since, dropped: 0 } });
+    expect(await go(loop.next())).toEqual({ done: false, value: { type: 'Reread', cause: 'reconnected', since, dropped: 0 } });
     await go(other.delete('/a'));
     expect((await go(loop.next())).value).toMatchObject({ type: 'NodeDeleted' });
   });
@@ -497,7 +497,7 @@ describe('a loop that is too slow', () => {
     const { stat } = await go(other.create('/a'));
     for (let step = 0; step < 9; step++) await go(other.setData('/a', String(step)));
     await world.settle();
-    const value = { type: 'Reread', because: 'overflowed', since: stat.czxid - 1n, dropped: 10 };
+    const value = { type: 'Reread', cause: 'overflowed', since: stat.czxid - 1n, dropped: 10 };
     expect(await go(loop.next())).toEqual({ done: false, value });
     await go(other.setData('/a', 'x'));
     expect((await go(loop.next())).value).toMatchObject({ type: 'NodeDataChanged', path: '/a' });
@@ -547,7 +547,7 @@ describe('with other servers', () => {
       const { value } = (await loop.next()) as { value: RecursiveWatchLoopEvent };
       if (value.type === 'Reread') {
         taken.rereads++;
-        expect(value).toMatchObject({ because: 'overflowed', since: BigInt(seen.upTo) });
+        expect(value).toMatchObject({ cause: 'overflowed', since: BigInt(seen.upTo) });
         seen.upTo += value.dropped;
       } else {
         taken.changes++;

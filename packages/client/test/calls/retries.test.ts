@@ -260,12 +260,12 @@ describe('idempotent writes', () => {
 
 describe('a policy', () => {
   it.each([
-    [{ attempts: 0 }, 'retry.attempts must be a whole number >= 1, or Infinity, not 0'],
-    [{ attempts: 1.5 }, 'retry.attempts must be a whole number >= 1, or Infinity, not 1.5'],
+    [{ maxAttempts: 0 }, 'retry.maxAttempts must be a whole number >= 1, or Infinity, not 0'],
+    [{ maxAttempts: 1.5 }, 'retry.maxAttempts must be a whole number >= 1, or Infinity, not 1.5'],
     [{ maxElapsedMs: -1 }, 'retry.maxElapsedMs must be a number of milliseconds >= 0, or Infinity, not -1'],
-    [{ pauseMs: '5' }, 'retry.pauseMs must be a number of milliseconds >= 0, or Infinity, not string'],
-    [{ pauseMsMax: NaN }, 'retry.pauseMsMax must be a number of milliseconds >= 0, or Infinity, not NaN'],
-    [{ tries: 3 }, 'unknown option retry.tries; the options of a policy are attempts, maxElapsedMs, pauseMs, pauseMsMax'],
+    [{ baseDelayMs: '5' }, 'retry.baseDelayMs must be a number of milliseconds >= 0, or Infinity, not string'],
+    [{ maxDelayMs: NaN }, 'retry.maxDelayMs must be a number of milliseconds >= 0, or Infinity, not NaN'],
+    [{ tries: 3 }, 'unknown option retry.tries; the options of a policy are maxAttempts, maxElapsedMs, baseDelayMs, maxDelayMs'],
     ['yes', 'retry must be true, false or a policy, not "yes"'],
   ])('B51: %j is rejected', async (retry, message) => {
     expect(() => resolveRetryPolicy(retry as never)).toThrow(message);

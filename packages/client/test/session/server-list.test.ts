@@ -244,7 +244,7 @@ describe('B37: the addresses of a name', () => {
   it('are tried in random order, and the lost one comes last', () => {
     const firsts = new Set<string>();
     for (let seed = 0; seed < 60; seed++) {
-      const { machine, dialled } = bare(['a'], new SeededRandom(seed), { resolves: true });
+      const { machine, dialled } = bare(['a'], new SeededRandom(seed), { resolvesNames: true });
       machine.wake(0);
       machine.addressesResolved(['1', '2', '3'], 0);
       const first = dialled.at(-1)!;

@@ -446,7 +446,7 @@ describe('lost connections', () => {
     expect(rig.machine.isConnected).toBe(true);
   });
 
-  it('C2-23: a client with yieldsSession leaves its session to the other, and does not end it', () => {
+  it('C2-23: a client with yieldSession leaves its session to the other, and does not end it', () => {
     const rig = connected({ yieldSession: true });
     for (let round = 0; round < 4; round++) {
       rig.pass(20);
@@ -462,7 +462,7 @@ describe('lost connections', () => {
     expect(rig.machine.deadline()).toBeUndefined();
   });
 
-  it('C2-23: a client with yieldsSession keeps its session while servers fail now and then', () => {
+  it('C2-23: a client with yieldSession keeps its session while servers fail now and then', () => {
     const rig = connected({ yieldSession: true });
     for (let round = 0; round < 20; round++) {
       rig.pass(round % 4 === 0 ? 1500 : 20);

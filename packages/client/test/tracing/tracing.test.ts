@@ -232,8 +232,8 @@ describe('D18: the session of a traced client', () => {
     expect(told.find(({ kind }) => kind === 'watch')).toMatchObject({ type: 'NodeDataChanged', path: '/app/a', zxid: expect.any(BigInt) });
     const rereads = told.filter(({ kind }) => kind === 'reread');
     expect(rereads).toMatchObject([
-      { path: '/app/a', because: 'started' },
-      { path: '/app/a', because: 'reconnected' },
+      { path: '/app/a', cause: 'started' },
+      { path: '/app/a', cause: 'reconnected' },
     ]);
     expect(told.find((event) => event.kind === 'state' && event.state === 'Disconnected')).toMatchObject({ reason: expect.any(String) });
   });
