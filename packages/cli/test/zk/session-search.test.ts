@@ -37,7 +37,7 @@ function watchedAttempts(connectString: string, connectTimeoutMs?: number) {
   let isClosed = false;
   const client = {
     on: (_name: string, listener: typeof fails) => (fails = listener),
-    connected: () => new Promise<void>(() => undefined),
+    ready: () => new Promise<void>(() => undefined),
     close: () => {
       isClosed = true;
       return Promise.resolve();

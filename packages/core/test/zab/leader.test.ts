@@ -32,8 +32,8 @@ function leading(
     appended: (zxid: Zxid) => notes.note(`committed 0x${zxid.toString(16)}`),
     forwarded: ({ opCode, owner }: { opCode: number; owner: number }) => notes.note(`request ${opCode} through ${owner}`),
     touched: (_high: number, low: number) => notes.note(`touched ${low}`),
-    synced: () => notes.note('synced'),
-    end: () => notes.note('server ends'),
+    onSynced: () => notes.note('synced'),
+    stop: () => notes.note('server ends'),
   };
   const host = {
     startServing: (epoch: number) => {
@@ -45,7 +45,7 @@ function leading(
       learner.historySent();
     },
     learnerGone: () => undefined,
-    followed: (isFollowed: boolean) => oracle?.setHasFollower(isFollowed),
+    hasFollowerChanged: (hasFollower: boolean) => oracle?.setHasFollower(hasFollower),
     configVersion: () => 0,
     isMember: (sid: Sid) => sid < 100,
     newLeaderConfig: () => 'version=0',

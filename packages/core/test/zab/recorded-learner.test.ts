@@ -111,13 +111,13 @@ class Replayed {
       takeTouched: (visit: (high: number, low: number, timeoutMs: number) => void) => {
         for (const [high, low, timeoutMs] of this.#touched.splice(0)) visit(high, low, timeoutMs);
       },
-      synced: () => void this.syncsAnswered++,
+      onSynced: () => void this.syncsAnswered++,
       revalidated: (_high: number, _low: number, isValid: boolean) => void this.revalidated.push(isValid),
       appended: () => {
         const { header } = this.#forwarder!.takeCommitted();
         this.state.push(`commit ${header.zxid.toString(16)}`);
       },
-      end: () => undefined,
+      stop: () => undefined,
     };
     const host = {
       apply: ({ zxid }: LoggedProposal) => void this.state.push(`commit ${zxid.toString(16)}`),
@@ -125,7 +125,7 @@ class Replayed {
       beginSnapshot: (zxid: Zxid) => void this.state.push(`load ${zxid.toString(16)}`),
       startServing: (_epoch: number, link: LeaderLink) => {
         // It asks its parts only about connections, of which there are none.
-        const forwarder = (this.#forwarder = new LeaderForwarder(role, link, { headOfLine: () => undefined } as never));
+        const forwarder = (this.#forwarder = new LeaderForwarder(role, link, { oldestPendingWrite: () => undefined } as never));
         return { server: server as unknown as Server, forwarder };
       },
       historyComplete: () => undefined,
