@@ -167,16 +167,7 @@ interface Drain {
   readonly untilMs: Millis;
 }
 
-type Phase =
-  | 'waiting'
-  | 'resolvingSrv'
-  | 'resolving'
-  | 'dialling'
-  | 'handshaking'
-  | 'authenticating'
-  | 'connected'
-  | 'closing'
-  | 'closed';
+type Phase = 'waiting' | 'resolvingSrv' | 'resolving' | 'dialling' | 'handshaking' | 'authenticating' | 'connected' | 'closing' | 'closed';
 
 /**
  * Why a client has ended.

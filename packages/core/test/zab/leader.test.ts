@@ -32,7 +32,7 @@ function leading(
     appended: (zxid: Zxid) => notes.note(`committed 0x${zxid.toString(16)}`),
     forwarded: ({ opCode, owner }: { opCode: number; owner: number }) => notes.note(`request ${opCode} through ${owner}`),
     touched: (_high: number, low: number) => notes.note(`touched ${low}`),
-    onSynced: () => notes.note('synced'),
+    synced: () => notes.note('synced'),
     stop: () => notes.note('server ends'),
   };
   const host = {

@@ -111,7 +111,7 @@ class Replayed {
       takeTouched: (visit: (high: number, low: number, timeoutMs: number) => void) => {
         for (const [high, low, timeoutMs] of this.#touched.splice(0)) visit(high, low, timeoutMs);
       },
-      onSynced: () => void this.syncsAnswered++,
+      synced: () => void this.syncsAnswered++,
       revalidated: (_high: number, _low: number, isValid: boolean) => void this.revalidated.push(isValid),
       appended: () => {
         const { header } = this.#forwarder!.takeCommitted();

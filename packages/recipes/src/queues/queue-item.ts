@@ -26,5 +26,13 @@ export interface QueueItem {
 export type RankKind = 'priority' | 'dueAtMs' | undefined;
 
 export function toQueueItem({ path, name, data, sequence, rank, id }: ReadItem, kind: RankKind): QueueItem {
-  return { path, name, data, sequence, priority: kind === 'priority' ? rank : undefined, dueAtMs: kind === 'dueAtMs' ? rank : undefined, id };
+  return {
+    path,
+    name,
+    data,
+    sequence,
+    priority: kind === 'priority' ? rank : undefined,
+    dueAtMs: kind === 'dueAtMs' ? rank : undefined,
+    id,
+  };
 }

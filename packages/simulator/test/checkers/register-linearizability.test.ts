@@ -29,7 +29,7 @@ const broken = [0, 1, 2, 3].map((line) => ({
 }));
 
 function verdict(...reads: object[]): readonly string[] {
-  const recording = { beginning: { znodes: [] }, ensemble: new Map(), cnxns: [{ requests: [created, ...reads] }, ...broken], log: [] };
+  const recording = { seedState: { znodes: [] }, ensemble: new Map(), cnxns: [{ requests: [created, ...reads] }, ...broken], log: [] };
   // The checker reads only this part of a recording, and not the result of the model.
   return registerLinearizability.check(...([recording, {}] as unknown as Evidence));
 }
@@ -54,6 +54,6 @@ it('an ephemeral znode of a create without an answer is deleted with its session
     { ...request('delete', { path, version: -1 }, 20), reply: { atMs: 21, err: ErrorCode.NoNode } },
     request('create', { path, flags: 0, data: null }, 30, { path }),
   ];
-  const recording = { beginning: { znodes: [] }, ensemble: new Map(), cnxns: requests.map((each) => ({ requests: [each] })), log: [] };
+  const recording = { seedState: { znodes: [] }, ensemble: new Map(), cnxns: requests.map((each) => ({ requests: [each] })), log: [] };
   expect(registerLinearizability.check(...([recording, {}] as unknown as Evidence))).toEqual([]);
 });

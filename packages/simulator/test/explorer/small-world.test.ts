@@ -91,7 +91,7 @@ describe('states', () => {
     { scope: { ...scopeDefaults, elections: 'each', wakes: 6 }, ground: 'tail', kind: 'with elections message by message' },
     { scope: { ...scopeDefaults, elections: 'any' }, ground: 'two tails', kind: 'with elections that go wrong' },
   ] as const)('$kind and the same fingerprint have the same next states', ({ scope, ground }) => {
-    const beginning = { scope, ground: buildInitialState(ground) };
+    const beginning = { scope, initialState: buildInitialState(ground) };
     const runs = new Map<number, readonly number[]>();
     const pairs: [readonly number[], readonly number[]][] = [];
     const opening = scope.elections === 'any' ? [] : choicesToServe(beginning);
@@ -190,7 +190,7 @@ describe('the world', () => {
 });
 
 test('a stream to a leader that a server has left is not taken for a stream to its next leader', () => {
-  const beginning = { scope: scopeDefaults, ground: buildInitialState('later epoch') };
+  const beginning = { scope: scopeDefaults, initialState: buildInitialState('later epoch') };
   const run = parseRun(
     'elect3,dial1,packet2#0,file2,packet1#0,file1,packet2#0,file2,packet1#0,packet1#0,file1,elect7,sleep3,elect6,wake2,break1#0,elect5,sleep3,elect6',
   );
