@@ -115,7 +115,9 @@ export class Cnxn {
   fingerprint(to: Fingerprint): void {
     const { id, sessionHigh, sessionLow, slot, timeoutMs, identities } = this;
     for (const number of [id, sessionHigh, sessionLow, slot === -1 ? 0 : 1, timeoutMs, this.resumedAtZxid]) to.number(number);
-    to.text(`${this.state} ${this.sentReadOnlyFlag} ${this.closeReason} ${this.hasDroppedRequest} ${this.authPendingAtClose} ${this.isOutputFull}`);
+    to.text(
+      `${this.state} ${this.sentReadOnlyFlag} ${this.closeReason} ${this.hasDroppedRequest} ${this.authPendingAtClose} ${this.isOutputFull}`,
+    );
     for (const { scheme, id: name } of identities.toList()) to.text(`${scheme}:${name}`);
     for (const line of [this.pendingRequests, this.deferredFrames]) {
       to.number(line.length);

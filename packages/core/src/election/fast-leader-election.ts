@@ -281,7 +281,12 @@ export class FastLeaderElection {
       this.#onNotification(from, notification, now);
       return;
     }
-    this.#voterReachability.updateFrom(from, notification, this.#currentVote(), now.elapsedMs > this.#finalizedMs + this.#finalizeWaitMs * notificationWaits);
+    this.#voterReachability.updateFrom(
+      from,
+      notification,
+      this.#currentVote(),
+      now.elapsedMs > this.#finalizedMs + this.#finalizeWaitMs * notificationWaits,
+    );
     if (notification.state === 'looking') {
       this.#reply(from, notification, this.#notification(this.#currentVote().electionEpoch), now);
     }
@@ -675,7 +680,8 @@ export class FastLeaderElection {
     if (notification.state === 'looking' && notification.leader === this.#sid && !this.#eligibility.isEligible(this.#sid, now)) return;
     // Old entries have no effect. They are dropped here, since observers without a sid get another
     // number with each connection.
-    if (!this.#lastSent.has(to)) for (const sid of this.#lastSent.keys()) if (this.#recentlySent(sid, now) === undefined) this.#lastSent.delete(sid);
+    if (!this.#lastSent.has(to))
+      for (const sid of this.#lastSent.keys()) if (this.#recentlySent(sid, now) === undefined) this.#lastSent.delete(sid);
     this.#lastSent.set(to, { notification, inReplyTo, sentMs: now.elapsedMs });
     this.#links.notify(to, notification);
   }

@@ -12,7 +12,12 @@ import type { ParkedFrame } from './pending-request.ts';
 
 export type QueuedRequest =
   | { readonly kind: 'frame'; readonly cnxn: Cnxn; readonly frame: ParkedFrame }
-  | { readonly kind: 'forwarded'; readonly request: ForwardedRequest; readonly sessionMoves: number; readonly afterLongWrite: AfterLongWrite };
+  | {
+      readonly kind: 'forwarded';
+      readonly request: ForwardedRequest;
+      readonly sessionMoves: number;
+      readonly afterLongWrite: AfterLongWrite;
+    };
 
 /**
  * Whether a request waited for a long write of its session whose turn has come; `last` for the last

@@ -278,7 +278,8 @@ export class Preparer {
       const path = tree.pathOf(closing.nextEphemeral);
       const future = outstandingChanges.peek(path);
       if (future === undefined) this.#removeEphemeral(closing, path, zxid, tree.digestOf(closing.nextEphemeral));
-      else if (future.exists && future.ownerHigh === high && future.ownerLow === low) this.#removeEphemeral(closing, path, zxid, future.digest);
+      else if (future.exists && future.ownerHigh === high && future.ownerLow === low)
+        this.#removeEphemeral(closing, path, zxid, future.digest);
     }
     for (; closing.newPathsRemoved < closing.newPaths.length; closing.newPathsRemoved++) {
       if (left <= 0) return false;
@@ -649,7 +650,13 @@ export class Preparer {
       this.#observer.quotaExceeded(tree.namespaceOfPath(path));
       return true;
     }
-    this.#observer.notice({ kind: 'quotaSoftLimit', path: violation.path, what: violation.what, usage: violation.usage, limit: violation.limit });
+    this.#observer.notice({
+      kind: 'quotaSoftLimit',
+      path: violation.path,
+      what: violation.what,
+      usage: violation.usage,
+      limit: violation.limit,
+    });
     return false;
   }
 }

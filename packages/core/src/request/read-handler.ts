@@ -627,7 +627,8 @@ export class ReadHandler {
   #writePartHead(request: ReadRequest, op: MultiOp, writer: Writer, sizes: number[]): NodeId {
     const { tree } = this.#replica;
     const node = op.path === null ? 0 : tree.find(op.path);
-    const error = node === 0 ? ErrorCode.NoNode : this.#hasPermission(Perms.read, node, request.identities) ? ErrorCode.Ok : ErrorCode.NoAuth;
+    const error =
+      node === 0 ? ErrorCode.NoNode : this.#hasPermission(Perms.read, node, request.identities) ? ErrorCode.Ok : ErrorCode.NoAuth;
     if (error !== ErrorCode.Ok) {
       writeMultiHeader(writer, { type: OpCode.error, done: false, err: error });
       writer.int32(error);

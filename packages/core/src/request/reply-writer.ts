@@ -98,7 +98,16 @@ export class ReplyWriter {
   }
 
   /** A reply without a body: an error, or an operation that returns nothing. */
-  replyWithoutBody(cnxn: Cnxn, opCode: number, xid: number, zxid: Zxid, error: number, arrivedMs: Millis, nowMs: Millis, write: boolean): void {
+  replyWithoutBody(
+    cnxn: Cnxn,
+    opCode: number,
+    xid: number,
+    zxid: Zxid,
+    error: number,
+    arrivedMs: Millis,
+    nowMs: Millis,
+    write: boolean,
+  ): void {
     const writer = this.begin(cnxn, xid, zxid, error);
     this.end(cnxn, writer, opCode, xid, zxid, error, arrivedMs, nowMs, write);
   }

@@ -34,7 +34,14 @@ export class WatchNotifier {
   /** Which event is encoded: that of the znode, that of its parent, or none yet. */
   #prepared: 'none' | 'znode' | 'parent' = 'none';
 
-  constructor(watches: WatchTable, cnxns: CnxnTable, answers: ReplyWriter, permissions: Permissions, observer: Observer, budget: StepBudget) {
+  constructor(
+    watches: WatchTable,
+    cnxns: CnxnTable,
+    answers: ReplyWriter,
+    permissions: Permissions,
+    observer: Observer,
+    budget: StepBudget,
+  ) {
     this.#watches = watches;
     this.#cnxns = cnxns;
     this.#replyWriter = answers;
@@ -64,7 +71,8 @@ export class WatchNotifier {
     const before = this.#permissions.workUnits + this.#replyWriter.workUnits;
     for (let visited = 0; visited < this.#watchersPerStep; visited += watchersPerCheck) {
       if (this.#watches.dispatch(this.#notify, watchersPerCheck)) return true;
-      if (this.#permissions.workUnits + this.#replyWriter.workUnits - before + visited * unitsPerWatcher >= this.#budget.units) return false;
+      if (this.#permissions.workUnits + this.#replyWriter.workUnits - before + visited * unitsPerWatcher >= this.#budget.units)
+        return false;
     }
     return false;
   }

@@ -194,7 +194,9 @@ export class SessionTracker {
       const dueMs = due.get(slot);
       const id = `${table.high(slot)} ${table.low(slot)} ${table.timeoutMs(slot)} ${table.isClosing(slot)} ${table.cnxnOf(slot)}`;
       const left = dueMs === undefined ? '-' : Math.max(0, dueMs - nowMs);
-      rows.push(`${id} ${left} ${this.#owners.get(slot) ?? localOwner} ${this.#moveCounts.get(slot) ?? 0} ${this.#touched?.get(slot) ?? '-'}`);
+      rows.push(
+        `${id} ${left} ${this.#owners.get(slot) ?? localOwner} ${this.#moveCounts.get(slot) ?? 0} ${this.#touched?.get(slot) ?? '-'}`,
+      );
     });
     to.number(rows.length);
     for (const row of rows.sort()) to.text(row);

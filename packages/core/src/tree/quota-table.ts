@@ -253,9 +253,11 @@ export class QuotaTable {
   check(path: string, bytesDelta: number, countDelta: number): QuotaViolation | undefined {
     const quota = this.nearest(path);
     if (quota === undefined || quota.statsNode === 0) return undefined;
-    const byCount = countDelta === 0 ? undefined : violationOf(quota, 'count', quota.usedCount + countDelta, quota.countSoft, quota.countHard);
+    const byCount =
+      countDelta === 0 ? undefined : violationOf(quota, 'count', quota.usedCount + countDelta, quota.countSoft, quota.countHard);
     if (byCount?.isHard) return byCount;
-    const byBytes = bytesDelta === 0 ? undefined : violationOf(quota, 'bytes', quota.usedBytes + bytesDelta, quota.bytesSoft, quota.bytesHard);
+    const byBytes =
+      bytesDelta === 0 ? undefined : violationOf(quota, 'bytes', quota.usedBytes + bytesDelta, quota.bytesSoft, quota.bytesHard);
     if (byBytes?.isHard) return { ...byBytes, isSoft: byCount !== undefined };
     return byCount ?? byBytes;
   }
@@ -271,7 +273,13 @@ function limitOf(hard: number, soft: number): number {
   return hard > none ? hard : soft;
 }
 
-function violationOf(quota: Quota, what: 'count' | 'bytes', usage: number, softLimit: number, hardLimit: number): QuotaViolation | undefined {
+function violationOf(
+  quota: Quota,
+  what: 'count' | 'bytes',
+  usage: number,
+  softLimit: number,
+  hardLimit: number,
+): QuotaViolation | undefined {
   const isHard = hardLimit > none;
   const limit = limitOf(hardLimit, softLimit);
   if (limit <= none || usage <= limit) return undefined;

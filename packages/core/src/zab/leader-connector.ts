@@ -78,7 +78,8 @@ export class LeaderConnector {
   attemptFailed(outcome: ConnectFailure, now: Now): void {
     this.#attempts++;
     if (outcome !== 'refused') this.#unansweredMs += now.elapsedMs - this.#attemptStartMs;
-    if ((outcome === 'unanswered' && this.isUnanswered) || this.#attempts >= attemptsMax || now.elapsedMs >= this.#deadlineMs) this.#isExhausted = true;
+    if ((outcome === 'unanswered' && this.isUnanswered) || this.#attempts >= attemptsMax || now.elapsedMs >= this.#deadlineMs)
+      this.#isExhausted = true;
     else this.#retryMs = now.elapsedMs + Math.min(retryDelayMsMin * 2 ** (this.#attempts - 1), this.#options.retryDelayMsMax);
   }
 

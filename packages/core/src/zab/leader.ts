@@ -93,7 +93,14 @@ export interface LeaderHost {
   committed(zxid: Zxid, entry: Buffer): void;
 }
 
-type LeaderStage = 'discovery' | 'saving acceptedEpoch' | 'acknowledgement' | 'saving currentEpoch' | 'synchronisation' | 'broadcast' | 'over';
+type LeaderStage =
+  | 'discovery'
+  | 'saving acceptedEpoch'
+  | 'acknowledgement'
+  | 'saving currentEpoch'
+  | 'synchronisation'
+  | 'broadcast'
+  | 'over';
 
 type ProgressStage =
   /** It has connected. */
@@ -533,7 +540,10 @@ export class Leader implements TxnLog, SequencerLeader {
     for (const learner of this.#learners.values()) {
       if (learner.stage !== 'active') continue;
       const { touchesWatermarkMs } = learner;
-      watermarkMs = Math.min(watermarkMs, touchesWatermarkMs >= unknownObserversMs || this.#isMember(learner) ? touchesWatermarkMs : unknownObserversMs);
+      watermarkMs = Math.min(
+        watermarkMs,
+        touchesWatermarkMs >= unknownObserversMs || this.#isMember(learner) ? touchesWatermarkMs : unknownObserversMs,
+      );
     }
     return watermarkMs;
   }
@@ -613,7 +623,8 @@ export class Leader implements TxnLog, SequencerLeader {
   deadline(): Millis | undefined {
     if (this.#stage === 'over') return undefined;
     let due = Math.min(this.#nextPingMs, this.#nextTickMs);
-    for (const { sidConflict } of this.#learners.values()) if (sidConflict !== undefined) due = Math.min(due, sidConflict.challengedMs + this.#sidConflictWaitMs);
+    for (const { sidConflict } of this.#learners.values())
+      if (sidConflict !== undefined) due = Math.min(due, sidConflict.challengedMs + this.#sidConflictWaitMs);
     return due;
   }
 
@@ -716,7 +727,8 @@ export class Leader implements TxnLog, SequencerLeader {
     }
     // A process has one stream and knows which; but others can copy the incarnation it sends.
     const isSameProcess = claimant.incarnation !== 0 && claimant.incarnation === holder.incarnation;
-    if (isSameProcess && now.elapsedMs - holder.introducedMs >= this.#sidConflictWaitMs) this.#disconnect(holder, 'the learner has reconnected');
+    if (isSameProcess && now.elapsedMs - holder.introducedMs >= this.#sidConflictWaitMs)
+      this.#disconnect(holder, 'the learner has reconnected');
   }
 
   #pingHolder(holder: LearnerProgress, claim: SidConflict, now: Now): void {
@@ -868,7 +880,10 @@ export class Leader implements TxnLog, SequencerLeader {
     const startReplicating = () => this.#startBacklog(learner);
     const historySent = () => this.#historySent(learner);
     const isMember = this.#isMember(learner);
-    this.#host.syncLearner({ channel, isVoter: this.#isVotingLearner(learner), isMember, lastZxid, startReplicating, historySent }, this.#committed);
+    this.#host.syncLearner(
+      { channel, isVoter: this.#isVotingLearner(learner), isMember, lastZxid, startReplicating, historySent },
+      this.#committed,
+    );
   }
 
   #startBacklog(learner: LearnerProgress): Zxid {
@@ -933,7 +948,8 @@ export class Leader implements TxnLog, SequencerLeader {
       return;
     }
     learner.ackedZxid = Math.max(learner.ackedZxid, zxid);
-    for (let next = learner.unackedProposals.peek(); next !== undefined && next.zxid <= zxid; next = learner.unackedProposals.peek()) learner.unackedProposals.shift();
+    for (let next = learner.unackedProposals.peek(); next !== undefined && next.zxid <= zxid; next = learner.unackedProposals.peek())
+      learner.unackedProposals.shift();
     this.#maybeCommit(now);
   }
 
@@ -1121,7 +1137,8 @@ export class Leader implements TxnLog, SequencerLeader {
   #checkQuorum(now: Now): void {
     const { tickTimeMs, initLimitTicks } = this.#options;
     if (this.#stage !== 'broadcast') {
-      if (now.elapsedMs - this.#stageStartMs > initLimitTicks * tickTimeMs) this.#shutDown(`no quorum within initLimit (stage: ${this.#stage})`);
+      if (now.elapsedMs - this.#stageStartMs > initLimitTicks * tickTimeMs)
+        this.#shutDown(`no quorum within initLimit (stage: ${this.#stage})`);
       return;
     }
     const present = new Set<Sid>(this.#isVoter ? [this.#options.sid] : []);

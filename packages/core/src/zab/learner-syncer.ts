@@ -36,7 +36,12 @@ export interface LearnerSyncerOptions {
   readonly onStepYielded: () => void;
   readonly onLimitReached: (limit: 'snapSyncsMax' | 'diffSyncsMax') => void;
   /** Reports how each learner is synchronised. */
-  readonly onSyncStarted: (by: 'diff' | 'trunc' | 'snap', from: 'memory' | 'log' | 'tree', snapshotsUnderWay: number, isBehind: boolean) => void;
+  readonly onSyncStarted: (
+    by: 'diff' | 'trunc' | 'snap',
+    from: 'memory' | 'log' | 'tree',
+    snapshotsUnderWay: number,
+    isBehind: boolean,
+  ) => void;
 }
 
 /** A learner for which the log on disk is read, to decide what it is sent. */
@@ -97,7 +102,12 @@ export class LearnerSyncer {
     if (plan.kind === 'snap') {
       this.#snapshotSyncs.add(learner);
     } else if (plan.kind === 'readLog') {
-      this.#queuedDecisions.push({ learner, bytesMax: plan.bytesMax, walk: new LogWalk(plan.from, this.#options.logCompleteFromZxid), bytes: 0 });
+      this.#queuedDecisions.push({
+        learner,
+        bytesMax: plan.bytesMax,
+        walk: new LogWalk(plan.from, this.#options.logCompleteFromZxid),
+        bytes: 0,
+      });
       this.#startLogReads();
     } else {
       this.#sendOpening(learner, plan, 'memory');

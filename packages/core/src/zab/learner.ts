@@ -352,7 +352,8 @@ export class Learner implements LeaderLink {
    * leader, which has given up.
    */
   channelGone(now: Now): void {
-    if (this.isUnanswered && now.elapsedMs - this.#lastReceivedMs < refusalTicksMax * this.#options.tickTimeMs) this.#connectFailure = 'refused';
+    if (this.isUnanswered && now.elapsedMs - this.#lastReceivedMs < refusalTicksMax * this.#options.tickTimeMs)
+      this.#connectFailure = 'refused';
     this.#shutDown('the connection to the leader is closed');
   }
 

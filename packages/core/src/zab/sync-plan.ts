@@ -185,7 +185,8 @@ export class LogWalk {
 
   /** Everything that can influence behaviour, for an explorer. */
   fingerprint(to: Fingerprint): void {
-    for (const zxid of [this.#learnerLast, this.#completeFromZxid, this.#previous ?? -1, this.#last, this.#opening?.zxid ?? -1]) to.number(zxid);
+    for (const zxid of [this.#learnerLast, this.#completeFromZxid, this.#previous ?? -1, this.#last, this.#opening?.zxid ?? -1])
+      to.number(zxid);
     to.text(`${this.#opening?.kind} ${this.#refusal?.kind} ${this.#reachedMemory}`);
   }
 
