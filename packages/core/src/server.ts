@@ -137,7 +137,7 @@ export class Server {
       sessionQueue,
       scheduler,
     };
-    const admission = new Admission({ ...shared, memoryLimits, authentication });
+    const admission = new Admission({ ...shared, memoryLimits, authentication }, now);
     this.#budget = budget;
     this.#observer = observer;
     this.#replica = replica;
@@ -198,7 +198,7 @@ export class Server {
       this.#admission.queue(cnxn, reader, arrivedMs, now);
       return;
     }
-    this.#admission.admit(cnxn, reader, cnxn.identities, arrivedMs, now);
+    this.#admission.admit(cnxn, reader, arrivedMs, now);
   }
 
   /**
@@ -232,7 +232,7 @@ export class Server {
     if (cnxn.state !== 'open' || reader.remaining < headerBytes) return;
     const opCode = reader.bytes.readInt32BE(reader.offset + 4);
     if (isWrite(opCode) || opCode === OpCode.auth || opCode === OpCode.sasl) {
-      this.#admission.admit(cnxn, reader, cnxn.identities, arrivedMs, now);
+      this.#admission.admit(cnxn, reader, arrivedMs, now);
     } else if (cnxn.slot !== -1 && arrivedMs === now.elapsedMs) {
       this.#tracker.touch(cnxn.slot, now.elapsedMs, cnxn.timeoutMs);
     }

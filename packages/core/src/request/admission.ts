@@ -6,7 +6,6 @@
  */
 import { ErrorCode, type Millis, OpCode, Reader } from '@tskeeper/protocol';
 import type { Authentication } from '../auth/authentication.ts';
-import type { Identities } from '../auth/identities.ts';
 import type { Cnxn } from '../cnxn/cnxn.ts';
 import type { CnxnTable } from '../cnxn/cnxn-table.ts';
 import type { Now } from '../now.ts';
@@ -20,6 +19,7 @@ import { LongWriteQueue, type QueuedForward } from './long-write-queue.ts';
 import type { MemoryLimits } from './memory-limits.ts';
 import { parkFrame, type ParkedFrame } from './pending-request.ts';
 import { type ForwardedRequest, isWrite, noCnxn, type WriteOrigin } from './proposal.ts';
+import { Request } from './request.ts';
 import type { SessionQueue } from './session-queue.ts';
 import { bytesPerUnit, type StepBudget, unitsPerRequest } from './step-budget.ts';
 import type { StepScheduler } from './step-scheduler.ts';
@@ -73,8 +73,10 @@ export class Admission {
   #preparingWrite: WriteOrigin | undefined;
   /** Placed over frames that were parked or queued. */
   readonly #parkedReader = new Reader();
+  /** The request being admitted. */
+  readonly #request: Request;
 
-  constructor(parts: AdmissionParts) {
+  constructor(parts: AdmissionParts, now: Now) {
     this.#options = parts.options;
     this.#budget = parts.budget;
     this.#observer = parts.observer;
@@ -88,6 +90,7 @@ export class Admission {
     this.#sessionQueue = parts.sessionQueue;
     this.#scheduler = parts.scheduler;
     this.#admissionQueue = new AdmissionQueue(parts.options, parts.load);
+    this.#request = new Request(now);
   }
 
   // ---- questions
@@ -405,12 +408,29 @@ export class Admission {
   }
 
   #admitParked(cnxn: Cnxn, frame: ParkedFrame, now: Now, isLongWriteTurn = false): void {
-    const reader = this.#parkedReader.wrap(frame.bytes, 0, frame.bytes.length);
-    this.admit(cnxn, reader, frame.identities, frame.arrivedMs, now, frame.isThrottled, isLongWriteTurn);
+    const request = this.#request;
+    request.cnxn = cnxn;
+    request.identities = frame.identities;
+    request.arrivedMs = frame.arrivedMs;
+    request.isThrottled = frame.isThrottled;
+    request.now = now;
+    this.#admit(request, this.#parkedReader.wrap(frame.bytes, 0, frame.bytes.length), isLongWriteTurn);
   }
 
-  admit(cnxn: Cnxn, reader: Reader, identities: Identities, arrivedMs: Millis, now: Now, throttled = false, isLongWriteTurn = false): void {
-    const start = reader.offset;
+  /** Admits a frame that arrives now. */
+  admit(cnxn: Cnxn, reader: Reader, arrivedMs: Millis, now: Now): void {
+    const request = this.#request;
+    request.cnxn = cnxn;
+    request.identities = cnxn.identities;
+    request.arrivedMs = arrivedMs;
+    request.isThrottled = false;
+    request.now = now;
+    this.#admit(request, reader, false);
+  }
+
+  #admit(request: Request, reader: Reader, isLongWriteTurn: boolean): void {
+    const { cnxn, arrivedMs, now } = request;
+    request.frameStart = reader.offset;
     switch (cnxn.state) {
       case 'new':
         this.#handshake(cnxn, reader, now);
@@ -418,7 +438,7 @@ export class Admission {
       case 'opening':
       case 'parked':
       case 'queued':
-        cnxn.deferredFrames.push(this.#sessionQueue.parkedFrame(cnxn, reader, start, identities, arrivedMs, throttled));
+        cnxn.deferredFrames.push(this.#sessionQueue.park(request, reader));
         return;
       case 'closed':
         return;
@@ -431,50 +451,54 @@ export class Admission {
       this.#cnxns.close(cnxn, 'malformed request');
       return;
     }
-    const xid = reader.int32();
-    const opCode = reader.int32();
+    request.xid = reader.int32();
+    request.opCode = reader.int32();
     // A session that is closing accepts no more requests. Its connection is closed when the
     // closeSession is applied.
     if (cnxn.slot === -1 || this.#tracker.isClosing(cnxn.slot)) return;
-    // A held frame counted as a sign of life when it arrived; its client may be dead by now.
+    // A queued frame counted as a sign of life when it arrived; its client may be dead by now.
     if (arrivedMs === now.elapsedMs) this.#tracker.touch(cnxn.slot, arrivedMs, cnxn.timeoutMs);
+    const { opCode } = request;
     const units = isLongWriteTurn ? 0 : this.#longWriteUnits(opCode, reader.remaining);
     // A write that must wait is queued; one that the limits refuse is refused below.
     if (units > 0 && this.#mustQueueLongWrite() && !this.#memoryLimits.rejects(opCode, reader, this.#sequencer.queuedBytes)) {
-      this.#queueLongWrite(cnxn, this.#sessionQueue.parkedFrame(cnxn, reader, start, identities, arrivedMs, throttled), units);
+      this.#queueLongWrite(cnxn, this.#sessionQueue.park(request, reader), units);
       return;
     }
     if (units > 0) this.#longWriteQueue.chargeStarted(cnxn, units);
-    this.#observer.admitted(cnxn.id, opCode, reader.limit - start + 4, now.elapsedMs - arrivedMs);
+    this.#observer.admitted(cnxn.id, opCode, reader.limit - request.frameStart + 4, now.elapsedMs - arrivedMs);
+    this.#start(request, reader);
+  }
 
+  /** Hands an admitted request to what validates or answers it. */
+  #start(request: Request, reader: Reader): void {
+    const { cnxn, xid, opCode, now } = request;
     if (opCode === OpCode.auth || opCode === OpCode.sasl) {
       // Credentials are hashed, and identities added.
       this.#scheduler.addWork(unitsPerCredentials + reader.remaining / hashedBytesPerUnit);
       this.#authentication.authenticate(cnxn, opCode, xid, reader, now);
       return;
     }
-    if (!this.#authentication.isAuthenticated(identities)) {
+    if (!this.#authentication.isAuthenticated(request.identities)) {
       this.#authentication.rejectUnauthenticated(cnxn, opCode, xid, now);
       return;
     }
     if (isWrite(opCode)) {
-      const isRefused = throttled || this.#memoryLimits.rejects(opCode, reader, this.#sequencer.queuedBytes);
+      if (!request.isThrottled && !this.#memoryLimits.rejects(opCode, reader, this.#sequencer.queuedBytes)) {
+        this.#write(request, reader);
+        return;
+      }
+      request.isThrottled = true;
       // Report it now: the connection may be closed before the reply is sent.
-      if (isRefused) this.#observer.requestRejected(cnxn.id, opCode, ErrorCode.ThrottledOp);
-      if (isRefused) this.#sessionQueue.readOrPark(cnxn, reader, start, identities, arrivedMs, true, now);
-      else this.#write(cnxn, opCode, xid, reader, identities, arrivedMs, now);
-      return;
+      this.#observer.requestRejected(cnxn.id, opCode, ErrorCode.ThrottledOp);
     }
-    if (opCode === OpCode.sync && !throttled && !this.#sequencer.isCaughtUp) {
-      this.#sessionQueue.enqueueSync(cnxn, this.#sessionQueue.parkedFrame(cnxn, reader, start, identities, arrivedMs, throttled), now);
-      return;
-    }
-    this.#sessionQueue.readOrPark(cnxn, reader, start, identities, arrivedMs, throttled, now);
+    if (opCode === OpCode.sync && !request.isThrottled && !this.#sequencer.isCaughtUp) this.#sessionQueue.enqueueSync(request, reader);
+    else this.#sessionQueue.read(request, reader);
   }
 
   // ---- writes and handshakes
 
-  #write(cnxn: Cnxn, opCode: number, xid: number, reader: Reader, identities: Identities, arrivedMs: Millis, now: Now): void {
+  #write({ cnxn, xid, opCode, identities, arrivedMs, now }: Request, reader: Reader): void {
     const { id, sessionHigh: high, sessionLow: low } = cnxn;
     const origin: WriteOrigin = {
       kind: 'write',

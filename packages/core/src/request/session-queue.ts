@@ -6,26 +6,27 @@
  * waits too, as the bytes received; a read with nothing before it is answered at once. When a
  * request is answered, those that waited for it are answered up to the next write.
  */
-import { ErrorCode, type Millis, OpCode, ProtocolError, Reader, type Zxid } from '@tskeeper/protocol';
-import { Identities } from '../auth/identities.ts';
+import { ErrorCode, OpCode, ProtocolError, Reader, type Zxid } from '@tskeeper/protocol';
 import type { ClientOutput } from '../client-output.ts';
-import { Cnxn } from '../cnxn/cnxn.ts';
+import type { Cnxn } from '../cnxn/cnxn.ts';
 import type { CnxnTable } from '../cnxn/cnxn-table.ts';
 import type { Fingerprint } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
 import type { Observer } from '../observer.ts';
 import type { SessionTracker } from '../session/session-tracker.ts';
-import { AddressLoad, type Load } from './load.ts';
+import type { Load } from './load.ts';
 import { parkFrame, type ParkedFrame, type PendingSync } from './pending-request.ts';
-import { isWrite, noCnxn, type WriteOrigin } from './proposal.ts';
-import type { ReadHandler, ReadRequest } from './read-handler.ts';
+import { isWrite, type WriteOrigin } from './proposal.ts';
+import type { ReadHandler } from './read-handler.ts';
 import type { Replica } from './replica.ts';
 import type { ReplyWriter } from './reply-writer.ts';
+import { Request } from './request.ts';
 import { unitsPerRequest } from './step-budget.ts';
 import type { StepScheduler } from './step-scheduler.ts';
 import type { WriteSequencer } from './write-sequencer.ts';
 
-const int32Bytes = 4;
+/** Xid and operation. */
+const headerBytes = 8;
 
 export class SessionQueue {
   readonly #out: ClientOutput;
@@ -47,8 +48,8 @@ export class SessionQueue {
   readonly #parkedReader = new Reader();
   /** The last txn that has been applied completely. */
   #appliedZxid: Zxid;
-  /** The read being answered. Reads are answered one at a time, so one object serves all. */
-  readonly #readRequest: ReadRequest;
+  /** The parked read being answered. Reads are answered one at a time. */
+  readonly #parkedRequest: Request;
 
   constructor(
     out: ClientOutput,
@@ -74,13 +75,7 @@ export class SessionQueue {
     this.#sequencer = sequencer;
     this.#scheduler = scheduler;
     this.#appliedZxid = replica.lastZxid;
-    const unconnected = new Cnxn(
-      noCnxn,
-      { remoteAddress: '', remotePort: 0, localPort: 0, secure: false, peerCertificate: undefined },
-      new AddressLoad(''),
-      now.wallMs,
-    );
-    this.#readRequest = { cnxn: unconnected, xid: 0, opCode: 0, identities: Identities.none, arrivedMs: 0, now };
+    this.#parkedRequest = new Request(now);
   }
 
   // ---- requests that were admitted
@@ -96,8 +91,10 @@ export class SessionQueue {
   }
 
   /** A sync waits for the writes before it, and for what other servers had committed. */
-  enqueueSync(cnxn: Cnxn, frame: ParkedFrame, now: Now): void {
+  enqueueSync(request: Request, reader: Reader): void {
+    const { cnxn, now } = request;
     const { id, sessionHigh: high, sessionLow: low } = cnxn;
+    const frame = this.park(request, reader);
     const heldBytes = this.#sequencer.forwardsToLeader ? frame.identities.bytes : 0;
     const sync: PendingSync = { kind: 'sync', cnxn: id, sessionHigh: high, sessionLow: low, frame, heldBytes, isDone: false };
     cnxn.pendingRequests.push(sync);
@@ -105,18 +102,20 @@ export class SessionQueue {
     this.#sequencer.sync(sync, now);
   }
 
-  /** A read waits while an earlier request of its connection is unanswered; otherwise it is answered at once. */
-  readOrPark(cnxn: Cnxn, reader: Reader, start: number, identities: Identities, arrivedMs: Millis, throttled: boolean, now: Now): void {
-    if (cnxn.pendingRequests.length > 0) this.#park(cnxn, reader, start, identities, arrivedMs, throttled);
-    else this.#read(cnxn, reader, start, identities, arrivedMs, throttled, now);
-  }
-
-  #park(cnxn: Cnxn, reader: Reader, start: number, identities: Identities, arrivedMs: Millis, throttled: boolean): void {
-    reader.offset = start + int32Bytes;
-    const opCode = reader.int32();
-    const isLong = this.#isLong(opCode, reader);
+  /**
+   * A read waits while an earlier request of its connection is unanswered; otherwise it is answered
+   * at once.
+   */
+  read(request: Request, reader: Reader): void {
+    const { cnxn } = request;
+    if (cnxn.pendingRequests.length === 0) {
+      this.#answerRead(request, reader);
+      return;
+    }
+    reader.offset = request.frameStart + headerBytes;
+    const isLong = this.#isLong(request.opCode, reader);
     if (isLong) cnxn.pendingLongReadCount++;
-    cnxn.pendingRequests.push(this.parkedFrame(cnxn, reader, start, identities, arrivedMs, throttled, isLong));
+    cnxn.pendingRequests.push(this.park(request, reader, isLong));
   }
 
   #isLong(opCode: number, reader: Reader): boolean {
@@ -129,37 +128,22 @@ export class SessionQueue {
     }
   }
 
-  /** A copy of a frame that must wait, which counts as load until it is taken. */
-  parkedFrame(
-    cnxn: Cnxn,
-    reader: Reader,
-    start: number,
-    identities: Identities,
-    arrivedMs: Millis,
-    throttled: boolean,
-    isLong = false,
-  ): ParkedFrame {
-    const frame = parkFrame(reader.bytes, start, reader.limit, identities, arrivedMs, throttled, isLong);
+  /** A copy of a request that must wait. It counts as load until it is taken. */
+  park(request: Request, reader: Reader, isLong = false): ParkedFrame {
+    const { cnxn, identities, arrivedMs, isThrottled, frameStart } = request;
+    const frame = parkFrame(reader.bytes, frameStart, reader.limit, identities, arrivedMs, isThrottled, isLong);
     this.#load.parked(frame, cnxn.addressLoad);
     return frame;
   }
 
-  #read(cnxn: Cnxn, reader: Reader, start: number, identities: Identities, arrivedMs: Millis, throttled: boolean, now: Now): void {
-    reader.offset = start;
-    const xid = reader.int32();
-    const opCode = reader.int32();
-    if (throttled && opCode !== OpCode.ping) {
+  #answerRead(request: Request, reader: Reader): void {
+    const { cnxn, xid, opCode, arrivedMs, now } = request;
+    if (request.isThrottled && opCode !== OpCode.ping) {
       if (!isWrite(opCode)) this.#observer.requestRejected(cnxn.id, opCode, ErrorCode.ThrottledOp);
       this.#replyWriter.replyWithoutBody(cnxn, opCode, xid, this.#replica.lastZxid, ErrorCode.ThrottledOp, arrivedMs, now.elapsedMs, false);
       return;
     }
-    const request = this.#readRequest;
-    request.cnxn = cnxn;
-    request.xid = xid;
-    request.opCode = opCode;
-    request.identities = identities;
-    request.arrivedMs = arrivedMs;
-    request.now = now;
+    reader.offset = request.frameStart + headerBytes;
     const job = this.#readHandler.handle(request, reader);
     if (job !== undefined) this.#scheduler.startJob(job, cnxn.id, (later) => this.answerPendingReads(cnxn, later));
   }
@@ -249,7 +233,15 @@ export class SessionQueue {
       this.#load.unparked(frame, cnxn.addressLoad);
       if (frame.isLong) cnxn.pendingLongReadCount--;
       const reader = this.#parkedReader.wrap(frame.bytes, 0, frame.bytes.length);
-      this.#read(cnxn, reader, 0, frame.identities, frame.arrivedMs, frame.isThrottled, now);
+      const request = this.#parkedRequest;
+      request.cnxn = cnxn;
+      request.xid = reader.int32();
+      request.opCode = reader.int32();
+      request.identities = frame.identities;
+      request.arrivedMs = frame.arrivedMs;
+      request.isThrottled = frame.isThrottled;
+      request.now = now;
+      this.#answerRead(request, reader);
     }
   }
 
