@@ -271,8 +271,8 @@ export class Peer {
   }
 
   /** Learners cannot reach this server, so it must not lead. */
-  stepDown(reason: string, now: Now): void {
-    this.#role.stepDown(reason);
+  stepDown(text: string, now: Now): void {
+    this.#role.stepDown(text);
     this.#advanceRole(now);
   }
 

@@ -95,8 +95,8 @@ export class LeadingRole extends PeerRole implements LeaderHost {
     this.#syncer.logRead(channel, entries, isEnd, this.#leader.committed);
   }
 
-  override stepDown(reason: string): void {
-    this.#leader.stepDown(reason);
+  override stepDown(text: string): void {
+    this.#leader.stepDown(text);
   }
 
   override quorumChanged(now: Now): void {
@@ -121,7 +121,7 @@ export class LeadingRole extends PeerRole implements LeaderHost {
     this.#syncer.stop();
     if (this.#leader.server === undefined) this.#state.leaderAttemptFailed(this.#state.options.zab.sid, now);
     this.#leader.stop(now);
-    this.#state.observer.roleEnded(this.#leader.endReason);
+    this.#state.observer.roleEnded(this.#leader.endReason, this.#leader.endText);
     return { to: 'flushing', delayMs: 0 };
   }
 

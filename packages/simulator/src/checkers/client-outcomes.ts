@@ -25,7 +25,8 @@ export const clientOutcomes: Checker = {
         }
       }
       for (const [key, requests] of sent) {
-        if (requests.length > 1) violations.push(`${client} sent "${key}" ${requests.length} times: ${requests.map(requestText).join(', ')}`);
+        if (requests.length > 1)
+          violations.push(`${client} sent "${key}" ${requests.length} times: ${requests.map(requestText).join(', ')}`);
       }
       const answers = new Set<string>();
       for (const { kind, key, text, atMs } of clientDeliveries.filter((each) => each.client === client)) {
@@ -34,11 +35,14 @@ export const clientOutcomes: Checker = {
         if (answers.has(key)) violations.push(`${client} reported two results for "${key}"`);
         answers.add(key);
         const [request] = sent.get(key) ?? [];
-        const replyOnWire = request?.reply === undefined ? undefined : answerText({ ...request.reply, kind: 'reply', xid: request.xid, request });
+        const replyOnWire =
+          request?.reply === undefined ? undefined : answerText({ ...request.reply, kind: 'reply', xid: request.xid, request });
         if (text === 'notSent') {
           const zxid = request === undefined ? undefined : committedZxids.get(request);
           if (request !== undefined)
-            violations.push(`${client} reported notSent for "${key}", which was sent${zxid === undefined ? '' : ` and applied as ${zxid}`}`);
+            violations.push(
+              `${client} reported notSent for "${key}", which was sent${zxid === undefined ? '' : ` and applied as ${zxid}`}`,
+            );
         } else if (request === undefined) {
           violations.push(`${client} reported ${text} for "${key}", which was not sent`);
         } else if (text !== 'unknown' && text !== replyOnWire) {

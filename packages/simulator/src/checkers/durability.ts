@@ -20,7 +20,9 @@ export const durability: Checker = {
         if (reply === undefined || !isWrite(request)) continue;
         const logged = zxids.get(request);
         const isLater = (epoch: number) => epoch > epochOf(reply.zxid);
-        const leaderWithoutIt = leaderEpochs.find(({ epoch, fromMs, historyEnd }) => isLater(epoch) && fromMs > reply.atMs && historyEnd < reply.zxid);
+        const leaderWithoutIt = leaderEpochs.find(
+          ({ epoch, fromMs, historyEnd }) => isLater(epoch) && fromMs > reply.atMs && historyEnd < reply.zxid,
+        );
         if (leaderWithoutIt !== undefined) {
           violations.push(
             `${requestText(request)} was acknowledged as ${reply.zxid}, but ${leaderWithoutIt.server} leads epoch ${leaderWithoutIt.epoch} without it`,

@@ -28,7 +28,8 @@ const hasReply = anyRequest(({ reply }) => reply !== undefined);
 const hasWrite = anyRequest((request) => request.reply !== undefined && isWrite(request));
 /** The library has reported something to its callers. */
 const hasDelivery: IsExercised = (recording) => recording.clientDeliveries.length > 0;
-const hasReconnect: IsExercised = ({ cnxns }) => cnxns.some(({ handshake, session = 0n }) => session !== 0n && handshake?.sessionId === session);
+const hasReconnect: IsExercised = ({ cnxns }) =>
+  cnxns.some(({ handshake, session = 0n }) => session !== 0n && handshake?.sessionId === session);
 const hasLibraryReconnect: IsExercised = ({ cnxns, libraryClients }) =>
   cnxns.some(({ client, handshake, session = 0n }) => libraryClients.has(client) && session !== 0n && handshake?.sessionId === session);
 const hasExpiry: IsExercised = (_recording, { sessions }) => [...sessions.values()].some(({ closedBy }) => closedBy === 'server');

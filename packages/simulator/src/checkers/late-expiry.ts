@@ -59,7 +59,8 @@ function excusedMs(recording: Recording, fromMs: Millis, toMs: Millis): Millis {
 }
 
 function servedThroughout(recording: Recording, fromMs: Millis, toMs: Millis): boolean {
-  if (recording.ensemble.size > 0) return leaderEpochsOf(recording).some((leaderEpoch) => leaderEpoch.fromMs <= fromMs && leaderEpoch.toMs >= toMs);
+  if (recording.ensemble.size > 0)
+    return leaderEpochsOf(recording).some((leaderEpoch) => leaderEpoch.fromMs <= fromMs && leaderEpoch.toMs >= toMs);
   return recording.processes.some(({ startedMs, servingMs, closingMs, failedMs, endedMs }) => {
     const overMs = Math.min(closingMs ?? Infinity, failedMs ?? Infinity, endedMs ?? Infinity);
     return servingMs !== undefined && startedMs <= fromMs && overMs >= toMs;

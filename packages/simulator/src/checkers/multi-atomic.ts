@@ -20,7 +20,8 @@ function checkReply(request: Request): string[] {
   const { ops } = request.record as MultiRequest;
   const violations: string[] = [];
   const failed = results.filter(({ kind }) => kind === 'error').length;
-  if (results.length !== ops.length) violations.push(`${requestText(request)} has ${ops.length} operations but got ${results.length} results`);
+  if (results.length !== ops.length)
+    violations.push(`${requestText(request)} has ${ops.length} operations but got ${results.length} results`);
   if (failed > 0 && failed < results.length) violations.push(`${requestText(request)} failed in part`);
   for (const result of results) {
     const { stat } = result as { readonly stat?: Stat };

@@ -30,7 +30,7 @@ export const peerClaims: Checker = {
       const { server } = event;
       if (event.kind === 'logged' || event.kind === 'started' || event.kind === 'replaced') noteDurable(server, event.zxid);
       if (event.kind === 'wiped') for (const known of [durable, everDurable, accepted]) known.delete(server);
-      if (event.kind === 'ended' && /cannot be truncated that far/.test(event.reason)) truncationRefused.set(server, ackedEpochs.get(server) ?? -1);
+      if (event.kind === 'ended' && event.reason === 'log not truncatable') truncationRefused.set(server, ackedEpochs.get(server) ?? -1);
       if (event.kind === 'looking' || event.kind === 'gone') truncationRefused.delete(server);
       if (event.kind !== 'says') continue;
       const violation = (what: string) => violations.push(`at ${event.atMs} ${server} states in ${packetNames[event.packet]} ${what}`);
@@ -42,7 +42,8 @@ export const peerClaims: Checker = {
       const { zxid, current } = event;
       if (current > onDisk.current) violation(`currentEpoch ${current}, but its disk has ${onDisk.current}`);
       const last = Math.max((event.packet === 'vote' ? everDurable : durable).get(server) ?? 0, recording.seedState.zxid);
-      if (lastTxnOf(leaderEpochs, zxid) > last) violation(`last zxid ${formatZxid(zxid)}, but its durable log ends with ${formatZxid(last)}`);
+      if (lastTxnOf(leaderEpochs, zxid) > last)
+        violation(`last zxid ${formatZxid(zxid)}, but its durable log ends with ${formatZxid(last)}`);
       if (event.packet !== 'ackEpoch') continue;
       if (zxid > 0 && truncationRefused.get(server) === onDisk.accepted)
         violation(`last zxid ${formatZxid(zxid)}, but must ask for a snapshot, since it cannot truncate its log`);

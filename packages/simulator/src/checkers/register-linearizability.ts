@@ -92,7 +92,11 @@ export const registerLinearizability: Checker = {
         // within a connection counts.
         const isStale = ensemble.size > 0 && readsOnly.has(request.name ?? '');
         const from = isStale ? { fromMs: 0 } : {};
-        addOperations(request, (path, operation) => addOne(path, { ...operation, ...from, process, index, loggedZxid }), implicit, { process, index, loggedZxid });
+        addOperations(request, (path, operation) => addOne(path, { ...operation, ...from, process, index, loggedZxid }), implicit, {
+          process,
+          index,
+          loggedZxid,
+        });
       }
     }
     // A sequential create without a reply may have created any znode whose path is its prefix plus
@@ -180,7 +184,12 @@ interface ImplicitEffects {
   /** By path: how often a container or TTL znode may have been created there. */
   readonly sweeps: Map<string, number>;
   /** Sequential znodes that may have been created, under an unknown name. */
-  readonly unansweredSequential: { readonly prefix: string; readonly operation: Operation; readonly flags: number; readonly session: SessionId }[];
+  readonly unansweredSequential: {
+    readonly prefix: string;
+    readonly operation: Operation;
+    readonly flags: number;
+    readonly session: SessionId;
+  }[];
 }
 
 type OperationOrder = Pick<Operation, 'process' | 'index' | 'loggedZxid'>;
@@ -193,7 +202,12 @@ type Effect = (register: Register) => Register | 'impossible';
 /** An operation whose place in the order is not yet known. */
 type TimedEffect = Omit<Operation, 'process' | 'index' | 'loggedZxid'>;
 
-function addOperations(request: Request, add: (path: string, operation: TimedEffect) => void, implicit: ImplicitEffects, order: OperationOrder): void {
+function addOperations(
+  request: Request,
+  add: (path: string, operation: TimedEffect) => void,
+  implicit: ImplicitEffects,
+  order: OperationOrder,
+): void {
   const { reply, name, record } = request;
   // The server did not validate the request.
   if (reply?.err === ErrorCode.ThrottledOp) return;
@@ -213,7 +227,10 @@ function addOperations(request: Request, add: (path: string, operation: TimedEff
       addEffect((record as DeleteRequest).path, deleteEffect(record as DeleteRequest, err));
       return;
     case 'setData':
-      addEffect((record as SetDataRequest).path, setEffect(record as SetDataRequest, err, (reply?.body as StatReply | undefined)?.stat.version));
+      addEffect(
+        (record as SetDataRequest).path,
+        setEffect(record as SetDataRequest, err, (reply?.body as StatReply | undefined)?.stat.version),
+      );
       return;
     case 'getData': {
       const { path } = record as { readonly path: string };
@@ -240,7 +257,12 @@ function addOperations(request: Request, add: (path: string, operation: TimedEff
   }
 }
 
-function addMulti(request: Request, addEffect: (path: string | null, effect: Effect | undefined) => void, implicit: ImplicitEffects, order: OperationOrder): void {
+function addMulti(
+  request: Request,
+  addEffect: (path: string | null, effect: Effect | undefined) => void,
+  implicit: ImplicitEffects,
+  order: OperationOrder,
+): void {
   const { ops } = request.record as MultiRequest;
   const results = (request.reply?.body as MultiReply | undefined)?.results;
   if (request.reply !== undefined && request.reply.err !== ErrorCode.Ok) return;
@@ -304,7 +326,12 @@ function addCreate(
   if (asked === null || path === null) return;
   const effect = createEffect(create, session, reply?.err);
   if (effect !== undefined && isCounted && reply === undefined) {
-    implicit.unansweredSequential.push({ prefix: asked, operation: { ...order, invokedMs: sentMs, completedMs: Infinity, apply: effect }, flags, session });
+    implicit.unansweredSequential.push({
+      prefix: asked,
+      operation: { ...order, invokedMs: sentMs, completedMs: Infinity, apply: effect },
+      flags,
+      session,
+    });
     return;
   }
   if (isCounted && reply?.err !== ErrorCode.Ok) return;

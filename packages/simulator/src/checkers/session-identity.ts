@@ -42,7 +42,9 @@ export const sessionIdentity: Checker = {
       }
       // From the latest connection to the first: everything that an older connection is shown
       // precedes what a newer one is shown.
-      const zxids = items.filter((item) => item.zxid > 0 && !(item.kind === 'reply' && isAnsweredOutOfOrder(item.request))).map(({ zxid }) => zxid);
+      const zxids = items
+        .filter((item) => item.zxid > 0 && !(item.kind === 'reply' && isAnsweredOutOfOrder(item.request)))
+        .map(({ zxid }) => zxid);
       // Another server does not know of the newer connection. Writes over the old one are refused,
       // which other checkers verify.
       const here = `${session} ${server}`;

@@ -84,7 +84,11 @@ function countingStarts(recording: Recording, { closedZxid }: SessionLife): { re
  * so. Frames over a connection that began, at `sinceMs`, before its server joined that leader do
  * not count: the server closed it, and its client may not know.
  */
-function reachesLeaderInTime(recording: Recording, life: SessionLife, untilMs: Millis): (server: string, sinceMs: Millis, atMs: Millis) => boolean {
+function reachesLeaderInTime(
+  recording: Recording,
+  life: SessionLife,
+  untilMs: Millis,
+): (server: string, sinceMs: Millis, atMs: Millis) => boolean {
   if (recording.ensemble.size === 0) return () => true;
   const epoch = epochOf(life.closedZxid);
   const leaderEpoch = leaderEpochsOf(recording).find((each) => each.epoch === epoch);
@@ -104,7 +108,10 @@ function reachesLeaderInTime(recording: Recording, life: SessionLife, untilMs: M
     const thenMs = atMs + pingIntervalMs;
     const toldMs = resumedMs(leaderEpoch.server, atMs) + pingIntervalMs;
     if (closesBefore(recording, server, atMs, toldMs)) return false;
-    const isLearnerOfLeader = servingPeriods.some((servingPeriod) => servingPeriod.server === server && servingPeriod.epoch === epoch && servingPeriod.fromMs <= sinceMs && servingPeriod.toMs >= toldMs);
+    const isLearnerOfLeader = servingPeriods.some(
+      (servingPeriod) =>
+        servingPeriod.server === server && servingPeriod.epoch === epoch && servingPeriod.fromMs <= sinceMs && servingPeriod.toMs >= toldMs,
+    );
     return isLearnerOfLeader && thenMs <= untilMs && isUndisturbed(recording, [server, leaderEpoch.server], [server], atMs, thenMs);
   };
 }

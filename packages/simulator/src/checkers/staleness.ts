@@ -56,7 +56,9 @@ function readsWithBound(recording: Recording): { readonly request: Request; read
     if (event.kind === 'ended' || event.kind === 'gone') leading.delete(event.server);
     if (event.kind === 'applied' && leading.has(event.server)) commits.push({ atMs: event.atMs, zxid: event.zxid });
   }
-  const requests = cnxns.flatMap((cnxn) => cnxn.requests.filter((request) => request.reply !== undefined && !isAnsweredOutOfOrder(request)));
+  const requests = cnxns.flatMap((cnxn) =>
+    cnxn.requests.filter((request) => request.reply !== undefined && !isAnsweredOutOfOrder(request)),
+  );
   let next = 0;
   let committedZxid: Zxid = 0;
   for (const request of requests.toSorted((a, b) => a.sentMs - b.sentMs)) {

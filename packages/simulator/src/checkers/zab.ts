@@ -64,7 +64,8 @@ class ZabHistory {
     const end = this.#lastTxn(historyEnd);
     if (role !== 'leader') {
       if (leaderEpoch === undefined) this.violations.push(`Leadership: ${server} serves in epoch ${epoch}, which no server leads`);
-      else if (end < this.#lastTxn(leaderEpoch.historyEnd)) this.#violation('ProcessConsistency', server, `serves in epoch ${epoch} with`, end);
+      else if (end < this.#lastTxn(leaderEpoch.historyEnd))
+        this.#violation('ProcessConsistency', server, `serves in epoch ${epoch} with`, end);
       return;
     }
     if (leaderEpoch !== undefined) this.violations.push(`Leadership: ${server} leads epoch ${epoch}, which ${leaderEpoch.server} led`);

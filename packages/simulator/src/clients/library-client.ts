@@ -173,7 +173,8 @@ export class LibraryClient implements Actor {
     call.then(
       (value) => settled(ask.name === 'exists' && value === null ? 'NoNode' : 'Ok'),
       (error: unknown) => {
-        if (!(error instanceof KeeperError)) this.#world.recording.violations.push(`${this.name}: ${ask.name} failed with ${String(error)}`);
+        if (!(error instanceof KeeperError))
+          this.#world.recording.violations.push(`${this.name}: ${ask.name} failed with ${String(error)}`);
         else settled(error.outcome === 'refused' ? error.code : error.outcome);
       },
     );

@@ -112,7 +112,12 @@ export class Workload {
     const data = this.#value();
     if (kind < 2) return { path: this.#pick(paths), data, acl, flags: CreateMode.persistent };
     if (kind === 2) return { path: this.#pick(paths), data, acl, flags: CreateMode.ephemeral };
-    return { path: this.#pick(sequentialPrefixes), data, acl, flags: kind === 3 ? CreateMode.ephemeralSequential : CreateMode.persistentSequential };
+    return {
+      path: this.#pick(sequentialPrefixes),
+      data,
+      acl,
+      flags: kind === 3 ? CreateMode.ephemeralSequential : CreateMode.persistentSequential,
+    };
   }
 
   /**

@@ -37,7 +37,8 @@ async function execute(options: CommandOptions): Promise<boolean> {
     case 'ci':
       return await runCi(jobs);
     case 'zoo': {
-      const names = mutant === undefined ? Object.keys(mutants).filter((name) => detector === undefined || detectorOf(name) === detector) : [mutant];
+      const names =
+        mutant === undefined ? Object.keys(mutants).filter((name) => detector === undefined || detectorOf(name) === detector) : [mutant];
       const results = await runMutants(names, from ?? freshSeedBase(), seeds, jobs, (each) => console.log(mutantResultText(each)));
       console.log(mutantsSummary(results));
       return results.every(({ report }) => report !== undefined);

@@ -75,7 +75,13 @@ export async function runCase(joinCase: JoinCase, statesMax: number): Promise<Ca
         const checked = await runner.checkState(disk, point, choice);
         if (checked.isPartial) partialStates++;
         if (checked.complaint === undefined) continue;
-        return { ...result, states: seen.size, partialStates, joins: runner.joins, finding: findingText(joinCase, point, choice, checked.complaint) };
+        return {
+          ...result,
+          states: seen.size,
+          partialStates,
+          joins: runner.joins,
+          finding: findingText(joinCase, point, choice, checked.complaint),
+        };
       }
     }
     waiting = unfinished;

@@ -12,7 +12,8 @@ export function checkFolder(found: FolderHistory, commitments: Commitments, reco
   const { acceptedEpoch, currentEpoch, lastZxid } = found;
   const { before, leader, epoch } = recording;
   if (acceptedEpoch < currentEpoch) return `acceptedEpoch ${acceptedEpoch} is lower than currentEpoch ${currentEpoch}`;
-  if (acceptedEpoch < commitments.accepted) return `the server had accepted epoch ${commitments.accepted}, but acceptedEpoch is ${acceptedEpoch}`;
+  if (acceptedEpoch < commitments.accepted)
+    return `the server had accepted epoch ${commitments.accepted}, but acceptedEpoch is ${acceptedEpoch}`;
   if (currentEpoch < commitments.epoch) return `the server was part of epoch ${commitments.epoch}, but currentEpoch is ${currentEpoch}`;
   for (const name of ['acceptedEpoch', 'currentEpoch'] as const) {
     if (found[name] < before.onDisk[name]) return `${name} went back from ${before.onDisk[name]} to ${found[name]}`;

@@ -47,7 +47,10 @@ export async function readFolder(disk: VirtualDisk, core: CoreOptions, options: 
     acceptedEpoch: (await readEpoch(disk, folder, 'acceptedEpoch', true)) ?? 0,
     currentEpoch: (await readEpoch(disk, folder, 'currentEpoch', true)) ?? 0,
   };
-  const { lastZxid, acceptedEpoch, currentEpoch } = await storage.openForEnsemble(target, { recent: { count: 0, bytes: 0 }, canRefetch: true });
+  const { lastZxid, acceptedEpoch, currentEpoch } = await storage.openForEnsemble(target, {
+    recent: { count: 0, bytes: 0 },
+    canRefetch: true,
+  });
   await storage.close();
   return { digests: target.digests, lastZxid, acceptedEpoch, currentEpoch, onDisk };
 }

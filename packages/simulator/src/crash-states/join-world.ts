@@ -111,7 +111,10 @@ export class JoinWorld {
   async record(): Promise<JoinRecording> {
     const { world, learner } = this;
     for (const server of world.servers) await server.start();
-    await this.#wait('the ensemble serves', () => world.servers.every(isServing) && world.servers.some((server) => roleOf(server) === 'leader'));
+    await this.#wait(
+      'the ensemble serves',
+      () => world.servers.every(isServing) && world.servers.some((server) => roleOf(server) === 'leader'),
+    );
     this.#writer = await this.#connectClient(world.servers[1]!);
     await this.#write(3 + this.#random.below(8));
     await this.#wait('all have the same', () => this.#hasAll(learner));

@@ -6,7 +6,16 @@ import { searchPresets, type PresetResult, runPreset, totalMarks } from './searc
 import { type InitialStateName, buildInitialState, initialStateNames } from './initial-states.ts';
 import { type Scope, scopeDefaults } from './scope.ts';
 import { ensembleNames } from './small-ensemble.ts';
-import { type SearchStart, type SearchResult, choicesToServe, type Progress, replayRun, search, type SearchOrder, shrinkRun } from './search.ts';
+import {
+  type SearchStart,
+  type SearchResult,
+  choicesToServe,
+  type Progress,
+  replayRun,
+  search,
+  type SearchOrder,
+  shrinkRun,
+} from './search.ts';
 
 export const exploreUsage = `npm run explore -- all [--states N] [--seed N]
                                   runs all expeditions: N distinct states in total, default 180000; every mark must be hit
@@ -56,7 +65,8 @@ class UsageError extends Error {}
 export function exploreCommand(args: readonly string[]): void {
   try {
     const options = parseOptions(args);
-    if (options.all) process.exitCode = explorePresets(options.states === Infinity ? presetStatesDefault : options.states, options.seed) ? 0 : 1;
+    if (options.all)
+      process.exitCode = explorePresets(options.states === Infinity ? presetStatesDefault : options.states, options.seed) ? 0 : 1;
     else process.exitCode = exploreOnce(options) ? 0 : 1;
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
@@ -223,7 +233,11 @@ function sum<T>(list: readonly T[], of: (each: T) => number): number {
   return list.reduce((total, each) => total + of(each), 0);
 }
 
-function printViolation({ error, run: found, healing }: NonNullable<SearchResult['violation']>, start: SearchStart, initialState: InitialStateName): void {
+function printViolation(
+  { error, run: found, healing }: NonNullable<SearchResult['violation']>,
+  start: SearchStart,
+  initialState: InitialStateName,
+): void {
   const run = shrinkRun(start, found, error, healing);
   console.log(`violation after ${found.length} choices: ${error.message}`);
   console.log(`the shortest run found has ${run.length} choices:`);

@@ -6,7 +6,15 @@
 import { type InitialStateName, buildInitialState, choicesToTruncation, choicesToServeWithoutThird } from './initial-states.ts';
 import { MarkCounts } from './marks.ts';
 import { type Scope, scopeDefaults } from './scope.ts';
-import { type SearchStart, type SearchResult, choicesToClientWrite, choicesToServe, search, type SearchOptions, type SearchOrder } from './search.ts';
+import {
+  type SearchStart,
+  type SearchResult,
+  choicesToClientWrite,
+  choicesToServe,
+  search,
+  type SearchOptions,
+  type SearchOrder,
+} from './search.ts';
 
 export interface SearchPreset {
   readonly name: string;
@@ -40,7 +48,14 @@ export const searchPresets: readonly SearchPreset[] = [
   { name: 'from empty disks', scope: scopeDefaults, initialState: 'empty', order: 'chains', quiesceEvery: 40, statesPercent: 8 },
   // Half of two servers is not a quorum; among three servers that cannot be distinguished from a
   // majority. With their only link cut they could never become quiet.
-  { name: 'of two servers', scope: { ...scopeDefaults, servers: 2, cuts: 0 }, initialState: 'empty', order: 'chains', quiesceEvery: 40, statesPercent: 3 },
+  {
+    name: 'of two servers',
+    scope: { ...scopeDefaults, servers: 2, cuts: 0 },
+    initialState: 'empty',
+    order: 'chains',
+    quiesceEvery: 40,
+    statesPercent: 3,
+  },
   {
     name: 'from an ensemble that serves',
     scope: scopeDefaults,
@@ -66,7 +81,14 @@ export const searchPresets: readonly SearchPreset[] = [
     quiesceEvery: 40,
     statesPercent: 6,
   },
-  { name: 'with a tail that nobody else has', scope: scopeDefaults, initialState: 'tail', order: 'chains', quiesceEvery: 40, statesPercent: 4 },
+  {
+    name: 'with a tail that nobody else has',
+    scope: scopeDefaults,
+    initialState: 'tail',
+    order: 'chains',
+    quiesceEvery: 40,
+    statesPercent: 4,
+  },
   {
     name: 'while a tail is being cut off',
     scope: { ...scopeDefaults, wakes: 6 },
@@ -84,8 +106,22 @@ export const searchPresets: readonly SearchPreset[] = [
     quiesceEvery: 40,
     statesPercent: 6,
   },
-  { name: 'from a join that was broken off', scope: scopeDefaults, initialState: 'interrupted', order: 'chains', quiesceEvery: 40, statesPercent: 5 },
-  { name: 'with an epoch that one has accepted', scope: scopeDefaults, initialState: 'epoch accepted', order: 'chains', quiesceEvery: 40, statesPercent: 2 },
+  {
+    name: 'from a join that was broken off',
+    scope: scopeDefaults,
+    initialState: 'interrupted',
+    order: 'chains',
+    quiesceEvery: 40,
+    statesPercent: 5,
+  },
+  {
+    name: 'with an epoch that one has accepted',
+    scope: scopeDefaults,
+    initialState: 'epoch accepted',
+    order: 'chains',
+    quiesceEvery: 40,
+    statesPercent: 2,
+  },
   {
     name: 'with a later epoch that one has accepted',
     // With more faults another epoch begins before it shows that a server stays outside.
@@ -96,8 +132,22 @@ export const searchPresets: readonly SearchPreset[] = [
     quiesceEvery: 4,
     statesPercent: 3,
   },
-  { name: 'with a snapshot of what nobody has', scope: scopeDefaults, initialState: 'snapshot ahead', order: 'chains', quiesceEvery: 20, statesPercent: 5 },
-  { name: 'whoever leads', scope: { ...scopeDefaults, elections: 'any' }, initialState: 'empty', order: 'chains', quiesceEvery: 40, statesPercent: 5 },
+  {
+    name: 'with a snapshot of what nobody has',
+    scope: scopeDefaults,
+    initialState: 'snapshot ahead',
+    order: 'chains',
+    quiesceEvery: 20,
+    statesPercent: 5,
+  },
+  {
+    name: 'whoever leads',
+    scope: { ...scopeDefaults, elections: 'any' },
+    initialState: 'empty',
+    order: 'chains',
+    quiesceEvery: 40,
+    statesPercent: 5,
+  },
   {
     name: 'whoever leads, with tails',
     scope: { ...scopeDefaults, elections: 'any', cuts: 0 },
@@ -140,7 +190,14 @@ export const searchPresets: readonly SearchPreset[] = [
     quiesceEvery: 40,
     statesPercent: 4,
   },
-  { name: 'with two groups', scope: { ...scopeDefaults, ensemble: 'groups' }, initialState: 'empty', order: 'chains', quiesceEvery: 40, statesPercent: 4 },
+  {
+    name: 'with two groups',
+    scope: { ...scopeDefaults, ensemble: 'groups' },
+    initialState: 'empty',
+    order: 'chains',
+    quiesceEvery: 40,
+    statesPercent: 4,
+  },
   {
     name: 'with a client that reads',
     scope: { ...readingScope, cuts: 1 },

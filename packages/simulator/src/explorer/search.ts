@@ -285,7 +285,8 @@ export function replayRun(
       made.push(code);
       world.apply(code);
     }
-    if (healing !== undefined) for (const each of ['core', 'all'] as const) if (each === 'core' || healing === 'all') runToQuiescence(world, each);
+    if (healing !== undefined)
+      for (const each of ['core', 'all'] as const) if (each === 'core' || healing === 'all') runToQuiescence(world, each);
   } catch (error) {
     if (error instanceof Violation) return { world, error, made };
     throw error;

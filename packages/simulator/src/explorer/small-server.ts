@@ -195,7 +195,7 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
   readonly #observer: Observer = {
     ...silentObserver,
     roleEnded: (reason) => {
-      if (/^server \d has accepted epoch/.test(reason)) this.world.hit('makes way for a later epoch');
+      if (reason === 'later epoch accepted') this.world.hit('makes way for a later epoch');
     },
     roleChanged: (role) => {
       if (role === 'looking') this.#isWithoutLeader = true;
@@ -642,7 +642,8 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
     // Nothing after the packet that closed the stream is read.
     end.cutter.close();
     this.streamEnds.delete(channel);
-    const isSyncing = lastSyncPacket === 'DIFF' || lastSyncPacket === 'TRUNC' || lastSyncPacket === 'SNAP' || lastSyncPacket === 'NEWLEADER';
+    const isSyncing =
+      lastSyncPacket === 'DIFF' || lastSyncPacket === 'TRUNC' || lastSyncPacket === 'SNAP' || lastSyncPacket === 'NEWLEADER';
     if (!isSyncing || this.peer?.role !== 'learning') return;
     this.world.hit('looks again while syncing');
     if (this.logQueue.some(({ kind }) => kind === 'truncate')) this.world.hit('looks again while cutting');
@@ -824,7 +825,8 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
     to.number(this.streamEnds.size);
     for (const channel of [...this.streamEnds.keys()].sort((a, b) => a - b)) {
       const { from, remoteEnd, inbox, proposedEpoch } = this.streamEnds.get(channel)!;
-      for (const number of [channel, from, remoteEnd === undefined ? 0 : 1, remoteEnd?.channel ?? -1, proposedEpoch, inbox.length]) to.number(number);
+      for (const number of [channel, from, remoteEnd === undefined ? 0 : 1, remoteEnd?.channel ?? -1, proposedEpoch, inbox.length])
+        to.number(number);
       for (const bytes of inbox) to.text(bytes.toString('latin1'));
     }
     for (const sid of [...this.#connected].sort((a, b) => a - b)) to.number(sid);

@@ -183,7 +183,8 @@ export class SmallWorld implements SmallServerEnvironment {
     }
     if (this.#cutsMade < scope.cuts) {
       for (let a = 1; a < servers.length; a++) {
-        for (let b = a + 1; b <= servers.length; b++) if (!this.#isCut(a, b)) found.push(encodeChoice('cut', a, b), encodeChoice('refuse', a, b));
+        for (let b = a + 1; b <= servers.length; b++)
+          if (!this.#isCut(a, b)) found.push(encodeChoice('cut', a, b), encodeChoice('refuse', a, b));
       }
     }
     return found;
@@ -192,9 +193,11 @@ export class SmallWorld implements SmallServerEnvironment {
   #clientChoices(found: Choice[]): void {
     const { client } = this;
     const mayWrite = this.writes - this.#initialWrites < this.scope.txns;
-    if (client.isIdle) for (const kind of clientRequests.keys()) if (kind > 0 || mayWrite) found.push(encodeChoice('ask', client.connectedTo!, kind));
+    if (client.isIdle)
+      for (const kind of clientRequests.keys()) if (kind > 0 || mayWrite) found.push(encodeChoice('ask', client.connectedTo!, kind));
     for (const { sid, peer } of this.servers) {
-      if (peer?.server !== undefined && client.connectedTo !== sid && (client.hasSession || mayWrite)) found.push(encodeChoice('join', sid));
+      if (peer?.server !== undefined && client.connectedTo !== sid && (client.hasSession || mayWrite))
+        found.push(encodeChoice('join', sid));
     }
   }
 
@@ -594,7 +597,15 @@ export class SmallWorld implements SmallServerEnvironment {
   // ---- state
 
   fingerprint(to: Fingerprint): void {
-    for (const number of [this.writes, this.#clientSteps, this.#crashes, this.#cutsMade, this.#wakes, this.#fruitlessElections, this.#forcedElections])
+    for (const number of [
+      this.writes,
+      this.#clientSteps,
+      this.#crashes,
+      this.#cutsMade,
+      this.#wakes,
+      this.#fruitlessElections,
+      this.#forcedElections,
+    ])
       to.number(number);
     for (const mask of ascending(this.#cuts.keys())) {
       to.number(mask);

@@ -123,7 +123,8 @@ export const syncAtLaggingServer: Fault = {
 
 export const syncAtSlowDisk: Fault = {
   id: 'F11, F17',
-  description: 'a client syncs at a server with a slow disk: a long write, later writes and the reply to the sync wait for the disk and then become ready at once',
+  description:
+    'a client syncs at a server with a slow disk: a long write, later writes and the reply to the sync wait for the disk and then become ready at once',
   ensembleOnly: true,
   inject(run, random) {
     const { leader } = run;
@@ -221,7 +222,8 @@ function readyClient({ actors }: Run, random: SeededRandom): RawClient | undefin
 
 export const resumeSessionFromDump: Fault = {
   id: 'F17',
-  description: 'a client ends with requests in transit, and another process resumes its session from a dump and uses its xids for other requests',
+  description:
+    'a client ends with requests in transit, and another process resumes its session from a dump and uses its xids for other requests',
   inject(run, random) {
     const client = readyClient(run, random);
     const { leader } = run;
@@ -278,7 +280,8 @@ export const sharedSession: Fault = {
     const sameServer = here !== undefined && random.below(2) === 0;
     const ask = (process: RawClient) => {
       if (!process.ready || process.session !== dump.session || process.outstandingCount > 12) return;
-      for (let count = 1 + random.below(3); count > 0; count--) submitDistinctWrite(process, random, `${process.name} ${run.nowMs} ${count}`);
+      for (let count = 1 + random.below(3); count > 0; count--)
+        submitDistinctWrite(process, random, `${process.name} ${run.nowMs} ${count}`);
     };
     ask(client);
     const goOn = () => {
@@ -289,7 +292,8 @@ export const sharedSession: Fault = {
       }
       ask(client);
       ask(otherProcess);
-      if (sameServer) for (const process of [client, otherProcess]) if (![undefined, here.name].includes(process.serverName)) process.switchTo(here);
+      if (sameServer)
+        for (const process of [client, otherProcess]) if (![undefined, here.name].includes(process.serverName)) process.switchTo(here);
       run.schedule(run.drawMs(10), 'twins', undefined, goOn);
     };
     run.schedule(run.drawMs(10), 'twins', undefined, goOn);
@@ -298,7 +302,8 @@ export const sharedSession: Fault = {
 
 export const abortedDials: Fault = {
   id: 'F17',
-  description: 'a client abandons several connection attempts before they are answered, so the server asks the leader about its session several times at once',
+  description:
+    'a client abandons several connection attempts before they are answered, so the server asks the leader about its session several times at once',
   ensembleOnly: true,
   inject(run, random) {
     const client = run.anyActor();

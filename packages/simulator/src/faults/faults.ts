@@ -27,7 +27,16 @@ import { diskError, diskFull, slowDisk, wipe } from './disk-faults.ts';
 import type { Fault } from './fault.ts';
 import { memoryPressure } from './memory-faults.ts';
 import { slowPipe, brokenCnxn, clientLinkCut } from './network-faults.ts';
-import { unresolvableName, laggingLearner, flappingLinks, leaderPartitioned, oneWayCut, partition, brokenPeerCnxn, slowLink } from './partition-faults.ts';
+import {
+  unresolvableName,
+  laggingLearner,
+  flappingLinks,
+  leaderPartitioned,
+  oneWayCut,
+  partition,
+  brokenPeerCnxn,
+  slowLink,
+} from './partition-faults.ts';
 import { impersonator, unknownPeer } from './peer-faults.ts';
 import {
   longDowntime,

@@ -18,7 +18,8 @@ export const kill: Fault = {
 
 export const powerLoss: Fault = {
   id: 'F3',
-  description: 'the machine loses power, at times while its clients write; any part of what was not synced survives, in any order, torn anywhere',
+  description:
+    'the machine loses power, at times while its clients write; any part of what was not synced survives, in any order, torn anywhere',
   inject(run, random) {
     const server = run.anyServer();
     const { process } = server;
@@ -128,7 +129,8 @@ export const killLeader: Fault = {
 
 export const failNewLeader: Fault = {
   id: 'F1, F14, F21',
-  description: 'the leader ends, and the next one, after its election and before it serves, ends too or is paused for up to three times syncLimit',
+  description:
+    'the leader ends, and the next one, after its election and before it serves, ends too or is paused for up to three times syncLimit',
   ensembleOnly: true,
   inject(run, random) {
     const { leader } = run;
@@ -178,7 +180,8 @@ function whenElected(
 
 export const isolateAndKillLeader: Fault = {
   id: 'F1, F21',
-  description: 'the leader is alone with its clients, and a moment later its process ends: the end of its log is nowhere else and must be truncated',
+  description:
+    'the leader is alone with its clients, and a moment later its process ends: the end of its log is nowhere else and must be truncated',
   ensembleOnly: true,
   inject(run, random) {
     const { leader } = run;

@@ -98,7 +98,8 @@ const tailBytes = 60;
 
 export const logRot: Fault = {
   id: 'F5, F8',
-  description: 'a log file is damaged at rest, at its end or in the middle: flipped bits, a sector that was never written, or a misplaced one',
+  description:
+    'a log file is damaged at rest, at its end or in the middle: flipped bits, a sector that was never written, or a misplaced one',
   inject(run, random) {
     corruptServers(run, random, (server) => {
       const logs = markedLogs(server).filter(

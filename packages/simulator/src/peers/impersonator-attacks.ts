@@ -7,7 +7,16 @@
  */
 import { epochOf, PacketType, type Sid } from '@tskeeper/protocol';
 import { electionPort } from '../world/peer-ports.ts';
-import { takeDownOtherServer, otherServerSid, anySession, type Attack, dialElection, dialQuorum, type AttackKind, unknownSid } from './attack.ts';
+import {
+  takeDownOtherServer,
+  otherServerSid,
+  anySession,
+  type Attack,
+  dialElection,
+  dialQuorum,
+  type AttackKind,
+  unknownSid,
+} from './attack.ts';
 import { FakeLearner, type FakeLearnerScript } from './fake-learner.ts';
 import type { CnxnHandler, HostileCnxn } from './hostile-peer.ts';
 import {
@@ -77,7 +86,10 @@ function learnerWithSid(attack: Attack, sid: Sid, plan: Partial<FakeLearnerScrip
 function someLearner(attack: Attack, plan: Partial<FakeLearnerScript>): FakeLearner {
   const sid = otherServerSid(attack);
   if (sid !== undefined && attack.random.below(3) === 0) return learnerWithSid(attack, sid, plan);
-  return learnerWithSid(attack, unknownSid(attack), { info: packet(PacketType.OBSERVERINFO, longOf(0), learnerInfo(unknownSid(attack))), ...plan });
+  return learnerWithSid(attack, unknownSid(attack), {
+    info: packet(PacketType.OBSERVERINFO, longOf(0), learnerInfo(unknownSid(attack))),
+    ...plan,
+  });
 }
 
 function request(attack: Attack, opCode: number): Buffer {

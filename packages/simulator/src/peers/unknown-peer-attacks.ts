@@ -176,7 +176,9 @@ export const unknownPeerAttacks = {
     const sids = [77, ...run.world.servers.map(({ sid }) => sid)];
     dialElection(attack, {
       opened: (cnxn) => {
-        cnxn.send(initialMessage({ sid: unknownHighSid(attack), protocolVersion: pick(random, [undefined, -65536, -65535]), addresses: [] }));
+        cnxn.send(
+          initialMessage({ sid: unknownHighSid(attack), protocolVersion: pick(random, [undefined, -65536, -65535]), addresses: [] }),
+        );
         for (let count = 1 + random.below(8); count > 0; count--) {
           cnxn.after(random.below(600), () => cnxn.send(anyNotification(random, attack.targetZxid, sids)));
         }
@@ -237,7 +239,11 @@ export const unknownPeerAttacks = {
   'half a packet and silence': (attack) => {
     const { random, reachedGoal } = attack;
     // Part of a question that is harmless: later bytes may complete it.
-    const half = packet(PacketType.REVALIDATE, longOf(0), Buffer.concat([sessionWithTimeout(unknownSession(attack), 0), garbage(random, 200)]));
+    const half = packet(
+      PacketType.REVALIDATE,
+      longOf(0),
+      Buffer.concat([sessionWithTimeout(unknownSession(attack), 0), garbage(random, 200)]),
+    );
     const say = (cnxn: HostileCnxn) => {
       cnxn.send(half.subarray(0, 1 + random.below(half.length - 1)));
       abandonCnxn(attack, cnxn);

@@ -232,7 +232,8 @@ export function checkFencing({ path: line, storePath, holdersMax }: WaitQueueRul
     if (path !== storePath || number === undefined || parentOf(by!) !== line) continue;
     const token = BigInt(number);
     const life = history.createdBy(by!, token);
-    if (life === undefined || life.deletedZxid <= zxid) findings.push(`fence: ${by} wrote at ${zxid}, but was gone at ${life?.deletedZxid}`);
+    if (life === undefined || life.deletedZxid <= zxid)
+      findings.push(`fence: ${by} wrote at ${zxid}, but was gone at ${life?.deletedZxid}`);
     if (holdersMax === undefined && token < highest)
       findings.push(`fence: ${by} with token ${token} wrote at ${zxid}, after a holder with token ${highest}`);
     if (token > highest) highest = token;
@@ -272,7 +273,10 @@ function checkHerdEffect({ path, goesFirst }: WaitQueueRules, line: readonly Con
         findings.push(`herd: ${client} watches ${watched.life.path} for ${life.path}, which does not have to wait for it`);
       const between = line.find(
         (each) =>
-          each.life.czxid > watched.life.czxid && each.life.czxid < life.czxid && each.life.deletedMs > sentMs && goesFirst(each.kind, kind),
+          each.life.czxid > watched.life.czxid &&
+          each.life.czxid < life.czxid &&
+          each.life.deletedMs > sentMs &&
+          goesFirst(each.kind, kind),
       );
       if (between !== undefined)
         findings.push(`herd: ${client} watches ${watched.life.path} for ${life.path}, though ${between.life.path} is between them`);

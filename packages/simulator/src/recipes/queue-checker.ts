@@ -126,7 +126,8 @@ export class QueueChecker {
       const acknowledged = results.some((result) => result.czxid === deletedZxid && result.data.startsWith(`${data} by `));
       if (had.length > 1) complaints.push(`twice: ${path} was taken by ${had.map(({ process }) => process).join(' and ')}`);
       if (had.length === 1 && acknowledged) complaints.push(`twice: ${path} was taken by ${had[0]!.process} and acknowledged`);
-      if (had.length === 1 && deletedBy !== had[0]!.session) complaints.push(`taken: ${had[0]!.process} took ${path} but did not delete it`);
+      if (had.length === 1 && deletedBy !== had[0]!.session)
+        complaints.push(`taken: ${had[0]!.process} took ${path} but did not delete it`);
       if (deletedZxid === Infinity || acknowledged || had.length > 0) continue;
       if (this.#rules.isEphemeral && deletedBy === 'its session') continue;
       if (this.removals.some((removal) => isRemovedBy(removal, { path, deletedZxid, deletedBy }))) continue;
@@ -203,7 +204,12 @@ function isRemovedBy(
   { session, id, fromZxid, reported }: Removal,
   { path, deletedZxid, deletedBy }: Pick<ZnodeLife, 'path' | 'deletedZxid' | 'deletedBy'>,
 ): boolean {
-  return deletedBy === session && path.includes(`|${id}|`) && deletedZxid > fromZxid && (reported === undefined || deletedZxid <= reported.toZxid);
+  return (
+    deletedBy === session &&
+    path.includes(`|${id}|`) &&
+    deletedZxid > fromZxid &&
+    (reported === undefined || deletedZxid <= reported.toZxid)
+  );
 }
 
 function twoClaims(claims: readonly ZnodeLife[]): string[] {

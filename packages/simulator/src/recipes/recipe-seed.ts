@@ -99,7 +99,8 @@ class RecipeSeedRun {
     const familyRun = this.#familyRun;
     const { processes, pauseMsMax, seedZnodes, wallClocksAgree } = familyRun;
     if (seedZnodes !== undefined) {
-      for (const server of world.servers) await writeSeedState(world, server, { zxid: seedZnodes.length, wallMs: seedStateMs, znodes: seedZnodes });
+      for (const server of world.servers)
+        await writeSeedState(world, server, { zxid: seedZnodes.length, wallMs: seedStateMs, znodes: seedZnodes });
     }
     if (wallClocksAgree === true) for (const server of world.servers) server.setWallClock(wallOffsetMs);
     for (const server of world.servers) run.boot(server);

@@ -40,7 +40,11 @@ export class ValueChecker {
   readonly #issued: { readonly process: string; readonly session: SessionId; readonly path: string; readonly value: number }[] = [];
 
   /** Records the outcome of a change. `outcome` interprets the result. */
-  async recordChange<Result>(change: ValueChange, call: Promise<Result>, outcome: (result: Result) => ValueStep | boolean = () => true): Promise<Result> {
+  async recordChange<Result>(
+    change: ValueChange,
+    call: Promise<Result>,
+    outcome: (result: Result) => ValueStep | boolean = () => true,
+  ): Promise<Result> {
     this.#changes.push(change);
     try {
       const result = await call;
@@ -64,7 +68,11 @@ export class ValueChecker {
 
   check(history: ZnodeHistory): string[] {
     const paths = new Set(this.#changes.map(({ path }) => path));
-    return [...[...paths].flatMap((path) => this.#checkChanges(path, history)), ...this.#checkShown(history), ...this.#checkIssued(history)];
+    return [
+      ...[...paths].flatMap((path) => this.#checkChanges(path, history)),
+      ...this.#checkShown(history),
+      ...this.#checkIssued(history),
+    ];
   }
 
   #checkChanges(path: string, history: ZnodeHistory): string[] {
@@ -84,7 +92,9 @@ export class ValueChecker {
       const { process, what, fits, reported } = own;
       if (fits?.(step) === false) findings.push(`over: ${what} of ${process} made ${after} of ${before} at ${zxid}`);
       if (reported !== undefined && (reported.before !== before || reported.after !== after))
-        findings.push(`over: ${what} of ${process} made ${after} of ${before} at ${zxid}, but was told ${reported.after} of ${reported.before}`);
+        findings.push(
+          `over: ${what} of ${process} made ${after} of ${before} at ${zxid}, but was told ${reported.after} of ${reported.before}`,
+        );
     }
     for (const change of changes) {
       const { process, what, state, mayRepeat } = change;

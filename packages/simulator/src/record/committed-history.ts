@@ -63,7 +63,9 @@ function findServingPeriods(peers: Recording['peerEvents']): ServingPeriod[] {
 
 /** The epoch in which a server served at that moment; undefined if it did not. */
 export function epochAt(servingPeriods: readonly ServingPeriod[], server: string, atMs: Millis): number | undefined {
-  return servingPeriods.findLast((servingPeriod) => servingPeriod.server === server && servingPeriod.fromMs <= atMs && servingPeriod.toMs >= atMs)?.epoch;
+  return servingPeriods.findLast(
+    (servingPeriod) => servingPeriod.server === server && servingPeriod.fromMs <= atMs && servingPeriod.toMs >= atMs,
+  )?.epoch;
 }
 
 /** The last txn that any server served: the end of the history, once all servers are quiet. */

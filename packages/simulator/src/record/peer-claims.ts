@@ -59,7 +59,10 @@ export function voteFeed(onVote: (notification: Notification) => void): Feed {
       if (greeting.length < 4) return;
       let end = 0;
       if (greeting.readInt32BE(0) < 0) {
-        end = greeting.length < initialMessageHeadBytes ? Infinity : initialMessageHeadBytes + greeting.readInt32BE(initialMessageHeadBytes - 4);
+        end =
+          greeting.length < initialMessageHeadBytes
+            ? Infinity
+            : initialMessageHeadBytes + greeting.readInt32BE(initialMessageHeadBytes - 4);
       }
       if (greeting.length < end) return;
       rest = greeting.subarray(end);

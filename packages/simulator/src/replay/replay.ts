@@ -283,7 +283,8 @@ class Replayer {
 
   run(): Replay {
     this.#applySeedState();
-    for (const [number, cnxn] of this.#recording.cnxns.toSorted((a, b) => a.handshakeMs - b.handshakeMs).entries()) this.#addCnxn(number, cnxn);
+    for (const [number, cnxn] of this.#recording.cnxns.toSorted((a, b) => a.handshakeMs - b.handshakeMs).entries())
+      this.#addCnxn(number, cnxn);
     this.#active = this.#cnxns.filter(({ cnxn }) => cnxn.items.length > 0);
     this.#indexSessions();
     for (const entry of this.#recording.log) {
@@ -327,11 +328,25 @@ class Replayer {
 
   #addCnxn(number: number, cnxn: CnxnRecord): void {
     let identities: readonly Id[] = [{ scheme: 'ip', id: cnxn.address }];
-    const cnxnReplay: CnxnReplay = { number, cnxn, next: 0, expected: [], identities, persistent: new Set(), hasDiscrepancy: false, isConnected: false };
+    const cnxnReplay: CnxnReplay = {
+      number,
+      cnxn,
+      next: 0,
+      expected: [],
+      identities,
+      persistent: new Set(),
+      hasDiscrepancy: false,
+      isConnected: false,
+    };
     this.#cnxns.push(cnxnReplay);
     const movedMs = this.#movedMs(cnxn);
     const mayHaveMoved = movedMs < Infinity || this.#mayBeTakenOver(cnxn);
-    const cnxnWrites: ConnectionWrites = { writes: [], tracedIndex: 0, tracedZxid: 0, throttledOps: unansweredThrottledOps(this.#recording, cnxn) };
+    const cnxnWrites: ConnectionWrites = {
+      writes: [],
+      tracedIndex: 0,
+      tracedZxid: 0,
+      throttledOps: unansweredThrottledOps(this.#recording, cnxn),
+    };
     let shownZxid = 0;
     for (const request of cnxn.requests) {
       const before = shownZxid;

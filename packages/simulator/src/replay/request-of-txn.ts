@@ -148,7 +148,10 @@ export function canContinueWith<T extends Candidate>(chosen: T, next: readonly N
  * A session can have moved before `movedMs`: the question of a connection that it has left may be
  * long in transit.
  */
-function canBeNextOf({ request, mayHaveMoved, shownZxid }: Candidate, { logged, atMs }: Pick<NextTxn<Candidate>, 'logged' | 'atMs'>): boolean {
+function canBeNextOf(
+  { request, mayHaveMoved, shownZxid }: Candidate,
+  { logged, atMs }: Pick<NextTxn<Candidate>, 'logged' | 'atMs'>,
+): boolean {
   if (shownZxid >= logged.header.zxid) return false;
   // Times in a log are whole milliseconds.
   return request.sentMs <= atMs + 1 && canResultFrom(request, logged) && (!isMoved(logged.txn) || mayHaveMoved);

@@ -220,7 +220,9 @@ export class FinalChecks {
         `${name} has been quiet for ${marksMs} ms, but the mark of ${log.name} is at ${mark.offset} of ${end.offset} bytes`,
       );
     if (mark.offset === end.offset && end.lastZxid !== undefined && mark.lastZxid !== end.lastZxid)
-      this.#run.reportViolation(`${name} has a mark at the end of ${log.name} with zxid ${mark.lastZxid}, but the last txn is ${end.lastZxid}`);
+      this.#run.reportViolation(
+        `${name} has a mark at the end of ${log.name} with zxid ${mark.lastZxid}, but the last txn is ${end.lastZxid}`,
+      );
     // A crash during a write must leave one of the two slots intact.
     const half = markBytes / 2;
     if (isNewest && mark.sequence > 2 && [bytes.subarray(0, half), bytes.subarray(half)].some((slot) => decodeMark(slot) === undefined))

@@ -73,7 +73,10 @@ const countedLimits: readonly LimitName[] = [
 
 const limitMarks: Readonly<Record<string, Count>> = {
   ...Object.fromEntries(
-    countedLimits.map((limit): [string, Count] => [`a limit was reached: ${limit}`, ({ recording }) => recording.limitsReached.get(limit) ?? 0]),
+    countedLimits.map((limit): [string, Count] => [
+      `a limit was reached: ${limit}`,
+      ({ recording }) => recording.limitsReached.get(limit) ?? 0,
+    ]),
   ),
   'a limit was reached: eight times inFlightBytesMax, and a write was turned away': requests(isThrottled),
   'a limit was reached: watchesPerCnxnMax': requests((request) => request.reply?.err === ErrorCode.ThrottledOp && !isThrottled(request)),

@@ -234,7 +234,9 @@ class SeedRun {
     leader.kill();
     const killedMs = run.nowMs;
     if (!(await world.runUntil(() => run.leader !== undefined, newLeaderMs))) {
-      run.reportViolation(`no new leader ${newLeaderMs} ms after ${leader.name} was killed, without any other fault: ${this.#waitingText()}`);
+      run.reportViolation(
+        `no new leader ${newLeaderMs} ms after ${leader.name} was killed, without any other fault: ${this.#waitingText()}`,
+      );
       return false;
     }
     const firstMs = run.nowMs;

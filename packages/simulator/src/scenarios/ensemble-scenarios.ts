@@ -36,7 +36,8 @@ export const movingSession: Scenario = {
 };
 
 export const writeOvertakenByMove: Scenario = {
-  description: 'a client leaves a follower with a slow link to the leader and writes at another; a write it sent over the first arrives too late',
+  description:
+    'a client leaves a follower with a slow link to the leader and writes at another; a write it sent over the first arrives too late',
   run: () =>
     ScenarioRun.executeEnsemble(21, async (scenario) => {
       const [slow, other] = scenario.followers as [ServerHost, ServerHost];
@@ -97,7 +98,10 @@ export const partitionedLeader: Scenario = {
   run: () =>
     ScenarioRun.executeEnsemble(24, async (scenario) => {
       const [old, others] = [scenario.leader, scenario.followers];
-      const [reader, writer] = [await scenario.rawClient({ server: old }), await scenario.rawClient({ server: others[0], timeoutMs: 4000 })];
+      const [reader, writer] = [
+        await scenario.rawClient({ server: old }),
+        await scenario.rawClient({ server: others[0], timeoutMs: 4000 }),
+      ];
       await scenario.request(writer, 'create', node('/a'));
       scenario.cutLinks([old], others);
       for (const server of others) {
@@ -214,7 +218,10 @@ export const uncommittedTail: Scenario = {
   run: () =>
     ScenarioRun.executeEnsemble(30, async (scenario) => {
       const [old, others] = [scenario.leader, scenario.followers];
-      const [lonely, client] = [await scenario.rawClient({ server: old }), await scenario.rawClient({ server: others[0], timeoutMs: 4000 })];
+      const [lonely, client] = [
+        await scenario.rawClient({ server: old }),
+        await scenario.rawClient({ server: others[0], timeoutMs: 4000 }),
+      ];
       await scenario.request(client, 'create', node('/a'));
       scenario.cutLinks([old], others);
       for (let count = 0; count < 5; count++) lonely.send('create', node(`/tail${count}`));
@@ -253,7 +260,9 @@ export const snapshotOfTail: Scenario = {
         await world.run(20);
         for (const other of others) other.kill();
         old.turnMs = () => 0;
-        await scenario.waitFor('the snapshot exists', () => old.disk.files().includes(`${old.snapshotFolder}/snapshot.${tailEnd.toString(16)}`));
+        await scenario.waitFor('the snapshot exists', () =>
+          old.disk.files().includes(`${old.snapshotFolder}/snapshot.${tailEnd.toString(16)}`),
+        );
         old.kill();
         for (const other of others) run.boot(other);
         await scenario.waitFor('the others have a leader', () => others.every(({ role }) => role === 'leader' || role === 'follower'));
@@ -283,7 +292,8 @@ export const zxidCounterExhausted: Scenario = {
       async (scenario) => {
         const client = await scenario.rawClient({ timeoutMs: 4000 });
         const { leader } = scenario;
-        const leaderEpochs = () => scenario.world.recording.peerEvents.filter((event) => event.kind === 'serves' && event.role === 'leader').length;
+        const leaderEpochs = () =>
+          scenario.world.recording.peerEvents.filter((event) => event.kind === 'serves' && event.role === 'leader').length;
         const before = leaderEpochs();
         for (let count = 0; count < 20 && leader.role === 'leader'; count++) {
           client.send('create', node(`/n${count}`));

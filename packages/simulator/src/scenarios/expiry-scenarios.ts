@@ -22,7 +22,8 @@ function crashMachine(scenario: ScenarioRun, client: RawClient): void {
 }
 
 export const pausedLeader: Scenario = {
-  description: 'a leader is paused for less than syncLimit and longer than the session timeouts; clients of its followers keep their sessions',
+  description:
+    'a leader is paused for less than syncLimit and longer than the session timeouts; clients of its followers keep their sessions',
   run: () =>
     ScenarioRun.executeEnsemble(90, async (scenario) => {
       const { world, run, leader } = scenario;
@@ -44,7 +45,8 @@ export const pausedLeader: Scenario = {
 };
 
 export const busyServer: Scenario = {
-  description: 'clients send more long multis than a server can validate; a dead session ends in time, and one whose pings wait stays alive',
+  description:
+    'clients send more long multis than a server can validate; a dead session ends in time, and one whose pings wait stays alive',
   run: () =>
     ScenarioRun.execute(
       91,

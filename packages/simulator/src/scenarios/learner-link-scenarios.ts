@@ -59,7 +59,8 @@ export const manyUnknownObservers: Scenario = {
       await world.run(50);
       if (claimants.openCount > 16) run.reportViolation(`the leader admitted ${claimants.openCount} observers that no configuration lists`);
       if (claimants.openCount === 0) run.reportViolation('the leader admitted none of the observers that no configuration lists');
-      for (let count = 0; count < 10; count++) await scenario.request(client, 'setData', { path: '/a', data: Buffer.alloc(1000), version: -1 });
+      for (let count = 0; count < 10; count++)
+        await scenario.request(client, 'setData', { path: '/a', data: Buffer.alloc(1000), version: -1 });
     }),
 };
 

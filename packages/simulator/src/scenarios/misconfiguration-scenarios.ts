@@ -20,7 +20,11 @@ async function expectWritesServed(scenario: ScenarioRun, client: RawClient, name
 }
 
 /** Restarts a server with a changed configuration. */
-function restartMisconfigured(scenario: ScenarioRun, server: ServerHost, change: (member: EnsembleOptions) => EnsembleOptions): EnsembleOptions {
+function restartMisconfigured(
+  scenario: ScenarioRun,
+  server: ServerHost,
+  change: (member: EnsembleOptions) => EnsembleOptions,
+): EnsembleOptions {
   server.kill();
   const before = server.ensembleOptions!;
   server.configure(change(before));
@@ -53,7 +57,8 @@ function expectSoleLeader(scenario: ScenarioRun, leader: ServerHost): void {
 }
 
 export const duplicateMyid: Scenario = {
-  description: 'a server is configured with the id of another: the others tell the two apart, there is only one leader, and clients continue',
+  description:
+    'a server is configured with the id of another: the others tell the two apart, there is only one leader, and clients continue',
   run: () =>
     ScenarioRun.executeEnsemble(81, async (scenario) => {
       const { leader } = scenario;

@@ -67,7 +67,11 @@ export class ScenarioRun {
   }
 
   /** Runs a scenario with an ensemble, by default of three voters. */
-  static async executeEnsemble(seed: number, script: (scenario: ScenarioRun) => Promise<void>, ensemble: ScenarioEnsemble = {}): Promise<Outcome> {
+  static async executeEnsemble(
+    seed: number,
+    script: (scenario: ScenarioRun) => Promise<void>,
+    ensemble: ScenarioEnsemble = {},
+  ): Promise<Outcome> {
     const { servers = 3, core, options, ...setting } = ensemble;
     return await ScenarioRun.execute(seed, script, core, options, { servers, ensemble: setting });
   }

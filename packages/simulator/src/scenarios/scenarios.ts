@@ -34,7 +34,13 @@ import {
   watchesOverPowerLoss,
   watchSetAfterRemoval,
 } from './session-scenarios.ts';
-import { failedSync, halfInstalledSnapshot, killedWhilePurging, powerLossInMidSync, acceptedEpochInPageCache } from './storage-scenarios.ts';
+import {
+  failedSync,
+  halfInstalledSnapshot,
+  killedWhilePurging,
+  powerLossInMidSync,
+  acceptedEpochInPageCache,
+} from './storage-scenarios.ts';
 
 export const scenarios: Readonly<Record<string, Scenario>> = {
   'clock-set-back': clockSetBack,

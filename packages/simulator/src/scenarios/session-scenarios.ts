@@ -22,7 +22,8 @@ export const clockSetBack: Scenario = {
           scenario.run.actors.pop();
         }
         // Enough for a snapshot with only the first session left.
-        for (let count = 0; count < 40; count++) await scenario.request(stays, 'setData', { path: '/', data: Buffer.from([count]), version: -1 });
+        for (let count = 0; count < 40; count++)
+          await scenario.request(stays, 'setData', { path: '/', data: Buffer.from([count]), version: -1 });
         const { server } = scenario.world;
         server.kill();
         server.setWallClock(server.wallOffsetMs - dayMs);
@@ -44,7 +45,12 @@ export const authThrottled: Scenario = {
         scenario.world.server.diskDelayMs = () => 20;
         for (let count = 0; count < 5; count++) busy.send('setData', { path: '/', data: Buffer.from([count]), version: -1 });
         alice.send('auth', { type: 0, scheme: 'digest', auth: Buffer.from('alice:secret') });
-        const created = await scenario.request(alice, 'create', { path: '/mine', data: null, acl: creatorAcl, flags: CreateMode.persistent });
+        const created = await scenario.request(alice, 'create', {
+          path: '/mine',
+          data: null,
+          acl: creatorAcl,
+          flags: CreateMode.persistent,
+        });
         if (created?.reply?.err !== ErrorCode.Ok) scenario.run.reportViolation(`the create returned error ${created?.reply?.err}`);
       },
       { requestThrottleLimit: 1 },

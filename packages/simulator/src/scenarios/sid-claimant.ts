@@ -46,7 +46,11 @@ export class SidClaimant {
   claimSid(address: string, sid: Sid, type: number, epoch: number): void {
     const stream = this.#network.connect({ address, port: quorumPort });
     this.#answeredStreams.delete(stream);
-    const info: SentPacket = { type, zxid: makeZxid(epoch, 0), write: (writer) => writeLearnerInfo(writer, { serverId: sid, configVersion: 0 }) };
+    const info: SentPacket = {
+      type,
+      zxid: makeZxid(epoch, 0),
+      write: (writer) => writeLearnerInfo(writer, { serverId: sid, configVersion: 0 }),
+    };
     this.#introductions.set(stream, packetsOf([info]));
   }
 

@@ -33,9 +33,14 @@ export const failedSync: Scenario = {
       const client = await scenario.rawClient();
       for (let count = 0; count < 5; count++) await scenario.request(client, 'create', sequential);
       const { server } = scenario.world;
-      scenario.run.failDisk(server, ({ operation, path }) => (operation === 'sync' && path.includes('/log.') ? { code: 'EIO' } : undefined));
+      scenario.run.failDisk(server, ({ operation, path }) =>
+        operation === 'sync' && path.includes('/log.') ? { code: 'EIO' } : undefined,
+      );
       for (let count = 0; count < 5; count++) client.send('create', sequential);
-      await scenario.waitFor('the server has restarted', () => server.process?.isServing === true && server.process.record.startedMs > 1001);
+      await scenario.waitFor(
+        'the server has restarted',
+        () => server.process?.isServing === true && server.process.record.startedMs > 1001,
+      );
       server.losePower(loseAll);
       await server.start();
       await scenario.waitForReconnect(client);

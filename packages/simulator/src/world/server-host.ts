@@ -535,6 +535,8 @@ export class ServerHost implements MachineClock {
     const { original, damaged } = this.#damaged.get(path) ?? this.#damagedRemoved.get(path) ?? {};
     if (original === undefined || damaged === undefined) return bytes;
     if (bytes.equals(damaged)) return original;
-    return damaged.length === original.length && bytes.equals(damaged.subarray(0, bytes.length)) ? original.subarray(0, bytes.length) : bytes;
+    return damaged.length === original.length && bytes.equals(damaged.subarray(0, bytes.length))
+      ? original.subarray(0, bytes.length)
+      : bytes;
   }
 }

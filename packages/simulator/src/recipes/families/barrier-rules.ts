@@ -42,7 +42,9 @@ export function checkSimpleBarriers(gathered: readonly SimpleBarrierPassage[], s
     const wasFull = lives.some(({ czxid }) => czxid <= enteredZxid && countAt(lives, BigInt(czxid)) >= size);
     if (!wasFull) findings.push(`early: ${process} entered ${root} by ${enteredZxid}, which never had ${size} participants by then`);
     if (leavingZxid === undefined || leftZxid === undefined) return findings;
-    const ends = lives.filter(({ deletedZxid }) => deletedZxid > leavingZxid && deletedZxid <= leftZxid).map(({ deletedZxid }) => BigInt(deletedZxid));
+    const ends = lives
+      .filter(({ deletedZxid }) => deletedZxid > leavingZxid && deletedZxid <= leftZxid)
+      .map(({ deletedZxid }) => BigInt(deletedZxid));
     const wasEmpty = [leavingZxid, ...ends].some((zxid) => countAt(lives, zxid) === 0);
     if (!wasEmpty) findings.push(`left: ${process} left ${root} by ${leftZxid}, which was never empty since ${leavingZxid}`);
     return findings;

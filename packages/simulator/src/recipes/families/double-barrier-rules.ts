@@ -101,9 +101,13 @@ function isOn({ ready, openers, remade }: Round, zxid: Zxid): boolean {
   return ready.czxid < zxid && [...openers, ...remade.filter(({ czxid }) => czxid < zxid)].some(({ deletedZxid }) => deletedZxid > zxid);
 }
 
-function checkPassage({ process, path, enteredZxid, leavingZxid, leftZxid }: DoubleBarrierPassage, inside: ReadonlyMap<string, Participant>): string[] {
+function checkPassage(
+  { process, path, enteredZxid, leavingZxid, leftZxid }: DoubleBarrierPassage,
+  inside: ReadonlyMap<string, Participant>,
+): string[] {
   const own = inside.get(path);
-  if (own === undefined || own.sinceZxid > enteredZxid) return [`entered: ${process} entered by ${enteredZxid}, but ${path} is in no round`];
+  if (own === undefined || own.sinceZxid > enteredZxid)
+    return [`entered: ${process} entered by ${enteredZxid}, but ${path} is in no round`];
   if (leavingZxid === undefined || leftZxid === undefined) return [];
   return [...inside.values()]
     .filter(

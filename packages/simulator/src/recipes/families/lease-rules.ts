@@ -27,7 +27,8 @@ export function concurrentHolds(
 ): LeaseHold[] {
   if (lease.state !== 'held') return [];
   // A paused process does nothing, and finds its lease over when it continues.
-  const isAtIt = (other: LeaseHold) => !other.process.isDead && other.process.pausedUntilMs <= process.nowMs && other.lease.state === 'held';
+  const isAtIt = (other: LeaseHold) =>
+    !other.process.isDead && other.process.pausedUntilMs <= process.nowMs && other.lease.state === 'held';
   return holds.filter((other) => other.holder !== holder && isSameLease(other.lease, lease) && isAtIt(other));
 }
 

@@ -131,7 +131,9 @@ class LeaseRun implements FamilyRun {
   }
 
   check({ history }: Evidence): readonly string[] {
-    const fenced = paths.flatMap((path) => checkFencing({ path, kinds: ['lease-'], storePath: storeOf(path), goesFirst: () => true }, history));
+    const fenced = paths.flatMap((path) =>
+      checkFencing({ path, kinds: ['lease-'], storePath: storeOf(path), goesFirst: () => true }, history),
+    );
     return [...fenced, ...checkLeases(this.#holds, history)];
   }
 }

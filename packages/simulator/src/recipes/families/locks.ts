@@ -106,7 +106,8 @@ async function breakOwn(process: RecipeProcess, zk: Client, hold: ObservedHold):
   await deleteAsOperator(zk, hold.path);
   process.hitMark('a lock was broken under its holder');
   for (let tries = 0; !hold.isLost && tries < 20; tries++) await process.sleep(100);
-  if (isHealed && !hold.isLost && zk.state === 'connected') process.reportViolation(`${hold.path} was deleted, but its holder does not notice`);
+  if (isHealed && !hold.isLost && zk.state === 'connected')
+    process.reportViolation(`${hold.path} was deleted, but its holder does not notice`);
 }
 
 const lockRules: WaitQueueRules = { path: waitQueuePath, kinds: ['lock-'], storePath: storePath, goesFirst: () => true };

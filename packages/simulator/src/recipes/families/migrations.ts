@@ -49,7 +49,14 @@ class MigrationRun implements FamilyRun {
     maybeFreeze(process, 16);
     for (let news = process.below(3); news > 0 && this.#list.length < listMax; news--) this.#list.push(newMigration(this.#list.length + 1));
     const own = this.#list.slice(0, this.#list.length - (process.below(8) === 0 ? process.below(2) : 0));
-    const run: MigrateCall = { process: process.name, session: zk.sessionId, known: own.length, made: [], result: 'open', seenZxid: undefined };
+    const run: MigrateCall = {
+      process: process.name,
+      session: zk.sessionId,
+      known: own.length,
+      made: [],
+      result: 'open',
+      seenZxid: undefined,
+    };
     this.#calls.push(run);
     try {
       run.made = await new Migrations(zk, folder, own).migrate(drawWaitOptions(process));

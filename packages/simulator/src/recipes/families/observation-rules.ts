@@ -70,9 +70,15 @@ export function isThere({ czxid, deletedZxid }: ZnodeLife, atZxid: number): bool
 }
 
 /** `sightings` of one loop or one copy, in order. */
-export function checkObservations(process: string, sightings: readonly Observation[], phasesBy: ReadonlyMap<string, readonly Phase[]>): string[] {
+export function checkObservations(
+  process: string,
+  sightings: readonly Observation[],
+  phasesBy: ReadonlyMap<string, readonly Phase[]>,
+): string[] {
   const shown = new Set(sightings.flatMap(({ values }) => [...values.keys()]));
-  return [...new Set([...phasesBy.keys(), ...shown])].flatMap((key) => checkObservationsOf(process, key, sightings, phasesBy.get(key) ?? never));
+  return [...new Set([...phasesBy.keys(), ...shown])].flatMap((key) =>
+    checkObservationsOf(process, key, sightings, phasesBy.get(key) ?? never),
+  );
 }
 
 const never: readonly Phase[] = [{ value: none, fromZxid: 0, fromMs: 0, toZxid: Infinity }];

@@ -48,7 +48,12 @@ const strategies: readonly ((process: RecipeProcess) => readonly [string, Provid
   (process) => ['random', randomly(() => process.below(1000) / 1000)],
 ];
 
-export function observeInstances(process: RecipeProcess, zk: Client, registry: ServiceDiscovery<string>, service: string): PersistentNodeObserver {
+export function observeInstances(
+  process: RecipeProcess,
+  zk: Client,
+  registry: ServiceDiscovery<string>,
+  service: string,
+): PersistentNodeObserver {
   const [way, strategy] = strategies[process.below(strategies.length)]!(process);
   const provider = registry.provider(service, { strategy });
   const path = `${registry.path}/${service}`;
@@ -71,7 +76,12 @@ export function observeInstances(process: RecipeProcess, zk: Client, registry: S
  * Nothing can happen between two choices, so they are from the same instances. Returns the id
  * chosen last.
  */
-function chooseAll(process: RecipeProcess, strategyName: string, provider: ServiceProvider<string>, last: string | undefined): string | undefined {
+function chooseAll(
+  process: RecipeProcess,
+  strategyName: string,
+  provider: ServiceProvider<string>,
+  last: string | undefined,
+): string | undefined {
   const there = provider.instances.map(({ id }) => id);
   const chosen = Array.from({ length: there.length + 1 }, () => provider.choose()?.id);
   const isWrong = chosen.some((id) => (id === undefined ? there.length > 0 : !there.includes(id)));

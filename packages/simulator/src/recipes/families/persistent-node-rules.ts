@@ -35,7 +35,11 @@ export interface PersistentNodeRules {
   readonly outlivesSessions: boolean;
 }
 
-export function checkReportedNodes(told: readonly ReportedNode[], { outlivesSessions }: PersistentNodeRules, history: ZnodeHistory): string[] {
+export function checkReportedNodes(
+  told: readonly ReportedNode[],
+  { outlivesSessions }: PersistentNodeRules,
+  history: ZnodeHistory,
+): string[] {
   return told.flatMap(({ process, sessions, path, text, seenZxid }) => {
     const writes = history.writes.filter((each) => each.path === path && textIn(each.data) === text && each.zxid <= seenZxid);
     if (writes.length === 0) return [`kept: ${process} was told at ${seenZxid} that ${path} has ${text}, which was never written by then`];
@@ -48,7 +52,11 @@ export function checkReportedNodes(told: readonly ReportedNode[], { outlivesSess
   });
 }
 
-export function checkFinalNodes(last: readonly FinalNode[], { parent, outlivesSessions }: PersistentNodeRules, history: ZnodeHistory): string[] {
+export function checkFinalNodes(
+  last: readonly FinalNode[],
+  { parent, outlivesSessions }: PersistentNodeRules,
+  history: ZnodeHistory,
+): string[] {
   return last.flatMap(({ process, sessions, path, session, allowedTexts, atMs }) => {
     const says = (at: string) => textIn(history.writes.findLast((write) => write.path === at && write.atMs < atMs)!.data);
     // The log has whole milliseconds.
@@ -59,7 +67,9 @@ export function checkFinalNodes(last: readonly FinalNode[], { parent, outlivesSe
     const own = there.filter((life) => (outlivesSessions ? life.path === path : isOwn(life)));
     if (own.length !== 1 || own[0]!.path !== path || (!outlivesSessions && own[0]!.session !== session))
       return [`kept: ${process} keeps ${path} in session ${session}, but there is ${own.map((each) => each.path).join(', ') || 'none'}`];
-    return allowedTexts.has(says(path)) ? [] : [`kept: ${path} of ${process} has ${says(path)}, expected ${[...allowedTexts].join(' or ')}`];
+    return allowedTexts.has(says(path))
+      ? []
+      : [`kept: ${path} of ${process} has ${says(path)}, expected ${[...allowedTexts].join(' or ')}`];
   });
 }
 

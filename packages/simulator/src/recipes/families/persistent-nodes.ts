@@ -9,7 +9,14 @@ import type { Evidence, Family, FamilyRun } from '../family.ts';
 import type { RecipeProcess } from '../recipe-process.ts';
 import { maybeFreeze, drawWaitOptions } from './work-under-hold.ts';
 import { type PersistentNodeObserver, observeMembers, observeInstances } from './persistent-node-observers.ts';
-import { checkFinalNodes, checkReportedNodes, type FinalNode, type PersistentNodeRules, type ReportedNode, textIn } from './persistent-node-rules.ts';
+import {
+  checkFinalNodes,
+  checkReportedNodes,
+  type FinalNode,
+  type PersistentNodeRules,
+  type ReportedNode,
+  textIn,
+} from './persistent-node-rules.ts';
 import { deleteAsOperator, holdEphemeralBriefly, childPaths } from './family-helpers.ts';
 import { none, phasesOfZnode } from './observation-rules.ts';
 

@@ -49,7 +49,9 @@ class PriorityLockRun implements FamilyRun {
     const preempt = preempts && (process.below(2) === 0 || { deleteAfterMs: process.below(800) });
     const side = reads ? lock.readLock(priority, { preempt }) : lock.writeLock(priority, { preempt });
     const held =
-      process.below(8) === 0 ? await side.tryAcquire() : await side.acquire({ ...drawWaitOptions(process), onRevocation: drawRevocationHandler(process) });
+      process.below(8) === 0
+        ? await side.tryAcquire()
+        : await side.acquire({ ...drawWaitOptions(process), onRevocation: drawRevocationHandler(process) });
     if (held === undefined) return false;
     const hold = this.#holds.acquired(process, zk, held, kindOf(reads ? 'read' : 'write', priority));
     try {

@@ -105,7 +105,13 @@ class QueueRun implements FamilyRun {
    * After the healing, processes that have put an item wait for one: removed items are replaced.
    */
   async #remove(process: RecipeProcess, zk: Client, queue: OpenQueue, remove: NonNullable<OpenQueue['remove']>): Promise<void> {
-    const removal: Removal = { process: process.name, session: zk.sessionId, id: drawId(process), fromZxid: zk.lastZxid, reported: undefined };
+    const removal: Removal = {
+      process: process.name,
+      session: zk.sessionId,
+      id: drawId(process),
+      fromZxid: zk.lastZxid,
+      reported: undefined,
+    };
     this.#checker.removals.push(removal);
     const count = await remove(removal.id);
     removal.reported = { count, toZxid: zk.lastZxid };

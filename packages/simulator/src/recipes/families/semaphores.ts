@@ -99,7 +99,13 @@ class SemaphoreRun implements FamilyRun {
 
   check({ history, recording }: Evidence): readonly string[] {
     const sizes = history.writes.filter(({ path, data }) => path === waitQueuePath && data !== '').map(({ data }) => Number(data));
-    const leases = { path: leasesPath, kinds: ['lease-'], storePath: storePath, goesFirst: () => true, holdersMax: Math.max(this.#size, ...sizes) };
+    const leases = {
+      path: leasesPath,
+      kinds: ['lease-'],
+      storePath: storePath,
+      goesFirst: () => true,
+      holdersMax: Math.max(this.#size, ...sizes),
+    };
     const waiting = { path: locksPath, kinds: ['lock-'], goesFirst: () => true };
     return [...this.#holds.check(leases, history, recording), ...new MutualExclusionChecker().check(waiting, history, recording)];
   }

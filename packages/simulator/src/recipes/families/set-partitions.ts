@@ -76,7 +76,11 @@ class SetPartitionRun implements FamilyRun {
 
   check({ history, recording }: Evidence): readonly string[] {
     return [...this.#holds].flatMap(([item, holds]) =>
-      holds.check({ path: `${waitQueuePath}/locks/${item}`, kinds: [kind], storePath: storePath, goesFirst: () => true }, history, recording),
+      holds.check(
+        { path: `${waitQueuePath}/locks/${item}`, kinds: [kind], storePath: storePath, goesFirst: () => true },
+        history,
+        recording,
+      ),
     );
   }
 }

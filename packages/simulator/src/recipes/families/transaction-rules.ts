@@ -38,7 +38,10 @@ interface CastVote {
 }
 
 /** From which txn on the decision is certain; undefined while it is open. */
-function decisionOf({ sites }: TransactionRecord, votes: readonly CastVote[]): { readonly outcome: Vote; readonly zxid: number } | undefined {
+function decisionOf(
+  { sites }: TransactionRecord,
+  votes: readonly CastVote[],
+): { readonly outcome: Vote; readonly zxid: number } | undefined {
   const abort = votes.find(({ vote }) => vote === 'abort');
   if (abort !== undefined) return { outcome: 'abort', zxid: abort.zxid };
   return new Set(votes.map(({ site }) => site)).size < sites.length ? undefined : { outcome: 'commit', zxid: votes.at(-1)!.zxid };

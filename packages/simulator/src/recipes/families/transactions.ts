@@ -121,7 +121,8 @@ class TransactionRun implements FamilyRun {
     if (minutes === undefined) return;
     if (this.#watching === 'coordinator' && operator.below(2) === 0) {
       // A process that takes the role of the coordinator and dies before it has decided.
-      if (await holdEphemeralBriefly(operator, zk, `${minutes.path}/coordinator`, 2500)) operator.hitMark('a coordinator went without a decision');
+      if (await holdEphemeralBriefly(operator, zk, `${minutes.path}/coordinator`, 2500))
+        operator.hitMark('a coordinator went without a decision');
       return;
     }
     const transaction = this.#transaction(operator, zk, minutes);

@@ -3,7 +3,16 @@
  * handed out once: each change is unique.
  */
 import type { Client } from '@tskeeper/client';
-import { AtomicNumber, CachedAtomicNumber, Lock, type SessionSource, SharedCount, SharedValue, textCodec, textInteger } from '@tskeeper/recipes';
+import {
+  AtomicNumber,
+  CachedAtomicNumber,
+  Lock,
+  type SessionSource,
+  SharedCount,
+  SharedValue,
+  textCodec,
+  textInteger,
+} from '@tskeeper/recipes';
 import type { SeededRandom } from '@tskeeper/runtime';
 import type { Evidence, Family, FamilyRun } from '../family.ts';
 import type { RecipeProcess } from '../recipe-process.ts';
@@ -187,7 +196,11 @@ class ValueRun implements FamilyRun {
       ...this.#change(process, textPath, `compare and set ${name}`, ({ after }) => after === name),
       fits: ({ before }) => before === current?.value,
     };
-    const had = await this.#checker.recordChange(change, value.compareAndSet(current, name, drawWaitOptions(process)), (is) => is !== undefined);
+    const had = await this.#checker.recordChange(
+      change,
+      value.compareAndSet(current, name, drawWaitOptions(process)),
+      (is) => is !== undefined,
+    );
     process.hitMark(had === undefined ? 'a text was another when it was compared' : 'a text was compared and set');
   }
 

@@ -61,7 +61,12 @@ export async function workUnderSharedHolds(process: RecipeProcess, holds: readon
 }
 
 /** Works with a hold that is exclusive. */
-export async function workUnderHold(process: RecipeProcess, holds: MutualExclusionChecker, hold: ObservedHold, store: string): Promise<void> {
+export async function workUnderHold(
+  process: RecipeProcess,
+  holds: MutualExclusionChecker,
+  hold: ObservedHold,
+  store: string,
+): Promise<void> {
   // Some work for long before they send the next request, and stop when the hold is lost.
   if (process.below(8) === 0) {
     const endMs = process.nowMs + process.below(process.below(2) === 0 ? 2000 : 10_000);
