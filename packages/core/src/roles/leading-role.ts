@@ -23,7 +23,7 @@ export class LeadingRole extends PeerRole implements LeaderHost {
   constructor(state: PeerState, now: Now) {
     super();
     this.#state = state;
-    this.#syncer = new LearnerSyncer(synchroniserOptions(state), state.replica, state.committedLog, state.io.quorum, state.disk);
+    this.#syncer = new LearnerSyncer(synchroniserOptions(state), state.replica, state.committedLog, state.io.quorum, state.io.storage);
     const { options, config, disk } = state;
     this.#leader = new Leader(options.zab, config.active.verifier, disk.persisted, state.io.quorum, disk, this, now);
     state.leaderBackoff.attemptStarted(now);

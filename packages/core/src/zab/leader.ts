@@ -52,7 +52,7 @@ import type { RoleEndReason } from './role-end.ts';
 import type { SyncTarget } from './sync-target.ts';
 import { originOf, unknownOrigin } from './txn-origin.ts';
 import type { ZabOptions } from './zab-options.ts';
-import type { EpochName, PeerStorage } from './peer-storage.ts';
+import type { DurableState, EpochName } from './peer-storage.ts';
 import { type ChannelId, ChannelRank, type QuorumLinks } from './quorum-links.ts';
 
 /** The state with which a leader starts. All learners are synchronised to it. */
@@ -279,7 +279,7 @@ export class Leader implements TxnLog, SequencerLeader {
   readonly #options: ZabOptions;
   readonly #quorum: QuorumVerifier;
   readonly #links: QuorumLinks;
-  readonly #storage: PeerStorage;
+  readonly #storage: DurableState;
   readonly #host: LeaderHost;
   readonly #start: LeaderStart;
   readonly #isVoter: boolean;
@@ -333,7 +333,7 @@ export class Leader implements TxnLog, SequencerLeader {
     quorum: QuorumVerifier,
     start: LeaderStart,
     links: QuorumLinks,
-    storage: PeerStorage,
+    storage: DurableState,
     host: LeaderHost,
     now: Now,
   ) {

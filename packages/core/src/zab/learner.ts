@@ -46,7 +46,7 @@ import { RequestQueue } from './request-queue.ts';
 import { LocalTxnFilter } from './txn-origin.ts';
 import type { RoleEndReason } from './role-end.ts';
 import type { ZabOptions } from './zab-options.ts';
-import type { EpochName, PeerStorage } from './peer-storage.ts';
+import type { DurableState, EpochName } from './peer-storage.ts';
 import type { ChannelId, QuorumLinks } from './quorum-links.ts';
 
 /** The state with which a learner starts. */
@@ -132,7 +132,7 @@ export class Learner implements LeaderLink {
   readonly #options: ZabOptions;
   readonly #start: LearnerStart;
   readonly #links: QuorumLinks;
-  readonly #storage: PeerStorage;
+  readonly #storage: DurableState;
   readonly #host: LearnerHost;
   readonly #channel: ChannelId;
   readonly #requestQueue: RequestQueue;
@@ -181,7 +181,7 @@ export class Learner implements LeaderLink {
     channel: ChannelId,
     view: PacketView,
     links: QuorumLinks,
-    storage: PeerStorage,
+    storage: DurableState,
     host: LearnerHost,
     now: Now,
   ) {
