@@ -4,6 +4,7 @@ export type { CnxnContext } from './cnxn/cnxn-context.ts';
 export type { CnxnInfo, EnsembleStatus, Inspector, LeaderStatus } from './inspector.ts';
 export type { Now } from './now.ts';
 export { type LimitName, type Notice, type Observer, silentObserver } from './observer.ts';
+export type { RoleEndReason } from './zab/role-end.ts';
 export { coreDefaults, type CoreOptions } from './options.ts';
 export type { ClientOutput, CloseReason, CnxnId } from './client-output.ts';
 export { Peer } from './peer.ts';

@@ -2,6 +2,7 @@ import type { Millis, SessionId, Sid, Zxid } from '@tskeeper/protocol';
 import type { CnxnContext } from './cnxn/cnxn-context.ts';
 import type { CloseReason, CnxnId } from './client-output.ts';
 import type { StepKind } from './request/step-budget.ts';
+import type { RoleEndReason } from './zab/role-end.ts';
 import type { NamespaceId } from './tree/namespace-table.ts';
 
 /** An event for operators. The runtime logs it once, in words. */
@@ -137,10 +138,10 @@ export interface Observer {
    */
   epochStarted(epoch: number, historyEnd: Zxid): void;
   /**
-   * This server no longer leads or learns; `reason` is for the operator. Everything in its log has
-   * been applied.
+   * This server no longer leads or learns; `text` says why, for the operator. Everything in its log
+   * has been applied.
    */
-  roleEnded(reason: string): void;
+  roleEnded(reason: RoleEndReason, text: string): void;
   /** Every txn up to `zxid` is durable in the log of a server of an ensemble. */
   txnDurable(zxid: Zxid): void;
   /**

@@ -271,8 +271,8 @@ export class Peer {
   }
 
   /** Learners cannot reach this server, so it must not lead. */
-  stepDown(reason: string, now: Now): void {
-    this.#role.stepDown(reason);
+  stepDown(text: string, now: Now): void {
+    this.#role.stepDown(text);
     this.#advanceRole(now);
   }
 
@@ -323,12 +323,12 @@ export class Peer {
 
   /** There is room again in the output of a channel that was full. */
   channelDrained(channel: ChannelId, now: Now): void {
-    this.#state.disk.resumeLogRead(channel);
+    this.#state.io.storage.resumeLogRead(channel);
     this.#wakeRole(now);
   }
 
   channelGone(channel: ChannelId, now: Now): void {
-    this.#state.disk.stopLogRead(channel);
+    this.#state.io.storage.stopLogRead(channel);
     this.#role.channelClosed(channel, now);
     this.#advanceRole(now);
   }

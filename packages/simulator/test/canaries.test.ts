@@ -697,7 +697,8 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
         atMs: endedMs,
         server: 'server-1',
         kind: 'ended',
-        reason: 'the leader sent 0x100000003 after 0x100000001: txns are missing',
+        reason: 'protocol error',
+        text: 'the leader sent 0x100000003 after 0x100000001: txns are missing',
       }),
   ],
   [
@@ -912,8 +913,8 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
       const at = peerEvents.findIndex((event) => event.kind === 'says' && event.packet === 'ackEpoch' && event.zxid > 0);
       const ack = found(peerEvents[at]) as Extract<PeerEvent, { packet: 'ackEpoch' }>;
       const { server, atMs } = ack;
-      const reason = 'the log cannot be truncated that far: requesting a snapshot';
-      peerEvents.splice(at + 1, 0, { atMs, server, kind: 'ended', reason }, { ...ack, current: -1 });
+      const text = 'the log cannot be truncated that far: requesting a snapshot';
+      peerEvents.splice(at + 1, 0, { atMs, server, kind: 'ended', reason: 'log not truncatable', text }, { ...ack, current: -1 });
     },
   ],
   [
@@ -966,7 +967,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
     'a write that was acknowledged by a server that was looking for a leader',
     ({ peerEvents, ...rest }) => {
       const at = appliedByWhoAnswered({ peerEvents, ...rest });
-      peerEvents.splice(at, 0, { atMs: peerEvents[at]!.atMs, server: peerEvents[at]!.server, kind: 'ended', reason: 'its quorum is lost' });
+      peerEvents.splice(at, 0, { atMs: peerEvents[at]!.atMs, server: peerEvents[at]!.server, kind: 'ended', reason: 'quorum lost', text: 'its quorum is lost' });
     },
   ],
   [

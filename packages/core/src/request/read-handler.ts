@@ -28,7 +28,6 @@ import type { Identities } from '../auth/identities.ts';
 import type { Permissions } from '../auth/permissions.ts';
 import type { Cnxn } from '../cnxn/cnxn.ts';
 import type { CnxnTable } from '../cnxn/cnxn-table.ts';
-import type { Now } from '../now.ts';
 import type { Observer } from '../observer.ts';
 import type { NodeId } from '../tree/data-tree.ts';
 import { WatchMode, type WatchTable } from '../tree/watch-table.ts';
@@ -38,16 +37,7 @@ import { LongReply } from './long-reply.ts';
 import type { MemoryLimits } from './memory-limits.ts';
 import { toMultiWrite } from './multi-parts.ts';
 import type { Replica } from './replica.ts';
-
-/** A request that only reads, as admitted. */
-export interface ReadRequest {
-  cnxn: Cnxn;
-  xid: number;
-  opCode: number;
-  identities: Identities;
-  arrivedMs: number;
-  now: Now;
-}
+import type { Request } from './request.ts';
 
 export class ReadHandler {
   readonly #replica: Replica;
@@ -87,7 +77,7 @@ export class ReadHandler {
   }
 
   /** Answers at once; returns a job if that takes more than one step. */
-  handle(request: ReadRequest, reader: Reader): Job | undefined {
+  handle(request: Request, reader: Reader): Job | undefined {
     try {
       return this.#dispatch(request, reader);
     } catch (error) {
@@ -97,7 +87,7 @@ export class ReadHandler {
     }
   }
 
-  #dispatch(request: ReadRequest, reader: Reader): Job | undefined {
+  #dispatch(request: Request, reader: Reader): Job | undefined {
     switch (request.opCode) {
       case OpCode.getData:
         return this.#getData(request, reader);
@@ -172,11 +162,11 @@ export class ReadHandler {
   /**
    * Starts a job that decodes while it runs, and so may find late that the request is malformed.
    */
-  #startDecodingJob(request: ReadRequest, job: (request: ReadRequest) => Job): Job | undefined {
+  #startDecodingJob(request: Request, job: (request: Request) => Job): Job | undefined {
     return startJob(this.#decodingJob(request, job(request)));
   }
 
-  *#decodingJob(request: ReadRequest, job: Job): Job {
+  *#decodingJob(request: Request, job: Job): Job {
     try {
       yield* job;
     } catch (error) {
@@ -185,21 +175,21 @@ export class ReadHandler {
     }
   }
 
-  #begin(request: ReadRequest): Writer {
+  #begin(request: Request): Writer {
     return this.#replyWriter.begin(request.cnxn, request.xid, this.#replica.lastZxid, ErrorCode.Ok);
   }
 
-  #end(request: ReadRequest, writer: Writer): undefined {
+  #end(request: Request, writer: Writer): undefined {
     const { cnxn, opCode, xid, arrivedMs, now } = request;
     this.#replyWriter.end(cnxn, writer, opCode, xid, this.#replica.lastZxid, ErrorCode.Ok, arrivedMs, now.elapsedMs, false);
   }
 
   /** A reply that consists of its header only. */
-  #replyOk(request: ReadRequest): undefined {
+  #replyOk(request: Request): undefined {
     return this.#replyError(request, ErrorCode.Ok);
   }
 
-  #replyError(request: ReadRequest, error: number): undefined {
+  #replyError(request: Request, error: number): undefined {
     const { cnxn, opCode, xid, arrivedMs, now } = request;
     this.#replyWriter.replyWithoutBody(cnxn, opCode, xid, this.#replica.lastZxid, error, arrivedMs, now.elapsedMs, false);
   }
@@ -215,13 +205,13 @@ export class ReadHandler {
   }
 
   /** Sets a watch on the path looked up last; returns false if the limits refuse it. */
-  #watch({ cnxn, opCode }: ReadRequest, { bytes, rangeStart, rangeEnd }: Reader, mode: number): boolean {
+  #watch({ cnxn, opCode }: Request, { bytes, rangeStart, rangeEnd }: Reader, mode: number): boolean {
     if (!this.#memoryLimits.admitsWatch(cnxn, opCode)) return false;
     this.#watches.add(cnxn.id, bytes, rangeStart, rangeEnd, mode);
     return true;
   }
 
-  #getData(request: ReadRequest, reader: Reader): undefined {
+  #getData(request: Request, reader: Reader): undefined {
     const node = this.#lookup(reader);
     const watch = reader.boolean();
     if (node === 0) return this.#replyError(request, ErrorCode.NoNode);
@@ -234,7 +224,7 @@ export class ReadHandler {
     return this.#end(request, writer);
   }
 
-  #exists(request: ReadRequest, reader: Reader): undefined {
+  #exists(request: Request, reader: Reader): undefined {
     const node = this.#lookup(reader);
     const watch = reader.boolean();
     if (node === 0) {
@@ -251,7 +241,7 @@ export class ReadHandler {
     return this.#end(request, writer);
   }
 
-  #getChildren(request: ReadRequest, reader: Reader): Job | undefined {
+  #getChildren(request: Request, reader: Reader): Job | undefined {
     const node = this.#lookup(reader);
     const watch = reader.boolean();
     if (node === 0) return this.#replyError(request, ErrorCode.NoNode);
@@ -272,7 +262,7 @@ export class ReadHandler {
     return this.#end(request, writer);
   }
 
-  *#getChildrenInSteps(request: ReadRequest, node: NodeId): Job {
+  *#getChildrenInSteps(request: Request, node: NodeId): Job {
     const reply = new LongReply();
     yield* this.#gatherChildren(request, node, reply);
     this.#reportReadOf(node, this.#replica.tree.pathOf(node), this.#namesBytes(node, reply.bytes));
@@ -280,7 +270,7 @@ export class ReadHandler {
     yield* this.#send(request, reply);
   }
 
-  *#gatherChildren(request: ReadRequest, node: NodeId, reply: LongReply): Job {
+  *#gatherChildren(request: Request, node: NodeId, reply: LongReply): Job {
     const { tree } = this.#replica;
     reply.writer.int32(tree.childCountOf(node));
     let child = tree.firstChildOf(node);
@@ -312,7 +302,7 @@ export class ReadHandler {
   }
 
   /** Sends a reply that has been collected. */
-  *#send(request: ReadRequest, reply: LongReply): Job {
+  *#send(request: Request, reply: LongReply): Job {
     const { cnxn, opCode, xid, arrivedMs } = request;
     const { lastZxid } = this.#replica;
     const { bytes } = reply;
@@ -332,7 +322,7 @@ export class ReadHandler {
     this.#replyWriter.endLong(cnxn, opCode, xid, lastZxid, ErrorCode.Ok, arrivedMs, request.now.elapsedMs, bytes, false);
   }
 
-  #getAcl(request: ReadRequest, reader: Reader): undefined {
+  #getAcl(request: Request, reader: Reader): undefined {
     const node = this.#lookup(reader);
     if (node === 0) return this.#replyError(request, ErrorCode.NoNode);
     if (!this.#hasPermission(Perms.read | Perms.admin, node, request.identities)) return this.#replyError(request, ErrorCode.NoAuth);
@@ -350,14 +340,14 @@ export class ReadHandler {
   }
 
   /** The sync has waited for the txns proposed before it, here or by the leader. */
-  #sync(request: ReadRequest, reader: Reader): undefined {
+  #sync(request: Request, reader: Reader): undefined {
     const path = reader.ustring();
     const writer = this.#begin(request);
     writer.ustring(path);
     return this.#end(request, writer);
   }
 
-  #addWatch(request: ReadRequest, reader: Reader): undefined {
+  #addWatch(request: Request, reader: Reader): undefined {
     const { path, mode } = readAddWatchRequest(reader);
     if (mode !== AddWatchMode.persistent && mode !== AddWatchMode.persistentRecursive) {
       return this.#replyError(request, ErrorCode.MarshallingError);
@@ -369,13 +359,13 @@ export class ReadHandler {
     return this.#end(request, writer);
   }
 
-  #checkWatches(request: ReadRequest, reader: Reader): undefined {
+  #checkWatches(request: Request, reader: Reader): undefined {
     const { path, type } = readCheckWatchesRequest(reader);
     if (!isWatcherType(type)) return this.#replyError(request, ErrorCode.MarshallingError);
     return this.#replyError(request, this.#watches.has(request.cnxn.id, path, type) ? ErrorCode.Ok : ErrorCode.NoWatcher);
   }
 
-  #removeWatches(request: ReadRequest, reader: Reader): undefined {
+  #removeWatches(request: Request, reader: Reader): undefined {
     const { path, type } = readCheckWatchesRequest(reader);
     if (!isWatcherType(type)) return this.#replyError(request, ErrorCode.MarshallingError);
     return this.#replyError(request, this.#watches.remove(request.cnxn.id, path, type) ? ErrorCode.Ok : ErrorCode.NoWatcher);
@@ -387,7 +377,7 @@ export class ReadHandler {
    * again without events for missed changes. As when a watch fires, a client that may not read the
    * znode gets no event: that watch is removed silently. ZooKeeper sends the event.
    */
-  *#setWatches(request: ReadRequest, reader: Reader, kinds: readonly WatchKind[]): Job {
+  *#setWatches(request: Request, reader: Reader, kinds: readonly WatchKind[]): Job {
     const { cnxn } = request;
     const first = reader.offset;
     // The whole request must be decodable before any part of it takes effect.
@@ -458,7 +448,7 @@ export class ReadHandler {
     this.#replyWriter.sendEvent(cnxn);
   }
 
-  #getEphemerals(request: ReadRequest, reader: Reader): Job | undefined {
+  #getEphemerals(request: Request, reader: Reader): Job | undefined {
     const { prefixPath } = readGetEphemeralsRequest(reader);
     const { sessionHigh, sessionLow } = request.cnxn;
     const { tree } = this.#replica;
@@ -472,7 +462,7 @@ export class ReadHandler {
     return this.#end(request, writer);
   }
 
-  *#getEphemeralsInSteps(request: ReadRequest, prefix: string): Job {
+  *#getEphemeralsInSteps(request: Request, prefix: string): Job {
     const { cnxn } = request;
     const { tree } = this.#replica;
     const reply = new LongReply();
@@ -493,7 +483,7 @@ export class ReadHandler {
     yield* this.#send(request, reply);
   }
 
-  #getAllChildrenNumber(request: ReadRequest, reader: Reader): Job | undefined {
+  #getAllChildrenNumber(request: Request, reader: Reader): Job | undefined {
     const node = this.#lookup(reader);
     if (node === 0) return this.#replyError(request, ErrorCode.NoNode);
     if (!this.#hasPermission(Perms.read, node, request.identities)) return this.#replyError(request, ErrorCode.NoAuth);
@@ -508,7 +498,7 @@ export class ReadHandler {
   }
 
   /** Continues after `from`, the last znode counted. */
-  *#countInSteps(request: ReadRequest, top: NodeId, from: NodeId, counted: number): Job {
+  *#countInSteps(request: Request, top: NodeId, from: NodeId, counted: number): Job {
     const { tree } = this.#replica;
     let count = counted;
     request.now = yield;
@@ -518,13 +508,13 @@ export class ReadHandler {
     if (!request.cnxn.isClosed) this.#replyCount(request, count);
   }
 
-  #replyCount(request: ReadRequest, count: number): undefined {
+  #replyCount(request: Request, count: number): undefined {
     const writer = this.#begin(request);
     writer.int32(count);
     return this.#end(request, writer);
   }
 
-  #whoAmI(request: ReadRequest): undefined {
+  #whoAmI(request: Request): undefined {
     this.workUnits += request.identities.count * unitsPerIdentity;
     const writer = this.#begin(request);
     writer.vector(request.identities.toList(), (w, identity) => {
@@ -535,7 +525,7 @@ export class ReadHandler {
   }
 
   /** Each part succeeds or fails on its own; the watch flag of a part has no effect. */
-  #multiRead(request: ReadRequest, reader: Reader): Job | undefined {
+  #multiRead(request: Request, reader: Reader): Job | undefined {
     if (reader.remaining > this.#budget.shortFrameBytes)
       return this.#startDecodingJob({ ...request }, (own) => this.#multiReadInSteps(own, copyOf(reader), []));
     const ops: MultiOp[] = [];
@@ -568,7 +558,7 @@ export class ReadHandler {
   /**
    * Decodes the parts from `reader`; without one, `ops` are decoded already and known to be reads.
    */
-  *#multiReadInSteps(request: ReadRequest, reader: Reader | undefined, ops: MultiOp[]): Job {
+  *#multiReadInSteps(request: Request, reader: Reader | undefined, ops: MultiOp[]): Job {
     const { cnxn } = request;
     const { tree } = this.#replica;
     if (reader !== undefined) {
@@ -605,7 +595,7 @@ export class ReadHandler {
   }
 
   /** Whether all parts are reads; if not, the request has been answered. */
-  #areReads(request: ReadRequest, ops: readonly MultiOp[]): boolean {
+  #areReads(request: Request, ops: readonly MultiOp[]): boolean {
     const reads = ops.filter(isRead).length;
     if (reads === ops.length) return true;
     if (reads > 0) throw new ProtocolError('only reads in a multiRead', 0);
@@ -624,7 +614,7 @@ export class ReadHandler {
    * Writes the result of one part, except the names of children: then it returns the znode of the
    * children, otherwise 0. Adds the number of bytes read to `sizes`; see `#reportPart`.
    */
-  #writePartHead(request: ReadRequest, op: MultiOp, writer: Writer, sizes: number[]): NodeId {
+  #writePartHead(request: Request, op: MultiOp, writer: Writer, sizes: number[]): NodeId {
     const { tree } = this.#replica;
     const node = op.path === null ? 0 : tree.find(op.path);
     const error =

@@ -23,7 +23,7 @@ export class LeadingRole extends PeerRole implements LeaderHost {
   constructor(state: PeerState, now: Now) {
     super();
     this.#state = state;
-    this.#syncer = new LearnerSyncer(synchroniserOptions(state), state.replica, state.committedLog, state.io.quorum, state.disk);
+    this.#syncer = new LearnerSyncer(synchroniserOptions(state), state.replica, state.committedLog, state.io.quorum, state.io.storage);
     const { options, config, disk } = state;
     this.#leader = new Leader(options.zab, config.active.verifier, disk.persisted, state.io.quorum, disk, this, now);
     state.leaderBackoff.attemptStarted(now);
@@ -95,8 +95,8 @@ export class LeadingRole extends PeerRole implements LeaderHost {
     this.#syncer.logRead(channel, entries, isEnd, this.#leader.committed);
   }
 
-  override stepDown(reason: string): void {
-    this.#leader.stepDown(reason);
+  override stepDown(text: string): void {
+    this.#leader.stepDown(text);
   }
 
   override quorumChanged(now: Now): void {
@@ -121,7 +121,7 @@ export class LeadingRole extends PeerRole implements LeaderHost {
     this.#syncer.stop();
     if (this.#leader.server === undefined) this.#state.leaderAttemptFailed(this.#state.options.zab.sid, now);
     this.#leader.stop(now);
-    this.#state.observer.roleEnded(this.#leader.endReason);
+    this.#state.observer.roleEnded(this.#leader.endReason, this.#leader.endText);
     return { to: 'flushing', delayMs: 0 };
   }
 

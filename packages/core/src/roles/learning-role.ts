@@ -141,7 +141,7 @@ export class LearningRole extends PeerRole implements LearnerHost {
   }
 
   override next(now: Now): Transition | undefined {
-    const { resyncEpoch, wasSynced, endReason, connectFailure } = this.#learner;
+    const { resyncEpoch, wasSynced, endReason, endText, connectFailure } = this.#learner;
     if (endReason === undefined) return undefined;
     const state = this.#state;
     const connector = this.#connector;
@@ -154,7 +154,7 @@ export class LearningRole extends PeerRole implements LearnerHost {
     }
     state.resyncEpoch = 0;
     if (!wasSynced && resyncEpoch === undefined) state.leaderAttemptFailed(connector.leader, now);
-    state.observer.roleEnded(endReason);
+    state.observer.roleEnded(endReason, endText);
     if (resyncEpoch === undefined) return { to: 'flushing', delayMs: this.#electionDelayMs() };
     // At once, and to the same leader, which does not wait for ever: an election could find no one else.
     state.resyncEpoch = resyncEpoch;

@@ -112,7 +112,7 @@ export abstract class PeerRole {
   // ---- the operator, the oracle and time
 
   /** Learners cannot reach this server. */
-  stepDown(_reason: string): void {}
+  stepDown(_text: string): void {}
 
   /** Another set of servers is a quorum now. */
   quorumChanged(_now: Now): void {}

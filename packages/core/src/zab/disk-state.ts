@@ -5,8 +5,7 @@
  */
 import type { Zxid } from '@tskeeper/protocol';
 import type { Fingerprint } from '../fingerprint.ts';
-import type { EpochName, PeerStorage } from './peer-storage.ts';
-import type { ChannelId } from './quorum-links.ts';
+import type { DurableState, EpochName } from './peer-storage.ts';
 
 export interface PersistedState {
   /** The last txn of the log. */
@@ -15,8 +14,8 @@ export interface PersistedState {
   readonly currentEpoch: number;
 }
 
-export class DiskState implements PeerStorage {
-  readonly #storage: PeerStorage;
+export class DiskState implements DurableState {
+  readonly #storage: DurableState;
   #acceptedEpoch: number;
   #currentEpoch: number;
   /** The last txn that was appended to the log, and the last that is durable. */
@@ -25,14 +24,14 @@ export class DiskState implements PeerStorage {
   /** Pending writes of epoch files, TRUNC or snapshots. */
   #pendingOperations = 0;
 
-  constructor({ lastZxid, acceptedEpoch, currentEpoch }: PersistedState, storage: PeerStorage) {
+  constructor({ lastZxid, acceptedEpoch, currentEpoch }: PersistedState, storage: DurableState) {
     this.#storage = storage;
     this.#acceptedEpoch = acceptedEpoch;
     this.#currentEpoch = currentEpoch;
     this.#logged = this.#durable = lastZxid;
   }
 
-  // ---- as PeerStorage
+  // ---- as DurableState
 
   append(zxid: Zxid, bytes: Buffer, start: number, end: number): void {
     this.#logged = zxid;
@@ -52,22 +51,6 @@ export class DiskState implements PeerStorage {
   installSnapshot(zxid: Zxid): void {
     this.#pendingOperations++;
     this.#storage.installSnapshot(zxid);
-  }
-
-  logBytesMax(): number | undefined {
-    return this.#storage.logBytesMax();
-  }
-
-  readLog(channel: ChannelId, from: Zxid, isTail: boolean): void {
-    this.#storage.readLog(channel, from, isTail);
-  }
-
-  resumeLogRead(channel: ChannelId): void {
-    this.#storage.resumeLogRead(channel);
-  }
-
-  stopLogRead(channel: ChannelId): void {
-    this.#storage.stopLogRead(channel);
   }
 
   // ---- content of the disk

@@ -48,10 +48,11 @@ import type { TxnLog } from '../txn-log.ts';
 import type { SequencerLeader } from '../request/local-sequencer.ts';
 import { localOwner } from '../session/session-tracker.ts';
 import type { PendingSync } from '../request/pending-request.ts';
+import type { RoleEndReason } from './role-end.ts';
 import type { SyncTarget } from './sync-target.ts';
 import { originOf, unknownOrigin } from './txn-origin.ts';
 import type { ZabOptions } from './zab-options.ts';
-import type { EpochName, PeerStorage } from './peer-storage.ts';
+import type { DurableState, EpochName } from './peer-storage.ts';
 import { type ChannelId, ChannelRank, type QuorumLinks } from './quorum-links.ts';
 
 /** The state with which a leader starts. All learners are synchronised to it. */
@@ -230,9 +231,6 @@ interface SyncConfirmation {
   readonly ping: number;
 }
 
-/** The reason for which `leader.maxTimeToWaitForEpoch` makes a leader give up. */
-export const disloyalVoterReason = 'a voter looks for another leader';
-
 /**
  * How far the accepted epoch of a voter may be beyond any epoch that this server knows: one for
  * each attempt to lead that has failed meanwhile, at most one in some seconds while a quorum was
@@ -281,7 +279,7 @@ export class Leader implements TxnLog, SequencerLeader {
   readonly #options: ZabOptions;
   readonly #quorum: QuorumVerifier;
   readonly #links: QuorumLinks;
-  readonly #storage: PeerStorage;
+  readonly #storage: DurableState;
   readonly #host: LeaderHost;
   readonly #start: LeaderStart;
   readonly #isVoter: boolean;
@@ -293,7 +291,8 @@ export class Leader implements TxnLog, SequencerLeader {
   #joinedVoters = new Set<Sid>();
   #acceptedEpochMax: number;
   /** Why it is over; undefined while it is not. */
-  #endReason: string | undefined;
+  #endReason: RoleEndReason | undefined;
+  #endText = '';
 
   readonly #pendingProposals = new Fifo<PendingProposal>();
   #proposed: Zxid;
@@ -334,7 +333,7 @@ export class Leader implements TxnLog, SequencerLeader {
     quorum: QuorumVerifier,
     start: LeaderStart,
     links: QuorumLinks,
-    storage: PeerStorage,
+    storage: DurableState,
     host: LeaderHost,
     now: Now,
   ) {
@@ -358,8 +357,13 @@ export class Leader implements TxnLog, SequencerLeader {
   // ---- questions
 
   /** Why the leader is over; undefined while it leads. An election follows. */
-  get endReason(): string | undefined {
+  get endReason(): RoleEndReason | undefined {
     return this.#endReason;
+  }
+
+  /** The same, for the operator. */
+  get endText(): string {
+    return this.#endText;
   }
 
   get epoch(): number {
@@ -472,7 +476,7 @@ export class Leader implements TxnLog, SequencerLeader {
     const present = new Set<Sid>([this.#options.sid]);
     for (const { stage, sid } of this.#learners.values()) if (stage !== 'silent') present.add(sid);
     if (!this.#quorum.containsQuorum({ has: (sid) => present.has(sid) || !lostVoters.has(sid) })) {
-      this.#shutDown('the voters that can still follow this server are not a quorum');
+      this.#shutDown('voters elsewhere', 'the voters that can still follow this server are not a quorum');
     }
   }
 
@@ -520,7 +524,7 @@ export class Leader implements TxnLog, SequencerLeader {
       this.#writeShared(learner, packet, 0);
       learner.unackedProposals.push({ zxid, sentMs: this.#nowMs });
     }
-    if (counterOf(zxid) >= this.#options.counterMax) this.#shutDown('the zxid counter of this epoch is exhausted');
+    if (counterOf(zxid) >= this.#options.counterMax) this.#shutDown('counter exhausted', 'the zxid counter of this epoch is exhausted');
   }
 
   /** A client of this server wants to see everything committed by now. */
@@ -604,7 +608,10 @@ export class Leader implements TxnLog, SequencerLeader {
     const { tickTimeMs, syncLimitTicks } = this.#options;
     const silentMs = now.elapsedMs - (this.#nextPingMs - tickTimeMs / 2);
     if (this.#stage !== 'over' && !this.#quorum.containsQuorum(new Set([this.#options.sid])) && silentMs > syncLimitTicks * tickTimeMs) {
-      this.#shutDown(`this server was paused for ${Math.round(silentMs)} ms, longer than syncLimit: another server may lead by now`);
+      this.#shutDown(
+        'paused',
+        `this server was paused for ${Math.round(silentMs)} ms, longer than syncLimit: another server may lead by now`,
+      );
     }
   }
 
@@ -612,12 +619,12 @@ export class Leader implements TxnLog, SequencerLeader {
   voterLooking(sid: Sid, now: Now): void {
     if (this.#stage !== 'discovery' || !this.#quorum.isVoter(sid)) return;
     const { tickTimeMs, syncLimitTicks, maxTimeToWaitForEpochMs = syncLimitTicks * tickTimeMs } = this.#options;
-    if (now.elapsedMs - this.#stageStartMs > maxTimeToWaitForEpochMs) this.#shutDown(disloyalVoterReason);
+    if (now.elapsedMs - this.#stageStartMs > maxTimeToWaitForEpochMs) this.#shutDown('disloyal voter', 'a voter looks for another leader');
   }
 
-  /** Ends the leader for a reason that its owner knows. */
-  stepDown(reason: string): void {
-    if (this.#stage !== 'over') this.#shutDown(reason);
+  /** Learners cannot reach this server, so it must not lead. */
+  stepDown(text: string): void {
+    if (this.#stage !== 'over') this.#shutDown('quorum port unreachable', text);
   }
 
   deadline(): Millis | undefined {
@@ -633,7 +640,7 @@ export class Leader implements TxnLog, SequencerLeader {
    * the next leader.
    */
   stop(now: Now): void {
-    if (this.#stage !== 'over') this.#shutDown('the role was ended by its owner');
+    if (this.#stage !== 'over') this.#shutDown('stopped', 'the role was ended by its owner');
     for (const { channel } of this.#learners.values()) this.#links.closeChannel(channel, 'this server no longer leads');
     this.#learners.clear();
     this.#updateHasFollower();
@@ -802,7 +809,10 @@ export class Leader implements TxnLog, SequencerLeader {
       // It has promised a failed leader not to follow this epoch. It can follow no leader before
       // there is an epoch later than both, and it might be needed; ZooKeeper leaves it outside
       // until the leader is lost for another reason.
-      this.#shutDown(`server ${learner.sid} has accepted epoch ${learner.acceptedEpoch} and can only follow a leader of a later epoch`);
+      this.#shutDown(
+        'later epoch accepted',
+        `server ${learner.sid} has accepted epoch ${learner.acceptedEpoch} and can only follow a leader of a later epoch`,
+      );
     } else if (this.#stage !== 'saving acceptedEpoch') {
       this.#sendLeaderInfo(learner);
     }
@@ -825,7 +835,7 @@ export class Leader implements TxnLog, SequencerLeader {
   #maybeChooseEpoch(): void {
     if (this.#stage !== 'discovery' || !this.#quorum.containsQuorum(this.#joinedVoters)) return;
     if (this.#acceptedEpochMax >= epochMax) {
-      this.#shutDown(`epoch ${this.#acceptedEpochMax} is the last possible epoch`);
+      this.#shutDown('last epoch reached', `epoch ${this.#acceptedEpochMax} is the last possible epoch`);
       return;
     }
     this.#stage = 'saving acceptedEpoch';
@@ -1138,14 +1148,14 @@ export class Leader implements TxnLog, SequencerLeader {
     const { tickTimeMs, initLimitTicks } = this.#options;
     if (this.#stage !== 'broadcast') {
       if (now.elapsedMs - this.#stageStartMs > initLimitTicks * tickTimeMs)
-        this.#shutDown(`no quorum within initLimit (stage: ${this.#stage})`);
+        this.#shutDown('no quorum in time', `no quorum within initLimit (stage: ${this.#stage})`);
       return;
     }
     const present = new Set<Sid>(this.#isVoter ? [this.#options.sid] : []);
     for (const learner of this.#learners.values()) {
       if (this.#isVotingLearner(learner) && isSynced(learner)) present.add(learner.sid);
     }
-    if (!this.#quorum.containsQuorum(present)) this.#shutDown('the leader has lost its quorum');
+    if (!this.#quorum.containsQuorum(present)) this.#shutDown('quorum lost', 'the leader has lost its quorum');
   }
 
   #isVotingLearner({ isObserver, sid }: LearnerProgress): boolean {
@@ -1194,8 +1204,9 @@ export class Leader implements TxnLog, SequencerLeader {
     this.#maybeCommit(now);
   }
 
-  #shutDown(reason: string): void {
+  #shutDown(reason: RoleEndReason, text: string): void {
     this.#stage = 'over';
     this.#endReason = reason;
+    this.#endText = text;
   }
 }

@@ -10,7 +10,7 @@ import { type CommittedLog, isPossibleSuccessor } from './committed-log.ts';
 import type { SyncTarget } from './sync-target.ts';
 import { SnapshotSyncs } from './snapshot-syncs.ts';
 import { LogWalk, type OpenedPlan, planSync } from './sync-plan.ts';
-import type { PeerStorage } from './peer-storage.ts';
+import type { LearnerLog } from './peer-storage.ts';
 import type { ChannelId, QuorumLinks } from './quorum-links.ts';
 
 /** A txn of the log on disk. */
@@ -66,7 +66,7 @@ const purgedReason = 'the log was purged while it was read for this learner';
 export class LearnerSyncer {
   readonly #options: LearnerSyncerOptions;
   readonly #links: QuorumLinks;
-  readonly #storage: PeerStorage;
+  readonly #storage: LearnerLog;
   readonly #committed: CommittedLog;
   readonly #decisions = new Map<ChannelId, LogDecision>();
   readonly #streams = new Map<ChannelId, LogStream>();
@@ -77,7 +77,7 @@ export class LearnerSyncer {
   readonly #queuedDecisions: LogDecision[] = [];
   readonly #snapshotSyncs: SnapshotSyncs;
 
-  constructor(options: LearnerSyncerOptions, replica: Replica, committed: CommittedLog, links: QuorumLinks, storage: PeerStorage) {
+  constructor(options: LearnerSyncerOptions, replica: Replica, committed: CommittedLog, links: QuorumLinks, storage: LearnerLog) {
     this.#options = options;
     this.#committed = committed;
     this.#links = links;

@@ -44,8 +44,9 @@ import type { Server } from '../server.ts';
 import type { ConnectFailure } from './leader-connector.ts';
 import { RequestQueue } from './request-queue.ts';
 import { LocalTxnFilter } from './txn-origin.ts';
+import type { RoleEndReason } from './role-end.ts';
 import type { ZabOptions } from './zab-options.ts';
-import type { EpochName, PeerStorage } from './peer-storage.ts';
+import type { DurableState, EpochName } from './peer-storage.ts';
 import type { ChannelId, QuorumLinks } from './quorum-links.ts';
 
 /** The state with which a learner starts. */
@@ -131,7 +132,7 @@ export class Learner implements LeaderLink {
   readonly #options: ZabOptions;
   readonly #start: LearnerStart;
   readonly #links: QuorumLinks;
-  readonly #storage: PeerStorage;
+  readonly #storage: DurableState;
   readonly #host: LearnerHost;
   readonly #channel: ChannelId;
   readonly #requestQueue: RequestQueue;
@@ -140,7 +141,8 @@ export class Learner implements LeaderLink {
   #stage: LearnerStage = 'introduced';
   /** The opening packet that the leader sent; for inspection only. */
   #syncMode: 'diff' | 'trunc' | 'snap' | undefined;
-  #endReason: string | undefined;
+  #endReason: RoleEndReason | undefined;
+  #endText = '';
   #connectFailure: ConnectFailure | undefined;
   #epoch = 0;
   #needsSnapshot = false;
@@ -179,7 +181,7 @@ export class Learner implements LeaderLink {
     channel: ChannelId,
     view: PacketView,
     links: QuorumLinks,
-    storage: PeerStorage,
+    storage: DurableState,
     host: LearnerHost,
     now: Now,
   ) {
@@ -202,8 +204,13 @@ export class Learner implements LeaderLink {
   }
 
   /** Why the learner is over; undefined while it is not. An election follows. */
-  get endReason(): string | undefined {
+  get endReason(): RoleEndReason | undefined {
     return this.#endReason;
+  }
+
+  /** The same, for the operator. */
+  get endText(): string {
+    return this.#endText;
   }
 
   /**
@@ -303,7 +310,7 @@ export class Learner implements LeaderLink {
   truncationRefused(): void {
     if (this.#stage !== 'truncating') return;
     this.#needsSnapshot = true;
-    this.#shutDown('the log cannot be truncated that far: requesting a snapshot');
+    this.#shutDown('log not truncatable', 'the log cannot be truncated that far: requesting a snapshot');
   }
 
   epochSaved(name: EpochName, now: Now): void {
@@ -334,7 +341,7 @@ export class Learner implements LeaderLink {
     const silentMs = now.elapsedMs - this.#lastReceivedMs;
     if (silentMs <= this.#silentMaxMs) return;
     if (this.isUnanswered) this.#connectFailure = 'silent';
-    this.#shutDown(`nothing was received from the leader for ${silentMs} ms`);
+    this.#shutDown('leader silent', `nothing was received from the leader for ${silentMs} ms`);
   }
 
   deadline(): Millis | undefined {
@@ -344,7 +351,7 @@ export class Learner implements LeaderLink {
   /** The leader does not receive the messages of this server, so it will not answer. */
   leaderNotReceiving(): void {
     this.#connectFailure = 'silent';
-    this.#shutDown('the leader does not receive the messages of this server');
+    this.#shutDown('leader deaf', 'the leader does not receive the messages of this server');
   }
 
   /**
@@ -354,12 +361,12 @@ export class Learner implements LeaderLink {
   channelGone(now: Now): void {
     if (this.isUnanswered && now.elapsedMs - this.#lastReceivedMs < refusalTicksMax * this.#options.tickTimeMs)
       this.#connectFailure = 'refused';
-    this.#shutDown('the connection to the leader is closed');
+    this.#shutDown('leader disconnected', 'the connection to the leader is closed');
   }
 
   /** Ends learning; clients are no longer served. Everything in the log is applied. */
   stop(now: Now): void {
-    if (this.#stage !== 'over') this.#shutDown('the role was ended by its owner');
+    if (this.#stage !== 'over') this.#shutDown('stopped', 'the role was ended by its owner');
     this.#server?.stop(now);
     for (let next = this.#proposals.shift(); next !== undefined; next = this.#proposals.shift()) {
       // The next leader decides whether they are committed; if it is this server, they are.
@@ -485,7 +492,7 @@ export class Learner implements LeaderLink {
       case PacketType.REVALIDATE:
         return this.#onRevalidate(packet, now);
       default:
-        this.#shutDown(`the leader sent ${packetTypeName(packet.type)}, which a learner does not accept`);
+        this.#shutDown('protocol error', `the leader sent ${packetTypeName(packet.type)}, which a learner does not accept`);
     }
   }
 
@@ -501,6 +508,7 @@ export class Learner implements LeaderLink {
     const { role, lastZxid } = this.#start;
     if (role === 'follower' && packet.zxid < lastZxid && epochOf(lastZxid) === this.#epoch) {
       this.#shutDown(
+        'snapshot too old',
         `the leader sent a snapshot of ${formatZxid(packet.zxid)}, but this server has acknowledged ${formatZxid(lastZxid)} in this epoch: reconnecting`,
       );
       return;
@@ -516,9 +524,12 @@ export class Learner implements LeaderLink {
     this.#epoch = epochOf(packet.zxid);
     const { acceptedEpoch, currentEpoch, role } = this.#start;
     if (this.#epoch < currentEpoch) {
-      this.#shutDown(`the leader's epoch is ${this.#epoch}, but this server is in epoch ${currentEpoch}`);
+      this.#shutDown('leader of an older epoch', `the leader's epoch is ${this.#epoch}, but this server is in epoch ${currentEpoch}`);
     } else if (this.#epoch < acceptedEpoch && role === 'follower') {
-      this.#shutDown(`the leader's epoch is ${this.#epoch}, but this server has accepted epoch ${acceptedEpoch}`);
+      this.#shutDown(
+        'leader of an older epoch',
+        `the leader's epoch is ${this.#epoch}, but this server has accepted epoch ${acceptedEpoch}`,
+      );
     } else if (this.#epoch <= acceptedEpoch) {
       // It has promised this epoch before, perhaps to another leader; it must not count twice. An
       // observer never counts, so its promise to a leader whose epoch failed blocks no other
@@ -545,7 +556,7 @@ export class Learner implements LeaderLink {
     if (zxid <= this.#snapshotZxid) return;
     const isNext = zxid === this.#logged + 1 || (counterOf(zxid) === 1 && epochOf(zxid) > epochOf(this.#logged));
     if (!isNext) {
-      this.#shutDown(`the leader sent ${formatZxid(zxid)} after ${formatZxid(this.#logged)}: txns are missing`);
+      this.#shutDown('protocol error', `the leader sent ${formatZxid(zxid)} after ${formatZxid(this.#logged)}: txns are missing`);
       return;
     }
     const { bytes, offset, limit } = data;
@@ -567,6 +578,7 @@ export class Learner implements LeaderLink {
     const next = this.#proposals.peek();
     if (next === undefined || next.zxid !== zxid) {
       this.#shutDown(
+        'protocol error',
         `the leader committed ${formatZxid(zxid)}, but the next proposal is ${next === undefined ? 'none' : formatZxid(next.zxid)}`,
       );
       return;
@@ -590,13 +602,13 @@ export class Learner implements LeaderLink {
     this.#onCommit(zxid, now);
     if (this.#stage === 'over' || next === undefined || zxid <= this.#snapshotZxid) return;
     this.#host.configActivated(configTextOf(next.txn), now);
-    if (designated !== this.#start.leader) this.#shutDown(`the leader resigned in favour of server ${designated}`);
+    if (designated !== this.#start.leader) this.#shutDown('leader resigned', `the leader resigned in favour of server ${designated}`);
   }
 
   #onNewLeader(packet: PacketView): void {
     if (!this.#expectStage('synchronising', packet)) return;
     if (packet.zxid !== makeZxid(this.#epoch, 0)) {
-      this.#shutDown(`the leader of epoch ${this.#epoch} sent NEWLEADER with ${formatZxid(packet.zxid)}`);
+      this.#shutDown('protocol error', `the leader of epoch ${this.#epoch} sent NEWLEADER with ${formatZxid(packet.zxid)}`);
       return;
     }
     this.#host.historyComplete();
@@ -642,7 +654,7 @@ export class Learner implements LeaderLink {
 
   #onSync(now: Now): void {
     const sync = this.#forwarder?.takeSync();
-    if (sync === undefined) this.#shutDown('the leader answered a sync that this server did not send');
+    if (sync === undefined) this.#shutDown('protocol error', 'the leader answered a sync that this server did not send');
     else if (sync.kind === 'sync') this.#server!.synced(sync, now);
     else if (sync.isValid !== undefined) this.#server!.revalidated(sync.high, sync.low, sync.isValid, this.#logged, now);
   }
@@ -695,15 +707,16 @@ export class Learner implements LeaderLink {
    */
   #expectStage(stage: LearnerStage, { type }: PacketView): boolean {
     if (this.#stage === stage) return true;
-    this.#shutDown(`the leader sent ${packetTypeName(type)} out of order (stage: ${this.#stage})`);
+    this.#shutDown('protocol error', `the leader sent ${packetTypeName(type)} out of order (stage: ${this.#stage})`);
     return false;
   }
 
-  #shutDown(reason: string): void {
+  #shutDown(reason: RoleEndReason, text: string): void {
     if (this.#stage === 'over') return;
     this.#stage = 'over';
     this.#endReason = reason;
-    this.#links.closeChannel(this.#channel, reason);
+    this.#endText = text;
+    this.#links.closeChannel(this.#channel, text);
   }
 }
 

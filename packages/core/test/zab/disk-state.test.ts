@@ -1,18 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { DiskState } from '../../src/zab/disk-state.ts';
-import type { PeerStorage } from '../../src/zab/peer-storage.ts';
+import type { DurableState } from '../../src/zab/peer-storage.ts';
 
 function opened() {
   const asked: string[] = [];
-  const storage: PeerStorage = {
+  const storage: DurableState = {
     append: (zxid, bytes, start, end) => void asked.push(`append ${zxid} ${bytes.toString('latin1', start, end)}`),
     saveEpoch: (name, epoch) => void asked.push(`${name} ${epoch}`),
     truncate: (zxid) => void asked.push(`truncate ${zxid}`),
     installSnapshot: (zxid) => void asked.push(`install ${zxid}`),
-    logBytesMax: () => 70,
-    readLog: (channel, from, isTail) => void asked.push(`read ${channel} ${from} ${isTail}`),
-    resumeLogRead: (channel) => void asked.push(`resume ${channel}`),
-    stopLogRead: (channel) => void asked.push(`stop ${channel}`),
   };
   return { asked, disk: new DiskState({ lastZxid: 5, acceptedEpoch: 2, currentEpoch: 1 }, storage) };
 }
@@ -25,11 +21,7 @@ describe('a disk state', () => {
     disk.saveEpoch('acceptedEpoch', 3);
     disk.truncate(4);
     disk.installSnapshot(9);
-    disk.readLog(1, 5, true);
-    disk.resumeLogRead(1);
-    disk.stopLogRead(1);
-    expect(asked).toEqual(['append 6 txn', 'acceptedEpoch 3', 'truncate 4', 'install 9', 'read 1 5 true', 'resume 1', 'stop 1']);
-    expect(disk.logBytesMax()).toBe(70);
+    expect(asked).toEqual(['append 6 txn', 'acceptedEpoch 3', 'truncate 4', 'install 9']);
   });
 
   it('is not settled before the last txn is durable, and then ends with it', () => {

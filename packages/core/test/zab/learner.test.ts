@@ -76,7 +76,7 @@ describe('discovery', () => {
     const learner = accepted();
     learner.packet(packet(PacketType.TRUNC, makeZxid(3, 2)), now);
     learner.truncationRefused();
-    expect([learner.endReason, learner.resyncEpoch]).toEqual([expect.stringContaining('requesting a snapshot'), 5]);
+    expect([learner.endText, learner.resyncEpoch]).toEqual([expect.stringContaining('requesting a snapshot'), 5]);
     notes.take();
     const again = learning({ acceptedEpoch: 5, resyncEpoch: 5 });
     again.packet(packet(PacketType.LEADERINFO, makeZxid(5, 0)), now);
@@ -90,7 +90,7 @@ describe('discovery', () => {
   it('C4-17: an epoch that is not later than an accepted one is not accepted again', () => {
     const older = learning();
     older.packet(packet(PacketType.LEADERINFO, makeZxid(3, 0)), now);
-    expect(older.endReason).toContain('epoch');
+    expect(older.endText).toContain('epoch');
     notes.take();
     const same = learning();
     same.packet(packet(PacketType.LEADERINFO, makeZxid(4, 0)), now);
@@ -108,7 +108,7 @@ describe('discovery', () => {
     expect(learner.endReason).toBeUndefined();
     const behind = learning(observer);
     behind.packet(packet(PacketType.LEADERINFO, makeZxid(4, 0)), now);
-    expect(behind.endReason).toContain("the leader's epoch is 4, but this server is in epoch 5");
+    expect(behind.endText).toContain("the leader's epoch is 4, but this server is in epoch 5");
   });
 
   it('an observer introduces itself with OBSERVERINFO', () => {
@@ -145,7 +145,7 @@ describe('synchronisation', () => {
 
     it('is refused: the acknowledged txns may be committed, and the learner reconnects', () => {
       const why = 'the leader sent a snapshot of 0x500000006, but this server has acknowledged 0x500000007 in this epoch: reconnecting';
-      expect(sent(again, makeZxid(5, 6)).endReason).toBe(why);
+      expect(sent(again, makeZxid(5, 6)).endText).toBe(why);
       expect(notes.take()).toEqual([`close 9: ${why}`]);
     });
 
@@ -316,7 +316,7 @@ describe('a reconfig', () => {
     learner.packet(packet(PacketType.DIFF, start.lastZxid), now);
     learner.packet(packet(PacketType.PROPOSAL, zxid, reconfig(zxid)), now);
     learner.packet(packet(PacketType.COMMITANDACTIVATE, zxid, designating(3)), now);
-    expect(learner.endReason).toBe('the leader resigned in favour of server 3');
+    expect(learner.endText).toBe('the leader resigned in favour of server 3');
   });
 });
 
@@ -332,7 +332,7 @@ describe('silence', () => {
     learner.wake(at(1500));
     expect(learner.endReason).toBeUndefined();
     learner.wake(at(1501));
-    expect(learner.endReason).toContain('nothing was received');
+    expect(learner.endText).toContain('nothing was received');
   });
 
   it("is not assumed while bytes arrive, nor while this server's disk is working", () => {
@@ -350,7 +350,7 @@ describe('silence', () => {
     learner.wake(at(10_900));
     expect(learner.endReason).toBeUndefined();
     learner.wake(at(10_901));
-    expect(learner.endReason).toContain('nothing was received from the leader for 1001 ms');
+    expect(learner.endText).toContain('nothing was received from the leader for 1001 ms');
   });
 
   it('C4-13: ends with a PING, which is answered after UPTODATE, and not before', () => {

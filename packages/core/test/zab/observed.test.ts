@@ -55,5 +55,5 @@ it('an observer of events gets the election, the epoch, each durable txn, and th
   lines.length = 0;
   ensemble.nodes[2]!.crash();
   ensemble.runUntil(() => ensemble.leader !== undefined, 5000);
-  expect(lines).toContain('1 roleEnded the connection to the leader is closed');
+  expect(lines).toContain('1 roleEnded leader disconnected');
 });

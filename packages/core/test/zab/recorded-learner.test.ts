@@ -288,6 +288,6 @@ it.each(recordedLearnings('ensemble-reconfig'))(
     const served = packets.some(({ name }) => name === 'UPTODATE') ? 1 : 0;
     expect(replayed.activated).toBe(served + changes.length);
     if (leaves === -1) expect(replayed.learner.endReason).toBeUndefined();
-    else expect(replayed.learner.endReason).toContain('in favour of server 1');
+    else expect(replayed.learner.endText).toContain('in favour of server 1');
   },
 );

@@ -2,7 +2,7 @@
  * The `Observer` of a running server: its metrics, and the events that an operator should see in
  * the log.
  */
-import type { CloseReason, CnxnContext, CnxnId, Inspector, Notice } from '@tskeeper/core';
+import type { CloseReason, CnxnContext, CnxnId, Inspector, Notice, RoleEndReason } from '@tskeeper/core';
 import { formatZxid, makeZxid, type Millis, type SessionId, type Sid, type Zxid } from '@tskeeper/protocol';
 import type { Clock } from '../clock.ts';
 import type { Logger } from '../logger.ts';
@@ -60,9 +60,9 @@ export class OperatorLog extends ServerMetrics {
     this.#sessions.close();
   }
 
-  override roleEnded(reason: string): void {
-    super.roleEnded(reason);
-    this.#lookingReason = reason;
+  override roleEnded(reason: RoleEndReason, text: string): void {
+    super.roleEnded(reason, text);
+    this.#lookingReason = text;
   }
 
   override elected(leader: Sid, lookedMs: Millis): void {

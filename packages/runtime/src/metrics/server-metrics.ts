@@ -14,8 +14,8 @@ import {
   type Notice,
   type Observer,
   type QuotaTotals,
+  type RoleEndReason,
 } from '@tskeeper/core';
-import { disloyalVoterReason } from '@tskeeper/core/internal';
 import { ErrorCode, EventType, type Millis, OpCode, type SessionId, type Sid, type Zxid } from '@tskeeper/protocol';
 import type { PortObserver } from '../ports/port-observer.ts';
 import type { FlushedBatch } from '../storage/txn-log.ts';
@@ -243,8 +243,8 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
 
   epochStarted(_epoch: number, _historyEnd: Zxid): void {}
 
-  roleEnded(reason: string): void {
-    if (reason === disloyalVoterReason) this.#count('quit_leading_due_to_disloyal_voter');
+  roleEnded(reason: RoleEndReason, _text: string): void {
+    if (reason === 'disloyal voter') this.#count('quit_leading_due_to_disloyal_voter');
   }
 
   txnDurable(): void {}

@@ -195,7 +195,7 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
   readonly #observer: Observer = {
     ...silentObserver,
     roleEnded: (reason) => {
-      if (/^server \d has accepted epoch/.test(reason)) this.world.hit('makes way for a later epoch');
+      if (reason === 'later epoch accepted') this.world.hit('makes way for a later epoch');
     },
     roleChanged: (role) => {
       if (role === 'looking') this.#isWithoutLeader = true;

@@ -2,6 +2,7 @@
  * What the servers of an ensemble do among themselves: elections, epochs, durable and applied txns.
  * It is recorded in one list, in the order in which it happened, and checked afterwards.
  */
+import type { RoleEndReason } from '@tskeeper/core';
 import type { Millis, Sid, Zxid } from '@tskeeper/protocol';
 import type { PeerClaim } from './peer-claims.ts';
 
@@ -14,7 +15,7 @@ export type PeerEvent = { readonly atMs: Millis; readonly server: string } &
     /** The server serves, with a history that ended with `historyEnd` when it began to. */
     | { readonly kind: 'serves'; readonly role: 'leader' | 'follower' | 'observer'; readonly epoch: number; readonly historyEnd: Zxid }
     /** The server leads or learns no more. */
-    | { readonly kind: 'ended'; readonly reason: string }
+    | { readonly kind: 'ended'; readonly reason: RoleEndReason; readonly text: string }
     /** The log is durable up to here. */
     | { readonly kind: 'logged'; readonly zxid: Zxid }
     /** The server has applied a txn while serving: clients can see it from now on. */

@@ -66,7 +66,7 @@ export function peerRecorder(
     epochStarted: (epoch, historyEnd) => {
       begun = { epoch, historyEnd };
     },
-    roleEnded: (reason) => note({ kind: 'ended', reason }),
+    roleEnded: (reason, text) => note({ kind: 'ended', reason, text }),
     txnDurable: (zxid) => note({ kind: 'logged', zxid }),
     applied: (zxid) => note({ kind: 'applied', zxid }),
     historyReplaced: (by, zxid) => {

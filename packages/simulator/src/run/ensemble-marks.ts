@@ -1,4 +1,5 @@
 /** Marks: rare things that happen only between servers. */
+import type { RoleEndReason } from '@tskeeper/core';
 import { epochOf, ErrorCode, type Zxid } from '@tskeeper/protocol';
 import { isQuorum } from '../record/quorum-rule.ts';
 import type { PeerEvent } from '../record/peer-event.ts';
@@ -17,8 +18,8 @@ function events(predicate: (event: PeerEvent) => boolean): Count {
   return ({ recording }) => recording.peerEvents.filter(predicate).length;
 }
 
-function ended(reason: RegExp): Count {
-  return events((event) => event.kind === 'ended' && reason.test(event.reason));
+function ended(reason: RoleEndReason): Count {
+  return events((event) => event.kind === 'ended' && event.reason === reason);
 }
 
 export const ensembleMarks: Readonly<Record<string, Count>> = {
@@ -30,10 +31,10 @@ export const ensembleMarks: Readonly<Record<string, Count>> = {
   'several learners were sent a snapshot at once': events((event) => event.kind === 'synchronises' && event.snapshots > 1),
   'a SNAP began behind the commit': events((event) => event.kind === 'synchronises' && event.isBehind),
   'a log was cut': events((event) => event.kind === 'replaced' && event.by === 'trunc'),
-  'a leader lost its quorum': ended(/lost its quorum/),
-  'an epoch was used up': ended(/counter of this epoch is exhausted/),
-  'an election was followed by another before anybody served': ended(/no quorum within initLimit/),
-  'a leader fell silent': ended(/nothing was received from the leader/),
+  'a leader lost its quorum': ended('quorum lost'),
+  'an epoch was used up': ended('counter exhausted'),
+  'an election was followed by another before anybody served': ended('no quorum in time'),
+  'a leader fell silent': ended('leader silent'),
   'a session moved between servers': ({ recording }) => sessionMoves(recording),
   'a session went to another server and back': ({ marks }) => marks.get('a client went there and back') ?? 0,
   'a session had two questions about it under way': ({ recording }) => concurrentRevalidations(recording),

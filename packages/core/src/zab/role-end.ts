@@ -1,0 +1,26 @@
+/**
+ * Why a server has stopped leading or learning. Programs compare these names; the sentence that
+ * goes with one is for the operator.
+ */
+export type RoleEndReason =
+  /** A leader. */
+  | 'quorum lost'
+  | 'no quorum in time'
+  | 'voters elsewhere'
+  | 'disloyal voter'
+  | 'later epoch accepted'
+  | 'last epoch reached'
+  | 'counter exhausted'
+  | 'quorum port unreachable'
+  | 'paused'
+  /** A learner. */
+  | 'leader silent'
+  | 'leader deaf'
+  | 'leader disconnected'
+  | 'leader resigned'
+  | 'leader of an older epoch'
+  | 'log not truncatable'
+  | 'snapshot too old'
+  | 'protocol error'
+  /** Both. */
+  | 'stopped';
