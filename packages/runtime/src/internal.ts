@@ -5,8 +5,9 @@ export type { Metrics, MetricSources, MetricValue, Traffic } from './metrics/met
 export { type LoadTimes, ServerMetrics } from './metrics/server-metrics.ts';
 export { AdvancedSummary, Summary } from './metrics/summary.ts';
 export { MemoryGuard, type OwnMemory } from './memory-guard.ts';
-export type { ClientCore } from './ports/client-core.ts';
-export { ClientPort, clientPortDefaults, type ClientPortOptions, type ClientPortDependencies, type ClientPortSizes } from './ports/client-port.ts';
+export type { ClientCore } from './ports/client/client-core.ts';
+export { ClientPort, type ClientPortDependencies } from './ports/client/client-port.ts';
+export { clientPortDefaults, type ClientPortOptions, type ClientPortSizes } from './ports/client/client-port-options.ts';
 export { type DescriptorPlan, planDescriptors, warnOfShortage } from './ports/descriptor-plan.ts';
 export type { CnxnList, CnxnView } from './ports/cnxn-list.ts';
 export { ElectionPort, electionPortDefaults, type ElectionPortOptions, type ElectionPortDependencies } from './ports/election-port.ts';
