@@ -217,7 +217,9 @@ export class ClientInput {
     this.#turn.core.frame(cnxn.stream, reader, this.#turn.now, cnxn.receivedMs);
     if (--this.#turnFramesLeft === 0) this.#limitObserver.limitReached('framesPerTurn');
     if (this.#quantumFramesLeft === 1) this.#limitObserver.limitReached('framesPerGo');
-    return --this.#quantumFramesLeft > 0 && cnxn.stage === 'open' && this.#turn.core.workUnits < this.#quantumEndUnits && this.#canFeed(cnxn);
+    return (
+      --this.#quantumFramesLeft > 0 && cnxn.stage === 'open' && this.#turn.core.workUnits < this.#quantumEndUnits && this.#canFeed(cnxn)
+    );
   }
 
   #stall(cnxn: ClientCnxn): void {
@@ -291,7 +293,8 @@ export class ClientInput {
       if (cnxn === undefined) break;
       if (this.#canFeed(cnxn)) {
         cnxn.isStalled = false;
-        // If it has more after its quantum, it waits for another one, in this turn if there is room.
+        // If it has more after its quantum, it waits for another one, in this turn if there is
+        // room.
         this.#feed(cnxn, undefined, 0, 0);
       } else {
         this.#turnQueue.block(cnxn);

@@ -1,9 +1,9 @@
 /**
- * Closes connections whose time is over: those without a handshake, those that the core has heard
- * nothing from, those whose client takes no output, and those that were sent the end and stay open.
+ * Closes connections whose time is over: those without a handshake, those that are silent, those
+ * whose client takes no output, and those that were sent the end and stay open.
  *
- * The lists belong to those who fill them; each has the connection that is due first at its front,
- * or a queue by due time, so that a wake-up costs what it closes.
+ * Each list has the connection that is due first at its front, or is a queue by due time, so a
+ * wake-up costs no more than what it closes.
  */
 import type { Millis } from '@tskeeper/protocol';
 import type { PortObserver } from '../port-observer.ts';
