@@ -1,6 +1,6 @@
 import { connectionThrottleDefaults, type ConnectionThrottleOptions } from '@tskeeper/core/internal';
 import type { Millis } from '@tskeeper/protocol';
-import type { ClientPortSizes } from './ports/client-port.ts';
+import type { ClientPortSizes } from './ports/client/client-port-options.ts';
 
 /**
  * All settings for how the runtime stores, listens and limits; settings that change decisions are

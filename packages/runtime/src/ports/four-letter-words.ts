@@ -6,7 +6,7 @@
 import type { EnsembleStatus, Inspector, Now } from '@tskeeper/core';
 import { formatZxid } from '@tskeeper/protocol';
 import type { Metrics, MetricValue } from '../metrics/metrics.ts';
-import type { FourLetterWordHandler } from './client-port.ts';
+import type { FourLetterWordHandler } from './client/word-answers.ts';
 import type { CnxnList } from './cnxn-list.ts';
 import { cnxnLine, consLines, dumpLines, inChunks, wchcLines, wchpLines, wchsLines } from './four-letter-listings.ts';
 import { javaDouble } from './java-text.ts';

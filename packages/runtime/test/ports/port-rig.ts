@@ -18,7 +18,7 @@ import {
   VirtualWire,
 } from '../../src/internal.ts';
 import { ManualClock } from '../../src/virtual/manual-clock.ts';
-import type { Throttle } from '../../src/ports/client-port.ts';
+import type { Throttle } from '../../src/ports/client/cnxn-limits.ts';
 import { FakeCore, testFacts } from './fake-core.ts';
 
 const serverAddress = '10.0.0.1';

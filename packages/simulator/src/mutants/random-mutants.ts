@@ -37,7 +37,8 @@ const dialling = 'packages/core/src/zab/leader-connector.ts';
 const loader = 'packages/core/src/snapshot/snapshot-loader.ts';
 const recovery = 'packages/runtime/src/storage/recovery.ts';
 const syncedMark = 'packages/runtime/src/storage/synced-mark.ts';
-const clientPort = 'packages/runtime/src/ports/client-port.ts';
+const clientCnxns = 'packages/runtime/src/ports/client/client-cnxns.ts';
+const heldBytes = 'packages/runtime/src/ports/client/held-bytes.ts';
 const longWrites = 'packages/core/src/request/long-write-queue.ts';
 const memoryLimits = 'packages/core/src/request/memory-limits.ts';
 const purge = 'packages/runtime/src/storage/purge.ts';
@@ -494,13 +495,13 @@ const miscounted: Readonly<Record<string, RandomMutant>> = {
 const resourceAccounting: Readonly<Record<string, RandomMutant>> = {
   'input-kept-in-total': {
     description: 'input that was held for a client counts for ever, even after its connection is closed',
-    file: clientPort,
+    file: heldBytes,
     original: 'const more = cnxn.decoder.retainedBytes - cnxn.countedInputBytes;',
     replacement: 'const more = Math.max(0, cnxn.decoder.retainedBytes - cnxn.countedInputBytes);',
   },
   'place-of-closed-kept': {
     description: 'a closed connection still counts for its address',
-    file: clientPort,
+    file: clientCnxns,
     original: 'if (--cnxn.address.cnxnCount === 0)',
     replacement: 'if (cnxn.address.cnxnCount === 0)',
   },

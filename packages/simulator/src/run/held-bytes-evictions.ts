@@ -1,6 +1,6 @@
 /**
  * Checks that servers which hold too much for clients close the connections that hold most
- * (packages/runtime/src/ports/load-shedder.ts).
+ * (packages/runtime/src/ports/client/load-shedder.ts).
  */
 
 const evictionLine =

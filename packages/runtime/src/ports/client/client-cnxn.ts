@@ -7,7 +7,7 @@
  */
 import type { CnxnContext } from '@tskeeper/core';
 import { type FrameDecoder, type Millis, Writer } from '@tskeeper/protocol';
-import type { StreamId } from '../network.ts';
+import type { StreamId } from '../../network.ts';
 import type { ClientAddress } from './client-address.ts';
 import { FairShare } from '@tskeeper/core/internal';
 
@@ -96,6 +96,12 @@ export class ClientCnxn {
     this.decoder = cutter;
     this.acceptedMs = acceptedMs;
     this.receivedMs = acceptedMs;
+  }
+
+  /** Its client, as log lines show it. */
+  get name(): string {
+    const { remoteAddress, remotePort } = this.context;
+    return remoteAddress.includes(':') ? `[${remoteAddress}]:${remotePort}` : `${remoteAddress}:${remotePort}`;
   }
 
   /** Output that has not reached the operating system. */
