@@ -42,7 +42,7 @@ import {
 import { quotaRoot } from './quota-table.ts';
 import { QuotaUsage } from './quota-usage.ts';
 import { SweepList } from './sweep-list.ts';
-import { crc32, digestedStatBytes, type DigestedStat, putDigestedStat, noDigestPrefix } from './tree-digest.ts';
+import { crc32, digestedStatBytes, type DigestedStat, hasNoDigest, putDigestedStat } from './tree-digest.ts';
 import { TreeSnapshots } from './tree-snapshot.ts';
 import {
   aversionAt,
@@ -63,7 +63,7 @@ import {
   visibleCversionAt,
   visibleOwnerAt,
 } from './znode-fields.ts';
-import { lastSlash, ZnodePaths } from './znode-paths.ts';
+import { lastSlash, utf16Length, ZnodePaths } from './znode-paths.ts';
 
 export type { AclId } from './acl-table.ts';
 export type { NodeId } from './node-store.ts';
@@ -688,23 +688,4 @@ export class DataTree extends ZnodePaths {
 /** Whether one internal cversion is later than another, on a circle of 2^32. */
 function isLater(a: number, b: number): boolean {
   return ((a - b) | 0) > 0;
-}
-
-const noDigestPrefixBytes = Buffer.from(noDigestPrefix);
-
-function hasNoDigest(path: Buffer, end: number): boolean {
-  if (end < noDigestPrefixBytes.length) return false;
-  for (let i = 0; i < noDigestPrefixBytes.length; i++) if (path[i] !== noDigestPrefixBytes[i]) return false;
-  return true;
-}
-
-/** Length in UTF-16 units of UTF-8 bytes [0, end). */
-function utf16Length(bytes: Buffer, end: number): number {
-  let length = 0;
-  for (let i = 0; i < end; i++) {
-    const byte = bytes[i]!;
-    // One for every first byte, and one more for a character of four bytes, which has two units.
-    if ((byte & 0xc0) !== 0x80) length += byte >= 0xf0 ? 2 : 1;
-  }
-  return length;
 }

@@ -124,3 +124,14 @@ export function lastSlash(bytes: Buffer, end: number): number {
   while (at >= 0 && bytes[at] !== slash) at--;
   return at;
 }
+
+/** Length in UTF-16 units of UTF-8 bytes [0, end). */
+export function utf16Length(bytes: Buffer, end: number): number {
+  let length = 0;
+  for (let i = 0; i < end; i++) {
+    const byte = bytes[i]!;
+    // One for every first byte, and one more for a character of four bytes, which has two units.
+    if ((byte & 0xc0) !== 0x80) length += byte >= 0xf0 ? 2 : 1;
+  }
+  return length;
+}
