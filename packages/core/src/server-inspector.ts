@@ -59,7 +59,7 @@ export class ServerInspector implements Inspector {
   }
 
   quotaTotals(): ReturnType<Inspector['quotaTotals']> {
-    return this.#replica.tree.quotaTotals();
+    return this.#replica.tree.quotas.totals();
   }
 
   outstandingRequests(): number {

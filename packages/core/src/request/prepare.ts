@@ -643,8 +643,8 @@ export class Preparer {
 
   #exceedsQuota(path: string, bytesDelta: number, countDelta: number): boolean {
     const { tree } = this.#replica;
-    if (!tree.hasQuotas) return false;
-    const violation = tree.checkQuota(path, bytesDelta, countDelta);
+    if (!tree.quotas.hasQuotas) return false;
+    const violation = tree.quotas.check(path, bytesDelta, countDelta);
     if (violation === undefined) return false;
     if (violation.isHard && this.#options.enforceQuota) {
       this.#observer.quotaExceeded(tree.namespaceOfPath(path));

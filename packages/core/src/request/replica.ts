@@ -191,7 +191,7 @@ export class Replica {
   /**
    * A snapshot of this moment, as a leader sends it to a learner after SNAP. It may contain half of
    * a txn that is being applied in steps; its zxid is then the one before, and the learner must be
-   * sent that txn after it. For `preservedBytesMax` see `DataTree.beginSnapshot`.
+   * sent that txn after it. For `preservedBytesMax` see `TreeSnapshots.begin`.
    */
   snapshotStream(preservedBytesMax = Infinity): SnapshotWriter {
     return SnapshotWriter.stream(this.tree, this.sessions, this.lastZxid, preservedBytesMax);
@@ -293,14 +293,14 @@ export class Replica {
     const error = tree.create(txn.path, txn.data, acl, ownerHigh, ownerLow, txn.parentCVersion, zxid, time, raiseParentOnExists);
     if (error !== ErrorCode.Ok) return undefined;
     this.#reportWritten(txn.path, txn.data);
-    if (tree.isRecounting && !tree.recountStep(this.#budget.visits)) return this.#recount(txn.path, zxid);
+    if (tree.quotas.isRecounting && !tree.quotas.recountStep(this.#budget.visits)) return this.#recount(txn.path, zxid);
     return this.#notify(txn.path, EventType.nodeCreated, zxid);
   }
 
   /** The usage znode of a quota on a large subtree is filled in before its creation is reported. */
   *#recount(path: string, zxid: Zxid): Job {
     do yield;
-    while (!this.tree.recountStep(this.#budget.visits));
+    while (!this.tree.quotas.recountStep(this.#budget.visits));
     const job = this.#notify(path, EventType.nodeCreated, zxid);
     if (job === undefined) return;
     yield;

@@ -180,7 +180,7 @@ export class SnapshotLoader {
    * the end, when nothing of this is left for `finish`.
    */
   finishStep(max: number): boolean {
-    this.#quotasCounted ||= this.#tree.finishLoading(max);
+    this.#quotasCounted ||= this.#tree.quotas.finishLoading(max);
     return this.#quotasCounted;
   }
 

@@ -2,7 +2,7 @@
  * Writes a snapshot, slice by slice, while the tree changes.
  *
  * It contains the state of the moment at which the source was created: sessions, ACLs and digest
- * are recorded then, and the tree writes a znode before it changes (`DataTree.beginSnapshot`).
+ * are recorded then, and the tree writes a znode before it changes (`TreeSnapshots.begin`).
  * ZooKeeper's own snapshots are fuzzy and repaired by replaying the log; ours need no repair, and
  * any ZooKeeper reads them. The layout is in protocol/snapshot-format.ts.
  *
@@ -66,7 +66,7 @@ export class SnapshotWriter {
    * we compute no digests. `writeLastZxid` adds the zxid at the end, as servers since 3.9 do.
    * Without `knowsDigest`, parts of the tree are later than `zxid`, and its digest is left out.
    * `isStream` writes a stream for a learner, which has neither: see `stream`. For `aheadBytesMax`
-   * see `DataTree.beginSnapshot`.
+   * see `TreeSnapshots.begin`.
    */
   constructor(
     tree: DataTree,
@@ -76,7 +76,7 @@ export class SnapshotWriter {
     writeLastZxid = true,
     { isStream = false, knowsDigest = true, aheadBytesMax = Infinity } = {},
   ) {
-    this.#walk = tree.beginSnapshot(aheadBytesMax);
+    this.#walk = tree.snapshots.begin(aheadBytesMax);
     this.#tree = tree;
     this.#zxid = zxid;
     this.#writesDigest = writeDigest;
@@ -112,10 +112,10 @@ export class SnapshotWriter {
 
   /**
    * The tree has changed by more than is kept for this snapshot, which cannot be finished: see
-   * `DataTree.beginSnapshot`.
+   * `TreeSnapshots.begin`.
    */
   get isAborted(): boolean {
-    return this.#stage !== 'end' && !this.#tree.isSnapshotActive(this.#walk);
+    return this.#stage !== 'end' && !this.#tree.snapshots.isActive(this.#walk);
   }
 
   /** Appends about `bytesTarget` further bytes. Returns true after the last of them. */
@@ -126,9 +126,9 @@ export class SnapshotWriter {
     let done = false;
     while (!done && writer.offset < end) {
       if (this.#stage === 'znodes') {
-        const finished = this.#tree.snapshotSlice(this.#walk, writer, end - writer.offset);
+        const finished = this.#tree.snapshots.slice(this.#walk, writer, end - writer.offset);
         if (!finished) break;
-        this.#tree.endSnapshot(this.#walk);
+        this.#tree.snapshots.end(this.#walk);
         this.#stage = 'end';
       } else {
         done = this.#write(this.#stage, writer, end);
@@ -140,7 +140,7 @@ export class SnapshotWriter {
 
   /** Abandons an unfinished snapshot, so that nothing more is kept for it. */
   abandon(): void {
-    this.#tree.endSnapshot(this.#walk);
+    this.#tree.snapshots.end(this.#walk);
     this.#stage = 'end';
   }
 

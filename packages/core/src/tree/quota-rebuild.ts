@@ -22,7 +22,7 @@ class OpenQuota {
 }
 
 /** The part of `DataTree` that it needs. */
-interface WalkedTree {
+export interface WalkedTree {
   find(path: string): NodeId;
   pathOf(node: NodeId): string;
   dataOf(node: NodeId): Buffer | null;

@@ -100,3 +100,12 @@ export function nodeDigest(path: string, data: Uint8Array | null, stat: Digested
   putDigestedStat(statScratch, stat);
   return crc32(statScratch, 0, digestedStatBytes, crc) >>> 0;
 }
+
+const noDigestPrefixBytes = Buffer.from(noDigestPrefix);
+
+/** Whether a path, given as UTF-8 bytes [0, end), is not counted. */
+export function hasNoDigest(path: Buffer, end: number): boolean {
+  if (end < noDigestPrefixBytes.length) return false;
+  for (let i = 0; i < noDigestPrefixBytes.length; i++) if (path[i] !== noDigestPrefixBytes[i]) return false;
+  return true;
+}

@@ -265,10 +265,10 @@ describe('SnapshotLoader', () => {
 
   it('recounts the usage of quotas (ZOOKEEPER-1448)', () => {
     const { tree } = load(recorded[1]![1]);
-    expect(tree.hasQuotas).toBe(true);
+    expect(tree.quotas.hasQuotas).toBe(true);
     expect(tree.dataOf(tree.find('/zookeeper/quota/app/zookeeper_stats'))!.toString()).toBe('count=17,bytes=21');
-    expect(tree.checkQuota('/app/x', 0, 83)).toBeUndefined();
-    expect(tree.checkQuota('/app/x', 0, 184)).toMatchObject({ hard: true, what: 'count', limit: 200, usage: 201, path: '/app' });
+    expect(tree.quotas.check('/app/x', 0, 83)).toBeUndefined();
+    expect(tree.quotas.check('/app/x', 0, 184)).toMatchObject({ hard: true, what: 'count', limit: 200, usage: 201, path: '/app' });
   });
 });
 

@@ -185,7 +185,7 @@ describe('SnapshotSource', () => {
     create('/zookeeper/quota/a');
     create('/zookeeper/quota/a/zookeeper_limits', 'count=9,bytes=-1');
     create('/zookeeper/quota/a/zookeeper_stats');
-    expect(tree.recountStep(Infinity)).toBe(true);
+    expect(tree.quotas.recountStep(Infinity)).toBe(true);
     const source = new SnapshotWriter(tree, noSessions, zxid, true);
     create('/a/b');
     const bytes = drain(source);
@@ -214,7 +214,7 @@ describe('SnapshotSource', () => {
       done = source.next(writer, 4096);
       expect(writer.offset).toBeLessThan(4096 + 200);
     }
-    expect(tree.snapshotPreservedBytes).toBe(0);
+    expect(tree.snapshots.preservedBytes).toBe(0);
   });
 
   it('counts the memory of records written ahead of their turn, and releases it', () => {
@@ -223,8 +223,8 @@ describe('SnapshotSource', () => {
     const memory = tree.memoryBytes();
     const source = new SnapshotWriter(tree, noSessions, 5000, true);
     for (let i = 0; i < 5000; i++) tree.setData(`/n${i}`, Buffer.alloc(100), 1, 5000 + i, 1);
-    expect(tree.snapshotPreservedBytes).toBeGreaterThan(5000 * 180);
-    expect(tree.memoryBytes()).toBe(memory + tree.snapshotPreservedBytes);
+    expect(tree.snapshots.preservedBytes).toBeGreaterThan(5000 * 180);
+    expect(tree.memoryBytes()).toBe(memory + tree.snapshots.preservedBytes);
     expect(load(drain(source, 10_000)).tree.nodeCount).toBe(5005);
     expect(tree.memoryBytes()).toBe(memory);
   });

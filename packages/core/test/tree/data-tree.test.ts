@@ -299,11 +299,11 @@ describe('DataTree', () => {
     let path = '';
     for (let i = 0; i < depth; i++) add(tree, (path += '/d'), i + 1);
     expect(countBelow(tree, '/d')).toBe(depth - 1);
-    const walk = tree.beginSnapshot();
+    const walk = tree.snapshots.begin();
     tree.setData(path, Buffer.alloc(3), 1, depth + 1, 1);
     const writer = new Writer();
-    while (!tree.snapshotSlice(walk, writer, 1 << 20));
-    tree.endSnapshot(walk);
+    while (!tree.snapshots.slice(walk, writer, 1 << 20));
+    tree.snapshots.end(walk);
     tree.remove('/d', depth + 2);
     expect(tree.nodeCount).toBe(5);
   });

@@ -19,7 +19,7 @@ class Keeper {
     const data = text === null ? null : Buffer.from(text);
     this.zxid++;
     expect(this.tree.create(path, data, this.tree.acls.intern(open), 0, 0, -1, this.zxid, 1, true)).toBe(0);
-    while (!this.tree.recountStep(1));
+    while (!this.tree.quotas.recountStep(1));
     return this;
   }
 
@@ -83,7 +83,7 @@ describe('quotas', () => {
     'read %j as "unknown", where ZooKeeper would stop (ZOOKEEPER-1448)',
     (text) => {
       const keeper = new Keeper().create('/a').quota('/a', text);
-      expect(keeper.tree.checkQuota('/a/b', 1_000_000, 1)).toBeUndefined();
+      expect(keeper.tree.quotas.check('/a/b', 1_000_000, 1)).toBeUndefined();
       keeper.set('/zookeeper/quota/a/zookeeper_stats', text).create('/a/b', '12');
       expect(keeper.usage('/a')).toBe('count=0,bytes=1');
     },
@@ -108,9 +108,9 @@ describe('quotas', () => {
       ['count=-1,bytes=-1=;byteHardLimit=0', -1, 0, { hard: true, soft: false, what: 'bytes', limit: 0, usage: 3 }],
     ])('under %s, for %i bytes and %i znodes more', (limits, bytes, count, verdict) => {
       const expected = verdict === undefined ? undefined : { ...verdict, path: '/a' };
-      expect(limited(limits).checkQuota('/a/x', bytes, count)).toEqual(expected);
-      expect(limited(limits).checkQuota('/a', bytes, count)).toEqual(expected);
-      expect(limited(limits).checkQuota('/ab', bytes, count)).toBeUndefined();
+      expect(limited(limits).quotas.check('/a/x', bytes, count)).toEqual(expected);
+      expect(limited(limits).quotas.check('/a', bytes, count)).toEqual(expected);
+      expect(limited(limits).quotas.check('/ab', bytes, count)).toBeUndefined();
     });
 
     it('are given by the nearest quota upwards only', () => {
@@ -119,20 +119,20 @@ describe('quotas', () => {
         .create('/a/b')
         .quota('/a', 'count=-1,bytes=-1=;countHardLimit=1')
         .quota('/a/b', 'count=9,bytes=-1');
-      expect(keeper.tree.checkQuota('/a/b/c', 0, 1)).toBeUndefined();
-      expect(keeper.tree.checkQuota('/a/c', 0, 1)).toMatchObject({ hard: true, path: '/a' });
+      expect(keeper.tree.quotas.check('/a/b/c', 0, 1)).toBeUndefined();
+      expect(keeper.tree.quotas.check('/a/c', 0, 1)).toMatchObject({ hard: true, path: '/a' });
       keeper.create('/a/b/c');
       expect([keeper.usage('/a'), keeper.usage('/a/b')]).toEqual(['count=2,bytes=0', 'count=2,bytes=0']);
     });
 
     it('follow changes and removals of the limits', () => {
       const keeper = new Keeper().create('/a').quota('/a', 'count=-1,bytes=-1=;countHardLimit=1');
-      expect(keeper.tree.checkQuota('/a/x', 0, 1)?.isHard).toBe(true);
+      expect(keeper.tree.quotas.check('/a/x', 0, 1)?.isHard).toBe(true);
       keeper.set('/zookeeper/quota/a/zookeeper_limits', 'count=-1,bytes=-1=;countHardLimit=2');
-      expect(keeper.tree.checkQuota('/a/x', 0, 1)).toBeUndefined();
-      expect(keeper.tree.hasQuotas).toBe(true);
+      expect(keeper.tree.quotas.check('/a/x', 0, 1)).toBeUndefined();
+      expect(keeper.tree.quotas.hasQuotas).toBe(true);
       keeper.remove('/zookeeper/quota/a/zookeeper_limits');
-      expect(keeper.tree.hasQuotas).toBe(false);
+      expect(keeper.tree.quotas.hasQuotas).toBe(false);
       keeper.create('/a/x');
       expect(keeper.usage('/a')).toBe('count=1,bytes=0');
     });
@@ -142,7 +142,7 @@ describe('quotas', () => {
         .create('/a')
         .quota('/a', 'count=-1,bytes=-1=;countHardLimit=0')
         .remove('/zookeeper/quota/a/zookeeper_stats');
-      expect(keeper.tree.checkQuota('/a/x', 0, 1)).toBeUndefined();
+      expect(keeper.tree.quotas.check('/a/x', 0, 1)).toBeUndefined();
       keeper.create('/a/x').create('/zookeeper/quota/a/zookeeper_stats');
       expect(keeper.usage('/a')).toBe('count=2,bytes=0');
     });
@@ -155,8 +155,8 @@ describe('quotas', () => {
       .create('/zookeeper/quotas')
       .create('/zookeeper/quotas/zookeeper_limits', 'count=0,bytes=0=;countHardLimit=0')
       .create('/zookeeper_limits', 'count=0,bytes=0=;countHardLimit=0');
-    expect(keeper.tree.hasQuotas).toBe(false);
-    expect(keeper.tree.checkQuota('/a', 1, 1)).toBeUndefined();
+    expect(keeper.tree.quotas.hasQuotas).toBe(false);
+    expect(keeper.tree.quotas.check('/a', 1, 1)).toBeUndefined();
   });
 
   it('apply to a path that does not exist yet', () => {
@@ -164,7 +164,7 @@ describe('quotas', () => {
     expect(keeper.usage('/later')).toBe('count=0,bytes=0');
     keeper.create('/later', 'x');
     expect(keeper.usage('/later')).toBe('count=1,bytes=1');
-    expect(keeper.tree.checkQuota('/later/a', 0, 1)?.isHard).toBe(true);
+    expect(keeper.tree.quotas.check('/later/a', 0, 1)?.isHard).toBe(true);
   });
 
   it('are the same after loading a snapshot, whatever the usage text was', () => {
@@ -172,7 +172,7 @@ describe('quotas', () => {
     keeper.set('/zookeeper/quota/a/zookeeper_stats', 'count=77,bytes=1=;old=1');
     const { tree } = load(snapshotOf(keeper.tree, keeper.zxid));
     expect(tree.dataOf(tree.find('/zookeeper/quota/a/zookeeper_stats'))!.toString()).toBe('count=2,bytes=3');
-    expect(tree.checkQuota('/a/x', 0, 1)).toMatchObject({ hard: true, usage: 3 });
+    expect(tree.quotas.check('/a/x', 0, 1)).toMatchObject({ hard: true, usage: 3 });
   });
 
   it('agree with a full count after any operations (ZOOKEEPER-1097)', () => {
@@ -212,7 +212,7 @@ describe('quotas', () => {
 
 describe('the quotas of a namespace', () => {
   const totals = (keeper: Keeper): string[] =>
-    [...keeper.tree.quotaTotals()].map(
+    [...keeper.tree.quotas.totals()].map(
       ({ namespace, countLimit, bytesLimit, usedCount, usedBytes }) => `${namespace} ${countLimit} ${bytesLimit} ${usedCount} ${usedBytes}`,
     );
 
@@ -283,7 +283,7 @@ describe('the quotas of a namespace', () => {
   it('are restored by loading a snapshot', () => {
     const keeper = new Keeper().create('/a', 'four').quota('/a', 'count=10,bytes=20');
     const { tree } = load(snapshotOf(keeper.tree, keeper.zxid));
-    expect([...tree.quotaTotals()]).toEqual([...keeper.tree.quotaTotals()]);
+    expect([...tree.quotas.totals()]).toEqual([...keeper.tree.quotas.totals()]);
   });
 });
 

@@ -204,7 +204,7 @@ describe('learners that need a snapshot', () => {
     scene.add(2, 'voter');
     scene.settle(0);
     scene.change(2, 1);
-    expect(scene.replica.tree.snapshotPreservedBytes).toBeLessThan(30_000_000);
+    expect(scene.replica.tree.snapshots.preservedBytes).toBeLessThan(30_000_000);
     expect(scene.syncer.hasWork(false)).toBe(true);
     scene.settle(0);
     expect([...scene.closed]).toEqual([
@@ -213,7 +213,7 @@ describe('learners that need a snapshot', () => {
     scene.full.clear();
     scene.settle(0);
     expect(scene.done).toEqual([2]);
-    expect(scene.replica.tree.snapshotPreservedBytes).toBe(0);
+    expect(scene.replica.tree.snapshots.preservedBytes).toBe(0);
   });
 
   it('leave nothing when they disconnect', () => {
@@ -224,10 +224,10 @@ describe('learners that need a snapshot', () => {
     }
     scene.settle(0);
     scene.change(1, 3);
-    expect(scene.replica.tree.snapshotPreservedBytes).toBeGreaterThan(0);
+    expect(scene.replica.tree.snapshots.preservedBytes).toBeGreaterThan(0);
     for (const channel of [1, 3]) scene.syncer.remove(channel);
     scene.syncer.stop();
-    expect(scene.replica.tree.snapshotPreservedBytes).toBe(0);
+    expect(scene.replica.tree.snapshots.preservedBytes).toBe(0);
     expect(scene.syncer.hasWork(false)).toBe(false);
   });
 });

@@ -7,6 +7,8 @@
 import type { Mutant } from './mutant.ts';
 
 const dataTree = 'packages/core/src/tree/data-tree.ts';
+const treeSnapshot = 'packages/core/src/tree/tree-snapshot.ts';
+const quotaUsage = 'packages/core/src/tree/quota-usage.ts';
 const hierarchicalQuorum = 'packages/core/src/quorum/hierarchical-quorum.ts';
 const ephemeralTable = 'packages/core/src/tree/ephemeral-table.ts';
 const quotaTable = 'packages/core/src/tree/quota-table.ts';
@@ -155,15 +157,15 @@ const oneStepEarly: Readonly<Record<string, RandomMutant>> = {
   },
   'walk-ends-at-the-deleted': {
     description: 'a snapshot ends when the znode it would write next is deleted',
-    file: dataTree,
-    original: 'if (walk.next === node) walk.next = this.#afterSubtree(node, this.#root);',
+    file: treeSnapshot,
+    original: 'if (walk.next === node) walk.next = this.#tree.nextAfterSubtree(node, this.#tree.root);',
     replacement: 'if (walk.next === node) walk.next = 0;',
   },
   'acl-under-the-walk': {
     description: 'setACL changes a znode before a running snapshot has written it',
     file: dataTree,
-    original: 'this.#beforeChange(node);\n    this.acls.release(this.#rows.get(node, aclField));',
-    replacement: 'this.acls.release(this.#rows.get(node, aclField));',
+    original: 'this.snapshots.beforeChange(node);\n    this.acls.release(this.rows.get(node, aclField));',
+    replacement: 'this.acls.release(this.rows.get(node, aclField));',
   },
 };
 
@@ -249,9 +251,9 @@ const offByOne: Readonly<Record<string, RandomMutant>> = {
   },
   'recounted-one-short': {
     description: 'a new usage znode counts one znode too few',
-    file: dataTree,
-    original: 'this.#quotas.setUsage(quota, recount.count, recount.bytes);',
-    replacement: 'this.#quotas.setUsage(quota, recount.count - 1, recount.bytes);',
+    file: quotaUsage,
+    original: 'this.#table.setUsage(quota, recount.count, recount.bytes);',
+    replacement: 'this.#table.setUsage(quota, recount.count - 1, recount.bytes);',
   },
   'ttl-of-sequential-forgotten': {
     description: 'a sequential TTL znode is not treated as a TTL znode',
@@ -406,12 +408,12 @@ const halfOfPair: Readonly<Record<string, RandomMutant>> = {
   'deleted-under-the-walk': {
     description: 'a znode is deleted before running snapshots that lack it have written it',
     file: dataTree,
-    original: 'this.#beforeChange(node);\n    this.changedNamespace = this.namespaceOf(node);',
+    original: 'this.snapshots.beforeChange(node);\n    this.changedNamespace = this.namespaceOf(node);',
     replacement: 'this.changedNamespace = this.namespaceOf(node);',
   },
   'ahead-without-parents': {
     description: 'a znode that is about to change is written to a snapshot before its parents',
-    file: dataTree,
+    file: treeSnapshot,
     original: 'for (let at = node; at !== 0 && !walk.isWritten(at); at = this.#rows.get(at, parentField)) chain.push(at);',
     replacement: 'chain.push(node);',
   },
@@ -483,7 +485,7 @@ const miscounted: Readonly<Record<string, RandomMutant>> = {
   },
   'ahead-for-one-walk': {
     description: 'before a znode changes, only the first of two running snapshots writes it',
-    file: dataTree,
+    file: treeSnapshot,
     original: 'for (const walk of this.#walks) {\n      if (walk.isWritten(node)) continue;',
     replacement: 'for (const walk of this.#walks.slice(0, 1)) {\n      if (walk.isWritten(node)) continue;',
   },

@@ -1,16 +1,15 @@
 /** Mutants of snapshots that are written while the tree changes, several at once. */
 import type { Mutant } from './mutant.ts';
 
-const tree = 'packages/core/src/tree/data-tree.ts';
+const tree = 'packages/core/src/tree/tree-snapshot.ts';
 
 export const snapshotMutants: Readonly<Record<string, Mutant>> = {
   'znode-noted-early': {
     description: 'a snapshot also marks the znode after the one it has just written as written',
     origin: 'several snapshots at once',
     file: tree,
-    original: '        walk.markWritten(node);\n      }\n      node = this.#after(node, this.#root);',
-    replacement:
-      '        walk.markWritten(node);\n        walk.markWritten(this.#after(node, this.#root));\n      }\n      node = this.#after(node, this.#root);',
+    original: '        walk.markWritten(node);\n      }\n      node = this.#tree.nextBelow(node, this.#tree.root);',
+    replacement: '        walk.markWritten(node);\n        walk.markWritten(this.#tree.nextBelow(node, this.#tree.root));\n      }\n      node = this.#tree.nextBelow(node, this.#tree.root);',
   },
   'new-znode-in-old-row': {
     description: 'a znode created in the row of a deleted one is included in snapshots that began before',
