@@ -79,7 +79,7 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
     detector: 'scenarios',
     description: 'a leader answers a sync without confirming its quorum',
     origin: 'ZOOKEEPER-2136, ZOOKEEPER-3600, P9',
-    file: leader,
+    file: 'packages/core/src/zab/sync-confirmation.ts',
     original: 'this.#pingAnsweredBy(sid) >= this.#pinged.ping',
     replacement: 'this.#pingAnsweredBy(sid) >= this.#pinged.ping - 1_000_000',
   },
@@ -104,7 +104,7 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
     description: 'a leader that has lost its quorum keeps leading',
     origin: 'ZOOKEEPER-1109, P35',
     file: leader,
-    original: "if (!this.#quorum.containsQuorum(present)) this.#shutDown('the leader has lost its quorum');",
+    original: "if (!this.#quorum.containsQuorum(present)) this.#stages.end('quorum lost', 'the leader has lost its quorum');",
     replacement: 'present.clear();',
   },
   'silent-learner-kept': {
@@ -112,8 +112,8 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
     description: 'a leader does not drop a silent learner',
     origin: 'ZOOKEEPER-2201, F28',
     file: leader,
-    original: 'this.#dropSilent(inputWatermarkMs);\n',
-    replacement: 'if (now.elapsedMs < 0) this.#dropSilent(inputWatermarkMs);\n',
+    original: 'this.#learners.dropSilent(inputWatermarkMs);\n',
+    replacement: 'if (now.elapsedMs < 0) this.#learners.dropSilent(inputWatermarkMs);\n',
   },
   'silent-leader-kept': {
     detector: 'scenarios',
@@ -135,7 +135,7 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
     description: 'a leader keeps leading when the counter of its epoch is used up',
     origin: 'ZOOKEEPER-1277, F35',
     file: leader,
-    original: "if (counterOf(zxid) >= this.#options.counterMax) this.#shutDown('the zxid counter of this epoch is exhausted');",
+    original: "if (counterOf(zxid) >= this.#options.counterMax) this.#stages.end('counter exhausted', 'the zxid counter of this epoch is exhausted');",
     replacement: '',
   },
   'sending-is-silence': {

@@ -9,6 +9,7 @@ const peer = 'packages/core/src/peer.ts';
 const flushingRole = 'packages/core/src/roles/flushing-role.ts';
 const learningRole = 'packages/core/src/roles/learning-role.ts';
 const learner = 'packages/core/src/zab/learner.ts';
+const epochStages = 'packages/core/src/zab/epoch-stages.ts';
 const leader = 'packages/core/src/zab/leader.ts';
 
 const explorerMutants: Readonly<Record<string, Mutant>> = {
@@ -66,13 +67,13 @@ const explorerMutants: Readonly<Record<string, Mutant>> = {
     description: 'a joining learner is not sent the outstanding proposals',
     origin: 'ZOOKEEPER-4394',
     file: leader,
-    original: 'backlog.raw(packet);\n        learner.unackedProposals.push',
-    replacement: 'learner.unackedProposals.push',
+    original: 'backlog.raw(packet);\n        learner.proposed(',
+    replacement: 'learner.proposed(',
   },
   'epoch-used-twice': {
     description: 'a leader uses the highest epoch accepted so far instead of the next',
     origin: 'ZOOKEEPER-335',
-    file: leader,
+    file: epochStages,
     original: 'this.#epoch = this.#acceptedEpochMax + 1;',
     replacement: 'this.#epoch = Math.max(1, this.#acceptedEpochMax);',
   },
@@ -88,7 +89,7 @@ const explorerMutants: Readonly<Record<string, Mutant>> = {
     origin: 'ZOOKEEPER-4785',
     file: leader,
     original: 'Math.max(learner.ackedZxid, learner.historyEndZxid)',
-    replacement: 'Math.max(learner.ackedZxid, this.#proposed)',
+    replacement: 'Math.max(learner.ackedZxid, this.#proposals.proposed)',
   },
   'ack-ahead-of-newleader': {
     description: 'a proposal is acknowledged before NEWLEADER is',
@@ -177,14 +178,14 @@ const explorerMutants: Readonly<Record<string, Mutant>> = {
   'serves-without-quorum': {
     description: 'a leader serves before a quorum has acknowledged its history',
     origin: 'ZOOKEEPER-1081, ZOOKEEPER-790',
-    file: leader,
-    original: "if (this.#stage !== 'synchronisation' || !this.#quorum.containsQuorum(this.#joinedVoters)) return;",
-    replacement: "if (this.#stage !== 'synchronisation') return;",
+    file: epochStages,
+    original: "if (this.#stage !== 'synchronisation' || !this.#quorum.containsQuorum(this.#joinedVoters)) return false;",
+    replacement: "if (this.#stage !== 'synchronisation') return false;",
   },
   'epoch-without-quorum': {
     description: 'a leader uses an epoch before a quorum has accepted it',
     origin: 'ZOOKEEPER-1343',
-    file: leader,
+    file: epochStages,
     original: "if (this.#stage !== 'acknowledgement' || !this.#quorum.containsQuorum(this.#joinedVoters)) return;",
     replacement: "if (this.#stage !== 'acknowledgement') return;",
   },
@@ -220,8 +221,8 @@ const explorerMutants: Readonly<Record<string, Mutant>> = {
     description: 'what was sent to an observer counts as acknowledged by a voter',
     origin: 'P36',
     file: leader,
-    original: 'if (learner.sid === sid && learner.isReplicating && !learner.isObserver) return learner.ackedZxid;',
-    replacement: 'if (learner.isReplicating && learner.isObserver) return this.#proposed;\n      else if (learner.sid === sid && learner.isReplicating) return learner.ackedZxid;',
+    original: 'return sid === this.#options.sid ? this.#proposals.ownAcked :',
+    replacement: 'for (const learner of this.#learners.values()) if (learner.isReplicating && learner.isObserver) return this.#proposals.proposed;\n    return sid === this.#options.sid ? this.#proposals.ownAcked :',
   },
   'sync-answered-by-learner': {
     description: 'a learner answers a sync by itself, so reads after it may show an older state',
