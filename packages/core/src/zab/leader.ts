@@ -8,11 +8,13 @@
  *     broadcast        PROPOSAL, a quorum of ACKs, in zxid order  -> COMMIT, INFORM
  *
  * A leader never returns to an earlier stage: without a quorum it is over, and an election follows.
+ *
+ * This file receives the packets of learners and the answers of the disk, and takes each to the part
+ * that it concerns: the stages (epoch-stages), the learners (learner-table), what is proposed and
+ * committed (broadcast), syncs (sync-confirmation) and requests (learner-requests).
  */
 import {
-  beginQuorumPacket,
   counterOf,
-  endQuorumPacket,
   formatZxid,
   makeZxid,
   type Millis,
@@ -20,45 +22,37 @@ import {
   type PacketView,
   packetTypeName,
   readAckEpoch,
-  readLearnerRequest,
-  readRevalidateRequest,
   readTouchedSessions,
   type Sid,
-  OpCode,
   writeEmptyPacket,
-  Writer,
-  writeRevalidateReply,
   type Zxid,
 } from '@tskeeper/protocol';
-import { ForwardedIdentities } from '../auth/forwarded-identities.ts';
+import type { SessionOwner } from '../client-output.ts';
 import { age, msUntil, type Fingerprint } from '../fingerprint.ts';
 import type { LeaderStatus } from '../inspector.ts';
 import type { Now } from '../now.ts';
 import type { QuorumVerifier, SidSet } from '../quorum/quorum-verifier.ts';
-import type { Server } from '../server.ts';
-import type { SessionOwner } from '../client-output.ts';
-import type { TxnLog } from '../txn-log.ts';
 import type { SequencerLeader } from '../request/local-sequencer.ts';
 import type { PendingSync } from '../request/pending-request.ts';
-import type { RoleEndReason } from './role-end.ts';
-import type { ZabOptions } from './zab-options.ts';
+import type { Server } from '../server.ts';
+import type { TxnLog } from '../txn-log.ts';
+import { Broadcast } from './broadcast.ts';
 import { EpochStages } from './epoch-stages.ts';
 import type { LeaderHost, LeaderStart } from './leader-host.ts';
 import { LearnerPings } from './learner-pings.ts';
 import type { LearnerProgress } from './learner-progress.ts';
+import { LearnerRequests } from './learner-requests.ts';
 import { LearnerTable } from './learner-table.ts';
-import { entryOf, type PendingProposal, ProposalQueue } from './proposal-queue.ts';
-import { SyncConfirmations } from './sync-confirmation.ts';
 import type { EpochName, PeerStorage } from './peer-storage.ts';
-import { type ChannelId, ChannelRank, type QuorumLinks } from './quorum-links.ts';
-
-const packetTypeBytes = 4;
+import { entryOf, ProposalQueue } from './proposal-queue.ts';
+import type { ChannelId, ChannelRank, QuorumLinks } from './quorum-links.ts';
+import type { RoleEndReason } from './role-end.ts';
+import { SyncConfirmations } from './sync-confirmation.ts';
+import type { ZabOptions } from './zab-options.ts';
 
 export class Leader implements TxnLog, SequencerLeader {
-  readonly #forwardedIdentities = new ForwardedIdentities();
   readonly #options: ZabOptions;
   readonly #quorum: QuorumVerifier;
-  readonly #links: QuorumLinks;
   readonly #storage: PeerStorage;
   readonly #host: LeaderHost;
   readonly #stages: EpochStages;
@@ -66,19 +60,14 @@ export class Leader implements TxnLog, SequencerLeader {
   readonly #pings: LearnerPings;
   readonly #learners: LearnerTable;
   readonly #syncs: SyncConfirmations;
+  readonly #broadcast: Broadcast;
+  readonly #requests: LearnerRequests;
   #server: Server | undefined;
-  /**
-   * The commit that the server knows of. Less than the committed zxid only while txns are being
-   * committed.
-   */
-  #deliveredCommit: Zxid;
   #servingSinceMs: Millis = 0;
   /** Time of the last input: precise enough for the age of a proposal. */
   #nowMs: Millis;
   #nextPingMs: Millis;
   #nextTickMs: Millis;
-  /** The set to test for a quorum at each ACK: created once, and set to the zxid in question. */
-  readonly #acked = { zxid: 0, has: (sid: Sid): boolean => this.#ackedBy(sid) >= this.#acked.zxid };
 
   constructor(
     options: ZabOptions,
@@ -91,7 +80,6 @@ export class Leader implements TxnLog, SequencerLeader {
   ) {
     this.#options = options;
     this.#quorum = quorum;
-    this.#links = links;
     this.#storage = storage;
     this.#host = host;
     this.#stages = new EpochStages(options, quorum, start, storage, now);
@@ -99,7 +87,8 @@ export class Leader implements TxnLog, SequencerLeader {
     this.#pings = new LearnerPings(links, this.#proposals);
     this.#learners = new LearnerTable(options, quorum, links, host, this.#stages, this.#pings);
     this.#syncs = new SyncConfirmations(options.sid, quorum, this.#learners, this.#pings, this.#proposals);
-    this.#deliveredCommit = start.lastZxid;
+    this.#broadcast = new Broadcast(options.sid, quorum, host, this.#proposals, this.#learners, this.#syncs);
+    this.#requests = new LearnerRequests(this.#learners, this.#syncs);
     this.#nowMs = now.elapsedMs;
     this.#nextPingMs = now.elapsedMs + options.tickTimeMs / 2;
     this.#nextTickMs = now.elapsedMs + options.tickTimeMs;
@@ -137,10 +126,7 @@ export class Leader implements TxnLog, SequencerLeader {
   }
 
   rankOf(channel: ChannelId): ChannelRank {
-    const learner = this.#learners.get(channel);
-    if (learner === undefined || !learner.isIdentified) return ChannelRank.stranger;
-    if (this.#learners.isVoting(learner)) return ChannelRank.voter;
-    return this.#learners.isMember(learner) ? ChannelRank.observer : ChannelRank.stranger;
+    return this.#learners.rankOf(channel);
   }
 
   /** The state of its learners, for operators. */
@@ -191,10 +177,10 @@ export class Leader implements TxnLog, SequencerLeader {
         this.#onPing(learner, packet, now);
         return;
       case PacketType.REQUEST:
-        this.#onRequest(learner, packet, now);
+        this.#requests.onRequest(learner, packet, this.#server, now);
         return;
       case PacketType.REVALIDATE:
-        this.#onRevalidate(learner, packet, now);
+        this.#requests.onRevalidate(learner, packet, this.#server, now);
         return;
       default:
         this.#learners.disconnect(learner, `the learner sent ${packetTypeName(packet.type)}, which a leader does not accept`);
@@ -261,11 +247,7 @@ export class Leader implements TxnLog, SequencerLeader {
     // The leader gave up in this turn. Its log is still what it enters the election with, and may
     // become the history of the next epoch.
     if (this.#stages.stage === 'over') return;
-    for (const learner of this.#learners.values()) {
-      if (!learner.isReplicating || learner.isObserver) continue;
-      this.#learners.writeShared(learner, packet, 0);
-      learner.proposed(zxid, this.#nowMs);
-    }
+    this.#broadcast.propose(zxid, packet, this.#nowMs);
     if (counterOf(zxid) >= this.#options.counterMax) this.#stages.end('counter exhausted', 'the zxid counter of this epoch is exhausted');
   }
 
@@ -416,8 +398,8 @@ export class Leader implements TxnLog, SequencerLeader {
   #syncLearner(learner: LearnerProgress): void {
     learner.stage = 'synchronising';
     const { channel, lastZxid } = learner;
-    const startReplicating = () => this.#startBacklog(learner);
-    const historySent = () => this.#historySent(learner);
+    const startReplicating = () => this.#broadcast.addLearner(learner, this.#stages.epoch, this.#nowMs);
+    const historySent = () => this.#broadcast.historySent(learner);
     const isMember = this.#learners.isMember(learner);
     this.#host.syncLearner(
       { channel, isVoter: this.#learners.isVoting(learner), isMember, lastZxid, startReplicating, historySent },
@@ -425,35 +407,11 @@ export class Leader implements TxnLog, SequencerLeader {
     );
   }
 
-  #startBacklog(learner: LearnerProgress): Zxid {
-    learner.historyEndZxid = this.#proposals.committed;
-    // From here on it receives everything, after the history that it lacks.
-    learner.isReplicating = true;
-    const backlog = (learner.backlog = new Writer(256));
-    if (!learner.isObserver) {
-      for (const { zxid, packet } of this.#proposals.values()) {
-        backlog.raw(packet);
-        learner.proposed(zxid, this.#nowMs);
-      }
-    }
-    const at = beginQuorumPacket(backlog, PacketType.NEWLEADER, makeZxid(this.#stages.epoch, 0));
-    backlog.raw(Buffer.from(this.#host.newLeaderConfig(this.#stages.epoch), 'utf8'));
-    endQuorumPacket(backlog, at);
-    return this.#proposals.committed;
-  }
-
-  #historySent(learner: LearnerProgress): void {
-    const { backlog, channel } = learner;
-    learner.backlog = undefined;
-    if (backlog !== undefined) this.#links.packets(channel).raw(backlog.bytes, 0, backlog.offset);
-  }
-
   #maybeServe(now: Now): void {
     if (!this.#stages.maybeBeginBroadcast()) return;
     this.#servingSinceMs = now.elapsedMs;
     this.#server = this.#host.startServing(this.#stages.epoch, now);
-    this.#deliveredCommit = makeZxid(this.#stages.epoch, 0);
-    this.#proposals.beginEpoch(this.#deliveredCommit);
+    this.#broadcast.begin(this.#server, this.#stages.epoch);
     for (const learner of this.#learners.values()) if (learner.stage === 'synchronised') this.#activate(learner);
   }
 
@@ -490,80 +448,8 @@ export class Leader implements TxnLog, SequencerLeader {
     this.#maybeCommit(now);
   }
 
-  #ackedBy(sid: Sid): Zxid {
-    return sid === this.#options.sid ? this.#proposals.ownAcked : (this.#learners.replicatingFollower(sid)?.ackedZxid ?? -1);
-  }
-
   #maybeCommit(now: Now): void {
-    if (this.#stages.stage !== 'broadcast') return;
-    const before = this.#proposals.committed;
-    for (let next = this.#proposals.first(); next !== undefined; next = this.#proposals.first()) {
-      this.#acked.zxid = next.zxid;
-      if (!this.#quorum.containsQuorum(this.#acked)) break;
-      // A session's sync has its place in the order of its writes, and no later write may be
-      // applied before it is answered. A quorum's ACKs of a later proposal prove as much as its
-      // answers to a PING: this is still the leader.
-      if (this.#syncs.hasBefore(next.zxid)) {
-        this.#deliverCommits(now);
-        this.#syncs.replyBefore(next.zxid, this.#server!, now);
-      }
-      this.#proposals.commitFirst();
-      this.#commit(next);
-    }
-    if (this.#proposals.committed === before) return;
-    this.#deliverCommits(now);
-    this.#syncs.replyConfirmed(this.#server, now);
-  }
-
-  #deliverCommits(now: Now): void {
-    if (this.#proposals.committed === this.#deliveredCommit) return;
-    this.#deliveredCommit = this.#proposals.committed;
-    this.#server!.appended(this.#deliveredCommit, now);
-  }
-
-  #commit({ zxid, packet }: PendingProposal): void {
-    this.#host.committed(zxid, entryOf(packet));
-    for (const learner of this.#learners.values()) {
-      if (!learner.isReplicating) continue;
-      const writer = this.#learners.outputAfterBacklog(learner);
-      if (learner.isObserver) {
-        writer.int32(PacketType.INFORM);
-        this.#learners.writeShared(learner, packet, packetTypeBytes);
-      } else {
-        writeEmptyPacket(writer, PacketType.COMMIT, zxid);
-      }
-    }
-  }
-
-  // ---- clients of learners
-
-  #onRequest(learner: LearnerProgress, packet: PacketView, now: Now): void {
-    const { sessionHigh, sessionLow, cxid, type: opCode, payload } = readLearnerRequest(packet.data);
-    if (this.#server === undefined || learner.stage !== 'active') {
-      this.#learners.disconnect(learner, 'the learner forwarded a request before UPTODATE');
-      return;
-    }
-    if (opCode === OpCode.sync) {
-      this.#syncs.add(learner, undefined, this.#server, now);
-      return;
-    }
-    const identities = this.#forwardedIdentities.of(packet);
-    const owner = this.#learners.ownerOf(learner);
-    const record = Buffer.from(payload);
-    this.#server.forwarded({ owner, sessionHigh, sessionLow, cxid, opCode, identities, record, arrivedMs: now.elapsedMs }, now);
-  }
-
-  #onRevalidate(learner: LearnerProgress, packet: PacketView, now: Now): void {
-    const { sessionHigh, sessionLow, timeOut } = readRevalidateRequest(packet.data);
-    if (this.#server === undefined || learner.stage !== 'active') {
-      this.#learners.disconnect(learner, 'the learner asked about a session before UPTODATE');
-      return;
-    }
-    const valid = this.#server.validateSession(sessionHigh, sessionLow, timeOut, this.#learners.ownerOf(learner), now);
-    const writer = this.#learners.outputAfterBacklog(learner);
-    const at = beginQuorumPacket(writer, PacketType.REVALIDATE, packet.zxid);
-    writeRevalidateReply(writer, { sessionHigh, sessionLow, valid });
-    endQuorumPacket(writer, at);
+    if (this.#stages.stage === 'broadcast') this.#broadcast.maybeCommit(now);
   }
 
   #onPing(learner: LearnerProgress, packet: PacketView, now: Now): void {

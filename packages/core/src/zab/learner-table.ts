@@ -30,7 +30,7 @@ import type { EpochStages } from './epoch-stages.ts';
 import type { LeaderHost } from './leader-host.ts';
 import type { LearnerPings } from './learner-pings.ts';
 import { LearnerProgress } from './learner-progress.ts';
-import type { ChannelId, QuorumLinks } from './quorum-links.ts';
+import { type ChannelId, ChannelRank, type QuorumLinks } from './quorum-links.ts';
 import { originOf, unknownOrigin } from './txn-origin.ts';
 import type { ZabOptions } from './zab-options.ts';
 
@@ -44,7 +44,7 @@ const sidConflictWaitMsMax: Millis = 1000;
  * Enough for observers that only their own configuration contains, as in containers, and few enough
  * to send all of them everything.
  */
-export const unknownObserversMaxDefault = 16;
+const unknownObserversMaxDefault = 16;
 
 /**
  * One part of a tick: a session that is due waits this long for learners outside the configuration.
@@ -97,6 +97,13 @@ export class LearnerTable {
   /** Whether the active configuration contains it. */
   isMember({ sid }: LearnerProgress): boolean {
     return this.#quorum.isVoter(sid) || this.#host.isMember(sid);
+  }
+
+  rankOf(channel: ChannelId): ChannelRank {
+    const learner = this.#learners.get(channel);
+    if (learner === undefined || !learner.isIdentified) return ChannelRank.stranger;
+    if (this.isVoting(learner)) return ChannelRank.voter;
+    return this.isMember(learner) ? ChannelRank.observer : ChannelRank.stranger;
   }
 
   /** The follower whose ACKs and answers count for this server. */

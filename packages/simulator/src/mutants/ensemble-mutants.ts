@@ -4,6 +4,7 @@
  */
 import type { Mutant } from './mutant.ts';
 
+const broadcast = 'packages/core/src/zab/broadcast.ts';
 const leader = 'packages/core/src/zab/leader.ts';
 const learner = 'packages/core/src/zab/learner.ts';
 const server = 'packages/core/src/server.ts';
@@ -95,7 +96,7 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
     detector: 'scenarios',
     description: 'an observer is not sent what is committed between NEWLEADER and UPTODATE',
     origin: 'ZOOKEEPER-1551',
-    file: leader,
+    file: broadcast,
     original: 'if (!learner.isReplicating) continue;\n      const writer',
     replacement: "if (!learner.isReplicating || (learner.isObserver && learner.stage !== 'active')) continue;\n      const writer",
   },

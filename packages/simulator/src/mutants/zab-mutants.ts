@@ -10,6 +10,7 @@ const flushingRole = 'packages/core/src/roles/flushing-role.ts';
 const learningRole = 'packages/core/src/roles/learning-role.ts';
 const learner = 'packages/core/src/zab/learner.ts';
 const epochStages = 'packages/core/src/zab/epoch-stages.ts';
+const broadcast = 'packages/core/src/zab/broadcast.ts';
 const leader = 'packages/core/src/zab/leader.ts';
 
 const explorerMutants: Readonly<Record<string, Mutant>> = {
@@ -59,14 +60,14 @@ const explorerMutants: Readonly<Record<string, Mutant>> = {
   'commit-without-quorum': {
     description: 'a leader commits txns that only it has',
     origin: 'P32',
-    file: leader,
+    file: broadcast,
     original: 'if (!this.#quorum.containsQuorum(this.#acked)) break;',
     replacement: '',
   },
   'outstanding-not-sent': {
     description: 'a joining learner is not sent the outstanding proposals',
     origin: 'ZOOKEEPER-4394',
-    file: leader,
+    file: broadcast,
     original: 'backlog.raw(packet);\n        learner.proposed(',
     replacement: 'learner.proposed(',
   },
@@ -108,7 +109,7 @@ const explorerMutants: Readonly<Record<string, Mutant>> = {
   'proposal-before-uptodate-lost': {
     description: 'proposals made while a learner is being synchronised are not sent to it',
     origin: 'ZOOKEEPER-508',
-    file: leader,
+    file: broadcast,
     original: 'if (!learner.isReplicating || learner.isObserver) continue;',
     replacement: "if (!learner.isReplicating || learner.isObserver || learner.stage === 'synchronising') continue;",
   },
@@ -220,9 +221,9 @@ const explorerMutants: Readonly<Record<string, Mutant>> = {
   'observer-counts': {
     description: 'what was sent to an observer counts as acknowledged by a voter',
     origin: 'P36',
-    file: leader,
-    original: 'return sid === this.#options.sid ? this.#proposals.ownAcked :',
-    replacement: 'for (const learner of this.#learners.values()) if (learner.isReplicating && learner.isObserver) return this.#proposals.proposed;\n    return sid === this.#options.sid ? this.#proposals.ownAcked :',
+    file: broadcast,
+    original: 'return sid === this.#sid ? this.#proposals.ownAcked :',
+    replacement: 'for (const learner of this.#learners.values()) if (learner.isReplicating && learner.isObserver) return this.#proposals.proposed;\n    return sid === this.#sid ? this.#proposals.ownAcked :',
   },
   'sync-answered-by-learner': {
     description: 'a learner answers a sync by itself, so reads after it may show an older state',
