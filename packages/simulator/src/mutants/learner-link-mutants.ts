@@ -14,7 +14,7 @@ export const learnerLinkMutants: Readonly<Record<string, Mutant>> = {
     description: 'a stream with the id of a learner replaces it before the learner had time to answer',
     origin: 'claimed follower',
     file: learnerTable,
-    original: 'if (isSameProcess && now.elapsedMs - holder.introducedMs >= this.#sidConflictWaitMs) this.disconnect',
+    original: 'if (isSameProcess && now.elapsedMs - holder.introducedMs >= this.#sidConflictWaitMs)\n      this.disconnect',
     replacement: 'if (isSameProcess || claimant.incarnation === 0) this.disconnect',
   },
   'silent-holder-kept': {
