@@ -4,6 +4,7 @@
  */
 import type { Mutant } from './mutant.ts';
 
+const broadcast = 'packages/core/src/zab/broadcast.ts';
 const leader = 'packages/core/src/zab/leader.ts';
 const learner = 'packages/core/src/zab/learner.ts';
 const server = 'packages/core/src/server.ts';
@@ -79,7 +80,7 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
     detector: 'scenarios',
     description: 'a leader answers a sync without confirming its quorum',
     origin: 'ZOOKEEPER-2136, ZOOKEEPER-3600, P9',
-    file: leader,
+    file: 'packages/core/src/zab/sync-confirmation.ts',
     original: 'this.#pingAnsweredBy(sid) >= this.#pinged.ping',
     replacement: 'this.#pingAnsweredBy(sid) >= this.#pinged.ping - 1_000_000',
   },
@@ -95,7 +96,7 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
     detector: 'scenarios',
     description: 'an observer is not sent what is committed between NEWLEADER and UPTODATE',
     origin: 'ZOOKEEPER-1551',
-    file: leader,
+    file: broadcast,
     original: 'if (!learner.isReplicating) continue;\n      const writer',
     replacement: "if (!learner.isReplicating || (learner.isObserver && learner.stage !== 'active')) continue;\n      const writer",
   },
@@ -104,7 +105,7 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
     description: 'a leader that has lost its quorum keeps leading',
     origin: 'ZOOKEEPER-1109, P35',
     file: leader,
-    original: "if (!this.#quorum.containsQuorum(present)) this.#shutDown('the leader has lost its quorum');",
+    original: "if (!this.#quorum.containsQuorum(present)) this.#stages.end('quorum lost', 'the leader has lost its quorum');",
     replacement: 'present.clear();',
   },
   'silent-learner-kept': {
@@ -112,8 +113,8 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
     description: 'a leader does not drop a silent learner',
     origin: 'ZOOKEEPER-2201, F28',
     file: leader,
-    original: 'this.#dropSilent(inputWatermarkMs);\n',
-    replacement: 'if (now.elapsedMs < 0) this.#dropSilent(inputWatermarkMs);\n',
+    original: 'this.#learners.dropSilent(inputWatermarkMs);\n',
+    replacement: 'if (now.elapsedMs < 0) this.#learners.dropSilent(inputWatermarkMs);\n',
   },
   'silent-leader-kept': {
     detector: 'scenarios',
@@ -135,7 +136,7 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
     description: 'a leader keeps leading when the counter of its epoch is used up',
     origin: 'ZOOKEEPER-1277, F35',
     file: leader,
-    original: "if (counterOf(zxid) >= this.#options.counterMax) this.#shutDown('the zxid counter of this epoch is exhausted');",
+    original: "if (counterOf(zxid) >= this.#options.counterMax) this.#stages.end('counter exhausted', 'the zxid counter of this epoch is exhausted');",
     replacement: '',
   },
   'sending-is-silence': {

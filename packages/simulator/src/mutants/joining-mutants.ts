@@ -4,6 +4,7 @@
  */
 import type { Mutant } from './mutant.ts';
 
+const learnerTable = 'packages/core/src/zab/learner-table.ts';
 const leader = 'packages/core/src/zab/leader.ts';
 
 export const joiningMutants: Readonly<Record<string, Mutant>> = {
@@ -27,9 +28,9 @@ export const joiningMutants: Readonly<Record<string, Mutant>> = {
     detector: 'explorer',
     description: "a voter that has accepted a later epoch than its leader's cannot join",
     origin: 'found here: snapshot ahead',
-    file: leader,
-    original: 'learner.acceptedEpoch > this.#epoch && this.#isVotingLearner(learner)',
-    replacement: 'learner.acceptedEpoch > this.#epoch + 1_000_000',
+    file: learnerTable,
+    original: 'learner.acceptedEpoch > epoch && this.isVoting(learner)',
+    replacement: 'learner.acceptedEpoch > epoch + 1_000_000',
   },
   'old-snapshots-first': {
     detector: 'crash-states',

@@ -4,7 +4,7 @@
  */
 import type { Mutant } from './mutant.ts';
 
-const leader = 'packages/core/src/zab/leader.ts';
+const learnerTable = 'packages/core/src/zab/learner-table.ts';
 const requestQueue = 'packages/core/src/zab/request-queue.ts';
 const channelOutput = 'packages/runtime/src/ports/channel-output.ts';
 
@@ -13,31 +13,31 @@ export const learnerLinkMutants: Readonly<Record<string, Mutant>> = {
     detector: 'scenarios',
     description: 'a stream with the id of a learner replaces it before the learner had time to answer',
     origin: 'claimed follower',
-    file: leader,
-    original: 'if (isSameProcess && now.elapsedMs - holder.introducedMs >= this.#sidConflictWaitMs)\n      this.#disconnect',
-    replacement: 'if (isSameProcess || claimant.incarnation === 0) this.#disconnect',
+    file: learnerTable,
+    original: 'if (isSameProcess && now.elapsedMs - holder.introducedMs >= this.#sidConflictWaitMs)\n      this.disconnect',
+    replacement: 'if (isSameProcess || claimant.incarnation === 0) this.disconnect',
   },
   'silent-holder-kept': {
     detector: 'scenarios',
     description: 'a learner that does not answer keeps the stream of its next process out',
     origin: 'claimed follower',
-    file: leader,
-    original: "else this.#disconnect(holder, 'the learner has reconnected, and this connection does not answer');",
-    replacement: 'else this.#rejectClaimant(holder);',
+    file: learnerTable,
+    original: "else this.disconnect(holder, 'the learner has reconnected, and this connection does not answer');",
+    replacement: 'else this.rejectClaimant(holder);',
   },
   'claim-forgotten': {
     detector: 'scenarios',
     description: 'when a learner whose id another stream claims is dropped, that stream keeps waiting',
     origin: 'claimed follower',
-    file: leader,
-    original: "if (learner.sidConflict !== undefined && this.#stage !== 'over') this.#acceptLearner(learner.sidConflict.claimant);",
+    file: learnerTable,
+    original: "if (learner.sidConflict !== undefined && this.#stages.stage !== 'over') this.#accept(learner.sidConflict.claimant);",
     replacement: '',
   },
   'unknown-observer-is-known': {
     detector: 'scenarios',
     description: 'a server that is not in the configuration counts as a member',
     origin: 'crowd of observers',
-    file: leader,
+    file: learnerTable,
     original: 'return this.#quorum.isVoter(sid) || this.#host.isMember(sid);',
     replacement: 'return sid > 0 || this.#host.isMember(sid);',
   },

@@ -33,6 +33,7 @@ const pathIndex = 'packages/core/src/tree/path-index.ts';
 const committedLog = 'packages/core/src/zab/committed-log.ts';
 const learner = 'packages/core/src/zab/learner.ts';
 const leader = 'packages/core/src/zab/leader.ts';
+const epochStages = 'packages/core/src/zab/epoch-stages.ts';
 const diskState = 'packages/core/src/zab/disk-state.ts';
 const synchroniser = 'packages/core/src/zab/learner-syncer.ts';
 const dialling = 'packages/core/src/zab/leader-connector.ts';
@@ -327,7 +328,7 @@ const staleStateKept: Readonly<Record<string, RandomMutant>> = {
   },
   'accepted-counts-as-synchronised': {
     description: 'a voter that accepted the epoch counts as having the history with which it begins',
-    file: leader,
+    file: epochStages,
     original: "this.#stage = 'synchronisation';\n      this.#joinedVoters = new Set(this.#isVoter ? [this.#options.sid] : []);",
     replacement: "this.#stage = 'synchronisation';",
   },
@@ -396,8 +397,8 @@ const halfOfPair: Readonly<Record<string, RandomMutant>> = {
   'standstill-before-serving': {
     description: 'a leader that was paused before it served continues without a check',
     file: leader,
-    original: "if (this.#stage !== 'over' && !this.#quorum.containsQuorum(new Set([this.#options.sid])) && silentMs",
-    replacement: "if (this.#stage === 'broadcast' && !this.#quorum.containsQuorum(new Set([this.#options.sid])) && silentMs",
+    original: "if (this.#stages.stage !== 'over' && !this.#quorum.containsQuorum(new Set([this.#options.sid])) && silentMs",
+    replacement: "if (this.#stages.stage === 'broadcast' && !this.#quorum.containsQuorum(new Set([this.#options.sid])) && silentMs",
   },
   'txn-of-another-server': {
     description: "a learner takes a txn of a client of another server for the reply to its own client's request with the same xid",

@@ -9,6 +9,8 @@ const peer = 'packages/core/src/peer.ts';
 const flushingRole = 'packages/core/src/roles/flushing-role.ts';
 const learningRole = 'packages/core/src/roles/learning-role.ts';
 const learner = 'packages/core/src/zab/learner.ts';
+const epochStages = 'packages/core/src/zab/epoch-stages.ts';
+const broadcast = 'packages/core/src/zab/broadcast.ts';
 const leader = 'packages/core/src/zab/leader.ts';
 
 const explorerMutants: Readonly<Record<string, Mutant>> = {
@@ -58,21 +60,21 @@ const explorerMutants: Readonly<Record<string, Mutant>> = {
   'commit-without-quorum': {
     description: 'a leader commits txns that only it has',
     origin: 'P32',
-    file: leader,
+    file: broadcast,
     original: 'if (!this.#quorum.containsQuorum(this.#acked)) break;',
     replacement: '',
   },
   'outstanding-not-sent': {
     description: 'a joining learner is not sent the outstanding proposals',
     origin: 'ZOOKEEPER-4394',
-    file: leader,
-    original: 'backlog.raw(packet);\n        learner.unackedProposals.push',
-    replacement: 'learner.unackedProposals.push',
+    file: broadcast,
+    original: 'backlog.raw(packet);\n        learner.proposed(',
+    replacement: 'learner.proposed(',
   },
   'epoch-used-twice': {
     description: 'a leader uses the highest epoch accepted so far instead of the next',
     origin: 'ZOOKEEPER-335',
-    file: leader,
+    file: epochStages,
     original: 'this.#epoch = this.#acceptedEpochMax + 1;',
     replacement: 'this.#epoch = Math.max(1, this.#acceptedEpochMax);',
   },
@@ -88,7 +90,7 @@ const explorerMutants: Readonly<Record<string, Mutant>> = {
     origin: 'ZOOKEEPER-4785',
     file: leader,
     original: 'Math.max(learner.ackedZxid, learner.historyEndZxid)',
-    replacement: 'Math.max(learner.ackedZxid, this.#proposed)',
+    replacement: 'Math.max(learner.ackedZxid, this.#proposals.proposed)',
   },
   'ack-ahead-of-newleader': {
     description: 'a proposal is acknowledged before NEWLEADER is',
@@ -107,7 +109,7 @@ const explorerMutants: Readonly<Record<string, Mutant>> = {
   'proposal-before-uptodate-lost': {
     description: 'proposals made while a learner is being synchronised are not sent to it',
     origin: 'ZOOKEEPER-508',
-    file: leader,
+    file: broadcast,
     original: 'if (!learner.isReplicating || learner.isObserver) continue;',
     replacement: "if (!learner.isReplicating || learner.isObserver || learner.stage === 'synchronising') continue;",
   },
@@ -130,8 +132,7 @@ const explorerMutants: Readonly<Record<string, Mutant>> = {
     origin: 'ZOOKEEPER-3642, ZOOKEEPER-2872',
     file: learner,
     original: "this.#stage = 'installing';\n    this.#storage.installSnapshot(this.#snapshotZxid);",
-    replacement:
-      "this.#stage = 'synchronising';\n    this.#logged = this.#durable = this.#snapshotZxid;\n    this.#storage.installSnapshot(this.#snapshotZxid);\n    this.#resumePackets(now);",
+    replacement: "this.#stage = 'synchronising';\n    this.#logged = this.#durable = this.#snapshotZxid;\n    this.#storage.installSnapshot(this.#snapshotZxid);\n    this.#resumePackets(now);",
   },
   'committed-log-with-a-hole': {
     description: 'txns that a learner applies while it is synchronised do not enter its committedLog',
@@ -178,14 +179,14 @@ const explorerMutants: Readonly<Record<string, Mutant>> = {
   'serves-without-quorum': {
     description: 'a leader serves before a quorum has acknowledged its history',
     origin: 'ZOOKEEPER-1081, ZOOKEEPER-790',
-    file: leader,
-    original: "if (this.#stage !== 'synchronisation' || !this.#quorum.containsQuorum(this.#joinedVoters)) return;",
-    replacement: "if (this.#stage !== 'synchronisation') return;",
+    file: epochStages,
+    original: "if (this.#stage !== 'synchronisation' || !this.#quorum.containsQuorum(this.#joinedVoters)) return false;",
+    replacement: "if (this.#stage !== 'synchronisation') return false;",
   },
   'epoch-without-quorum': {
     description: 'a leader uses an epoch before a quorum has accepted it',
     origin: 'ZOOKEEPER-1343',
-    file: leader,
+    file: epochStages,
     original: "if (this.#stage !== 'acknowledgement' || !this.#quorum.containsQuorum(this.#joinedVoters)) return;",
     replacement: "if (this.#stage !== 'acknowledgement') return;",
   },
@@ -220,10 +221,9 @@ const explorerMutants: Readonly<Record<string, Mutant>> = {
   'observer-counts': {
     description: 'what was sent to an observer counts as acknowledged by a voter',
     origin: 'P36',
-    file: leader,
-    original: 'if (learner.sid === sid && learner.isReplicating && !learner.isObserver) return learner.ackedZxid;',
-    replacement:
-      'if (learner.isReplicating && learner.isObserver) return this.#proposed;\n      else if (learner.sid === sid && learner.isReplicating) return learner.ackedZxid;',
+    file: broadcast,
+    original: 'return sid === this.#sid ? this.#proposals.ownAcked :',
+    replacement: 'for (const learner of this.#learners.values()) if (learner.isReplicating && learner.isObserver) return this.#proposals.proposed;\n    return sid === this.#sid ? this.#proposals.ownAcked :',
   },
   'sync-answered-by-learner': {
     description: 'a learner answers a sync by itself, so reads after it may show an older state',

@@ -1,0 +1,51 @@
+/**
+ * What a leader starts from, and what it asks of the peer whose role it is.
+ *
+ * A leader orders txns and counts answers. Which server serves the clients, which txns a learner
+ * lacks and which configuration is active belong to the peer, so the leader reaches them only
+ * through `LeaderHost`.
+ */
+import type { Sid, Zxid } from '@tskeeper/protocol';
+import type { Now } from '../now.ts';
+import type { Server } from '../server.ts';
+import type { ChannelId } from './quorum-links.ts';
+import type { SyncTarget } from './sync-target.ts';
+
+/** The state with which a leader starts. All learners are synchronised to it. */
+export interface LeaderStart {
+  readonly acceptedEpoch: number;
+  readonly currentEpoch: number;
+  /** The last txn of its log, all of which has been applied. */
+  readonly lastZxid: Zxid;
+}
+
+/** What a leader needs from its peer. */
+export interface LeaderHost {
+  /**
+   * Creates the server for clients, once there is an epoch in which to order writes. The leader is
+   * its log.
+   */
+  startServing(epoch: number, now: Now): Server;
+  /**
+   * Determines which txns a learner lacks, and sends them; `NEWLEADER` and everything later follow.
+   */
+  syncLearner(learner: SyncTarget, leaderLast: Zxid): void;
+  /** The learner has disconnected. */
+  learnerGone(channel: ChannelId): void;
+  /**
+   * Called when the leader gets its first following voter or loses its last: while a voter follows,
+   * the oracle is not consulted.
+   */
+  hasFollowerChanged?(hasFollower: boolean): void;
+  /** The version of the active configuration. */
+  configVersion(): number;
+  /** Whether the active configuration contains this server, as a voter or an observer. */
+  isMember(sid: Sid): boolean;
+  /**
+   * The configuration sent in NEWLEADER: the active one, or one that gets its first version from
+   * this epoch.
+   */
+  newLeaderConfig(epoch: number): string;
+  /** A txn is committed. `entry`: header, record and digest as in the log. */
+  committed(zxid: Zxid, entry: Buffer): void;
+}
