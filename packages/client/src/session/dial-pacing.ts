@@ -1,5 +1,5 @@
 /**
- * When to make the next attempt to connect, and how long one may take.
+ * When to make the next attempt to connect.
  *
  * A client that was cut off must not add to the herd that a dead server leaves, nor take a session
  * from another client for ever. So attempts have random pauses that grow with each failure, and
@@ -9,7 +9,7 @@ import type { Millis } from '@tskeeper/protocol';
 import type { Random } from '../clock.ts';
 import type { DialPlan } from './dial-plan.ts';
 import type { NegotiatedSession } from './negotiated-session.ts';
-import { backoffMs, connectTimeoutMs, stableMs } from './timings.ts';
+import { backoffMs, stableMs } from './timings.ts';
 
 /**
  * A failing server may close two or three connections early; this many in a row mean another client
@@ -22,7 +22,6 @@ export class DialPacing {
   readonly #session: NegotiatedSession;
   readonly #random: Random;
   #dialAtMs: Millis;
-  #attemptStartMs: Millis = 0;
   #failures = 0;
   /** Consecutive connections that were good and did not last. */
   #takeovers = 0;
@@ -39,23 +38,9 @@ export class DialPacing {
     return this.#dialAtMs;
   }
 
-  get attemptTimeoutMs(): Millis {
-    const { servers, addresses } = this.#dialPlan.shares;
-    return connectTimeoutMs(this.#session.effectiveTimeoutMs, servers, addresses);
-  }
-
-  get attemptDeadlineMs(): Millis {
-    return this.#attemptStartMs + this.attemptTimeoutMs;
-  }
-
   /** Another client seems to take the session each time that this one has it. */
   get isTakenOver(): boolean {
     return this.#takeovers >= takeoversMax;
-  }
-
-  /** The next step of an attempt starts. */
-  stepStarted(nowMs: Millis): void {
-    this.#attemptStartMs = nowMs;
   }
 
   /** A connection with the session was lost, or left. */

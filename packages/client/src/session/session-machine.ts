@@ -40,7 +40,7 @@ import { formatServer } from '../connect-string.ts';
 import { RequestFailure } from '../keeper-error.ts';
 import type { ServerAddress, SrvRecord } from '../transport.ts';
 import { DialPacing, takeoversMax } from './dial-pacing.ts';
-import { DialPlan, type DialStep } from './dial-plan.ts';
+import { DialPlan } from './dial-plan.ts';
 import { GraceDeadline } from './grace-deadline.ts';
 import type { HostProvider } from './host-provider.ts';
 import { KeepAlive } from './keep-alive.ts';
@@ -49,6 +49,7 @@ import { Outbox } from './outbox.ts';
 import { QuorumProbe } from './quorum-probe.ts';
 import { type ReplyConsequence, ReplyMatcher } from './reply-matcher.ts';
 import type { Request } from './request.ts';
+import { ServerAttempt } from './server-attempt.ts';
 import { type AuthCall, SessionAuth } from './session-auth.ts';
 import { type EndReason, SessionEnd } from './session-end.ts';
 import { SessionLiveness } from './session-liveness.ts';
@@ -63,16 +64,8 @@ interface Drain {
   readonly deadline: GraceDeadline;
 }
 
-type Phase =
-  | 'waiting'
-  | 'resolvingService'
-  | 'resolving'
-  | 'dialling'
-  | 'handshaking'
-  | 'authenticating'
-  | 'connected'
-  | 'closing'
-  | 'closed';
+/** `connecting`: the steps of an attempt (`ServerAttempt`), up to an open connection. */
+type Phase = 'waiting' | 'connecting' | 'handshaking' | 'authenticating' | 'connected' | 'closing' | 'closed';
 
 /** An answer can be longer than the request that wrote the data: it adds a header and a Stat. */
 const replyMarginBytes = 1024;
@@ -84,6 +77,7 @@ export class SessionMachine<R extends Request> {
   readonly #outbox: Outbox<R>;
   readonly #dialPlan: DialPlan;
   readonly #pacing: DialPacing;
+  readonly #attempt: ServerAttempt;
   readonly #keepAlive: KeepAlive;
   readonly #liveness: SessionLiveness;
   readonly #auth: SessionAuth;
@@ -115,6 +109,7 @@ export class SessionMachine<R extends Request> {
     this.#outbox = outbox;
     this.#dialPlan = new DialPlan(hostProvider, random, options);
     this.#pacing = new DialPacing(this.#dialPlan, session, random, nowMs);
+    this.#attempt = new ServerAttempt(this.#dialPlan, session, output);
     this.#keepAlive = keepAlive;
     this.#liveness = liveness;
     this.#auth = auth;
@@ -199,11 +194,9 @@ export class SessionMachine<R extends Request> {
     switch (this.#phase) {
       case 'waiting':
         return this.#pacing.dialAtMs;
-      case 'resolvingService':
-      case 'resolving':
-      case 'dialling':
+      case 'connecting':
       case 'handshaking':
-        return this.#pacing.attemptDeadlineMs;
+        return this.#attempt.deadlineMs;
       case 'authenticating':
         return Math.min(this.#keepAlive.readDeadlineMs, this.#auth.saslDeadlineMs);
       case 'connected':
@@ -300,7 +293,7 @@ export class SessionMachine<R extends Request> {
    */
   updateServers(servers: readonly ServerAddress[], nowMs: Millis): boolean {
     if (this.#phase === 'closed') return false;
-    const isLookingUpSrv = this.#phase === 'resolvingService';
+    const isLookingUpSrv = this.#isAtStep('resolveService');
     // A client that is leaving counts as a client of the server that it would have gone to.
     const isDraining = this.#drain !== undefined;
     const isBetweenAttempts = isLookingUpSrv || isDraining || (this.#phase === 'waiting' && !this.#dialPlan.hasAddressesToTry);
@@ -342,32 +335,33 @@ export class SessionMachine<R extends Request> {
 
   /** The addresses of the server to dial. */
   addressesResolved(addresses: readonly string[], nowMs: Millis): void {
-    if (this.#phase !== 'resolving') return;
+    if (!this.#isAtStep('resolve')) return;
     this.#hasCnxn = false;
-    const step = this.#dialPlan.addressesResolved(addresses);
-    if (step === undefined) this.#onDisconnected(`the name ${this.#dialPlan.server!.host} has no address`, nowMs);
-    else this.#runStep(step, nowMs);
+    this.#onStepEnd(this.#attempt.addressesResolved(addresses, nowMs), nowMs);
   }
 
   /** The servers of the SRV name. */
   srvResolved(records: readonly SrvRecord[], nowMs: Millis): void {
-    if (this.#phase !== 'resolvingService') return;
+    if (!this.#isAtStep('resolveService')) return;
     this.#hasCnxn = false;
-    const step = this.#dialPlan.srvResolved(records);
-    if (step === undefined) this.#srvLookupFailed('SRV lookup found no servers', nowMs);
-    else this.#runStep(step, nowMs);
+    this.#onStepEnd(this.#attempt.srvResolved(records, nowMs), nowMs);
   }
 
-  #srvLookupFailed(reason: string, nowMs: Millis): void {
-    const step = this.#dialPlan.srvLookupFailed();
-    if (step === undefined) this.#onDisconnected(reason, nowMs);
-    else this.#runStep(step, nowMs);
+  #isAtStep(step: ServerAttempt['step']): boolean {
+    return this.#phase === 'connecting' && this.#attempt.step === step;
+  }
+
+  /** A step of the attempt has ended; `failure` says why the attempt has failed, if it has. */
+  #onStepEnd(failure: string | undefined, nowMs: Millis): void {
+    if (failure === undefined) this.#hasCnxn = true;
+    else this.#onDisconnected(failure, nowMs);
   }
 
   /** The connection is open. */
   cnxnOpened(nowMs: Millis): void {
-    if (this.#phase !== 'dialling') return;
+    if (!this.#isAtStep('dial')) return;
     this.#phase = 'handshaking';
+    this.#cutter = new FrameDecoder(this.#options.packetBytesMax + replyMarginBytes);
     this.#outbox.writeFrame((writer) => this.#session.writeHandshake(writer));
     this.flush(nowMs);
   }
@@ -411,20 +405,8 @@ export class SessionMachine<R extends Request> {
   cnxnClosed(error: string | undefined, nowMs: Millis): void {
     if (this.#phase === 'waiting' || this.#phase === 'closed') return;
     this.#hasCnxn = false;
-    const because = error === undefined ? '' : `: ${error}`;
-    switch (this.#phase) {
-      case 'resolvingService':
-        this.#srvLookupFailed(`SRV lookup failed${because}`, nowMs);
-        break;
-      case 'resolving':
-        this.#onDisconnected(`address lookup failed${because}`, nowMs);
-        break;
-      case 'dialling':
-        this.#onDisconnected(`connection failed${because}`, nowMs);
-        break;
-      default:
-        this.#onDisconnected(error === undefined ? 'the connection was closed by the server' : `the connection broke${because}`, nowMs);
-    }
+    if (this.#phase === 'connecting') this.#onStepEnd(this.#attempt.stepFailed(error, nowMs), nowMs);
+    else this.#onDisconnected(error === undefined ? 'the connection was closed by the server' : `the connection broke: ${error}`, nowMs);
   }
 
   /** The deadline has passed. */
@@ -436,13 +418,11 @@ export class SessionMachine<R extends Request> {
     }
     switch (this.#phase) {
       case 'waiting':
-        if (nowMs >= this.#pacing.dialAtMs) this.#runStep(this.#dialPlan.nextStep(), nowMs);
+        if (nowMs >= this.#pacing.dialAtMs) this.#startAttempt(nowMs);
         break;
-      case 'resolvingService':
-      case 'resolving':
-      case 'dialling':
+      case 'connecting':
       case 'handshaking':
-        if (nowMs >= this.#pacing.attemptDeadlineMs) this.#onAttemptTimeout(nowMs);
+        if (nowMs >= this.#attempt.deadlineMs) this.#onAttemptTimeout(nowMs);
         break;
       case 'authenticating':
         this.#onSaslWake(nowMs);
@@ -457,13 +437,8 @@ export class SessionMachine<R extends Request> {
   }
 
   #onAttemptTimeout(nowMs: Millis): void {
-    const limit = `timed out after ${this.#pacing.attemptTimeoutMs} ms`;
-    if (this.#phase === 'resolvingService') {
-      this.#closeCnxn(false);
-      this.#srvLookupFailed(`SRV lookup ${limit}`, nowMs);
-      return;
-    }
-    this.#disconnect(this.#phase === 'resolving' ? `address lookup ${limit}` : `opening the session ${limit}`, nowMs);
+    this.#closeCnxn(false);
+    this.#onStepEnd(this.#attempt.stepTimedOut(nowMs), nowMs);
   }
 
   #onSaslWake(nowMs: Millis): void {
@@ -531,25 +506,10 @@ export class SessionMachine<R extends Request> {
     return this.#phase === 'handshaking' || this.#phase === 'authenticating' || this.isConnected;
   }
 
-  /** Starts the next step of an attempt. */
-  #runStep(step: DialStep, nowMs: Millis): void {
-    this.#pacing.stepStarted(nowMs);
+  #startAttempt(nowMs: Millis): void {
+    this.#phase = 'connecting';
     this.#hasCnxn = true;
-    switch (step.kind) {
-      case 'resolveService':
-        this.#phase = 'resolvingService';
-        this.#output.resolveSrv(step.name);
-        break;
-      case 'resolve':
-        this.#phase = 'resolving';
-        this.#output.resolve(step.host);
-        break;
-      case 'dial':
-        this.#phase = 'dialling';
-        this.#cutter = new FrameDecoder(this.#options.packetBytesMax + replyMarginBytes);
-        this.#output.dial(step.address);
-        break;
-    }
+    this.#attempt.start(nowMs);
   }
 
   /** Closes the connection. */
@@ -595,7 +555,7 @@ export class SessionMachine<R extends Request> {
       return;
     }
     this.#phase = 'waiting';
-    this.#pacing.schedule(phase === 'dialling', wasDraining, nowMs);
+    this.#pacing.schedule(phase === 'connecting' && this.#attempt.step === 'dial', wasDraining, nowMs);
     const isRoundOver = !wasConnected && this.#dialPlan.attemptFailed();
     this.#failPending(ErrorCode.ConnectionLoss, reason, cause);
     if (isOrderBroken || (isRoundOver && !this.#waitsForFirstConnection)) this.#failWaiting(new RequestFailure(ErrorCode.ConnectionLoss, 'notSent', reason, { cause }));

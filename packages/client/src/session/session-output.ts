@@ -1,20 +1,15 @@
 /** What a session machine asks of its owner, and reports to it. */
 import type { RequestFailure } from '../keeper-error.ts';
-import type { ResolvedAddress } from '../transport.ts';
 import type { KeeperState } from '../watched-event.ts';
 import type { ProbeOutput } from './quorum-probe.ts';
 import type { ReplyOutput } from './reply-matcher.ts';
 import type { Request } from './request.ts';
+import type { AttemptOutput } from './server-attempt.ts';
 import type { AuthOutput } from './session-auth.ts';
 import type { RestoreOutput } from './session-restore.ts';
 
 /** The outputs of the machine, in order. An implementation must not call the machine back. */
-export interface SessionOutput<R extends Request> extends AuthOutput, ProbeOutput, ReplyOutput<R>, RestoreOutput {
-  /** Resolve a name; then call `addressesResolved` or `cnxnClosed`. */
-  resolve(host: string): void;
-  /** Resolve an SRV name; then call `srvResolved` or `cnxnClosed`. */
-  resolveSrv(name: string): void;
-  dial(address: ResolvedAddress): void;
+export interface SessionOutput<R extends Request> extends AttemptOutput, AuthOutput, ProbeOutput, ReplyOutput<R>, RestoreOutput {
   /** Send bytes on the connection; the receiver owns them. */
   send(bytes: Buffer): void;
   /**
