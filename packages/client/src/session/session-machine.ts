@@ -1,18 +1,20 @@
 /**
- * The state machine of a session: which server to try, when to ping, when to close a connection,
- * which request an answer belongs to.
+ * The states of a session, and the inputs that move it from one to another.
  *
  * The machine is pure. Inputs are method calls with the time; outputs go, in order, to a
  * `SessionOutput`, which never calls back. `deadline()` says when to call `wake` if there is no other
  * input before. So a test can play any sequence of events, and a simulator can run real clients.
  *
- *     waiting ─wake─> resolving ─> dialling ─> handshaking ─> connected ─close─> closing ─> closed
- *        ^                │           │             │             │
- *        └────────────────┴─ cut off ─┴─────────────┴─────────────┘       rejected ─────────> closed
+ *     waiting ─wake─> connecting ─> handshaking ─> connected ─close─> closing ─> closed
+ *        ^                │              │             │
+ *        └─── cut off ────┴──────────────┴─────────────┘       rejected ─────────> closed
  *
- * An attempt at a server tries each address of its name until one of them leads to a session.
- * Before that, an SRV name may have to be resolved to servers: at first, and whenever all servers
- * have failed.
+ * The parts decide everything within a state: the next server (`DialPlan`) and the steps to a
+ * connection (`ServerAttempt`), the pauses between attempts (`DialPacing`), the handshake
+ * (`NegotiatedSession`), what goes first on a new connection (`SessionRestore`, `SessionAuth`), pings
+ * (`KeepAlive`), which request an answer belongs to (`ReplyMatcher`), the search for a server with a
+ * quorum (`QuorumProbe`), the closing request (`SessionEnd`). The parts never change the state: they
+ * return what follows, and the machine does it.
  *
  * With SASL, the phase `authenticating` lies between handshaking and connected: both sides exchange
  * tokens, and everything else waits.
@@ -256,9 +258,7 @@ export class SessionMachine<R extends Request> {
     if (this.isConnected) this.#disconnect(reason, nowMs);
   }
 
-  /**
-   * Ends the session. Earlier requests are answered first.
-   */
+  /** Ends the session. Earlier requests are answered first. */
   close(nowMs: Millis): void {
     if (this.#phase === 'closed' || this.#phase === 'closing') return;
     if (this.#phase !== 'connected') {
