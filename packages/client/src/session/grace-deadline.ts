@@ -1,7 +1,7 @@
 /**
  * A deadline for the server's answers that a pause of this process does not use up. Timers run
- * before input: after a pause the answers may have arrived and not been read, so a wake that is very
- * late extends the deadline instead of ending the wait.
+ * before input: after a pause the answers may have arrived and not been read, so a wake that is
+ * very late extends the deadline instead of ending the wait.
  */
 import type { Millis } from '@tskeeper/protocol';
 import { lateWakeGraceMs, lateWakeMs } from './timings.ts';

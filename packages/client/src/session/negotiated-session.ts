@@ -2,8 +2,8 @@
  * What the client and the ensemble have agreed on in the handshake, and what a session takes from
  * one connection to the next: its id and password, its time-out, the highest zxid it has seen.
  *
- *     client -> server   id, password, requested time-out, highest zxid     id 0: open a new session
- *     server -> client   id, password, granted time-out, read-only?         time-out 0: expired
+ *     client -> server   id, password, requested time-out, highest zxid    id 0: open a new session
+ *     server -> client   id, password, granted time-out, read-only?        time-out 0: expired
  */
 import {
   ErrorCode,

@@ -2,8 +2,8 @@
  * The states of a session, and the inputs that move it from one to another.
  *
  * The machine is pure. Inputs are method calls with the time; outputs go, in order, to a
- * `SessionOutput`, which never calls back. `deadline()` says when to call `wake` if there is no other
- * input before. So a test can play any sequence of events, and a simulator can run real clients.
+ * `SessionOutput`, which never calls back. `deadline()` says when to call `wake` if there is no
+ * other input before. So a test can play any sequence of events, and a simulator can run real clients.
  *
  *     waiting ─wake─> connecting ─> handshaking ─> connected ─close─> closing ─> closed
  *        ^                │              │             │
@@ -11,10 +11,10 @@
  *
  * The parts decide everything within a state: the next server (`DialPlan`) and the steps to a
  * connection (`ServerAttempt`), the pauses between attempts (`DialPacing`), the handshake
- * (`NegotiatedSession`), what goes first on a new connection (`SessionRestore`, `SessionAuth`), pings
- * (`KeepAlive`), which request an answer belongs to (`ReplyMatcher`), the search for a server with a
- * quorum (`QuorumProbe`), the closing request (`SessionEnd`). The parts never change the state: they
- * return what follows, and the machine does it.
+ * (`NegotiatedSession`), what goes first on a new connection (`SessionRestore`, `SessionAuth`),
+ * pings (`KeepAlive`), which request an answer belongs to (`ReplyMatcher`), the search for a server
+ * with a quorum (`QuorumProbe`), the closing request (`SessionEnd`). The parts never change the
+ * state: they return what follows, and the machine does it.
  *
  * With SASL, the phase `authenticating` lies between handshaking and connected: both sides exchange
  * tokens, and everything else waits.
