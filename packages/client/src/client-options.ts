@@ -5,7 +5,7 @@ import type { ParentMode } from './calls/parents.ts';
 import type { CreateSettings } from './operations/create.ts';
 import type { ReconfigSettings } from './operations/single.ts';
 import type { CallOptions } from './session/operation.ts';
-import type { EndReason } from './session/session-machine.ts';
+import type { EndReason } from './session/session-end.ts';
 import type { ConnectFailure, NodeEvent, SessionEvent, WatchListener } from './watched-event.ts';
 
 /**

@@ -73,7 +73,7 @@ import {
 } from './operations/single.ts';
 import type { CallOptions, Operation } from './session/operation.ts';
 import { Session } from './session/session.ts';
-import type { EndReason } from './session/session-machine.ts';
+import type { EndReason } from './session/session-end.ts';
 import type { Stat } from './stat.ts';
 import type { NodeEvent, WatchListener } from './watched-event.ts';
 import { ViewWatches } from './watches/view-watches.ts';

@@ -89,7 +89,7 @@ export type {
   WholeReconfig,
 } from './operations/single.ts';
 export type { CallOptions } from './session/operation.ts';
-export type { EndReason } from './session/session-machine.ts';
+export type { EndReason } from './session/session-end.ts';
 export { compareSequences, sequenceOf } from './sequence.ts';
 export type { Stat } from './stat.ts';
 export type { SessionTraceDetail, TracedCall, TracedSessionEvent, Tracer } from './tracing.ts';

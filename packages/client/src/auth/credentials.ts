@@ -1,5 +1,5 @@
 /** An identity to prove, as a program passes it. */
-import type { Credentials } from '../session/session-machine.ts';
+import type { Credentials } from '../session/session-auth.ts';
 
 /** Copies the bytes, as the program may change them afterwards. Text becomes UTF-8. */
 export function toCredentials(scheme: string, auth: Uint8Array | string): Credentials {

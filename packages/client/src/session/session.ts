@@ -32,14 +32,11 @@ import { HostProvider } from './host-provider.ts';
 import type { CallOptions, Operation } from './operation.ts';
 import { Request } from './request.ts';
 import { RequestTimer } from './request-timer.ts';
-import {
-  type AuthCall,
-  type Credentials,
-  type EndReason,
-  SessionMachine,
-  type SessionOptions,
-  type SessionOutput,
-} from './session-machine.ts';
+import type { AuthCall, Credentials } from './session-auth.ts';
+import type { EndReason } from './session-end.ts';
+import { SessionMachine } from './session-machine.ts';
+import type { SessionOptions } from './session-options.ts';
+import type { SessionOutput } from './session-output.ts';
 
 export interface SessionEnvironment {
   readonly transport: Transport;

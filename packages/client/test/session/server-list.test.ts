@@ -2,7 +2,8 @@
 import { SeededRandom } from '@tskeeper/runtime';
 import { describe, expect, it } from 'vitest';
 import type { ServerAddress, SrvRecord } from '../../src/index.ts';
-import { SessionMachine, type SessionOutput } from '../../src/session/session-machine.ts';
+import { SessionMachine } from '../../src/session/session-machine.ts';
+import type { SessionOutput } from '../../src/session/session-output.ts';
 import { HostProvider } from '../../src/session/host-provider.ts';
 import { MachineRig, type NamedRequest } from '../support/machine-rig.ts';
 import { connectResponse, notification, reply } from '../support/server-frames.ts';

@@ -7,7 +7,8 @@ import { SeededRandom } from '@tskeeper/runtime';
 import { expect, it } from 'vitest';
 import type { ServerAddress } from '../../src/index.ts';
 import { HostProvider } from '../../src/session/host-provider.ts';
-import { SessionMachine, type SessionOutput } from '../../src/session/session-machine.ts';
+import { SessionMachine } from '../../src/session/session-machine.ts';
+import type { SessionOutput } from '../../src/session/session-output.ts';
 import { NamedRequest } from '../support/machine-rig.ts';
 import { connectResponse, pong, reply } from '../support/server-frames.ts';
 

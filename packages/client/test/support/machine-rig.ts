@@ -9,7 +9,10 @@ import { ErrorCode, errorName, OpCode, type Reader, Writer } from '@tskeeper/pro
 import type { RequestFailure } from '../../src/keeper-error.ts';
 import { HostProvider } from '../../src/session/host-provider.ts';
 import { Request } from '../../src/session/request.ts';
-import { type AuthCall, SessionMachine, type SessionOptions, type SessionOutput } from '../../src/session/session-machine.ts';
+import type { AuthCall } from '../../src/session/session-auth.ts';
+import { SessionMachine } from '../../src/session/session-machine.ts';
+import type { SessionOptions } from '../../src/session/session-options.ts';
+import type { SessionOutput } from '../../src/session/session-output.ts';
 import { connectResponse, describeFrames, type Grant } from './server-frames.ts';
 
 export class NamedRequest extends Request {

@@ -14,7 +14,7 @@ import { age, type Fingerprint, fingerprintSet } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
 import type { QuorumVerifier } from '../quorum/quorum-verifier.ts';
 import type { LeaderStart } from './leader-host.ts';
-import type { EpochName, PeerStorage } from './peer-storage.ts';
+import type { DurableState, EpochName } from './peer-storage.ts';
 import type { RoleEndReason } from './role-end.ts';
 import type { ZabOptions } from './zab-options.ts';
 
@@ -39,7 +39,7 @@ export class EpochStages {
   readonly start: LeaderStart;
   readonly #options: ZabOptions;
   readonly #quorum: QuorumVerifier;
-  readonly #storage: PeerStorage;
+  readonly #storage: DurableState;
   readonly #isVoter: boolean;
   #stage: LeaderStage = 'discovery';
   #epoch = 0;
@@ -51,7 +51,7 @@ export class EpochStages {
   #endReason: RoleEndReason | undefined;
   #endText = '';
 
-  constructor(options: ZabOptions, quorum: QuorumVerifier, start: LeaderStart, storage: PeerStorage, now: Now) {
+  constructor(options: ZabOptions, quorum: QuorumVerifier, start: LeaderStart, storage: DurableState, now: Now) {
     this.start = start;
     this.#options = options;
     this.#quorum = quorum;

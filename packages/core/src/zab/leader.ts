@@ -43,7 +43,7 @@ import { LearnerPings } from './learner-pings.ts';
 import type { LearnerProgress } from './learner-progress.ts';
 import { LearnerRequests } from './learner-requests.ts';
 import { LearnerTable } from './learner-table.ts';
-import type { EpochName, PeerStorage } from './peer-storage.ts';
+import type { DurableState, EpochName } from './peer-storage.ts';
 import { entryOf, ProposalQueue } from './proposal-queue.ts';
 import type { ChannelId, ChannelRank, QuorumLinks } from './quorum-links.ts';
 import type { RoleEndReason } from './role-end.ts';
@@ -53,7 +53,7 @@ import type { ZabOptions } from './zab-options.ts';
 export class Leader implements TxnLog, SequencerLeader {
   readonly #options: ZabOptions;
   readonly #quorum: QuorumVerifier;
-  readonly #storage: PeerStorage;
+  readonly #storage: DurableState;
   readonly #host: LeaderHost;
   readonly #stages: EpochStages;
   readonly #proposals: ProposalQueue;
@@ -74,7 +74,7 @@ export class Leader implements TxnLog, SequencerLeader {
     quorum: QuorumVerifier,
     start: LeaderStart,
     links: QuorumLinks,
-    storage: PeerStorage,
+    storage: DurableState,
     host: LeaderHost,
     now: Now,
   ) {

@@ -5,13 +5,14 @@
 import type { Mutant } from './mutant.ts';
 
 const machine = 'packages/client/src/session/session-machine.ts';
+const negotiatedSession = 'packages/client/src/session/negotiated-session.ts';
 
 export const clientMutants: Readonly<Record<string, Mutant>> = {
   'client-forgets-watches': {
     description: 'the client does not restore its watches after a reconnect',
     origin: 'ZOOKEEPER-706, P18',
-    file: machine,
-    original: 'this.#restoreWatches();\n',
+    file: 'packages/client/src/session/session-restore.ts',
+    original: 'this.#restoreWatches(lastZxid);\n',
     replacement: '\n',
   },
   'client-says-not-sent': {
@@ -24,7 +25,7 @@ export const clientMutants: Readonly<Record<string, Mutant>> = {
   'client-answers-the-next': {
     description: 'the client takes a reply for that of the next call in its queue',
     origin: 'P3',
-    file: machine,
+    file: 'packages/client/src/session/reply-matcher.ts',
     original: 'if (!request.isCancelled) this.#output.answered(request, err, reader, zxid);\n    this.#outbox.answered();',
     replacement: 'this.#outbox.answered();\n    this.#output.answered(this.#outbox.nextPending ?? request, err, reader, zxid);',
   },
@@ -38,23 +39,23 @@ export const clientMutants: Readonly<Record<string, Mutant>> = {
   'client-forgets-last-zxid': {
     description: 'the client reconnects with lastZxidSeen 0, so a server older than its last reply serves it',
     origin: 'C2-8, P7',
-    file: machine,
+    file: negotiatedSession,
     original: 'lastZxidSeen: this.#lastZxid,',
     replacement: 'lastZxidSeen: 0,',
   },
   'client-begins-anew': {
     description: 'the client requests a new session at each reconnect and reports that the old one expired',
     origin: 'C2-8, C2-14',
-    file: machine,
-    original: 'sessionId: this.#isKnownToQuorum ? this.#sessionId : 0n,',
-    replacement: 'sessionId: this.#connectedAtMs === 0 ? this.#sessionId : 0n,',
+    file: negotiatedSession,
+    original: 'sessionId: this.#isKnownToQuorum ? this.#id : 0n,',
+    replacement: 'sessionId: this.#lastZxid === 0 ? this.#id : 0n,',
   },
   'client-loses-calls': {
     description: 'calls that wait for a server are never settled when the session ends',
     origin: 'C2-2, P35',
     file: machine,
-    original: "const refusal = why ?? this.#endFailure('notSent', reason);\n    this.#failWaiting(refusal);",
-    replacement: "const refusal = why ?? this.#endFailure('notSent', reason);",
+    original: 'const refusal = why ?? this.#end.failure(reason);\n    this.#failWaiting(refusal);',
+    replacement: 'const refusal = why ?? this.#end.failure(reason);',
   },
   'client-pings-late': {
     description: 'the client pings after two thirds of the session timeout instead of a third',
