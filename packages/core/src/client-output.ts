@@ -1,11 +1,15 @@
 import type { Writer } from '@tskeeper/protocol';
 
 /**
- * A connection, numbered by whoever carries it: a small integer, used again only after the core has been told `disconnected`.
+ * A connection, numbered by whoever carries it: a small integer, used again only after the core has
+ * been told `disconnected`.
  */
 export type CnxnId = number;
 
-/** The server through which a client speaks: a number that its leader has for itself and for each learner. */
+/**
+ * The server through which a client speaks: a number that its leader has for itself and for each
+ * learner.
+ */
 export type SessionOwner = number;
 
 /** Why the core asks for a connection to be closed. What was written to it before is still sent. */
@@ -26,17 +30,21 @@ export type CloseReason =
   | 'read-only clients only'
   | 'not serving';
 
-/** The output to clients, in order. The client port, the simulator and the golden tests each bring one. It never calls back into the core. */
+/**
+ * The output to clients, in order. The client port, the simulator and the golden tests each bring
+ * one. It never calls back into the core.
+ */
 export interface ClientOutput {
   /**
-   * A writer placed at the end of that connection's output. Whatever is written leaves at the end of the turn, in the order of
-   * writing; the caller opens and ends each frame. Writing to a connection that is already gone is harmless.
+   * A writer placed at the end of that connection's output. Whatever is written leaves at the end
+   * of the turn, in the order of writing; the caller opens and ends each frame. Writing to a
+   * connection that is already gone is harmless.
    */
   reply(cnxn: CnxnId): Writer;
 
   /**
-   * Whether so much output waits for the connection that answers which can wait should. Once it has been said, the core hears `drained`
-   * when there is room again.
+   * Whether so much output waits for the connection that answers which can wait should. Once it has
+   * been said, the core hears `drained` when there is room again.
    */
   isFull(cnxn: CnxnId): boolean;
 

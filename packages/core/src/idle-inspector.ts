@@ -9,9 +9,9 @@ import { SessionTracker } from './session/session-tracker.ts';
 import { WatchTable } from './tree/watch-table.ts';
 
 /**
- * Implements `Inspector` while no clients are served: the state, and no clients. The object is reused
- * while the replica is the same, since its empty tables are large, and clients that wait for a
- * leader ask often.
+ * Implements `Inspector` while no clients are served: the state, and no clients. The object is
+ * reused while the replica is the same, since its empty tables are large, and clients that wait for
+ * a leader ask often.
  */
 export class IdleInspector {
   readonly #tickTimeMs: Millis;

@@ -158,10 +158,13 @@ export interface Observer {
   /** A step has ended with work of this kind left for the next one. */
   stepYielded(kind: StepKind): void;
   /**
-   * A request or a commit takes more than one step. The server starts no other, and ends no session, before `jobEnded`. */
+   * A request or a commit takes more than one step. The server starts no other, and ends no
+   * session, before `jobEnded`.
+   */
   jobBegan(): void;
   jobEnded(): void;
-  /** A long write must wait until fewer units are proposed and not applied; `passedOn` on a learner.
+  /**
+   * A long write must wait until fewer units are proposed and not applied; `passedOn` on a learner.
    */
   longWriteQueued(isForwarded: boolean): void;
   notice(notice: Notice): void;

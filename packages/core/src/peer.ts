@@ -1,12 +1,14 @@
 /**
- * A server of an ensemble. At any time it has one role (roles/peer-role.ts), and only as a leader or a learner that is in
- * step with a quorum does it serve clients. This class passes each input to what it concerns and then advances the role.
+ * A server of an ensemble. At any time it has one role (roles/peer-role.ts), and only as a leader
+ * or a learner that is in step with a quorum does it serve clients. This class passes each input to
+ * what it concerns and then advances the role.
  *
  *     flushing -> looking -> leading                -> flushing ...
  *                         -> connecting -> learning -> flushing ...
  *
- * Before an election the state in memory is that of the log: everything in the log has been applied, and is durable, before
- * the server says in an election how far its log goes. What a TRUNC takes from the log, it takes from memory (ZOOKEEPER-2845).
+ * Before an election the state in memory is that of the log: everything in the log has been
+ * applied, and is durable, before the server says in an election how far its log goes. What a TRUNC
+ * takes from the log, it takes from memory (ZOOKEEPER-2845).
  */
 import type { Millis, Notification, PacketView, Reader, SessionId, Sid, Zxid } from '@tskeeper/protocol';
 import type { AuthTicket, AuthResult } from './auth/auth-provider.ts';
@@ -77,7 +79,8 @@ export class Peer {
       const transition = this.#role.next(now);
       if (transition === undefined) return;
       this.#enter(transition, now);
-      // A leader without others may end at once. It is replaced after the next input, so that this loop ends.
+      // A leader without others may end at once. It is replaced after the next input, so that this
+      // loop ends.
       if (transition.to === 'leading') return;
     }
   }
@@ -145,7 +148,10 @@ export class Peer {
     return this.server?.workUnits ?? 0;
   }
 
-  /** See `Server.wantsInput`. A connection that is not served is being closed, so nothing holds its input back. */
+  /**
+   * See `Server.wantsInput`. A connection that is not served is being closed, so nothing holds its
+   * input back.
+   */
   wantsInput(id: CnxnId): boolean {
     return this.server?.wantsInput(id) ?? true;
   }
@@ -167,7 +173,9 @@ export class Peer {
     return !this.isBusy && !this.#state.disk.isBusy;
   }
 
-  /** A snapshot of this moment, to be written in slices. See `SnapshotSource` for `writeLastZxid`. */
+  /**
+   * A snapshot of this moment, to be written in slices. See `SnapshotSource` for `writeLastZxid`.
+   */
   snapshot(writeLastZxid = true): SnapshotWriter {
     return this.replica.snapshot(writeLastZxid);
   }
@@ -187,7 +195,10 @@ export class Peer {
     return this.#state.disk.logged;
   }
 
-  /** The epoch that this server has acknowledged, or that it leads; undefined while it is part of none. */
+  /**
+   * The epoch that this server has acknowledged, or that it leads; undefined while it is part of
+   * none.
+   */
   get epoch(): number | undefined {
     return this.#role.epoch;
   }
@@ -254,7 +265,10 @@ export class Peer {
     this.#state.election.reachable(sid);
   }
 
-  /** Whether the oracle of an ensemble of two lets this server go on without the other; see `OracleQuorum`. Without effect on others. */
+  /**
+   * Whether the oracle of an ensemble of two lets this server go on without the other; see
+   * `OracleQuorum`. Without effect on others.
+   */
   oracleAnswered(canServeAlone: boolean, now: Now): void {
     const { config, election } = this.#state;
     if (!config.oracleAnswered(canServeAlone)) return;
@@ -265,7 +279,10 @@ export class Peer {
 
   // ---- the learner port
 
-  /** A server has connected to this server's learner port, which listens while it leads; this may be over by now. */
+  /**
+   * A server has connected to this server's learner port, which listens while it leads; this may be
+   * over by now.
+   */
   accepted(channel: ChannelId, now: Now): void {
     if (!this.#role.accepted(channel, now)) this.#state.io.quorum.closeChannel(channel, 'this server does not lead');
   }
@@ -287,7 +304,10 @@ export class Peer {
     this.#advanceRole(now);
   }
 
-  /** A packet of the leader, or of a learner. Throws a `ProtocolError` if it cannot be read; the stream is to be closed then. */
+  /**
+   * A packet of the leader, or of a learner. Throws a `ProtocolError` if it cannot be read; the
+   * stream is to be closed then.
+   */
   packet(channel: ChannelId, packet: PacketView, now: Now): void {
     this.#role.packet(channel, packet, now);
     this.#advanceRole(now);
@@ -299,8 +319,8 @@ export class Peer {
   }
 
   /**
-   * Takes the next bytes of the snapshot, and returns how many of them belong to it. Throws a `ProtocolError` if they are not a snapshot; the
-   * stream is to be closed then.
+   * Takes the next bytes of the snapshot, and returns how many of them belong to it. Throws a
+   * `ProtocolError` if they are not a snapshot; the stream is to be closed then.
    */
   feedSnapshot(channel: ChannelId, bytes: Buffer, now: Now): number {
     return this.#role.feedSnapshot(channel, bytes, now);
@@ -388,8 +408,8 @@ export class Peer {
   // ---- time
 
   /**
-   * Input: the process did nothing for longer than a tick, so that input may wait. A server whose peers have given it up meanwhile stops serving before it
-   * reads any of that input.
+   * Input: the process did nothing for longer than a tick, so that input may wait. A server whose
+   * peers have given it up meanwhile stops serving before it reads any of that input.
    */
   resumedAfterPause(now: Now): void {
     this.#role.resumed(now);
@@ -413,8 +433,9 @@ export class Peer {
   }
 
   /**
-   * Everything that can influence behaviour, for an explorer. Throws an `Error` if part of it cannot be written down: see `Server` and
-   * `LearnerSyncer`, and a snapshot that has been loaded in part.
+   * Everything that can influence behaviour, for an explorer. Throws an `Error` if part of it
+   * cannot be written down: see `Server` and `LearnerSyncer`, and a snapshot that has been loaded
+   * in part.
    */
   fingerprint(to: Fingerprint, now: Now): void {
     this.#state.fingerprint(to, now);

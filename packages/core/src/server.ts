@@ -73,11 +73,11 @@ export class Server {
   #inputWatermarkMs: Millis = -Infinity;
 
   /**
-   * @param createSequencer creates the order of the server's writes: `standaloneOrder`, or that of a leader
-   * or a learner.
+   * @param createSequencer creates the order of the server's writes: `standaloneOrder`, or that of
+   * a leader or a learner.
    * @param replica the state that the storage has recovered; by default the server starts empty.
-   * @param recordsTouches whether `takeTouched` will be called: another server decides which sessions
-   * live.
+   * @param recordsTouches whether `takeTouched` will be called: another server decides which
+   * sessions live.
    */
   constructor(
     options: CoreOptions,

@@ -1,4 +1,7 @@
-/** The numbers of the client protocol, under ZooKeeper's names (ZooDefs, KeeperException.Code, Watcher.Event). */
+/**
+ * The numbers of the client protocol, under ZooKeeper's names (ZooDefs, KeeperException.Code,
+ * Watcher.Event).
+ */
 
 export const OpCode = {
   notification: 0,

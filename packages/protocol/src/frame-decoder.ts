@@ -3,8 +3,8 @@
  * bytes.
  *
  * A frame that is complete in the received bytes is delivered in place. Only a frame that arrives
- * in pieces is assembled in memory of our own (pending-bytes.ts), which is released when the frame is
- * complete.
+ * in pieces is assembled in memory of our own (pending-bytes.ts), which is released when the frame
+ * is complete.
  *
  * A consumer that cannot take more returns false. The remaining bytes then wait here, and are
  * counted, until `resume`.

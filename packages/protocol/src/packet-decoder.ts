@@ -4,8 +4,8 @@
  * packet SNAP, and packets follow the snapshot.
  *
  * A packet that is complete in the received bytes is delivered in place. Only a packet that arrives
- * in pieces is assembled in memory of our own (pending-bytes.ts), and fields already decoded are not
- * decoded again.
+ * in pieces is assembled in memory of our own (pending-bytes.ts), and fields already decoded are
+ * not decoded again.
  *
  * A consumer that cannot take more returns false. The remaining bytes then wait here, and are
  * counted, until `resume`.

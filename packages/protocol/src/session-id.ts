@@ -23,8 +23,9 @@ const clockShiftPerEpochMs = 0x9e3779b9;
  * either: the log of a restarted follower may lack the sessions that the follower has opened, and
  * zxids restart when the folder is emptied or replaced by an old copy.
  *
- * Each epoch counts zxids from 1. So the clock is also advanced by `clockShiftPerEpochMs` per epoch: a clock
- * that was set back by minutes or hours then still gives another value than in the epoch before.
+ * Each epoch counts zxids from 1. So the clock is also advanced by `clockShiftPerEpochMs` per
+ * epoch: a clock that was set back by minutes or hours then still gives another value than in the
+ * epoch before.
  *
  * (ZooKeeper's SessionTrackerImpl uses 40 bits of the clock in milliseconds and no zxid. Programs
  * that parse an id rely only on the top byte.)

@@ -224,8 +224,8 @@ const leadingArguments: Partial<Readonly<Record<keyof typeof constructorOptionTy
 export { checkArgumentCount };
 
 /**
- * What `checkArgumentCount` throws, or undefined. For a method that returns the promise of an earlier call:
- * it returns a rejected promise, and does not throw.
+ * What `checkArgumentCount` throws, or undefined. For a method that returns the promise of an
+ * earlier call: it returns a rejected promise, and does not throw.
  */
 export function argumentCountError(count: number, most: number, form: string): unknown {
   try {

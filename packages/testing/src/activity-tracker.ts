@@ -141,9 +141,9 @@ export class ActivityTracker {
   }
 
   /**
-   * Resolves when the work in progress and everything that follows from it is done. `includesExternal`:
-   * including work of clients, over TCP. Otherwise clients are awaited only if they received bytes,
-   * or have not been awaited for some time.
+   * Resolves when the work in progress and everything that follows from it is done.
+   * `includesExternal`: including work of clients, over TCP. Otherwise clients are awaited only if
+   * they received bytes, or have not been awaited for some time.
    */
   async settle(includesExternal: boolean): Promise<void> {
     if (includesExternal || ++this.#settlesWithoutExternal >= settlesWithoutExternalMax) this.#hadExternalTraffic = true;

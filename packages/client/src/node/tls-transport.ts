@@ -60,8 +60,8 @@ export class TlsTransport extends NodeTransport implements Transport {
       secureContext: context.context,
       // An address is not allowed as a server name (RFC 6066).
       ...(isIP(serverName) === 0 ? { servername: serverName.replace(/\.$/, '') } : {}),
-      // `peerProblem` verifies certificates before anything is sent: if Node did so itself, the error
-      // could not name the rejected one.
+      // `peerProblem` verifies certificates before anything is sent: if Node did so itself, the
+      // error could not name the rejected one.
       rejectUnauthorized: false,
       checkServerIdentity: () => undefined,
     });

@@ -15,8 +15,8 @@ export class RequestTimer {
   #dueMs!: Millis;
 
   /**
-   * `remainingMs` returns how much more time the server has, and is called when `limitMs` have passed;
-   * `over` is called when none is left.
+   * `remainingMs` returns how much more time the server has, and is called when `limitMs` have
+   * passed; `over` is called when none is left.
    */
   constructor(clock: Clock, limitMs: Millis, remainingMs: (nowMs: Millis) => Millis, onTimeout: () => void) {
     this.#clock = clock;

@@ -3,7 +3,8 @@
  *
  * The machine is pure. Inputs are method calls with the time; outputs go, in order, to a
  * `SessionOutput`, which never calls back. `deadline()` says when to call `wake` if there is no
- * other input before. So a test can play any sequence of events, and a simulator can run real clients.
+ * other input before. So a test can play any sequence of events, and a simulator can run real
+ * clients.
  *
  *     waiting ─wake─> connecting ─> handshaking ─> connected ─close─> closing ─> closed
  *        ^                │              │             │

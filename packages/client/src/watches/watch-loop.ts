@@ -1,6 +1,6 @@
 /**
- * Loops over the events of a watch:
- * `for await (const event of zk.watch('/services', { recursive: true }))`.
+ * Loops over the events of a watch: `for await (const event of zk.watch('/services', { recursive:
+ * true }))`.
  *
  * It uses a persistent watch. A server sends each change once, on the connection on which the watch
  * was set, and does not report changes made while there was no connection. So whenever changes may

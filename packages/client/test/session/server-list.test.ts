@@ -405,7 +405,7 @@ describe('many clients', () => {
 function bare(
   hosts: string[],
   random: SeededRandom,
-  options: { readonly resolves?: boolean } = {},
+  options: { readonly resolvesNames?: boolean } = {},
 ): { readonly machine: SessionMachine<NamedRequest>; readonly dialled: string[] } {
   const dialled: string[] = [];
   const nothing = () => undefined;

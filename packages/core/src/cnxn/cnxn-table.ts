@@ -53,8 +53,8 @@ export class CnxnTable {
   }
 
   /**
-   * Removes a closed connection; its id may be reused. `keepsDeferredFrames`: its early frames keep waiting
-   * for the turn of a long write.
+   * Removes a closed connection; its id may be reused. `keepsDeferredFrames`: its early frames keep
+   * waiting for the turn of a long write.
    */
   remove(cnxn: Cnxn, keepsDeferredFrames = false): void {
     this.#detach(cnxn, keepsDeferredFrames);

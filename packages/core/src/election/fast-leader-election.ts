@@ -426,9 +426,10 @@ export class FastLeaderElection {
   }
 
   /**
-   * A server that shuns itself sends nothing, so voters of an earlier round do not learn that it has started a new one. If a quorum votes for it there,
-   * they elect it, find that it does not lead, and shun it; by then it may announce its vote again, to voters that do not adopt it any more. So it
-   * announces its vote as soon as a quorum votes for it.
+   * A server that shuns itself sends nothing, so voters of an earlier round do not learn that it
+   * has started a new one. If a quorum votes for it there, they elect it, find that it does not
+   * lead, and shun it; by then it may announce its vote again, to voters that do not adopt it any
+   * more. So it announces its vote as soon as a quorum votes for it.
    */
   #noteSupport(from: Sid, leader: Sid, now: Now): void {
     if (leader === this.#sid) this.#supporters.add(from);

@@ -277,8 +277,10 @@ export class Admission {
   }
 
   /**
-   * @param movesAtArrival how often the session had moved when the request arrived, if the request was held.
-   * @param isLongWriteTurn for a long write whose turn has come, and for requests that waited for one.
+   * @param movesAtArrival how often the session had moved when the request arrived, if the request
+   * was held.
+   * @param isLongWriteTurn for a long write whose turn has come, and for requests that waited for
+   * one.
    */
   #submitForwarded(forwarded: ForwardedRequest, now: Now, movesAtArrival?: number, isLongWriteTurn = false): void {
     if (!isLongWriteTurn && this.#maybeQueueForwarded(forwarded, movesAtArrival)) return;

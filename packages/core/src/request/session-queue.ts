@@ -149,8 +149,8 @@ export class SessionQueue {
   }
 
   /**
-   * The oldest write of a session that waits here for its txn; undefined if it belongs to an earlier
-   * connection of the session, which may have used the same xids, or if `zxid` does.
+   * The oldest write of a session that waits here for its txn; undefined if it belongs to an
+   * earlier connection of the session, which may have used the same xids, or if `zxid` does.
    */
   oldestPendingWrite(high: number, low: number, zxid: Zxid): WriteOrigin | undefined {
     const slot = this.#tracker.find(high, low);
@@ -173,7 +173,10 @@ export class SessionQueue {
     this.#replyQueue.push(cnxn);
   }
 
-  /** Answers parked reads that are due. Returns false if the step has ended before all were answered. */
+  /**
+   * Answers parked reads that are due. Returns false if the step has ended before all were
+   * answered.
+   */
   answerDue(now: Now): boolean {
     while (this.#replyQueue.length > 0) {
       if (this.#scheduler.yieldsStep('request')) return false;

@@ -73,7 +73,10 @@ export class StepScheduler {
 
   readonly isBudgetSpent = (): boolean => this.#stepWorkUnits() >= this.#stepEndUnits;
 
-  /** Whether the step ends because its budget is spent. Call it only where work of this kind is left. */
+  /**
+   * Whether the step ends because its budget is spent. Call it only where work of this kind is
+   * left.
+   */
   yieldsStep(kind: StepKind): boolean {
     if (!this.isBudgetSpent()) return false;
     this.#observer.stepYielded(kind);

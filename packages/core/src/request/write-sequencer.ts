@@ -1,8 +1,8 @@
 /**
- * Orders writes: on the server itself if it is standalone or the leader (local-sequencer.ts), or through
- * the leader (leader-forwarder.ts). A write enters its connection's queue when it is admitted; its txn is
- * returned when it may be applied, one at a time, in zxid order. The write at the head of a queue
- * that caused the txn is answered.
+ * Orders writes: on the server itself if it is standalone or the leader (local-sequencer.ts), or
+ * through the leader (leader-forwarder.ts). A write enters its connection's queue when it is
+ * admitted; its txn is returned when it may be applied, one at a time, in zxid order. The write at
+ * the head of a queue that caused the txn is answered.
  */
 import type { Millis, Reader, Zxid } from '@tskeeper/protocol';
 import type { Fingerprint } from '../fingerprint.ts';
@@ -79,9 +79,9 @@ export interface WriteSequencer {
    */
   expireNow(high: number, low: number): boolean;
   /**
-   * Time has passed: does the server's own work, until `isBudgetSpent`. All input that had arrived at
-   * this server by `heardMs` has been delivered: sessions are judged as of that time. Returns a job
-   * as `write` does.
+   * Time has passed: does the server's own work, until `isBudgetSpent`. All input that had arrived
+   * at this server by `heardMs` has been delivered: sessions are judged as of that time. Returns a
+   * job as `write` does.
    */
   wake(now: Now, inputWatermarkMs: Millis, isBudgetSpent: () => boolean): Job | undefined;
   /**

@@ -7,10 +7,16 @@ import type { ChannelId } from '../zab/quorum-links.ts';
 import { PeerRole, type RoleStatus, type Transition } from './peer-role.ts';
 import type { PeerState } from './peer-state.ts';
 
-/** For how many times initLimit a leader that does not answer is not voted for, unless a new connection with it is made. */
+/**
+ * For how many times initLimit a leader that does not answer is not voted for, unless a new
+ * connection with it is made.
+ */
 const unresponsiveInitLimits = 3;
 
-/** Stops the connector of a leader that, as the election knows by now, does not lead any more or does not receive from this server. */
+/**
+ * Stops the connector of a leader that, as the election knows by now, does not lead any more or
+ * does not receive from this server.
+ */
 export function stopIfLeaderIsLost(connector: LeaderConnector, election: FastLeaderElection): void {
   if (election.isLeaderNotReceiving) connector.leaderNotReceiving();
   else if (election.isLeaderGone) connector.abandon();
@@ -57,7 +63,8 @@ export class ConnectingRole extends PeerRole {
     if (!this.#connector.isExhausted) return undefined;
     const { leader, isUnanswered } = this.#connector;
     const { io, election, options } = this.#state;
-    // The next leader may be dialled only after a while. A stream to this one that opens meanwhile would pass for a stream to that one.
+    // The next leader may be dialled only after a while. A stream to this one that opens meanwhile
+    // would pass for a stream to that one.
     io.quorum.cancelDial();
     this.#state.leaderAttemptFailed(leader, now, !isUnanswered);
     if (isUnanswered) {

@@ -4,7 +4,10 @@ import type { Now } from '../now.ts';
 import type { DiskState } from '../zab/disk-state.ts';
 import { PeerRole, type RoleStatus, type Transition } from './peer-role.ts';
 
-/** The disk works on something that must be durable before this server says in an election how far its log goes. */
+/**
+ * The disk works on something that must be durable before this server says in an election how far
+ * its log goes.
+ */
 export class FlushingRole extends PeerRole {
   readonly name = 'flushing';
   readonly #disk: DiskState;

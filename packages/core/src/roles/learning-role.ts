@@ -14,7 +14,10 @@ import { stopIfLeaderIsLost } from './connecting-role.ts';
 import { PeerRole, type RoleStatus, type Transition } from './peer-role.ts';
 import type { PeerState } from './peer-state.ts';
 
-/** What a znode in a snapshot takes besides its data, at most: path and Stat, or the entries of an ACL. */
+/**
+ * What a znode in a snapshot takes besides its data, at most: path and Stat, or the entries of an
+ * ACL.
+ */
 const snapshotItemExtraBytes = 1024 * 1024;
 
 /** This server follows or observes a leader (zab/learner.ts), or tries to. */
@@ -83,14 +86,16 @@ export class LearningRole extends PeerRole implements LearnerHost {
     const taken = loader.isComplete ? 1 : loader.feed(bytes);
     this.#learner.bytesReceived(now);
     if (!loader.isComplete) return taken;
-    // The caller keeps the last byte, and offers it again in a later turn: so nothing after the snapshot is read before the tree is whole.
+    // The caller keeps the last byte, and offers it again in a later turn: so nothing after the
+    // snapshot is read before the tree is whole.
     if (!loader.finishStep(this.#visitsPerStepMax)) {
       this.#state.observer.stepYielded('sync');
       return taken - 1;
     }
     this.#snapshotLoad = undefined;
     const state = this.#state;
-    // The snapshot holds the leader's configuration; which one this server uses is another matter (ZOOKEEPER-2819).
+    // The snapshot holds the leader's configuration; which one this server uses is another matter
+    // (ZOOKEEPER-2819).
     state.replaceReplica(new Replica(state.replicaOptions, { snapshot: loader.finish(), zxid, digestComparison: 'when told' }));
     state.committedLog.clear();
     state.logCompleteFromZxid = zxid;
@@ -98,7 +103,8 @@ export class LearningRole extends PeerRole implements LearnerHost {
     return taken;
   }
 
-  // What this server sends is not a sign of its leader: over a link that is cut in one direction, only the leader does not arrive. So there is no `partSent`.
+  // What this server sends is not a sign of its leader: over a link that is cut in one direction,
+  // only the leader does not arrive. So there is no `partSent`.
   override partReceived(channel: ChannelId, now: Now): void {
     if (channel === this.#channel) this.#learner.bytesReceived(now);
   }
@@ -156,12 +162,16 @@ export class LearningRole extends PeerRole implements LearnerHost {
     if (!wasSynced && resyncEpoch === undefined) state.leaderAttemptFailed(connector.leader, now);
     state.observer.roleEnded(endReason, endText);
     if (resyncEpoch === undefined) return { to: 'flushing', delayMs: this.#electionDelayMs() };
-    // At once, and to the same leader, which does not wait for ever: an election could find no one else.
+    // At once, and to the same leader, which does not wait for ever: an election could find no one
+    // else.
     state.resyncEpoch = resyncEpoch;
     return { to: 'connecting', connector: state.connectTo(connector.leader, now) };
   }
 
-  /** Many observers that lose one leader must not all connect to the next one at once. Voters do not wait. */
+  /**
+   * Many observers that lose one leader must not all connect to the next one at once. Voters do not
+   * wait.
+   */
   #electionDelayMs(): Millis {
     const maxMs = this.#state.options.observerElectionDelayMs ?? 0;
     return maxMs > 0 && this.#kind === 'observer' ? this.#state.random.uint32() % maxMs : 0;

@@ -1,6 +1,6 @@
 /**
- * One role of a server in an ensemble. `Peer` holds exactly one role object at a time, passes it the inputs that concern
- * it, and replaces it when `next` returns a transition.
+ * One role of a server in an ensemble. `Peer` holds exactly one role object at a time, passes it
+ * the inputs that concern it, and replaces it when `next` returns a transition.
  *
  *     flushing    the disk works on something that must be durable before this server votes
  *     looking     an election is under way
@@ -42,7 +42,10 @@ export abstract class PeerRole {
     return undefined;
   }
 
-  /** The epoch that this server has acknowledged, or that it leads; undefined while it is part of none. */
+  /**
+   * The epoch that this server has acknowledged, or that it leads; undefined while it is part of
+   * none.
+   */
   get epoch(): number | undefined {
     return undefined;
   }
@@ -64,7 +67,10 @@ export abstract class PeerRole {
     return false;
   }
 
-  /** The dial of the leader has succeeded. Returns the transition that follows; undefined if this role has not dialled. */
+  /**
+   * The dial of the leader has succeeded. Returns the transition that follows; undefined if this
+   * role has not dialled.
+   */
   dialled(_channel: ChannelId): Transition | undefined {
     return undefined;
   }
@@ -124,7 +130,10 @@ export abstract class PeerRole {
 
   abstract deadline(): Millis | undefined;
 
-  /** The transition that follows, once this role has ended, whose work is finished then; undefined while it has not. */
+  /**
+   * The transition that follows, once this role has ended, whose work is finished then; undefined
+   * while it has not.
+   */
   abstract next(now: Now): Transition | undefined;
 
   /** Everything of this role that can influence behaviour, for an explorer. */

@@ -1,6 +1,6 @@
 /**
- * What a server of an ensemble keeps from role to role: its state in memory, what is on its disk, its election, its
- * configuration, and which leaders it has failed to follow.
+ * What a server of an ensemble keeps from role to role: its state in memory, what is on its disk,
+ * its election, its configuration, and which leaders it has failed to follow.
  */
 import { incarnationOf, makeZxid, type Millis, type PacketView, type Sid, type Zxid } from '@tskeeper/protocol';
 import { LeaderBackoff } from '../election/leader-backoff.ts';
@@ -51,7 +51,10 @@ export class PeerState {
   replica: Replica;
   /** This server has applied every txn of the log after this one, so none is missing in between. */
   logCompleteFromZxid: Zxid;
-  /** The epoch whose leader this server asks for a snapshot, see `LearnerStart.resyncEpoch`; 0 for none. */
+  /**
+   * The epoch whose leader this server asks for a snapshot, see `LearnerStart.resyncEpoch`; 0 for
+   * none.
+   */
   resyncEpoch = 0;
   /** For the observer only. */
   lookingSinceMs: Millis = 0;
@@ -143,7 +146,10 @@ export class PeerState {
 
   // ---- serving
 
-  /** This server leads, or is in step with its leader. No txn has the first zxid of an epoch: it stands for everything of the epochs before. */
+  /**
+   * This server leads, or is in step with its leader. No txn has the first zxid of an epoch: it
+   * stands for everything of the epochs before.
+   */
   startEpoch(epoch: number): void {
     this.observer.epochStarted(epoch, this.replica.lastZxid);
     this.replica.lastZxid = Math.max(this.replica.lastZxid, makeZxid(epoch, 0));
@@ -155,8 +161,8 @@ export class PeerState {
   }
 
   newServer(now: Now, createSequencer: OrderFactory, recordsTouches: boolean): Server {
-    // No server carries out a reconfig yet, so each answers it as if it were switched off, also where `reconfigEnabled` lets servers
-    // exchange the version of their configuration.
+    // No server carries out a reconfig yet, so each answers it as if it were switched off, also
+    // where `reconfigEnabled` lets servers exchange the version of their configuration.
     const options = { ...this.options.core, reconfigEnabled: false };
     const server = new Server(options, this.io.clients, this.random, this.observer, now, createSequencer, this.replica, recordsTouches);
     server.setMemoryState(this.memory.state, this.memory.watchesMayGrow);

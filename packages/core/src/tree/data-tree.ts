@@ -281,8 +281,8 @@ export class DataTree extends ZnodePaths {
   }
 
   /**
-   * Raises cversion and pzxid of a parent whose path is `pathBytes` up to `pathEnd`. Returns whether
-   * it did.
+   * Raises cversion and pzxid of a parent whose path is `pathBytes` up to `pathEnd`. Returns
+   * whether it did.
    */
   #bumpParent(parent: NodeId, pathEnd: number, parentCVersion: number, zxid: Zxid): boolean {
     const current = this.rows.get(parent, cversionField);

@@ -6,8 +6,8 @@
  *     synchronisation  a quorum has all of the history on disk    -> broadcast
  *
  * Between the first three the epoch is saved, and nothing is sent before it is durable: a server
- * that forgets an epoch it has promised could follow two leaders of it. Each stage counts its voters
- * anew. No stage is entered twice; a leader that fails is over, and an election follows.
+ * that forgets an epoch it has promised could follow two leaders of it. Each stage counts its
+ * voters anew. No stage is entered twice; a leader that fails is over, and an election follows.
  */
 import { epochMax, epochOf, type Millis, type Sid } from '@tskeeper/protocol';
 import { age, type Fingerprint, fingerprintSet } from '../fingerprint.ts';

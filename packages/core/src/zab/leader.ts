@@ -9,9 +9,9 @@
  *
  * A leader never returns to an earlier stage: without a quorum it is over, and an election follows.
  *
- * This file receives the packets of learners and the answers of the disk, and takes each to the part
- * that it concerns: the stages (epoch-stages), the learners (learner-table), what is proposed and
- * committed (broadcast), syncs (sync-confirmation) and requests (learner-requests).
+ * This file receives the packets of learners and the answers of the disk, and takes each to the
+ * part that it concerns: the stages (epoch-stages), the learners (learner-table), what is proposed
+ * and committed (broadcast), syncs (sync-confirmation) and requests (learner-requests).
  */
 import {
   counterOf,

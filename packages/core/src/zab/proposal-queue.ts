@@ -1,8 +1,8 @@
 /**
  * Txns that have been proposed and not committed, and how far the log of this server is.
  *
- * Txns are proposed and committed in zxid order, so a queue is enough: the next commit is always its
- * first member, whatever has been acknowledged beyond it. Invariant: committed <= proposed.
+ * Txns are proposed and committed in zxid order, so a queue is enough: the next commit is always
+ * its first member, whatever has been acknowledged beyond it. Invariant: committed <= proposed.
  */
 import { beginQuorumPacket, endQuorumPacket, type Id, PacketType, packetHeadBytes, Writer, type Zxid } from '@tskeeper/protocol';
 import { Fifo } from '../fifo.ts';

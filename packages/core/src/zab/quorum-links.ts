@@ -1,26 +1,44 @@
 import type { Sid, Writer } from '@tskeeper/protocol';
 
 /**
- * A stream between a leader and one of its learners, numbered by the port: a small integer, used again only after the core has
- * been told that the stream is closed.
+ * A stream between a leader and one of its learners, numbered by the port: a small integer, used
+ * again only after the core has been told that the stream is closed.
  */
 export type ChannelId = number;
 
-/** What a stream's learner is to its leader: a voter, an observer of the configuration, or an observer that the configuration does not have. */
+/**
+ * What a stream's learner is to its leader: a voter, an observer of the configuration, or an
+ * observer that the configuration does not have.
+ */
 export const ChannelRank = { voter: 0, observer: 1, stranger: 2 } as const;
 export type ChannelRank = (typeof ChannelRank)[keyof typeof ChannelRank];
 
 /** The streams between leader and learners, over the quorum ports. It never calls back. */
 export interface QuorumLinks {
-  /** A writer at the end of the stream's output. The bytes are sent at the end of the turn. A closed stream accepts and drops them. */
+  /**
+   * A writer at the end of the stream's output. The bytes are sent at the end of the turn. A closed
+   * stream accepts and drops them.
+   */
   packets(channel: ChannelId): Writer;
-  /** Writes bytes, from `start` to their end, which must not change afterwards: bytes for several streams are kept once. */
+  /**
+   * Writes bytes, from `start` to their end, which must not change afterwards: bytes for several
+   * streams are kept once.
+   */
   writeShared(channel: ChannelId, bytes: Buffer, start: number): void;
-  /** Whether so much output waits for the stream that more should not be written. After it was true, `channelDrained` follows when there is room. */
+  /**
+   * Whether so much output waits for the stream that more should not be written. After it was true,
+   * `channelDrained` follows when there is room.
+   */
   channelIsFull(channel: ChannelId): boolean;
-  /** Closes a stream once its output has been sent; `channelGone` follows. `reason` is for the operator. */
+  /**
+   * Closes a stream once its output has been sent; `channelGone` follows. `reason` is for the
+   * operator.
+   */
   closeChannel(channel: ChannelId, reason: string): void;
-  /** Connects to the quorum port of another server; `dialled` or `dialFailed` follows. One dial at a time. */
+  /**
+   * Connects to the quorum port of another server; `dialled` or `dialFailed` follows. One dial at a
+   * time.
+   */
   dialLeader(sid: Sid): void;
   /** Cancels the dial that is under way, if there is one; nothing follows. */
   cancelDial(): void;

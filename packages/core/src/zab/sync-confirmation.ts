@@ -63,7 +63,9 @@ export class SyncConfirmations {
     return sync !== undefined && sync.zxid < zxid;
   }
 
-  /** Replies to the syncs that arrived before the txn was proposed: a quorum has acknowledged it. */
+  /**
+   * Replies to the syncs that arrived before the txn was proposed: a quorum has acknowledged it.
+   */
   replyBefore(zxid: Zxid, server: Server, now: Now): void {
     while (this.hasBefore(zxid)) this.#reply(this.#waiting.shift()!, server, now);
   }

@@ -81,8 +81,8 @@ export class BarrierExit {
   }
 
   /**
-   * A participant that arrived late sets its version to 1 (barrier-entry.ts). For other kinds of clients
-   * this is unknown.
+   * A participant that arrived late sets its version to 1 (barrier-entry.ts). For other kinds of
+   * clients this is unknown.
    */
   isInside(name: string, version: number): boolean {
     return version !== 0 || this.#entered.openers.has(name) || !guidName.test(name);

@@ -14,8 +14,8 @@ export class Participation implements AsyncDisposable {
   #leaving: Promise<void> | undefined;
 
   /**
-   * Made by the barrier. `leaveBarrier` deletes the znode by `release` when it is time to, and resolves
-   * when the others have left as well.
+   * Made by the barrier. `leaveBarrier` deletes the znode by `release` when it is time to, and
+   * resolves when the others have left as well.
    */
   constructor(zk: ClientView, hold: Hold, leaveBarrier: (release: () => Promise<void>, signal: AbortSignal) => Promise<void>) {
     this.#zk = zk;

@@ -200,8 +200,8 @@ export class Semaphore {
   }
 
   /**
-   * Creates leases, and returns their holds if `waitUntilGranted` says that the last one is held, and so the
-   * earlier ones too; otherwise it leaves none.
+   * Creates leases, and returns their holds if `waitUntilGranted` says that the last one is held,
+   * and so the earlier ones too; otherwise it leaves none.
    */
   async #createLeases(
     zk: ClientView,

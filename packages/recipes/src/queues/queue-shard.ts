@@ -11,9 +11,9 @@
  *             multi: setData with the same data and the version that was read; create the claim
  *                  (EPHEMERAL)
  *
- * Each multi includes a mark (markers/idempotency-markers.ts), and so is applied once. Each claim increments the
- * version of its item: of two that have read the same version only one succeeds, each claim has a
- * name of its own, and the version shows how often the item was claimed.
+ * Each multi includes a mark (markers/idempotency-markers.ts), and so is applied once. Each claim
+ * increments the version of its item: of two that have read the same version only one succeeds,
+ * each claim has a name of its own, and the version shows how often the item was claimed.
  */
 import { type Acl, type CheckOp, type ClientView, type Data, KeeperError, op, type ReadOptions, type Stat } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';

@@ -23,7 +23,10 @@ export class Waiters {
     this.#awaited = what;
   }
 
-  /** Resolves at the next `resolveAll`; rejects with the reason of `rejectAll`, and as `Deadline` does. */
+  /**
+   * Resolves at the next `resolveAll`; rejects with the reason of `rejectAll`, and as `Deadline`
+   * does.
+   */
   async wait(options: WaitOptions): Promise<void> {
     using deadline = new Deadline(this.#clockOwner, options, this.#awaited);
     const { signal } = deadline;

@@ -60,8 +60,8 @@ export interface LearnerCore {
    */
   feedSnapshot(channel: ChannelId, bytes: Buffer, now: Now): number;
   /**
-   * Part of a packet has arrived over this stream. A server that sends a large packet shows no other
-   * sign of life.
+   * Part of a packet has arrived over this stream. A server that sends a large packet shows no
+   * other sign of life.
    */
   partReceived(channel: ChannelId, now: Now): void;
   /**

@@ -342,9 +342,9 @@ export class Storage {
    * `source` must reject when its content does not arrive any more: `close` waits for it.
    *
    * Resolves to false when storage is closing; then nothing has changed. Rejects with the error of
-   * `source`, with `SnapshotReadBackFailed` when the content read back is not a complete snapshot, or with
-   * `DiskError` when it could not be written: nothing has changed. Rejects with `DiskError` after
-   * `failed` has been called when the disk failed later.
+   * `source`, with `SnapshotReadBackFailed` when the content read back is not a complete snapshot,
+   * or with `DiskError` when it could not be written: nothing has changed. Rejects with `DiskError`
+   * after `failed` has been called when the disk failed later.
    */
   async installSnapshot(zxid: Zxid, source: AsyncSnapshotSource): Promise<boolean> {
     return await this.#rewrite(async () => {

@@ -111,8 +111,8 @@ export interface Finding {
 
 /**
  * Returns the violations in a recording. If a doubtful txn is traced to the wrong request
- * (replay/request-of-txn.ts), that can look like a violation. So the recording has no finding if some
- * tracing of its doubtful txns yields none.
+ * (replay/request-of-txn.ts), that can look like a violation. So the recording has no finding if
+ * some tracing of its doubtful txns yields none.
  */
 export function check(recording: Recording, replayed: Replay = replay(recording)): Finding[] {
   const first = { doubtful: replayed.doubtful, findings: judge(recording, replayed) };

@@ -2,9 +2,9 @@ import type { FamilyName } from '../recipes/families.ts';
 
 /**
  * The hunter of a mutant: the simulator's seeds, one run each; the scenarios, which run the same
- * each time; the explorer, one search per seed (explorer/detector.ts); the enumeration of crash states,
- * one case each (crash-states/detector.ts); or recipe runs, of all families in turn or of one
- * (recipes/recipe-seed.ts).
+ * each time; the explorer, one search per seed (explorer/detector.ts); the enumeration of crash
+ * states, one case each (crash-states/detector.ts); or recipe runs, of all families in turn or of
+ * one (recipes/recipe-seed.ts).
  */
 export type Detector = 'seeds' | 'scenarios' | 'explorer' | 'crash-states' | RecipeDetector;
 

@@ -12,7 +12,9 @@ export interface Judged<F> {
 
 /** Maximum number of tracings tried. A recording with a real violation costs this many replays. */
 const triesMax = 64;
-/** How many txns are replayed for that, at most: a long recording takes seconds for each tracing. */
+/**
+ * How many txns are replayed for that, at most: a long recording takes seconds for each tracing.
+ */
 const replayedTxnsMax = 10_000;
 
 /** How many tracings of a recording with so many txns are tried. */
@@ -21,9 +23,8 @@ export function triesOf(txns: number): number {
 }
 
 /**
- * The findings of the best tracing that was found, starting from `first`, among `tries` of them. Each step changes the
- * request of one txn and must
- * leave fewer findings.
+ * The findings of the best tracing that was found, starting from `first`, among `tries` of them.
+ * Each step changes the request of one txn and must leave fewer findings.
  */
 export function fewestFindings<F>(first: Judged<F>, tries: number, judge: (tracing: Tracing) => Judged<F>): F[] {
   let best = first;

@@ -379,7 +379,9 @@ export class Run {
     this.hitMark(`impostor ${how}`);
   }
 
-  /** A visitor (`addPinnedClient`) that reads `/` at each `ask`, and closes its session at `leave`. */
+  /**
+   * A visitor (`addPinnedClient`) that reads `/` at each `ask`, and closes its session at `leave`.
+   */
   addReader(server: ServerHost): { ask(): void; leave(): void } {
     const reader = this.addPinnedClient(server);
     return {
@@ -458,8 +460,9 @@ export class Run {
   }
 
   /**
-   * Whether a client is served; or cannot be, because the lies of an impersonator have made it see a txn that no server has which serves: servers turn such a client
-   * away, since it would go back in time.
+   * Whether a client is served; or cannot be, because the lies of an impersonator have made it see
+   * a txn that no server has which serves: servers turn such a client away, since it would go back
+   * in time.
    */
   isServed(actor: Actor): boolean {
     const { recording, servers } = this.world;

@@ -38,7 +38,8 @@ const healingMs = 30_000;
 const progressMs = 5000;
 /**
  * A client gives a server up after two thirds of its session timeout. With 400 ms, and 100 ms from
- * server to server, only the leader opens a session in that time; the client tries servers at random.
+ * server to server, only the leader opens a session in that time; the client tries servers at
+ * random.
  */
 const newSessionMs = 15_000;
 /**
@@ -193,7 +194,9 @@ class SeedRun {
     return false;
   }
 
-  /** A client reconnects and restores its watches, for the same reason as in `#oneClosesSession`. */
+  /**
+   * A client reconnects and restores its watches, for the same reason as in `#oneClosesSession`.
+   */
   async #oneReconnects(rests: () => boolean): Promise<boolean> {
     const { world, run } = this;
     const client = run.actors.find((actor) => actor instanceof RawClient && actor.ready && actor.options.restoresWatches === true);

@@ -65,7 +65,9 @@ export class CnxnLimits {
     this.#sender = parts.sender;
   }
 
-  /** Whether a connection from this address may be accepted. Drops another one for it if it must. */
+  /**
+   * Whether a connection from this address may be accepted. Drops another one for it if it must.
+   */
   canAccept(remoteAddress: string): boolean {
     const { maxClientCnxns, maxCnxns, maxCnxnsRemedy, halfOpenMax } = this.#options;
     const { elapsedMs } = this.#turn.now;
