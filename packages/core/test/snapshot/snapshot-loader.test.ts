@@ -268,7 +268,7 @@ describe('SnapshotLoader', () => {
     expect(tree.quotas.hasQuotas).toBe(true);
     expect(tree.dataOf(tree.find('/zookeeper/quota/app/zookeeper_stats'))!.toString()).toBe('count=17,bytes=21');
     expect(tree.quotas.check('/app/x', 0, 83)).toBeUndefined();
-    expect(tree.quotas.check('/app/x', 0, 184)).toMatchObject({ hard: true, what: 'count', limit: 200, usage: 201, path: '/app' });
+    expect(tree.quotas.check('/app/x', 0, 184)).toMatchObject({ isHard: true, what: 'count', limit: 200, usage: 201, path: '/app' });
   });
 });
 

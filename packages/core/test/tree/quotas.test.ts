@@ -95,17 +95,17 @@ describe('quotas', () => {
     it.each([
       // The tree has two znodes and four bytes.
       ['count=3,bytes=-1', 0, 1, undefined],
-      ['count=2,bytes=-1', 0, 1, { hard: false, soft: true, what: 'count', limit: 2, usage: 3 }],
+      ['count=2,bytes=-1', 0, 1, { isHard: false, isSoft: true, what: 'count', limit: 2, usage: 3 }],
       ['count=-1,bytes=5', 1, 1, undefined],
-      ['count=-1,bytes=5', 2, 1, { hard: false, soft: true, what: 'bytes', limit: 5, usage: 6 }],
+      ['count=-1,bytes=5', 2, 1, { isHard: false, isSoft: true, what: 'bytes', limit: 5, usage: 6 }],
       ['count=0,bytes=0=;byteHardLimit=5;countHardLimit=3', 1, 1, undefined],
-      ['count=-1,bytes=-1=;countHardLimit=2', 0, 1, { hard: true, soft: false, what: 'count', limit: 2, usage: 3 }],
-      ['count=-1,bytes=-1=;byteHardLimit=5', 2, 1, { hard: true, soft: false, what: 'bytes', limit: 5, usage: 6 }],
-      ['count=2,bytes=-1=;byteHardLimit=5', 2, 1, { hard: true, soft: true, what: 'bytes', limit: 5, usage: 6 }],
-      ['count=2,bytes=5', 2, 1, { hard: false, soft: true, what: 'count', limit: 2, usage: 3 }],
+      ['count=-1,bytes=-1=;countHardLimit=2', 0, 1, { isHard: true, isSoft: false, what: 'count', limit: 2, usage: 3 }],
+      ['count=-1,bytes=-1=;byteHardLimit=5', 2, 1, { isHard: true, isSoft: false, what: 'bytes', limit: 5, usage: 6 }],
+      ['count=2,bytes=-1=;byteHardLimit=5', 2, 1, { isHard: true, isSoft: true, what: 'bytes', limit: 5, usage: 6 }],
+      ['count=2,bytes=5', 2, 1, { isHard: false, isSoft: true, what: 'count', limit: 2, usage: 3 }],
       // A change of 0 is not checked, one downwards is.
       ['count=0,bytes=0=;byteHardLimit=0;countHardLimit=0', 0, 0, undefined],
-      ['count=-1,bytes=-1=;byteHardLimit=0', -1, 0, { hard: true, soft: false, what: 'bytes', limit: 0, usage: 3 }],
+      ['count=-1,bytes=-1=;byteHardLimit=0', -1, 0, { isHard: true, isSoft: false, what: 'bytes', limit: 0, usage: 3 }],
     ])('under %s, for %i bytes and %i znodes more', (limits, bytes, count, verdict) => {
       const expected = verdict === undefined ? undefined : { ...verdict, path: '/a' };
       expect(limited(limits).quotas.check('/a/x', bytes, count)).toEqual(expected);
@@ -120,7 +120,7 @@ describe('quotas', () => {
         .quota('/a', 'count=-1,bytes=-1=;countHardLimit=1')
         .quota('/a/b', 'count=9,bytes=-1');
       expect(keeper.tree.quotas.check('/a/b/c', 0, 1)).toBeUndefined();
-      expect(keeper.tree.quotas.check('/a/c', 0, 1)).toMatchObject({ hard: true, path: '/a' });
+      expect(keeper.tree.quotas.check('/a/c', 0, 1)).toMatchObject({ isHard: true, path: '/a' });
       keeper.create('/a/b/c');
       expect([keeper.usage('/a'), keeper.usage('/a/b')]).toEqual(['count=2,bytes=0', 'count=2,bytes=0']);
     });
@@ -172,7 +172,7 @@ describe('quotas', () => {
     keeper.set('/zookeeper/quota/a/zookeeper_stats', 'count=77,bytes=1=;old=1');
     const { tree } = load(snapshotOf(keeper.tree, keeper.zxid));
     expect(tree.dataOf(tree.find('/zookeeper/quota/a/zookeeper_stats'))!.toString()).toBe('count=2,bytes=3');
-    expect(tree.quotas.check('/a/x', 0, 1)).toMatchObject({ hard: true, usage: 3 });
+    expect(tree.quotas.check('/a/x', 0, 1)).toMatchObject({ isHard: true, usage: 3 });
   });
 
   it('agree with a full count after any operations (ZOOKEEPER-1097)', () => {

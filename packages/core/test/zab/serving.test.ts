@@ -131,7 +131,7 @@ describe('any server of an ensemble', () => {
       follower.turn((peer) => peer.partSent(channel!, follower.now));
       ensemble.run(tickTimeMs / 2);
     }
-    expect(ensemble.notes.filter((note) => note.includes('nothing came from the leader'))).toHaveLength(1);
+    expect(ensemble.notes.filter((note) => note.includes('nothing was received from the leader'))).toHaveLength(1);
   });
 
   it.each([
