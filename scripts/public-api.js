@@ -33,7 +33,7 @@ const internal = {
     ['Session', 'argument of constructors that only the package calls'],
     ['Chroot', 'argument of constructors that only the package calls'],
     ['CallDefaults', 'argument of constructors that only the package calls'],
-    ['Refusal', 'argument of constructors that only the package calls'],
+    ['RequestFailure', 'argument of constructors that only the package calls'],
   ]),
   protocol: new Map([
     ['requests', 'a module whose members are exported one by one'],
@@ -43,16 +43,16 @@ const internal = {
     ['CacheSettings', 'argument of a constructor that only the package calls'],
     ['ZnodeStore', 'base of the caches, which are all in the package'],
     ['Result', 'abbreviation of an iterator result'],
-    ['Place', 'argument of a constructor that only the package calls'],
+    ['QueueNode', 'argument of a constructor that only the package calls'],
     ['HeldLeaseSettings', 'argument of a constructor that only the package calls'],
-    ['QueueZnode', 'argument of a constructor that only the package calls'],
-    ['MadeClaim', 'argument of a constructor that only the package calls'],
+    ['QueueShard', 'argument of a constructor that only the package calls'],
+    ['ItemClaim', 'argument of a constructor that only the package calls'],
     ['RankKind', 'argument of a constructor that only the package calls'],
     ['QueueSetup', 'base of the queues, which are all in the package'],
     ['Transaction', 'argument of a constructor that only the package calls'],
     ['Ballot', 'argument of a constructor that only the package calls'],
   ]),
-  testing: new Map([['Member', 'EnsembleServer is its public part']]),
+  testing: new Map([['TestPeer', 'EnsembleServer is its public part']]),
 };
 
 const temporary = join(root, '.cache', 'api');

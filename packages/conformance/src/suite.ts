@@ -190,7 +190,7 @@ export class Suite implements AsyncDisposable {
     }
   }
 
-  /** The same as `close`, including its rejections. */
+  /** The same as `close`, and rejects as that does. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }

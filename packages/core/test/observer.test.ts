@@ -213,15 +213,15 @@ describe('writes', () => {
   });
 });
 
-describe('recorded changes', () => {
-  it('are counted as in ZooKeeper, and forgotten when they have been applied', () => {
+describe('queued changes', () => {
+  it('are counted as in ZooKeeper, and removed when they have been applied', () => {
     const notes = new Notes('changeQueued', 'changesRemoved');
     const script = scriptWith(notes);
     const counts = (line: string): number[] => {
       script.run(`a ${line}`);
       const lines = notes.take();
-      const forgotten = lines.filter((one) => one.startsWith('changesForgotten')).map((one) => Number(one.split(' ')[1]));
-      return [lines.filter((one) => one === 'changeRecorded').length, forgotten.reduce((sum, one) => sum + one, 0)];
+      const removed = lines.filter((one) => one.startsWith('changesRemoved')).map((one) => Number(one.split(' ')[1]));
+      return [lines.filter((one) => one === 'changeQueued').length, removed.reduce((sum, one) => sum + one, 0)];
     };
     expect(counts('create /app')).toEqual([2, 2]);
     expect(counts('setData /app "1"')).toEqual([1, 1]);
@@ -394,11 +394,11 @@ describe('namespaces', () => {
     const replica = new Replica(replicaOptions(testOptions, { uint32: () => 7 }));
     put(replica.tree, '/app');
     const script = new Script({}, replica, notes.observer);
-    expect(notes.take()).toEqual(['namespaceNamed 1 zookeeper', 'namespaceNamed 2 app']);
+    expect(notes.take()).toEqual(['namespaceAssigned 1 zookeeper', 'namespaceAssigned 2 app']);
     script.run('log at once');
     script.run('a connects');
     script.run('a create /new');
     script.run('a getData /app');
-    expect(notes.take()).toEqual(['namespaceNamed 3 new', 'znodeRead app 4']);
+    expect(notes.take()).toEqual(['namespaceAssigned 3 new', 'znodeRead app 4']);
   });
 });

@@ -78,15 +78,15 @@ const places: Readonly<Record<string, (source: recipes.SessionSource, path: stri
   SetPartitioner: (source, path) => new recipes.SetPartitioner(source, path, 'alice', ['a'], work),
   ShardedQueue: (source, path) => new recipes.ShardedQueue(source, path, { shards: 2 }),
   SharedCount: (source, path) => new recipes.SharedCount(source, path),
-  SharedLock: (source, path) => new recipes.ReadWriteLock(source, path),
+  ReadWriteLock: (source, path) => new recipes.ReadWriteLock(source, path),
   SharedValue: (source, path) => new recipes.SharedValue(source, path, textCodec),
   SimpleBarrier: (source, path) => recipes.SimpleBarrier.create(source, path, 2),
   TreeCache: (source, path) => new recipes.TreeCache(source, path),
   TwoPhaseCommit: (source, path) => new recipes.TwoPhaseCommit(source, path),
-  Candidate: (source, path) => new recipes.LeaderLatch(source, path),
+  LeaderLatch: (source, path) => new recipes.LeaderLatch(source, path),
   Group: (source, path) => new recipes.Group(source, path),
   PersistentNode: (source, path) => new recipes.PersistentNode(source, path),
-  ServiceRegistry: (source, path) => new recipes.ServiceDiscovery(source, path),
+  ServiceDiscovery: (source, path) => new recipes.ServiceDiscovery(source, path),
 };
 
 describe.each(Object.entries(places))('%s', (_name, make) => {
@@ -172,17 +172,17 @@ async function waitsOf(zk: Client): Promise<Readonly<Record<string, Wait>>> {
     'Lock.run': (options) => lock.run(work, options),
     'Lock.contenders': (options) => lock.contenders(options),
     'Lock.revoke': (options) => lock.revoke(contender, options),
-    'SharedLock.reading.acquire': (options) => shared.readLock.acquire(options),
-    'SharedLock.reading.tryAcquire': (options) => shared.readLock.tryAcquire(options),
-    'SharedLock.reading.run': (options) => shared.readLock.run(work, options),
-    'SharedLock.writing.acquire': (options) => shared.writeLock.acquire(options),
-    'SharedLock.writing.tryAcquire': (options) => shared.writeLock.tryAcquire(options),
-    'SharedLock.writing.run': (options) => shared.writeLock.run(work, options),
-    'SharedLock.contenders': (options) => shared.contenders(options),
-    'SharedLock.revoke': (options) => shared.revoke(contender, options),
-    'PriorityLock.reading.acquire': (options) => priority.readLock(5).acquire(options),
-    'PriorityLock.writing.tryAcquire': (options) => priority.writeLock(5).tryAcquire(options),
-    'PriorityLock.writing.run': (options) => priority.writeLock(5).run(work, options),
+    'ReadWriteLock.readLock.acquire': (options) => shared.readLock.acquire(options),
+    'ReadWriteLock.readLock.tryAcquire': (options) => shared.readLock.tryAcquire(options),
+    'ReadWriteLock.readLock.run': (options) => shared.readLock.run(work, options),
+    'ReadWriteLock.writeLock.acquire': (options) => shared.writeLock.acquire(options),
+    'ReadWriteLock.writeLock.tryAcquire': (options) => shared.writeLock.tryAcquire(options),
+    'ReadWriteLock.writeLock.run': (options) => shared.writeLock.run(work, options),
+    'ReadWriteLock.contenders': (options) => shared.contenders(options),
+    'ReadWriteLock.revoke': (options) => shared.revoke(contender, options),
+    'PriorityLock.readLock.acquire': (options) => priority.readLock(5).acquire(options),
+    'PriorityLock.writeLock.tryAcquire': (options) => priority.writeLock(5).tryAcquire(options),
+    'PriorityLock.writeLock.run': (options) => priority.writeLock(5).run(work, options),
     'PriorityLock.holders': (options) => priority.holders(options),
     'PriorityLock.contenders': (options) => priority.contenders(options),
     'PriorityLock.revoke': (options) => priority.revoke(contender, options),
@@ -201,15 +201,15 @@ async function waitsOf(zk: Client): Promise<Readonly<Record<string, Wait>>> {
     'MultiLease.tryAcquire': (options) => multiLease.tryAcquire(options),
     'Election.lead': (options) => election.lead(options),
     'Election.run': (options) => election.run(work, options),
-    'Election.candidates': (options) => election.contenders(options),
+    'Election.contenders': (options) => election.contenders(options),
     'Election.leader': (options) => election.leader(options),
-    'Candidate.leading': (options) => candidate.waitForLeadership(options),
+    'LeaderLatch.waitForLeadership': (options) => candidate.waitForLeadership(options),
     'Barrier.set': (options) => barrier.set(options),
     'Barrier.remove': (options) => barrier.remove(options),
     'Barrier.wait': (options) => barrier.wait(options),
     'DoubleBarrier.enter': (options) => double.enter(options),
     'DoubleBarrier.run': (options) => double.run(work, options),
-    'SimpleBarrier.at': (options) => recipes.SimpleBarrier.create(zk, `${path}/another-simple`, 2, options),
+    'SimpleBarrier.create': (options) => recipes.SimpleBarrier.create(zk, `${path}/another-simple`, 2, options),
     'SimpleBarrier.enter': (options) => simple.enter(options),
     'SimpleBarrier.run': (options) => simple.run(work, options),
     'EventHandle.set': (options) => event.set(options),
@@ -244,7 +244,7 @@ async function waitsOf(zk: Client): Promise<Readonly<Record<string, Wait>>> {
     'AtomicNumber.set': (options) => number.set(1n, options),
     'AtomicNumber.compareAndSet': (options) => number.compareAndSet(0n, 1n, options),
     'AtomicNumber.initialize': (options) => number.initialize(1n, options),
-    'CachedNumber.next': (options) => cached.next(options),
+    'CachedAtomicNumber.next': (options) => cached.next(options),
     'SharedValue.ready': (options) => value.ready(options),
     'SharedValue.set': (options) => value.set('a', options),
     'SharedValue.compareAndSet': (options) => value.compareAndSet(undefined, 'a', options),
@@ -258,18 +258,18 @@ async function waitsOf(zk: Client): Promise<Readonly<Record<string, Wait>>> {
     'Site.outcome': (options) => site.outcome(options),
     'Migrations.applied': (options) => migrations.applied(options),
     'Migrations.migrate': (options) => migrations.migrate(options),
-    'ServiceRegistry.register': (options) => registry.register({ ...service, address: '10.0.0.2' }, options),
-    'ServiceRegistry.names': (options) => registry.names(options),
-    'ServiceRegistry.instances': (options) => registry.instances('mail', options),
-    'ServiceRegistry.instance': (options) => registry.instance('mail', '10.0.0.1', options),
-    'ServiceRegistry.update': (options) => registry.update('mail', '10.0.0.1', { enabled: false }, options),
+    'ServiceDiscovery.register': (options) => registry.register({ ...service, address: '10.0.0.2' }, options),
+    'ServiceDiscovery.names': (options) => registry.names(options),
+    'ServiceDiscovery.instances': (options) => registry.instances('mail', options),
+    'ServiceDiscovery.instance': (options) => registry.instance('mail', '10.0.0.1', options),
+    'ServiceDiscovery.update': (options) => registry.update('mail', '10.0.0.1', { enabled: false }, options),
     'Registration.update': (options) => registration.update({ enabled: false }, options),
     'ServiceProvider.ready': (options) => provider.ready(options),
   };
 }
 
 /** These return values from memory at once, so there is no wait to limit. */
-const needNoWait = ['Candidate.leading', 'PersistentNode.ready', 'SharedValue.ready', 'Cache.ready'];
+const needNoWait = ['LeaderLatch.waitForLeadership', 'PersistentNode.ready', 'SharedValue.ready', 'Cache.ready'];
 
 describe('a wait', () => {
   it('rejects invalid options', async () => {
@@ -373,8 +373,8 @@ async function loopsOf(zk: Client): Promise<Readonly<Record<string, Wait>>> {
     'Cache.changes': (options) => cache.changes(options),
     'NodeCache.changes': (options) => cache.changes(options),
     'ModelZnode.watch': (options) => model.at(zk).watch(options),
-    'ItemQueue.items': (options) => new recipes.Queue(zk, '/loops/q').items(options),
-    'Candidate.run': (options) => candidate.run(work, options),
+    'BaseQueue.items': (options) => new recipes.Queue(zk, '/loops/q').items(options),
+    'LeaderLatch.run': (options) => candidate.run(work, options),
   };
 }
 
@@ -384,7 +384,7 @@ function constructorsOf(zk: Client): Readonly<Record<string, (options: Any, ...m
   return {
     AtomicNumber: (options, ...more) => new recipes.AtomicNumber(zk, '/a', options, ...more),
     Barrier: (options, ...more) => new recipes.Barrier(zk, '/a', options, ...more),
-    Candidate: (options, ...more) => new recipes.LeaderLatch(zk, '/a', options, ...more),
+    LeaderLatch: (options, ...more) => new recipes.LeaderLatch(zk, '/a', options, ...more),
     ChildrenCache: (options, ...more) => new recipes.ChildrenCache(zk, '/a', options, ...more),
     DelayQueue: (options, ...more) => new recipes.DelayQueue(zk, '/a', options, ...more),
     DoubleBarrier: (options, ...more) => new recipes.DoubleBarrier(zk, '/a', 2, options, ...more),
@@ -405,11 +405,11 @@ function constructorsOf(zk: Client): Readonly<Record<string, (options: Any, ...m
     SchemaSet: (options, ...more) => new recipes.SchemaSet([], options, ...more),
     Semaphore: (options, ...more) => new recipes.Semaphore(zk, '/a', options, ...more),
     ServiceProvider: (options, ...more) => new recipes.ServiceDiscovery(zk, '/a').provider('mail', options, ...more),
-    ServiceRegistry: (options, ...more) => new recipes.ServiceDiscovery(zk, '/a', options, ...more),
+    ServiceDiscovery: (options, ...more) => new recipes.ServiceDiscovery(zk, '/a', options, ...more),
     SetPartitioner: (options, ...more) => new recipes.SetPartitioner(zk, '/a', 'alice', ['a'], work, options, ...more),
     ShardedQueue: (options, ...more) => new recipes.ShardedQueue(zk, '/a', merged(options, { shards: 2 }), ...more),
     SharedCount: (options, ...more) => new recipes.SharedCount(zk, '/a', options, ...more),
-    SharedLock: (options, ...more) => new recipes.ReadWriteLock(zk, '/a', options, ...more),
+    ReadWriteLock: (options, ...more) => new recipes.ReadWriteLock(zk, '/a', options, ...more),
     SharedValue: (options, ...more) => new recipes.SharedValue(zk, '/a', textCodec, options, ...more),
     TreeCache: (options, ...more) => new recipes.TreeCache(zk, '/a', options, ...more),
     TwoPhaseCommit: (options, ...more) => new recipes.TwoPhaseCommit(zk, '/a', options, ...more),
@@ -484,7 +484,7 @@ async function callsOf(source: recipes.SessionSource): Promise<Readonly<Record<s
 }
 
 /** Classes whose `multi` writes only while their hold lasts. */
-const fencedWriters = ['Held', 'HeldTogether', 'HeldLease', 'Leadership', 'Participation', 'ClaimedItem'];
+const fencedWriters = ['Hold', 'HoldSet', 'HeldLease', 'Leadership', 'Participation', 'ClaimedItem'];
 
 describe.each(['a client', 'Sessions'])('a call of the client by a recipe of %s', (kind) => {
   const sourceOf = () => (kind === 'Sessions' ? t.until(recipes.Sessions.start(() => t.client())) : t.zk);
@@ -536,7 +536,7 @@ describe.each(['a client', 'Sessions'])('a call of the client by a recipe of %s'
  */
 const passedOn: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
-    ['Held', 'HeldTogether', 'Leadership', 'Participation', 'ClaimedItem', 'Registration', 'SetPartitioner'].map((name) => [
+    ['Hold', 'HoldSet', 'Leadership', 'Participation', 'ClaimedItem', 'Registration', 'SetPartitioner'].map((name) => [
       `${name}.onStateChange`,
       'PersistentNode.onStateChange',
     ]),
@@ -544,13 +544,13 @@ const passedOn: Readonly<Record<string, string>> = {
   ...Object.fromEntries(['DelayQueue', 'IdQueue', 'PriorityQueue'].map((name) => [`${name}.putAll`, `${name}.put`])),
   'ShardedQueue.putAll': 'Queue.putAll',
   // Not public.
-  ...Object.fromEntries(['putItems', 'ensembleTimeMs', 'takeAll'].map((name) => [`ItemQueue.${name}`, ''])),
+  ...Object.fromEntries(['putItems', 'ensembleTimeMs', 'takeAll'].map((name) => [`BaseQueue.${name}`, ''])),
   'AtomicNumber.decrement': 'AtomicNumber.subtract',
-  'ClaimedItem.done': 'tried by itself',
-  'Participation.leave': 'Limit, as all that waits',
-  'Site.acknowledge': 'Limit, as all that waits',
+  'ClaimedItem.acknowledge': 'tried by itself',
+  'Participation.leave': 'Deadline, as all calls that wait',
+  'Site.acknowledge': 'Deadline, as all calls that wait',
   'PathTemplate.path': 'Model.at',
-  'PathTemplate.parentPath': 'Model.below',
+  'PathTemplate.parentPath': 'Model.children',
   'RecipeError.toString': 'Error',
 };
 
@@ -566,11 +566,11 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
   'Lock, a name with a slash': [(zk) => new recipes.Lock(zk, '/a', { prefix: 'x/y' }), /is a non-empty string without "\/"/],
   'Lock, no name': [(zk) => new recipes.Lock(zk, '/a', { prefix: '' }), /is a non-empty string .*, not ""/],
   'Election, a name with a slash': [(zk) => new recipes.Election(zk, '/a', { prefix: '/n_' }), /is a non-empty string without "\/"/],
-  'SharedLock, an invalid name': [(zk) => new recipes.ReadWriteLock(zk, '/a', { prefixes: { read: 'r', write: 5 as Any } }), /not 5/],
-  'SharedLock, invalid names': [(zk) => new recipes.ReadWriteLock(zk, '/a', { prefixes: 'read' as Any }), /names are an object/],
+  'ReadWriteLock, an invalid name': [(zk) => new recipes.ReadWriteLock(zk, '/a', { prefixes: { read: 'r', write: 5 as Any } }), /not 5/],
+  'ReadWriteLock, invalid names': [(zk) => new recipes.ReadWriteLock(zk, '/a', { prefixes: 'read' as Any }), /names are an object/],
   'Lock.run without work': [(zk) => new recipes.Lock(zk, '/a').run(none), /^work is a function, not undefined/],
-  'SharedLock.reading.run without work': [(zk) => new recipes.ReadWriteLock(zk, '/a').readLock.run(none), /^work is a function/],
-  'PriorityLock.writing.run without work': [(zk) => new recipes.PriorityLock(zk, '/a').writeLock(1).run(none), /^work is a function/],
+  'ReadWriteLock.readLock.run without work': [(zk) => new recipes.ReadWriteLock(zk, '/a').readLock.run(none), /^work is a function/],
+  'PriorityLock.writeLock.run without work': [(zk) => new recipes.PriorityLock(zk, '/a').writeLock(1).run(none), /^work is a function/],
   'PriorityLock, an invalid priority': [(zk) => new recipes.PriorityLock(zk, '/a').readLock(none), /a priority is an integer from 0 to 99/],
   'PriorityLock, an invalid preemption': [(zk) => new recipes.PriorityLock(zk, '/a').readLock(1, { preempt: 5 as Any }), /preempt is/],
   'Semaphore.run without work': [(zk) => new recipes.Semaphore(zk, '/a', { size: 1 }).run(none), /^work is a function/],
@@ -605,8 +605,8 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
   'Lease without a holder': [(zk) => new recipes.Lease(zk, '/a', { durationMs: 1000 } as Any), /^the holder of a lease is a string/],
   'MultiLease without options': [(zk) => new recipes.MultiLease(zk, '/a', none), /^options are an object, as { count/],
   'Election.run without work': [(zk) => new recipes.Election(zk, '/a').run(none), /^work is a function/],
-  'Candidate.run without work': [(zk) => new recipes.LeaderLatch(zk, '/a').run(none), /^work is a function/],
-  'Candidate.onChange without a listener': [(zk) => new recipes.LeaderLatch(zk, '/a').onChange(none), /^a listener is a function/],
+  'LeaderLatch.run without work': [(zk) => new recipes.LeaderLatch(zk, '/a').run(none), /^work is a function/],
+  'LeaderLatch.onChange without a listener': [(zk) => new recipes.LeaderLatch(zk, '/a').onChange(none), /^a listener is a function/],
   'DoubleBarrier without a size': [(zk) => new recipes.DoubleBarrier(zk, '/a', none), /the size of a barrier .* not undefined/],
   'DoubleBarrier, a name with a slash': [(zk) => new recipes.DoubleBarrier(zk, '/a', 2, { name: 'x/y' }), /the name of a participant/],
   'DoubleBarrier.run without work': [(zk) => new recipes.DoubleBarrier(zk, '/a', 2).run(none), /^work is a function/],
@@ -649,7 +649,7 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
     /^the prefix of items is a non-empty string without "\/", not "x\/y"/,
   ],
   'Queue, maxItems NaN': [(zk) => new recipes.Queue(zk, '/a', { maxItems: NaN }), /^maxItems is a whole number/],
-  'Queue, an invalid takenPath': [(zk) => new recipes.Queue(zk, '/a', { claimsPath: 'taken' }), /"taken" is not a path/],
+  'Queue, an invalid claimsPath': [(zk) => new recipes.Queue(zk, '/a', { claimsPath: 'taken' }), /"taken" is not a path/],
   'Queue.put of a number': [(zk) => new recipes.Queue(zk, '/a').put(5 as Any), /^data are a Uint8Array, a string or null, not 5/],
   'Queue.put of nothing': [(zk) => new recipes.Queue(zk, '/a').put(none), /^data are a Uint8Array, a string or null, not undefined/],
   'Queue.putAll of a text': [(zk) => new recipes.Queue(zk, '/a').putAll('abc' as Any), /^items are an array, not "abc"/],
@@ -693,7 +693,7 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
     (zk) => new recipes.AtomicNumber(zk, '/a').initialize(5 as Any),
     /is a bigint, not 5/,
   ],
-  'CachedNumber of nothing': [() => new recipes.CachedAtomicNumber(none, 5), /ranges are taken of an AtomicNumber, not of undefined/],
+  'CachedAtomicNumber of nothing': [() => new recipes.CachedAtomicNumber(none, 5), /ranges are taken of an AtomicNumber, not of undefined/],
   'SharedValue without a codec': [(zk) => new recipes.SharedValue(zk, '/a', none), /as textCodec, not undefined/],
   'SharedValue.update without a function': [(zk) => new recipes.SharedValue(zk, '/a', textCodec).update(none), /^change is a function/],
   'NodeCache, an invalid decode': [(zk) => new recipes.NodeCache(zk, '/a', { decode: 'json' as Any }), /^decode is a function, not "json"/],
@@ -731,7 +731,7 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
     () => new recipes.Model('/a', { codec: textCodec }).at(none),
     /^expected a Client from connect\(\), a view of one, or Sessions, got undefined/,
   ],
-  'Model.below without a client': [
+  'Model.children without a client': [
     () => new recipes.Model('/a/{b}', { codec: textCodec }).children(none),
     /^expected a Client from connect\(\), a view of one, or Sessions, got undefined/,
   ],
@@ -782,7 +782,10 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
   ],
   'PathTemplate of nothing': [() => new recipes.PathTemplate(none), /is not a template of a path/],
   'PathTemplate.match of nothing': [() => new recipes.PathTemplate('/a/{b}').match(none), /^a path is a string, not undefined/],
-  'PathTemplate.canBeBelow nothing': [() => new recipes.PathTemplate('/a/{b}').canMatchBelow(none), /^a path is a string, not undefined/],
+  'PathTemplate.canMatchBelow nothing': [
+    () => new recipes.PathTemplate('/a/{b}').canMatchBelow(none),
+    /^a path is a string, not undefined/,
+  ],
   'Model, an unknown mode': [
     () => new recipes.Model('/a', { codec: textCodec, mode: 'ephemeralish' as Any }),
     /^new Model: mode must be "persistent", .* not "ephemeralish"/,
@@ -804,9 +807,9 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
     (zk) => new recipes.Model('/a/{b}', { codec: textCodec }).children(zk).cache({ concurency: 5 } as Any),
     /^cache: unknown option "concurency"; write concurrency/,
   ],
-  'SchemaSet, invalid others': [
+  'SchemaSet, invalid unmatched': [
     () => new recipes.SchemaSet([], { unmatched: 'forbidden' as Any }),
-    /^new SchemaSet: others must be "allowed" or "refused", not "forbidden"/,
+    /^new SchemaSet: unmatched must be "allowed" or "refused", not "forbidden"/,
   ],
   'SchemaSet, an unknown schema with a rule': [
     () => new recipes.SchemaSet([{ path: '/a', canBeDeletd: false } as Any]),
@@ -856,67 +859,67 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
     () => recipes.Sessions.start((() => 'zk') as Any),
     /^expected a Client from connect\(\), or a view of one, got "zk"/,
   ],
-  'ServiceRegistry, a payload that checks nothing': [
+  'ServiceDiscovery, a payloadValidator that checks nothing': [
     (zk) => new recipes.ServiceDiscovery(zk, '/a', { payloadValidator: 5 as Any }),
-    /^new ServiceRegistry: payload must be a function or a schema, not 5/,
+    /^new ServiceDiscovery: payloadValidator must be a function or a schema, not 5/,
   ],
-  'ServiceRegistry.register of nothing': [
+  'ServiceDiscovery.register of nothing': [
     (zk) => new recipes.ServiceDiscovery(zk, '/a').register(none),
     /^register: the service must be an object { name, address }, not undefined/,
   ],
-  'ServiceRegistry.register without a name': [
+  'ServiceDiscovery.register without a name': [
     (zk) => new recipes.ServiceDiscovery(zk, '/a').register({ address: 'b' } as Any),
     /^register: the service\.name is missing: write { name, address }/,
   ],
-  'ServiceRegistry.register without an address': [
+  'ServiceDiscovery.register without an address': [
     (zk) => new recipes.ServiceDiscovery(zk, '/a').register({ name: 'b', port: 80 } as Any),
     /^register: the service\.address is missing/,
   ],
-  'ServiceRegistry.register, a misspelt port': [
+  'ServiceDiscovery.register, a misspelt port': [
     (zk) => new recipes.ServiceDiscovery(zk, '/a').register({ name: 'b', address: 'c', prt: 80 } as Any),
     /^register: the service: unknown option "prt"; write port/,
   ],
-  'ServiceRegistry.register, a port of text': [
+  'ServiceDiscovery.register, a port of text': [
     (zk) => new recipes.ServiceDiscovery(zk, '/a').register({ name: 'b', address: 'c', port: '80' } as Any),
     /^register: the service\.port must be a whole number from 0 to 65535, not "80"/,
   ],
-  'ServiceRegistry.register, a serviceType that is not registered': [
+  'ServiceDiscovery.register, a serviceType that is not registered': [
     (zk) => new recipes.ServiceDiscovery(zk, '/a').register({ name: 'b', address: 'c', serviceType: 'dynamicSequential' } as Any),
     /^register: the service\.serviceType must be "dynamic", "static" or "permanent"/,
   ],
-  'ServiceRegistry.update, a misspelt address': [
+  'ServiceDiscovery.update, a misspelt address': [
     (zk) => new recipes.ServiceDiscovery(zk, '/a').update('b', 'c', { adress: 'd' } as Any),
     /^update: the change: unknown option "adress"; write address/,
   ],
-  'ServiceRegistry.update, an invalid flag': [
+  'ServiceDiscovery.update, an invalid flag': [
     (zk) => new recipes.ServiceDiscovery(zk, '/a').update('b', 'c', { enabled: 'no' } as Any),
     /^update: the change\.enabled must be true or false, not "no"/,
   ],
-  'ServiceRegistry.cache, options that it does not know': [
+  'ServiceDiscovery.cache, options that it does not know': [
     (zk) => new recipes.ServiceDiscovery(zk, '/a').cache('b', { concurency: 5 } as Any),
     /^cache: unknown option "concurency"; write concurrency/,
   ],
-  'ServiceRegistry.cache, a number in the place of options': [
+  'ServiceDiscovery.cache, a number in the place of options': [
     (zk) => new recipes.ServiceDiscovery(zk, '/a').cache('b', 5 as Any),
     /^cache: options must be an object, not 5/,
   ],
-  'ServiceRegistry.instances without a name': [
+  'ServiceDiscovery.instances without a name': [
     (zk) => new recipes.ServiceDiscovery(zk, '/a').instances(none),
     /the name or the id .* not undefined/,
   ],
-  'ServiceRegistry.cache without a name': [
+  'ServiceDiscovery.cache without a name': [
     (zk) => new recipes.ServiceDiscovery(zk, '/a').cache(none),
     /the name or the id .* not undefined/,
   ],
-  'ServiceRegistry.provider without a name': [
+  'ServiceDiscovery.provider without a name': [
     (zk) => new recipes.ServiceDiscovery(zk, '/a').provider(none),
     /the name or the id .* not undefined/,
   ],
-  'ServiceRegistry.provider, an invalid strategy': [
+  'ServiceDiscovery.provider, an invalid strategy': [
     (zk) => new recipes.ServiceDiscovery(zk, '/a').provider('b', { strategy: 'random' as Any }),
     /^strategy is a function, not "random"/,
   ],
-  'ServiceRegistry.update of nothing': [
+  'ServiceDiscovery.update of nothing': [
     (zk) => new recipes.ServiceDiscovery(zk, '/a').update('b', 'c', none),
     /^update: the change must be an object .* not undefined/,
   ],
@@ -931,11 +934,11 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
     (zk) => new recipes.ServiceDiscovery(zk, '/a').provider('b').noteError(none),
     /^an instance is an object, as choose\(\) gives/,
   ],
-  'PriorityLock.reading with options that it does not know': [
+  'PriorityLock.readLock with options that it does not know': [
     (zk) => new recipes.PriorityLock(zk, '/a').readLock(1, { preemt: true } as Any),
-    /^reading: unknown option "preemt"; write preempt/,
+    /^readLock: unknown option "preemt"; write preempt/,
   ],
-  'PriorityLock.writing with a number in the place of options': [
+  'PriorityLock.writeLock with a number in the place of options': [
     (zk) => new recipes.PriorityLock(zk, '/a').writeLock(1, 5 as Any),
     /^options are an object/,
   ],
@@ -943,25 +946,28 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
     async (zk) => await (await recipes.Sessions.start(() => Promise.resolve(zk))).ready({ timeoutMs: '5' as Any }),
     /timeoutMs must be a number/,
   ],
-  'Sessions.each without a function': [
+  'Sessions.onSession without a function': [
     async (zk) => (await recipes.Sessions.start(() => Promise.resolve(zk))).onSession(none),
     /^a listener is a function/,
   ],
   'Sessions.start, invalid options': [() => recipes.Sessions.start('zk1:2181', 5 as Any), /^options are an object/],
   'randomly without a function': [() => recipes.randomly(none), /is a function, not undefined/],
   'sticky by a string': [() => recipes.sticky('random' as Any), /is a function, not "random"/],
-  'uriOf nothing': [() => recipes.buildUri(none), /^uriOf: the instance must be a ServiceInstance, as a registry gives it, not undefined/],
-  'uriOf an object that is not an instance': [
+  'buildUri nothing': [
+    () => recipes.buildUri(none),
+    /^buildUri: the instance must be a ServiceInstance, as a registry gives it, not undefined/,
+  ],
+  'buildUri an object that is not an instance': [
     () => recipes.buildUri({} as Any),
-    /^uriOf: the instance must be a ServiceInstance, .* not an object/,
+    /^buildUri: the instance must be a ServiceInstance, .* not an object/,
   ],
-  'uriOf an instance of an unknown kind': [
+  'buildUri an instance of an unknown kind': [
     () => recipes.buildUri({ uriSpec: '{address}', serviceType: 'DYNAMIC' } as Any),
-    /^uriOf: the instance must be a ServiceInstance/,
+    /^buildUri: the instance must be a ServiceInstance/,
   ],
-  'uriOf, invalid variables': [
+  'buildUri, invalid variables': [
     () => recipes.buildUri({ uriSpec: null, serviceType: 'dynamic' } as Any, 5 as Any),
-    /^uriOf: variables must be an object, as in { path: "\/api" }, not 5/,
+    /^buildUri: variables must be an object, as in { path: "\/api" }, not 5/,
   ],
   'Sessions by new': [(zk) => new (recipes.Sessions as Any)(zk), /^create Sessions with await Sessions\.start\('zk1:2181'\), not with new/],
 };
@@ -970,11 +976,11 @@ it.each(Object.entries(others))('%s', async (_title, [call, words]) => {
   expectInputError(await mistake(() => call(t.zk)), words, 'that');
 });
 
-it('ClaimedItem.done rejects operations that are not an array, and the claim lasts', async () => {
+it('ClaimedItem.acknowledge rejects operations that are not an array, and the claim lasts', async () => {
   const queue = new recipes.Queue(t.zk, '/a');
   await t.until(queue.put('item'));
   const item = await t.until(queue.claim());
-  expectInputError(await mistake(() => item.acknowledge(5 as Any)), /^the operations of done are an array, not 5/, 'that');
+  expectInputError(await mistake(() => item.acknowledge(5 as Any)), /^the operations of acknowledge are an array, not 5/, 'that');
   await t.until(item.acknowledge());
   await t.until(queue.close());
 });
@@ -1055,7 +1061,7 @@ function isPart(value: unknown): boolean {
 it('every method of a part of a public object is tested with invalid arguments', async () => {
   const tried = [...Object.keys(await waitsOf(t.zk)), ...Object.keys(others)];
   const instances = await instancesOf(t.zk);
-  const base = ['Cache', 'ItemQueue', 'SimpleBarrier', 'RecipeError'];
+  const base = ['Cache', 'BaseQueue', 'SimpleBarrier', 'RecipeError'];
   expect(classes.map(([name]) => name).filter((name) => !instances.has(name) && !base.includes(name))).toEqual([]);
   const untried: string[] = [];
   for (const [owner, object] of instances) {
@@ -1074,7 +1080,7 @@ it('every public function with parameters is tested with invalid arguments', () 
   const functions = Object.entries(recipes as Readonly<Record<string, unknown>>)
     .filter(([name, each]) => typeof each === 'function' && !classes.some(([other]) => other === name))
     .map(([name]) => name);
-  expect(functions).toContain('uriOf');
+  expect(functions).toContain('buildUri');
   // It takes nothing.
   const tried = ['roundRobin', ...Object.keys(others)];
   expect(functions.filter((name) => !tried.some((title) => title === name || new RegExp(`^${name}[ ,]`).test(title)))).toEqual([]);
@@ -1101,13 +1107,13 @@ it('every public constructor rejects unknown options, and names the nearest', ()
     }
   }
   expect(failures).toEqual([]);
-  const withoutOptions = ['CachedNumber', 'MultiLock', 'PathTemplate', 'RecipeError'];
+  const withoutOptions = ['CachedAtomicNumber', 'MultiLock', 'PathTemplate', 'RecipeError'];
   // Made by recipes, not by programs.
   const made = [
     'ClaimedItem',
-    'Held',
+    'Hold',
     'HeldLease',
-    'HeldTogether',
+    'HoldSet',
     'Leadership',
     'ModelChildren',
     'ModelZnode',
@@ -1117,7 +1123,7 @@ it('every public constructor rejects unknown options, and names the nearest', ()
     'Sessions',
     'Site',
   ];
-  const base = ['Cache', 'ItemQueue', 'SimpleBarrier'];
+  const base = ['Cache', 'BaseQueue', 'SimpleBarrier'];
   const all = [...Object.keys(constructorsOf(t.zk)), ...withoutOptions, ...made, ...base];
   expect(classes.map(([name]) => name).filter((name) => !all.includes(name))).toEqual([]);
 });
@@ -1139,10 +1145,10 @@ it('every public constructor rejects a surplus argument', async () => {
   const number = new recipes.AtomicNumber(t.zk, '/a');
   expectInputError(
     await mistake(() => new recipes.CachedAtomicNumber(number, 1, ...surplus)),
-    /^new CachedNumber\(number, size\) takes 2 arguments, not 3/,
+    /^new CachedAtomicNumber\(number, size\) takes 2 arguments, not 3/,
     5,
   );
-  expectInputError(await mistake(() => new recipes.MultiLock([], ...surplus)), /^new MultiLock\(parts\) takes 1 argument, not 2/, 5);
+  expectInputError(await mistake(() => new recipes.MultiLock([], ...surplus)), /^new MultiLock\(locks\) takes 1 argument, not 2/, 5);
   expectInputError(
     await mistake(() => new recipes.PathTemplate('/a', ...surplus)),
     /^new PathTemplate\(template\) takes 1 argument, not 2/,
@@ -1177,15 +1183,13 @@ const notPublic = ['putItems', 'ensembleTimeMs', 'takeAll'];
 const synchronous = [
   'onStateChange',
   'onChange',
-  'again',
   'at',
-  'below',
   'cache',
-  'canBeBelow',
+  'canMatchBelow',
   'changes',
   'children',
   'choose',
-  'each',
+  'onSession',
   'items',
   'match',
   'noteError',
@@ -1193,10 +1197,11 @@ const synchronous = [
   'parentPath',
   'path',
   'provider',
-  'reading',
+  'readLock',
+  'share',
   'view',
   'watch',
-  'writing',
+  'writeLock',
   'ChildrenCache.get',
   'ServiceCache.get',
   'TreeCache.get',
@@ -1208,7 +1213,7 @@ const synchronous = [
   'randomly',
   'roundRobin',
   'sticky',
-  'uriOf',
+  'buildUri',
 ];
 
 it('every public method and function rejects a surplus argument, by a promise if it returns one', async () => {
@@ -1245,7 +1250,14 @@ it('every public method and function rejects a surplus argument, by a promise if
     else if (isThrown && !synchronous.includes(name) && !synchronous.includes(title)) failures.push(`${title} throws, and does not reject`);
   }
   expect(calls.map(([title]) => title)).toEqual(
-    expect.arrayContaining(['Lock.acquire', 'Held.release', 'SharedLock.reading.run', 'ModelZnode.op.set', 'Sessions.start', 'uriOf']),
+    expect.arrayContaining([
+      'Lock.acquire',
+      'Hold.release',
+      'ReadWriteLock.readLock.run',
+      'ModelZnode.op.set',
+      'Sessions.start',
+      'buildUri',
+    ]),
   );
   expect(failures).toEqual([]);
 });

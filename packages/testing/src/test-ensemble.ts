@@ -25,7 +25,7 @@ export interface TestEnsembleOptions {
    */
   readonly storage?: 'memory' | 'folder' | { readonly dataDir: string };
   /**
-   * Settings of zoo.cfg for all servers: `{ tickTime: 100, syncLimit: 2 }`. Defaults: tickTime 200,
+   * Settings of zoo.cfg for all servers: `{ tickTime: 100, syncLimit: 2 }`. Default: tickTime 200,
    * initLimit 10, syncLimit 5 and maxSessionTimeout 40000, so that a silent server is dropped after
    * a second, and clients get session timeouts from 0.4 to 40 seconds. Every four letter word is
    * answered. The ensemble sets `server.*` lines, ports and folders.
@@ -399,7 +399,7 @@ export class TestEnsemble implements AsyncDisposable {
       throw new Error(`server ${failed.sid} has failed: ${String(failed.failure!.error)}`, { cause: failed.failure!.error });
   }
 
-  /** The same as `close`, for `await using`, including its rejections. */
+  /** The same as `close`, for `await using`, and rejects as that does. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }

@@ -217,7 +217,7 @@ export class TestServer implements AsyncDisposable {
     }
   }
 
-  /** The same as `close`, for `await using`, including its rejections. */
+  /** The same as `close`, for `await using`, and rejects as that does. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }

@@ -43,8 +43,8 @@ export function formatUriSpec(parts: readonly UriPart[]): string {
  */
 export function buildUri(instance: ServiceInstance, variables: Readonly<Record<string, string | number>> = {}): string | undefined {
   checkArgumentCount(arguments.length, 2, 'buildUri(instance, variables)');
-  checkValue(instance, instanceType, 'uriOf: the instance');
-  checkValue(variables, variablesType, 'uriOf: variables');
+  checkValue(instance, instanceType, 'buildUri: the instance');
+  checkValue(variables, variablesType, 'buildUri: variables');
   const { uriSpec, name, id, address, port, sslPort, registrationTimeMs, serviceType } = instance;
   if (uriSpec === null) return undefined;
   const known: Readonly<Record<string, string | number | null>> = {
