@@ -3,7 +3,8 @@
  * promise` prints them, and test/behaviour-reference.test.ts compares them.
  *
  * The title of a test begins with ids (`C3-17, C3-18: ...`). In a golden story a line `# rows:
- * C3-17 C3-18` belongs to its block, and a check of the conformance suite lists its ids as `rows`.
+ * C3-17 C3-18` belongs to its block, and a check of the conformance suite lists its ids as
+ * `behaviourIds`.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -37,7 +38,7 @@ const titleOfTest = new RegExp(String.raw`(['"\x60])(${id}(?:, ${id})*): ((?:\\.
 const idsAtStart = new RegExp(`^${id}(?:, ${id})*: `);
 const groupTitle = /^ *describe(?:\.\w+)*\((?:.*\)\()?(['"`])((?:\\.|(?!\1)[^\\])*)\1/;
 const rowsOfStory = new RegExp(String.raw`^# rows: (${id}(?: ${id})*)$`, 'gm');
-const rowsOfCheck = new RegExp(String.raw`rows: \[('${id}'(?:, '${id}')*)\]`, 'g');
+const rowsOfCheck = new RegExp(String.raw`behaviourIds: \[('${id}'(?:, '${id}')*)\]`, 'g');
 
 /**
  * @param {string} folder

@@ -98,7 +98,7 @@ describe(pagesFolder, () => {
   it('fails this test if a promise has no test, two rows, or only a test', () => {
     const file = { path: 'packages/core/test/x.test.ts', text: "it('A1, C3-2: something', f)" };
     const story = { path: 'packages/core/test/golden/y.txt', text: '# rows: C3-2 C3-3\na connects\n' };
-    const check = { path: `${checksFolder}/z.ts`, text: "rows: ['A1', 'C3-4']," };
+    const check = { path: `${checksFolder}/z.ts`, text: "behaviourIds: ['A1', 'C3-4']," };
     const rows = ['| A1 | One. |', '| C3-2 | Two. |', '| C3-3 | Three. |', '| C3-4 | Four. |'];
     expect(slips([page(...rows)], [file, story, check])).toEqual([]);
     expect(slips([page(...rows)], [file, story])).toEqual(['C3-4 is promised, and no test bears its id']);
@@ -134,7 +134,7 @@ describe('the titles of tests', () => {
   });
 
   it('are the name and the title of a conformance check', () => {
-    const text = "{\n  name: 'paths.legal',\n  title: 'names may have dots',\n  rows: ['A1'],\n},";
+    const text = "{\n  name: 'paths.legal',\n  title: 'names may have dots',\n  behaviourIds: ['A1'],\n},";
     expect(testsOf([{ path: `${checksFolder}/z.ts`, text }])).toMatchObject([
       { id: 'A1', title: 'paths.legal: names may have dots', line: 4 },
     ]);

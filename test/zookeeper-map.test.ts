@@ -25,5 +25,5 @@ it('every file on the map of ZooKeeper’s classes exists', () => {
 });
 
 it('a missing file is reported', () => {
-  expect(missing('`core/request/{read,nothing}.ts`')).toEqual(['packages/core/src/request/nothing.ts']);
+  expect(missing('`core/request/{replica,nothing}.ts`')).toEqual(['packages/core/src/request/nothing.ts']);
 });
