@@ -1220,7 +1220,7 @@ it('every public method and function rejects a surplus argument, by a promise if
   const instances = await instancesOf(t.zk);
   const made = [...instances.values()];
   expect(classes.map(([name]) => name).filter((_, at) => !made.some((one) => one instanceof classes[at]![1]))).toEqual(['RecipeError']);
-  const calls: (readonly [title: string, prefix: string, owner: object, call: () => unknown])[] = [];
+  const calls: (readonly [title: string, name: string, owner: object, call: () => unknown])[] = [];
   for (const [name, object] of instances) {
     const parts = [...partsOf(object)].filter(([part]) => !(part in partsElsewhere));
     for (const [title, owner] of [[name, object] as const, ...parts.map(([part, value]) => [`${name}.${part}`, value] as const)])

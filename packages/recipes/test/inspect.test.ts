@@ -46,7 +46,7 @@ describe('console.log', () => {
   it('shows a hold by its state, path and session', async () => {
     const held = await t.until(new Lock(t.zk, '/lock', { data: 'secret' }).acquire());
     const form = (state: string) =>
-      `Held { state: '${state}', path: '${held.path}', fencingToken: ${held.fencingToken}n, sessionId: '${sessionId}' }`;
+      `Hold { state: '${state}', path: '${held.path}', fencingToken: ${held.fencingToken}n, sessionId: '${sessionId}' }`;
     expect(shownOf(held)).toBe(form('held'));
     await t.until(held.release());
     expect(shownOf(held)).toBe(form('released'));
@@ -55,7 +55,7 @@ describe('console.log', () => {
   it('shows several holds by their common state, and each by its path', async () => {
     const together = await t.until(new Semaphore(t.zk, '/semaphore', { size: 2 }).acquireMany(2));
     const paths = together.holds.map(({ path }) => `'${path}'`).join(', ');
-    expect(shownOf(together)).toBe(`HeldTogether { state: 'held', paths: [ ${paths} ], sessionId: '${sessionId}' }`);
+    expect(shownOf(together)).toBe(`HoldSet { state: 'held', paths: [ ${paths} ], sessionId: '${sessionId}' }`);
   });
 
   it('shows a lease by its state, path and remaining time', async () => {

@@ -190,7 +190,7 @@ describe('members that share a set', () => {
     expectHappened(tally, 3);
   });
 
-  const giveBack = Object.getOwnPropertyDescriptor(PartitionClaim.prototype, 'giveBack')!.value as PartitionClaim['release'];
+  const release = Object.getOwnPropertyDescriptor(PartitionClaim.prototype, 'release')!.value as PartitionClaim['release'];
   const canaries: Record<string, Canary> = {
     'does not wait for the lock': {
       plant: () => vi.spyOn(QueueNode.prototype, 'waitForTurn').mockResolvedValue(),
@@ -199,7 +199,7 @@ describe('members that share a set', () => {
     'keeps items of the share of another': {
       plant: () =>
         vi.spyOn(PartitionClaim.prototype, 'release').mockImplementation(function (this: PartitionClaim, reason) {
-          if ((reason as RecipeError).code !== 'Revoked') giveBack.call(this, reason);
+          if ((reason as RecipeError).code !== 'Revoked') release.call(this, reason);
         }),
       finds: /still not shared/,
     },
@@ -207,7 +207,7 @@ describe('members that share a set', () => {
       plant: () =>
         vi.spyOn(PartitionClaim.prototype, 'release').mockImplementation(function (this: PartitionClaim, reason) {
           void this.partition?.hold.release();
-          giveBack.call(this, reason);
+          release.call(this, reason);
         }),
       finds: /two work on/,
     },

@@ -1,6 +1,6 @@
 /** The code in docs/guides/recipes/elections.md. */
 import { type Client, op } from '@tskeeper/client';
-import { LeaderLatch, Election, type Leadership, type Sessions } from '@tskeeper/recipes';
+import { Election, LeaderLatch, type Leadership, type Sessions } from '@tskeeper/recipes';
 
 /**
  * Leads whenever it is elected, also in later sessions, until the signal is aborted. `work` stops

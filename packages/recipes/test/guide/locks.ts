@@ -1,6 +1,6 @@
 /** The code in docs/guides/recipes/locks.md. */
 import { type Client, op } from '@tskeeper/client';
-import { type Contender, type Hold, Lock, MultiLock, PriorityLock, type Sessions, ReadWriteLock } from '@tskeeper/recipes';
+import { type Contender, type Hold, Lock, MultiLock, PriorityLock, ReadWriteLock, type Sessions } from '@tskeeper/recipes';
 
 const utf8 = new TextDecoder();
 

@@ -23,7 +23,7 @@ const ways: Record<string, (zk: Client) => Promise<unknown>> = {
   Lock: (zk) => new Lock(zk, path, { acl }).acquire(),
   'Lock.tryAcquire': (zk) => new Lock(zk, path, { acl }).tryAcquire(),
   'revocable Lock': (zk) => new Lock(zk, path, { acl }).acquire({ onRevocation: () => undefined }),
-  SharedLock: (zk) => new ReadWriteLock(zk, path, { acl }).readLock.acquire(),
+  ReadWriteLock: (zk) => new ReadWriteLock(zk, path, { acl }).readLock.acquire(),
   PriorityLock: (zk) => new PriorityLock(zk, path, { acl }).writeLock(1).acquire(),
   Semaphore: (zk) => new Semaphore(zk, path, { acl }).acquire(),
   Election: (zk) => new Election(zk, path, { acl }).lead(),

@@ -26,7 +26,7 @@ const path = '/locks/report';
 const waits: Record<string, (zk: ClientView) => Promise<unknown>> = {
   Lock: (zk) => new Lock(zk, path).acquire(),
   'revocable Lock': (zk) => new Lock(zk, path).acquire({ onRevocation: () => undefined }),
-  SharedLock: (zk) => new ReadWriteLock(zk, path).writeLock.acquire(),
+  ReadWriteLock: (zk) => new ReadWriteLock(zk, path).writeLock.acquire(),
   PriorityLock: (zk) => new PriorityLock(zk, path).writeLock(1, { preempt: true }).acquire(),
   Semaphore: (zk) => new Semaphore(zk, path, { size: 1 }).acquire(),
   MultiLock: (zk) => new MultiLock([new Lock(zk, `${path}/a`), new Lock(zk, `${path}/b`)]).acquire(),

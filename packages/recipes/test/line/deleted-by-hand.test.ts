@@ -67,7 +67,7 @@ const comings: Record<string, Coming> = {
     const held = (await new Lock(zk, path).tryAcquire(options))!;
     return hold(held);
   },
-  SharedLock: async (zk, path, options) => {
+  ReadWriteLock: async (zk, path, options) => {
     const held = await new ReadWriteLock(zk, path).readLock.acquire(options);
     return hold(held);
   },

@@ -40,7 +40,7 @@ const recipes: Record<string, Recipe> = {
     const held = await new Lock(zk, path).acquire();
     return () => held.release();
   },
-  'SharedLock, reading, revocable': async (zk, path) => {
+  'ReadWriteLock, reading, revocable': async (zk, path) => {
     const held = await new ReadWriteLock(zk, path).readLock.acquire({ onRevocation: () => undefined });
     return () => held.release();
   },

@@ -34,7 +34,7 @@ describe('holders of a priority lock', () => {
     expectHappened(tally, 0);
   });
 
-  const blocker = Object.getOwnPropertyDescriptor(QueueNode.prototype, 'blocker')!.value as QueueNode['currentBlocker'];
+  const blocker = Object.getOwnPropertyDescriptor(QueueNode.prototype, 'currentBlocker')!.value as QueueNode['currentBlocker'];
 
   it('never exclude each other even if all pass the gate at once', async () => {
     vi.spyOn(QueueNode.prototype, 'currentBlocker').mockImplementation(function (this: QueueNode, ahead, signal) {

@@ -119,7 +119,7 @@ describe('a priority lock', () => {
   });
 
   it('the model detects a lock that follows the order of arrival', async () => {
-    const blocker = Object.getOwnPropertyDescriptor(QueueNode.prototype, 'blocker')!.value as QueueNode['currentBlocker'];
+    const blocker = Object.getOwnPropertyDescriptor(QueueNode.prototype, 'currentBlocker')!.value as QueueNode['currentBlocker'];
     vi.spyOn(QueueNode.prototype, 'currentBlocker').mockImplementation(function (this: QueueNode, ahead, signal) {
       return blocker.call(this, this.path.includes('/waiting/') ? previousContender : ahead, signal);
     });

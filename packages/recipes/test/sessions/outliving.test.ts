@@ -66,7 +66,7 @@ const lease = { durationMs: 60_000 };
 
 const waits: Readonly<Record<string, Waiting>> = {
   'Lock.acquire': byLock((source) => new recipes.Lock(source, path)),
-  'SharedLock.writing.acquire': byLock((source) => new recipes.ReadWriteLock(source, path).writeLock),
+  'ReadWriteLock.writeLock.acquire': byLock((source) => new recipes.ReadWriteLock(source, path).writeLock),
   'PriorityLock.writing.acquire': byLock((source) => new recipes.PriorityLock(source, path).writeLock(3)),
   'Semaphore.acquire': byLock((source) => new recipes.Semaphore(source, path, { size: 1 })),
   'MultiLock.acquire, for its first part': byLock((source) => {
