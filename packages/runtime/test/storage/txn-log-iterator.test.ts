@@ -143,7 +143,7 @@ test('a log that another process removes ends the reading', async () => {
   expect(await reading.next()).toEqual({ kind: 'gone', reason: expect.stringMatching(/^open .*: ENOENT$/) });
 });
 
-test.each(['truncate', 'replaceBySnapshot'] as const)('%s ends all readings, and no new one begins meanwhile', async (way) => {
+test.each(['truncate', 'installSnapshot'] as const)('%s ends all readings, and no new one begins meanwhile', async (way) => {
   const disk = new VirtualDisk();
   const member = await openMember(disk);
   const reading = (await member.storage.iterateLog(makeZxid(1, 1)))!;
