@@ -29,14 +29,14 @@ export class Participation implements AsyncDisposable {
   }
 
   /**
-   * As `Held.fencingToken`: no two participants have the same, and a later one has a greater one.
+   * As `Hold.fencingToken`: no two participants have the same, and a later one has a greater one.
    */
   get fencingToken(): bigint {
     return this.#held.fencingToken;
   }
 
   /**
-   * As `Held.state`. While it is `suspended` the session may end at any moment, and the others
+   * As `Hold.state`. While it is `suspended` the session may end at any moment, and the others
    * leave without this participant.
    */
   get state(): HoldState {
@@ -50,14 +50,14 @@ export class Participation implements AsyncDisposable {
     return this.#held.signal;
   }
 
-  /** As `Held.onStateChange`. */
+  /** As `Hold.onStateChange`. */
   onStateChange(listener: (state: HoldState) => void): () => void {
     checkArgumentCount(arguments.length, 1, 'onStateChange(listener)');
     return this.#held.onStateChange(listener);
   }
 
   /**
-   * As `Held.multi`: writes only while the others wait for this participant, and rejects as that
+   * As `Hold.multi`: writes only while the others wait for this participant, and rejects as that
    * does.
    */
   async multi<const Ops extends readonly WriteOp[]>(ops: Ops, options: CallOptions = {}): Promise<WriteResults<Ops>> {

@@ -11,7 +11,7 @@ import type { WaitOptions } from '../waiting/wait-options.ts';
 import { type RawInstance, parseRawInstance, mergeRawInstance } from './instance-json.ts';
 import { instanceChangeType, type InstanceChange } from './service-instance.ts';
 
-/** A registered instance: made by `ServiceRegistry.register`. */
+/** A registered instance: made by `ServiceDiscovery.register`. */
 export class Registration<Payload> implements AsyncDisposable {
   readonly #source: SessionSource;
   readonly #node: PersistentNode;
@@ -20,7 +20,7 @@ export class Registration<Payload> implements AsyncDisposable {
   /** One change after the other, as each starts from the result of the last. */
   #lastChange: Promise<unknown> = Promise.resolve();
 
-  /** Made by `ServiceRegistry.register`. */
+  /** Made by `ServiceDiscovery.register`. */
   constructor(
     source: SessionSource,
     node: PersistentNode,

@@ -8,10 +8,10 @@ import type { SessionSource } from '../sessions/session-source.ts';
 
 /**
  * A cache of the instances of one service, by the names of their znodes; invalid data are shown as
- * a `decodeError`. Made by `ServiceRegistry.cache`. (Curator's ServiceCache.)
+ * a `decodeError`. Made by `ServiceDiscovery.cache`. (Curator's ServiceCache.)
  */
 export class ServiceCache<Payload = unknown> extends ChildrenCache<ServiceInstance<Payload>> {
-  /** Made by `ServiceRegistry.cache`. */
+  /** Made by `ServiceDiscovery.cache`. */
   constructor(source: SessionSource, path: string, payloadValidator: Validator<Payload> | undefined, options: ConcurrencyOption = {}) {
     super(source, path, { ...options, decode: (data, _path, stat) => parseInstance(parseRawInstance(data), stat, payloadValidator) });
   }

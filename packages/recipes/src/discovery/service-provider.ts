@@ -39,7 +39,7 @@ export interface ServiceProviderOptions<Payload> {
 }
 
 /**
- * The usable instances of one service. Made by `ServiceRegistry.provider`. (Curator's
+ * The usable instances of one service. Made by `ServiceDiscovery.provider`. (Curator's
  * ServiceProvider.)
  */
 export class ServiceProvider<Payload = unknown> implements AsyncDisposable {
@@ -55,7 +55,7 @@ export class ServiceProvider<Payload = unknown> implements AsyncDisposable {
   #isLoaded = false;
   #failure: { readonly reason: unknown } | undefined;
 
-  /** Made by `ServiceRegistry.provider`. Throws a RangeError for numbers out of range. */
+  /** Made by `ServiceDiscovery.provider`. Throws a RangeError for numbers out of range. */
   constructor(
     source: SessionSource,
     name: string,

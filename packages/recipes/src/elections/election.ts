@@ -106,7 +106,7 @@ export class Election {
   }
 
   /**
-   * The current leader; undefined if there are no candidates. Rejects as `candidates` does, and
+   * The current leader; undefined if there are no candidates. Rejects as `contenders` does, and
    * with NoAuth when its znode may not be read.
    */
   async leader(options: WaitOptions = {}): Promise<Leader | undefined> {

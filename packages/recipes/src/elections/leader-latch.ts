@@ -103,8 +103,8 @@ export class LeaderLatch implements AsyncDisposable {
    * Calls `work` each time that it leads, and resigns after it, so that the other candidates have
    * their turn; resolves when it is closed. The signal that `work` receives is aborted when it has
    * to stop: the leadership is lost, or has been resigned, the candidate is being closed, or the
-   * given signal is aborted. Rejects with what `work` throws, after resigning, and as `leading`
-   * does.
+   * given signal is aborted. Rejects with what `work` throws, after resigning, and as
+   * `waitForLeadership` does.
    *
    * Two errors of `work` do not end `run`; it calls `work` again in the next term. One is the
    * reason of its signal, or Lost from a write, because the leadership is over. The other is a

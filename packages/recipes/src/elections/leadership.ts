@@ -31,18 +31,18 @@ export class Leadership implements AsyncDisposable {
     return this.#held.path;
   }
 
-  /** As `Held.fencingToken`: grows from leader to leader. */
+  /** As `Hold.fencingToken`: grows from leader to leader. */
   get fencingToken(): bigint {
     return this.#held.fencingToken;
   }
 
-  /** As `Held.zk`: the client of the session that leads. */
+  /** As `Hold.client`: the client of the session that leads. */
   get client(): ClientView {
     return this.#held.client;
   }
 
   /**
-   * As `Held.state`. While it is `suspended` there is no other leader yet, but there may be one at
+   * As `Hold.state`. While it is `suspended` there is no other leader yet, but there may be one at
    * any moment.
    */
   get state(): HoldState {
@@ -54,13 +54,13 @@ export class Leadership implements AsyncDisposable {
     return this.#held.signal;
   }
 
-  /** As `Held.onStateChange`. */
+  /** As `Hold.onStateChange`. */
   onStateChange(listener: (state: HoldState) => void): () => void {
     checkArgumentCount(arguments.length, 1, 'onStateChange(listener)');
     return this.#held.onStateChange(listener);
   }
 
-  /** As `Held.multi`: writes only while there is no other leader, and rejects as that does. */
+  /** As `Hold.multi`: writes only while there is no other leader, and rejects as that does. */
   async multi<const Ops extends readonly WriteOp[]>(ops: Ops, options: CallOptions = {}): Promise<WriteResults<Ops>> {
     checkArgumentCount(arguments.length, 2, 'multi(ops, options)');
     return await this.#held.multi(ops, options);
@@ -69,7 +69,7 @@ export class Leadership implements AsyncDisposable {
   /**
    * Shows observers that this leader knows that it leads, and has done its first steps. Survives
    * lost connections. Rejects with a RecipeError, Lost, when it no longer leads, and as
-   * `Held.multi` does.
+   * `Hold.multi` does.
    */
   async acknowledge(options: CallOptions = {}): Promise<void> {
     acknowledgeSignature.check(arguments.length, options);
@@ -95,7 +95,7 @@ export class Leadership implements AsyncDisposable {
     }
   }
 
-  /** Resigns, as `Held.release`, and rejects as that does. */
+  /** Resigns, as `Hold.release`, and rejects as that does. */
   async resign(): Promise<void> {
     checkArgumentCount(arguments.length, 0, 'resign()');
     if (this.#hasAcknowledged && this.state === 'held') await this.#deleteAcknowledgement();

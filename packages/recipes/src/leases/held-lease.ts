@@ -48,7 +48,7 @@ const renewSignature = new CallSignature('renew(options)', optionTypes(callOptio
 export class HeldLease implements AsyncDisposable {
   /** The znode of the hold: it is deleted before another process holds the lease. */
   readonly path: string;
-  /** As `Held.fencingToken`: grows from holder to holder. */
+  /** As `Hold.fencingToken`: grows from holder to holder. */
   readonly fencingToken: bigint;
   readonly #settings: HeldLeaseSettings;
   readonly #endController = new AbortController();
@@ -90,7 +90,7 @@ export class HeldLease implements AsyncDisposable {
   }
 
   /**
-   * Writes only while no other process has acquired the lease: as `Held.multi`, and rejects as that
+   * Writes only while no other process has acquired the lease: as `Hold.multi`, and rejects as that
    * does; if another one has, the lease is lost.
    */
   async multi<const Ops extends readonly WriteOp[]>(ops: Ops, options: CallOptions = {}): Promise<WriteResults<Ops>> {

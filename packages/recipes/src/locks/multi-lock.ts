@@ -17,7 +17,7 @@ import { Deadline } from '../waiting/deadline.ts';
 import { runAcrossSessions, type SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 
-/** A part of a MultiLock: a Lock, a Semaphore, a side of a SharedLock. */
+/** A part of a MultiLock: a Lock, a Semaphore, a side of a ReadWriteLock. */
 export interface Acquirable {
   /** Its znode, by which parts are sorted. */
   readonly path: string;

@@ -17,12 +17,12 @@
  *     3. getChildren of holding: a writer waits for the last there, a reader for the last writer:
  *        exists with a watch, and 2. again, as another may be before it by now. A contender that
  *        preempts revokes those of lower priority, once each
- *     4. none in the way: acquire the lock of holding, as of a SharedLock, and leave the gate
+ *     4. none in the way: acquire the lock of holding, as of a ReadWriteLock, and leave the gate
  *
- * Invariants. `holding` alone decides who holds, so the lock is as safe as a SharedLock, whatever
- * is wrong with the gate. A contender that arrived at the gate before another one last looked at it
- * (2.), and precedes that one, goes first. A contender that has passed 3. is not overtaken any
- * more; two that pass it at once are in the order of `holding`.
+ * Invariants. `holding` alone decides who holds, so the lock is as safe as a ReadWriteLock,
+ * whatever is wrong with the gate. A contender that arrived at the gate before another one last
+ * looked at it (2.), and precedes that one, goes first. A contender that has passed 3. is not
+ * overtaken any more; two that pass it at once are in the order of `holding`.
  *
  * No herd: each contender watches one other. An arrival that overtakes others moves the next one
  * back, which notices when it wakes: at most one extra wake-up for each arrival. Starvation: as
@@ -138,7 +138,7 @@ export class PriorityLock {
     return this.#lockHandle('read', priority, options);
   }
 
-  /** The side for writing, exclusive; `priority` as for `reading`, and throws as that does. */
+  /** The side for writing, exclusive; `priority` as for `readLock`, and throws as that does. */
   writeLock(priority: number, options: PreemptOptions = {}): LockHandle {
     checkArgumentCount(arguments.length, 2, 'writeLock(priority, options)');
     return this.#lockHandle('write', priority, options);

@@ -22,7 +22,7 @@ const modelChildrenSignatures = {
   cache: new CallSignature('cache(options)', optionTypes({ concurrency: valueTypes.count })),
 } as const;
 
-/** All znodes of a model below one parent: made by `Model.below`. */
+/** All znodes of a model below one parent: made by `Model.children`. */
 export class ModelChildren<Template extends string, Read> {
   /** Of the parent. */
   readonly path: string;
@@ -30,7 +30,7 @@ export class ModelChildren<Template extends string, Read> {
   readonly #template: PathTemplate<Template>;
   readonly #codec: Codec<Read, never>;
 
-  /** Made by `Model.below`. */
+  /** Made by `Model.children`. */
   constructor(source: SessionSource, path: string, template: PathTemplate<Template>, codec: Codec<Read, never>) {
     this.#source = source;
     this.path = path;

@@ -1,6 +1,6 @@
 /**
  * A part of the tree: a template of paths, a codec for the data, and how the znodes are created. A
- * model is a description, and sends no request; `at` and `below` combine it with a client.
+ * model is a description, and sends no request; `at` and `children` combine it with a client.
  *
  *     /users/{user}/orders/{order}      the template
  *     /users/7/orders/33                its path for { user: 7, order: 33 }

@@ -206,8 +206,8 @@ export abstract class BaseQueue<Label> implements AsyncDisposable {
 
   /**
    * Waits for an item, and resolves with a claim on it. The item stays in the queue until it is
-   * `done`; when it is released or the session of the claim ends, another consumer gets it: at
-   * least once. Waits and rejects as `take` does.
+   * acknowledged; when it is released or the session of the claim ends, another consumer gets it:
+   * at least once. Waits and rejects as `take` does.
    */
   async claim(options: WaitOptions = {}): Promise<ClaimedItem> {
     checkArgumentCount(arguments.length, 1, 'claim(options)');
@@ -230,7 +230,7 @@ export abstract class BaseQueue<Label> implements AsyncDisposable {
   /**
    * Claims an item, calls `work` with it, and acknowledges it, unless `work` has acknowledged or
    * released it; if `work` fails the item is released. Resolves as `work` does, and rejects as
-   * that, as `claim` or as `ClaimedItem.done`.
+   * that, as `claim` or as `ClaimedItem.acknowledge`.
    */
   async process<Result>(work: (item: ClaimedItem) => Promise<Result> | Result, options: WaitOptions = {}): Promise<Result> {
     checkArgumentCount(arguments.length, 2, 'process(work, options)');

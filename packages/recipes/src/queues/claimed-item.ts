@@ -84,7 +84,7 @@ class ClaimNode extends QueueNode {
   }
 }
 
-/** Made by `claim`: an item of a queue, held until it is `done` or released. */
+/** Made by `claim`: an item of a queue, held until it is acknowledged or released. */
 export class ClaimedItem implements QueueItem, AsyncDisposable {
   /** As `QueueItem.path`. */
   readonly path: string;
@@ -128,13 +128,13 @@ export class ClaimedItem implements QueueItem, AsyncDisposable {
     return this.#hold.path;
   }
 
-  /** As `Held.fencingToken`: grows from claim to claim. */
+  /** As `Hold.fencingToken`: grows from claim to claim. */
   get fencingToken(): bigint {
     return this.#hold.fencingToken;
   }
 
   /**
-   * As `Held.state`. While it is `suspended` no other consumer has the item yet, but one may at any
+   * As `Hold.state`. While it is `suspended` no other consumer has the item yet, but one may at any
    * moment.
    */
   get state(): HoldState {
@@ -142,20 +142,20 @@ export class ClaimedItem implements QueueItem, AsyncDisposable {
   }
 
   /**
-   * Aborted when the claim is lost, so that other consumers may get the item; not by `done` and
-   * `release`.
+   * Aborted when the claim is lost, so that other consumers may get the item; not by `acknowledge`
+   * and `release`.
    */
   get signal(): AbortSignal {
     return this.#hold.signal;
   }
 
-  /** As `Held.onStateChange`. */
+  /** As `Hold.onStateChange`. */
   onStateChange(listener: (state: HoldState) => void): () => void {
     checkArgumentCount(arguments.length, 1, 'onStateChange(listener)');
     return this.#hold.onStateChange(listener);
   }
 
-  /** As `Held.multi`: writes only while the claim lasts, and rejects as that does. */
+  /** As `Hold.multi`: writes only while the claim lasts, and rejects as that does. */
   async multi<const Ops extends readonly WriteOp[]>(ops: Ops, options: CallOptions = {}): Promise<WriteResults<Ops>> {
     checkArgumentCount(arguments.length, 2, 'multi(ops, options)');
     checkMulti(ops, options);
@@ -189,7 +189,7 @@ export class ClaimedItem implements QueueItem, AsyncDisposable {
 
   /**
    * Returns the item to its old place in the queue, for other consumers. Has no effect after
-   * `done`. Rejects as `Held.release` does.
+   * `acknowledge`. Rejects as `Hold.release` does.
    */
   release(): Promise<void> {
     const surplus = argumentCountError(arguments.length, 0, 'release()');

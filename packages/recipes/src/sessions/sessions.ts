@@ -37,7 +37,7 @@ export type SessionsOptions = Omit<ConnectOptions, 'session'>;
  * Clients with one session each; the next one is opened when the session of the last has expired.
  * Every recipe accepts Sessions instead of a client, and continues in the next session as its
  * documentation says. Watches and ephemerals that a program has created by itself are not carried
- * over: create them again in `each`.
+ * over: create them again in `onSession`.
  */
 export class Sessions implements AsyncDisposable {
   readonly #open: OpenClient;

@@ -95,7 +95,7 @@ export class SharedValue<Value> implements AsyncDisposable {
     return this.#cache.znode?.decodeError;
   }
 
-  /** As `Cache.inStep`: false until it was read, and while there is no connection. */
+  /** As `Cache.isSynced`: false until it was read, and while there is no connection. */
   get isSynced(): boolean {
     return this.#cache.isSynced;
   }

@@ -30,7 +30,7 @@ export class HoldSet implements AsyncDisposable {
   }
 
   /**
-   * As `Held.state`: `lost` when the first is lost, `suspended` while one is. The other holds are
+   * As `Hold.state`: `lost` when the first is lost, `suspended` while one is. The other holds are
    * kept until `release`, which must still be called.
    */
   get state(): HoldState {
@@ -42,25 +42,25 @@ export class HoldSet implements AsyncDisposable {
     return this.#endController.signal;
   }
 
-  /** As `Held.zk`: all of them belong to one session. */
+  /** As `Hold.client`: all of them belong to one session. */
   get client(): ClientView {
     return this.holds[0]!.client;
   }
 
-  /** As `Held.onStateChange`. */
+  /** As `Hold.onStateChange`. */
   onStateChange(listener: (state: HoldState) => void): () => void {
     checkArgumentCount(arguments.length, 1, 'onStateChange(listener)');
     return this.#listeners.add(listener);
   }
 
-  /** As `Held.multi`: writes only if none of the holds is over, and rejects as that does. */
+  /** As `Hold.multi`: writes only if none of the holds is over, and rejects as that does. */
   async multi<const Ops extends readonly WriteOp[]>(ops: Ops, options: CallOptions = {}): Promise<WriteResults<Ops>> {
     checkArgumentCount(arguments.length, 2, 'multi(ops, options)');
     return await multiWhileHeld(this.client, ops, this.holds, options);
   }
 
   /**
-   * Releases all of them, the last acquired first. As `Held.release`; rejects as that does, after
+   * Releases all of them, the last acquired first. As `Hold.release`; rejects as that does, after
    * all have been tried.
    */
   release(): Promise<void> {

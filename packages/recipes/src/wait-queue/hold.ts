@@ -28,7 +28,7 @@ import { RecipeError } from '../recipe-error.ts';
 import { multiWhileHeld } from './fenced-multi.ts';
 import type { QueueNode } from './wait-queue.ts';
 
-/** See `Held.state`. */
+/** See `Hold.state`. */
 export type HoldState = 'held' | 'suspended' | 'lost' | 'released';
 
 /** A hold, from its turn until `release` or the loss; see the states. */
@@ -115,7 +115,7 @@ export class Hold implements AsyncDisposable {
   /**
    * Releases the hold. Resolves when the next contender may have it, or, if no server can be
    * reached, when the deletion continues in the background; at once while another handle from
-   * `again` is held. A second call waits for the first. Rejects only with NoAuth, when the client
+   * `share` is held. A second call waits for the first. Rejects only with NoAuth, when the client
    * may not delete the znode: it stays until the session ends or a later call may delete it.
    */
   release(): Promise<void> {
