@@ -1,6 +1,6 @@
 /**
  * The explorer as a detector of mutants: one search of bounded size for each seed. Searches rotate
- * over the expeditions, since no scope shows everything: errors with a lagging learner show where
+ * over the search presets, since no scope shows everything: errors with a lagging learner show where
  * one has been left behind, errors with few txns in memory where there are few.
  */
 import { searchPresets, runPreset } from './search-presets.ts';

@@ -30,8 +30,8 @@ export class Link {
   /** A proxy that accepts connections in place of the server. */
   earlyAccept: AcceptingProxy | undefined;
 
-  constructor(ground: LinkWorld, a: string, b: string) {
-    this.#world = ground;
+  constructor(world: LinkWorld, a: string, b: string) {
+    this.#world = world;
     this.a = a;
     this.b = b;
   }
