@@ -1,5 +1,6 @@
 /**
- * How `runMutants` looks for the seeds that catch a mutant; the test plays the processes that run seeds.
+ * How `runMutants` looks for the seeds that catch a mutant; the test plays the processes that run
+ * seeds.
  */
 import { describe, expect, test } from 'vitest';
 import { emptyReport, type PoolOptions, runMutants, type SeedReport, mutantsSummary } from '../src/internal.ts';

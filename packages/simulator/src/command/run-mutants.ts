@@ -1,6 +1,6 @@
 /**
- * `npm run sim:mutants`: runs each mutant's detector until it catches the mutant, and prints how many
- * seeds that took.
+ * `npm run sim:mutants`: runs each mutant's detector until it catches the mutant, and prints how
+ * many seeds that took.
  */
 import type { Detector } from '../mutants/mutant.ts';
 import { mutants } from '../mutants/mutants.ts';

@@ -85,8 +85,8 @@ const b = txn(1, 2);
 const c = txn(2, 1);
 
 /**
- * NoProtocolError, ElectionTerminates and Liveness are checked by the world: see small-world.test.ts and
- * elections.test.ts.
+ * NoProtocolError, ElectionTerminates and Liveness are checked by the world: see
+ * small-world.test.ts and elections.test.ts.
  */
 const canaries: Readonly<Record<Exclude<InvariantName, 'NoProtocolError' | 'ElectionTerminates' | 'Liveness'>, (to: Invariants) => void>> =
   {
