@@ -93,7 +93,7 @@ export class EnsembleRuntime {
 
   /**
    * Makes the peer, which looks for a leader at once, and its ports, each of which accepts
-   * `strangersMax` connections of one kind from servers outside the configuration. No port listens
+   * `unknownPeersMax` connections of one kind from servers outside the configuration. No port listens
    * before `listen`.
    */
   startPeer(replica: Replica, recovered: EnsembleRecoveryResult, clients: ClientOutput, unknownPeersMax: number, now: Now): Peer {

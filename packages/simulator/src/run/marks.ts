@@ -62,13 +62,13 @@ const countedLimits: readonly LimitName[] = [
   'diffSyncsMax',
   'heldBytesMax',
   'halfOpenMax',
-  'readingStopsBytes',
-  'framesPerGo',
+  'outputHighWaterBytes',
+  'framesPerQuantum',
   'framesPerTurn',
   'sliceBytes',
   'fullBytes',
-  'packetsPerGo',
-  'messagesPerGo',
+  'packetsPerQuantum',
+  'messagesPerQuantum',
 ];
 
 const limitMarks: Readonly<Record<string, Count>> = {
@@ -91,12 +91,12 @@ const limitMarks: Readonly<Record<string, Count>> = {
   'a limit was reached: sessionlessTimeoutMs': lines(/sent no complete handshake in/),
   'a limit was reached: tokens of the connection throttle': lines(/was refused by the connection throttle/),
   'a limit was reached: largeRequestMaxBytes': lines(/would take large requests in flight above/),
-  'a limit was reached: behindReplyBytesMax': lines(/has taken none of \d+ waiting bytes/),
+  'a limit was reached: queuedOutputBytesMax': lines(/has taken none of \d+ waiting bytes/),
   'a limit was reached: behindBytesMax': lines(/was cut off: \d+ bytes wait for it/),
   'a limit was reached: waitingBytesMax': lines(/was cut off: \d+ bytes wait for all learners/),
   'a limit was reached: halfOpenMax of the quorum port': lines(/too many connections to the quorum port have not introduced/),
   'a limit was reached: halfOpenMax of the election port': lines(/too many connections to the election port have not introduced/),
-  'a limit was reached: strangersMax': lines(/servers outside the configuration are connected already/),
+  'a limit was reached: unknownPeersMax': lines(/servers outside the configuration are connected already/),
   'a limit was reached: unknownObserversMax': lines(/such observers are connected already/),
 };
 
@@ -109,10 +109,10 @@ export const rareMarks: ReadonlySet<string> = new Set([
   'a limit was reached: diffSyncsMax',
   'a limit was reached: halfOpenMax of the quorum port',
   'a limit was reached: snapSyncsMax',
-  'a limit was reached: strangersMax',
+  'a limit was reached: unknownPeersMax',
   'a limit was reached: waitingBytesMax',
-  'a SNAP started behind the last commit',
-  'an election was followed by another before anybody served',
+  'a SNAP started at a zxid before the last commit',
+  'an election was repeated before a leader served',
   'hostile ACKs of another server',
   'hostile requests of every opcode',
   'hostile oversized or malformed requests',
@@ -198,14 +198,14 @@ export const marks: Readonly<Record<string, Count>> = {
     return name === 'getData' && path?.startsWith('/zookeeper/quota/') === true && reply?.err === ErrorCode.Ok;
   }),
   'a request was refused for a quota': (_outcome, { quotaDecisions }) => quotaDecisions.filter(({ isRefused }) => isRefused).length,
-  'zxids went on into the next epoch': (_outcome, { txns }) =>
+  'zxids continued in the next epoch': (_outcome, { txns }) =>
     Number((txns[0]?.zxid ?? 0) < 2 ** 32 && (txns.at(-1)?.zxid ?? 0) >= 2 ** 32),
   'a sequence counter overflowed': ({ recording }) =>
     recording.log.filter(({ logged }) => logged.txn.kind === 'create' && /--\d{9,10}$/.test(logged.txn.path)).length,
   'a torn tail was truncated at start': lines(/torn|was cut|cut off/),
   'a start read several logs': ({ world }) => sum(world.servers, (server) => Number(server.evidence('log').size > 2)),
   'old files were purged': lines(/^info purged/),
-  'a snapshot was written while requests went on': lines(/^info snapshot [0-9a-f]+ written/),
+  'a snapshot was written during requests': lines(/^info snapshot [0-9a-f]+ written/),
   'a snapshot could not be written': lines(/^error cannot write a snapshot/),
   'snapshots and logs were in two folders': ({ world }) =>
     sum(world.servers, (server) => Number(server.snapshotFolder !== server.logFolder)),
