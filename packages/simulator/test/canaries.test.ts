@@ -608,7 +608,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
     'clientDeliveries',
     'a reply that never arrived',
     ({ clientDeliveries }) => {
-      const at = clientDeliveries.findIndex(({ kind, text }) => kind === 'answer' && text === 'Ok');
+      const at = clientDeliveries.findIndex(({ kind, text }) => kind === 'reply' && text === 'Ok');
       found(clientDeliveries[at]);
       clientDeliveries.splice(at, 0, { ...clientDeliveries[at]!, text: 'SystemError' });
     },
@@ -636,7 +636,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
     'clientOutcomes',
     'a write that was sent although the client reported that it was not',
     ({ clientDeliveries }) =>
-      change(found(clientDeliveries.find(({ kind, key, text }) => kind === 'answer' && key !== undefined && text === 'unknown')), {
+      change(found(clientDeliveries.find(({ kind, key, text }) => kind === 'reply' && key !== undefined && text === 'unknown')), {
         text: 'notSent',
       }),
   ],
@@ -644,9 +644,9 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
     'clientOutcomes',
     'two writes with each other’s results',
     ({ clientDeliveries }) => {
-      const first = found(clientDeliveries.find(({ kind, key, text }) => kind === 'answer' && key !== undefined && text === 'Ok'));
+      const first = found(clientDeliveries.find(({ kind, key, text }) => kind === 'reply' && key !== undefined && text === 'Ok'));
       const isOther = ({ kind, key, text }: Recording['clientDeliveries'][number]) =>
-        kind === 'answer' && key !== undefined && text === 'NodeExists';
+        kind === 'reply' && key !== undefined && text === 'NodeExists';
       const second = found(clientDeliveries.find((each) => isOther(each) && each.client === first.client));
       const { key } = first;
       change(first, { key: second.key! });
@@ -664,7 +664,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   [
     'clientOutcomes',
     'a call that never ended',
-    ({ clientDeliveries }) => change(found(clientDeliveries.find(({ kind }) => kind === 'over')), { text: '1' }),
+    ({ clientDeliveries }) => change(found(clientDeliveries.find(({ kind }) => kind === 'closed')), { text: '1' }),
   ],
   [
     'clientReconnects',
@@ -678,7 +678,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   [
     'clientReconnects',
     'a session that the client reported as expired although no server said so',
-    ({ clientDeliveries }) => change(found(clientDeliveries.find(({ kind }) => kind === 'over')), { kind: 'expired', text: '1' }),
+    ({ clientDeliveries }) => change(found(clientDeliveries.find(({ kind }) => kind === 'closed')), { kind: 'expired', text: '1' }),
   ],
   [
     'clientPings',
@@ -704,7 +704,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
       void peerEvents.push({
         atMs: endedMs,
         server: 'server-1',
-        kind: 'ended',
+        kind: 'roleEnded',
         reason: 'protocol error',
         text: 'the leader sent 0x100000003 after 0x100000001: txns are missing',
       }),
@@ -876,7 +876,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
     'peerClaims',
     'a vote with a zxid that is not durable',
     ({ peerEvents }) => {
-      const vote = found(peerEvents.findLast((event) => event.kind === 'says' && event.packet === 'vote' && event.zxid > 0));
+      const vote = found(peerEvents.findLast((event) => event.kind === 'claims' && event.packet === 'vote' && event.zxid > 0));
       const { zxid } = vote as Extract<PeerEvent, { packet: 'vote' }>;
       change(vote as Mutable<Extract<PeerEvent, { packet: 'vote' }>>, { zxid: zxid + 1000 });
     },
@@ -885,7 +885,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
     'peerClaims',
     'a FOLLOWERINFO with an epoch that is not on disk',
     ({ peerEvents }) => {
-      const info = found(peerEvents.find((event) => event.kind === 'says' && event.packet === 'info'));
+      const info = found(peerEvents.find((event) => event.kind === 'claims' && event.packet === 'info'));
       change(info as Mutable<Extract<PeerEvent, { packet: 'info' }>>, { accepted: 999_999 });
     },
   ],
@@ -893,7 +893,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
     'peerClaims',
     'an ACKEPOCH for an epoch that is not durable',
     ({ peerEvents }) => {
-      const ack = found(peerEvents.find((event) => event.kind === 'says' && event.packet === 'ackEpoch' && event.zxid > 0));
+      const ack = found(peerEvents.find((event) => event.kind === 'claims' && event.packet === 'ackEpoch' && event.zxid > 0));
       const { zxid } = ack as Extract<PeerEvent, { packet: 'ackEpoch' }>;
       change(ack as Mutable<Extract<PeerEvent, { packet: 'ackEpoch' }>>, { zxid: zxid + 1000 });
     },
@@ -902,7 +902,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
     'peerClaims',
     'a message with an epoch that the server is not in',
     ({ peerEvents }) => {
-      const vote = found(peerEvents.find((event) => event.kind === 'says' && event.packet === 'vote'));
+      const vote = found(peerEvents.find((event) => event.kind === 'claims' && event.packet === 'vote'));
       change(vote as Mutable<Extract<PeerEvent, { packet: 'vote' }>>, { current: 999_999 });
     },
   ],
@@ -910,7 +910,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
     'peerClaims',
     'an epoch that was accepted twice',
     ({ peerEvents }) => {
-      const at = peerEvents.findIndex((event) => event.kind === 'says' && event.packet === 'ackEpoch' && event.current !== -1);
+      const at = peerEvents.findIndex((event) => event.kind === 'claims' && event.packet === 'ackEpoch' && event.current !== -1);
       peerEvents.splice(at, 0, found(peerEvents[at]));
     },
   ],
@@ -918,11 +918,11 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
     'peerClaims',
     'an ACKEPOCH with a zxid after the server had found that its log cannot be cut',
     ({ peerEvents }) => {
-      const at = peerEvents.findIndex((event) => event.kind === 'says' && event.packet === 'ackEpoch' && event.zxid > 0);
+      const at = peerEvents.findIndex((event) => event.kind === 'claims' && event.packet === 'ackEpoch' && event.zxid > 0);
       const ack = found(peerEvents[at]) as Extract<PeerEvent, { packet: 'ackEpoch' }>;
       const { server, atMs } = ack;
       const text = 'the log cannot be truncated that far: requesting a snapshot';
-      peerEvents.splice(at + 1, 0, { atMs, server, kind: 'ended', reason: 'log not truncatable', text }, { ...ack, current: -1 });
+      peerEvents.splice(at + 1, 0, { atMs, server, kind: 'roleEnded', reason: 'log not truncatable', text }, { ...ack, current: -1 });
     },
   ],
   [
@@ -978,7 +978,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
       peerEvents.splice(at, 0, {
         atMs: peerEvents[at]!.atMs,
         server: peerEvents[at]!.server,
-        kind: 'ended',
+        kind: 'roleEnded',
         reason: 'quorum lost',
         text: 'its quorum is lost',
       });
@@ -1000,7 +1000,7 @@ const isUnanswered = (request: Request): boolean =>
   isWriteRequest(request) && request.reply === undefined && writeKey(request.record) !== undefined;
 
 function isAnswerOf(client: string, told: Recording['clientDeliveries'][number] | undefined): boolean {
-  return told?.client === client && told.kind === 'answer' && !['unknown', 'notSent'].includes(told.text);
+  return told?.client === client && told.kind === 'reply' && !['unknown', 'notSent'].includes(told.text);
 }
 
 /**

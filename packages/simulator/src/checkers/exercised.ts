@@ -87,11 +87,11 @@ export const exercised: Readonly<Record<CheckerName, IsExercised>> = {
   clientPings: ({ libraryClients }) => libraryClients.size > 0,
   silentAfterFailure: ({ processes }) => processes.some(({ failedMs }) => failedMs !== undefined),
   zab: hasPeerEvent('applied'),
-  protocolErrors: hasPeerEvent('ended'),
+  protocolErrors: hasPeerEvent('roleEnded'),
   quorumCommits: hasPeerEvent('applied'),
   acknowledgedAfterApply: hasPeerEvent('applied'),
   epochFiles: hasPeerEvent('epochFiles'),
-  peerClaims: hasPeerEvent('says'),
+  peerClaims: hasPeerEvent('claims'),
   staleness: hasPeerEvent('applied'),
   convergence: ({ quiescentStates }) => quiescentStates.some((states) => states.length > 1),
 };

@@ -19,17 +19,17 @@ function events(predicate: (event: PeerEvent) => boolean): Count {
 }
 
 function ended(reason: RoleEndReason): Count {
-  return events((event) => event.kind === 'ended' && event.reason === reason);
+  return events((event) => event.kind === 'roleEnded' && event.reason === reason);
 }
 
 export const ensembleMarks: Readonly<Record<string, Count>> = {
   [electionMark]: ({ recording }) => leaderEpochsOf(recording).length,
-  'DIFF from memory': events((event) => event.kind === 'synchronises' && event.by === 'diff' && event.from === 'memory'),
-  'DIFF from disk': events((event) => event.kind === 'synchronises' && event.by === 'diff' && event.from === 'log'),
-  TRUNC: events((event) => event.kind === 'synchronises' && event.by === 'trunc'),
-  SNAP: events((event) => event.kind === 'synchronises' && event.by === 'snap'),
-  'several learners were sent a snapshot at once': events((event) => event.kind === 'synchronises' && event.snapshots > 1),
-  'a SNAP started at a zxid before the last commit': events((event) => event.kind === 'synchronises' && event.isBehind),
+  'DIFF from memory': events((event) => event.kind === 'syncsLearner' && event.by === 'diff' && event.from === 'memory'),
+  'DIFF from disk': events((event) => event.kind === 'syncsLearner' && event.by === 'diff' && event.from === 'log'),
+  TRUNC: events((event) => event.kind === 'syncsLearner' && event.by === 'trunc'),
+  SNAP: events((event) => event.kind === 'syncsLearner' && event.by === 'snap'),
+  'several learners were sent a snapshot at once': events((event) => event.kind === 'syncsLearner' && event.snapshots > 1),
+  'a SNAP started at a zxid before the last commit': events((event) => event.kind === 'syncsLearner' && event.isBehind),
   'a log was truncated': events((event) => event.kind === 'replaced' && event.by === 'trunc'),
   'a leader lost its quorum': ended('quorum lost'),
   'the zxid counter of an epoch was exhausted': ended('counter exhausted'),
@@ -78,7 +78,7 @@ function durableVoterShares({ peerEvents, ensemble }: Recording): { readonly atC
   for (const event of peerEvents) {
     const { server } = event;
     if (event.kind === 'serves' && event.role === 'leader') leading.set(server, event.epoch);
-    else if (event.kind === 'ended' || event.kind === 'gone') leading.delete(server);
+    else if (event.kind === 'roleEnded' || event.kind === 'processGone') leading.delete(server);
     else if (event.kind === 'logged') {
       logged.set(server, event.zxid);
       const names = voters.filter((name) => (logged.get(name) ?? 0) >= event.zxid);

@@ -306,7 +306,7 @@ export class Run {
   cutLinks(these: readonly Machine[], those: readonly Machine[], ms: Millis, how: 'both ways' | 'one way' = 'both ways'): void {
     const links = these.flatMap((a) => those.filter((b) => b !== a).map((b) => this.world.link(a.name, b.name)));
     for (const link of links) {
-      if (how === 'one way') link.cutOneWay('forth');
+      if (how === 'one way') link.cutOneWay('forward');
       else link.cut();
     }
     const mended = this.#recordDisturbance([...these, ...those], ms);
@@ -541,10 +541,10 @@ export class Run {
         server.kill();
         return;
       case 1:
-        for (const each of core) this.world.link(each.name, server.name).cutOneWay('forth');
+        for (const each of core) this.world.link(each.name, server.name).cutOneWay('forward');
         return;
       case 2:
-        for (const each of core) this.world.link(each.name, server.name).cutOneWay('back');
+        for (const each of core) this.world.link(each.name, server.name).cutOneWay('backward');
         return;
       case 3:
         for (const each of core) this.world.link(each.name, server.name).cut();

@@ -167,7 +167,7 @@ class SeedRun {
 
   #newActor(name: string, address: string, { kind, timeoutMs, credentials, restoresWatches }: ClientPlan): Actor {
     const random = new SeededRandom(this.#random.uint32());
-    if (kind === 'real') return new LibraryClient(this.world, random, { name, address, timeoutMs, credentials });
+    if (kind === 'library') return new LibraryClient(this.world, random, { name, address, timeoutMs, credentials });
     return new RawClient(this.world, random, { name, address, timeoutMs, credentials, restoresWatches });
   }
 

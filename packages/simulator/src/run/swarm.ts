@@ -26,7 +26,7 @@ export interface ClientPlan {
   readonly credentials: string | undefined;
   readonly restoresWatches: boolean;
   /** The client library, or a raw client. */
-  readonly kind: 'raw' | 'real';
+  readonly kind: 'raw' | 'library';
 }
 
 /** How the servers of an ensemble are set up. */
@@ -222,7 +222,7 @@ export function drawPlan(random: SeededRandom): SeedPlan {
       timeoutMs: 300 + random.below(1400),
       credentials: pick(undefined, 'alice:secret', 'bob:pw'),
       restoresWatches: random.below(3) > 0,
-      kind: index % 2 === 0 ? 'real' : 'raw',
+      kind: index % 2 === 0 ? 'library' : 'raw',
     })),
     // An impersonator that votes can use up the last epochs.
     seedState: chosen.includes('impersonator') ? undefined : drawSeedState(random, ensemble !== undefined),
