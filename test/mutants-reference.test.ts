@@ -1,6 +1,6 @@
 /**
  * Compares docs/internals/mutants.md with the mutants. The tables are generated from the fields
- * `what`, `from` and `file` of each mutant: `npm run golden -- --write` writes them again.
+ * `description`, `origin` and `file` of each mutant: `npm run golden -- --write` writes them again.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,9 +13,9 @@ const pagePath = join(root, 'docs/internals/mutants.md');
 const write = process.env['GOLDEN_WRITE'] === '1';
 const mark = '<!-- The rest of this page is generated from packages/simulator/src/mutants. -->';
 
-type Zoo = Readonly<Record<string, Omit<Mutant, 'original' | 'replacement'>>>;
+type Mutants = Readonly<Record<string, Omit<Mutant, 'original' | 'replacement'>>>;
 
-/** The heading of the table with the mutants of a hunter. Mutants of recipes share one. */
+/** The heading of the table with the mutants of a detector. Mutants of recipes share one. */
 const titles: Readonly<Record<string, string>> = {
   seeds: 'Caught by seeds',
   scenarios: 'Caught by named scenarios',
@@ -24,8 +24,8 @@ const titles: Readonly<Record<string, string>> = {
   recipes: 'Caught by seeds of recipes',
 };
 
-function tables(mutants: Zoo): string {
-  const groups = new Map(Object.keys(titles).map((hunter) => [hunter, [] as string[]]));
+function tables(mutants: Mutants): string {
+  const groups = new Map(Object.keys(titles).map((detector) => [detector, [] as string[]]));
   for (const [name, { detector = 'seeds', description, origin, file }] of Object.entries(mutants)) {
     const [group = '', family] = detector.split('/');
     const rows = groups.get(group);
@@ -43,7 +43,7 @@ function tables(mutants: Zoo): string {
     .join('');
 }
 
-function generated(page: string, mutants: Zoo): string {
+function generated(page: string, mutants: Mutants): string {
   const [written, rest] = page.split(mark);
   if (rest === undefined) throw new Error(`the page lacks the line ${mark}`);
   return `${written}${mark}\n${tables(mutants)}`;
@@ -60,7 +60,7 @@ describe('docs/internals/mutants.md', () => {
     expect(Object.values(mutants).filter(({ file }) => !existsSync(join(root, file)))).toEqual([]);
   });
 
-  it('fails this test for a missing mutant, a surplus one, another hunter or other words', () => {
+  it('fails this test for a missing mutant, a surplus one, another detector or other words', () => {
     const one = { description: 'half of the voters are a quorum', origin: 'P32', file: 'packages/core/src/quorum.ts' };
     const page = generated(`# Mutants\n${mark}`, { 'half-quorum': one });
     expect(page).toContain('## Caught by seeds');

@@ -157,10 +157,10 @@ function generatedProperties(page: string): string {
   const caught = byId(each(mutants, ({ origin }) => origin));
   const canaries = canariesOf(read('packages/simulator/test/canaries.test.ts'));
   // A run that does not become quiet, or makes no progress, is a finding without a checker.
-  const story = link('the run', `${simulator}/run/seed-run.ts`);
+  const run = link('the run', `${simulator}/run/seed-run.ts`);
   const judgedBy = (id: string) => [
     ...(judges.get(id) ?? []).map((name) => link(name, homes.get(name)!)),
-    ...(read(`${simulator}/checkers/checkers.ts`).includes(`checker: 'story', property: '${id}'`) ? [story] : []),
+    ...(read(`${simulator}/checkers/checkers.ts`).includes(`checker: 'run', property: '${id}'`) ? [run] : []),
   ];
   const withProperties = withColumns(page, /^\| (P\d+) \|/, (id) => [orNone(judgedBy(id)), orNone((caught.get(id) ?? []).map(quoted))]);
   const rows = Object.entries(checkers).map(
@@ -231,7 +231,7 @@ describe('the comparison detects', () => {
 
   it('a checker, a mutant, an injector or a canary that the page omits or invents', () => {
     const [properties, faultText] = [read(propertiesPage), read(faultsPage)];
-    for (const name of ['oneOrder', '`ack-before-sync`', 'a gap in the log']) {
+    for (const name of ['totalOrder', '`ack-before-sync`', 'a gap in the log']) {
       expect(properties).toContain(name);
       const wrong = properties.replaceAll(name, 'something else');
       expect(generatedProperties(wrong), name).not.toBe(wrong);

@@ -75,8 +75,10 @@ const world = [
   /\brandomBytes\b|\brandomUUID\b|\brandomInt\b|\brandomFill(?:Sync)?\b|\bgetRandomValues\b/,
   /\bprocess\??\.\w/,
   /\bglobalThis\b/,
-  // The method of a clock is allowed: its calls, and its declarations, which give a type to their parameter.
-  /(?<!\bclock\.)\bset(?:Timeout|Interval|Immediate)\b(?!\(\w+: )/,
+  /\bset(?:Timeout|Interval)\b/,
+  // A clock has a method of this name: its calls, and its declarations, which have types, are
+  // allowed.
+  /(?<!\bclock\.)\bsetImmediate\b(?!\(\w+: \(\) => void\): void\b)/,
   /\bfetch\s*\(/,
   /\bconsole\s*\./,
   /\bWebSocket\b/,
@@ -233,13 +235,19 @@ describe('sources', () => {
       'Math.random()',
       'process.env',
       'setTimeout(f, 1)',
+      'clock.setInterval(f, 1)',
       'setImmediate(f)',
+      'setImmediate',
+      'globals.setImmediate(f)',
       'fetch(x)',
     ]) {
       expect(impurities({ ...wrong, text: `const x = ${code};` })).toHaveLength(1);
     }
     for (const name of ['node:fs', 'node:net', 'node:dns', 'node:timers', 'node:child_process', 'node:worker_threads', 'pino']) {
       expect(impurities({ ...wrong, text: `import * as x from '${name}';` })).toHaveLength(1);
+    }
+    for (const text of ['this.#clock.setImmediate(f);', 'interface Clock {\n  setImmediate(callback: () => void): void;\n}']) {
+      expect(impurities({ ...wrong, text })).toEqual([]);
     }
     expect(impurities({ ...wrong, text: "// setTimeout is Date.now()\nconst x = 'Date.now()'; /* fetch() */" })).toEqual([]);
     expect(

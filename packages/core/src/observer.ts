@@ -29,13 +29,13 @@ export type LimitName =
   | 'diffSyncsMax'
   | 'heldBytesMax'
   | 'halfOpenMax'
-  | 'readingStopsBytes'
-  | 'framesPerGo'
+  | 'outputHighWaterBytes'
+  | 'framesPerQuantum'
   | 'framesPerTurn'
   | 'sliceBytes'
   | 'fullBytes'
-  | 'packetsPerGo'
-  | 'messagesPerGo';
+  | 'packetsPerQuantum'
+  | 'messagesPerQuantum';
 
 /**
  * Receives events in order, and must neither call back nor throw. Metrics, the audit log, the slow

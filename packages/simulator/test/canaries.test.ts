@@ -104,10 +104,14 @@ function isNext(event: PeerEvent, later: PeerEvent): boolean {
 }
 
 const changes: [checker: CheckerName, what: string, change: (recording: Recording) => void][] = [
-  ['oneOrder', 'a gap in the log', ({ log }) => void log.splice(5, 1)],
-  ['oneOrder', 'a write that no client requested', (recording) => change(logOf(recording, OpCode.setData).logged.header, { cxid: 99_999 })],
+  ['totalOrder', 'a gap in the log', ({ log }) => void log.splice(5, 1)],
   [
-    'oneOrder',
+    'totalOrder',
+    'a write that no client requested',
+    (recording) => change(logOf(recording, OpCode.setData).logged.header, { cxid: 99_999 }),
+  ],
+  [
+    'totalOrder',
     'a second createSession of a session whose id a client received',
     ({ log, cnxns }) => {
       const isTold = ({ logged: { header, txn } }: Recording['log'][number]) =>
@@ -125,12 +129,12 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   ['writeReplies', 'another error', (recording) => change(answered(recording, 'setData').reply, { err: ErrorCode.NoNode })],
   [
-    'turnedAway',
+    'throttledOps',
     'a write that a server with enough room refused',
     (recording) => change(acknowledged(recording).at(-1)!.reply, { err: ErrorCode.ThrottledOp }),
   ],
   [
-    'oneOrder',
+    'totalOrder',
     'a write that was refused with ThrottledOp and was applied',
     (recording) => change(answered(recording, 'setData').reply, { err: ErrorCode.ThrottledOp }),
   ],
@@ -165,7 +169,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
     },
   ],
   [
-    'registerHistory',
+    'registerLinearizability',
     'a version that no write produced',
     (recording) => {
       const request = found(
@@ -183,7 +187,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
       ['a container or TTL znode', /^\/(k1|k2|t1|a\/t2)$/],
     ] as const
   ).map(([what, pattern]): (typeof changes)[number] => [
-    'registerHistory',
+    'registerLinearizability',
     `data of ${what} that no client wrote`,
     (recording) => {
       const request = found(
@@ -195,7 +199,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
     },
   ]),
   [
-    'registerHistory',
+    'registerLinearizability',
     'a read of a znode that was deleted long before',
     (recording) => {
       // A server of an ensemble may lag.
@@ -276,7 +280,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
     },
   ],
   [
-    'singleImage',
+    'singleSystemImage',
     'a zxid that decreases',
     ({ cnxns }) =>
       change(found(cnxns.find(({ items }) => items.length > 3 && items.every(({ zxid }) => zxid > 0))).items[2] as Mutable<Item>, {
@@ -284,7 +288,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
       }),
   ],
   [
-    'singleImage',
+    'singleSystemImage',
     'a client that is served although it has seen a later zxid than the server',
     ({ cnxns }) => {
       const cnxn = found(cnxns.find(({ session }) => (session ?? 0n) !== 0n));
@@ -370,7 +374,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
     },
   ],
   [
-    'watchOnce',
+    'oneShotWatches',
     'an event that was delivered twice',
     (recording) => {
       const { cnxn, at } = eventBeforeReply(recording, (each) => !hasPersistent(each));
@@ -378,7 +382,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
     },
   ],
   [
-    'watchOnce',
+    'oneShotWatches',
     'an event of the wrong type',
     (recording) => {
       const { cnxn, at } = eventBeforeReply(recording, (each) => !hasPersistent(each));
@@ -386,7 +390,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
     },
   ],
   [
-    'watchOrder',
+    'watchEventOrder',
     'two events in reversed order',
     ({ cnxns }) => {
       for (const { items, requests } of cnxns) {
@@ -512,7 +516,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
     ({ cnxns }) => void found(cnxns.find(({ session }) => (session ?? 0n) !== 0n)).timeoutMs++,
   ],
   [
-    'sequences',
+    'sequentialNames',
     'a sequence number that was used twice',
     ({ log }) => {
       const counted = log.filter(({ logged: { txn } }) => txn.kind === 'create' && /^\/q-\d{10}$/.test(txn.path));
@@ -520,9 +524,13 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
       change(second.logged.txn as { path: string }, { path: (first.logged.txn as { path: string }).path });
     },
   ],
-  ['statLaws', 'a znode that was modified before it was created', (recording) => void (statOf(answered(recording, 'exists')).mzxid = -1)],
   [
-    'statLaws',
+    'statConsistency',
+    'a znode that was modified before it was created',
+    (recording) => void (statOf(answered(recording, 'exists')).mzxid = -1),
+  ],
+  [
+    'statConsistency',
     'a wrong number of children',
     (recording) => {
       const { stat } = answered(recording, 'getChildren2').reply!.body as GetChildren2Reply;
@@ -592,21 +600,21 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
     },
   ],
   [
-    'noLeak',
+    'noLeaks',
     'a watch that was not removed',
     ({ leftovers }) => change(found(leftovers[0]) as Mutable<Recording['leftovers'][number]>, { watches: 1 }),
   ],
   [
-    'clientTold',
+    'clientDeliveries',
     'a reply that never arrived',
     ({ clientDeliveries }) => {
-      const at = clientDeliveries.findIndex(({ kind, text }) => kind === 'answer' && text === 'Ok');
+      const at = clientDeliveries.findIndex(({ kind, text }) => kind === 'reply' && text === 'Ok');
       found(clientDeliveries[at]);
       clientDeliveries.splice(at, 0, { ...clientDeliveries[at]!, text: 'SystemError' });
     },
   ],
   [
-    'clientTold',
+    'clientDeliveries',
     'an event that the client reported twice',
     ({ clientDeliveries }) => {
       const at = clientDeliveries.findIndex(({ kind }) => kind === 'event');
@@ -614,7 +622,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
     },
   ],
   [
-    'clientTold',
+    'clientDeliveries',
     'an event that the client reported after a reply that had arrived later',
     ({ clientDeliveries }) => {
       const at = clientDeliveries.findIndex(
@@ -628,7 +636,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
     'clientOutcomes',
     'a write that was sent although the client reported that it was not',
     ({ clientDeliveries }) =>
-      change(found(clientDeliveries.find(({ kind, key, text }) => kind === 'answer' && key !== undefined && text === 'unknown')), {
+      change(found(clientDeliveries.find(({ kind, key, text }) => kind === 'reply' && key !== undefined && text === 'unknown')), {
         text: 'notSent',
       }),
   ],
@@ -636,9 +644,9 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
     'clientOutcomes',
     'two writes with each other’s results',
     ({ clientDeliveries }) => {
-      const first = found(clientDeliveries.find(({ kind, key, text }) => kind === 'answer' && key !== undefined && text === 'Ok'));
+      const first = found(clientDeliveries.find(({ kind, key, text }) => kind === 'reply' && key !== undefined && text === 'Ok'));
       const isOther = ({ kind, key, text }: Recording['clientDeliveries'][number]) =>
-        kind === 'answer' && key !== undefined && text === 'NodeExists';
+        kind === 'reply' && key !== undefined && text === 'NodeExists';
       const second = found(clientDeliveries.find((each) => isOther(each) && each.client === first.client));
       const { key } = first;
       change(first, { key: second.key! });
@@ -656,10 +664,10 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   [
     'clientOutcomes',
     'a call that never ended',
-    ({ clientDeliveries }) => change(found(clientDeliveries.find(({ kind }) => kind === 'over')), { text: '1' }),
+    ({ clientDeliveries }) => change(found(clientDeliveries.find(({ kind }) => kind === 'closed')), { text: '1' }),
   ],
   [
-    'clientReturns',
+    'clientReconnects',
     'a client that reconnected with zxid 0 although it had seen a later one',
     ({ cnxns, libraryClients }) => {
       const back = cnxns.filter(({ client, handshake }) => libraryClients.has(client) && (handshake?.lastZxidSeen ?? 0) > 0);
@@ -668,9 +676,9 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
     },
   ],
   [
-    'clientReturns',
+    'clientReconnects',
     'a session that the client reported as expired although no server said so',
-    ({ clientDeliveries }) => change(found(clientDeliveries.find(({ kind }) => kind === 'over')), { kind: 'expired', text: '1' }),
+    ({ clientDeliveries }) => change(found(clientDeliveries.find(({ kind }) => kind === 'closed')), { kind: 'expired', text: '1' }),
   ],
   [
     'clientPings',
@@ -690,19 +698,19 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
     },
   ],
   [
-    'legality',
+    'protocolErrors',
     'a txn that the leader did not send',
     ({ peerEvents, endedMs }) =>
       void peerEvents.push({
         atMs: endedMs,
         server: 'server-1',
-        kind: 'ended',
+        kind: 'roleEnded',
         reason: 'protocol error',
         text: 'the leader sent 0x100000003 after 0x100000001: txns are missing',
       }),
   ],
   [
-    'oneOrder',
+    'totalOrder',
     'an epoch that begins after another txn than the last one of its leader',
     ({ peerEvents, log }) => {
       const begun = found(log.find(({ logged }) => counterOf(logged.header.zxid) === 1 && epochOf(logged.header.zxid) > 1));
@@ -865,60 +873,60 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
     },
   ],
   [
-    'peerWords',
+    'peerClaims',
     'a vote with a zxid that is not durable',
     ({ peerEvents }) => {
-      const vote = found(peerEvents.findLast((event) => event.kind === 'says' && event.packet === 'vote' && event.zxid > 0));
+      const vote = found(peerEvents.findLast((event) => event.kind === 'claims' && event.packet === 'vote' && event.zxid > 0));
       const { zxid } = vote as Extract<PeerEvent, { packet: 'vote' }>;
       change(vote as Mutable<Extract<PeerEvent, { packet: 'vote' }>>, { zxid: zxid + 1000 });
     },
   ],
   [
-    'peerWords',
+    'peerClaims',
     'a FOLLOWERINFO with an epoch that is not on disk',
     ({ peerEvents }) => {
-      const info = found(peerEvents.find((event) => event.kind === 'says' && event.packet === 'info'));
+      const info = found(peerEvents.find((event) => event.kind === 'claims' && event.packet === 'info'));
       change(info as Mutable<Extract<PeerEvent, { packet: 'info' }>>, { accepted: 999_999 });
     },
   ],
   [
-    'peerWords',
+    'peerClaims',
     'an ACKEPOCH for an epoch that is not durable',
     ({ peerEvents }) => {
-      const ack = found(peerEvents.find((event) => event.kind === 'says' && event.packet === 'ackEpoch' && event.zxid > 0));
+      const ack = found(peerEvents.find((event) => event.kind === 'claims' && event.packet === 'ackEpoch' && event.zxid > 0));
       const { zxid } = ack as Extract<PeerEvent, { packet: 'ackEpoch' }>;
       change(ack as Mutable<Extract<PeerEvent, { packet: 'ackEpoch' }>>, { zxid: zxid + 1000 });
     },
   ],
   [
-    'peerWords',
+    'peerClaims',
     'a message with an epoch that the server is not in',
     ({ peerEvents }) => {
-      const vote = found(peerEvents.find((event) => event.kind === 'says' && event.packet === 'vote'));
+      const vote = found(peerEvents.find((event) => event.kind === 'claims' && event.packet === 'vote'));
       change(vote as Mutable<Extract<PeerEvent, { packet: 'vote' }>>, { current: 999_999 });
     },
   ],
   [
-    'peerWords',
+    'peerClaims',
     'an epoch that was accepted twice',
     ({ peerEvents }) => {
-      const at = peerEvents.findIndex((event) => event.kind === 'says' && event.packet === 'ackEpoch' && event.current !== -1);
+      const at = peerEvents.findIndex((event) => event.kind === 'claims' && event.packet === 'ackEpoch' && event.current !== -1);
       peerEvents.splice(at, 0, found(peerEvents[at]));
     },
   ],
   [
-    'peerWords',
+    'peerClaims',
     'an ACKEPOCH with a zxid after the server had found that its log cannot be cut',
     ({ peerEvents }) => {
-      const at = peerEvents.findIndex((event) => event.kind === 'says' && event.packet === 'ackEpoch' && event.zxid > 0);
+      const at = peerEvents.findIndex((event) => event.kind === 'claims' && event.packet === 'ackEpoch' && event.zxid > 0);
       const ack = found(peerEvents[at]) as Extract<PeerEvent, { packet: 'ackEpoch' }>;
       const { server, atMs } = ack;
       const text = 'the log cannot be truncated that far: requesting a snapshot';
-      peerEvents.splice(at + 1, 0, { atMs, server, kind: 'ended', reason: 'log not truncatable', text }, { ...ack, current: -1 });
+      peerEvents.splice(at + 1, 0, { atMs, server, kind: 'roleEnded', reason: 'log not truncatable', text }, { ...ack, current: -1 });
     },
   ],
   [
-    'timeliness',
+    'staleness',
     'a leader that begins to lead after a long pause',
     ({ peerEvents, pauses, limits: { syncLimitTicks = 0, tickMs } }) => {
       const serving = found(peerEvents.find((event) => event.kind === 'serves' && event.role === 'leader' && event.epoch > 1));
@@ -931,7 +939,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
     },
   ],
   [
-    'timeliness',
+    'staleness',
     'a read of an old state',
     (recording) => {
       const { peerEvents } = recording;
@@ -958,31 +966,41 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
     },
   ],
   [
-    'rereadable',
+    'logRecordSize',
     'a logged txn that is too long for a server to read',
     ({ log, limits }) => change(found(log.at(-1)) as Mutable<Recording['log'][number]>, { bytes: limits.txnBytesMax + 1 }),
   ],
   [
-    'acknowledgedWhere',
+    'acknowledgedAfterApply',
     'a write that was acknowledged by a server that was looking for a leader',
     ({ peerEvents, ...rest }) => {
       const at = appliedByWhoAnswered({ peerEvents, ...rest });
-      peerEvents.splice(at, 0, { atMs: peerEvents[at]!.atMs, server: peerEvents[at]!.server, kind: 'ended', reason: 'quorum lost', text: 'its quorum is lost' });
+      peerEvents.splice(at, 0, {
+        atMs: peerEvents[at]!.atMs,
+        server: peerEvents[at]!.server,
+        kind: 'roleEnded',
+        reason: 'quorum lost',
+        text: 'its quorum is lost',
+      });
     },
   ],
   [
-    'acknowledgedWhere',
+    'acknowledgedAfterApply',
     'a write that was acknowledged by a server that had not received its commit',
     (recording) => void recording.peerEvents.splice(appliedByWhoAnswered(recording), 1),
   ],
-  ['afterFailure', 'bytes that were sent after the process had failed', ({ processes }) => change(processes[0], { sentAfterFailure: 1 })],
+  [
+    'silentAfterFailure',
+    'bytes that were sent after the process had failed',
+    ({ processes }) => change(processes[0], { sentAfterFailure: 1 }),
+  ],
 ];
 
 const isUnanswered = (request: Request): boolean =>
   isWriteRequest(request) && request.reply === undefined && writeKey(request.record) !== undefined;
 
 function isAnswerOf(client: string, told: Recording['clientDeliveries'][number] | undefined): boolean {
-  return told?.client === client && told.kind === 'answer' && !['unknown', 'notSent'].includes(told.text);
+  return told?.client === client && told.kind === 'reply' && !['unknown', 'notSent'].includes(told.text);
 }
 
 /**
@@ -1056,7 +1074,7 @@ describe('a checker finds a recording with', () => {
         for (const server of this.world.servers) server.kill();
       });
       const { recording } = await runSeed(1);
-      expect(check(recording).some(({ checker, evidence }) => checker === 'story' && evidence.includes('not quiet'))).toBe(true);
+      expect(check(recording).some(({ checker, evidence }) => checker === 'run' && evidence.includes('not quiet'))).toBe(true);
     } finally {
       heal.mockRestore();
       boot.mockRestore();

@@ -98,7 +98,7 @@ describe.each([2, 20, 100])('with links that accept early and take %i ms', (dela
       const others = world.servers.filter((server) => server !== leader);
       for (const other of others) {
         const link = world.link(leader!.name, other.name);
-        link.cutOneWay(link.a === leader!.name ? 'back' : 'forth');
+        link.cutOneWay(link.a === leader!.name ? 'backward' : 'forward');
       }
       took.push(await msUntilLed(world, others));
       await expectWrite(world);

@@ -65,7 +65,7 @@ test('a server with the ports of another ensemble joins neither ensemble, does n
   expect(
     world.recording.peerEvents
       .slice(length)
-      .filter(({ kind, server }) => kind === 'ended' || (kind === 'serves' && server === victim.name)),
+      .filter(({ kind, server }) => kind === 'roleEnded' || (kind === 'serves' && server === victim.name)),
   ).toEqual([]);
   expect(await childrenSeenBy(world, ours[1]!, undefined, 3)).toEqual(['zookeeper', 'ours']);
   expect(await childrenSeenBy(world, staying[1]!, undefined, 4)).toEqual(['zookeeper', 'theirs']);

@@ -1,6 +1,6 @@
 /**
- * `npm run sim:zoo` and `npm run explore` show that each mutant is caught. This test checks that
- * each mutant still fits its source file.
+ * `npm run sim:mutants` and `npm run explore` show that each mutant is caught. This test checks
+ * that each mutant still fits its source file.
  */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

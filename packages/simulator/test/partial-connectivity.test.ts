@@ -29,7 +29,7 @@ async function started(seed: number, servers: number): Promise<VirtualWorld> {
 /** Nothing from one server reaches the other. */
 function mute(world: VirtualWorld, from: ServerHost, to: ServerHost): void {
   const link = world.link(from.name, to.name);
-  link.cutOneWay(link.a === from.name ? 'forth' : 'back');
+  link.cutOneWay(link.a === from.name ? 'forward' : 'backward');
 }
 
 function isolate(world: VirtualWorld, a: ServerHost, b: ServerHost): void {
@@ -154,7 +154,7 @@ describe('whatever other links are permanently cut', () => {
         await expectOneLeader(world, () => isLed(world));
       } catch (error) {
         const cuts = [...world.links].map(
-          (link) => `${link.a}-${link.b} ${(['forth', 'back'] as const).filter((way) => link.isCutOneWay(way)).join()}`,
+          (link) => `${link.a}-${link.b} ${(['forward', 'backward'] as const).filter((way) => link.isCutOneWay(way)).join()}`,
         );
         const said = world.servers.flatMap(({ name, logLines }) => logLines.slice(-8).map((line) => `${name}: ${line}`));
         throw new Error([`seed ${seed}: ${(error as Error).message}`, core.map(({ name }) => name), ...cuts, ...said].join('\n'), {

@@ -24,7 +24,7 @@ async function findings(work: string, seedMaxMs: number): Promise<[number, reado
 }
 
 test('a process that never ends is killed, and the next seeds run', async () => {
-  const told = 'story: its process was killed because it was still running after 2000 ms';
+  const told = 'run: its process was killed because it was still running after 2000 ms';
   expect(await findings('for (;;);', 2000)).toEqual([
     [1, []],
     [2, [told]],
@@ -35,7 +35,7 @@ test('a process that never ends is killed, and the next seeds run', async () => 
 test('a process that exits is reported, and the next seeds run', async () => {
   expect(await findings('process.exit(7);', 120_000)).toEqual([
     [1, []],
-    [2, ['story: its process ended with code 7']],
+    [2, ['run: its process ended with code 7']],
     [3, []],
   ]);
 });

@@ -115,7 +115,7 @@ describe('a leader', () => {
     const client = await joined(world, 1, old);
     await writes(world, client, '/kept');
     // The old leader logs a txn that reaches no other server.
-    for (const server of world.servers) if (server !== old) world.link(old.name, server.name).cutOneWay('forth');
+    for (const server of world.servers) if (server !== old) world.link(old.name, server.name).cutOneWay('forward');
     client.send('create', { path: '/lost', data: null, acl: openAcl, flags: CreateMode.persistent });
     await world.run(50);
     client.abandon();
@@ -124,7 +124,7 @@ describe('a leader', () => {
     expect(await world.runUntil(() => leaderOf(world) !== undefined, 10_000)).toBe(true);
     await old.start();
     expect(await world.runUntil(() => isWhole(world), 10_000)).toBe(true);
-    const ways = () => eventsOf(world, 'synchronises').map((event) => (event.kind === 'synchronises' ? event.by : ''));
+    const ways = () => eventsOf(world, 'syncsLearner').map((event) => (event.kind === 'syncsLearner' ? event.by : ''));
     expect(ways()).toContain('trunc');
     // An empty server gets a snapshot, and a server that was away gets the txns that it missed.
     const [empty] = world.servers.filter((server) => server !== leaderOf(world));

@@ -1,5 +1,6 @@
 /**
- * How the zoo looks for the seeds that catch a mutant; the test plays the processes that run seeds.
+ * How `runMutants` looks for the seeds that catch a mutant; the test plays the processes that run
+ * seeds.
  */
 import { describe, expect, test } from 'vitest';
 import { emptyReport, type PoolOptions, runMutants, type SeedReport, mutantsSummary } from '../src/internal.ts';
@@ -17,23 +18,23 @@ function played(red: readonly number[], redAnyway: readonly number[]) {
       return Promise.resolve();
     },
   });
-  return { ran, hunt: (most: number) => runMutants(['ack-before-log'], 1, most, 1, () => undefined, poolOf) };
+  return { ran, run: (most: number) => runMutants(['ack-before-log'], 1, most, 1, () => undefined, poolOf) };
 }
 
 describe('a mutant', () => {
   test('is caught by the first seed that has findings only with the mutant', async () => {
-    const { ran, hunt } = played([4], [2]);
-    expect(await hunt(10)).toMatchObject([{ report: { seed: 4 }, seeds: 4, states: 40 }]);
+    const { ran, run } = played([4], [2]);
+    expect(await run(10)).toMatchObject([{ report: { seed: 4 }, seeds: 4, states: 40 }]);
     expect(ran.filter((each) => each.startsWith('no mutant'))).toEqual(['no mutant 2', 'no mutant 4']);
   });
 
   test('escapes when every seed with findings has them without the mutant, too', async () => {
-    const caught = await played([], [1, 3]).hunt(3);
+    const caught = await played([], [1, 3]).run(3);
     expect(caught).toMatchObject([{ report: undefined, seeds: 3 }]);
     expect(mutantsSummary(caught)).toContain('escaped: ack-before-log');
   });
 
   test('can be caught by the last seed', async () => {
-    expect(await played([3], []).hunt(3)).toMatchObject([{ report: { seed: 3 }, seeds: 3 }]);
+    expect(await played([3], []).run(3)).toMatchObject([{ report: { seed: 3 }, seeds: 3 }]);
   });
 });

@@ -92,7 +92,7 @@ describe.each(Object.keys(cases))('F19: when of three servers %s,', (name) => {
       expect(await writer.msUntilWritten(10_000)).toBeLessThan(10_000);
       cases[name]!((from, to) => {
         const link = world.link(from.name, to.name);
-        link.cutOneWay(link.a === from.name ? 'forth' : 'back');
+        link.cutOneWay(link.a === from.name ? 'forward' : 'backward');
       }, cast);
       written.push(await writer.msUntilWritten(20_000));
       await world.run(random.below(12_000));

@@ -733,7 +733,7 @@ export class ElectionPort implements ElectionLinks {
 
   #hasQuantumLeft(): boolean {
     if (--this.#quantumMessagesLeft > 0) return true;
-    this.#limitObserver.limitReached('messagesPerGo');
+    this.#limitObserver.limitReached('messagesPerQuantum');
     return false;
   }
 }

@@ -516,7 +516,7 @@ export class LearnerPort implements QuorumLinks {
     if (!isOpen(channel)) return false;
     if (this.#core.isReceivingSnapshot(stream)) channel.packetDecoder.beginRaw();
     if (--this.#quantumPacketsLeft > 0) return true;
-    this.#limitObserver.limitReached('packetsPerGo');
+    this.#limitObserver.limitReached('packetsPerQuantum');
     return false;
   }
 

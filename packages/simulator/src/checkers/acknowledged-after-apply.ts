@@ -16,7 +16,7 @@ export const acknowledgedAfterApply: Checker = {
     for (const event of peerEvents) {
       const { server, kind, atMs } = event;
       if (kind === 'serves') serving.add(server);
-      if (kind === 'ended' || kind === 'gone') serving.delete(server);
+      if (kind === 'roleEnded' || kind === 'processGone') serving.delete(server);
       if (kind !== 'applied' || !serving.has(server)) continue;
       const times = applied.get(server)!;
       times.set(event.zxid, [...(times.get(event.zxid) ?? []), atMs]);

@@ -49,22 +49,22 @@ import { writeReplies } from './write-replies.ts';
 import { zab } from './zab.ts';
 
 export const checkers = {
-  oneOrder: totalOrder,
+  totalOrder,
   linearizableWrites,
   writeReplies,
-  turnedAway: throttledOps,
-  registerHistory: registerLinearizability,
+  throttledOps,
+  registerLinearizability,
   fifoOrder,
   reads,
-  singleImage: singleSystemImage,
+  singleSystemImage,
   nothingRolledBack,
   syncThenRead,
   multiAtomic,
   compareAndSet,
   unknownOutcomes,
   watchBeforeData,
-  watchOnce: oneShotWatches,
-  watchOrder: watchEventOrder,
+  oneShotWatches,
+  watchEventOrder,
   persistentWatches,
   watchesOverReconnect,
   watchesRestored,
@@ -74,28 +74,28 @@ export const checkers = {
   lateExpiry,
   sessionIdentity,
   negotiation,
-  sequences: sequentialNames,
-  statLaws: statConsistency,
+  sequentialNames,
+  statConsistency,
   durability,
   snapshots,
-  rereadable: logRecordSize,
+  logRecordSize,
   digests,
   access,
   quotas,
   sweeps,
-  noLeak: noLeaks,
-  clientTold: clientDeliveries,
+  noLeaks,
+  clientDeliveries,
   clientOutcomes,
-  clientReturns: clientReconnects,
+  clientReconnects,
   clientPings,
-  afterFailure: silentAfterFailure,
+  silentAfterFailure,
   zab,
-  legality: protocolErrors,
+  protocolErrors,
   quorumCommits,
-  acknowledgedWhere: acknowledgedAfterApply,
+  acknowledgedAfterApply,
   epochFiles,
-  peerWords: peerClaims,
-  timeliness: staleness,
+  peerClaims,
+  staleness,
   convergence,
 } as const satisfies Record<string, Checker>;
 
@@ -103,8 +103,8 @@ export type CheckerName = keyof typeof checkers;
 
 /** A violation in a recording. */
 export interface Finding {
-  /** The checker that found it, or `story` for what the run itself reports. */
-  readonly checker: CheckerName | 'story';
+  /** The checker that found it, or `run` for what the run itself reports. */
+  readonly checker: CheckerName | 'run';
   readonly property: string;
   readonly evidence: string;
 }
@@ -122,11 +122,11 @@ export function check(recording: Recording, replayed: Replay = replay(recording)
   });
 }
 
-function judge(recording: Recording, story: Replay): Finding[] {
-  const findings: Finding[] = recording.violations.map((evidence) => ({ checker: 'story', property: 'P35', evidence }));
+function judge(recording: Recording, replayed: Replay): Finding[] {
+  const findings: Finding[] = recording.violations.map((evidence) => ({ checker: 'run', property: 'P35', evidence }));
   for (const [name, checker] of Object.entries(recording.isImpersonated ? { afterFailure: silentAfterFailure } : checkers)) {
     const { property } = checker;
-    for (const evidence of checker.check(recording, story)) findings.push({ checker: name as CheckerName, property, evidence });
+    for (const evidence of checker.check(recording, replayed)) findings.push({ checker: name as CheckerName, property, evidence });
   }
   return findings;
 }

@@ -20,7 +20,7 @@ export const clientDeliveries: Checker = {
     for (const client of new Set(clientDeliveries.map((each) => each.client))) {
       const own = cnxns.filter((cnxn) => cnxn.client === client).toSorted((a, b) => a.openedMs - b.openedMs);
       const texts = clientDeliveries
-        .filter(({ kind, text, client: who }) => who === client && (kind === 'event' || (kind === 'answer' && !unanswered.has(text))))
+        .filter(({ kind, text, client: who }) => who === client && (kind === 'event' || (kind === 'reply' && !unanswered.has(text))))
         .map(({ text }) => text);
       const fault = firstDifference(texts, own);
       if (fault !== undefined) violations.push(`${client} ${fault}`);

@@ -30,8 +30,8 @@ export const clientOutcomes: Checker = {
       }
       const answers = new Set<string>();
       for (const { kind, key, text, atMs } of clientDeliveries.filter((each) => each.client === client)) {
-        if (kind === 'over' && text !== '0') violations.push(`${client} closed at ${atMs} with ${text} unsettled calls`);
-        if (kind !== 'answer' || key === undefined) continue;
+        if (kind === 'closed' && text !== '0') violations.push(`${client} closed at ${atMs} with ${text} unsettled calls`);
+        if (kind !== 'reply' || key === undefined) continue;
         if (answers.has(key)) violations.push(`${client} reported two results for "${key}"`);
         answers.add(key);
         const [request] = sent.get(key) ?? [];

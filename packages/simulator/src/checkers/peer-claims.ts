@@ -30,9 +30,10 @@ export const peerClaims: Checker = {
       const { server } = event;
       if (event.kind === 'logged' || event.kind === 'started' || event.kind === 'replaced') noteDurable(server, event.zxid);
       if (event.kind === 'wiped') for (const known of [durable, everDurable, accepted]) known.delete(server);
-      if (event.kind === 'ended' && event.reason === 'log not truncatable') truncationRefused.set(server, ackedEpochs.get(server) ?? -1);
-      if (event.kind === 'looking' || event.kind === 'gone') truncationRefused.delete(server);
-      if (event.kind !== 'says') continue;
+      if (event.kind === 'roleEnded' && event.reason === 'log not truncatable')
+        truncationRefused.set(server, ackedEpochs.get(server) ?? -1);
+      if (event.kind === 'looking' || event.kind === 'processGone') truncationRefused.delete(server);
+      if (event.kind !== 'claims') continue;
       const violation = (what: string) => violations.push(`at ${event.atMs} ${server} states in ${packetNames[event.packet]} ${what}`);
       const onDisk = { accepted: event.durable.accepted ?? 0, current: event.durable.current ?? 0 };
       if (event.packet === 'info') {

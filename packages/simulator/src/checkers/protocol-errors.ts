@@ -6,7 +6,7 @@ export const protocolErrors: Checker = {
   check({ peerEvents }) {
     const violations: string[] = [];
     for (const event of peerEvents) {
-      if (event.kind === 'ended' && event.reason === 'protocol error')
+      if (event.kind === 'roleEnded' && event.reason === 'protocol error')
         violations.push(`${event.server} ended its role at ${event.atMs}: ${event.text}`);
     }
     return violations;

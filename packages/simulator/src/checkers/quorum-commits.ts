@@ -26,7 +26,7 @@ export const quorumCommits: Checker = {
     for (const event of peerEvents) {
       const { server } = event;
       if (event.kind === 'serves') servingEpochs.set(server, event.epoch);
-      if (event.kind === 'ended' || event.kind === 'gone') servingEpochs.delete(server);
+      if (event.kind === 'roleEnded' || event.kind === 'processGone') servingEpochs.delete(server);
       if (event.kind === 'elected') leaders.set(server, names.get(event.leader) ?? '');
       if (event.kind === 'replaced' && event.by === 'snap' && ensemble.get(server)?.isVoter === true) {
         const had = durableSinceWipe.get(keyOf(server, servingEpochs.get(leaders.get(server) ?? '') ?? -1)) ?? 0;

@@ -53,7 +53,7 @@ function readsWithBound(recording: Recording): { readonly request: Request; read
   const leading = new Set<string>();
   for (const event of peerEvents) {
     if (event.kind === 'serves' && event.role === 'leader') leading.add(event.server);
-    if (event.kind === 'ended' || event.kind === 'gone') leading.delete(event.server);
+    if (event.kind === 'roleEnded' || event.kind === 'processGone') leading.delete(event.server);
     if (event.kind === 'applied' && leading.has(event.server)) commits.push({ atMs: event.atMs, zxid: event.zxid });
   }
   const requests = cnxns.flatMap((cnxn) =>

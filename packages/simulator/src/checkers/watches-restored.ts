@@ -33,7 +33,7 @@ export const watchesRestored: Checker = {
     const violations: string[] = [];
     /** By session: its watches, as `kind path`. */
     const watching = new Map<bigint, Set<string>>();
-    const ends = clientDeliveries.filter(({ kind }) => kind === 'over');
+    const ends = clientDeliveries.filter(({ kind }) => kind === 'closed');
     for (const { client, key, session, openedMs, handshakeMs, handshake, requests, items } of cnxns.toSorted(
       (a, b) => a.handshakeMs - b.handshakeMs,
     )) {

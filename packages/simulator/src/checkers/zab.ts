@@ -44,10 +44,10 @@ class ZabHistory {
       case 'replaced':
         this.#logged.set(event.server, event.zxid);
         return;
-      case 'ended':
+      case 'roleEnded':
         this.#serving.delete(event.server);
         return;
-      case 'gone':
+      case 'processGone':
       case 'wiped':
         this.#serving.delete(event.server);
         this.#logged.delete(event.server);

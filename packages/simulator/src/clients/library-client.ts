@@ -151,7 +151,7 @@ export class LibraryClient implements Actor {
     this.#client = undefined;
     const { clock } = this.#world;
     // Not in this turn: calls that failed with the session are reported after its end.
-    clock.at(clock.elapsedMs + 1, 'over', undefined, () => this.#recordDelivery('over', `${this.#outstanding}`));
+    clock.at(clock.elapsedMs + 1, 'over', undefined, () => this.#recordDelivery('closed', `${this.#outstanding}`));
     this.#scheduleReconnect();
   }
 
@@ -168,7 +168,7 @@ export class LibraryClient implements Actor {
     this.#outstanding++;
     const settled = (outcome: string) => {
       this.#outstanding--;
-      if (!notComparedOperations.has(ask.name)) this.#recordDelivery('answer', outcome, writeKey(ask.record));
+      if (!notComparedOperations.has(ask.name)) this.#recordDelivery('reply', outcome, writeKey(ask.record));
     };
     call.then(
       (value) => settled(ask.name === 'exists' && value === null ? 'NoNode' : 'Ok'),

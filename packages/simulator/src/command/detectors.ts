@@ -1,4 +1,4 @@
-/** The hunters, which find errors of a server, one seed at a time. */
+/** The detectors, which find errors of a server, one seed at a time. */
 import { detectWithCrashStates } from '../crash-states/detector.ts';
 import { type Detection, detectWithExplorer } from '../explorer/detector.ts';
 import type { Detector, RecipeDetector } from '../mutants/mutant.ts';

@@ -36,7 +36,7 @@ async function execute(options: CommandOptions): Promise<boolean> {
       return await runRecipesCi(jobs);
     case 'ci':
       return await runCi(jobs);
-    case 'zoo': {
+    case 'mutants': {
       const names =
         mutant === undefined ? Object.keys(mutants).filter((name) => detector === undefined || detectorOf(name) === detector) : [mutant];
       const results = await runMutants(names, from ?? freshSeedBase(), seeds, jobs, (each) => console.log(mutantResultText(each)));

@@ -8,7 +8,7 @@ import { type FamilyName, familyNames } from '../recipes/families.ts';
 import { UsageError } from './usage-error.ts';
 
 export interface CommandOptions {
-  readonly command: 'run' | 'zoo' | 'ci' | 'recipes' | 'recipes-ci' | 'worker';
+  readonly command: 'run' | 'mutants' | 'ci' | 'recipes' | 'recipes-ci' | 'worker';
   readonly seed: number | undefined;
   readonly seeds: number | undefined;
   readonly from: number | undefined;
@@ -35,8 +35,8 @@ export const usage = `npm run sim -- [options]          runs 100 fresh seeds
   --jobs N                        number of processes
 npm run sim -- recipes [options]  runs of recipes, with --seed, --seeds, --from, --for, --mutant, --trace, --events and --jobs as above
   --family NAME                   one family: ${familyNames.join(', ')}
-npm run sim:zoo -- [--mutant NAME] [--hunter seeds|scenarios|explorer|crash-states|recipes/FAMILY] [--seeds COUNT] [--from N]
-                                  runs every mutant until it is caught, or those of one hunter
+npm run sim:mutants -- [--mutant NAME] [--detector seeds|scenarios|explorer|crash-states|recipes/FAMILY] [--seeds COUNT] [--from N]
+                                  runs every mutant until it is caught, or those of one detector
 ${crashStatesUsage}`;
 
 export function parseOptions(args: readonly string[]): CommandOptions {
@@ -51,7 +51,7 @@ export function parseOptions(args: readonly string[]): CommandOptions {
       scenario: { type: 'string' },
       family: { type: 'string' },
       mutant: { type: 'string' },
-      hunter: { type: 'string' },
+      detector: { type: 'string' },
       trace: { type: 'boolean', default: false },
       events: { type: 'boolean', default: false },
       jobs: { type: 'string' },
@@ -59,9 +59,9 @@ export function parseOptions(args: readonly string[]): CommandOptions {
     },
   });
   const [command = 'run', more] = positionals;
-  const { hunter: detector, family } = values;
+  const { detector, family } = values;
   if (values.help || more !== undefined || !isCommand(command)) throw new UsageError(usage);
-  if (detector !== undefined && !isDetector(detector)) throw new UsageError(`unknown hunter ${detector}\n${usage}`);
+  if (detector !== undefined && !isDetector(detector)) throw new UsageError(`unknown detector ${detector}\n${usage}`);
   if (family !== undefined && !isFamily(family)) throw new UsageError(`unknown family ${family}\n${usage}`);
   if (family !== undefined && command !== 'recipes') throw new UsageError(`--family needs the command recipes\n${usage}`);
   return {
@@ -81,7 +81,7 @@ export function parseOptions(args: readonly string[]): CommandOptions {
 }
 
 function isCommand(text: string): text is CommandOptions['command'] {
-  return ['run', 'zoo', 'ci', 'recipes', 'recipes-ci', 'worker'].includes(text);
+  return ['run', 'mutants', 'ci', 'recipes', 'recipes-ci', 'worker'].includes(text);
 }
 
 function isFamily(text: string): text is FamilyName {

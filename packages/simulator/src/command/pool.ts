@@ -56,7 +56,7 @@ export class Pool {
   #runChild(next: () => number | undefined, report: (report: SeedReport) => void): Promise<void> {
     return new Promise((resolve, reject) => {
       const { mutant, detector = 'seeds', seedMaxMs = seedMaxMsDefault, program = simulator } = this.#options;
-      const child = fork(program, ['worker', '--hunter', detector], {
+      const child = fork(program, ['worker', '--detector', detector], {
         execArgv: mutant === undefined ? [...memoryFlags] : [...memoryFlags, '--import', loader],
         // The output of a mutant before it fails is of no interest.
         stdio: ['ignore', 'inherit', mutant === undefined ? 'inherit' : 'ignore', 'ipc'],
@@ -90,7 +90,7 @@ export class Pool {
           return;
         }
         const end = isTooLong ? `was killed because it was still running after ${seedMaxMs} ms` : `ended with ${signal ?? `code ${code}`}`;
-        report({ ...emptyReport, seed: current, findings: [`story: its process ${end}`] });
+        report({ ...emptyReport, seed: current, findings: [`run: its process ${end}`] });
         this.#runChild(next, report).then(resolve, reject);
       });
       sendNextSeed();

@@ -1,6 +1,6 @@
 /**
- * `npm run sim:zoo`: runs each mutant's hunter until it catches the mutant, and prints how many
- * seeds that took.
+ * `npm run sim:mutants`: runs each mutant's detector until it catches the mutant, and prints how
+ * many seeds that took.
  */
 import type { Detector } from '../mutants/mutant.ts';
 import { mutants } from '../mutants/mutants.ts';
@@ -22,7 +22,7 @@ export interface MutantResult {
 
 /**
  * Runs the mutants, `jobs` at a time, each on seeds from `from`, at most `seeds` of them; default:
- * the maximum of its hunter. A seed that also fails without the mutant does not count.
+ * the maximum of its detector. A seed that also fails without the mutant does not count.
  */
 export async function runMutants(
   names: readonly string[],
@@ -90,10 +90,10 @@ export function mutantResultText({ name, report, seeds, states }: MutantResult):
   const [first = ''] = report.findings;
   const evidence = first.split('\n')[0]!;
   const shown = evidence.length > evidenceMax ? `${evidence.slice(0, evidenceMax)}...` : evidence;
-  return `caught  ${name} (${origin}): ${description}, in ${effort}\n          ${shown}\n          npm run sim:zoo -- --mutant ${name} --from ${report.seed} --seeds 1`;
+  return `caught  ${name} (${origin}): ${description}, in ${effort}\n          ${shown}\n          npm run sim:mutants -- --mutant ${name} --from ${report.seed} --seeds 1`;
 }
 
-/** The summary, for each hunter. */
+/** The summary, for each detector. */
 export function mutantsSummary(results: readonly MutantResult[]): string {
   const escaped = results.filter(({ report }) => report === undefined);
   const rows = [`${results.length - escaped.length} of ${results.length} mutants caught`];

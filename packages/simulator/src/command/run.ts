@@ -44,7 +44,7 @@ export async function runCommand(options: CommandOptions): Promise<boolean> {
 
 function validateOptions({ scenario, seed, seeds, from, minutes, mutant, trace, events }: CommandOptions): void {
   if (scenario !== undefined && [seed, seeds, from, minutes, mutant].some((value) => value !== undefined)) {
-    throw new UsageError('--scenario takes neither seeds nor a mutant; for a mutant run: npm run sim:zoo -- --mutant NAME');
+    throw new UsageError('--scenario takes neither seeds nor a mutant; for a mutant run: npm run sim:mutants -- --mutant NAME');
   }
   if ((trace || events) && (seed === undefined || mutant !== undefined)) {
     throw new UsageError('--trace and --events need one seed and no mutant: npm run sim -- --seed N --trace');

@@ -1,5 +1,5 @@
 /**
- * Exhaustive searches: the explorer's expeditions and the crash states of joining, in the size that
+ * Exhaustive searches: the explorer's presets and the crash states of joining, in the size that
  * every change runs. Each is a process of its own, so that they use two processors.
  */
 import { fork } from 'node:child_process';

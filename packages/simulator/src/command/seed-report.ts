@@ -90,7 +90,7 @@ function recipeReport({ seed, family, world, recording, findings, marks }: Recip
 /** The report of a run that did not end, possibly because of a failed assertion. */
 export function crashedReport(seed: number, error: unknown): SeedReport {
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  return { ...emptyReport, seed, findings: [`story: the run threw: ${text}`] };
+  return { ...emptyReport, seed, findings: [`run: the run threw: ${text}`] };
 }
 
 /** The report of a seed without a result. */

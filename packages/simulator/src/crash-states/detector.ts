@@ -1,4 +1,4 @@
-/** Crash states as a hunter of mutants: one case per seed, and only some of its states. */
+/** Crash states as a detector of mutants: one case per seed, and only some of its states. */
 import { folderKinds, type JoinCase, syncKinds } from './join-world.ts';
 import { runCase } from './enumeration.ts';
 

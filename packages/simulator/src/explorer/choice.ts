@@ -12,18 +12,18 @@
  *     wake2          time passes for server 2 until its next deadline
  *     sleep2         more time passes for server 2 than any server would wait
  *     write1         a client creates a session at server 1, which is a txn
- *     join2          the persistent client connects to server 2, with its session
- *     ask2.1         it sends a request to server 2: 0 writes, 1 reads after a sync, 2 reads
+ *     connect2       the persistent client connects to server 2, with its session
+ *     request2.1     it sends a request to server 2: 0 writes, 1 reads after a sync, 2 reads
  *     crash1.2.0     server 1 ends; of the unanswered requests to its disk, two to the log and none
  *                    for an epoch file take effect
  *     start1         it restarts
  *     cut1-2, heal1-2   nothing passes between two servers; the link works again
  *     refuse1-2      the same, but connection attempts are refused, and connections break
- *     refused1>2     server 1 learns that its connection with 2 has closed, and that a new one is
+ *     refusal1>2     server 1 learns that its connection with 2 has closed, and that a new one is
  *                    refused
  *     elect6         the servers of the mask (here 2 and 3) exchange notifications until none of them
  *                    looks for a leader
- *     settle1>2      server 1 follows server 2, or leads if they are the same, whatever others say
+ *     finalize1>2    server 1 follows server 2, or leads if they are the same, whatever others say
  */
 const kinds = [
   'notify',
@@ -41,10 +41,10 @@ const kinds = [
   'heal',
   'elect',
   'refuse',
-  'refused',
-  'settle',
-  'join',
-  'ask',
+  'refusal',
+  'finalize',
+  'connect',
+  'request',
 ] as const;
 
 export type ChoiceKind = (typeof kinds)[number];
@@ -73,9 +73,9 @@ const separators: Readonly<Partial<Record<ChoiceKind, string>>> = {
   heal: '-',
   crash: '.',
   refuse: '-',
-  refused: '>',
-  settle: '>',
-  ask: '.',
+  refusal: '>',
+  finalize: '>',
+  request: '.',
 };
 
 export function encodeChoice(kind: ChoiceKind, a: number, b = 0, c = 0): Choice {

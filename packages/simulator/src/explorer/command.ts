@@ -18,11 +18,11 @@ import {
 } from './search.ts';
 
 export const exploreUsage = `npm run explore -- all [--states N] [--seed N]
-                                  runs all expeditions: N distinct states in total, default 180000; every mark must be hit
+                                  runs all search presets: N distinct states in total, default 180000; every mark must be hit
 npm run explore -- [options]      explores the states of a small ensemble for a minute
   --order chains|breadth|walks    order of the search; default chains
-  --from cold|serving             begins with servers that have just started, or with an ensemble that serves; default cold
-  --ground NAME                   initial content of the disks: ${initialStateNames.join(', ')}; default empty
+  --from start|serving            begins with servers that have just started, or with an ensemble that serves; default start
+  --initial-state NAME            initial content of the disks: ${initialStateNames.join(', ')}; default empty
   --seconds S                     duration of the search
   --states N                      number of distinct states after which it ends
   --depth N                       maximum number of choices from the beginning; default 400
@@ -32,18 +32,18 @@ npm run explore -- [options]      explores the states of a small ensemble for a 
   --client-steps N                how often a persistent client connects to a server or sends a request; default 0
   --ensemble NAME                 voters and their weights: ${ensembleNames.join(', ')}; default equal
   --elections together|each|any   an election is one step, or each notification is a choice, or any result is possible; default together
-  --calm N                        after every N paths faults cease, and the ensemble must come to serve; default 40, 0 for never
+  --quiesce N                     after every N paths faults cease, and the ensemble must come to serve; default 40, 0 for never
   --committed-log N               number of txns that a leader keeps in memory for learners; default 500
   --no-log                        leaders do not read their logs for learners, and send snapshots
   --run CHOICES                   makes these choices and prints the result
-  --peace core|all                afterwards faults cease, and a quorum or all servers must come to serve`;
+  --heal core|all                 afterwards faults cease, and a quorum or all servers must come to serve`;
 
 interface ExploreOptions {
   readonly all: boolean;
   readonly scope: Scope;
   readonly initialState: InitialStateName;
   readonly order: SearchOrder;
-  readonly from: 'cold' | 'serving';
+  readonly from: 'start' | 'serving';
   readonly seconds: number;
   readonly states: number;
   readonly depth: number;
@@ -86,7 +86,7 @@ function parseOptions(args: readonly string[]): ExploreOptions {
       allowPositionals: true,
       options: {
         order: { ...text, default: 'chains' },
-        from: { ...text, default: 'cold' },
+        from: { ...text, default: 'start' },
         seconds: text,
         states: text,
         depth: text,
@@ -100,10 +100,10 @@ function parseOptions(args: readonly string[]): ExploreOptions {
         'client-steps': text,
         'committed-log': text,
         run: text,
-        peace: text,
-        ground: { ...text, default: 'empty' },
+        heal: text,
+        'initial-state': { ...text, default: 'empty' },
         elections: { ...text, default: scopeDefaults.elections },
-        calm: { ...text, default: '40' },
+        quiesce: { ...text, default: '40' },
         'no-log': flag,
         help: flag,
       },
@@ -111,11 +111,11 @@ function parseOptions(args: readonly string[]): ExploreOptions {
   } catch (error) {
     throw new UsageError(`${error instanceof Error ? error.message : String(error)}\n${exploreUsage}`);
   }
-  const { order, from, elections, peace: healing } = values;
-  const initialState = initialStateNames.find((name) => name === values.ground);
+  const { order, from, elections, heal: healing } = values;
+  const initialState = initialStateNames.find((name) => name === values['initial-state']);
   const ensemble = ensembleNames.find((name) => name === values.ensemble);
   const all = positionals.length === 1 && positionals[0] === 'all';
-  if (values.help || !isOrder(order) || (from !== 'cold' && from !== 'serving') || initialState === undefined || ensemble === undefined)
+  if (values.help || !isOrder(order) || (from !== 'start' && from !== 'serving') || initialState === undefined || ensemble === undefined)
     throw new UsageError(exploreUsage);
   if ((positionals.length > 0 && !all) || !isElections(elections)) throw new UsageError(exploreUsage);
   if (healing !== undefined && healing !== 'core' && healing !== 'all') throw new UsageError(exploreUsage);
@@ -137,12 +137,12 @@ function parseOptions(args: readonly string[]): ExploreOptions {
     committedLog: numberOf('committed-log', values['committed-log'], scopeDefaults.committedLog),
     syncsFromLog: !values['no-log'],
   };
-  const calm = numberOf('calm', values.calm, 0);
+  const quiesceEvery = numberOf('quiesce', values.quiesce, 0);
   return {
     all,
     scope,
     initialState,
-    quiesceEvery: calm === 0 ? undefined : calm,
+    quiesceEvery: quiesceEvery === 0 ? undefined : quiesceEvery,
     healing,
     order,
     from,
@@ -170,7 +170,7 @@ function exploreOnce(options: ExploreOptions): boolean {
   let toldMs = begun;
   const found = search({
     ...start,
-    prefix: from === 'cold' ? [] : choicesToServe(start),
+    prefix: from === 'start' ? [] : choicesToServe(start),
     order,
     seed,
     depthMax: depth,
@@ -194,7 +194,7 @@ function exploreOnce(options: ExploreOptions): boolean {
   return false;
 }
 
-/** Runs all expeditions, one after the other. */
+/** Runs all search presets, one after the other. */
 function explorePresets(states: number, seed: number): boolean {
   const results: PresetResult[] = [];
   for (const preset of searchPresets) {
@@ -242,7 +242,7 @@ function printViolation(
   console.log(`violation after ${found.length} choices: ${error.message}`);
   console.log(`the shortest run found has ${run.length} choices:`);
   exploreRun(start, run, healing);
-  const more = `${initialState === 'empty' ? '' : `--ground '${initialState}' `}${healing === undefined ? '' : `--peace ${healing} `}`;
+  const more = `${initialState === 'empty' ? '' : `--initial-state '${initialState}' `}${healing === undefined ? '' : `--heal ${healing} `}`;
   console.log(`  reproduce: npm run explore -- ${scopeText(start.scope)}${more}--run '${runText(run)}'`);
 }
 

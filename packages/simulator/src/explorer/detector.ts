@@ -1,7 +1,7 @@
 /**
- * The explorer as a hunter of mutants: one search of bounded size for each seed. Searches rotate
- * over the expeditions, since no scope shows everything: errors with a lagging learner show where
- * one has been left behind, errors with few txns in memory where there are few.
+ * The explorer as a detector of mutants: one search of bounded size for each seed. Searches rotate
+ * over the search presets, since no scope shows everything: errors with a lagging learner show
+ * where one lags, errors with few txns in memory where there are few.
  */
 import { searchPresets, runPreset } from './search-presets.ts';
 

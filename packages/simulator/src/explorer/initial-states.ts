@@ -10,13 +10,13 @@ import { type InitialState, SmallWorld } from './small-world.ts';
 
 export const initialStateNames = [
   'empty',
-  'tail',
-  'two tails',
-  'left behind',
-  'interrupted',
-  'epoch accepted',
-  'later epoch',
-  'snapshot ahead',
+  'uncommitted tail',
+  'two uncommitted tails',
+  'lagging server',
+  'interrupted join',
+  'accepted epoch',
+  'later accepted epoch',
+  'uncommitted snapshot',
 ] as const;
 export type InitialStateName = (typeof initialStateNames)[number];
 
@@ -28,19 +28,19 @@ export function buildInitialState(name: InitialStateName): InitialState | undefi
   switch (name) {
     case 'empty':
       return undefined;
-    case 'tail':
+    case 'uncommitted tail':
       return uncommittedTail();
-    case 'two tails':
+    case 'two uncommitted tails':
       return twoUncommittedTails();
-    case 'left behind':
+    case 'lagging server':
       return leftBehind();
-    case 'interrupted':
+    case 'interrupted join':
       return interruptedJoin();
-    case 'epoch accepted':
+    case 'accepted epoch':
       return epochAccepted();
-    case 'later epoch':
+    case 'later accepted epoch':
       return laterEpochAccepted();
-    case 'snapshot ahead':
+    case 'uncommitted snapshot':
       return snapshotAhead();
     default:
       return name satisfies never;
@@ -163,8 +163,8 @@ export function choicesToServeWithoutThird({ scope, initialState }: SearchStart)
 }
 
 /**
- * From a ground on which the third has a tail: the choices after which it is about to truncate that
- * for the two others.
+ * From an initial state in which the third server has a tail: the choices after which it is about
+ * to truncate that for the two others.
  */
 export function choicesToTruncation({ scope, initialState }: SearchStart): Choice[] {
   const director = new ScriptedRun(new SmallWorld(scope, initialState));

@@ -25,22 +25,23 @@ export const invariants = {
   MonotonicRead: 'a server does not take back what it has served',
   LeaderLogCompleteness: 'the log of a leader that serves has everything committed in earlier epochs',
   CommittedLogDurability: 'a committed txn is durable on a quorum',
-  MemoryIsLog: 'the txns kept in memory for learners are the last of those applied, without gaps',
-  StateIsLog: 'the served state is that of the log up to its last zxid',
+  CommittedLogMatchesLog: 'the txns kept in memory for learners are the last of those applied, without gaps',
+  StateMatchesLog: 'the served state is that of the log up to its last zxid',
   AcknowledgedIsCommitted: 'a write acknowledged to a client is committed',
   EpochFiles: 'on disk, acceptedEpoch is never lower than currentEpoch',
   HistoryBeforeEpoch: 'currentEpoch is on disk only with the history with which the epoch began',
-  AcceptedBeforeWord: 'a new epoch is on disk before a server proposes or accepts it',
+  AcceptedEpochDurable: 'a new epoch is on disk before a server proposes or accepts it',
   DurableBeforeAck: 'a server acknowledges NEWLEADER and proposals only after they are durable',
-  NewLeaderFirst: 'a server acknowledges no proposal of an epoch before its currentEpoch is that epoch',
+  NewLeaderAckFirst: 'a server acknowledges no proposal of an epoch before its currentEpoch is that epoch',
   VotesFromDisk: 'a server that looks for a leader votes for itself with the last txn on its disk, while the disk is idle',
-  ElectsTheBest: 'no voter has a later history than the leader it elects',
-  Settles: 'a server that looks for a leader finds that of a quorum it can reach, and a quorum whose members all look elects one in time',
+  ElectsLatestHistory: 'no voter has a later history than the leader it elects',
+  ElectionTerminates:
+    'a server that looks for a leader finds that of a quorum it can reach, and a quorum whose members all look elects one in time',
   NothingRolledBack: 'a client never sees a state earlier than one it has seen, on any server',
   SyncThenRead: 'a read after a sync shows every write acknowledged to any client before the sync was sent',
-  ReadsOfHistory: 'a read returns the committed state at its zxid',
+  ReadsMatchHistory: 'a read returns the committed state at its zxid',
   Liveness: 'when faults cease, the ensemble comes to serve',
-  Legality: 'no server receives a packet that it does not expect, and no machine throws',
+  NoProtocolError: 'no server receives a packet that it does not expect, and no machine throws',
 } as const;
 
 export type InvariantName = keyof typeof invariants;
@@ -185,14 +186,14 @@ export class Invariants {
   /** A leader proposes an epoch. */
   epochProposed(epoch: number, { sid, acceptedEpoch }: ServerView): void {
     if (acceptedEpoch < epoch) {
-      throw new Violation('AcceptedBeforeWord', `${sid} proposes epoch ${epoch}, but has acceptedEpoch ${acceptedEpoch} on disk`);
+      throw new Violation('AcceptedEpochDurable', `${sid} proposes epoch ${epoch}, but has acceptedEpoch ${acceptedEpoch} on disk`);
     }
   }
 
   /** A learner has accepted the epoch that its leader proposed. */
   epochAccepted(epoch: number, { sid, acceptedEpoch }: ServerView): void {
     if (acceptedEpoch < epoch) {
-      throw new Violation('AcceptedBeforeWord', `${sid} accepts epoch ${epoch}, but has acceptedEpoch ${acceptedEpoch} on disk`);
+      throw new Violation('AcceptedEpochDurable', `${sid} accepts epoch ${epoch}, but has acceptedEpoch ${acceptedEpoch} on disk`);
     }
   }
 
@@ -202,7 +203,7 @@ export class Invariants {
       if (currentEpoch < epochOf(zxid)) {
         // A leader of ZooKeeper takes the first ACK for that of NEWLEADER, and ends at any other
         // (ZOOKEEPER-4685).
-        throw new Violation('NewLeaderFirst', `${sid} acknowledges ${formatZxid(zxid)}, but has currentEpoch ${currentEpoch} on disk`);
+        throw new Violation('NewLeaderAckFirst', `${sid} acknowledges ${formatZxid(zxid)}, but has currentEpoch ${currentEpoch} on disk`);
       }
       if (durable.some((txn) => txn.zxid === zxid)) return;
       throw new Violation('DurableBeforeAck', `${sid} acknowledges ${formatZxid(zxid)}, which is not on its disk`);
@@ -240,7 +241,7 @@ export class Invariants {
         voter.currentEpoch === leader.currentEpoch ? lastOf(voter) > lastOf(leader) : voter.currentEpoch > leader.currentEpoch;
       if (!isLater) continue;
       const [its, own] = [leader, voter].map((one) => `epoch ${one.currentEpoch} and ${formatZxid(lastOf(one))}`);
-      throw new Violation('ElectsTheBest', `${leader.sid} is elected with ${its}; ${voter.sid} has ${own}`);
+      throw new Violation('ElectsLatestHistory', `${leader.sid} is elected with ${its}; ${voter.sid} has ${own}`);
     }
   }
 
@@ -264,7 +265,7 @@ export class Invariants {
     this.#reads.push({ name, zxid });
     if (name === '') return 0;
     for (const [proposed, its] of this.#proposed) if (its === name) return proposed;
-    throw new Violation('ReadsOfHistory', `a client reads "${name}", which no leader has proposed`);
+    throw new Violation('ReadsMatchHistory', `a client reads "${name}", which no leader has proposed`);
   }
 
   // ---- what is
@@ -290,7 +291,7 @@ export class Invariants {
     for (const { name, zxid } of this.#reads.splice(0)) {
       const last = lastPut(this.#committed.filter((txn) => txn.zxid <= zxid)) ?? '';
       if (last !== name)
-        throw new Violation('ReadsOfHistory', `a client reads "${name}" at ${formatZxid(zxid)}, but the history has "${last}"`);
+        throw new Violation('ReadsMatchHistory', `a client reads "${name}" at ${formatZxid(zxid)}, but the history has "${last}"`);
     }
   }
 
@@ -338,7 +339,7 @@ export class Invariants {
       throw new Violation('ProcessConsistency', `${sid} serves in epoch ${epoch} without ${formatZxid(missing.zxid)}`);
     if (state !== undefined && state.join() !== stateAfter(applied).join()) {
       throw new Violation(
-        'StateIsLog',
+        'StateMatchesLog',
         `${sid} serves ${state.length} txns, but its log has ${applied.length} up to ${formatZxid(appliedZxid)}`,
       );
     }
@@ -378,7 +379,7 @@ export class Invariants {
     const end = applied.slice(-committedLogZxids.length).map(({ zxid }) => zxid);
     if (end.join() === committedLogZxids.join()) return;
     throw new Violation(
-      'MemoryIsLog',
+      'CommittedLogMatchesLog',
       `${sid} keeps ${committedLogZxids.map(formatZxid).join(', ')} for learners, but its log ends with ${end.map(formatZxid).join(', ') || 'nothing'}`,
     );
   }

@@ -45,7 +45,7 @@ export function runToQuiescence(world: SmallWorld, healing: Healing): Millis {
   return passedMs;
 }
 
-const faultFreeKinds: ReadonlySet<string> = new Set(['packet', 'log', 'file', 'dial', 'notify', 'refused']);
+const faultFreeKinds: ReadonlySet<string> = new Set(['packet', 'log', 'file', 'dial', 'notify', 'refusal']);
 
 function isServing(world: SmallWorld, healing: Healing): boolean {
   const { servers } = world;

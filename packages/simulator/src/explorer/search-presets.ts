@@ -1,6 +1,6 @@
 /**
- * The searches of `npm run explore -- all`: each expedition begins in another state and has another
- * scope, so that together they hit every mark in marks.ts. A state counts once per expedition,
+ * The searches of `npm run explore -- all`: each preset begins in another state and has another
+ * scope, so that together they hit every mark in marks.ts. A state counts once per preset,
  * since no state belongs to two scopes.
  */
 import { type InitialStateName, buildInitialState, choicesToTruncation, choicesToServeWithoutThird } from './initial-states.ts';
@@ -33,9 +33,9 @@ export interface SearchPreset {
 
 const prefixes = {
   serving: choicesToServe,
-  'a client has written': choicesToClientWrite,
-  'without the third': choicesToServeWithoutThird,
-  cutting: choicesToTruncation,
+  'client has written': choicesToClientWrite,
+  'two servers elected': choicesToServeWithoutThird,
+  truncating: choicesToTruncation,
 };
 
 /** A client creates a session, writes, moves to another server and reads. */
@@ -45,11 +45,11 @@ const oneTxnInMemory: Scope = { ...scopeDefaults, committedLog: 1 };
 const twoTxnsInMemory: Scope = { ...scopeDefaults, committedLog: 2, cuts: 0 };
 
 export const searchPresets: readonly SearchPreset[] = [
-  { name: 'from empty disks', scope: scopeDefaults, initialState: 'empty', order: 'chains', quiesceEvery: 40, statesPercent: 8 },
+  { name: 'empty disks', scope: scopeDefaults, initialState: 'empty', order: 'chains', quiesceEvery: 40, statesPercent: 8 },
   // Half of two servers is not a quorum; among three servers that cannot be distinguished from a
   // majority. With their only link cut they could never become quiet.
   {
-    name: 'of two servers',
+    name: 'two servers',
     scope: { ...scopeDefaults, servers: 2, cuts: 0 },
     initialState: 'empty',
     order: 'chains',
@@ -57,7 +57,7 @@ export const searchPresets: readonly SearchPreset[] = [
     statesPercent: 3,
   },
   {
-    name: 'from an ensemble that serves',
+    name: 'serving ensemble',
     scope: scopeDefaults,
     initialState: 'empty',
     prefix: 'serving',
@@ -66,82 +66,82 @@ export const searchPresets: readonly SearchPreset[] = [
     statesPercent: 6,
   },
   {
-    name: 'with leaders that read their logs',
+    name: 'DIFF from the log',
     scope: twoTxnsInMemory,
-    initialState: 'left behind',
+    initialState: 'lagging server',
     order: 'chains',
     quiesceEvery: 40,
     statesPercent: 6,
   },
   {
-    name: 'with leaders that send snapshots',
+    name: 'SNAP only',
     scope: { ...oneTxnInMemory, syncsFromLog: false, cuts: 0 },
-    initialState: 'left behind',
+    initialState: 'lagging server',
     order: 'chains',
     quiesceEvery: 40,
     statesPercent: 6,
   },
   {
-    name: 'with a tail that nobody else has',
+    name: 'uncommitted tail',
     scope: scopeDefaults,
-    initialState: 'tail',
+    initialState: 'uncommitted tail',
     order: 'chains',
     quiesceEvery: 40,
     statesPercent: 4,
   },
   {
-    name: 'while a tail is being cut off',
+    name: 'crash during TRUNC',
     scope: { ...scopeDefaults, wakes: 6 },
-    initialState: 'tail',
-    prefix: 'cutting',
+    initialState: 'uncommitted tail',
+    prefix: 'truncating',
     order: 'chains',
     quiesceEvery: 40,
     statesPercent: 3,
   },
   {
-    name: 'with tails of two epochs',
+    name: 'two uncommitted tails',
     scope: { ...scopeDefaults, crashes: 3 },
-    initialState: 'two tails',
+    initialState: 'two uncommitted tails',
     order: 'chains',
     quiesceEvery: 40,
     statesPercent: 6,
   },
   {
-    name: 'from a join that was broken off',
+    name: 'interrupted join',
     scope: scopeDefaults,
-    initialState: 'interrupted',
+    initialState: 'interrupted join',
     order: 'chains',
     quiesceEvery: 40,
     statesPercent: 5,
   },
   {
-    name: 'with an epoch that one has accepted',
+    name: 'accepted epoch',
     scope: scopeDefaults,
-    initialState: 'epoch accepted',
+    initialState: 'accepted epoch',
     order: 'chains',
     quiesceEvery: 40,
     statesPercent: 2,
   },
   {
-    name: 'with a later epoch that one has accepted',
+    name: 'later accepted epoch',
     // With more faults another epoch begins before it shows that a server stays outside.
     scope: { ...scopeDefaults, crashes: 1, cuts: 0 },
-    initialState: 'later epoch',
-    prefix: 'without the third',
+    initialState: 'later accepted epoch',
+    prefix: 'two servers elected',
     order: 'chains',
     quiesceEvery: 4,
     statesPercent: 3,
   },
   {
-    name: 'with a snapshot of what nobody has',
+    name: 'uncommitted snapshot',
     scope: scopeDefaults,
-    initialState: 'snapshot ahead',
+    initialState: 'uncommitted snapshot',
     order: 'chains',
     quiesceEvery: 20,
     statesPercent: 5,
   },
   {
-    name: 'whoever leads',
+    name: 'any leader',
     scope: { ...scopeDefaults, elections: 'any' },
     initialState: 'empty',
     order: 'chains',
@@ -149,15 +149,15 @@ export const searchPresets: readonly SearchPreset[] = [
     statesPercent: 5,
   },
   {
-    name: 'whoever leads, with tails',
+    name: 'any leader, two uncommitted tails',
     scope: { ...scopeDefaults, elections: 'any', cuts: 0 },
-    initialState: 'two tails',
+    initialState: 'two uncommitted tails',
     order: 'chains',
     quiesceEvery: 40,
     statesPercent: 5,
   },
   {
-    name: 'each notification by itself',
+    name: 'single notifications',
     scope: { ...scopeDefaults, elections: 'each', wakes: 6 },
     initialState: 'empty',
     order: 'chains',
@@ -165,16 +165,16 @@ export const searchPresets: readonly SearchPreset[] = [
     statesPercent: 6,
   },
   {
-    name: 'each notification by itself, by chance',
+    name: 'single notifications, random walks',
     scope: { ...scopeDefaults, elections: 'each', wakes: 8, crashes: 3, txns: 3 },
-    initialState: 'tail',
+    initialState: 'uncommitted tail',
     order: 'walks',
     quiesceEvery: 4,
     statesPercent: 6,
   },
   // In these ensembles of three servers two form a quorum, always the same two.
   {
-    name: 'with an observer',
+    name: 'observer',
     scope: { ...scopeDefaults, ensemble: 'observer' },
     initialState: 'empty',
     prefix: 'serving',
@@ -183,7 +183,7 @@ export const searchPresets: readonly SearchPreset[] = [
     statesPercent: 4,
   },
   {
-    name: 'with a server of weight 0',
+    name: 'server of weight 0',
     scope: { ...scopeDefaults, ensemble: 'weightless' },
     initialState: 'empty',
     order: 'chains',
@@ -191,7 +191,7 @@ export const searchPresets: readonly SearchPreset[] = [
     statesPercent: 4,
   },
   {
-    name: 'with two groups',
+    name: 'two groups',
     scope: { ...scopeDefaults, ensemble: 'groups' },
     initialState: 'empty',
     order: 'chains',
@@ -199,19 +199,19 @@ export const searchPresets: readonly SearchPreset[] = [
     statesPercent: 4,
   },
   {
-    name: 'with a client that reads',
+    name: 'reading client',
     scope: { ...readingScope, cuts: 1 },
     initialState: 'empty',
-    prefix: 'a client has written',
+    prefix: 'client has written',
     order: 'chains',
     quiesceEvery: 40,
     statesPercent: 6,
   },
   {
-    name: 'with a client that reads, by chance',
+    name: 'reading client, random walks',
     scope: { ...readingScope, crashes: 1, cuts: 1, clientSteps: 8 },
     initialState: 'empty',
-    prefix: 'a client has written',
+    prefix: 'client has written',
     order: 'walks',
     quiesceEvery: 10,
     statesPercent: 3,
@@ -229,7 +229,7 @@ export function searchStartOf({ scope, initialState }: SearchPreset): SearchStar
   return { scope, initialState: buildInitialState(initialState) };
 }
 
-/** Runs an expedition for its share of the states. */
+/** Runs a preset for its share of the states. */
 export function runPreset(preset: SearchPreset, states: number, seed: number): PresetResult {
   const begun = process.cpuUsage();
   const start = searchStartOf(preset);
@@ -248,7 +248,7 @@ export function runPreset(preset: SearchPreset, states: number, seed: number): P
   return { preset, found, seconds: (user + system) / 1e6 };
 }
 
-/** The marks that all expeditions together have hit. */
+/** The marks that all presets together have hit. */
 export function totalMarks(results: readonly PresetResult[]): MarkCounts {
   const total = new MarkCounts();
   for (const { found } of results) total.addAll(found.marks);

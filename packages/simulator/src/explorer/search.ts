@@ -316,7 +316,7 @@ export function choicesToClientWrite(start: SearchStart): Choice[] {
   const run = choicesToServe(start);
   const world = new SmallWorld(start.scope, start.initialState);
   for (const code of run) world.apply(code);
-  for (const code of [encodeChoice('join', 1), encodeChoice('ask', 1, clientRequests.indexOf('put'))]) {
+  for (const code of [encodeChoice('connect', 1), encodeChoice('request', 1, clientRequests.indexOf('put'))]) {
     world.apply(code);
     run.push(code);
     while (!world.client.isIdle) {
@@ -342,7 +342,7 @@ export function choicesToServe({ scope, initialState }: SearchStart): Choice[] {
       choices.find((each) => ['packet', 'log', 'file', 'dial', 'notify'].includes(decodeChoice(each).kind)) ??
       choices.find((each) => world.isDue(each)) ??
       choices.find((each) => decodeChoice(each).kind === 'elect' && decodeChoice(each).a === all) ??
-      choices.find((each) => decodeChoice(each).kind === 'settle' && decodeChoice(each).b === best) ??
+      choices.find((each) => decodeChoice(each).kind === 'finalize' && decodeChoice(each).b === best) ??
       choices.find((each) => decodeChoice(each).kind === 'wake');
     if (code === undefined) throw new Error(`the ensemble does not come to serve:\n${world.describe()}`);
     world.apply(code);

@@ -70,7 +70,7 @@ export class SmallClient {
     this.disconnected();
     this.connectedTo = sid;
     const { hasSession } = this;
-    if (hasSession) this.#hit('a session goes on elsewhere');
+    if (hasSession) this.#hit('session reconnects');
     const request = { protocolVersion: 0, lastZxidSeen: this.#lastZxid, timeOut, sessionId: this.#session, passwd: this.#passwd };
     return written((writer) => writeConnectRequest(writer, { ...request, readOnly: false }));
   }
@@ -123,8 +123,8 @@ export class SmallClient {
     const { zxid, xid, err } = readReplyHeader(frame);
     const pending = this.#pending.shift();
     if (pending?.xid !== xid)
-      throw new Violation('ReadsOfHistory', `a client expected the reply to xid ${pending?.xid}, and received that to ${xid}`);
-    if (err !== 0) throw new Violation('ReadsOfHistory', `a client's ${pending.kind} fails with ${err}`);
+      throw new Violation('ReadsMatchHistory', `a client expected the reply to xid ${pending?.xid}, and received that to ${xid}`);
+    if (err !== 0) throw new Violation('ReadsMatchHistory', `a client's ${pending.kind} fails with ${err}`);
     const invariants = this.#invariants();
     if (zxid < this.#lastZxid)
       throw new Violation('NothingRolledBack', `a client saw ${this.#lastZxid.toString(16)}, and then ${zxid.toString(16)}`);
@@ -141,7 +141,7 @@ export class SmallClient {
           `a read after a sync shows ${zxid.toString(16)}, but ${pending.zxidMin.toString(16)} was acknowledged before`,
         );
       }
-      this.#hit(pending.zxidMin > 0 ? 'a read behind a sync' : 'a read without a sync');
+      this.#hit(pending.zxidMin > 0 ? 'read after sync' : 'read without sync');
       const shown = invariants.clientRead(name, zxid);
       if (shown < this.#seenPutZxid) throw new Violation('NothingRolledBack', `a client reads "${name}", but has seen a later put`);
       this.#seenPutZxid = shown;

@@ -195,7 +195,7 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
   readonly #observer: Observer = {
     ...silentObserver,
     roleEnded: (reason) => {
-      if (reason === 'later epoch accepted') this.world.hit('makes way for a later epoch');
+      if (reason === 'later epoch accepted') this.world.hit('leader yields to a later epoch');
     },
     roleChanged: (role) => {
       if (role === 'looking') this.#isWithoutLeader = true;
@@ -328,7 +328,7 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
   crash(logRequests: number, fileRequests: number): void {
     const isLeading = this.peer?.role === 'leading';
     for (const { lastSyncPacket } of this.streamEnds.values()) {
-      if (lastSyncPacket === 'NEWLEADER') this.world.hit(isLeading ? 'leader ends before UPTODATE' : 'learner ends before its ACK');
+      if (lastSyncPacket === 'NEWLEADER') this.world.hit(isLeading ? 'leader crashes before UPTODATE' : 'learner crashes before its ACK');
     }
     for (const request of this.logQueue.slice(0, logRequests)) this.#store(request);
     for (const { name, epoch } of this.fileQueue.slice(0, fileRequests)) this.#storeEpoch(name, epoch);
@@ -386,7 +386,7 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
 
   #markEarlySettle(): void {
     if (this.isLooking) return;
-    this.world.hit(this.refusingPeers.size > 0 ? 'settles early without one' : 'settles early');
+    this.world.hit(this.refusingPeers.size > 0 ? 'election finalized early without an unreachable server' : 'election finalized early');
   }
 
   dialFailed(outcome: 'refused' | 'unanswered'): void {
@@ -441,7 +441,7 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
           if (this.#canTruncateTo(request.zxid)) {
             peer.truncated(this.#replay(), this.#lastZxid, this.now);
           } else {
-            this.world.hit('cannot be cut');
+            this.world.hit('TRUNC impossible');
             peer.truncationRefused(this.now);
           }
         });
@@ -504,7 +504,7 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
     // transit.
     if (wasLooking && this.isLooking && this.#votesFor !== votedFor) this.hasFailedAttempt = true;
     this.#votesFor ??= votedFor;
-    if (wasLooking && !this.isLooking && this.world.hasUnreachablePeer(this.sid)) this.world.hit('waits for one that does not answer');
+    if (wasLooking && !this.isLooking && this.world.hasUnreachablePeer(this.sid)) this.world.hit('finalize wait for a silent server');
   }
 
   /** Time passes for it, as for every other server. */
@@ -629,8 +629,8 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
   closeChannel(channel: ChannelId, reason: string): void {
     const end = this.streamEnds.get(channel);
     if (end === undefined) return;
-    if (protocolErrorReason.test(reason)) throw new Violation('Legality', `${this.sid} closes a stream: ${reason}`);
-    if (reason.startsWith('the learner has a later history than this leader')) this.world.hit('ahead of its leader');
+    if (protocolErrorReason.test(reason)) throw new Violation('NoProtocolError', `${this.sid} closes a stream: ${reason}`);
+    if (reason.startsWith('the learner has a later history than this leader')) this.world.hit('learner ahead of its leader');
     this.#send(end);
     if (end.remoteEnd !== undefined) end.remoteEnd.remoteEnd = undefined;
     this.#closeEnd(end);
@@ -645,8 +645,8 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
     const isSyncing =
       lastSyncPacket === 'DIFF' || lastSyncPacket === 'TRUNC' || lastSyncPacket === 'SNAP' || lastSyncPacket === 'NEWLEADER';
     if (!isSyncing || this.peer?.role !== 'learning') return;
-    this.world.hit('looks again while syncing');
-    if (this.logQueue.some(({ kind }) => kind === 'truncate')) this.world.hit('looks again while cutting');
+    this.world.hit('leader lost while syncing');
+    if (this.logQueue.some(({ kind }) => kind === 'truncate')) this.world.hit('leader lost while truncating');
   }
 
   channelIsFull(): boolean {
@@ -749,13 +749,13 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
     if (type === PacketType.ACK) {
       invariants.acknowledged(zxid, this.view());
       if (counterOf(zxid) === 0) end.lastSyncPacket = 'ACK';
-      else if (this.world.verifier.weight(this.sid) === 0) this.world.hit('an ACK without weight');
+      else if (this.world.verifier.weight(this.sid) === 0) this.world.hit('ACK of weight 0');
     } else if (type === PacketType.LEADERINFO) {
       invariants.epochProposed(epochOf(zxid), this.view());
       this.world.epochProposed(this.sid, epochOf(zxid));
     } else if (type === PacketType.ACKEPOCH) {
       invariants.epochAccepted(end.proposedEpoch, this.view());
-      if (readAckEpoch(data) === -1) this.world.hit('accepted before');
+      if (readAckEpoch(data) === -1) this.world.hit('epoch accepted before');
     } else if (type === PacketType.INFORM) {
       this.world.hit('INFORM');
     } else if (type === PacketType.PROPOSAL && end.lastSyncPacket === 'DIFF') {

@@ -128,7 +128,7 @@ export class SmallWorld implements SmallServerEnvironment {
   epochProposed(sid: Sid, epoch: number): void {
     const known = this.#proposers.get(epoch);
     if (known === undefined) this.#proposers.set(epoch, sid);
-    else if (known !== sid) this.hit('one epoch, two leaders');
+    else if (known !== sid) this.hit('epoch proposed twice');
   }
 
   hasUnreachablePeer(sid: Sid): boolean {
@@ -194,10 +194,10 @@ export class SmallWorld implements SmallServerEnvironment {
     const { client } = this;
     const mayWrite = this.writes - this.#initialWrites < this.scope.txns;
     if (client.isIdle)
-      for (const kind of clientRequests.keys()) if (kind > 0 || mayWrite) found.push(encodeChoice('ask', client.connectedTo!, kind));
+      for (const kind of clientRequests.keys()) if (kind > 0 || mayWrite) found.push(encodeChoice('request', client.connectedTo!, kind));
     for (const { sid, peer } of this.servers) {
       if (peer?.server !== undefined && client.connectedTo !== sid && (client.hasSession || mayWrite))
-        found.push(encodeChoice('join', sid));
+        found.push(encodeChoice('connect', sid));
     }
   }
 
@@ -238,7 +238,7 @@ export class SmallWorld implements SmallServerEnvironment {
       case 'any':
         if (this.#forcedElections >= scope.forcedElections || servers.length < 3) return;
         for (const { sid, isLooking, announcedLooking } of servers) {
-          if (isLooking && announcedLooking) for (const other of servers) found.push(encodeChoice('settle', sid, other.sid));
+          if (isLooking && announcedLooking) for (const other of servers) found.push(encodeChoice('finalize', sid, other.sid));
         }
         return;
       default:
@@ -256,7 +256,7 @@ export class SmallWorld implements SmallServerEnvironment {
     }
     for (const way of ascending(this.#electionCnxns)) {
       const { from, to } = sidsOf(way);
-      if (this.servers[from - 1]!.peer !== undefined && this.#refuses(from, to)) found.push(encodeChoice('refused', from, to));
+      if (this.servers[from - 1]!.peer !== undefined && this.#refuses(from, to)) found.push(encodeChoice('refusal', from, to));
     }
   }
 
@@ -307,7 +307,7 @@ export class SmallWorld implements SmallServerEnvironment {
       this.#check();
     } catch (error) {
       if (error instanceof Violation) throw error;
-      throw new Violation('Legality', `${choiceText(code)}: ${error instanceof Error ? error.stack : String(error)}`);
+      throw new Violation('NoProtocolError', `${choiceText(code)}: ${error instanceof Error ? error.stack : String(error)}`);
     }
   }
 
@@ -322,7 +322,7 @@ export class SmallWorld implements SmallServerEnvironment {
   #markGroupAlone(): void {
     const [one, other, third] = this.servers.map(({ durable }) => durable.at(-1)?.zxid ?? 0);
     const last = this.invariants.committed.at(-1)?.zxid ?? 0;
-    if (Math.min(one!, other!) > Math.max(last, third!)) this.hit('a group alone');
+    if (Math.min(one!, other!) > Math.max(last, third!)) this.hit('one group is no quorum');
   }
 
   #execute({ kind, a, b, c }: DecodedChoice): void {
@@ -351,13 +351,13 @@ export class SmallWorld implements SmallServerEnvironment {
         return server.pauseLong();
       case 'write':
         return server.openSession(++this.writes);
-      case 'join': {
+      case 'connect': {
         this.#clientSteps++;
         if (!this.client.hasSession) this.writes++;
         for (const each of this.servers) if (each.sid === this.client.connectedTo) each.clientDisconnects();
         return server.clientConnects(this.#clientSteps);
       }
-      case 'ask':
+      case 'request':
         this.#clientSteps++;
         if (clientRequests[b] === 'put') this.writes++;
         return server.clientRequests(clientRequests[b]!);
@@ -371,10 +371,10 @@ export class SmallWorld implements SmallServerEnvironment {
         return;
       case 'refuse':
         return this.#refuse(server, this.servers[b - 1]!);
-      case 'refused':
+      case 'refusal':
         this.#electionCnxns.delete(directionOf(a, b));
         return server.unreachable(b);
-      case 'settle':
+      case 'finalize':
         this.#forcedElections++;
         return this.#forceElection(server, b);
       case 'heal':
@@ -442,7 +442,7 @@ export class SmallWorld implements SmallServerEnvironment {
     const target = this.servers[server.dialing! - 1]!;
     server.dialing = undefined;
     const isReached = !this.#isCut(server.sid, target.sid);
-    if (isReached && target.isLooking) this.hit('early for its leader');
+    if (isReached && target.isLooking) this.hit('refused by a leader not yet leading');
     // Only a server that leads accepts learners.
     if (!isReached || target.peer?.role !== 'leading') {
       server.dialFailed(isReached ? 'refused' : 'unanswered');
@@ -487,14 +487,14 @@ export class SmallWorld implements SmallServerEnvironment {
       looking = members.filter(({ isLooking }) => isLooking).length;
       if (looking < members.length || lookedBefore < members.length || passedMs <= settleMaxMs) continue;
       throw new Violation(
-        'Settles',
+        'ElectionTerminates',
         `${members.map(({ sid }) => sid).join(', ')} all look, and none has found a leader after ${passedMs} ms`,
       );
     }
     if (hasLeader && looking > 0) {
       const lost = members.filter(({ isLooking }) => isLooking);
       throw new Violation(
-        'Settles',
+        'ElectionTerminates',
         `among ${members.map(({ sid }) => sid).join(', ')} ${lost.map(({ sid }) => sid).join(', ')} find no leader`,
       );
     }
@@ -508,7 +508,7 @@ export class SmallWorld implements SmallServerEnvironment {
   #exchangeNotifications(members: readonly SmallServer[]): void {
     for (let round = 0, wasSaid = true; wasSaid; round++) {
       if (round > exchangeRoundsMax)
-        throw new Violation('Settles', `${members.map(({ sid }) => sid).join(', ')} answer each other endlessly`);
+        throw new Violation('ElectionTerminates', `${members.map(({ sid }) => sid).join(', ')} answer each other endlessly`);
       wasSaid = false;
       for (const from of members) {
         for (const to of members) {

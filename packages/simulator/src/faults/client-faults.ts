@@ -42,7 +42,7 @@ export const moveThereAndBack: Fault = {
     const back = () => {
       if (run.isHealed) return;
       if (client.ready && client.serverName === other.name) {
-        run.hitMark('a client went there and back');
+        run.hitMark('client moved there and back');
         client.switchTo(first);
       } else if (--looks > 0) {
         run.schedule(0.5, 'back', undefined, back);
@@ -79,7 +79,7 @@ export const moveAheadOfRequests: Fault = {
     const goOn = () => {
       if (run.isHealed) return;
       if (client.ready && client.serverName === other.name) {
-        run.hitMark('left behind what it had asked');
+        run.hitMark('moved ahead of its requests');
         ask(4);
       } else if (--looks > 0) {
         run.schedule(1, 'left behind', undefined, goOn);
@@ -116,7 +116,7 @@ export const syncAtLaggingServer: Fault = {
       if (run.isHealed || !client.ready) return;
       client.submit({ name: 'sync', record: { path: '/a' } });
       client.submit({ name: 'getData', record: { path: '/a', watch: false } });
-      run.hitMark('a sync behind a write at a server that lags');
+      run.hitMark('a sync after a write at a lagging server');
     });
   },
 };
@@ -141,7 +141,7 @@ export const syncAtSlowDisk: Fault = {
       if (writer.outstandingCount === 0 && !run.isHealed) {
         reader.submit({ name: 'sync', record: { path: '/a' } });
         reader.submit({ name: 'getData', record: { path: '/a', watch: false } });
-        run.hitMark('a sync at a server that has much to apply');
+        run.hitMark('a sync at a server with a long apply queue');
       } else if (!run.isHealed && --looks > 0) {
         run.schedule(0.5, 'held up', undefined, goOn);
       }
@@ -178,7 +178,7 @@ export const reconnectWithPendingRequests: Fault = {
     const goOn = () => {
       if (run.isHealed) return;
       if (client.ready) {
-        run.hitMark('back at the same server while requests wait');
+        run.hitMark('reconnected to the same server while requests wait');
         ask(10);
       } else if (--looks > 0) {
         run.schedule(0.5, 'back again', undefined, goOn);
@@ -256,7 +256,7 @@ export const resumeSessionFromDump: Fault = {
       const goOn = () => {
         if (run.isHealed || client.session !== dump.session) return;
         if (client.ready) {
-          run.hitMark('another process went on with a session');
+          run.hitMark('a second process resumed a session');
           for (let at = 0; at < count; at++) submitDistinctWrite(client, random, `second process ${run.nowMs} ${at}`);
         } else if (--looks > 0) {
           run.schedule(0.5, 'another process', undefined, goOn);
@@ -428,6 +428,6 @@ export const impostor: Fault = {
   inject(run, random) {
     const victim = run.anyActor();
     if (!(victim instanceof RawClient) || victim.session === 0n) return;
-    run.addImpostor(victim, random.below(3) === 0 ? 'from the future' : 'wrong password');
+    run.addImpostor(victim, random.below(3) === 0 ? 'later zxid' : 'wrong password');
   },
 };

@@ -137,7 +137,7 @@ export const failNewLeader: Fault = {
     leader?.kill();
     if (leader !== undefined) run.restartAfter(leader, random.below(600));
     whenElected(run, run.world.servers, random.below(15), (server) => {
-      run.hitMark('a new leader was struck');
+      run.hitMark('a new leader was failed');
       if (random.below(2) === 0) {
         const { syncLimitTicks = 0, tickMs } = run.world.recording.limits;
         pauseServer(run, server, syncLimitTicks * tickMs * (1 + random.below(128) / 64));

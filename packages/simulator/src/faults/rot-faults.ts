@@ -17,7 +17,7 @@ function corruptServers(run: Run, random: SeededRandom, corruptFile: (server: Se
   for (let turn = 0; turn < count; turn++) {
     const server = run.anyServer();
     server.kill();
-    if (corruptFile(server)) run.hitMark('a file went bad');
+    if (corruptFile(server)) run.hitMark('bit rot in a file');
     run.restartAfter(server, random.below(200));
   }
 }

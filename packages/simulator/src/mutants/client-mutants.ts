@@ -15,14 +15,14 @@ export const clientMutants: Readonly<Record<string, Mutant>> = {
     original: 'this.#restoreWatches(lastZxid);\n',
     replacement: '\n',
   },
-  'client-says-not-sent': {
+  'client-claims-not-sent': {
     description: 'the client reports notSent for a call that was sent and lost its connection',
     origin: 'C2-20, P13',
     file: 'packages/client/src/session/outbox.ts',
     original: "outcome: request.ordinal <= this.#ordinalTaken ? 'unknown' : 'notSent'",
     replacement: "outcome: 'notSent'",
   },
-  'client-answers-the-next': {
+  'client-matches-next-reply': {
     description: 'the client takes a reply for that of the next call in its queue',
     origin: 'P3',
     file: 'packages/client/src/session/reply-matcher.ts',
@@ -43,7 +43,7 @@ export const clientMutants: Readonly<Record<string, Mutant>> = {
     original: 'lastZxidSeen: this.#lastZxid,',
     replacement: 'lastZxidSeen: 0,',
   },
-  'client-begins-anew': {
+  'client-new-session-on-reconnect': {
     description: 'the client requests a new session at each reconnect and reports that the old one expired',
     origin: 'C2-8, C2-14',
     file: negotiatedSession,
@@ -64,7 +64,7 @@ export const clientMutants: Readonly<Record<string, Mutant>> = {
     original: 'const half = Math.floor(readTimeoutMs(sessionTimeoutMs) / 2);',
     replacement: 'const half = Math.floor(readTimeoutMs(sessionTimeoutMs) * 0.95);',
   },
-  'client-tells-events-late': {
+  'client-event-after-reply': {
     description: 'the client delivers an event after replies that arrived later',
     origin: 'P14',
     file: 'packages/client/src/session/session.ts',

@@ -12,7 +12,7 @@ export const electionMutants: Readonly<Record<string, Mutant>> = {
     original: "if (name === 'currentEpoch') this.#state.election.updateVote(epoch);",
     replacement: '',
   },
-  'late-voter-not-told': {
+  'late-voter-not-answered': {
     detector: 'explorer',
     description: 'a server that has finished its election does not answer servers that look for a leader later',
     origin: 'ZOOKEEPER-1419, ZOOKEEPER-1514',
@@ -20,7 +20,7 @@ export const electionMutants: Readonly<Record<string, Mutant>> = {
     original: 'this.#reply(from, notification, this.#notification(this.#currentVote().electionEpoch), now);',
     replacement: '',
   },
-  'rounds-not-joined': {
+  'later-round-not-adopted': {
     detector: 'explorer',
     description: 'a server that learns of a later round does not join it',
     origin: 'ZOOKEEPER-569, ZOOKEEPER-498',
@@ -28,7 +28,7 @@ export const electionMutants: Readonly<Record<string, Mutant>> = {
     original: 'if (vote.electionEpoch > this.#round) {',
     replacement: 'if (vote.electionEpoch > this.#round + 1_000_000) {',
   },
-  'equal-votes-both-kept': {
+  'sid-tie-break-missing': {
     detector: 'scenarios',
     description: 'two servers with the same history both keep voting for themselves',
     origin: 'ZOOKEEPER-512',
@@ -36,7 +36,7 @@ export const electionMutants: Readonly<Record<string, Mutant>> = {
     original: 'return a.leader > b.leader;',
     replacement: 'return false;',
   },
-  'zxid-before-epoch': {
+  'vote-order-zxid-before-epoch': {
     detector: 'explorer',
     description: 'the longer log wins over the later epoch',
     origin: 'ZOOKEEPER-335',

@@ -12,7 +12,7 @@ const authority = 'packages/core/src/request/local-sequencer.ts';
 const diskHelpers = 'packages/runtime/src/storage/disk-helpers.ts';
 
 export const ensembleMutants: Readonly<Record<string, Mutant>> = {
-  'ephemeral-after-close': {
+  'closing-session-counts-as-alive': {
     detector: 'scenarios',
     description: 'a session that is being closed counts as live',
     origin: 'ZOOKEEPER-450, ZOOKEEPER-1208',
@@ -20,7 +20,7 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
     original: 'return slot !== -1 && this.#table.isClosing(slot) ? -1 : slot;',
     replacement: 'return slot;',
   },
-  'session-moved-for-ever': {
+  'moved-session-cannot-write': {
     detector: 'scenarios',
     description: 'a session that moved to another server cannot write there',
     origin: 'ZOOKEEPER-484, ZOOKEEPER-907, ZOOKEEPER-710',
@@ -28,7 +28,7 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
     original: 'this.#tracker.setOwner(slot, owner);',
     replacement: '',
   },
-  'moved-session-written': {
+  'moved-session-writes-at-old-server': {
     detector: 'scenarios',
     description: 'requests through the server that a session has left are still carried out',
     origin: 'F17, P13',
@@ -44,7 +44,7 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
     original: 'if (slot === -1) return false;\n    const older',
     replacement: 'if (slot === -1) return true;\n    const older',
   },
-  'touches-not-told': {
+  'touches-not-reported': {
     detector: 'scenarios',
     description: 'a learner does not report to its leader the sessions it heard from',
     origin: 'P21',
@@ -52,7 +52,7 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
     original: 'this.#server?.takeTouched((high, low, timeoutMs) => writeTouchedSession(writer, high, low, timeoutMs));',
     replacement: '',
   },
-  'learners-not-asked': {
+  'expiry-before-learner-pings': {
     detector: 'scenarios',
     description: 'after a pause a leader expires sessions before its learners have reported which they heard from',
     origin: 'F14, P21',
@@ -60,7 +60,7 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
     original: 'return Math.min(heardMs, this.#leader.learnersWatermarkMs);',
     replacement: 'return heardMs;',
   },
-  'old-answer-counts': {
+  'old-ping-answer-counts': {
     detector: 'scenarios',
     description: 'the reply to a PING counts as a report for sessions that the learner heard from after that PING was sent',
     origin: 'F14, P21',
@@ -68,7 +68,7 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
     original: 'learner.touchesWatermarkMs = learner.pingTimes.shift() ?? learner.touchesWatermarkMs;',
     replacement: 'learner.touchesWatermarkMs = learner.pingTimes.shift() === undefined ? learner.touchesWatermarkMs : now.elapsedMs;',
   },
-  'no-time-after-election': {
+  'sessions-not-touched-by-new-leader': {
     detector: 'scenarios',
     description: 'a new leader grants sessions no timeout to find it',
     origin: 'P21',
@@ -131,15 +131,16 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
     original: "if (role === 'follower' && packet.zxid < lastZxid && epochOf(lastZxid) === this.#epoch) {",
     replacement: "if (role === 'follower' && packet.zxid < lastZxid && epochOf(lastZxid) > this.#epoch) {",
   },
-  'counter-runs-over': {
+  'zxid-counter-overflows': {
     detector: 'scenarios',
     description: 'a leader keeps leading when the counter of its epoch is used up',
     origin: 'ZOOKEEPER-1277, F35',
     file: leader,
-    original: "if (counterOf(zxid) >= this.#options.counterMax) this.#stages.end('counter exhausted', 'the zxid counter of this epoch is exhausted');",
+    original:
+      "if (counterOf(zxid) >= this.#options.counterMax) this.#stages.end('counter exhausted', 'the zxid counter of this epoch is exhausted');",
     replacement: '',
   },
-  'sending-is-silence': {
+  'slow-snapshot-counts-as-silence': {
     detector: 'scenarios',
     description: 'a leader drops a learner that is silent while it receives a large snapshot',
     origin: 'ZOOKEEPER-2678, ZOOKEEPER-1465, ZOOKEEPER-1521',
@@ -179,7 +180,7 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
     original: 'await disk.rename(temporary, `${folder}/${name}`);\n  await disk.syncFolder(folder);',
     replacement: 'await disk.rename(temporary, `${folder}/${name}`);',
   },
-  'half-dead-after-disk-error': {
+  'epoch-disk-error-ignored': {
     detector: 'scenarios',
     description: 'a server whose disk failed to save an epoch stays up and does nothing',
     origin: 'ZOOKEEPER-602, ZOOKEEPER-2247',

@@ -16,7 +16,7 @@ export const joiningMutants: Readonly<Record<string, Mutant>> = {
     original: 'if (currentEpoch > ownEpoch || (currentEpoch === ownEpoch && packet.zxid > lastZxid)) {',
     replacement: 'if (currentEpoch > 1_000_000) {',
   },
-  'uncut-log-looks-again': {
+  'trunc-impossible-looks-again': {
     detector: 'explorer',
     description: 'a learner that cannot truncate its log looks for a leader again and gets the same TRUNC',
     origin: 'found here: snapshot ahead',
@@ -24,7 +24,7 @@ export const joiningMutants: Readonly<Record<string, Mutant>> = {
     original: 'this.#needsSnapshot = true;',
     replacement: 'this.#needsSnapshot = false;',
   },
-  'later-epoch-left-out': {
+  'later-epoch-voter-ignored': {
     detector: 'explorer',
     description: "a voter that has accepted a later epoch than its leader's cannot join",
     origin: 'found here: snapshot ahead',
@@ -40,7 +40,7 @@ export const joiningMutants: Readonly<Record<string, Mutant>> = {
     original: 'await nameSnapshot(this.#disk, unnamed);\n      await removeOlderHistory(this.#disk, this.#folders, unnamed.name);',
     replacement: 'await removeOlderHistory(this.#disk, this.#folders, unnamed.name);\n      await nameSnapshot(this.#disk, unnamed);',
   },
-  'install-not-finished': {
+  'snapshot-install-not-finished': {
     detector: 'scenarios',
     description: 'a start does not delete the history that a half-installed snapshot of the leader replaces',
     origin: 'found here: half-installed snapshot',
@@ -48,7 +48,7 @@ export const joiningMutants: Readonly<Record<string, Mutant>> = {
     original: 'await finishInstall(this.#disk, this.#folders, this.#hooks.snappy, this.#hooks.logger);',
     replacement: 'void finishInstall;',
   },
-  'promise-taken-for-durable': {
+  'accepted-epoch-assumed-durable': {
     detector: 'scenarios',
     description: 'a start treats the acceptedEpoch that it read as durable',
     origin: 'found here: promise in the cache',

@@ -9,7 +9,7 @@ const requestQueue = 'packages/core/src/zab/request-queue.ts';
 const channelOutput = 'packages/runtime/src/ports/channel-output.ts';
 
 export const learnerLinkMutants: Readonly<Record<string, Mutant>> = {
-  'claim-displaces-at-once': {
+  'sid-conflict-displaces-at-once': {
     detector: 'scenarios',
     description: 'a stream with the id of a learner replaces it before the learner had time to answer',
     origin: 'claimed follower',
@@ -17,7 +17,7 @@ export const learnerLinkMutants: Readonly<Record<string, Mutant>> = {
     original: 'if (isSameProcess && now.elapsedMs - holder.introducedMs >= this.#sidConflictWaitMs)\n      this.disconnect',
     replacement: 'if (isSameProcess || claimant.incarnation === 0) this.disconnect',
   },
-  'silent-holder-kept': {
+  'sid-conflict-keeps-silent-learner': {
     detector: 'scenarios',
     description: 'a learner that does not answer keeps the stream of its next process out',
     origin: 'claimed follower',
@@ -25,7 +25,7 @@ export const learnerLinkMutants: Readonly<Record<string, Mutant>> = {
     original: "else this.disconnect(holder, 'the learner has reconnected, and this connection does not answer');",
     replacement: 'else this.rejectClaimant(holder);',
   },
-  'claim-forgotten': {
+  'sid-conflict-claimant-forgotten': {
     detector: 'scenarios',
     description: 'when a learner whose id another stream claims is dropped, that stream keeps waiting',
     origin: 'claimed follower',
@@ -33,7 +33,7 @@ export const learnerLinkMutants: Readonly<Record<string, Mutant>> = {
     original: "if (learner.sidConflict !== undefined && this.#stages.stage !== 'over') this.#accept(learner.sidConflict.claimant);",
     replacement: '',
   },
-  'unknown-observer-is-known': {
+  'unknown-observer-counts-as-configured': {
     detector: 'scenarios',
     description: 'a server that is not in the configuration counts as a member',
     origin: 'crowd of observers',
@@ -41,7 +41,7 @@ export const learnerLinkMutants: Readonly<Record<string, Mutant>> = {
     original: 'return this.#quorum.isVoter(sid) || this.#host.isMember(sid);',
     replacement: 'return sid > 0 || this.#host.isMember(sid);',
   },
-  'requests-not-kept-back': {
+  'forwarding-without-backpressure': {
     detector: 'scenarios',
     description: 'a learner writes all requests to the stream to its leader at once, whatever waits there, until it drops the connection',
     origin: 'slow way to leader',
@@ -49,7 +49,7 @@ export const learnerLinkMutants: Readonly<Record<string, Mutant>> = {
     original: 'if (this.#waiting.length > 0 || this.#links.channelIsFull(this.#channel)) return undefined;',
     replacement: '',
   },
-  'requests-never-sent-on': {
+  'forwarding-never-resumed': {
     description: 'requests that wait for room in the stream to the leader keep waiting when there is room',
     origin: 'slow way to leader',
     file: 'packages/core/src/zab/learner.ts',

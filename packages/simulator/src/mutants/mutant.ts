@@ -1,7 +1,7 @@
 import type { FamilyName } from '../recipes/families.ts';
 
 /**
- * The hunter of a mutant: the simulator's seeds, one run each; the scenarios, which run the same
+ * The detector of a mutant: the simulator's seeds, one run each; the scenarios, which run the same
  * each time; the explorer, one search per seed (explorer/detector.ts); the enumeration of crash
  * states, one case each (crash-states/detector.ts); or recipe runs, of all families in turn or of
  * one (recipes/recipe-seed.ts).
@@ -20,7 +20,7 @@ export function isRecipeDetector(detector: Detector): detector is RecipeDetector
  * that a mutant cannot silently become the unchanged server.
  */
 export interface Mutant {
-  /** The hunter that has to catch it. Default: seeds. */
+  /** The detector that has to catch it. Default: seeds. */
   readonly detector?: Detector;
   /** What is wrong, in a few words. */
   readonly description: string;

@@ -19,28 +19,28 @@ const withoutDetector: Readonly<Record<string, Omit<Mutant, 'detector'>>> = {
     original: 'unanswered = error;\n          continue;',
     replacement: 'void unanswered;\n          return await this.write(ops);',
   },
-  'queue-write-believed': {
+  'queue-lost-reply-taken-as-success': {
     description: 'a queue write whose reply was lost is assumed to have succeeded',
     origin: 'C1-3',
     file: marks,
     original: 'unanswered = error;\n          continue;',
     replacement: 'void unanswered;\n          return { results: undefined };',
   },
-  'queue-mark-without-version': {
+  'queue-marker-unversioned': {
     description: 'a mark is written whatever its version',
     origin: 'C1-3',
     file: marks,
     original: '{ version: marker.version })',
     replacement: '{})',
   },
-  'queue-mark-not-asked': {
+  'queue-lost-reply-refusal-believed': {
     description: 'an error after a lost reply is believed, though it may come from the second attempt',
     origin: 'C1-3',
     file: marks,
     original: 'if (stat.version === marker.version) {',
     replacement: 'if (stat.version === marker.version || refusal.failedIndex !== undefined) {',
   },
-  'queue-claims-not-seen': {
+  'queue-claims-ignored': {
     description: 'a consumer does not check whether another one has claimed the item',
     origin: 'B6',
     file: znode,
@@ -68,21 +68,21 @@ const withoutDetector: Readonly<Record<string, Omit<Mutant, 'detector'>>> = {
     original: 'await super.leave();',
     replacement: 'await Promise.resolve();',
   },
-  'queue-not-watched': {
+  'queue-listed-without-watch': {
     description: 'a waiting consumer lists the items without a watch',
     origin: 'C1-16',
     file: list,
     original: '...this.watchOption(this.#path, watches)',
     replacement: '',
   },
-  'queue-line-not-left': {
+  'queue-waiter-stays-after-take': {
     description: 'a consumer that got an item stays first in the wait queue',
     origin: 'C1-2',
     file: consumers,
     original: 'turn.release().catch(() => undefined);',
     replacement: 'void turn;',
   },
-  'queue-room-not-fenced': {
+  'queue-capacity-not-fenced': {
     description: 'a producer puts although it has lost its place in the wait queue',
     origin: 'B5',
     file: room,

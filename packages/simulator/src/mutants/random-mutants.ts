@@ -50,37 +50,37 @@ type RandomMutant = Omit<Mutant, 'origin' | 'detector'>;
 
 /** The wrong field is compared or used. */
 const wrongField: Readonly<Record<string, RandomMutant>> = {
-  'acl-version-by-data': {
+  'acl-version-checked-against-data': {
     description: 'setACL compares its version with the version of the data',
     file: prepare,
     original: 'request.version !== znode.aversion',
     replacement: 'request.version !== znode.version',
   },
-  'check-by-children': {
+  'check-version-against-cversion': {
     description: 'a check in a multi compares its version with the cversion',
     file: prepare,
     original: 'const version = future === undefined ? tree.versionOf(node) : future.version;\n    if (request.version !== -1',
     replacement: 'const version = future === undefined ? tree.cversionOf(node) : future.cversion;\n    if (request.version !== -1',
   },
-  'acl-version-of-today': {
+  'acl-version-from-data': {
     description: 'setACL sets the ACL version to the version of the data plus one',
     file: prepare,
     original: 'const version = (znode.aversion + 1) | 0;',
     replacement: 'const version = (znode.version + 1) | 0;',
   },
-  'mark-of-earlier-txn': {
+  'mark-names-earlier-txn': {
     description: 'a mark holds the zxid of the mark before it',
     file: syncedMark,
     original: 'offset: this.#offset, lastZxid: this.#lastZxid };',
     replacement: 'offset: this.#offset, lastZxid: this.#written.lastZxid };',
   },
-  'sequential-by-bare-name': {
+  'sequential-checked-without-counter': {
     description: 'a sequential create is refused if a znode with the name without the counter exists',
     file: prepare,
     original: 'if (this.outstandingChanges.find(path) !== undefined) return ErrorCode.NodeExists',
     replacement: 'if (this.outstandingChanges.find(request.path) !== undefined) return ErrorCode.NodeExists',
   },
-  'last-part-blamed': {
+  'multi-error-on-last-part': {
     description: 'a failed multi reports its last failed operation as the cause',
     file: replica,
     original: 'txns.findIndex((member) => member.type === OpCode.error)',
@@ -108,61 +108,61 @@ const oneStepEarly: Readonly<Record<string, RandomMutant>> = {
     original: 'next !== undefined && next <= this.#durable;',
     replacement: 'next !== undefined && next <= this.#durable + 1;',
   },
-  'changes-forgotten-early': {
+  'outstanding-changes-dropped-early': {
     description: 'the pending changes of a txn are dropped when the txn before it is applied',
     file: outstanding,
     original: 'if (recorded.zxid > zxid) break;',
     replacement: 'if (recorded.zxid > zxid + 1) break;',
   },
-  'ttl-by-half': {
+  'ttl-halved': {
     description: 'a TTL znode is swept after half its time',
     file: sweep,
     original: 'return ttlMs !== undefined && ageMs > ttlMs;',
     replacement: 'return ttlMs !== undefined && ageMs * 2 > ttlMs;',
   },
-  'bucket-one-early': {
+  'session-bucket-one-tick-early': {
     description: 'sessions expire one tick too early',
     file: expiryQueue,
     original: 'this.#tickMs) + 1) * this.#tickMs;',
     replacement: 'this.#tickMs)) * this.#tickMs;',
   },
-  'settles-one-early': {
+  'newleader-acked-one-early': {
     description: 'a learner reports that it has the history before the last txn of it is durable',
     file: learner,
     original: 'if (this.#durable < this.#historyEnd) return;',
     replacement: 'if (this.#durable + 1 < this.#historyEnd) return;',
   },
-  'sync-not-waited-for': {
+  'sync-overtakes-write': {
     description: 'a sync after a write is answered together with the write',
     file: server,
     original: "(next.kind === 'sync' && !next.isDone)",
     replacement: "(next.kind === 'sync' && next.isDone && false)",
   },
-  'reconnect-granted-no-time': {
+  'reconnect-not-touched': {
     description: 'a session that is resumed over another connection is due at once',
     file: handshake,
     original: 'this.#tracker.touch(slot, now.elapsedMs, cnxn.timeoutMs);\n    this.#accept',
     replacement: 'this.#tracker.touch(slot, now.elapsedMs, 0);\n    this.#accept',
   },
-  'settled-before-last': {
+  'votes-before-last-durable': {
     description: 'a server reports its last zxid in an election before that txn is durable',
     file: diskState,
     original: 'return this.#durable >= this.#logged &&',
     replacement: 'return this.#durable + 1 >= this.#logged &&',
   },
-  'synced-when-handed-over': {
+  'sync-answered-before-apply': {
     description: 'a learner answers a sync when the commits before it have arrived but are not applied',
     file: forwarding,
     original: 'this.#confirmedSyncs.push(sync, this.#lastCommitted);',
     replacement: 'this.#confirmedSyncs.push(sync, 0);',
   },
-  'walk-ends-at-the-deleted': {
+  'snapshot-ends-at-deleted-znode': {
     description: 'a snapshot ends when the znode it would write next is deleted',
     file: treeSnapshot,
     original: 'if (walk.next === node) walk.next = this.#tree.nextAfterSubtree(node, this.#tree.root);',
     replacement: 'if (walk.next === node) walk.next = 0;',
   },
-  'acl-under-the-walk': {
+  'snapshot-misses-acl-change': {
     description: 'setACL changes a znode before a running snapshot has written it',
     file: dataTree,
     original: 'this.snapshots.beforeChange(node);\n    this.acls.release(this.rows.get(node, aclField));',
@@ -172,7 +172,7 @@ const oneStepEarly: Readonly<Record<string, RandomMutant>> = {
 
 /** A count or a bound is off by one. */
 const offByOne: Readonly<Record<string, RandomMutant>> = {
-  'cut-keeps-one': {
+  'trunc-keeps-one-txn-in-memory': {
     description: 'one of the txns in memory that a TRUNC removed is kept',
     file: committedLog,
     original: 'while (this.#length > kept) this.#clearSlot',
@@ -196,7 +196,7 @@ const offByOne: Readonly<Record<string, RandomMutant>> = {
     original: 'logs.slice(0, Math.max(0, needed))',
     replacement: 'logs.slice(0, Math.max(0, needed + 1))',
   },
-  'chain-closed-one-short': {
+  'path-index-hole-not-closed': {
     description: 'the path index does not fill a hole with the entry whose home slot it is',
     file: pathIndex,
     original: 'if (((at - home) & mask) >= ((at - hole) & mask)) {\n        shard[hole] = shard[at]!;',
@@ -208,31 +208,31 @@ const offByOne: Readonly<Record<string, RandomMutant>> = {
     original: 'usage <= limit)',
     replacement: 'usage <= limit + 1)',
   },
-  'group-by-half': {
+  'half-group-weight-suffices': {
     description: 'half the weight of a group is enough for a quorum',
     file: hierarchicalQuorum,
     original: 'present * 2 > group.total',
     replacement: 'present * 2 >= group.total',
   },
-  'groups-by-half': {
+  'half-of-groups-suffices': {
     description: 'half of the groups are enough for a quorum',
     file: hierarchicalQuorum,
     original: 'agreeing * 2 > this.#groups.length',
     replacement: 'agreeing * 2 >= this.#groups.length',
   },
-  'owners-closed-one-short': {
+  'owner-table-hole-not-closed': {
     description: 'the table of owners does not fill a hole with the entry whose home slot it is',
     file: ephemeralTable,
     original: '((at - home) & mask) >= ((at - hole) & mask)',
     replacement: '((at - home) & mask) > ((at - hole) & mask)',
   },
-  'owners-resized-short': {
+  'owner-table-grows-without-first': {
     description: 'the first owner in a shard is lost when the shard grows',
     file: ephemeralTable,
     original: 'for (let at = 0; at < old.length; at += entryInts) {\n      if (old[at + 3] === 0) continue;',
     replacement: 'for (let at = entryInts; at < old.length; at += entryInts) {\n      if (old[at + 3] === 0) continue;',
   },
-  'index-resized-short': {
+  'path-index-grows-without-last': {
     description: 'the last znode in a shard of the path index is lost when the shard grows',
     file: pathIndex,
     original: 'for (let slot = 0; slot < old.length; slot += 2) {',
@@ -244,13 +244,13 @@ const offByOne: Readonly<Record<string, RandomMutant>> = {
     original: 'if (znode.childCount > 0) return false;',
     replacement: 'if (znode.childCount > 1) return false;',
   },
-  'count-up-to-below': {
+  'count-up-to-excludes-own-zxid': {
     description: 'a txn in memory is not counted among those up to its own zxid',
     file: committedLog,
     original: 'if (this.#zxidAt(middle) <= zxid) low = middle + 1;',
     replacement: 'if (this.#zxidAt(middle) < zxid) low = middle + 1;',
   },
-  'recounted-one-short': {
+  'quota-recount-one-short': {
     description: 'a new usage znode counts one znode too few',
     file: quotaUsage,
     original: 'this.#table.setUsage(quota, recount.count, recount.bytes);',
@@ -278,31 +278,31 @@ const staleStateKept: Readonly<Record<string, RandomMutant>> = {
     original: 'if (id === this.#openId) this.#openId = 0;',
     replacement: '',
   },
-  'touched-for-ever': {
+  'session-touch-repeated-forever': {
     description: 'a learner that heard from a session reports it with every later PING',
     file: tracker,
     original: 'this.#touched.clear();',
     replacement: '',
   },
-  'bucket-keeps-its-first': {
+  'session-bucket-keeps-head': {
     description: 'a session that leaves the head of its bucket stays its head',
     file: expiryQueue,
     original: 'if (this.#first.get(due) === slot) this.#first.set(due, next);',
     replacement: '',
   },
-  'earlier-future-kept': {
+  'failed-multi-keeps-outstanding-change': {
     description: 'a failed multi leaves its pending change of a znode that an earlier txn changed',
     file: outstanding,
     original: 'else this.#latestByPath.set(path, before);',
     replacement: '',
   },
-  'later-future-lost': {
+  'later-outstanding-change-dropped': {
     description: 'when a txn is applied, the pending change of the same znode by a later txn is dropped too',
     file: outstanding,
     original: 'if (this.#latestByPath.get(recorded.path) === recorded.znode) this.#latestByPath.delete(recorded.path);',
     replacement: 'this.#latestByPath.delete(recorded.path);',
   },
-  'owner-kept': {
+  'session-owner-kept': {
     description: 'a session that moved from a learner to its leader is still owned by the learner',
     file: tracker,
     original: 'if (owner === localOwner) this.#owners.delete(slot);\n    else',
@@ -314,19 +314,19 @@ const staleStateKept: Readonly<Record<string, RandomMutant>> = {
     original: 'if (slot !== -1) this.sessions.remove(slot);\n    this.listener.sessionClosed',
     replacement: 'this.listener.sessionClosed',
   },
-  'sweep-place-kept': {
+  'container-candidate-index-stale': {
     description: 'a sweep candidate that is moved to the place of another keeps its old index',
     file: sweepList,
     original: '    this.#rows.set(last, sweepField, at);\n',
     replacement: '',
   },
-  'start-kept-when-grown': {
+  'committed-log-start-kept-when-grown': {
     description: 'the buffer of txns in memory keeps its old start index when it grows',
     file: committedLog,
     original: '    this.#txns = txns;\n    this.#start = 0;',
     replacement: '    this.#txns = txns;',
   },
-  'accepted-counts-as-synchronised': {
+  'accepted-epoch-counts-as-synced': {
     description: 'a voter that accepted the epoch counts as having the history with which it begins',
     file: epochStages,
     original: "this.#stage = 'synchronisation';\n      this.#joinedVoters = new Set(this.#isVoter ? [this.#options.sid] : []);",
@@ -362,7 +362,7 @@ const halfOfPair: Readonly<Record<string, RandomMutant>> = {
     original: 'if (head !== undefined && head.cxid === cxid) return head;',
     replacement: 'if (head !== undefined) return head;',
   },
-  'sync-done-at-head-only': {
+  'sync-completed-at-head-only': {
     description: 'the answer to a sync that is not at the head of its queue is lost',
     file: server,
     original:
@@ -370,7 +370,7 @@ const halfOfPair: Readonly<Record<string, RandomMutant>> = {
     replacement:
       'const cnxn = this.#cnxns.get(sync.cnxn);\n      if (cnxn === undefined || cnxn.pendingRequests.peek() !== sync) continue;\n      sync.isDone = true;',
   },
-  'parent-told-as-znode': {
+  'parent-event-suppressed-by-znode-event': {
     description: 'a watcher that received the event of a znode does not receive that of its parent',
     file: watchTable,
     original: 'const telling = onParent ? this.#dispatchNumber : this.#dispatchNumber - 1;',
@@ -388,43 +388,43 @@ const halfOfPair: Readonly<Record<string, RandomMutant>> = {
     original: 'mark.firstChecksum !== end.firstChecksum) {',
     replacement: 'mark.firstChecksum === end.firstChecksum) {',
   },
-  'empty-memory-holds-all': {
+  'empty-committed-log-taken-as-complete': {
     description: 'a leader without txns in memory assumes that it holds everything a learner may lack',
     file: synchroniser,
     original: 'newest === undefined ? sent < last : !this.#committed.hasAllAbove(sent)',
     replacement: 'newest !== undefined && !this.#committed.hasAllAbove(sent)',
   },
-  'standstill-before-serving': {
+  'leader-pause-before-serving-ignored': {
     description: 'a leader that was paused before it served continues without a check',
     file: leader,
     original: "if (this.#stages.stage !== 'over' && !this.#quorum.containsQuorum(new Set([this.#options.sid])) && silentMs",
     replacement: "if (this.#stages.stage === 'broadcast' && !this.#quorum.containsQuorum(new Set([this.#options.sid])) && silentMs",
   },
-  'txn-of-another-server': {
+  'reply-by-txn-of-another-server': {
     description: "a learner takes a txn of a client of another server for the reply to its own client's request with the same xid",
     file: learner,
     original: 'const mayBeLocal = this.#localTxnFilter.mayBeLocal(packet);',
     replacement: 'const mayBeLocal = true;',
   },
-  'deleted-under-the-walk': {
+  'snapshot-misses-deleted-znode': {
     description: 'a znode is deleted before running snapshots that lack it have written it',
     file: dataTree,
     original: 'this.snapshots.beforeChange(node);\n    this.changedNamespace = this.namespaceOf(node);',
     replacement: 'this.changedNamespace = this.namespaceOf(node);',
   },
-  'ahead-without-parents': {
+  'preserved-without-parents': {
     description: 'a znode that is about to change is written to a snapshot before its parents',
     file: treeSnapshot,
     original: 'for (let at = node; at !== 0 && !walk.isWritten(at); at = this.#rows.get(at, parentField)) chain.push(at);',
     replacement: 'chain.push(node);',
   },
-  'refused-once': {
+  'refused-leader-not-redialled': {
     description: 'a learner does not dial again if its leader refused the connection or closed one that it accepted early',
     file: dialling,
     original: 'else this.#retryMs = now.elapsedMs + Math.min',
     replacement: "else if (outcome !== 'refused') this.#retryMs = now.elapsedMs + Math.min",
   },
-  'standstill-by-init-limit': {
+  'leader-pause-judged-by-init-limit': {
     description: 'after a pause a leader applies initLimit instead of syncLimit',
     file: leader,
     original: 'silentMs > syncLimitTicks * tickTimeMs) {',
@@ -442,7 +442,7 @@ const miscounted: Readonly<Record<string, RandomMutant>> = {
     replacement:
       'parentAfter.childCount -= 2;\n      parentAfter.pzxid = zxid;\n      this.outstandingChanges.record(parentPath, zxid, parentAfter, parent.digest);\n    }\n    const after',
   },
-  'request-not-given-back': {
+  'throttled-request-never-released': {
     description: 'a request that was parked counts as outstanding for ever',
     file: load,
     original: '  unparked(frame: ParkedFrame, address: AddressLoad): void {\n    this.requests--;',
@@ -454,37 +454,37 @@ const miscounted: Readonly<Record<string, RandomMutant>> = {
     original: '      acls.retain(known);\n      return known;',
     replacement: '      return known;',
   },
-  'told-once-for-each-watch': {
+  'event-repeated-per-watch': {
     description: 'a client with two watches on a znode receives the event twice',
     file: watchTable,
     original: 'this.#watcherLastDispatch.get(watcher) >= telling) continue;',
     replacement: 'this.#watcherLastDispatch.get(watcher) > telling) continue;',
   },
-  'perms-not-added': {
+  'acl-entry-perms-not-united': {
     description: 'of two entries for one identity in a long ACL only the second counts',
     file: aclIndex,
     original: 'this.#rows[row + 2]! |= perms;',
     replacement: 'this.#rows[row + 2]! = perms;',
   },
-  'quota-of-deleted-kept': {
+  'deleted-znode-counts-for-quota': {
     description: 'deleted znodes still count for their quota',
     file: quotaTable,
     original: 'quota.usedCount + count,',
     replacement: 'quota.usedCount + Math.max(0, count),',
   },
-  'share-given-back-early': {
+  'address-share-released-early': {
     description: 'an address with one outstanding request counts as having none',
     file: load,
     original: 'if (--address.requests === 0) this.#addresses--;',
     replacement: 'if (--address.requests <= 1) this.#addresses--;',
   },
-  'one-behind-a-long-write-waits': {
+  'only-one-request-waits-behind-long-write': {
     description: "of a learner's session, only one request waits for a long write that is delayed, and the next overtakes it",
     file: longWrites,
     original: 'return this.#forwardedCount > 0 && (this.#flows',
     replacement: 'return this.#forwardedCount > 1 && (this.#flows',
   },
-  'ahead-for-one-walk': {
+  'preserved-for-one-snapshot': {
     description: 'before a znode changes, only the first of two running snapshots writes it',
     file: treeSnapshot,
     original: 'for (const walk of this.#walks) {\n      if (walk.isWritten(node)) continue;',
@@ -496,31 +496,31 @@ const miscounted: Readonly<Record<string, RandomMutant>> = {
  * Memory that is not released, or is measured by the wrong rule; noticed only where limits are low.
  */
 const resourceAccounting: Readonly<Record<string, RandomMutant>> = {
-  'input-kept-in-total': {
+  'held-input-never-released': {
     description: 'input that was held for a client counts for ever, even after its connection is closed',
     file: heldBytes,
     original: 'const more = cnxn.decoder.retainedBytes - cnxn.countedInputBytes;',
     replacement: 'const more = Math.max(0, cnxn.decoder.retainedBytes - cnxn.countedInputBytes);',
   },
-  'place-of-closed-kept': {
+  'closed-connection-counts-for-address': {
     description: 'a closed connection still counts for its address',
     file: clientCnxns,
     original: 'if (--cnxn.address.cnxnCount === 0)',
     replacement: 'if (cnxn.address.cnxnCount === 0)',
   },
-  'txn-kept-in-load': {
+  'txn-load-never-released': {
     description: 'the bytes of an outstanding txn count for ever',
     file: load,
     original: '  applied(proposal: Proposal): void {\n    this.bytes -= proposalBytes(proposal);',
     replacement: '  applied(proposal: Proposal): void {\n    void proposalBytes(proposal);',
   },
-  'brought-watches-by-new': {
+  'restored-watches-limited-as-new': {
     description: 'watches that a client restores are limited as strictly as new ones',
     file: memoryLimits,
     original: 'this.#watches.countOf(cnxn.id) <= max;',
     replacement: 'this.#watches.countOf(cnxn.id) < this.#watchesPerCnxnMax;',
   },
-  'stale-refused-alone': {
+  'requests-after-rejected-write-carried-out': {
     description: 'after a refused write of a closed connection, its later requests are carried out',
     file: server,
     original: '      cnxn.hasDroppedRequest = true;\n      return;\n    }\n    const cxid = xid;',
@@ -537,5 +537,5 @@ export const randomMutants: Readonly<Record<string, Mutant>> = Object.fromEntrie
     'wrong half of a pair': halfOfPair,
     'counted twice': miscounted,
     'little room': resourceAccounting,
-  }).flatMap(([kind, mutants]) => Object.entries(mutants).map(([name, mutant]) => [name, { origin: `drawn: ${kind}`, ...mutant }])),
+  }).flatMap(([kind, mutants]) => Object.entries(mutants).map(([name, mutant]) => [name, { origin: `random: ${kind}`, ...mutant }])),
 );

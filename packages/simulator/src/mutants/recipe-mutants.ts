@@ -52,84 +52,84 @@ export const recipeMutants: Readonly<Record<string, Mutant>> = Object.fromEntrie
       original: 'compareSequences(one.sequence, other.sequence)',
       replacement: '(void compareSequences, one.sequence - other.sequence)',
     },
-    'guids-sort-the-line': {
+    'guids-sort-the-queue': {
       description: 'a wait queue is sorted by whole names, guids first',
       origin: 'ZOOKEEPER-2931',
       file: contender,
       original: 'compareSequences(one.sequence, other.sequence)',
       replacement: '(void compareSequences, one.name < other.name ? -1 : 1)',
     },
-    'watches-the-first': {
+    'herd-effect': {
       description: 'all waiters watch the holder and wake up together',
       origin: 'C1-20',
       file: line,
       original: 'line[own - 1];',
       replacement: 'own === 0 ? undefined : line[0];',
     },
-    'turn-not-looked-up': {
+    'predecessor-gone-taken-as-turn': {
       description: 'a waiter takes its turn when its predecessor is gone, without listing the queue again',
       origin: 'C1-19',
       file: line,
       original: 'await waitForEvent(this.zk, blocker.path, signal);',
       replacement: 'await waitForEvent(this.zk, blocker.path, signal);\n      return;',
     },
-    'stays-when-it-gives-up': {
+    'waiter-znode-left-on-timeout': {
       description: 'a waiter that gives up leaves its znode in the wait queue',
       origin: 'C1-23',
       file: acquire,
       original: 'await node.leave();\n    throw error;',
       replacement: 'throw error;',
     },
-    'stays-when-it-has-tried': {
+    'waiter-znode-left-on-try': {
       description: 'a failed try leaves its znode in the wait queue',
       origin: 'C1-23',
       file: acquire,
       original: 'if (!isFree) await node.leave();',
       replacement: 'void node;',
     },
-    'delete-tried-once': {
+    'release-not-retried': {
       description: 'a znode that could not be deleted for lack of a server stays in the wait queue',
       origin: 'C1-20',
       file: line,
       original: '{ guaranteed: true }',
       replacement: '{ guaranteed: false }',
     },
-    'writes-without-check': {
+    'hold-writes-unfenced': {
       description: 'writes through a hold are not fenced',
       origin: 'C1-21',
       file: 'packages/recipes/src/wait-queue/fenced-multi.ts',
       original: '[...ops, ...paths.map((path) => op.check(path))]',
       replacement: '(void op, [...ops])',
     },
-    'session-counted-on-for-ever': {
+    'suspended-hold-never-lost': {
       description: 'a hold stays suspended as long as there is no connection',
       origin: 'C1-21',
       file: held,
       original: 'zk.clock.after(zk.sessionRemainingMs,',
       replacement: 'zk.clock.after(zk.sessionRemainingMs * 100,',
     },
-    'broken-by-hand-unheard': {
+    'deleted-hold-unnoticed': {
       description: 'a holder does not notice that its znode was deleted',
       origin: 'C1-22',
       file: 'packages/recipes/src/wait-queue/own-znode-watch.ts',
       original: "if (event.type === 'NodeDeleted') this.#reportDeleted();",
       replacement: "if (event.type === 'NodeDeleted') return;",
     },
-    'hold-over-and-suspended': {
+    'removed-listener-still-called': {
       description: 'a removed listener still receives events in transit: a released hold becomes suspended, and then lost or held again',
       origin: 'found here: lost and suspended',
       file: 'packages/client/src/client-view.ts',
       original: 'if (listeners.has(ownListener)) listener(event);',
       replacement: 'listener(event);',
     },
-    'token-of-the-session': {
+    'fencing-token-is-session-id': {
       description: 'the fencing token is the session id, which does not order the holders',
       origin: 'C1-21',
       file: held,
       original: 'this.fencingToken = node.czxid;',
       replacement: 'this.fencingToken = node.zk.sessionId;',
     },
-    'consent-without-release': {
+    'revocation-without-release': {
       description: 'a holder that agrees to release does not release',
       origin: 'C1-30',
       file: acquire,
@@ -159,7 +159,7 @@ export const recipeMutants: Readonly<Record<string, Mutant>> = Object.fromEntrie
       original: 'findLast(',
       replacement: 'find(',
     },
-    'reader-watches-whoever-is-ahead': {
+    'reader-watches-predecessor': {
       description: 'a reader waits for its predecessor, even if that is a reader',
       origin: 'C1-24',
       file: sharedLock,
@@ -168,14 +168,14 @@ export const recipeMutants: Readonly<Record<string, Mutant>> = Object.fromEntrie
     },
   }),
   ...detectedBy('semaphores', {
-    'lease-too-many': {
+    'semaphore-one-too-many': {
       description: 'a semaphore grants one lease too many',
       origin: 'B14',
       file: 'packages/recipes/src/locks/semaphore.ts',
       original: 'return at < size;',
       replacement: 'return at <= size;',
     },
-    'leases-kept-in-vain': {
+    'semaphore-znode-left-on-timeout': {
       description: 'a waiter that gives up leaves its semaphore znode in place',
       origin: 'B14',
       file: 'packages/recipes/src/locks/semaphore.ts',
@@ -184,14 +184,14 @@ export const recipeMutants: Readonly<Record<string, Mutant>> = Object.fromEntrie
     },
   }),
   ...detectedBy('multi-locks', {
-    'locks-in-any-order': {
+    'multi-lock-unordered': {
       description: 'several locks are acquired in the order in which they are named, so two processes can deadlock',
       origin: 'B13',
       file: 'packages/recipes/src/locks/multi-lock.ts',
       original: 'locks.toSorted((one, other) => (one.path < other.path ? -1 : 1))',
       replacement: '[...locks]',
     },
-    'locks-kept-when-one-fails': {
+    'multi-lock-kept-when-one-fails': {
       description: 'when one of several locks cannot be acquired, the others are kept',
       origin: 'B13',
       file: 'packages/recipes/src/locks/multi-lock.ts',
@@ -218,14 +218,14 @@ export const recipeMutants: Readonly<Record<string, Mutant>> = Object.fromEntrie
     },
   }),
   ...detectedBy('elections', {
-    'acknowledged-by-another': {
+    'leader-inherits-acknowledgement': {
       description: 'a leader takes the acknowledgement of its predecessor for its own',
       origin: 'C1-40',
       file: 'packages/recipes/src/elections/leadership.ts',
       original: "while (!(await this.#tryWrite(own, 'NodeExists', options))) {",
       replacement: "while (!(await this.#tryWrite(own, 'NodeExists', options))) {\n      return;",
     },
-    'onlooker-deaf-behind-reread': {
+    'leader-observer-misses-change-after-reconnect': {
       description: 'an observer of an election misses what happens right after a reconnect',
       origin: 'C1-40',
       file: election,
@@ -234,14 +234,14 @@ export const recipeMutants: Readonly<Record<string, Mutant>> = Object.fromEntrie
       replacement:
         "let isDeaf = false;\n    for await (const { zk, event } of watchAcrossSessions(this.#source, this.path, signal)) {\n      const wasDeaf = isDeaf;\n      isDeaf = event.type === 'Reread';\n      if (wasDeaf || event.type === 'NodeDataChanged') continue;",
     },
-    'onlooker-believes-any-word': {
+    'leader-observer-believes-earlier-acknowledgement': {
       description: "an observer of an election takes the acknowledgement of an earlier leader for the current one's",
       origin: 'C1-40',
       file: election,
       original: 'new TextDecoder().decode(acknowledged ?? undefined) === first.name;',
       replacement: 'new TextDecoder().decode(acknowledged ?? undefined) !== this.path;',
     },
-    'onlooker-goes-back': {
+    'leader-observer-loses-acknowledgement': {
       description:
         "an observer of an election reads the acknowledgement after the leader's znode, so a leader seems not to have acknowledged",
       origin: 'found here: the word behind the leader',
@@ -251,7 +251,7 @@ export const recipeMutants: Readonly<Record<string, Mutant>> = Object.fromEntrie
       replacement:
         'const leader = await dataOf(zk, first.path, signal);\n      const acknowledged = await dataOf(zk, acknowledgedPath(this.path), signal);',
     },
-    'onlooker-tells-the-past': {
+    'leader-observer-reports-gone-leader': {
       description: 'an observer of an election reports a leader that was gone when it was read',
       origin: 'C1-40',
       file: election,
@@ -259,8 +259,8 @@ export const recipeMutants: Readonly<Record<string, Mutant>> = Object.fromEntrie
       replacement: 'if (leader === undefined) return { path: first.path, data: null, acknowledged: false };',
     },
   }),
-  ...detectedBy('gates', {
-    'gate-open-at-any-event': {
+  ...detectedBy('barriers', {
+    'barrier-opens-at-any-event': {
       description: 'a process that waits for a barrier continues at the first event of any kind',
       origin: 'C1-6',
       file: 'packages/recipes/src/barriers/barrier.ts',
@@ -268,22 +268,22 @@ export const recipeMutants: Readonly<Record<string, Mutant>> = Object.fromEntrie
       replacement: 'await waitForEvent(zk, this.path, signal);',
     },
   }),
-  ...detectedBy('gatherings', {
-    'gathering-one-short': {
+  ...detectedBy('simple-barriers', {
+    'simple-barrier-one-short': {
       description: 'a simple barrier opens when one participant is missing',
       origin: 'C0-3',
       file: simpleBarrier,
       original: 'children.length >= this.size ||',
       replacement: 'children.length >= this.size - 1 ||',
     },
-    'gathering-left-alone': {
+    'simple-barrier-left-alone': {
       description: 'a participant leaves a simple barrier without waiting for the others',
       origin: 'C0-5',
       file: simpleBarrier,
       original: '      await this.#untilEmpty(zk, signal);\n',
       replacement: '      void signal;\n      void (() => this.#untilEmpty(zk, signal));\n',
     },
-    'gathering-full-unsaid': {
+    'simple-barrier-full-not-announced': {
       description: 'a participant that sees a simple barrier full does not record it, and a slow one waits for ever',
       origin: 'C0-7',
       file: simpleBarrier,
@@ -291,50 +291,50 @@ export const recipeMutants: Readonly<Record<string, Mutant>> = Object.fromEntrie
       replacement: 'void (() => this.#markFull(zk, signal));',
     },
   }),
-  ...detectedBy('barriers', {
-    'round-begun-by-hearsay': {
+  ...detectedBy('double-barriers', {
+    'double-barrier-begun-unverified': {
       description: 'a round begins with the participants of the last listing, without checking that they still exist',
       origin: 'C1-8',
       file: entrance,
       original: 'readyData(waiting), { acl }), ...checks]',
       replacement: 'readyData(waiting), { acl }), ...checks.slice(0, 0)]',
     },
-    'stale-ready-opens': {
+    'double-barrier-stale-ready-opens': {
       description: 'a stale `ready` from before a crash opens the next round',
       origin: 'C1-13',
       file: entrance,
       original: 'await this.removeStaleReady(czxid);\n    return undefined;',
       replacement: 'void czxid;\n    return openers;',
     },
-    'late-and-unmarked': {
+    'double-barrier-latecomer-unmarked': {
       description: 'a latecomer also counts for the next round',
       origin: 'C1-9',
       file: entrance,
       original: '[mark, ...checks]',
       replacement: '(void mark, [...checks])',
     },
-    'waits-for-those-who-come': {
+    'double-barrier-leaver-waits-for-entrants': {
       description: 'a leaving participant also waits for those that wait to enter, which wait for it',
       origin: 'found here: a latecomer and one that waits',
       file: exit,
       original: 'return version !== 0 ||',
       replacement: 'return true || version !== 0 ||',
     },
-    'leaves-alone': {
+    'double-barrier-leaves-alone': {
       description: 'a participant that is not the lowest leaves without waiting',
       origin: 'C1-10',
       file: exit,
       original: 'await this.#waitFor(next, signal);',
       replacement: 'if (next !== own) return;\n      await this.#waitFor(next, signal);',
     },
-    'ready-taken-early': {
+    'double-barrier-ready-deleted-early': {
       description: 'the first participant to leave deletes `ready`',
       origin: 'C1-13',
       file: exit,
       original: 'node.isLastOpener = this.isLastOpener(names);',
       replacement: 'node.isLastOpener = true;',
     },
-    'entrance-given-up-in-part': {
+    'double-barrier-znode-left-on-timeout': {
       description: 'a participant that gives up waiting leaves its znode and is counted',
       origin: 'B4',
       file: entrance,

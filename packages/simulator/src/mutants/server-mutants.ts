@@ -34,14 +34,14 @@ export const serverMutants: Readonly<Record<string, Mutant>> = {
     original: 'this.#repairs.push(() => withFile(this.#disk, path, (file) => file.truncate(end.offset)));',
     replacement: '',
   },
-  'newest-log-not-missed': {
+  'missing-newest-log-ignored': {
     description: 'a server whose newest log file is missing starts with the rest, though the mark says that there was more',
     origin: 'F8, P1',
     file: 'packages/runtime/src/storage/recovery.ts',
     original: 'if (lost === undefined || truncateTo !== undefined) return;',
     replacement: 'if (lost === undefined || truncateTo !== undefined || !this.#truncatedByAnother) return;',
   },
-  'mark-left-behind': {
+  'mark-moved-too-late': {
     description: 'a mark whose write takes long is not written again until the next txn',
     origin: 'F4, F5',
     file: 'packages/runtime/src/storage/synced-mark.ts',
@@ -69,7 +69,7 @@ export const serverMutants: Readonly<Record<string, Mutant>> = {
     original: 'logs.findLastIndex(({ zxid }) => zxid <= oldestKept)',
     replacement: 'logs.length - 1',
   },
-  'snapshot-believed-incomplete': {
+  'replay-skips-first-txn': {
     description: 'replay skips the first txn after a snapshot',
     origin: 'ZOOKEEPER-2418, P1',
     file: 'packages/runtime/src/storage/recovery.ts',
@@ -77,7 +77,7 @@ export const serverMutants: Readonly<Record<string, Mutant>> = {
     replacement:
       'if (zxid <= this.#lastZxid + 1 && this.#txnCount === 0 && this.#lastZxid > 0) { this.#lastZxid = Math.max(this.#lastZxid, zxid); return; }',
   },
-  'sequence-from-children': {
+  'sequence-counts-children': {
     description: 'the counter of sequential znodes is the number of children',
     origin: 'ZOOKEEPER-3249, P25',
     file: 'packages/core/src/request/prepare.ts',
@@ -98,7 +98,7 @@ export const serverMutants: Readonly<Record<string, Mutant>> = {
     original: 'if (failed === -1) {\n        const job',
     replacement: 'if (failed === -1 || i < failed) {\n        const job',
   },
-  'multi-not-taken-back': {
+  'failed-multi-not-rolled-back': {
     description: 'a failed multi is not rolled back from the pending changes against which the next write is validated',
     origin: 'ZOOKEEPER-2500, P11',
     file: 'packages/core/src/request/prepare.ts',
@@ -120,21 +120,21 @@ export const serverMutants: Readonly<Record<string, Mutant>> = {
     original: 'if (cnxn.pendingRequests.length > 0) this.#park(',
     replacement: 'if (cnxn.pendingRequests.length > 1_000_000) this.#park(',
   },
-  'watch-behind-reply': {
+  'watch-event-after-reply': {
     description: 'an event is sent after the reply that shows the change',
     origin: 'P14',
     file: 'packages/core/src/request/watch-notifier.ts',
     original: 'this.#replyWriter.sendEvent(cnxn);',
     replacement: 'queueMicrotask(() => this.#replyWriter.sendEvent(cnxn));',
   },
-  'watch-told-to-anyone': {
+  'watch-event-without-acl-check': {
     description: 'an event is sent to sessions that may not read the znode',
     origin: 'CVE-2024-23944, P19',
     file: 'packages/core/src/request/watch-notifier.ts',
     original: 'if (!this.#permissions.permits(acl, Perms.read, cnxn.identities)) return;',
     replacement: '',
   },
-  'watch-not-caught-up': {
+  'missed-event-not-delivered-on-reconnect': {
     description: 'a client that reconnects gets no event for data that changed meanwhile',
     origin: 'ZOOKEEPER-1412, P18',
     file: 'packages/core/src/request/read-handler.ts',
@@ -155,7 +155,7 @@ export const serverMutants: Readonly<Record<string, Mutant>> = {
     original: '(Math.floor((elapsedMs + timeoutMs) / this.#tickMs) + 1) * this.#tickMs',
     replacement: 'Math.max(1, Math.floor((elapsedMs + timeoutMs) / this.#tickMs) - 1) * this.#tickMs',
   },
-  'expiry-behind-standstill': {
+  'expiry-right-after-pause': {
     description: 'after a pause sessions expire before the server has read what clients sent',
     origin: 'F14, P21',
     file: 'packages/runtime/src/runtime.ts',
@@ -170,7 +170,7 @@ export const serverMutants: Readonly<Record<string, Mutant>> = {
     replacement:
       "this.#core.wake(now, this.#state === 'serving' ? this.#inputWatermarkMs + Math.abs(now.wallMs - 1_700_000_000_000 - now.elapsedMs) / 1000 : -Infinity);",
   },
-  'expiry-put-off-by-work': {
+  'expiry-postponed-by-long-jobs': {
     detector: 'scenarios',
     description: 'each long job delays the expiry of every session',
     origin: 'P22',
@@ -185,7 +185,7 @@ export const serverMutants: Readonly<Record<string, Mutant>> = {
     original: 'sessionPasswordMatches(high, low, password) && this.#revalidate',
     replacement: 'this.#revalidate',
   },
-  'future-client-served': {
+  'client-with-later-zxid-served': {
     description: "a client that has seen a later zxid than the server's is served",
     origin: 'P7',
     file: 'packages/core/src/session/handshake.ts',
@@ -206,7 +206,7 @@ export const serverMutants: Readonly<Record<string, Mutant>> = {
     original: '(BigInt(serverId) << 56n) | start',
     replacement: '(BigInt(serverId) << 56n) | 1n',
   },
-  'lightest-pays': {
+  'lightest-connection-closed-first': {
     description: 'when an address holds too much memory, the connections that hold least are closed',
     origin: 'found here: who pays; F32',
     file: 'packages/runtime/src/ports/client/load-shedder.ts',
@@ -227,22 +227,22 @@ export const serverMutants: Readonly<Record<string, Mutant>> = {
     original: 'cnxn.countedInputBytes += more;\n    this.#loadShedder.count(cnxn.address, more);',
     replacement: 'cnxn.countedInputBytes += more;\n    if (more > 0) this.#loadShedder.count(cnxn.address, more);',
   },
-  'held-without-credentials': {
+  'deferred-request-without-credentials': {
     description: 'a parked request is validated without the credentials that were parked before it',
-    origin: 'found here: auth-held-back; P33',
+    origin: 'found here: auth-throttled; P33',
     file: 'packages/core/src/server.ts',
     original: 'const frame = { ...held, identities: cnxn.identities };',
     replacement: 'const frame = held;',
   },
-  'judged-without-lost-credentials': {
+  'request-of-closed-connection-without-credentials': {
     detector: 'scenarios',
     description: 'a write whose client disconnected is carried out without the credentials that were parked before it',
-    origin: 'found here: auth-left-behind; P6, P33',
+    origin: 'found here: auth-of-closed-cnxn; P6, P33',
     file: 'packages/core/src/server.ts',
     original: 'if (opCode === OpCode.auth || opCode === OpCode.sasl) cnxn.authPendingAtClose = true;',
     replacement: '',
   },
-  'word-after-failure': {
+  'server-answers-after-disk-failure': {
     description: 'a server whose disk failed keeps answering',
     origin: 'ZOOKEEPER-2247, F10',
     file: 'packages/runtime/src/runtime.ts',

@@ -4,14 +4,15 @@ import type { Mutant } from './mutant.ts';
 const tree = 'packages/core/src/tree/tree-snapshot.ts';
 
 export const snapshotMutants: Readonly<Record<string, Mutant>> = {
-  'znode-noted-early': {
+  'snapshot-position-one-ahead': {
     description: 'a snapshot also marks the znode after the one it has just written as written',
     origin: 'several snapshots at once',
     file: tree,
     original: '        walk.markWritten(node);\n      }\n      node = this.#tree.nextBelow(node, this.#tree.root);',
-    replacement: '        walk.markWritten(node);\n        walk.markWritten(this.#tree.nextBelow(node, this.#tree.root));\n      }\n      node = this.#tree.nextBelow(node, this.#tree.root);',
+    replacement:
+      '        walk.markWritten(node);\n        walk.markWritten(this.#tree.nextBelow(node, this.#tree.root));\n      }\n      node = this.#tree.nextBelow(node, this.#tree.root);',
   },
-  'new-znode-in-old-row': {
+  'snapshot-takes-reused-row': {
     description: 'a znode created in the row of a deleted one is included in snapshots that began before',
     origin: 'several snapshots at once',
     file: tree,

@@ -16,14 +16,14 @@ const candidate = 'packages/recipes/src/elections/leader-latch.ts';
 
 export const statefulRecipeMutants: Readonly<Record<string, Mutant>> = Object.fromEntries([
   ...detectedBy('values', {
-    'number-of-any-version': {
+    'number-written-unversioned': {
       description: 'a number is written even if it was changed since it was read',
       origin: 'B19',
       file: atomicNumber,
       original: 'op.setData(this.path, data, { version: found.version })',
       replacement: 'op.setData(this.path, data)',
     },
-    'number-without-mark': {
+    'number-lost-reply-retried': {
       description: 'a change of a number whose reply was lost counts as a conflict and is repeated',
       origin: 'B19',
       file: atomicNumber,
@@ -31,7 +31,7 @@ export const statefulRecipeMutants: Readonly<Record<string, Mutant>> = Object.fr
       replacement:
         'await this.#markers.get(zk).write([]).catch(() => undefined);\n      await zk.setData(this.path, data, { ...retryForever, idempotent: true, version: found.version });\n      void op;',
     },
-    'number-set-whatever-it-is': {
+    'number-cas-unconditional': {
       description: 'compareAndSet of a number sets it whatever its value',
       origin: 'B19',
       file: atomicNumber,
@@ -45,7 +45,7 @@ export const statefulRecipeMutants: Readonly<Record<string, Mutant>> = Object.fr
       original: 'this.#range.issued === this.#size',
       replacement: 'this.#range.issued > this.#size',
     },
-    'value-set-whatever-it-is': {
+    'value-cas-unconditional': {
       description: 'compareAndSet of a value sets it whatever its version',
       origin: 'B18',
       file: sharedValue,
@@ -54,21 +54,21 @@ export const statefulRecipeMutants: Readonly<Record<string, Mutant>> = Object.fr
     },
   }),
   ...detectedBy('leases', {
-    'lease-without-end': {
+    'lease-end-unnoticed': {
       description: 'the holder of a lease does not notice that its time is up',
       origin: 'B24',
       file: heldLease,
       original: "() => this.#lose('its time is over')",
       replacement: '() => undefined',
     },
-    'lease-renewed-without-word': {
+    'lease-failed-renewal-ignored': {
       description: 'a lease that could not be renewed lasts as if it had been renewed',
       origin: 'B24',
       file: heldLease,
       original: '    const askedAtMs = source.clock.now().elapsedMs;\n    try {',
       replacement: '    const askedAtMs = source.clock.now().elapsedMs;\n    this.#startTimer(askedAtMs);\n    try {',
     },
-    'lease-not-looked-at': {
+    'lease-taken-while-held': {
       description: 'a lease is taken even while another process holds it',
       origin: 'B24',
       file: lease,
@@ -83,7 +83,7 @@ export const statefulRecipeMutants: Readonly<Record<string, Mutant>> = Object.fr
       replacement:
         'await fencedMulti(zk, (recordOpIndex === 0 ? make(this.#version) : make(this.#version).slice(0, recordOpIndex)) as unknown as Ops, [], options);',
     },
-    'lease-of-the-past-stays': {
+    'lease-predecessor-znode-left': {
       description: 'a process that takes a lease leaves the znode of the previous holder, which keeps writing',
       origin: 'B24',
       file: lease,
@@ -91,29 +91,29 @@ export const statefulRecipeMutants: Readonly<Record<string, Mutant>> = Object.fr
       replacement: '...others.slice(others.length).map(({ path }) => op.delete(path)), ',
     },
   }),
-  ...detectedBy('kept-znodes', {
-    'kept-in-one-session': {
+  ...detectedBy('persistent-nodes', {
+    'persistent-node-in-one-session': {
       description: 'a persistent node is kept in the first session only',
       origin: 'B23',
       file: persistentNode,
       original: 'this.#keeping = this.#keepInSession(zk);',
       replacement: 'if (this.#stopFollowing === undefined) this.#keeping = this.#keepInSession(zk);',
     },
-    'kept-until-it-is-deleted': {
+    'persistent-node-not-recreated': {
       description: 'a persistent node that was deleted is not recreated',
       origin: 'B23',
       file: persistentNode,
       original: 'if (!this.#hasEnded) continue;',
       replacement: 'if (!this.#hasEnded) break;',
     },
-    'kept-of-another-session': {
+    'persistent-node-of-another-session': {
       description: 'an ephemeral of another session counts as the persistent node',
       origin: 'B23',
       file: 'packages/recipes/src/nodes/node-creator.ts',
       original: 'stat.ephemeralOwner === zk.sessionId) {',
       replacement: 'stat.ephemeralOwner !== 0n) {',
     },
-    'kept-with-data-of-before': {
+    'persistent-node-data-lost-during-create': {
       description: 'data set while a persistent node is being created are not written',
       origin: 'B23',
       file: persistentNode,
@@ -121,42 +121,42 @@ export const statefulRecipeMutants: Readonly<Record<string, Mutant>> = Object.fr
       replacement:
         'made = await this.#creator.create(zk, () => this.#content).then((each) => each && { ...each, content: this.#content });',
     },
-    'kept-with-data-by-value': {
+    'persistent-node-data-compared-by-value': {
       description: 'setting the data with which a persistent node was created does not write them',
       origin: 'B23',
       file: persistentNode,
       original: 'made.content === content',
       replacement: 'made.content.data === content.data',
     },
-    'kept-when-closed': {
+    'persistent-node-left-when-closed': {
       description: 'a persistent node stays after it is closed',
       origin: 'B23',
       file: persistentNode,
       original: 'await deleteNode(made);',
       replacement: 'void deleteNode;',
     },
-    'members-known-by-name': {
+    'group-member-change-unnoticed': {
       description: 'an observer of a group does not notice that a member changed its data, or is another one with that name',
       origin: 'B2',
       file: 'packages/recipes/src/groups/group.ts',
       original: '`${path}/${stat.mzxid}`',
       replacement: '(void stat, path)',
     },
-    'members-untold-when-read': {
+    'group-members-not-reported-when-read': {
       description: 'an observer of a group is not notified when all members have been read, at first or after a reconnect',
       origin: 'B2',
       file: 'packages/recipes/src/caches/observe-cache.ts',
       original: 'if (!isSynced && !wasInStep) continue;',
       replacement: 'if (isSynced && !wasInStep) continue;',
     },
-    'one-instance-for-all': {
+    'discovery-round-robin-stuck': {
       description: 'the round-robin strategy always uses the same instance',
       origin: 'B26',
       file: 'packages/recipes/src/discovery/strategies.ts',
       original: 'next = at + 1;',
       replacement: 'next = at;',
     },
-    'instances-of-the-first-look': {
+    'discovery-instances-never-refreshed': {
       description: 'the instances of a service stay those of the first listing',
       origin: 'B26',
       file: 'packages/recipes/src/discovery/service-provider.ts',
@@ -172,21 +172,21 @@ export const statefulRecipeMutants: Readonly<Record<string, Mutant>> = Object.fr
       original: 'if (this.#isIncluded(event.path)) this.#onDeleted(event.path, event.zxid);',
       replacement: 'if (event.zxid === 0n) this.#onDeleted(event.path, event.zxid);',
     },
-    'cache-keeps-what-went-meanwhile': {
+    'cache-misses-deletion-while-disconnected': {
       description: 'a cache does not show that a znode was deleted during a disconnection',
       origin: 'B20',
       file: mirror,
       original: 'this.contents.retainChildren(path, children);',
       replacement: '',
     },
-    'cache-takes-changes-for-known': {
+    'cache-data-never-refreshed': {
       description: 'a cache does not read a znode again when it changes',
       origin: 'B20',
       file: mirror,
       original: "(type === 'NodeCreated' ? stat.czxid : stat.mzxid) >= zxid",
       replacement: 'type !== undefined',
     },
-    'cache-in-step-too-early': {
+    'cache-ready-too-early': {
       description: 'a cache reports that it is complete when only its first znode has been read',
       origin: 'B20',
       file: mirror,
@@ -195,7 +195,7 @@ export const statefulRecipeMutants: Readonly<Record<string, Mutant>> = Object.fr
     },
   }),
   ...detectedBy('events', {
-    'event-taken-by-hearsay': {
+    'event-taken-by-another-passes': {
       description: 'a waiter that finds the event taken passes too',
       origin: 'C1-41',
       file: eventHandle,
@@ -209,7 +209,7 @@ export const statefulRecipeMutants: Readonly<Record<string, Mutant>> = Object.fr
       original: 'return data !== null && new TextDecoder().decode(data) === consumedMark;',
       replacement: 'return data !== null && data.length > consumedMark.length;',
     },
-    'event-taken-or-not': {
+    'event-lost-reply-passes': {
       description: 'a waiter without a reply passes, whether the event is taken or not',
       origin: 'C1-41',
       file: eventHandle,
@@ -221,9 +221,9 @@ export const statefulRecipeMutants: Readonly<Record<string, Mutant>> = Object.fr
       origin: 'found here: set twice',
       file: eventHandle,
       original: 'await marks.write([op.create(this.#setPath, null, { acl })], signal);',
-      replacement: "await this.#zk.create(this.#setPath, null, { acl, parents: 'container', idempotent: true, ...retryForever, signal });",
+      replacement: "await zk.create(this.#setPath, null, { acl, parents: 'container', idempotent: true, ...retryForever, signal });",
     },
-    'event-let-through-when-it-is-not-set': {
+    'event-passes-unset': {
       description: 'a waiter passes when the event is not set',
       origin: 'C1-41',
       file: eventHandle,
@@ -232,7 +232,7 @@ export const statefulRecipeMutants: Readonly<Record<string, Mutant>> = Object.fr
     },
   }),
   ...detectedBy('migrations', {
-    'migration-recorded-apart': {
+    'migration-recorded-in-own-txn': {
       description: 'a migration is recorded in a separate txn',
       origin: 'B28',
       file: migrations,
@@ -240,7 +240,7 @@ export const statefulRecipeMutants: Readonly<Record<string, Mutant>> = Object.fr
       replacement:
         'await hold.multi([...ops], { ...retryForever, signal });\n        await hold.multi([recording], { ...retryForever, signal });',
     },
-    'migration-without-answer-refused': {
+    'migration-lost-reply-rejected': {
       description: 'a migration whose reply was lost is repeated and fails',
       origin: 'B28',
       file: migrations,
@@ -252,7 +252,7 @@ export const statefulRecipeMutants: Readonly<Record<string, Mutant>> = Object.fr
       origin: 'B28',
       file: migrations,
       original: 'await hold.multi([...ops, recording], { ...retryForever, signal });',
-      replacement: 'await this.#zk.multi([...ops, recording], { ...retryForever, signal });',
+      replacement: 'await hold.client.multi([...ops, recording], { ...retryForever, signal });',
     },
   }),
   ...detectedBy('candidates', {
@@ -270,7 +270,7 @@ export const statefulRecipeMutants: Readonly<Record<string, Mutant>> = Object.fr
       original: 'if (!isLeadershipLoss(error)) throw error;',
       replacement: 'throw error;',
     },
-    'candidate-resigns-under-its-work': {
+    'candidate-resigns-before-work-ends': {
       description: 'a closed candidate lets the next one lead while its own work still runs',
       origin: 'B16',
       file: candidate,

@@ -9,28 +9,28 @@ const twoPhaseCommit = `${folder}/two-phase-commit.ts`;
 
 export const transactionMutants: Readonly<Record<string, Mutant>> = Object.fromEntries(
   Object.entries<Omit<Mutant, 'detector'>>({
-    'vote-over-vote': {
+    'vote-overwrites-vote': {
       description: 'a vote is written over any other',
       origin: 'C1-33',
       file: votes,
       original: 'version: ballot.version, signal }',
       replacement: 'version: -1, signal }',
     },
-    'vote-forgotten-by-its-site': {
+    'participant-votes-twice': {
       description: 'a site that returns votes again',
       origin: 'C1-33',
       file: votes,
       original: 'signal }))) {\n    if (ballot.vote !== undefined) return ballot.vote;',
       replacement: 'signal }))) {',
     },
-    'gone-is-abort': {
+    'absent-participant-counts-as-abort': {
       description: 'a missing site counts as an abort without a vote being written for it',
       origin: 'C1-37',
       file: votes,
       original: "return castVote(zk, path, 'abort', ballot, signal);",
       replacement: "return 'abort';",
     },
-    'votes-unwatched': {
+    'votes-read-once': {
       description: 'votes are read once, without a watch',
       origin: 'C1-33',
       file: votes,
@@ -44,35 +44,35 @@ export const transactionMutants: Readonly<Record<string, Mutant>> = Object.fromE
       original: "if (vote === 'abort' || missing === 0) resolve(vote);",
       replacement: 'if (missing === 0) resolve(vote);',
     },
-    'those-who-are-left-decide': {
+    'absent-participants-not-counted': {
       description: 'the votes of the remaining sites are counted although a decision is recorded',
       origin: 'C1-34',
       file: decision,
       original: "if (children.includes('decision')) return undefined;",
       replacement: '',
     },
-    'presumed-abort': {
+    'missing-vote-counts-as-abort': {
       description: 'a vote that disappears while votes are counted counts as an abort',
       origin: 'C1-34',
       file: decision,
       original: "if (KeeperError.is(error, 'NoNode')) return readDecision(transaction, signal);\n    throw error;\n  } finally {",
       replacement: "if (KeeperError.is(error, 'NoNode')) return 'abort';\n    throw error;\n  } finally {",
     },
-    'coordinator-not-missed': {
+    'coordinator-crash-unnoticed': {
       description: 'no site notices that the coordinator is gone',
       origin: 'C1-36',
       file: decision,
       original: '{ ...options, watch: gone.listener }',
       replacement: 'options',
     },
-    'goes-without-a-decision': {
+    'participant-leaves-undecided': {
       description: 'a site leaves without recording the decision',
       origin: 'C1-34',
       file: ending,
       original: '...(recorded === null ? [op.create(path, decision, { acl })] : []), ',
       replacement: '',
     },
-    'begun-without-a-word': {
+    'transaction-start-unmarked': {
       description: 'a begin without a reply cannot be told from one that failed',
       origin: 'C1-32',
       file: twoPhaseCommit,

@@ -1,7 +1,7 @@
 /**
- * More mutants of leaders and learners, among them bugs that ZooKeeper had. The explorer hunts
+ * More mutants of leaders and learners, among them bugs that ZooKeeper had. The explorer detects
  * them: it reaches every state of a small ensemble and knows what must be on disk in each. Those
- * that need more than two txns or three servers have another hunter.
+ * that need more than two txns or three servers have another detector.
  */
 import type { Mutant } from './mutant.ts';
 
@@ -132,7 +132,8 @@ const explorerMutants: Readonly<Record<string, Mutant>> = {
     origin: 'ZOOKEEPER-3642, ZOOKEEPER-2872',
     file: learner,
     original: "this.#stage = 'installing';\n    this.#storage.installSnapshot(this.#snapshotZxid);",
-    replacement: "this.#stage = 'synchronising';\n    this.#logged = this.#durable = this.#snapshotZxid;\n    this.#storage.installSnapshot(this.#snapshotZxid);\n    this.#resumePackets(now);",
+    replacement:
+      "this.#stage = 'synchronising';\n    this.#logged = this.#durable = this.#snapshotZxid;\n    this.#storage.installSnapshot(this.#snapshotZxid);\n    this.#resumePackets(now);",
   },
   'committed-log-with-a-hole': {
     description: 'txns that a learner applies while it is synchronised do not enter its committedLog',
@@ -155,21 +156,21 @@ const explorerMutants: Readonly<Record<string, Mutant>> = {
     original: 'state.committedLog.truncate(lastZxid);',
     replacement: '',
   },
-  'memory-behind-log': {
+  'state-not-brought-up-to-log': {
     description: 'a learner that loses its leader does not apply the rest of its log',
     origin: 'ZOOKEEPER-5010',
     file: learner,
     original: 'this.#host.committed(next);\n      this.#host.apply(next, now);',
     replacement: 'this.#host.committed(next);',
   },
-  'tail-not-cut': {
+  'uncommitted-tail-not-truncated': {
     description: 'a learner keeps the end of its log that no quorum has',
     origin: 'ZOOKEEPER-1154, ZOOKEEPER-1156',
     file: 'packages/core/src/zab/sync-plan.ts',
     original: "return { kind: 'trunc', zxid: max, from: max };",
     replacement: "return { kind: 'diff', zxid: max, from: max };",
   },
-  'gap-before-committed-log': {
+  'diff-without-first-txn': {
     description: 'the first txn in memory is not sent to a learner',
     origin: 'ZOOKEEPER-2418',
     file: 'packages/core/src/zab/learner-syncer.ts',
@@ -190,7 +191,7 @@ const explorerMutants: Readonly<Record<string, Mutant>> = {
     original: "if (this.#stage !== 'acknowledgement' || !this.#quorum.containsQuorum(this.#joinedVoters)) return;",
     replacement: "if (this.#stage !== 'acknowledgement') return;",
   },
-  'half-is-a-quorum': {
+  'half-of-voters-is-quorum': {
     description: 'half of the voters are a quorum',
     origin: 'P32',
     file: 'packages/core/src/quorum/majority-quorum.ts',
@@ -223,7 +224,8 @@ const explorerMutants: Readonly<Record<string, Mutant>> = {
     origin: 'P36',
     file: broadcast,
     original: 'return sid === this.#sid ? this.#proposals.ownAcked :',
-    replacement: 'for (const learner of this.#learners.values()) if (learner.isReplicating && learner.isObserver) return this.#proposals.proposed;\n    return sid === this.#sid ? this.#proposals.ownAcked :',
+    replacement:
+      'for (const learner of this.#learners.values()) if (learner.isReplicating && learner.isObserver) return this.#proposals.proposed;\n    return sid === this.#sid ? this.#proposals.ownAcked :',
   },
   'sync-answered-by-learner': {
     description: 'a learner answers a sync by itself, so reads after it may show an older state',

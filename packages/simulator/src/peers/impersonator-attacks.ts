@@ -146,7 +146,7 @@ export const impersonatorAttacks = {
     }
   },
   /** It joins many times, and each time the server with that id loses its place. */
-  'the place of another server': (attack) => {
+  'sid of another server': (attack) => {
     const { random, reachedGoal } = attack;
     const sid = otherServerSid(attack);
     if (sid === undefined) return;
@@ -196,7 +196,7 @@ export const impersonatorAttacks = {
       }),
     );
   },
-  'requests that are too long or lie': (attack) => {
+  'oversized or malformed requests': (attack) => {
     const { random, reachedGoal } = attack;
     dialQuorum(
       attack,

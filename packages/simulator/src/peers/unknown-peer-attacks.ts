@@ -136,7 +136,7 @@ export const unknownPeerAttacks = {
       },
     });
   },
-  'an introduction that cannot be': (attack) => {
+  'malformed introduction': (attack) => {
     const { random, reachedGoal } = attack;
     dialElection(attack, {
       opened: (cnxn) => {
@@ -148,7 +148,7 @@ export const unknownPeerAttacks = {
     });
   },
   /** Claims to be the server that it speaks to. */
-  'the own number of a server': (attack) => {
+  "a server's own sid": (attack) => {
     const { random, target, reachedGoal } = attack;
     const { sid } = target;
     if (random.below(2) === 0) {
@@ -171,7 +171,7 @@ export const unknownPeerAttacks = {
     });
   },
   /** Arbitrary votes of a peer that has no vote. */
-  'votes of a stranger': (attack) => {
+  'votes of an unknown server': (attack) => {
     const { random, run, reachedGoal } = attack;
     const sids = [77, ...run.world.servers.map(({ sid }) => sid)];
     dialElection(attack, {
@@ -190,7 +190,7 @@ export const unknownPeerAttacks = {
    * A stranger with a low id asks to be dialled back: where it listens, where nothing listens, or
    * where something else does.
    */
-  'a stranger asks to be dialled': (attack) => {
+  'unknown server asks to be dialled': (attack) => {
     const { random, run, peer, reachedGoal } = attack;
     const somebody = run.anyServer().address ?? peer.address;
     const address = pick(random, [
@@ -215,7 +215,7 @@ export const unknownPeerAttacks = {
       },
     });
   },
-  'an info that cannot be': (attack) => {
+  'malformed LearnerInfo': (attack) => {
     const { reachedGoal } = attack;
     dialQuorum(attack, {
       opened: (cnxn) => {
@@ -269,7 +269,7 @@ export const unknownPeerAttacks = {
    * ACKs of NEWLEADER, late, twice or for another epoch, and of proposals that do not exist. An
    * observer's ACKs decide nothing.
    */
-  'an ACK of one without a vote': (attack) => {
+  'ACK of a non-voter': (attack) => {
     const { random, targetZxid, reachedGoal } = attack;
     const acks = (cnxn: HostileCnxn, zxid: number) => {
       for (let count = 1 + random.below(5); count > 0; count--) cnxn.send(packet(PacketType.ACK, anyLong(random, targetZxid), null));
@@ -283,7 +283,7 @@ export const unknownPeerAttacks = {
    * It serves, asks about unknown sessions, syncs, and sends packets that are too short to be a
    * request.
    */
-  'questions of an observer': (attack) => {
+  'requests of an observer': (attack) => {
     const { random, reachedGoal } = attack;
     dialQuorum(
       attack,

@@ -65,7 +65,7 @@ export class ObservedHold {
         process.hitMark('a hold was suspended');
         this.#suspendedMs = process.nowMs;
       }
-      if (state === 'held') process.hitMark('a hold that was suspended went on');
+      if (state === 'held') process.hitMark('a suspended hold was resumed');
       if (state === 'released') this.end();
       if (state !== 'lost') return;
       process.hitMark('a hold was lost');
@@ -117,7 +117,7 @@ export class FencedStore {
 
   write(hold: ObservedHold): void {
     if (hold.token < this.#highest) {
-      hold.process.hitMark('a late write was refused by its token');
+      hold.process.hitMark('a stale write was fenced off');
       this.refused.push({ hold, atMs: hold.process.nowMs });
     } else this.#highest = hold.token;
   }
@@ -145,7 +145,7 @@ export class MutualExclusionChecker {
 
   /** Records that a process was told that it holds. */
   acquired(process: RecipeProcess, zk: Client, holding: HoldHandle, kind: string): ObservedHold {
-    if ((numberOf(holding.path, kind) ?? 0) < 0) process.hitMark('a number ran over');
+    if ((numberOf(holding.path, kind) ?? 0) < 0) process.hitMark('a sequence number overflowed');
     const hold = new ObservedHold(process, zk, holding);
     this.all.push(hold);
     return hold;

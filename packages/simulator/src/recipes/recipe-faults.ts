@@ -86,21 +86,21 @@ function without<All extends object, Name extends keyof All>(all: All, names: re
  */
 const excludedFaults = [
   ...(['diskError', 'diskFull', 'wipe', 'logRot', 'snapshotRot', 'epochRot', 'lostLog'] as const),
-  ...(['halfFrame', 'babble', 'flood', 'impostor'] as const),
-  ...(['deafName'] as const),
+  ...(['halfFrame', 'garbageFrame', 'flood', 'impostor'] as const),
+  ...(['unresolvableName'] as const),
   // A peer that uses a server's id may write anything, so no rule of a recipe would hold.
   ...(['impersonator'] as const),
-  // Covered by `rollingRestart` and `offline`.
-  ...(['stop', 'sleep'] as const),
+  // Covered by `rollingRestart` and `processOffline`.
+  ...(['gracefulRestart', 'clientOffline'] as const),
 ];
 
 /** In the order of `faults`, since seeds choose by it. */
 export const recipeFaults = {
-  standstill: processFreeze,
-  stutter: processStutter,
-  crash: processCrash,
-  offline: processOffline,
-  silence: pingsOnlyServer,
+  processFreeze,
+  processStutter,
+  processCrash,
+  processOffline,
+  pingsOnlyServer,
   ...without(faults, excludedFaults),
 } as const satisfies Record<string, Fault>;
 

@@ -134,7 +134,7 @@ export class RecipeProcess implements TimerOwner {
 
   /** Notes that a recipe continued in another session than the one in which it was called. */
   noteNextSession(asked: Client, had: ClientView): void {
-    if (had !== asked) this.hitMark('a recipe went on in the next session');
+    if (had !== asked) this.hitMark('a recipe continued in the next session');
   }
 
   async #connect(): Promise<Client> {

@@ -57,7 +57,7 @@ export async function runRecipeSeed(seed: number, { family, onEvent }: RecipeRun
   const { world, run } = seedRun;
   const { recording } = world;
   const judged = familyRun.check({ history: new ZnodeHistory(recording), recording });
-  const findings = [...recording.violations.map((fault) => `story: ${fault}`), ...judged];
+  const findings = [...recording.violations.map((fault) => `run: ${fault}`), ...judged];
   return { seed, family: name, world, recording, findings, marks: run.marks };
 }
 

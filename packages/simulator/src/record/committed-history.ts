@@ -52,7 +52,7 @@ function findServingPeriods(peers: Recording['peerEvents']): ServingPeriod[] {
       const servingPeriod = { epoch, server, role, historyEnd, fromMs: atMs, toMs: Infinity };
       servingPeriods.push(servingPeriod);
       current.set(server, servingPeriod);
-    } else if (event.kind === 'ended' || event.kind === 'gone') {
+    } else if (event.kind === 'roleEnded' || event.kind === 'processGone') {
       const servingPeriod = current.get(event.server);
       if (servingPeriod !== undefined) servingPeriod.toMs = event.atMs;
       current.delete(event.server);

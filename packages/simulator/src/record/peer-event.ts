@@ -15,7 +15,7 @@ export type PeerEvent = { readonly atMs: Millis; readonly server: string } &
     /** The server serves, with a history that ended with `historyEnd` when it began to. */
     | { readonly kind: 'serves'; readonly role: 'leader' | 'follower' | 'observer'; readonly epoch: number; readonly historyEnd: Zxid }
     /** The server leads or learns no more. */
-    | { readonly kind: 'ended'; readonly reason: RoleEndReason; readonly text: string }
+    | { readonly kind: 'roleEnded'; readonly reason: RoleEndReason; readonly text: string }
     /** The log is durable up to here. */
     | { readonly kind: 'logged'; readonly zxid: Zxid }
     /** The server has applied a txn while serving: clients can see it from now on. */
@@ -23,14 +23,14 @@ export type PeerEvent = { readonly atMs: Millis; readonly server: string } &
     | { readonly kind: 'replaced'; readonly by: 'trunc' | 'snap'; readonly zxid: Zxid }
     /** As a leader the server synchronises a learner. */
     | {
-        readonly kind: 'synchronises';
+        readonly kind: 'syncsLearner';
         readonly by: 'diff' | 'trunc' | 'snap';
         readonly from: 'memory' | 'log' | 'tree';
         readonly snapshots: number;
         readonly isBehind: boolean;
       }
     /** The process is gone. */
-    | { readonly kind: 'gone' }
+    | { readonly kind: 'processGone' }
     /**
      * The epoch files when the process ended, what they would hold after a power loss at that
      * moment, and the last txn that the disk guarantees; undefined for missing files.
@@ -51,7 +51,7 @@ export type PeerEvent = { readonly atMs: Millis; readonly server: string } &
      * loss at that moment.
      */
     | (PeerClaim & {
-        readonly kind: 'says';
+        readonly kind: 'claims';
         readonly durable: { readonly accepted: number | undefined; readonly current: number | undefined };
       })
     /** The disk was replaced by an empty one. */

@@ -66,13 +66,13 @@ export function peerRecorder(
     epochStarted: (epoch, historyEnd) => {
       begun = { epoch, historyEnd };
     },
-    roleEnded: (reason, text) => note({ kind: 'ended', reason, text }),
+    roleEnded: (reason, text) => note({ kind: 'roleEnded', reason, text }),
     txnDurable: (zxid) => note({ kind: 'logged', zxid }),
     applied: (zxid) => note({ kind: 'applied', zxid }),
     historyReplaced: (by, zxid) => {
       note({ kind: 'replaced', by, zxid });
       replaced(by, zxid);
     },
-    learnerSyncStarted: (by, from, snapshots, isBehind) => note({ kind: 'synchronises', by, from, snapshots, isBehind }),
+    learnerSyncStarted: (by, from, snapshots, isBehind) => note({ kind: 'syncsLearner', by, from, snapshots, isBehind }),
   };
 }

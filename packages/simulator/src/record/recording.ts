@@ -262,7 +262,7 @@ export interface Disturbance {
 export interface ClientDelivery {
   readonly client: string;
   readonly atMs: Millis;
-  readonly kind: 'answer' | 'event' | 'expired' | 'over';
+  readonly kind: 'reply' | 'event' | 'expired' | 'closed';
   readonly text: string;
   /** For a write: its value, which is unique. */
   readonly key?: string | undefined;

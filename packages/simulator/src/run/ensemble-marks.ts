@@ -19,46 +19,46 @@ function events(predicate: (event: PeerEvent) => boolean): Count {
 }
 
 function ended(reason: RoleEndReason): Count {
-  return events((event) => event.kind === 'ended' && event.reason === reason);
+  return events((event) => event.kind === 'roleEnded' && event.reason === reason);
 }
 
 export const ensembleMarks: Readonly<Record<string, Count>> = {
   [electionMark]: ({ recording }) => leaderEpochsOf(recording).length,
-  'DIFF from memory': events((event) => event.kind === 'synchronises' && event.by === 'diff' && event.from === 'memory'),
-  'DIFF from disk': events((event) => event.kind === 'synchronises' && event.by === 'diff' && event.from === 'log'),
-  TRUNC: events((event) => event.kind === 'synchronises' && event.by === 'trunc'),
-  SNAP: events((event) => event.kind === 'synchronises' && event.by === 'snap'),
-  'several learners were sent a snapshot at once': events((event) => event.kind === 'synchronises' && event.snapshots > 1),
-  'a SNAP began behind the commit': events((event) => event.kind === 'synchronises' && event.isBehind),
-  'a log was cut': events((event) => event.kind === 'replaced' && event.by === 'trunc'),
+  'DIFF from memory': events((event) => event.kind === 'syncsLearner' && event.by === 'diff' && event.from === 'memory'),
+  'DIFF from disk': events((event) => event.kind === 'syncsLearner' && event.by === 'diff' && event.from === 'log'),
+  TRUNC: events((event) => event.kind === 'syncsLearner' && event.by === 'trunc'),
+  SNAP: events((event) => event.kind === 'syncsLearner' && event.by === 'snap'),
+  'several learners were sent a snapshot at once': events((event) => event.kind === 'syncsLearner' && event.snapshots > 1),
+  'a SNAP started at a zxid before the last commit': events((event) => event.kind === 'syncsLearner' && event.isBehind),
+  'a log was truncated': events((event) => event.kind === 'replaced' && event.by === 'trunc'),
   'a leader lost its quorum': ended('quorum lost'),
-  'an epoch was used up': ended('counter exhausted'),
-  'an election was followed by another before anybody served': ended('no quorum in time'),
-  'a leader fell silent': ended('leader silent'),
+  'the zxid counter of an epoch was exhausted': ended('counter exhausted'),
+  'an election was repeated before a leader served': ended('no quorum in time'),
+  'a learner lost a silent leader': ended('leader silent'),
   'a session moved between servers': ({ recording }) => sessionMoves(recording),
-  'a session went to another server and back': ({ marks }) => marks.get('a client went there and back') ?? 0,
-  'a session had two questions about it under way': ({ recording }) => concurrentRevalidations(recording),
-  'what came over an old connection was fenced off': (_outcome, { txns }) =>
+  'a session moved there and back': ({ marks }) => marks.get('client moved there and back') ?? 0,
+  'a session had two revalidations in flight': ({ recording }) => concurrentRevalidations(recording),
+  'a request of a stale connection was fenced off': (_outcome, { txns }) =>
     txns.filter(({ loggedErr }) => loggedErr === ErrorCode.SessionMoved).length,
-  'a write was passed on': ({ recording }) => writesAnsweredBy(recording, 'follower'),
+  'a write was forwarded': ({ recording }) => writesAnsweredBy(recording, 'follower'),
   'a write came through an observer': ({ recording }) => writesAnsweredBy(recording, 'observer'),
-  'a learner asked its leader about a session': ({ recording }) => revalidated(recording),
+  'a learner revalidated a session': ({ recording }) => revalidated(recording),
   'a disk was lost': events((event) => event.kind === 'wiped'),
   'groups and weights': ({ recording }) => Number([...recording.ensemble.values()].some(({ group }) => group !== undefined)),
   'a server without weight served': ({ recording }) => servedWithoutWeight(recording),
   'a txn was committed by less than a majority': ({ recording }) => committedByMinority(recording),
   'a majority was no quorum': ({ recording }) => majorityWithoutQuorum(recording),
-  'an oracle let a server go on alone': ({ world }) =>
+  'an oracle let one server serve alone': ({ world }) =>
     world.servers.reduce((sum, { logLines }) => sum + logLines.filter((line) => /the oracle lets this server go on/.test(line)).length, 0),
-  'a quorum alone was well': ({ marks }) => marks.get('a quorum alone') ?? 0,
-  'a leader was followed by another in time': ({ marks }) => marks.get('fail-over') ?? 0,
+  'the core was healthy alone': ({ marks }) => marks.get('core alone') ?? 0,
+  'a fail-over was in time': ({ marks }) => marks.get('fail-over') ?? 0,
   'a dial was accepted early and closed': ({ marks }) => marks.get('early accept closed') ?? 0,
   'a dial was accepted early and silent': ({ marks }) => marks.get('early accept silent') ?? 0,
   'a connection between servers was half closed': ({ marks }) => marks.get('half closed between servers') ?? 0,
   'a leader was elected over links that accept early': ({ recording, world }) =>
     [...world.links].some(({ earlyAccept }) => earlyAccept !== undefined) ? leaderEpochsOf(recording).length : 0,
-  'a new leader was struck': ({ marks }) => marks.get('a new leader was struck') ?? 0,
-  'a server came back under load': ({ marks }) => marks.get('back under load') ?? 0,
+  'a new leader was failed': ({ marks }) => marks.get('a new leader was failed') ?? 0,
+  'a server restarted under load': ({ marks }) => marks.get('restart under load') ?? 0,
 };
 
 function servedWithoutWeight({ peerEvents, ensemble }: Recording): number {
@@ -78,7 +78,7 @@ function durableVoterShares({ peerEvents, ensemble }: Recording): { readonly atC
   for (const event of peerEvents) {
     const { server } = event;
     if (event.kind === 'serves' && event.role === 'leader') leading.set(server, event.epoch);
-    else if (event.kind === 'ended' || event.kind === 'gone') leading.delete(server);
+    else if (event.kind === 'roleEnded' || event.kind === 'processGone') leading.delete(server);
     else if (event.kind === 'logged') {
       logged.set(server, event.zxid);
       const names = voters.filter((name) => (logged.get(name) ?? 0) >= event.zxid);

@@ -175,7 +175,7 @@ export class Flood {
   #countLoad(ms: Millis): void {
     const run = this.#run;
     const sum = this.#clients.reduce((total, { outstandingCount }) => total + outstandingCount, 0);
-    if (sum >= manyUnderWay) run.hitMark('flood: a thousand requests under way');
+    if (sum >= manyUnderWay) run.hitMark('flood: a thousand requests in flight');
     if (this.#clients.filter(({ ready }) => ready).length >= manySessions) run.hitMark('flood: a hundred sessions');
     if (ms < arrivalMs + stayMs) run.schedule(20, 'flood', undefined, () => this.#countLoad(ms + 20));
   }

@@ -45,7 +45,7 @@ function annotated(mark: string): Count {
 }
 
 /** 1 for a seed in which a checker had something to judge. */
-function exercisedIn(name: 'timeliness' | 'earlyExpiry' | 'lateExpiry'): Count {
+function exercisedIn(name: 'staleness' | 'earlyExpiry' | 'lateExpiry'): Count {
   return ({ recording }, replayed) => Number((checkers[name].casesExercised?.(recording, replayed) ?? 0) > 0);
 }
 
@@ -62,13 +62,13 @@ const countedLimits: readonly LimitName[] = [
   'diffSyncsMax',
   'heldBytesMax',
   'halfOpenMax',
-  'readingStopsBytes',
-  'framesPerGo',
+  'outputHighWaterBytes',
+  'framesPerQuantum',
   'framesPerTurn',
   'sliceBytes',
   'fullBytes',
-  'packetsPerGo',
-  'messagesPerGo',
+  'packetsPerQuantum',
+  'messagesPerQuantum',
 ];
 
 const limitMarks: Readonly<Record<string, Count>> = {
@@ -78,25 +78,25 @@ const limitMarks: Readonly<Record<string, Count>> = {
       ({ recording }) => recording.limitsReached.get(limit) ?? 0,
     ]),
   ),
-  'a limit was reached: eight times inFlightBytesMax, and a write was turned away': requests(isThrottled),
+  'a limit was reached: eight times inFlightBytesMax, and a write was throttled': requests(isThrottled),
   'a limit was reached: watchesPerCnxnMax': requests((request) => request.reply?.err === ErrorCode.ThrottledOp && !isThrottled(request)),
   'a limit was reached: identitiesPerCnxnMax or identityBytesPerCnxnMax': requests(
     ({ name, reply }) => name === 'auth' && reply?.err === ErrorCode.AuthFailed,
   ),
-  'memory got tight': lines(/^warn memory is getting tight/),
+  'memory became tight': lines(/^warn memory is getting tight/),
   'memory was full': lines(/^warn memory is full/),
   'a limit was reached: maxClientCnxns': lines(/^warn \S+ has \d+ connections already; another one was refused/),
   'a limit was reached: maxCnxns': lines(/^warn There are \d+ connections already; one of/),
-  'a limit was reached: the places of maxCnxns that are kept for others': lines(/the last places are for addresses that have fewer/),
+  'a limit was reached: reserved part of maxCnxns': lines(/the last places are for addresses that have fewer/),
   'a limit was reached: sessionlessTimeoutMs': lines(/sent no complete handshake in/),
   'a limit was reached: tokens of the connection throttle': lines(/was refused by the connection throttle/),
   'a limit was reached: largeRequestMaxBytes': lines(/would take large requests in flight above/),
-  'a limit was reached: behindReplyBytesMax': lines(/has taken none of \d+ waiting bytes/),
+  'a limit was reached: queuedOutputBytesMax': lines(/has taken none of \d+ waiting bytes/),
   'a limit was reached: behindBytesMax': lines(/was cut off: \d+ bytes wait for it/),
   'a limit was reached: waitingBytesMax': lines(/was cut off: \d+ bytes wait for all learners/),
   'a limit was reached: halfOpenMax of the quorum port': lines(/too many connections to the quorum port have not introduced/),
   'a limit was reached: halfOpenMax of the election port': lines(/too many connections to the election port have not introduced/),
-  'a limit was reached: strangersMax': lines(/servers outside the configuration are connected already/),
+  'a limit was reached: unknownPeersMax': lines(/servers outside the configuration are connected already/),
   'a limit was reached: unknownObserversMax': lines(/such observers are connected already/),
 };
 
@@ -109,13 +109,13 @@ export const rareMarks: ReadonlySet<string> = new Set([
   'a limit was reached: diffSyncsMax',
   'a limit was reached: halfOpenMax of the quorum port',
   'a limit was reached: snapSyncsMax',
-  'a limit was reached: strangersMax',
+  'a limit was reached: unknownPeersMax',
   'a limit was reached: waitingBytesMax',
-  'a SNAP began behind the commit',
-  'an election was followed by another before anybody served',
+  'a SNAP started at a zxid before the last commit',
+  'an election was repeated before a leader served',
   'hostile ACKs of another server',
   'hostile requests of every opcode',
-  'hostile requests that are too long or lie',
+  'hostile oversized or malformed requests',
   "hostile PINGs for others' sessions",
   "hostile REVALIDATE of others' sessions",
 ]);
@@ -124,59 +124,59 @@ export const marks: Readonly<Record<string, Count>> = {
   ...Object.fromEntries(Object.keys(faults).map((name) => [`fault ${name}`, annotated(`fault ${name}`)])),
   'a sync failed': (outcome) => annotated('EIO of sync')(outcome, noReplay) + annotated('ENOSPC of sync')(outcome, noReplay),
   'a write to the disk failed': (outcome) => annotated('EIO of write')(outcome, noReplay) + annotated('ENOSPC of write')(outcome, noReplay),
-  'a server failed at work': annotated('failed at work'),
+  'a server failed while running': annotated('failed while running'),
   'a server failed at its start': annotated('failed at start'),
-  'damage at rest was refused': annotated('damage was refused'),
-  'damage at rest did no harm': annotated('damage did no harm'),
+  'bit rot was detected': annotated('bit rot detected'),
+  'bit rot was harmless': annotated('bit rot harmless'),
   'a damaged folder was emptied': annotated('a damaged folder was emptied'),
   'a damaged folder was restored': annotated('a damaged folder was restored'),
-  'a long standstill': annotated('long pause'),
-  'a standstill of more than syncLimit': annotated('pause beyond syncLimit'),
-  'who was paused beyond syncLimit was asked as it woke': annotated('asked at the end of a pause'),
-  'P10 judged in a seed': exercisedIn('timeliness'),
-  'P21 judged in a seed': exercisedIn('earlyExpiry'),
-  'P22 judged in a seed': exercisedIn('lateExpiry'),
-  'who held most was closed': lines(evictionPattern),
-  'a session was taken up again': ({ recording }) =>
+  'a long pause': annotated('long pause'),
+  'a pause beyond syncLimit': annotated('pause beyond syncLimit'),
+  'a server was read from as it resumed after a pause beyond syncLimit': annotated('read at the end of a pause'),
+  'P10 exercised in a seed': exercisedIn('staleness'),
+  'P21 exercised in a seed': exercisedIn('earlyExpiry'),
+  'P22 exercised in a seed': exercisedIn('lateExpiry'),
+  'the connection that held most was closed': lines(evictionPattern),
+  'a session was resumed': ({ recording }) =>
     recording.cnxns.filter(({ handshake, session }) => (session ?? 0n) !== 0n && handshake?.sessionId === session).length,
-  'a session was taken up after a restart': ({ recording }) => sessionsResumedAfterRestart(recording),
+  'a session was resumed after a restart': ({ recording }) => sessionsResumedAfterRestart(recording),
   'a wrong password was refused': ({ recording }) =>
     recording.cnxns.filter(({ client, session }) => client.startsWith('impostor') && session === 0n).length,
-  'who came from the future was turned away': ({ recording }) =>
+  'a client with a later zxid was rejected': ({ recording }) =>
     recording.cnxns.filter(({ handshake, session }) => (handshake?.lastZxidSeen ?? 0) > 2 ** 39 && session === undefined).length,
   'a session expired': (_outcome, { sessions }) => sum(sessions.values(), ({ closedBy }) => Number(closedBy === 'server')),
   'a session was ended by its client': (_outcome, { sessions }) => sum(sessions.values(), ({ closedBy }) => Number(closedBy === 'client')),
-  'a session expired right behind a standstill': ({ recording }, { sessions }) =>
+  'a session expired right after a pause': ({ recording }, { sessions }) =>
     sum(sessions.values(), ({ closedBy, closedMs }) =>
       Number(
         closedBy === 'server' && recording.pauses.some(({ toMs }) => closedMs >= toMs && closedMs < toMs + 2 * recording.limits.tickMs),
       ),
     ),
-  'ephemerals went with their session': (_outcome, { sessions }) => sum(sessions.values(), ({ ephemerals }) => ephemerals.length),
-  'an unanswered write had happened': (_outcome, { txns }) =>
+  'ephemerals were deleted with their session': (_outcome, { sessions }) => sum(sessions.values(), ({ ephemerals }) => ephemerals.length),
+  'an unanswered write was carried out': (_outcome, { txns }) =>
     txns.filter(({ request }) => request !== undefined && request.reply === undefined).length,
-  'an unanswered write had not happened': ({ recording }, { txns }) => {
+  'an unanswered write was not carried out': ({ recording }, { txns }) => {
     const happened = new Set(txns.map(({ request }) => request));
     return sum(
       recording.cnxns,
       (cnxn) => cnxn.requests.filter((each) => isWrite(each) && each.reply === undefined && !happened.has(each)).length,
     );
   },
-  'another process went on with a session': annotated('another process went on with a session'),
-  'a sync behind a write at a server that lags': annotated('a sync behind a write at a server that lags'),
-  'a sync at a server that has much to apply': annotated('a sync at a server that has much to apply'),
-  'processes of one session asked for different things with one xid': ({ recording }) => sharedXids(recording).length,
-  'what both asked for with one xid has happened': ({ recording }, { txns }) => {
+  'a second process resumed a session': annotated('a second process resumed a session'),
+  'a sync after a write at a lagging server': annotated('a sync after a write at a lagging server'),
+  'a sync at a server with a long apply queue': annotated('a sync at a server with a long apply queue'),
+  'one xid for different requests of one session': ({ recording }) => sharedXids(recording).length,
+  'both requests with one xid were carried out': ({ recording }, { txns }) => {
     const happened = new Set(txns.map(({ request }) => request));
     return sharedXids(recording).filter((writes) => writes.filter((each) => happened.has(each)).length > 1).length;
   },
-  'a write was answered while one with its xid had happened unanswered': ({ recording }, { txns }) => {
+  'a write was answered while one of the same xid was carried out unanswered': ({ recording }, { txns }) => {
     const happened = new Set(txns.map(({ request }) => request));
     return sharedXids(recording).filter(
       (writes) => writes.some(({ reply }) => reply !== undefined) && writes.some((each) => each.reply === undefined && happened.has(each)),
     ).length;
   },
-  'a multi went through': requests((request) => partsOf(request)?.every(({ kind }) => kind !== 'error') === true),
+  'a multi succeeded': requests((request) => partsOf(request)?.every(({ kind }) => kind !== 'error') === true),
   'a multi failed': requests((request) => partsOf(request)?.some(({ kind }) => kind === 'error') === true),
   NoAuth: answered(ErrorCode.NoAuth),
   InvalidACL: answered(ErrorCode.InvalidACL),
@@ -184,8 +184,8 @@ export const marks: Readonly<Record<string, Count>> = {
   NotEmpty: answered(ErrorCode.NotEmpty),
   NodeExists: answered(ErrorCode.NodeExists),
   NoChildrenForEphemerals: answered(ErrorCode.NoChildrenForEphemerals),
-  'an event was told': items(({ kind, zxid }) => kind === 'event' && zxid > 0),
-  'an event was made up for when a client came back': items(({ kind, zxid }) => kind === 'event' && zxid === -1),
+  'an event was delivered': items(({ kind, zxid }) => kind === 'event' && zxid > 0),
+  'a missed event was delivered on reconnect': items(({ kind, zxid }) => kind === 'event' && zxid === -1),
   'a recursive watch was set': requests(
     ({ name, record, reply }) =>
       name === 'addWatch' && reply !== undefined && (record as AddWatchRequest).mode === AddWatchMode.persistentRecursive,
@@ -198,16 +198,16 @@ export const marks: Readonly<Record<string, Count>> = {
     return name === 'getData' && path?.startsWith('/zookeeper/quota/') === true && reply?.err === ErrorCode.Ok;
   }),
   'a request was refused for a quota': (_outcome, { quotaDecisions }) => quotaDecisions.filter(({ isRefused }) => isRefused).length,
-  'zxids went on into the next epoch': (_outcome, { txns }) =>
+  'zxids continued in the next epoch': (_outcome, { txns }) =>
     Number((txns[0]?.zxid ?? 0) < 2 ** 32 && (txns.at(-1)?.zxid ?? 0) >= 2 ** 32),
-  'a counter ran over': ({ recording }) =>
+  'a sequence counter overflowed': ({ recording }) =>
     recording.log.filter(({ logged }) => logged.txn.kind === 'create' && /--\d{9,10}$/.test(logged.txn.path)).length,
-  'a start cut off a torn tail': lines(/torn|was cut|cut off/),
+  'a torn tail was truncated at start': lines(/torn|was cut|cut off/),
   'a start read several logs': ({ world }) => sum(world.servers, (server) => Number(server.evidence('log').size > 2)),
   'old files were purged': lines(/^info purged/),
-  'a snapshot was written while requests went on': lines(/^info snapshot [0-9a-f]+ written/),
+  'a snapshot was written during requests': lines(/^info snapshot [0-9a-f]+ written/),
   'a snapshot could not be written': lines(/^error cannot write a snapshot/),
-  'snapshots and logs lay in two folders': ({ world }) =>
+  'snapshots and logs were in two folders': ({ world }) =>
     sum(world.servers, (server) => Number(server.snapshotFolder !== server.logFolder)),
   'the clock was set back while a server was down': ({ recording }) => clockSetBackOverRestart(recording),
   ...Object.fromEntries(
@@ -216,16 +216,16 @@ export const marks: Readonly<Record<string, Count>> = {
       ({ recording }) => recording.stepsYielded.get(kind) ?? 0,
     ]),
   ),
-  'a long write waited': ({ recording }) => recording.longWritesQueued.own,
-  'a long write that was passed on waited': ({ recording }) => recording.longWritesQueued.passedOn,
+  'a long write was queued': ({ recording }) => recording.longWritesQueued.own,
+  'a forwarded long write was queued': ({ recording }) => recording.longWritesQueued.passedOn,
   ...limitMarks,
   'a flood': annotated('flood'),
   'a flood of a hundred sessions': annotated('flood: a hundred sessions'),
-  'a flood with a thousand requests under way': annotated('flood: a thousand requests under way'),
+  'a flood with a thousand requests in flight': annotated('flood: a thousand requests in flight'),
   'a server was restarted in a flood': annotated('flood: a server was restarted'),
   'a server lost its disk in a flood': annotated('flood: a server lost its disk'),
-  'a multi of a hundred parts went through': requests(isLongMulti),
-  'a value as long as may be was written': requests(
+  'a multi of a hundred parts succeeded': requests(isLongMulti),
+  'a value of the maximum length was written': requests(
     ({ name, record, reply }) =>
       (name === 'setData' || name === 'create') && reply?.err === ErrorCode.Ok && ((record as SetDataRequest).data?.length ?? 0) > 29_000,
   ),

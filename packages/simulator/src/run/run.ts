@@ -190,7 +190,7 @@ export class Run {
   #compare(server: ServerHost, wanted: FolderSummary): void {
     const { inspect } = server.process!.runtime!;
     const found: FolderSummary = { lastZxid: inspect.lastZxid(), znodes: inspect.nodeCount(), ephemerals: inspect.ephemeralCount() };
-    this.hitMark('damage did no harm');
+    this.hitMark('bit rot harmless');
     for (const what of ['lastZxid', 'znodes', 'ephemerals'] as const) {
       if (found[what] === wanted[what]) continue;
       this.reportViolation(`${server.name} starts on a damaged folder with ${what} ${found[what]}, expected ${wanted[what]}`);
@@ -202,7 +202,7 @@ export class Run {
    * restores the folder or empties it.
    */
   #handleRefusal(server: ServerHost, message: string): void {
-    this.hitMark('damage was refused');
+    this.hitMark('bit rot detected');
     if (!/\/version-2/.test(message) || !/; (restore|bring|delete|empty|move)/.test(message)) {
       this.reportViolation(`${server.name} names neither the damaged file nor the remedy: ${message}`);
     }
@@ -257,7 +257,7 @@ export class Run {
     if (process === undefined) return;
     if (server.isDamaged && process.record.failure.startsWith('StorageRefused')) this.#handleRefusal(server, process.record.failure);
     else if (!this.#isInjected(process, process.record.failure)) this.reportViolation(`${server.name} failed: ${process.record.failure}`);
-    this.hitMark('failed at work');
+    this.hitMark('failed while running');
     // The supervisor takes a while to notice; the server must send nothing more in that time.
     this.schedule(this.drawMs(100), 'end', undefined, () => {
       if (server.process !== process) return;
@@ -306,7 +306,7 @@ export class Run {
   cutLinks(these: readonly Machine[], those: readonly Machine[], ms: Millis, how: 'both ways' | 'one way' = 'both ways'): void {
     const links = these.flatMap((a) => those.filter((b) => b !== a).map((b) => this.world.link(a.name, b.name)));
     for (const link of links) {
-      if (how === 'one way') link.cutOneWay('forth');
+      if (how === 'one way') link.cutOneWay('forward');
       else link.cut();
     }
     const mended = this.#recordDisturbance([...these, ...those], ms);
@@ -363,7 +363,7 @@ export class Run {
    * Adds a client that connects once with a session of another client and a wrong password, or with
    * a zxid from the future. It gets no further than the handshake.
    */
-  addImpostor(victim: RawClient, how: 'wrong password' | 'from the future'): void {
+  addImpostor(victim: RawClient, how: 'wrong password' | 'later zxid'): void {
     const number = this.#impostors.length + 1;
     const impostor = new RawClient(this.world, new SeededRandom(this.#random.uint32()), {
       name: `impostor ${number}`,
@@ -372,7 +372,7 @@ export class Run {
     });
     impostor.session = victim.session;
     impostor.password = Buffer.from(victim.password ?? []);
-    if (how === 'from the future') impostor.lastZxidSeen = victim.lastZxidSeen + 2 ** 40;
+    if (how === 'later zxid') impostor.lastZxidSeen = victim.lastZxidSeen + 2 ** 40;
     else if (impostor.password.length > 0) impostor.password[0]! ^= 0x55;
     impostor.dialOnce();
     this.#impostors.push(impostor);
@@ -386,7 +386,7 @@ export class Run {
     const reader = this.addPinnedClient(server);
     return {
       ask: () => {
-        if (reader.send('getData', { path: '/', watch: false }) !== undefined) this.hitMark('asked at the end of a pause');
+        if (reader.send('getData', { path: '/', watch: false }) !== undefined) this.hitMark('read at the end of a pause');
       },
       leave: () => {
         reader.send('closeSession', undefined);
@@ -541,10 +541,10 @@ export class Run {
         server.kill();
         return;
       case 1:
-        for (const each of core) this.world.link(each.name, server.name).cutOneWay('forth');
+        for (const each of core) this.world.link(each.name, server.name).cutOneWay('forward');
         return;
       case 2:
-        for (const each of core) this.world.link(each.name, server.name).cutOneWay('back');
+        for (const each of core) this.world.link(each.name, server.name).cutOneWay('backward');
         return;
       case 3:
         for (const each of core) this.world.link(each.name, server.name).cut();

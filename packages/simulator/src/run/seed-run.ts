@@ -167,7 +167,7 @@ class SeedRun {
 
   #newActor(name: string, address: string, { kind, timeoutMs, credentials, restoresWatches }: ClientPlan): Actor {
     const random = new SeededRandom(this.#random.uint32());
-    if (kind === 'real') return new LibraryClient(this.world, random, { name, address, timeoutMs, credentials });
+    if (kind === 'library') return new LibraryClient(this.world, random, { name, address, timeoutMs, credentials });
     return new RawClient(this.world, random, { name, address, timeoutMs, credentials, restoresWatches });
   }
 
@@ -304,7 +304,7 @@ class SeedRun {
     if (!(await world.runUntil(() => run.allServing, restartUnderLoadMs))) {
       run.reportViolation(`${server.name} does not serve ${restartUnderLoadMs} ms after it was restarted, under load`);
     }
-    run.hitMark('back under load');
+    run.hitMark('restart under load');
     this.#workloadEnded = true;
   }
 
@@ -328,7 +328,7 @@ class SeedRun {
       // Roles are what servers believe: an election may still be necessary.
       run.reportViolation(`a write has no reply within ${coreLivenessMs} ms, though a quorum (${names}) is healthy`);
     }
-    run.hitMark('a quorum alone');
+    run.hitMark('core alone');
   }
 
   /** Every client writes, and receives events of what the others write. */
@@ -386,7 +386,7 @@ class SeedRun {
       const later = (then: () => void) => run.schedule(run.drawMs(handOverMs), 'succession', undefined, then);
       if (first !== second && first.ready && second.ready) {
         this.#workload.handOverEphemeral(first, second, later);
-        run.hitMark('a session took over from another');
+        run.hitMark('a session was handed over');
       }
       this.#scheduleHandOver();
     });

@@ -26,7 +26,7 @@ export interface ClientPlan {
   readonly credentials: string | undefined;
   readonly restoresWatches: boolean;
   /** The client library, or a raw client. */
-  readonly kind: 'raw' | 'real';
+  readonly kind: 'raw' | 'library';
 }
 
 /** How the servers of an ensemble are set up. */
@@ -97,31 +97,31 @@ const countsLeftMax = 12;
  * tail are otherwise too rare.
  */
 const frequencies: Partial<Record<FaultName, number>> = {
-  lonelyLeader: 6,
+  isolateAndKillLeader: 6,
   pause: 3,
   longPause: 2,
-  newLeader: 2,
-  power: 2,
-  thereAndBack: 2,
-  leftBehind: 2,
-  backAgain: 2,
-  lateSync: 2,
-  heldUp: 3,
-  fallenBehind: 3,
-  hoard: 2,
-  loiter: 2,
-  restartedClient: 2,
-  twins: 2,
-  impatience: 2,
-  clearOut: 2,
-  stranger: 3,
+  failNewLeader: 2,
+  powerLoss: 2,
+  moveThereAndBack: 2,
+  moveAheadOfRequests: 2,
+  reconnectWithPendingRequests: 2,
+  syncAtLaggingServer: 2,
+  syncAtSlowDisk: 3,
+  laggingLearner: 3,
+  memoryHog: 2,
+  halfOpenClient: 2,
+  resumeSessionFromDump: 2,
+  sharedSession: 2,
+  abortedDials: 2,
+  massDelete: 2,
+  unknownPeer: 3,
   impersonator: 12,
 };
 /**
  * One of so many seeds has the fault; the others are in every second seed. After an impersonator no
  * guarantee to clients can be judged.
  */
-const oneIn: Partial<Record<FaultName, number>> = { impersonator: 12, shortOfMemory: 4 };
+const oneIn: Partial<Record<FaultName, number>> = { impersonator: 12, memoryPressure: 4 };
 
 /**
  * Faults after which a server may lose all data: an operator empties a folder from which the server
@@ -202,7 +202,7 @@ export function drawPlan(random: SeededRandom): SeedPlan {
     },
     usesSnappy: true,
     // Each client of a crowd connects once, whether new sessions are refused or not.
-    knowsMemory: chosen.includes('shortOfMemory') && flood === undefined,
+    knowsMemory: chosen.includes('memoryPressure') && flood === undefined,
     faults: chosen.flatMap((name) => Array.from({ length: frequencies[name] ?? 1 }, () => name)),
     faultIntervalMs: 20 + random.below(500),
     workIntervalMs: 10 + random.below(120),
@@ -222,7 +222,7 @@ export function drawPlan(random: SeededRandom): SeedPlan {
       timeoutMs: 300 + random.below(1400),
       credentials: pick(undefined, 'alice:secret', 'bob:pw'),
       restoresWatches: random.below(3) > 0,
-      kind: index % 2 === 0 ? 'real' : 'raw',
+      kind: index % 2 === 0 ? 'library' : 'raw',
     })),
     // An impersonator that votes can use up the last epochs.
     seedState: chosen.includes('impersonator') ? undefined : drawSeedState(random, ensemble !== undefined),
@@ -289,7 +289,7 @@ export function kindsOf({ ensemble, flood, restartUnderLoad, core }: SeedPlan): 
     ['groups', ensemble?.grouped !== undefined],
     ['oracle', ensemble?.oracleSid !== undefined],
     ['flood', flood !== undefined],
-    ['return under load', restartUnderLoad !== undefined],
+    ['restart under load', restartUnderLoad !== undefined],
     ['small steps', (core.stepUnits ?? Infinity) <= smallSteps],
   ];
   return kinds.flatMap(([kind, isIt]) => (isIt ? [kind] : []));

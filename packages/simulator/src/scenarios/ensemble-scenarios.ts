@@ -423,7 +423,7 @@ export const lateObserver: Scenario = {
         // An observer that lacks a txn would notice, leave its leader, and join again until the
         // writes end.
         const { peerEvents } = scenario.world.recording;
-        if (peerEvents.some(({ kind, server, atMs }) => kind === 'ended' && server === observer.name && atMs >= bootedMs))
+        if (peerEvents.some(({ kind, server, atMs }) => kind === 'roleEnded' && server === observer.name && atMs >= bootedMs))
           scenario.run.reportViolation('an observer lacks what was committed while it joined');
       },
       { servers: 4, observers: 1 },

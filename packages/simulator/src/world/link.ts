@@ -14,7 +14,7 @@ export interface LinkWorld {
 }
 
 /** From the first machine to the second, and back. */
-export type Direction = 'forth' | 'back';
+export type Direction = 'forward' | 'backward';
 
 export class Link {
   readonly a: string;
@@ -30,8 +30,8 @@ export class Link {
   /** A proxy that accepts connections in place of the server. */
   earlyAccept: AcceptingProxy | undefined;
 
-  constructor(ground: LinkWorld, a: string, b: string) {
-    this.#world = ground;
+  constructor(world: LinkWorld, a: string, b: string) {
+    this.#world = world;
     this.a = a;
     this.b = b;
   }
@@ -46,8 +46,8 @@ export class Link {
   }
 
   cut(): void {
-    this.cutOneWay('forth');
-    this.cutOneWay('back');
+    this.cutOneWay('forward');
+    this.cutOneWay('backward');
   }
 
   cutOneWay(direction: Direction): void {
@@ -83,7 +83,7 @@ export class Link {
     const [a, b] = [this.#world.addressOf(this.a), this.#world.addressOf(this.b)];
     if (a === undefined || b === undefined) return;
     for (const direction of this.#cutDirections) {
-      const [from, to] = direction === 'forth' ? [a, b] : [b, a];
+      const [from, to] = direction === 'forward' ? [a, b] : [b, a];
       if (this.#cut.some((pair) => pair[0] === from && pair[1] === to)) continue;
       this.#cut.push([from, to]);
       this.#world.wire.cutOneWay(from, to);

@@ -329,7 +329,7 @@ export class ServerHost implements MachineClock {
     // the rest.
     if (this.#mayBeReplacing) this.#supersede('snap', 0);
     const { recording, clock } = this.#parts;
-    if (this.#ensembleOptions !== undefined) recording.peerEvents.push({ atMs: clock.elapsedMs, server: this.name, kind: 'gone' });
+    if (this.#ensembleOptions !== undefined) recording.peerEvents.push({ atMs: clock.elapsedMs, server: this.name, kind: 'processGone' });
   }
 
   /** The disk as the process sees it; content that it removes is kept. */
@@ -418,7 +418,7 @@ export class ServerHost implements MachineClock {
   #recordClaim(word: PeerClaim): void {
     const { recording, clock } = this.#parts;
     const durable = this.#epochsOn(this.durableDisk());
-    recording.peerEvents.push({ atMs: clock.elapsedMs, server: this.name, kind: 'says', ...word, durable });
+    recording.peerEvents.push({ atMs: clock.elapsedMs, server: this.name, kind: 'claims', ...word, durable });
   }
 
   #epochsOn(disk: VirtualDisk): { accepted: number | undefined; current: number | undefined } {

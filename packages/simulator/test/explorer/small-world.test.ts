@@ -73,7 +73,7 @@ afterEach(() => {
 describe('a run', () => {
   test('is the same after it was written and read back', () => {
     const words =
-      'notify1>2,packet2#0,break2#1,dial3,log1,file1,wake2,sleep2,write1,crash1.2.1,start1,cut1-2,heal1-2,elect6,refuse1-3,refused1>3,settle2>2';
+      'notify1>2,packet2#0,break2#1,dial3,log1,file1,wake2,sleep2,write1,crash1.2.1,start1,cut1-2,heal1-2,elect6,refuse1-3,refusal1>3,finalize2>2';
     expect(runText(parseRun(words))).toBe(words);
     expect(() => parseRun('packet2#0,hop1')).toThrow('hop1 is not a choice');
   });
@@ -86,12 +86,16 @@ describe('a run', () => {
 
 describe('states', () => {
   test.each([
-    { scope: scopeDefaults, ground: 'empty', kind: 'with the usual scope' },
-    { scope: forgetful, ground: 'left behind', kind: 'with leaders that remember one txn' },
-    { scope: { ...scopeDefaults, elections: 'each', wakes: 6 }, ground: 'tail', kind: 'with elections message by message' },
-    { scope: { ...scopeDefaults, elections: 'any' }, ground: 'two tails', kind: 'with elections that go wrong' },
-  ] as const)('$kind and the same fingerprint have the same next states', ({ scope, ground }) => {
-    const beginning = { scope, initialState: buildInitialState(ground) };
+    { scope: scopeDefaults, initialState: 'empty', kind: 'with the usual scope' },
+    { scope: forgetful, initialState: 'lagging server', kind: 'with leaders that remember one txn' },
+    {
+      scope: { ...scopeDefaults, elections: 'each', wakes: 6 },
+      initialState: 'uncommitted tail',
+      kind: 'with elections message by message',
+    },
+    { scope: { ...scopeDefaults, elections: 'any' }, initialState: 'two uncommitted tails', kind: 'with elections that go wrong' },
+  ] as const)('$kind and the same fingerprint have the same next states', ({ scope, initialState }) => {
+    const beginning = { scope, initialState: buildInitialState(initialState) };
     const runs = new Map<number, readonly number[]>();
     const pairs: [readonly number[], readonly number[]][] = [];
     const opening = scope.elections === 'any' ? [] : choicesToServe(beginning);
@@ -137,10 +141,10 @@ describe('a search', () => {
     expect(chains.states).toBeGreaterThan(breadth(10, 200));
   });
 
-  test.each(sample(searchPresets, 4))('$name finds no violation, and the ensemble serves again after the faults', (expedition) => {
+  test.each(sample(searchPresets, 4))('$name finds no violation, and the ensemble serves again after the faults', (preset) => {
     const statesMin = breadth(120, 1200);
     const { found } = runPreset(
-      { ...expedition, statesPercent: 100, quiesceEvery: expedition.order === 'walks' ? 1 : breadth(2, 5) },
+      { ...preset, statesPercent: 100, quiesceEvery: preset.order === 'walks' ? 1 : breadth(2, 5) },
       statesMin,
       3,
     );
@@ -149,7 +153,7 @@ describe('a search', () => {
     expect(found.states).toBeGreaterThanOrEqual(statesMin);
   });
 
-  test('distributes 100 percent among the expeditions, and every mark must be hit', () => {
+  test('distributes 100 percent among the presets, and every mark must be hit', () => {
     expect(searchPresets.reduce((sum, { statesPercent }) => sum + statesPercent, 0)).toBe(100);
     const counts = new MarkCounts();
     expect(counts.missing).toEqual(Object.keys(marks));
@@ -180,7 +184,7 @@ describe('the world', () => {
     const writer = new Writer(64);
     writeEmptyPacket(writer, PacketType.COMMIT, 0x1_0000_0009);
     end!.inbox.push(Buffer.from(writer.written()));
-    expect(() => world.apply(encodeChoice('packet', follower.sid, end!.channel))).toThrow('Legality');
+    expect(() => world.apply(encodeChoice('packet', follower.sid, end!.channel))).toThrow('NoProtocolError');
   });
 
   test('skips choices that are not possible', () => {
@@ -190,7 +194,7 @@ describe('the world', () => {
 });
 
 test('a stream to a leader that a server has left is not taken for a stream to its next leader', () => {
-  const beginning = { scope: scopeDefaults, initialState: buildInitialState('later epoch') };
+  const beginning = { scope: scopeDefaults, initialState: buildInitialState('later accepted epoch') };
   const run = parseRun(
     'elect3,dial1,packet2#0,file2,packet1#0,file1,packet2#0,file2,packet1#0,packet1#0,file1,elect7,sleep3,elect6,wake2,break1#0,elect5,sleep3,elect6',
   );
@@ -211,13 +215,13 @@ describe('the grounds', () => {
 
   test('have the logs and epochs that their names say', () => {
     const [a, b, c] = [makeZxid(1, 1), makeZxid(1, 2), makeZxid(2, 1)];
-    expect(lastOf('tail')).toEqual([a, a, b]);
-    expect(lastOf('two tails')).toEqual([a, c, b]);
-    expect(lastOf('left behind')).toEqual([a, makeZxid(2, 2), makeZxid(2, 2)]);
-    expect(buildInitialState('interrupted')!.disks[2]).toMatchObject({ acceptedEpoch: 2, currentEpoch: 1 });
-    expect(buildInitialState('epoch accepted')!.disks.map(({ acceptedEpoch }) => acceptedEpoch)).toEqual([1, 1, 2]);
-    expect(buildInitialState('later epoch')!.disks.map(({ acceptedEpoch }) => acceptedEpoch)).toEqual([1, 1, 3]);
-    expect(buildInitialState('snapshot ahead')!.disks[2]!.snapshot!.zxid).toBe(c);
+    expect(lastOf('uncommitted tail')).toEqual([a, a, b]);
+    expect(lastOf('two uncommitted tails')).toEqual([a, c, b]);
+    expect(lastOf('lagging server')).toEqual([a, makeZxid(2, 2), makeZxid(2, 2)]);
+    expect(buildInitialState('interrupted join')!.disks[2]).toMatchObject({ acceptedEpoch: 2, currentEpoch: 1 });
+    expect(buildInitialState('accepted epoch')!.disks.map(({ acceptedEpoch }) => acceptedEpoch)).toEqual([1, 1, 2]);
+    expect(buildInitialState('later accepted epoch')!.disks.map(({ acceptedEpoch }) => acceptedEpoch)).toEqual([1, 1, 3]);
+    expect(buildInitialState('uncommitted snapshot')!.disks[2]!.snapshot!.zxid).toBe(c);
   });
 });
 
@@ -257,26 +261,32 @@ describe('the wait before settling on a vote, message by message', () => {
   test('ends as soon as all servers have announced the same vote, and not before', () => {
     const words = 'notify2>1,notify1>2,notify3>1,notify3>2,notify1>3';
     expect(after(words)).toEqual({ hits: [], looking: [true, true, true] });
-    expect(after(`${words},notify2>3`)).toEqual({ hits: ['settles early'], looking: [true, true, false] });
+    expect(after(`${words},notify2>3`)).toEqual({ hits: ['election finalized early'], looking: [true, true, false] });
   });
 
   test('does not wait for a server that refuses connections, but waits for one that is back', () => {
     const words = 'notify1>3,notify1>2,crash1.0.0,notify3>2,notify2>3';
     expect(after(words)).toEqual({ hits: [], looking: [false, true, true] });
-    expect(after(`${words},refused3>1`)).toEqual({ hits: ['settles early without one'], looking: [false, true, false] });
+    expect(after(`${words},refusal3>1`)).toEqual({
+      hits: ['election finalized early without an unreachable server'],
+      looking: [false, true, false],
+    });
     expect(after(`${words},start1,notify3>1`)).toEqual({ hits: [], looking: [true, true, true] });
   });
 
   test('can end for a follower before its leader listens; the follower then dials again', () => {
     const early = 'notify2>1,notify1>2,notify3>1,notify3>2,notify1>3,notify2>1';
-    expect(after(early)).toEqual({ hits: ['settles early'], looking: [false, true, true] });
-    expect(after(`${early},dial1`)).toEqual({ hits: ['settles early', 'early for its leader'], looking: [false, true, true] });
+    expect(after(early)).toEqual({ hits: ['election finalized early'], looking: [false, true, true] });
+    expect(after(`${early},dial1`)).toEqual({
+      hits: ['election finalized early', 'refused by a leader not yet leading'],
+      looking: [false, true, true],
+    });
     expect(after(`${early},dial1,notify2>3,wake1,dial1,packet3#0`)).toMatchObject({ looking: [false, true, false] });
   });
 
   test('lasts its full time for a server that does not answer', () => {
     const words = 'notify2>1,notify1>2,cut1-3,cut2-3';
     expect(after(words)).toEqual({ hits: [], looking: [true, true, true] });
-    expect(after(`${words},wake1`)).toEqual({ hits: ['waits for one that does not answer'], looking: [false, true, true] });
+    expect(after(`${words},wake1`)).toEqual({ hits: ['finalize wait for a silent server'], looking: [false, true, true] });
   });
 });

@@ -51,7 +51,7 @@ describe('a stranger', () => {
       const { world, stage, client, hits: hit } = await attacked(kind, seed);
       hits += hit;
       expect(world.recording.violations).toEqual([]);
-      expect(world.recording.peerEvents.filter(({ kind: what }) => what === 'ended')).toEqual([]);
+      expect(world.recording.peerEvents.filter(({ kind: what }) => what === 'roleEnded')).toEqual([]);
       expect({ seed, isWhole: stage.allServing, isIdle: isIdle(client), cnxns: world.recording.cnxns.length }).toEqual({
         seed,
         isWhole: true,

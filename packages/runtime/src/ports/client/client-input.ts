@@ -216,7 +216,7 @@ export class ClientInput {
     this.#large.add(cnxn, reader.remaining);
     this.#turn.core.frame(cnxn.stream, reader, this.#turn.now, cnxn.receivedMs);
     if (--this.#turnFramesLeft === 0) this.#limitObserver.limitReached('framesPerTurn');
-    if (this.#quantumFramesLeft === 1) this.#limitObserver.limitReached('framesPerGo');
+    if (this.#quantumFramesLeft === 1) this.#limitObserver.limitReached('framesPerQuantum');
     return (
       --this.#quantumFramesLeft > 0 && cnxn.stage === 'open' && this.#turn.core.workUnits < this.#quantumEndUnits && this.#canFeed(cnxn)
     );

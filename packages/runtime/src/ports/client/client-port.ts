@@ -218,7 +218,7 @@ export class ClientPort implements ClientOutput {
   isFull(id: CnxnId): boolean {
     const cnxn = this.#cnxns.get(id);
     if (cnxn === undefined || cnxn.waitingBytes <= this.#options.outputHighWaterBytes) return false;
-    this.#limitObserver.limitReached('readingStopsBytes');
+    this.#limitObserver.limitReached('outputHighWaterBytes');
     cnxn.backpressureSignalled = true;
     return true;
   }

@@ -9,7 +9,7 @@ import { drawWaitOptions } from './work-under-hold.ts';
 
 export const barriers: Family = {
   description: 'processes put a barrier in place, remove it, and wait until there is none',
-  marks: ['a barrier was put in place', 'a barrier was removed', 'a barrier was waited for in vain', 'a barrier was written to by hand'],
+  marks: ['a barrier was set', 'a barrier was removed', 'waiting for a barrier timed out', 'an operator wrote to a barrier'],
   drawRun: (random) => new BarrierRun(random),
 };
 
@@ -35,7 +35,7 @@ class BarrierRun implements FamilyRun {
       process.hitMark('a barrier was removed');
     } else if (what === 1) {
       await barrier.set(drawWaitOptions(process));
-      process.hitMark('a barrier was put in place');
+      process.hitMark('a barrier was set');
     }
     if (process.isHealed || process.below(2) === 0) await this.#wait(process, zk, barrier);
     return true;
@@ -46,7 +46,7 @@ class BarrierRun implements FamilyRun {
     try {
       await barrier.wait(waitOf(process));
     } catch (error) {
-      process.hitMark('a barrier was waited for in vain');
+      process.hitMark('waiting for a barrier timed out');
       throw error;
     }
     this.#waits.push({ process: process.name, fromZxid, toZxid: zk.lastZxid });
@@ -60,7 +60,7 @@ class BarrierRun implements FamilyRun {
       if (KeeperError.is(error, 'NoNode')) return;
       throw error;
     }
-    operator.hitMark('a barrier was written to by hand');
+    operator.hitMark('an operator wrote to a barrier');
   }
 
   check({ history }: Evidence): readonly string[] {

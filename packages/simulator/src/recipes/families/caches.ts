@@ -10,11 +10,11 @@ import { checkEntriesShown, checkContentsShown, type CacheEntryShown, type Cache
 export const caches: Family = {
   description: 'processes write to a tree, and read it from caches',
   marks: [
-    'a cache was in step',
-    'a cache fell out of step',
+    'a cache was up to date',
+    'a cache was stale',
     'a cache showed a change',
     'a cache showed a deletion',
-    'a cache was in step when all was over',
+    'a cache was up to date at the end',
   ],
   drawRun: (random) => new CacheRun(random),
 };
@@ -51,7 +51,7 @@ class CacheRun implements FamilyRun {
     for (let writes = process.below(4); writes > 0; writes--) await this.#write(process, zk);
     if (!process.isHealed && process.below(3) > 0) return true;
     await kept.cache.ready(process.isHealed ? { signal: process.stopping } : { timeoutMs: process.below(2000) });
-    process.hitMark('a cache was in step');
+    process.hitMark('a cache was up to date');
     const seenZxid = zk.lastZxid;
     // Wait for the requests that the cache may have to send by then: an event after a read in
     // progress leads to another read when that is answered.
@@ -96,7 +96,7 @@ class CacheRun implements FamilyRun {
     let fromZxid = openedZxid;
     for await (const change of cache.changes()) {
       if (change.kind === 'outOfStep') {
-        process.hitMark('a cache fell out of step');
+        process.hitMark('a cache was stale');
         fromZxid = zk.lastZxid;
       }
       if (change.kind === 'inStep' && cache.isSynced) {
@@ -144,7 +144,7 @@ class CacheRun implements FamilyRun {
     if ((await zk.exists(root)) !== null) for await (const { path, stat } of zk.walk(root)) if (path !== root) there.set(path, stat.mzxid);
     for (const { process, zk: own, cache, covers, shown } of this.#caches.values()) {
       if (process.isDead || own.endReason !== undefined) continue;
-      if (cache.isSynced) process.hitMark('a cache was in step when all was over');
+      if (cache.isSynced) process.hitMark('a cache was up to date at the end');
       else process.reportViolation('its cache is not complete, though all faults have ceased');
       const shows = textOf(shown().map(({ path, stat }) => [path, stat.mzxid]));
       const is = textOf([...there].filter(([path]) => covers(path)));

@@ -17,9 +17,9 @@ export const candidates: Family = {
     'a candidate led',
     'a candidate led in a later session',
     'a candidate was given work',
-    'a candidate was closed at its work',
+    'a candidate was closed while leading',
     'a candidate was closed',
-    'a candidate was removed by hand',
+    'an operator removed a candidate',
     'a hold was lost',
     'gave up: TimedOut',
   ],
@@ -130,7 +130,7 @@ class CandidateRun implements FamilyRun {
     const line = await new Election(zk, waitQueuePath).contenders();
     const victim = line[operator.below(4)];
     if (victim === undefined) return;
-    operator.hitMark('a candidate was removed by hand');
+    operator.hitMark('an operator removed a candidate');
     await deleteAsOperator(zk, victim.path);
   }
 
@@ -165,7 +165,7 @@ async function workUntilStopped(process: RecipeProcess, candidate: LeaderLatch, 
   if (process.isHealed || process.below(3) > 0) return;
   if (process.below(2) === 0) {
     process.clock.after(process.below(1000), () => {
-      process.hitMark('a candidate was closed at its work');
+      process.hitMark('a candidate was closed while leading');
       void candidate.close();
     });
   }

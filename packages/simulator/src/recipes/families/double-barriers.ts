@@ -14,10 +14,10 @@ import { barrierPath, checkRounds, type DoubleBarrierPassage } from './double-ba
 export const doubleBarriers: Family = {
   description: 'processes begin together and end together, again and again',
   marks: [
-    'a process came when a round was on',
-    'a process was at work when its znode was gone',
+    'a participant came during a round',
+    'a participant was inside without its znode',
     'a process left without the others',
-    'a participant was removed by hand',
+    'an operator removed a participant',
     'gave up: TimedOut',
     'gave up: Lost',
     'gave up: SessionExpired',
@@ -48,7 +48,7 @@ class DoubleBarrierRun implements FamilyRun {
     };
     this.#passages.push(passage);
     await work(process, zk, inside);
-    if (inside.signal.aborted) process.hitMark('a process was at work when its znode was gone');
+    if (inside.signal.aborted) process.hitMark('a participant was inside without its znode');
     passage.leavingZxid = zk.lastZxid;
     try {
       await inside.leave(wait(process));
@@ -64,7 +64,7 @@ class DoubleBarrierRun implements FamilyRun {
     const names = await participants(zk);
     const name = names[operator.below(4)];
     if (name === undefined || operator.below(2) === 0) return;
-    operator.hitMark('a participant was removed by hand');
+    operator.hitMark('an operator removed a participant');
     await deleteAsOperator(zk, `${barrierPath}/${name}`);
   }
 
@@ -86,7 +86,7 @@ async function work(process: RecipeProcess, zk: Client, inside: Participation): 
   if (process.below(4) === 0) {
     // An error here is for `leave` to find, which must be called in any case.
     const stat = await zk.exists(inside.path).catch(() => null);
-    if (stat !== null && stat.version > 0) process.hitMark('a process came when a round was on');
+    if (stat !== null && stat.version > 0) process.hitMark('a participant came during a round');
   }
   const isSlow = !process.isHealed && process.below(6) === 0;
   await process.sleep(process.below(isSlow ? 3000 : 150));

@@ -16,13 +16,13 @@ export const elections: Family = {
   marks: [
     'a leader acknowledged',
     'a leader closed its session',
-    'a leader was deposed by hand',
+    'an operator deposed a leader',
     'a hold was lost',
-    'an acknowledged leader was seen',
-    'nobody led',
-    'a leader was looked on at',
-    'an onlooker was up to date',
-    'an onlooker had seen enough',
+    'an acknowledged leader was observed',
+    'no leader was observed',
+    'a leader was observed',
+    'an observer was up to date',
+    'an observer was closed',
   ],
   drawRun: (random) => new ElectionRun(random),
 };
@@ -85,7 +85,7 @@ class ElectionRun implements FamilyRun {
   async #observe(process: RecipeProcess, zk: Client): Promise<void> {
     const observer = this.#currentObservers.get(zk);
     if (observer === undefined) this.#startObserver(process, zk);
-    else if (process.below(4) === 0 && (await observer.checkCaughtUp(waitQueuePath))) process.hitMark('an onlooker was up to date');
+    else if (process.below(4) === 0 && (await observer.checkCaughtUp(waitQueuePath))) process.hitMark('an observer was up to date');
   }
 
   #startObserver(process: RecipeProcess, zk: Client): void {
@@ -95,28 +95,28 @@ class ElectionRun implements FamilyRun {
     const enough = new AbortController();
     if (process.below(4) === 0) {
       process.clock.after(process.below(2000), () => {
-        process.hitMark('an onlooker had seen enough');
+        process.hitMark('an observer was closed');
         this.#currentObservers.delete(zk);
         enough.abort(new Error('has seen enough'));
       });
     }
     const shownOf = (leader: Leader | undefined) => {
       if (leader === undefined) return new Map<string, string>();
-      process.hitMark('a leader was looked on at');
+      process.hitMark('a leader was observed');
       const { path, data, acknowledged } = leader;
       return new Map([[waitQueuePath, leaderText(path, new TextDecoder().decode(data ?? undefined), acknowledged)]]);
     };
-    observer.checkWhenConnected(waitQueuePath, () => process.hitMark('an onlooker was up to date'));
+    observer.checkWhenConnected(waitQueuePath, () => process.hitMark('an observer was up to date'));
     void observer.follow(new Election(observer.trackedClient, waitQueuePath).observe({ signal: enough.signal }), shownOf, enough.signal);
   }
 
   async operatorAction(operator: RecipeProcess, zk: Client): Promise<void> {
     const election = new Election(zk, waitQueuePath);
     const leader = await election.leader({ timeoutMs: 2000 });
-    if (leader === undefined) operator.hitMark('nobody led');
-    else if (leader.acknowledged) operator.hitMark('an acknowledged leader was seen');
+    if (leader === undefined) operator.hitMark('no leader was observed');
+    else if (leader.acknowledged) operator.hitMark('an acknowledged leader was observed');
     if (leader === undefined || operator.below(2) === 0) return;
-    operator.hitMark('a leader was deposed by hand');
+    operator.hitMark('an operator deposed a leader');
     await deleteAsOperator(zk, leader.path);
   }
 

@@ -13,11 +13,11 @@ import { deleteAsOperator, childPaths } from './family-helpers.ts';
 export const events: Family = {
   description: 'processes set an event, and wait for it',
   marks: [
-    'an event let somebody through',
-    'an event was waited for in vain',
+    'an event released a waiter',
+    'waiting for an event timed out',
     'an event was set',
     'an event was reset',
-    'a place in the line of an event was taken away by hand',
+    'an operator removed a waiter of an event',
   ],
   drawRun: (random) => new EventRun(random),
 };
@@ -98,13 +98,13 @@ class EventRun implements FamilyRun {
     try {
       await event.wait(waitOf(process));
     } catch (error) {
-      process.hitMark('an event was waited for in vain');
+      process.hitMark('waiting for an event timed out');
       throw error;
     } finally {
       this.#waiting.delete(process);
     }
     passage.toZxid = zk.lastZxid;
-    process.hitMark('an event let somebody through');
+    process.hitMark('an event released a waiter');
   }
 
   async operatorAction(operator: RecipeProcess, zk: Client): Promise<void> {
@@ -114,7 +114,7 @@ class EventRun implements FamilyRun {
     }
     const victim = (await waiting(zk))[operator.below(2)];
     if (victim === undefined) return;
-    operator.hitMark('a place in the line of an event was taken away by hand');
+    operator.hitMark('an operator removed a waiter of an event');
     await deleteAsOperator(zk, victim);
   }
 

@@ -16,15 +16,15 @@ import { deleteAsOperator, childPaths, storePath } from './family-helpers.ts';
 export const leases: Family = {
   description: 'processes hold leases for a time, whatever becomes of their sessions',
   marks: [
-    'a lease for a time was had',
-    'a lease for a time was not to be had',
-    'one of several leases was had',
+    'a timed lease was acquired',
+    'a timed lease was not available',
+    'one of several leases was acquired',
     'a lease was renewed',
     'a lease was not renewed',
-    'a lease was left to its end',
-    'a lease that was over was had by another',
-    'a lease was taken over by the next of the same name',
-    'a lease was broken by hand',
+    'a lease expired',
+    'an expired lease was acquired by another',
+    'a lease was taken over by an owner of the same name',
+    'an operator broke a lease',
   ],
   drawRun: (random) => new LeaseRun(random),
 };
@@ -56,7 +56,7 @@ class LeaseRun implements FamilyRun {
     const holder = `host-${process.number}`;
     const lease = await this.#acquire(process, zk, holder);
     if (lease === undefined) {
-      process.hitMark('a lease for a time was not to be had');
+      process.hitMark('a timed lease was not available');
       return false;
     }
     this.#enter(process, holder, lease);
@@ -66,7 +66,7 @@ class LeaseRun implements FamilyRun {
     } finally {
       process.holdCount--;
       if (process.isHealed || process.below(3) > 0) await lease.release();
-      else process.hitMark('a lease was left to its end');
+      else process.hitMark('a lease expired');
     }
     return true;
   }
@@ -76,7 +76,7 @@ class LeaseRun implements FamilyRun {
     const limits = { signal: process.stopping, ...drawWaitOptions(process) };
     if (process.below(4) === 0) {
       const lease = await new MultiLease(zk, severalPath, { count, durationMs, holder }).tryAcquire(limits);
-      if (lease !== undefined) process.hitMark('one of several leases was had');
+      if (lease !== undefined) process.hitMark('one of several leases was acquired');
       return lease;
     }
     const lease = new Lease(zk, onePath, { durationMs, holder });
@@ -84,11 +84,11 @@ class LeaseRun implements FamilyRun {
   }
 
   #enter(process: RecipeProcess, holder: string, lease: HeldLease): void {
-    process.hitMark('a lease for a time was had');
+    process.hitMark('a timed lease was acquired');
     const before = this.#holds.findLast((other) => isSameLease(other.lease, lease));
-    if (before?.holder === holder && before.lease.state === 'held') process.hitMark('a lease was taken over by the next of the same name');
+    if (before?.holder === holder && before.lease.state === 'held') process.hitMark('a lease was taken over by an owner of the same name');
     if (before !== undefined && before.holder !== holder && before.lease.state === 'lost')
-      process.hitMark('a lease that was over was had by another');
+      process.hitMark('an expired lease was acquired by another');
     const hold = { process, holder, lease, fromMs: process.nowMs };
     this.#holds.push({ ...hold, concurrent: concurrentHolds(hold, this.#holds) });
   }
@@ -114,7 +114,7 @@ class LeaseRun implements FamilyRun {
     if (operator.below(2) === 0) return;
     const victim = (await childPaths(zk, path))[operator.below(4)];
     if (victim === undefined) return;
-    operator.hitMark('a lease was broken by hand');
+    operator.hitMark('an operator broke a lease');
     await deleteAsOperator(zk, victim);
   }
 

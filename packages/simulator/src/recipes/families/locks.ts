@@ -13,21 +13,21 @@ export const locks: Family = {
   marks: [
     'a hold was lost',
     'a hold was suspended',
-    'a hold that was suspended went on',
-    'a holder wrote although it was lost',
-    'a late write was refused by its token',
+    'a suspended hold was resumed',
+    'a write was attempted with a lost hold',
+    'a stale write was fenced off',
     'a lock was had at the first try',
     'a lock was not had at the first try',
-    'a lock was broken by hand',
-    'a lock was broken under its holder',
-    'a hold was asked back',
-    'a hold was given back as asked',
-    'a number ran over',
+    'an operator broke a lock',
+    'an operator broke a held lock',
+    'a hold was revoked',
+    'a hold was released on revocation',
+    'a sequence number overflowed',
     'gave up: TimedOut',
     'gave up: Revoked',
     'gave up: Lost',
     'gave up: SessionExpired',
-    'a recipe went on in the next session',
+    'a recipe continued in the next session',
   ],
   drawRun: (random) => new LockRun(random),
 };
@@ -80,10 +80,10 @@ class LockRun implements FamilyRun {
     const victim = line[operator.below(3)];
     if (victim === undefined) return;
     if (operator.below(2) === 0) {
-      operator.hitMark('a lock was broken by hand');
+      operator.hitMark('an operator broke a lock');
       await deleteAsOperator(zk, victim.path);
     } else {
-      operator.hitMark('a hold was asked back');
+      operator.hitMark('a hold was revoked');
       await lock.revoke(victim, operator.below(2) === 0 ? { timeoutMs: 2000 } : { deleteAfterMs: operator.below(1000) });
     }
   }
@@ -104,7 +104,7 @@ class LockRun implements FamilyRun {
 async function breakOwn(process: RecipeProcess, zk: Client, hold: ObservedHold): Promise<void> {
   const { isHealed } = process;
   await deleteAsOperator(zk, hold.path);
-  process.hitMark('a lock was broken under its holder');
+  process.hitMark('an operator broke a held lock');
   for (let tries = 0; !hold.isLost && tries < 20; tries++) await process.sleep(100);
   if (isHealed && !hold.isLost && zk.state === 'connected')
     process.reportViolation(`${hold.path} was deleted, but its holder does not notice`);

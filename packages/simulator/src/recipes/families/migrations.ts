@@ -17,8 +17,8 @@ export const migrations: Family = {
     'a change of the tree was made',
     'several changes of the tree were made',
     'no change of the tree was missing',
-    'a program was older than what it found',
-    'the lock of those who change the tree was broken by hand',
+    'a program met a newer schema',
+    'an operator broke the migration lock',
     'gave up: Lost',
   ],
   drawRun: (random) => new MigrationRun(random),
@@ -69,7 +69,7 @@ class MigrationRun implements FamilyRun {
       if (error.code === 'Refused') process.reportViolation(error.message);
       if (error.code !== 'Mismatch') throw error;
       run.result = 'too old';
-      process.hitMark('a program was older than what it found');
+      process.hitMark('a program met a newer schema');
     } finally {
       run.seenZxid = zk.lastZxid;
     }
@@ -81,7 +81,7 @@ class MigrationRun implements FamilyRun {
     for (let looks = operator.below(80); looks > 0; looks--) {
       const [first] = await new Lock(zk, lockPath).contenders();
       if (first !== undefined) {
-        operator.hitMark('the lock of those who change the tree was broken by hand');
+        operator.hitMark('an operator broke the migration lock');
         await deleteAsOperator(zk, first.path);
         return;
       }

@@ -13,7 +13,12 @@ import { deleteAsOperator, waitQueuePath, storePath } from './family-helpers.ts'
 
 export const multiLocks: Family = {
   description: 'processes want several locks at once, and name them in any order',
-  marks: ['several locks were had at once', 'several locks were not had at the first try', 'a part was broken by hand', 'a hold was lost'],
+  marks: [
+    'several locks were acquired together',
+    'several locks were not available at the first try',
+    'an operator broke one of several locks',
+    'a hold was lost',
+  ],
   drawRun: (random) => new MultiLockRun(random),
 };
 
@@ -43,10 +48,10 @@ class MultiLockRun implements FamilyRun {
     const multi = new MultiLock(process.below(2) === 0 ? parts : parts.toReversed());
     const held = process.below(6) === 0 ? await multi.tryAcquire() : await multi.acquire(drawWaitOptions(process));
     if (held === undefined) {
-      process.hitMark('several locks were not had at the first try');
+      process.hitMark('several locks were not available at the first try');
       return false;
     }
-    if (held.holds.length > 1) process.hitMark('several locks were had at once');
+    if (held.holds.length > 1) process.hitMark('several locks were acquired together');
     const kindOf = (path: string) => (path !== shared ? 'lock-' : reads ? 'read-' : 'write-');
     const holds = held.holds.map((each, at) => {
       const { path } = multi.locks[at]!;
@@ -65,7 +70,7 @@ class MultiLockRun implements FamilyRun {
     const path = paths[operator.below(paths.length)]!;
     const [victim] = await new Lock(zk, path).contenders();
     if (victim === undefined) return;
-    operator.hitMark('a part was broken by hand');
+    operator.hitMark('an operator broke one of several locks');
     await deleteAsOperator(zk, victim.path);
   }
 

@@ -31,7 +31,7 @@ export function observeMembers(process: RecipeProcess, zk: Client, group: Group,
   if (process.below(6) === 0) process.clock.after(process.below(2000), () => enough.abort(new Error('has seen enough')));
   const textOf = (data: Uint8Array | null) => textIn(new TextDecoder().decode(data ?? undefined));
   const shownOf = ({ members }: Membership) => new Map(members.map(({ path, name, data }) => [path, isNameData ? name : textOf(data)]));
-  const upToDate = () => process.hitMark('who looks on at members was up to date');
+  const upToDate = () => process.hitMark('a membership observer was up to date');
   observer.checkWhenConnected(group.path, upToDate);
   void observer.follow(group.observe({ signal: enough.signal }), shownOf, enough.signal, ({ isSynced }) => !isSynced);
   return {

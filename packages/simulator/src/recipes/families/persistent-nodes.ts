@@ -23,15 +23,15 @@ import { none, phasesOfZnode } from './observation-rules.ts';
 export const persistentNodes: Family = {
   description: 'processes keep a znode each, and change what it says',
   marks: [
-    'a znode was kept',
-    'a znode was kept in a later session',
-    'a znode was given other data',
-    'a znode was kept no longer',
-    'a kept znode was suspended',
-    'a kept znode was deleted by hand',
-    'a kept znode was not there for a while',
-    'a name was of another session for a while',
-    'who looks on at members was up to date',
+    'a persistent node was created',
+    'a persistent node was created again in a later session',
+    'a persistent node was given other data',
+    'a persistent node was closed',
+    'a persistent node was suspended',
+    'an operator deleted a persistent node',
+    'a persistent node was missing for a while',
+    'a persistent node belonged to another session for a while',
+    'a membership observer was up to date',
     'the instances of a service were up to date',
     'an instance of a service was used',
   ],
@@ -110,7 +110,7 @@ class PersistentNodeRun implements FamilyRun {
       if (!process.isHealed && process.below(4) === 0) await process.sleep(process.below(1500));
       if (process.below(6) > 0) return handle.state === 'present';
       this.#nodes.delete(process);
-      process.hitMark('a znode was kept no longer');
+      process.hitMark('a persistent node was closed');
       await close();
       return true;
     } finally {
@@ -141,12 +141,12 @@ class PersistentNodeRun implements FamilyRun {
     });
     const keeping: KeptNode = { ...begun, process, sessions, sessionIds, firstText: text, changes: 0, allowedTexts: new Set([text]) };
     this.#nodes.set(process, keeping);
-    process.hitMark('a znode was kept');
+    process.hitMark('a persistent node was created');
     if (keeping.handle.state === 'present') this.#recordReported(keeping, text);
     keeping.handle.onStateChange((state) => {
-      if (state === 'suspended') process.hitMark('a kept znode was suspended');
-      if (state === 'absent') process.hitMark('a kept znode was not there for a while');
-      if (state === 'present' && sessionIds.size > 1) process.hitMark('a znode was kept in a later session');
+      if (state === 'suspended') process.hitMark('a persistent node was suspended');
+      if (state === 'absent') process.hitMark('a persistent node was missing for a while');
+      if (state === 'present' && sessionIds.size > 1) process.hitMark('a persistent node was created again in a later session');
     });
     return keeping;
   }
@@ -167,7 +167,7 @@ class PersistentNodeRun implements FamilyRun {
     keeping.allowedTexts.add(text);
     await change(text, waitOf(process));
     keeping.allowedTexts = new Set([text]);
-    process.hitMark('a znode was given other data');
+    process.hitMark('a persistent node was given other data');
     this.#recordReported(keeping, text);
   }
 
@@ -199,12 +199,13 @@ class PersistentNodeRun implements FamilyRun {
       const path = `${parent}/host-${operator.below(this.processes)}`;
       await deleteAsOperator(zk, path);
       // As if a process that had just died had it.
-      if (await holdEphemeralBriefly(operator, zk, path, 1000)) operator.hitMark('a name was of another session for a while');
+      if (await holdEphemeralBriefly(operator, zk, path, 1000))
+        operator.hitMark('a persistent node belonged to another session for a while');
       return;
     }
     const victim = (await childPaths(zk, parent))[operator.below(3)];
     if (victim === undefined) return;
-    operator.hitMark('a kept znode was deleted by hand');
+    operator.hitMark('an operator deleted a persistent node');
     await deleteAsOperator(zk, victim);
   }
 

@@ -17,7 +17,7 @@ export const priorityLocks: Family = {
     'a priority lock was preempted',
     'a priority lock was broken by hand',
     'somebody was taken out of the gate by hand',
-    'a hold was given back as asked',
+    'a hold was released on revocation',
   ],
   drawRun: (random) => new PriorityLockRun(random),
 };

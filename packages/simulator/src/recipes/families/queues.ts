@@ -18,17 +18,17 @@ export const queues: Family = {
     'an item was put',
     'an item was taken',
     'an item was acknowledged',
-    'an item was given back',
-    'an item was had by a second consumer',
+    'an item was released',
+    'an item was delivered to a second consumer',
     'an acknowledgement came too late',
-    'nothing was to be had at the first try',
+    'nothing was available at the first try',
     'a claim was taken away by hand',
     'a place in line was taken away by hand',
     'a bounded queue was full',
-    'items were taken out by their id',
-    'an item was put for later',
+    'items were removed by their id',
+    'a delayed item was put',
     'an item was put into a shard',
-    'a write was left open',
+    'a write had an unknown outcome',
     'gave up: TimedOut',
   ],
   drawRun: (random) => new QueueRun(random),
@@ -97,7 +97,7 @@ class QueueRun implements FamilyRun {
     if (this.#maxItems !== undefined && (await queue.size(wait)) >= this.#maxItems) process.hitMark('a bounded queue was full');
     await recordOutcome(process, put, putAll(process, items, wait));
     process.hitMark('an item was put');
-    if (this.#kind.dueMs !== undefined) process.hitMark('an item was put for later');
+    if (this.#kind.dueMs !== undefined) process.hitMark('a delayed item was put');
     if (!this.#kind.canBeBounded) process.hitMark('an item was put into a shard');
   }
 
@@ -115,7 +115,7 @@ class QueueRun implements FamilyRun {
     this.#checker.removals.push(removal);
     const count = await remove(removal.id);
     removal.reported = { count, toZxid: zk.lastZxid };
-    if (count > 0) process.hitMark('items were taken out by their id');
+    if (count > 0) process.hitMark('items were removed by their id');
     if (process.isHealed) for (let made = count; made > 0; made--) await this.#put(process, zk, queue);
   }
 
@@ -135,7 +135,7 @@ class QueueRun implements FamilyRun {
     const isTry = !process.isHealed && process.below(3) === 0;
     const item = await recordOutcome(process, take, isTry ? queue.tryTake() : queue.take(waitOf(process)));
     if (item === undefined) {
-      process.hitMark('nothing was to be had at the first try');
+      process.hitMark('nothing was available at the first try');
       return false;
     }
     take.items = [textOf(item)];
@@ -147,15 +147,15 @@ class QueueRun implements FamilyRun {
     const isTry = !process.isHealed && process.below(4) === 0;
     const item = isTry ? await queue.tryClaim() : await queue.claim(waitOf(process));
     if (item === undefined) {
-      process.hitMark('nothing was to be had at the first try');
+      process.hitMark('nothing was available at the first try');
       return false;
     }
     try {
-      if (item.attempt > 1) process.hitMark('an item was had by a second consumer');
+      if (item.attempt > 1) process.hitMark('an item was delivered to a second consumer');
       await process.sleep(process.below(process.below(4) === 0 && !process.isHealed ? 3000 : 150));
       // A consumer that fails.
       if (!process.isHealed && process.below(5) === 0) {
-        process.hitMark('an item was given back');
+        process.hitMark('an item was released');
         return false;
       }
       return await this.#finish(process, zk, item);
@@ -224,7 +224,7 @@ async function recordOutcome<Result>(process: RecipeProcess, write: { state: str
     write.state = 'carried out';
     return result;
   } catch (error) {
-    if (KeeperError.is(error) && error.outcome === 'unknown') process.hitMark('a write was left open');
+    if (KeeperError.is(error) && error.outcome === 'unknown') process.hitMark('a write had an unknown outcome');
     else write.state = 'not carried out';
     throw error;
   }

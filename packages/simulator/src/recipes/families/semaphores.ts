@@ -17,9 +17,9 @@ const locksPath = `${waitQueuePath}/locks`;
 export const semaphores: Family = {
   description: 'processes share a few leases',
   marks: [
-    'several leases were had at once',
-    'a lease was had at the first try',
-    'a lease was taken away by hand',
+    'several leases were acquired together',
+    'a lease was acquired at the first try',
+    'an operator deleted a lease',
     'a semaphore was resized',
     'a hold was lost',
   ],
@@ -65,12 +65,12 @@ class SemaphoreRun implements FamilyRun {
       case 0: {
         const held = await semaphore.tryAcquire();
         if (held === undefined) return [];
-        process.hitMark('a lease was had at the first try');
+        process.hitMark('a lease was acquired at the first try');
         return [held];
       }
       case 1: {
         const { holds } = await semaphore.acquireMany(this.#isResized ? 1 : this.#size, drawWaitOptions(process));
-        if (holds.length > 1) process.hitMark('several leases were had at once');
+        if (holds.length > 1) process.hitMark('several leases were acquired together');
         return holds;
       }
       default:
@@ -88,7 +88,7 @@ class SemaphoreRun implements FamilyRun {
     const line = await (operator.below(2) === 0 ? semaphore.leases() : semaphore.contenders());
     const victim = line[operator.below(3)];
     if (victim === undefined) return;
-    operator.hitMark('a lease was taken away by hand');
+    operator.hitMark('an operator deleted a lease');
     await deleteAsOperator(zk, victim.path);
   }
 

@@ -12,7 +12,7 @@ import { waitQueuePath, childPaths, storePath } from './family-helpers.ts';
 
 export const setPartitions: Family = {
   description: 'processes share a set of items, and work on each under its lock',
-  marks: ['an item was handed on', 'a share was acquired', 'a hold was lost'],
+  marks: ['a partition changed hands', 'a partition was acquired', 'a hold was lost'],
   drawRun: (random) => new SetPartitionRun(random),
 };
 
@@ -42,7 +42,7 @@ class SetPartitionRun implements FamilyRun {
     const options = { timeBoundaryMs: this.#timeBoundaryMs };
     await using partitioner = new SetPartitioner(zk, waitQueuePath, process.name, this.#holds.keys(), work, options);
     await partitioner.ready({ timeoutMs: 6000 });
-    process.hitMark('a share was acquired');
+    process.hitMark('a partition was acquired');
     await process.sleep(process.below(1500));
     return true;
   }
@@ -60,7 +60,7 @@ class SetPartitionRun implements FamilyRun {
         }
         await process.sleep(20 + process.below(200));
       }
-      process.hitMark('an item was handed on');
+      process.hitMark('a partition changed hands');
     } catch (error) {
       // An error ends the work on this item, not the share.
       process.handleError(error);

@@ -13,13 +13,7 @@ import { deleteAsOperator, drawSeedZnodes, waitQueuePath, storePath } from './fa
 
 export const sharedLocks: Family = {
   description: 'processes read and write under a shared lock',
-  marks: [
-    'two read at once',
-    'a shared lock was broken by hand',
-    'a reader was asked to make room',
-    'a hold was lost',
-    'gave up: TimedOut',
-  ],
+  marks: ['two readers held at once', 'an operator broke a shared lock', 'a reader was revoked', 'a hold was lost', 'gave up: TimedOut'],
   drawRun: (random) => new SharedLockRun(random),
 };
 
@@ -62,7 +56,7 @@ class SharedLockRun implements FamilyRun {
   }
 
   async #read(process: RecipeProcess): Promise<void> {
-    if (this.#reading > 0) process.hitMark('two read at once');
+    if (this.#reading > 0) process.hitMark('two readers held at once');
     this.#reading++;
     await process.sleep(process.below(300));
     this.#reading--;
@@ -74,10 +68,10 @@ class SharedLockRun implements FamilyRun {
     const victim = line[operator.below(3)];
     if (victim === undefined) return;
     if (operator.below(2) === 0) {
-      operator.hitMark('a shared lock was broken by hand');
+      operator.hitMark('an operator broke a shared lock');
       await deleteAsOperator(zk, victim.path);
     } else {
-      if (victim.prefix === 'read-') operator.hitMark('a reader was asked to make room');
+      if (victim.prefix === 'read-') operator.hitMark('a reader was revoked');
       await lock.revoke(victim, operator.below(2) === 0 ? { timeoutMs: 2000 } : { deleteAfterMs: operator.below(1000) });
     }
   }

@@ -14,10 +14,10 @@ import { deleteAsOperator, childNames, childPaths } from './family-helpers.ts';
 export const simpleBarriers: Family = {
   description: 'processes begin the halves of their work together, each time at another simple barrier',
   marks: [
-    'a gathering was full',
-    'somebody came to a gathering for the second time',
-    'somebody was taken out of a gathering by hand',
-    'somebody has left a gathering without the others',
+    'a simple barrier was full',
+    'a participant entered a simple barrier again',
+    'an operator removed a participant of a simple barrier',
+    'a participant left a simple barrier alone',
   ],
   drawRun: (random) => new SimpleBarrierRun(random),
 };
@@ -42,12 +42,12 @@ class SimpleBarrierRun implements FamilyRun {
 
   async turn(process: RecipeProcess, zk: Client): Promise<boolean> {
     const round = this.#round;
-    if (this.#lastRoundOf.get(process.number) === round) process.hitMark('somebody came to a gathering for the second time');
+    if (this.#lastRoundOf.get(process.number) === round) process.hitMark('a participant entered a simple barrier again');
     this.#lastRoundOf.set(process.number, round);
     const barrier = await SimpleBarrier.create(zk, rootOf(round), this.#size, { data: process.name, ...waitOf(process) });
     const inside = await barrier.enter(waitOf(process));
     if (this.#round === round) {
-      process.hitMark('a gathering was full');
+      process.hitMark('a simple barrier was full');
       this.#round++;
     }
     const gathered: SimpleBarrierPassage = {
@@ -64,7 +64,7 @@ class SimpleBarrierRun implements FamilyRun {
     try {
       await inside.leave(waitOf(process));
     } catch (error) {
-      process.hitMark('somebody has left a gathering without the others');
+      process.hitMark('a participant left a simple barrier alone');
       throw error;
     }
     gathered.leftZxid = zk.lastZxid;
@@ -75,7 +75,7 @@ class SimpleBarrierRun implements FamilyRun {
     const root = rootOf(Math.max(0, this.#round - operator.below(2)));
     const name = (await childNames(zk, root))[operator.below(4)];
     if (name === undefined) return;
-    operator.hitMark('somebody was taken out of a gathering by hand');
+    operator.hitMark('an operator removed a participant of a simple barrier');
     await deleteAsOperator(zk, `${root}/${name}`);
   }
 

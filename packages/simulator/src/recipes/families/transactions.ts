@@ -15,10 +15,10 @@ export const transactions: Family = {
   marks: [
     'a transaction was committed',
     'a transaction was aborted',
-    'a vote was cast in place of a site',
-    'a site came back to its vote',
-    'an operator lost patience',
-    'a coordinator went without a decision',
+    'a vote was cast for an absent participant',
+    'a participant restarted after its vote',
+    'an operator aborted',
+    'a coordinator crashed without a decision',
   ],
   drawRun: (random) => new TransactionRun(random),
 };
@@ -97,8 +97,8 @@ class TransactionRun implements FamilyRun {
     const isBack = minutes.requestedVotes.has(`${name} commit`) || minutes.requestedVotes.has(`${name} abort`);
     minutes.requestedVotes.add(`${name} ${vote}`);
     const standing = await site.vote(vote, { signal });
-    if (isBack) process.hitMark('a site came back to its vote');
-    if (!minutes.requestedVotes.has(`${name} ${standing}`)) process.hitMark('a vote was cast in place of a site');
+    if (isBack) process.hitMark('a participant restarted after its vote');
+    if (!minutes.requestedVotes.has(`${name} ${standing}`)) process.hitMark('a vote was cast for an absent participant');
     this.#recordOutcome(
       process,
       zk,
@@ -122,14 +122,14 @@ class TransactionRun implements FamilyRun {
     if (this.#watching === 'coordinator' && operator.below(2) === 0) {
       // A process that takes the role of the coordinator and dies before it has decided.
       if (await holdEphemeralBriefly(operator, zk, `${minutes.path}/coordinator`, 2500))
-        operator.hitMark('a coordinator went without a decision');
+        operator.hitMark('a coordinator crashed without a decision');
       return;
     }
     const transaction = this.#transaction(operator, zk, minutes);
     const isPatient = operator.below(3) > 0;
     if (!isPatient) {
       minutes.isAborted = true;
-      operator.hitMark('an operator lost patience');
+      operator.hitMark('an operator aborted');
     }
     try {
       this.#recordOutcome(
@@ -140,7 +140,7 @@ class TransactionRun implements FamilyRun {
       );
     } catch (error) {
       if (!KeeperError.is(error, 'NoNode')) throw error;
-      operator.hitMark('somebody who looked on came too late');
+      operator.hitMark('an observer came too late');
     }
   }
 

@@ -23,7 +23,7 @@ import { deleteAsOperator, childNames } from './family-helpers.ts';
 export const values: Family = {
   description: 'processes change numbers and a text, all at once',
   marks: [
-    'a number was counted up',
+    'a counter was incremented',
     'a number was set',
     'a number was compared and set',
     'a number was another when it was compared',
@@ -31,9 +31,9 @@ export const values: Family = {
     'a text was another when it was compared',
     'a text was changed',
     'a count was changed',
-    'a number was given out',
-    'a mark was taken away by hand',
-    'a lock of a number was broken by hand',
+    'an id was allocated',
+    'an operator deleted a marker',
+    'an operator broke the lock of a counter',
   ],
   drawRun: (random) => new ValueRun(random),
 };
@@ -124,7 +124,7 @@ class ValueRun implements FamilyRun {
     const delta = ++this.#changes * (process.below(3) === 0 ? -1 : 1);
     const change = this.#change(process, numberPath, `add ${delta}`, isAdded(delta));
     await this.#checker.recordChange(change, number.add(delta, drawWaitOptions(process)), shown);
-    process.hitMark('a number was counted up');
+    process.hitMark('a counter was incremented');
   }
 
   async #set(process: RecipeProcess, { number }: Values): Promise<void> {
@@ -151,7 +151,7 @@ class ValueRun implements FamilyRun {
     const ids = this.#idsOf(zk);
     const give = async () => {
       this.#checker.recordIssued(process.name, zk.sessionId, idsPath, await ids.next(drawWaitOptions(process)));
-      process.hitMark('a number was given out');
+      process.hitMark('an id was allocated');
     };
     await Promise.all(Array.from({ length: 1 + process.below(4) }, give));
   }
@@ -219,14 +219,14 @@ class ValueRun implements FamilyRun {
       [first] = await lock.contenders();
     }
     if (first !== undefined) {
-      operator.hitMark('a lock of a number was broken by hand');
+      operator.hitMark('an operator broke the lock of a counter');
       await deleteAsOperator(zk, first.path);
       return;
     }
     const marks = (await childNames(zk, path)).filter((name) => name !== 'lock').toSorted();
     const mark = marks[operator.below(4)];
     if (mark === undefined) return;
-    operator.hitMark('a mark was taken away by hand');
+    operator.hitMark('an operator deleted a marker');
     await deleteAsOperator(zk, `${path}/${mark}`);
   }
 

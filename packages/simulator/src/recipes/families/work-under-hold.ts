@@ -42,7 +42,7 @@ export function drawRevocationHandler(process: RecipeProcess): ((held: Hold) => 
     process.clock.after(1, () => {
       if (held.state === 'held' || held.state === 'suspended')
         process.reportViolation(`${held.path} is still held after its holder agreed to release it`);
-      else process.hitMark('a hold was given back as asked');
+      else process.hitMark('a hold was released on revocation');
     });
   };
 }
@@ -82,7 +82,7 @@ export async function workUnderHold(
   }
   if (!hold.isLost) return;
   // Some continue although they know.
-  process.hitMark('a holder wrote although it was lost');
+  process.hitMark('a write was attempted with a lost hold');
   holds.fencedStore.write(hold);
   try {
     await hold.write(store);
