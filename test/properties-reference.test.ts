@@ -100,22 +100,12 @@ function each<T>(all: Readonly<Record<string, T>>, ids: (one: T) => string): Rec
   return Object.fromEntries(Object.entries(all).map(([name, one]) => [name, ids(one)]));
 }
 
-/** The constants of a record that has other names for them: `oneOrder: totalOrder`, by `oneOrder`. */
-function constantsOf(record: string): Map<string, string> {
-  return new Map([...record.matchAll(/^ {2}(\w+): (\w+),$/gm)].map(([, name, constant]) => [name!, constant!]));
-}
-
-/** The file that declares the constant of each of these names. */
-function homesOf(
-  names: readonly string[],
-  files: readonly TextFile[],
-  constants: ReadonlyMap<string, string> = new Map(),
-): Map<string, string> {
+/** The file that exports each of these names. */
+function homesOf(names: readonly string[], files: readonly TextFile[]): Map<string, string> {
   return new Map(
     names.map((name) => {
-      const constant = constants.get(name) ?? name;
-      const home = files.find(({ text }) => new RegExp(String.raw`^(?:export )?const ${constant}\b`, 'm').test(text));
-      if (home === undefined) throw new Error(`no file declares ${constant}`);
+      const home = files.find(({ text }) => new RegExp(String.raw`^(?:export )?const ${name}\b`, 'm').test(text));
+      if (home === undefined) throw new Error(`no file declares ${name}`);
       return [name, home.path];
     }),
   );
@@ -152,7 +142,7 @@ function canariesOf(text: string): Map<string, string[]> {
 
 function generatedProperties(page: string): string {
   const checkerFiles = filesIn(`${simulator}/checkers`, /\.ts$/);
-  const homes = homesOf(Object.keys(checkers), checkerFiles, constantsOf(read(`${simulator}/checkers/checkers.ts`)));
+  const homes = homesOf(Object.keys(checkers), checkerFiles);
   const judges = byId(each(checkers, ({ property }) => property));
   const caught = byId(each(mutants, ({ origin }) => origin));
   const canaries = canariesOf(read('packages/simulator/test/canaries.test.ts'));
@@ -171,9 +161,10 @@ function generatedProperties(page: string): string {
 
 function generatedFaults(page: string): string {
   const injectors = { ...faults, ...recipeFaults };
-  const files = [...filesIn(`${simulator}/faults`, /-faults\.ts$/), ...filesIn(`${simulator}/recipes`, /recipe-faults\.ts$/)];
-  const records = [`${simulator}/faults/faults.ts`, `${simulator}/recipes/recipe-faults.ts`];
-  const homes = homesOf(Object.keys(injectors), files, constantsOf(records.map(read).join('\n')));
+  const homes = homesOf(Object.keys(injectors), [
+    ...filesIn(`${simulator}/faults`, /-faults\.ts$/),
+    ...filesIn(`${simulator}/recipes`, /recipe-faults\.ts$/),
+  ]);
   const simulated = byId(each(injectors, ({ id }) => id));
   const real = byId(each(chaosFaults, ({ id }) => id));
   const byFile = (names: readonly string[]) => {
@@ -245,7 +236,6 @@ describe('the comparison detects', () => {
 
   it('a name in no file of its kind', () => {
     expect(() => homesOf(['nowhere'], [file])).toThrow('no file declares nowhere');
-    expect(() => homesOf(['here'], [file], constantsOf('  here: nowhere,\n'))).toThrow('no file declares nowhere');
     expect(() => withTable('', '| no such head |', [])).toThrow('the page has no table');
   });
 });
