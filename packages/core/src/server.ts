@@ -21,6 +21,7 @@ import { Authentication } from './auth/authentication.ts';
 import { digestProvider } from './auth/digest-provider.ts';
 import { ipProvider } from './auth/ip-provider.ts';
 import { Permissions } from './auth/permissions.ts';
+import type { ClientFront } from './client-front.ts';
 import type { ClientOutput, CnxnId, SessionOwner } from './client-output.ts';
 import type { CnxnContext } from './cnxn/cnxn-context.ts';
 import { CnxnTable } from './cnxn/cnxn-table.ts';
@@ -53,7 +54,7 @@ import { WatchTable } from './tree/watch-table.ts';
 
 const headerBytes = 8;
 
-export class Server {
+export class Server implements ClientFront {
   readonly #budget: StepBudget;
   readonly #observer: Observer;
   readonly #replica: Replica;

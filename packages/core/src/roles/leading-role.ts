@@ -34,6 +34,10 @@ export class LeadingRole extends PeerRole implements LeaderHost {
     return this.#leader.server;
   }
 
+  override get front(): Server | undefined {
+    return this.#state.options.leaderServes === false ? undefined : this.server;
+  }
+
   override get epoch(): number | undefined {
     return this.#leader.server === undefined ? undefined : this.#leader.epoch;
   }

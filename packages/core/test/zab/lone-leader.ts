@@ -24,7 +24,7 @@ import {
 } from '@tskeeper/protocol';
 import { type CoreOptions, coreDefaults, type Now, silentObserver } from '../../src/index.ts';
 import { Peer } from '../../src/peer.ts';
-import type { ClientOutput } from '../../src/client-output.ts';
+import type { PeerClients } from '../../src/peer-io.ts';
 import type { ElectionLinks } from '../../src/election/election-links.ts';
 import { MajorityQuorum } from '../../src/quorum/majority-quorum.ts';
 import { Replica, replicaOptions } from '../../src/request/replica.ts';
@@ -54,7 +54,7 @@ export interface LoneLeaderOptions {
   readonly committedLog?: CommittedLogOptions;
 }
 
-export class LoneLeader implements ClientOutput, ElectionLinks, QuorumLinks, PeerStorage {
+export class LoneLeader implements PeerClients, ElectionLinks, QuorumLinks, PeerStorage {
   readonly peer: Peer;
   readonly #core: CoreOptions;
   readonly #writers = new Map<ChannelId, Writer>();
@@ -78,16 +78,9 @@ export class LoneLeader implements ClientOutput, ElectionLinks, QuorumLinks, Pee
     const recovered = { replica, committedLog: new CommittedLog(committedLog), ...found };
     const config = { verifier: new MajorityQuorum(voters), text: configText, version: 0 };
     const options = { core: this.#core, zab, role: 'participant' as const };
-    this.peer = new Peer(
-      options,
-      config,
-      recovered,
-      new PacketView(),
-      { clients: this, election: this, quorum: this, storage: this },
-      random,
-      silentObserver,
-      this.now,
-    );
+    const io = { clients: this, election: this, quorum: this, storage: this };
+    const parts = { options, config, start: recovered, packetView: new PacketView(), io, random, observer: silentObserver };
+    this.peer = new Peer(parts, this.now);
     const vote: Notification = {
       state: 'looking',
       leader: 1,
@@ -301,6 +294,7 @@ export class LoneLeader implements ClientOutput, ElectionLinks, QuorumLinks, Pee
   notify(): void {}
   resumeLogRead(): void {}
   stopLogRead(): void {}
+  attach = (): void => undefined;
   isFull = (): boolean => false;
   channelIsFull = (channel: ChannelId): boolean => this.full.has(channel);
   logBytesMax = (): number | undefined => this.logBytes;
