@@ -49,7 +49,10 @@ export const ensembleMarks: Readonly<Record<string, Count>> = {
   'a txn was committed by less than a majority': ({ recording }) => committedByMinority(recording),
   'a majority was no quorum': ({ recording }) => majorityWithoutQuorum(recording),
   'an oracle let a server go on alone': ({ world }) =>
-    world.servers.reduce((sum, { logLines }) => sum + logLines.filter((line) => /the oracle lets this server go on/.test(line)).length, 0),
+    world.servers.reduce(
+      (sum, { logEvents }) => sum + logEvents.filter((each) => each.event === 'oracle.answered' && each.allowed === true).length,
+      0,
+    ),
   'a quorum alone was well': ({ marks }) => marks.get('a quorum alone') ?? 0,
   'a leader was followed by another in time': ({ marks }) => marks.get('fail-over') ?? 0,
   'a dial was accepted early and closed': ({ marks }) => marks.get('early accept closed') ?? 0,
