@@ -219,7 +219,7 @@ export class Peer {
    * over by now.
    */
   accepted(channel: ChannelId, now: Now): void {
-    if (!this.#role.accepted(channel, now)) this.#state.io.quorum.closeChannel(channel, 'this server does not lead');
+    if (!this.#role.accepted(channel, now)) this.#state.io.quorum.closeChannel(channel, 'not leading', 'this server does not lead');
   }
 
   /** Learners cannot reach this server, so it must not lead. */
@@ -230,7 +230,7 @@ export class Peer {
 
   dialled(channel: ChannelId, now: Now): void {
     const transition = this.#role.dialled(channel);
-    if (transition === undefined) this.#state.io.quorum.closeChannel(channel, 'the leader is no longer wanted');
+    if (transition === undefined) this.#state.io.quorum.closeChannel(channel, 'leader not wanted', 'the leader is no longer wanted');
     else this.#enter(transition, now);
   }
 

@@ -27,7 +27,7 @@ import { Replica, replicaOptions } from '../../src/request/replica.ts';
 import { SnapshotLoader } from '../../src/snapshot/snapshot-loader.ts';
 import { CommittedLog, committedLogDefaults } from '../../src/zab/committed-log.ts';
 import type { EpochName, PeerStorage } from '../../src/zab/peer-storage.ts';
-import type { ChannelId, QuorumLinks } from '../../src/zab/quorum-links.ts';
+import type { ChannelCloseReason, ChannelId, QuorumLinks } from '../../src/zab/quorum-links.ts';
 import { type Asked, EnsembleClient } from './ensemble-client.ts';
 
 export class Dice {
@@ -269,10 +269,10 @@ export class Node implements PeerClients, ElectionLinks, QuorumLinks, PeerStorag
     this.packets(channel).raw(bytes, start, bytes.length);
   }
 
-  closeChannel(channel: ChannelId, reason: string): void {
+  closeChannel(channel: ChannelId, _reason: ChannelCloseReason, text: string): void {
     const end = this.ends.get(channel);
     if (end === undefined) return;
-    this.ensemble.note(`${this.sid} closes ${channel}: ${reason}`);
+    this.ensemble.note(`${this.sid} closes ${channel}: ${text}`);
     this.ensemble.flush(end);
     this.ensemble.breakStream(end);
     this.ends.delete(channel);

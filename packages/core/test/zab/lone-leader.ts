@@ -32,7 +32,7 @@ import { SnapshotLoader } from '../../src/snapshot/snapshot-loader.ts';
 import { CommittedLog, type CommittedLogOptions, committedLogDefaults } from '../../src/zab/committed-log.ts';
 import type { LogEntry } from '../../src/zab/learner-syncer.ts';
 import type { EpochName, PeerStorage } from '../../src/zab/peer-storage.ts';
-import type { ChannelId, QuorumLinks } from '../../src/zab/quorum-links.ts';
+import type { ChannelCloseReason, ChannelId, QuorumLinks } from '../../src/zab/quorum-links.ts';
 
 const random = { uint32: () => 7 };
 const configText = 'version=0';
@@ -137,7 +137,7 @@ export class LoneLeader implements PeerClients, ElectionLinks, QuorumLinks, Peer
       new PacketDecoder(16_000_000, new PacketView()).feed(bytes, 0, bytes.length, { packet, raw: () => 0 });
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
-      this.closeChannel(channel, error.message);
+      this.closeChannel(channel, 'protocol error', error.message);
     }
     this.#tellGone();
   }
@@ -261,8 +261,8 @@ export class LoneLeader implements PeerClients, ElectionLinks, QuorumLinks, Peer
     this.packets(channel).raw(bytes, start, bytes.length);
   }
 
-  closeChannel(channel: ChannelId, reason: string): void {
-    if (!this.closed.has(channel)) this.closed.set(channel, reason);
+  closeChannel(channel: ChannelId, _reason: ChannelCloseReason, text: string): void {
+    if (!this.closed.has(channel)) this.closed.set(channel, text);
   }
 
   append(zxid: Zxid, bytes: Buffer, start: number, end: number): void {

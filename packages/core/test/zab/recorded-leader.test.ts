@@ -44,7 +44,7 @@ import { SnapshotLoader } from '../../src/snapshot/snapshot-loader.ts';
 import { CommittedLog, committedLogDefaults } from '../../src/zab/committed-log.ts';
 import type { NodeId } from '../../src/tree/node-store.ts';
 import type { EpochName, PeerStorage } from '../../src/zab/peer-storage.ts';
-import type { ChannelId, QuorumLinks } from '../../src/zab/quorum-links.ts';
+import type { ChannelCloseReason, ChannelId, QuorumLinks } from '../../src/zab/quorum-links.ts';
 import { type RecordedLearning, recordedLearnings, type RecordedPacket, viewOf } from './recordings.ts';
 
 const random = { uint32: () => 7 };
@@ -203,8 +203,8 @@ class Replayed implements PeerClients, ElectionLinks, QuorumLinks, PeerStorage {
     this.packets(channel).raw(bytes, start, bytes.length);
   }
 
-  closeChannel(channel: ChannelId, reason: string): void {
-    this.closed.push(`${channel}: ${reason}`);
+  closeChannel(channel: ChannelId, _reason: ChannelCloseReason, text: string): void {
+    this.closed.push(`${channel}: ${text}`);
   }
 
   append(zxid: Zxid): void {

@@ -23,6 +23,7 @@ import {
   type Zxid,
 } from '@tskeeper/protocol';
 import {
+  type ChannelCloseReason,
   type ChannelId,
   type CnxnId,
   coreDefaults,
@@ -66,8 +67,6 @@ const wallPerWriteMs = 1000;
 const packetBytesMax = 10_000_000;
 /** There is one configuration. */
 export const configText = 'version=0';
-/** Reasons for which servers that follow the protocol never close a stream. */
-const protocolErrorReason = /out of order|does not accept|the next proposal is|the leader sent 0x/;
 
 /** What a server knows of its world. */
 export interface SmallServerEnvironment {
@@ -627,11 +626,12 @@ export class SmallServer implements PeerClients, ElectionLinks, QuorumLinks, Pee
     this.packets(channel).raw(bytes, start, bytes.length);
   }
 
-  closeChannel(channel: ChannelId, reason: string): void {
+  closeChannel(channel: ChannelId, reason: ChannelCloseReason, text: string): void {
     const end = this.streamEnds.get(channel);
     if (end === undefined) return;
-    if (protocolErrorReason.test(reason)) throw new Violation('Legality', `${this.sid} closes a stream: ${reason}`);
-    if (reason.startsWith('the learner has a later history than this leader')) this.world.hit('ahead of its leader');
+    // Servers that follow the protocol never close a stream for this reason.
+    if (reason === 'protocol error') throw new Violation('Legality', `${this.sid} closes a stream: ${text}`);
+    if (reason === 'learner has a later history') this.world.hit('ahead of its leader');
     this.#send(end);
     if (end.remoteEnd !== undefined) end.remoteEnd.remoteEnd = undefined;
     this.#closeEnd(end);
