@@ -1,105 +1,109 @@
 /**
- * Implements `Inspector` for a server of an ensemble by the server of its current role.
+ * Implements `Inspector` for a server of an ensemble by the inspector of its present front, so that
+ * those who ask may keep one object.
  */
 import type { SessionId } from '@tskeeper/protocol';
-import type { CnxnInfo, EnsembleStatus, Inspector } from './inspector.ts';
 import type { CnxnId } from './client-output.ts';
+import type { CnxnInfo, EnsembleStatus, Inspector } from './inspector.ts';
+
+/** The part of a peer that is inspected. */
+export interface InspectedPeer {
+  readonly front: { readonly inspect: Inspector };
+  status(): EnsembleStatus;
+}
 
 export class PeerInspector implements Inspector {
-  readonly #current: () => Inspector;
-  readonly #ensemble: () => EnsembleStatus;
+  readonly #peer: InspectedPeer;
 
-  /** @param current the present state; without clients while none are served. */
-  constructor(current: () => Inspector, ensemble: () => EnsembleStatus) {
-    this.#current = current;
-    this.#ensemble = ensemble;
+  constructor(peer: InspectedPeer) {
+    this.#peer = peer;
   }
 
   role(): ReturnType<Inspector['role']> {
-    return this.#current().role();
+    return this.#peer.front.inspect.role();
   }
 
   lastZxid(): number {
-    return this.#current().lastZxid();
+    return this.#peer.front.inspect.lastZxid();
   }
 
   nodeCount(): number {
-    return this.#current().nodeCount();
+    return this.#peer.front.inspect.nodeCount();
   }
 
   approximateDataBytes(): number {
-    return this.#current().approximateDataBytes();
+    return this.#peer.front.inspect.approximateDataBytes();
   }
 
   ephemeralCount(): number {
-    return this.#current().ephemeralCount();
+    return this.#peer.front.inspect.ephemeralCount();
   }
 
   watchCount(): number {
-    return this.#current().watchCount();
+    return this.#peer.front.inspect.watchCount();
   }
 
   quotaTotals(): ReturnType<Inspector['quotaTotals']> {
-    return this.#current().quotaTotals();
+    return this.#peer.front.inspect.quotaTotals();
   }
 
   outstandingRequests(): number {
-    return this.#current().outstandingRequests();
+    return this.#peer.front.inspect.outstandingRequests();
   }
 
   sessionCount(): number {
-    return this.#current().sessionCount();
+    return this.#peer.front.inspect.sessionCount();
   }
 
   sessions(): ReturnType<Inspector['sessions']> {
-    return this.#current().sessions();
+    return this.#peer.front.inspect.sessions();
   }
 
   hasSession(session: SessionId): boolean {
-    return this.#current().hasSession(session);
+    return this.#peer.front.inspect.hasSession(session);
   }
 
   cnxnCount(): number {
-    return this.#current().cnxnCount();
+    return this.#peer.front.inspect.cnxnCount();
   }
 
   cnxns(): Iterable<CnxnInfo> {
-    return this.#current().cnxns();
+    return this.#peer.front.inspect.cnxns();
   }
 
   cnxn(id: CnxnId): CnxnInfo | undefined {
-    return this.#current().cnxn(id);
+    return this.#peer.front.inspect.cnxn(id);
   }
 
   sessionExpiry(): ReturnType<Inspector['sessionExpiry']> {
-    return this.#current().sessionExpiry();
+    return this.#peer.front.inspect.sessionExpiry();
   }
 
   ephemerals(): ReturnType<Inspector['ephemerals']> {
-    return this.#current().ephemerals();
+    return this.#peer.front.inspect.ephemerals();
   }
 
   watchSummary(): ReturnType<Inspector['watchSummary']> {
-    return this.#current().watchSummary();
+    return this.#peer.front.inspect.watchSummary();
   }
 
   watchesByCnxn(): ReturnType<Inspector['watchesByCnxn']> {
-    return this.#current().watchesByCnxn();
+    return this.#peer.front.inspect.watchesByCnxn();
   }
 
   watchesByPath(): ReturnType<Inspector['watchesByPath']> {
-    return this.#current().watchesByPath();
+    return this.#peer.front.inspect.watchesByPath();
   }
 
   digests(): ReturnType<Inspector['digests']> {
-    return this.#current().digests();
+    return this.#peer.front.inspect.digests();
   }
 
   resetCnxnStats(): void {
-    this.#current().resetCnxnStats();
+    this.#peer.front.inspect.resetCnxnStats();
   }
 
   ensemble(): EnsembleStatus {
-    return this.#ensemble();
+    return this.#peer.status();
   }
 }

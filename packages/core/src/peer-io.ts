@@ -1,3 +1,4 @@
+import type { ClientFront } from './client-front.ts';
 import type { ClientOutput } from './client-output.ts';
 import type { ElectionLinks } from './election/election-links.ts';
 import type { PeerStorage } from './zab/peer-storage.ts';
@@ -9,9 +10,18 @@ export interface Oracle {
   ask(): void;
 }
 
+/** The client port of a server of an ensemble. */
+export interface PeerClients extends ClientOutput {
+  /**
+   * Input of clients goes to `front` from here on. Called at the start and once per change of the
+   * front, at the end of an input of the peer.
+   */
+  attach(front: ClientFront): void;
+}
+
 /** The outputs of a server of an ensemble. */
 export interface PeerIo {
-  readonly clients: ClientOutput;
+  readonly clients: PeerClients;
   readonly election: ElectionLinks;
   readonly quorum: QuorumLinks;
   readonly storage: PeerStorage;

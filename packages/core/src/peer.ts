@@ -10,30 +10,23 @@
  * applied, and is durable, before the server says in an election how far its log goes. What a TRUNC
  * takes from the log, it takes from memory (ZOOKEEPER-2845).
  */
-import type { Millis, Notification, PacketView, Reader, SessionId, Sid, Zxid } from '@tskeeper/protocol';
-import type { AuthTicket, AuthResult } from './auth/auth-provider.ts';
-import type { CnxnContext } from './cnxn/cnxn-context.ts';
-import type { ElectionConfig } from './election/fast-leader-election.ts';
+import type { Millis, Notification, PacketView, Sid, Zxid } from '@tskeeper/protocol';
+import type { ClientFront } from './client-front.ts';
 import type { Fingerprint } from './fingerprint.ts';
 import type { EnsembleStatus, Inspector } from './inspector.ts';
 import type { Now } from './now.ts';
-import type { Observer } from './observer.ts';
-import type { CnxnId } from './client-output.ts';
 import { PeerInspector } from './peer-inspector.ts';
-import type { PeerOptions } from './peer-options.ts';
-import type { PeerIo } from './peer-io.ts';
-import type { Random } from './random.ts';
 import { earlierOf } from './request/local-sequencer.ts';
 import type { MemoryState } from './request/memory-limits.ts';
 import type { Replica } from './request/replica.ts';
-import { IdleInspector } from './idle-inspector.ts';
+import { ClosedFront } from './roles/closed-front.ts';
 import { ConnectingRole } from './roles/connecting-role.ts';
 import { FlushingRole } from './roles/flushing-role.ts';
 import { LeadingRole } from './roles/leading-role.ts';
 import { LearningRole } from './roles/learning-role.ts';
 import { LookingRole } from './roles/looking-role.ts';
 import type { PeerRole, Transition } from './roles/peer-role.ts';
-import { PeerState, type PeerStart } from './roles/peer-state.ts';
+import { type PeerDependencies, PeerState } from './roles/peer-state.ts';
 import type { Server } from './server.ts';
 import type { SnapshotWriter } from './snapshot/snapshot-writer.ts';
 import type { ConnectFailure } from './zab/leader-connector.ts';
@@ -44,37 +37,40 @@ import type { ChannelId, ChannelRank } from './zab/quorum-links.ts';
 export class Peer {
   readonly #state: PeerState;
   #role: PeerRole;
+  readonly #closedFront: ClosedFront;
+  /** The front that the client port delivers to. */
+  #attachedFront: ClientFront;
   readonly inspect: Inspector;
   /** Everything that had arrived by then has been delivered. */
   #inputWatermarkMs: Millis = -Infinity;
 
-  constructor(
-    options: PeerOptions,
-    config: ElectionConfig,
-    recovered: PeerStart,
-    view: PacketView,
-    io: PeerIo,
-    random: Random,
-    observer: Observer,
-    now: Now,
-  ) {
-    this.#state = new PeerState(options, config, recovered, view, io, random, observer);
-    this.#role = new FlushingRole(this.#state.disk, undefined);
-    const withoutClients = new IdleInspector(options.core.tickTimeMs, io.clients);
-    this.inspect = new PeerInspector(
-      () => this.#front?.inspect ?? withoutClients.inspectorOf(this.#state.replica),
-      () => this.#status(),
-    );
-    this.#state.maybeAdoptStoredConfig(now);
-    this.#state.config.storeIn(this.#state.replica.tree);
+  constructor(dependencies: PeerDependencies, now: Now) {
+    const state = new PeerState(dependencies);
+    this.#state = state;
+    this.#role = new FlushingRole(state.disk, undefined);
+    this.#closedFront = new ClosedFront(state);
+    this.#attachedFront = this.#closedFront;
+    state.io.clients.attach(this.#closedFront);
+    this.inspect = new PeerInspector(this);
+    state.maybeAdoptStoredConfig(now);
+    state.config.storeIn(state.replica.tree);
     this.#enter({ to: 'flushing', delayMs: 0 }, now);
     this.#advanceRole(now);
   }
 
   // ---- from role to role
 
-  /** Replaces a role that has ended, and that which follows if it has ended as well. */
+  /** After an input: the role may have ended, and may have begun or ceased to serve clients. */
   #advanceRole(now: Now): void {
+    this.#replaceEndedRoles(now);
+    const { front } = this;
+    if (front === this.#attachedFront) return;
+    this.#attachedFront = front;
+    this.#state.io.clients.attach(front);
+  }
+
+  /** Replaces a role that has ended, and that which follows if it has ended as well. */
+  #replaceEndedRoles(now: Now): void {
     for (;;) {
       const transition = this.#role.next(now);
       if (transition === undefined) return;
@@ -125,35 +121,13 @@ export class Peer {
     return this.#role.server;
   }
 
-  /** Serves the clients of this server; undefined at a leader that leaves them to its learners. */
-  get #front(): Server | undefined {
-    return this.#role.name === 'leading' && this.#state.options.leaderServes === false ? undefined : this.server;
+  /** Takes the input of this server's clients. `PeerClients.attach` reports each change. */
+  get front(): ClientFront {
+    return this.#role.front ?? this.#closedFront;
   }
 
   get replica(): Replica {
     return this.#state.replica;
-  }
-
-  /** A long job is under way: frames given now would only be copied and wait. */
-  get isBusy(): boolean {
-    return this.server?.isBusy ?? false;
-  }
-
-  get busyCnxn(): CnxnId | undefined {
-    return this.server?.busyCnxn;
-  }
-
-  /** See `Server.work`. Each server counts from 0. */
-  get workUnits(): number {
-    return this.server?.workUnits ?? 0;
-  }
-
-  /**
-   * See `Server.wantsInput`. A connection that is not served is being closed, so nothing holds its
-   * input back.
-   */
-  wantsInput(id: CnxnId): boolean {
-    return this.server?.wantsInput(id) ?? true;
   }
 
   get idleTreeBytes(): number {
@@ -170,7 +144,7 @@ export class Peer {
 
   /** Whether a snapshot can begin: the state is that of a txn's end, and stays what it is. */
   get canSnapshot(): boolean {
-    return !this.isBusy && !this.#state.disk.isBusy;
+    return this.server?.isBusy !== true && !this.#state.disk.isBusy;
   }
 
   /**
@@ -186,11 +160,6 @@ export class Peer {
     this.server?.setMemoryState(state, watchesMayGrow);
   }
 
-  /** See `Server.expireSession`. Returns false as well while this server serves no clients. */
-  expireSession(session: SessionId, now: Now): boolean {
-    return this.server?.expireSession(session, now) ?? false;
-  }
-
   get lastLogged(): Zxid {
     return this.#state.disk.logged;
   }
@@ -203,46 +172,12 @@ export class Peer {
     return this.#role.epoch;
   }
 
-  #status(): EnsembleStatus {
+  /** See `Inspector.ensemble`. */
+  status(): EnsembleStatus {
     const { options, config } = this.#state;
     const { verifier, text: configText } = config.active;
     const shared = { sid: options.zab.sid, voterCount: verifier.voters.length, configText, syncMode: undefined, leading: undefined };
     return { ...shared, ...this.#role.status() };
-  }
-
-  // ---- clients
-
-  connect(cnxn: CnxnId, context: CnxnContext, now: Now): void {
-    if (this.#front === undefined) this.#state.io.clients.close(cnxn, 'not serving');
-    else this.#front.connect(cnxn, context, now);
-  }
-
-  frame(cnxn: CnxnId, reader: Reader, now: Now, arrivedMs?: Millis): void {
-    this.server?.frame(cnxn, reader, now, arrivedMs);
-  }
-
-  bytesReceived(cnxn: CnxnId, now: Now): void {
-    this.server?.bytesReceived(cnxn, now);
-  }
-
-  handshakeDelayed(reader: Reader, now: Now): void {
-    this.server?.handshakeDelayed(reader, now);
-  }
-
-  lastFrame(cnxn: CnxnId, reader: Reader, now: Now, arrivedMs?: Millis): void {
-    this.server?.lastFrame(cnxn, reader, now, arrivedMs);
-  }
-
-  disconnected(cnxn: CnxnId, now: Now): void {
-    this.server?.disconnected(cnxn, now);
-  }
-
-  drained(cnxn: CnxnId, now: Now): void {
-    this.server?.drained(cnxn, now);
-  }
-
-  authenticated(ticket: AuthTicket, result: AuthResult, now: Now): void {
-    this.server?.authenticated(ticket, result, now);
   }
 
   // ---- the election port
@@ -284,7 +219,7 @@ export class Peer {
    * over by now.
    */
   accepted(channel: ChannelId, now: Now): void {
-    if (!this.#role.accepted(channel, now)) this.#state.io.quorum.closeChannel(channel, 'this server does not lead');
+    if (!this.#role.accepted(channel, now)) this.#state.io.quorum.closeChannel(channel, 'not leading', 'this server does not lead');
   }
 
   /** Learners cannot reach this server, so it must not lead. */
@@ -295,7 +230,7 @@ export class Peer {
 
   dialled(channel: ChannelId, now: Now): void {
     const transition = this.#role.dialled(channel);
-    if (transition === undefined) this.#state.io.quorum.closeChannel(channel, 'the leader is no longer wanted');
+    if (transition === undefined) this.#state.io.quorum.closeChannel(channel, 'leader not wanted', 'the leader is no longer wanted');
     else this.#enter(transition, now);
   }
 

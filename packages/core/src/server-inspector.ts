@@ -94,8 +94,9 @@ export class ServerInspector implements Inspector {
   }
 
   *sessionExpiry(): ReturnType<Inspector['sessionExpiry']> & Generator {
-    for (const { dueMs, slots } of this.#tracker.buckets()) {
-      yield { dueMs, sessions: slots.map((slot) => sessionIdOf(this.#tracker.high(slot), this.#tracker.low(slot))) };
+    const { expiry, sessions } = this.#tracker;
+    for (const { dueMs, slots } of expiry.buckets()) {
+      yield { dueMs, sessions: slots.map((slot) => sessionIdOf(sessions.high(slot), sessions.low(slot))) };
     }
   }
 

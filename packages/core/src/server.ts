@@ -15,12 +15,13 @@
  *
  * request/step-scheduler.ts interrupts whatever takes longer than a step.
  */
-import { type Millis, OpCode, type Reader, type SessionId, sessionHigh, sessionIdOf, sessionLow, type Zxid } from '@tskeeper/protocol';
+import { type Millis, OpCode, type Reader, type SessionId, type Zxid } from '@tskeeper/protocol';
 import { AuthRegistry, type AuthResult, type AuthTicket } from './auth/auth-provider.ts';
 import { Authentication } from './auth/authentication.ts';
 import { digestProvider } from './auth/digest-provider.ts';
 import { ipProvider } from './auth/ip-provider.ts';
 import { Permissions } from './auth/permissions.ts';
+import type { ClientFront } from './client-front.ts';
 import type { ClientOutput, CnxnId, SessionOwner } from './client-output.ts';
 import type { CnxnContext } from './cnxn/cnxn-context.ts';
 import { CnxnTable } from './cnxn/cnxn-table.ts';
@@ -39,6 +40,7 @@ import type { PendingSync } from './request/pending-request.ts';
 import { type ForwardedRequest, isWrite, noCnxn } from './request/proposal.ts';
 import { ReadHandler } from './request/read-handler.ts';
 import { Replica, replicaOptions, silentChangeListener } from './request/replica.ts';
+import { ReplicaListener } from './request/replica-listener.ts';
 import { ReplyWriter } from './request/reply-writer.ts';
 import { SessionQueue } from './request/session-queue.ts';
 import { StepBudget } from './request/step-budget.ts';
@@ -47,13 +49,14 @@ import { WatchNotifier } from './request/watch-notifier.ts';
 import type { WriteSequencer } from './request/write-sequencer.ts';
 import { ServerInspector } from './server-inspector.ts';
 import { Handshakes, requestsExistingSession } from './session/handshake.ts';
+import { idOfSession, type SessionRef, sessionRefOf } from './session/session-ref.ts';
 import { previousOwner, SessionTracker } from './session/session-tracker.ts';
 import type { SnapshotWriter } from './snapshot/snapshot-writer.ts';
 import { WatchTable } from './tree/watch-table.ts';
 
 const headerBytes = 8;
 
-export class Server {
+export class Server implements ClientFront {
   readonly #budget: StepBudget;
   readonly #observer: Observer;
   readonly #replica: Replica;
@@ -103,26 +106,11 @@ export class Server {
     ]);
     const permissions = new Permissions(replica.tree.acls, registry, options.skipAcl);
     const authentication = new Authentication(registry, options, cnxns, replyWriter, observer);
-    const oldestPendingWrite = (high: number, low: number, zxid: Zxid) => this.#sessionQueue.oldestPendingWrite(high, low, zxid);
-    const sequencer = createSequencer({ options, replica, tracker, load, oldestPendingWrite, registry, permissions, observer }, now);
-    const handshakes = new Handshakes(options, replica, tracker, cnxns, replyWriter, observer, now, (high, low, timeoutMs, then) =>
-      sequencer.revalidate(high, low, timeoutMs, then),
-    );
+    const sequencer = createSequencer({ options, replica, tracker, cnxns, load, registry, permissions, observer }, now);
+    const handshakes = new Handshakes(options, replica, tracker, cnxns, replyWriter, observer, now, sequencer);
     const readHandler = new ReadHandler(replica, watches, cnxns, memoryLimits, replyWriter, registry, permissions, observer, budget);
     const scheduler = new StepScheduler(budget, observer, sequencer, replica, permissions, readHandler);
-    const sessionQueue = new SessionQueue(
-      out,
-      observer,
-      cnxns,
-      tracker,
-      load,
-      replica,
-      readHandler,
-      replyWriter,
-      sequencer,
-      scheduler,
-      now,
-    );
+    const sessionQueue = new SessionQueue(out, observer, cnxns, load, replica, readHandler, replyWriter, sequencer, scheduler, now);
     const shared = {
       options,
       budget,
@@ -158,18 +146,7 @@ export class Server {
     const { namespaces } = replica.tree;
     for (const [id, name] of namespaces.entries()) observer.namespaceAssigned(id, name);
     namespaces.onAssigned = (id, name) => observer.namespaceAssigned(id, name);
-    replica.listener = {
-      get isListening() {
-        return watches.count > 0;
-      },
-      get workUnits() {
-        return replyWriter.workUnits;
-      },
-      znodeChanged: (path, eventType, zxid, acl, parentAcl) => notifier.znodeChanged(path, eventType, zxid, acl, parentAcl),
-      znodeWritten: (namespace, bytes) => observer.znodeWritten(namespace, bytes),
-      sessionOpened: (high, low, timeoutMs) => observer.sessionOpened(sessionIdOf(high, low), timeoutMs),
-      sessionClosed: (high, low, cxid) => this.#applier.sessionClosed(high, low, cxid),
-    };
+    replica.listener = new ReplicaListener({ watches, cnxns, tracker, replyWriter, notifier, observer });
     observer.roleChanged(sequencer.role);
   }
 
@@ -245,7 +222,7 @@ export class Server {
     const reason = cnxn.closeReason;
     const keepsTurn = this.#admission.disconnected(cnxn);
     this.#cnxns.remove(cnxn, keepsTurn);
-    this.#observer.cnxnClosed(id, reason, cnxn.context, sessionIdOf(cnxn.sessionHigh, cnxn.sessionLow));
+    this.#observer.cnxnClosed(id, reason, cnxn.context, cnxn.session);
     // The requests of this connection no longer count: other connections may get their turn.
     this.#advance(now);
   }
@@ -324,9 +301,9 @@ export class Server {
    * requests that the session sent before, through another server or connection, have a zxid of at
    * most `zxid`.
    */
-  revalidated(high: number, low: number, isValid: boolean, zxid: Zxid, now: Now): void {
+  revalidated(session: SessionRef, isValid: boolean, zxid: Zxid, now: Now): void {
     this.#scheduler.startStep();
-    const cnxn = this.#handshakes.revalidated(sessionIdOf(high, low), isValid, now);
+    const cnxn = this.#handshakes.revalidated(idOfSession(session), isValid, now);
     if (cnxn === undefined) return;
     cnxn.resumedAtZxid = zxid;
     this.#admission.admitDeferred(cnxn, now);
@@ -336,11 +313,12 @@ export class Server {
    * A learner asks whether a session is alive, for one of its clients. From here on the session's
    * requests come from that learner.
    */
-  validateSession(high: number, low: number, timeoutMs: Millis, owner: SessionOwner, now: Now): boolean {
+  validateSession(session: SessionRef, timeoutMs: Millis, owner: SessionOwner, now: Now): boolean {
+    const { sessionHigh: high, sessionLow: low } = session;
     const slot = this.#tracker.findLive(high, low);
-    this.#observer.sessionValidated(sessionIdOf(high, low), slot !== -1);
+    this.#observer.sessionValidated(idOfSession(session), slot !== -1);
     if (slot === -1) return false;
-    const older = this.#cnxns.get(this.#tracker.cnxnOf(slot));
+    const older = this.#cnxns.get(this.#tracker.sessions.cnxnOf(slot));
     if (older !== undefined) this.#cnxns.close(older, 'session moved');
     this.#tracker.setOwner(slot, owner);
     // The session is on another connection now, even if that is at the same server.
@@ -467,7 +445,7 @@ export class Server {
    * no such session.
    */
   expireSession(session: SessionId, now: Now): boolean {
-    if (!this.#sequencer.expireNow(sessionHigh(session), sessionLow(session))) return false;
+    if (!this.#sequencer.expireNow(sessionRefOf(session))) return false;
     if (!this.isBusy) this.#wakeSequencer(now);
     return true;
   }

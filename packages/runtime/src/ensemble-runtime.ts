@@ -2,7 +2,7 @@
  * The parts of a server that only an ensemble needs: the ports to the other servers, and the disk
  * work of its peer. The runtime drives it in its turns.
  */
-import { type ClientOutput, type CoreOptions, type Now, type Observer, Peer } from '@tskeeper/core';
+import { type CoreOptions, type Now, type Observer, Peer, type PeerClients } from '@tskeeper/core';
 import { CommittedLog, committedLogDefaults, OracleQuorum, type Replica, verifierOf } from '@tskeeper/core/internal';
 import { formatQuorumConfig, isParticipant, type Millis, PacketView, type Zxid } from '@tskeeper/protocol';
 import { EnsembleStorage } from './ensemble-storage.ts';
@@ -96,7 +96,7 @@ export class EnsembleRuntime {
    * `unknownPeersMax` connections of one kind from servers outside the configuration. No port
    * listens before `listen`.
    */
-  startPeer(replica: Replica, recovered: EnsembleRecoveryResult, clients: ClientOutput, unknownPeersMax: number, now: Now): Peer {
+  startPeer(replica: Replica, recovered: EnsembleRecoveryResult, clients: PeerClients, unknownPeersMax: number, now: Now): Peer {
     const { world, core, options, logger, runTurn, observer } = this.#dependencies;
     const servers = serversOf(options);
     const electionPort = { ...electionPortDefaults, ...options.electionPort };
@@ -153,22 +153,15 @@ export class EnsembleRuntime {
     const { zab, role, leaderServes, leaderConnectDelayMs, observerElectionDelayMs } = options;
     const { minNotificationIntervalMs, maxNotificationIntervalMs } = options;
     const election = { minNotificationIntervalMs, maxNotificationIntervalMs };
-    this.#peer = new Peer(
-      { core, zab, role, leaderServes, leaderConnectDelayMs, observerElectionDelayMs, election },
-      config,
-      start,
-      this.#packetView,
-      {
-        clients,
-        election: this.#electionPort,
-        quorum: this.#learnerPort,
-        storage: this.#storage,
-        oracle: oracle === undefined ? undefined : { ask: () => this.#askAgain(oracle) },
-      },
-      world.random,
-      observer,
-      now,
-    );
+    const io = {
+      clients,
+      election: this.#electionPort,
+      quorum: this.#learnerPort,
+      storage: this.#storage,
+      oracle: oracle === undefined ? undefined : { ask: () => this.#askAgain(oracle) },
+    };
+    const peerOptions = { core, zab, role, leaderServes, leaderConnectDelayMs, observerElectionDelayMs, election };
+    this.#peer = new Peer({ options: peerOptions, config, start, packetView: this.#packetView, io, random: world.random, observer }, now);
     for (const part of [...this.ports, this.#storage]) part.attach(this.#peer);
     if (oracle !== undefined) void this.#pollOracle(oracle);
     return this.#peer;

@@ -1,11 +1,18 @@
 export type { AcceptingProxy } from './virtual/accepting-proxy.ts';
-export { VirtualNetwork, type Pipe, type PipeConditions, VirtualWire, type VirtualCnxn, type WireScheduler } from './virtual/virtual-network.ts';
+export {
+  VirtualNetwork,
+  type Pipe,
+  type PipeConditions,
+  VirtualWire,
+  type VirtualCnxn,
+  type WireScheduler,
+} from './virtual/virtual-network.ts';
 export { type MetricKind, type MetricRow, metricTable } from './metrics/metric-table.ts';
 export type { Metrics, MetricSources, MetricValue, Traffic } from './metrics/metrics.ts';
 export { type LoadTimes, ServerMetrics } from './metrics/server-metrics.ts';
 export { AdvancedSummary, Summary } from './metrics/summary.ts';
 export { MemoryGuard, type OwnMemory } from './memory-guard.ts';
-export type { ClientCore } from './ports/client/client-core.ts';
+export type { ClientFront as ClientCore } from '@tskeeper/core';
 export { ClientPort, type ClientPortDependencies } from './ports/client/client-port.ts';
 export { clientPortDefaults, type ClientPortOptions, type ClientPortSizes } from './ports/client/client-port-options.ts';
 export { type DescriptorPlan, planDescriptors, warnOfShortage } from './ports/descriptor-plan.ts';
@@ -21,7 +28,15 @@ export { ReceivedList } from './received-list.ts';
 export { logPrefix, snapshotPrefix } from './storage/file-names.ts';
 export { installNoteName } from './storage/install-note.ts';
 export { isAllZero, type OnDamagedEntry } from './storage/log-reader.ts';
-export { afterZxid, damageOf, describeLogEnd, isTruncated, logConditionOf, type LogCondition, markMismatch } from './storage/log-condition.ts';
+export {
+  afterZxid,
+  damageOf,
+  describeLogEnd,
+  isTruncated,
+  logConditionOf,
+  type LogCondition,
+  markMismatch,
+} from './storage/log-condition.ts';
 export { lostLogs, type OrphanMark } from './storage/lost-logs.ts';
 export { compressionOfName } from './storage/snapshot-codec.ts';
 export { isUnreadable } from './storage/snapshot-files.ts';

@@ -161,7 +161,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
       metrics: this.#metrics,
       facts: this.#facts(),
     });
-    this.#clientPort.attach(this.#core, words);
+    this.#clientPort.words = words;
     if (this.#ensemble === undefined) await this.#takeFirstSnapshot(recovered);
     network.start(this);
     if (this.#ensemble !== undefined) this.#state = 'serving';
@@ -217,7 +217,9 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     this.#clientPort = this.#newClientPort();
     const { clock, random } = this.#world;
     const order = standaloneOrder(this.#storage);
-    this.#core = new Server(coreOptions, this.#clientPort, random, this.#observer, clock.now(), order, recovery.finish());
+    const server = new Server(coreOptions, this.#clientPort, random, this.#observer, clock.now(), order, recovery.finish());
+    this.#clientPort.attach(server);
+    this.#core = server;
     return recovered;
   }
 
@@ -348,7 +350,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
         const server = this.#server;
         if (server === undefined)
           reject(new Error('cannot expire a session: this server does not serve clients now; ask one that leads or follows'));
-        else if (this.#core.expireSession(session, now)) this.#pendingExpirations.push({ session, server, resolve, reject });
+        else if (server.expireSession(session, now)) this.#pendingExpirations.push({ session, server, resolve, reject });
         else resolve(false);
       });
     });
@@ -370,7 +372,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
       // The role that was asked is over, and the request may have been lost with it.
       if (server !== undefined && server !== asked) {
         expiration.server = server;
-        this.#core.expireSession(session, now);
+        server.expireSession(session, now);
       }
       return true;
     });

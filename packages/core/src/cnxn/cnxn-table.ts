@@ -73,7 +73,7 @@ export class CnxnTable {
     cnxn.pendingWriteCount = 0;
     cnxn.pendingLongReadCount = 0;
     this.#watches.removeAll(cnxn.id);
-    if (cnxn.slot !== -1 && this.#tracker.cnxnOf(cnxn.slot) === cnxn.id) this.#tracker.setCnxn(cnxn.slot, -1);
+    if (cnxn.slot !== -1 && this.#tracker.sessions.cnxnOf(cnxn.slot) === cnxn.id) this.#tracker.setCnxn(cnxn.slot, -1);
     cnxn.slot = -1;
   }
 }

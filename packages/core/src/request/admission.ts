@@ -148,7 +148,8 @@ export class Admission {
       return;
     }
     this.#load.forwardQueued(request);
-    this.#admissionQueue.pushForwarded(request, this.#tracker.moveCountOf(request.sessionHigh, request.sessionLow), now.elapsedMs);
+    const slot = this.#tracker.sessions.find(request.sessionHigh, request.sessionLow);
+    this.#admissionQueue.pushForwarded(request, this.#tracker.moveCountOf(slot), now.elapsedMs);
   }
 
   /** The connection is gone. Returns whether its long write keeps its turn. */
@@ -203,7 +204,7 @@ export class Admission {
         const { request, sessionMoves, afterLongWrite } = taken;
         this.#load.forwardTaken(request);
         this.#submitForwarded(request, now, sessionMoves, afterLongWrite !== 'no');
-        if (afterLongWrite === 'last') this.#longWriteQueue.resume(request.sessionHigh, request.sessionLow);
+        if (afterLongWrite === 'last') this.#longWriteQueue.resume(request);
         continue;
       }
       const { cnxn, frame: held } = taken;
@@ -247,7 +248,8 @@ export class Admission {
     if (cnxn.closeReason !== undefined || bytes.length < headerBytes || !this.#authentication.isAuthenticated(identities)) return;
     const { sessionHigh: high, sessionLow: low } = cnxn;
     // Nor must input that arrived before the session moved to another connection.
-    if (this.#tracker.findLive(high, low) === -1 || this.#tracker.moveCountOf(high, low) !== cnxn.sessionMoves) return;
+    const slot = this.#tracker.findLive(high, low);
+    if (slot === -1 || this.#tracker.moveCountOf(slot) !== cnxn.sessionMoves) return;
     const reader = this.#parkedReader.wrap(bytes, 0, bytes.length);
     const xid = reader.int32();
     const opCode = reader.int32();
@@ -286,19 +288,19 @@ export class Admission {
     if (!isLongWriteTurn && this.#maybeQueueForwarded(forwarded, movesAtArrival)) return;
     this.#scheduler.addWork(unitsPerRequest);
     const { record, ...request } = forwarded;
-    const { sessionHigh: high, sessionLow: low } = request;
-    // The session has since moved to another connection at the same server: the request must not be
-    // taken for one of the new connection.
-    const isOld =
-      movesAtArrival !== undefined &&
-      this.#tracker.moveCountOf(high, low) !== movesAtArrival &&
-      this.#tracker.isOwnedBy(high, low, request.owner);
-    const owner = isOld ? previousOwner : request.owner;
+    // It must not be taken for a request of the session's new connection.
+    const owner = movesAtArrival !== undefined && this.#hasMoved(forwarded, movesAtArrival) ? previousOwner : request.owner;
     const origin: WriteOrigin = { kind: 'write', cnxn: noCnxn, ...request, owner, heldBytes: 0, frameBytes: 0 };
     const reader = this.#parkedReader.wrap(record, 0, record.length);
     if (request.opCode === OpCode.createSession && this.#isSessionCreation(origin, reader))
       this.#sequencer.openSession(origin, reader.int32(), now);
     else this.#submitWrite(origin, reader, now);
+  }
+
+  /** Whether the session has since moved to another connection at the server that forwarded it. */
+  #hasMoved({ sessionHigh, sessionLow, owner }: ForwardedRequest, movesAtArrival: number): boolean {
+    const slot = this.#tracker.sessions.find(sessionHigh, sessionLow);
+    return this.#tracker.moveCountOf(slot) !== movesAtArrival && this.#tracker.isOwnedBy(slot, owner);
   }
 
   /**
@@ -307,7 +309,7 @@ export class Admission {
    * judged like any other unknown request.
    */
   #isSessionCreation({ sessionHigh: high, sessionLow: low }: WriteOrigin, reader: Reader): boolean {
-    if (reader.remaining < int32Bytes || (high === 0 && low === 0) || this.#tracker.find(high, low) !== -1) return false;
+    if (reader.remaining < int32Bytes || (high === 0 && low === 0) || this.#tracker.sessions.find(high, low) !== -1) return false;
     return reader.bytes.readInt32BE(reader.offset) > 0;
   }
 
@@ -334,14 +336,16 @@ export class Admission {
   #maybeQueueForwarded(request: ForwardedRequest, movesBefore: number | undefined): boolean {
     const { sessionHigh: high, sessionLow: low, opCode, record } = request;
     const long = this.#longWriteUnits(opCode, record.length);
-    const units = long > 0 && this.#tracker.find(high, low) !== -1 ? long : 0;
-    if (!(units > 0 && this.#mustQueueLongWrite()) && !this.#longWriteQueue.hasRequestsOf(high, low)) {
+    const { sessions } = this.#tracker;
+    const units = long > 0 && sessions.find(high, low) !== -1 ? long : 0;
+    if (!(units > 0 && this.#mustQueueLongWrite()) && !this.#longWriteQueue.hasRequestsOf(request)) {
       if (units > 0) this.#longWriteQueue.chargeStarted(request, units);
       return false;
     }
     this.#load.forwardQueued(request);
     if (units > 0) this.#observer.longWriteQueued(true);
-    this.#longWriteQueue.pushForwarded({ request, sessionMoves: movesBefore ?? this.#tracker.moveCountOf(high, low), units });
+    const sessionMoves = movesBefore ?? this.#tracker.moveCountOf(sessions.find(high, low));
+    this.#longWriteQueue.pushForwarded({ request, sessionMoves, units });
     return true;
   }
 
@@ -457,7 +461,7 @@ export class Admission {
     request.opCode = reader.int32();
     // A session that is closing accepts no more requests. Its connection is closed when the
     // closeSession is applied.
-    if (cnxn.slot === -1 || this.#tracker.isClosing(cnxn.slot)) return;
+    if (cnxn.slot === -1 || this.#tracker.sessions.isClosing(cnxn.slot)) return;
     // A queued frame counted as a sign of life when it arrived; its client may be dead by now.
     if (arrivedMs === now.elapsedMs) this.#tracker.touch(cnxn.slot, arrivedMs, cnxn.timeoutMs);
     const { opCode } = request;

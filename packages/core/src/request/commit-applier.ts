@@ -2,13 +2,12 @@
  * Applies committed txns, in zxid order, and answers the writes that made them. ZooKeeper's
  * FinalRequestProcessor does this.
  */
-import { ErrorCode, OpCode, sessionIdOf, Writer, type Zxid } from '@tskeeper/protocol';
+import { ErrorCode, OpCode, Writer, type Zxid } from '@tskeeper/protocol';
 import type { Cnxn } from '../cnxn/cnxn.ts';
 import type { CnxnTable } from '../cnxn/cnxn-table.ts';
 import type { Now } from '../now.ts';
 import type { Observer } from '../observer.ts';
 import type { Handshakes } from '../session/handshake.ts';
-import type { SessionTracker } from '../session/session-tracker.ts';
 import type { Admission } from './admission.ts';
 import { changeCountOf, isCloseSession, type Proposal } from './proposal.ts';
 import type { Replica } from './replica.ts';
@@ -24,7 +23,6 @@ export interface CommitApplierParts {
   readonly budget: StepBudget;
   readonly observer: Observer;
   readonly cnxns: CnxnTable;
-  readonly tracker: SessionTracker;
   readonly replica: Replica;
   readonly replyWriter: ReplyWriter;
   readonly handshakes: Handshakes;
@@ -108,23 +106,5 @@ export class CommitApplier {
     const writer = replyWriter.begin(cnxn, cxid, zxid, error);
     writeResult(writer, proposal, replica, this.#multiResults);
     replyWriter.end(cnxn, writer, opCode, cxid, zxid, error, arrivedMs, now.elapsedMs, true);
-  }
-
-  /** A closeSession has been applied, whichever server received it. */
-  sessionClosed(high: number, low: number, cxid: number): void {
-    const { observer, cnxns, tracker } = this.#parts;
-    const slot = tracker.find(high, low);
-    if (slot === -1) return;
-    const cnxn = cnxns.get(tracker.cnxnOf(slot));
-    const timeoutMs = tracker.timeoutMs(slot);
-    tracker.remove(slot);
-    // The client may be gone.
-    observer.sessionClosed(sessionIdOf(high, low), cxid === 0, timeoutMs, cnxn?.context);
-    if (cnxn === undefined) return;
-    cnxn.slot = -1;
-    // A client that sent this closeSession here still gets its reply. A client that sent another
-    // one, through a server that the session has left, never would.
-    const waitsForReply = cnxn.pendingRequests.some((one) => one.kind === 'write' && isCloseSession(one) && one.cxid === cxid);
-    if (!waitsForReply) cnxns.close(cnxn, 'session expired');
   }
 }

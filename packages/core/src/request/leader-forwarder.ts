@@ -18,9 +18,11 @@ import {
   type Zxid,
 } from '@tskeeper/protocol';
 import { Identities } from '../auth/identities.ts';
+import type { CnxnTable } from '../cnxn/cnxn-table.ts';
 import { Fifo } from '../fifo.ts';
 import type { Fingerprint } from '../fingerprint.ts';
-import { localOwner } from '../session/session-tracker.ts';
+import { idOfSession, type SessionRef } from '../session/session-ref.ts';
+import { localOwner, type SessionTracker } from '../session/session-tracker.ts';
 import type { SequencerDependencies } from './local-sequencer.ts';
 import type { WriteSequencer } from './write-sequencer.ts';
 import { noCnxn, type Proposal, type WriteOrigin } from './proposal.ts';
@@ -31,8 +33,8 @@ import { SyncsAwaitingApply } from './syncs-awaiting-apply.ts';
 /** Sends requests of clients from a learner to its leader. */
 export interface LeaderLink {
   /** `record` is placed over the request's record; its bytes may be reused after the call. */
-  request(high: number, low: number, cxid: number, opCode: number, record: Reader, identities: Identities | undefined): void;
-  revalidate(high: number, low: number, timeoutMs: Millis): void;
+  request(session: SessionRef, cxid: number, opCode: number, record: Reader, identities: Identities | undefined): void;
+  revalidate(session: SessionRef, timeoutMs: Millis): void;
   /** Bytes of requests that wait until the stream to the leader accepts more. */
   readonly queuedBytes: number;
 }
@@ -41,10 +43,8 @@ export interface LeaderLink {
  * A session that a client of an observer wants to resume. It waits until the leader has answered
  * the sync that was sent after the question whether the session is alive.
  */
-export interface PendingRevalidation {
+export interface PendingRevalidation extends SessionRef {
   readonly kind: 'session';
-  readonly high: number;
-  readonly low: number;
   /** undefined until the leader has answered. */
   isValid: boolean | undefined;
 }
@@ -67,7 +67,8 @@ export class LeaderForwarder implements WriteSequencer {
   readonly role: 'follower' | 'observer';
   readonly forwardsToLeader = true;
   readonly #link: LeaderLink;
-  readonly #oldestPendingWrite: SequencerDependencies['oldestPendingWrite'];
+  readonly #tracker: SessionTracker;
+  readonly #cnxns: CnxnTable;
   /** In zxid order. */
   readonly #committed = new Fifo<LeaderTxn>();
   /** Sent to the leader and not answered; the leader answers in order. */
@@ -82,11 +83,12 @@ export class LeaderForwarder implements WriteSequencer {
   readonly #replica: Replica;
   readonly workUnits = 0;
 
-  constructor(role: 'follower' | 'observer', link: LeaderLink, { oldestPendingWrite, replica }: SequencerDependencies) {
+  constructor(role: 'follower' | 'observer', link: LeaderLink, { replica, tracker, cnxns }: SequencerDependencies) {
     this.#replica = replica;
     this.role = role;
     this.#link = link;
-    this.#oldestPendingWrite = oldestPendingWrite;
+    this.#tracker = tracker;
+    this.#cnxns = cnxns;
   }
 
   /** The leader has committed a txn. The caller calls `Server.appended` next. */
@@ -101,14 +103,14 @@ export class LeaderForwarder implements WriteSequencer {
   }
 
   submitWrite(origin: WriteOrigin, reader: Reader): undefined {
-    const { sessionHigh: high, sessionLow: low, cxid, opCode, identities } = origin;
-    this.#link.request(high, low, cxid, opCode, reader, identities);
+    const { cxid, opCode, identities } = origin;
+    this.#link.request(origin, cxid, opCode, reader, identities);
   }
 
-  openSession({ sessionHigh: high, sessionLow: low }: WriteOrigin, timeoutMs: Millis): void {
+  openSession(origin: WriteOrigin, timeoutMs: Millis): void {
     this.#record.clear();
     this.#record.int32(timeoutMs);
-    this.#send(high, low, 0, OpCode.createSession);
+    this.#send(origin, 0, OpCode.createSession);
   }
 
   /** Only the leader knows. */
@@ -117,12 +119,11 @@ export class LeaderForwarder implements WriteSequencer {
   }
 
   sync(sync: PendingSync): void {
-    const { sessionHigh: high, sessionLow: low, frame } = sync;
-    const { bytes, identities } = frame;
+    const { bytes, identities } = sync.frame;
     this.#pendingSyncs.push(sync);
     this.#record.clear();
     this.#record.raw(bytes, requestHeaderBytes);
-    this.#send(high, low, bytes.readInt32BE(0), OpCode.sync, identities);
+    this.#send(sync, bytes.readInt32BE(0), OpCode.sync, identities);
   }
 
   synced(sync: PendingSync): void {
@@ -134,9 +135,9 @@ export class LeaderForwarder implements WriteSequencer {
   }
 
   /** Sends the content of `#record`. */
-  #send(high: number, low: number, cxid: number, opCode: number, identities?: Identities): void {
+  #send(session: SessionRef, cxid: number, opCode: number, identities?: Identities): void {
     const { bytes, offset } = this.#record;
-    this.#link.request(high, low, cxid, opCode, this.#reader.wrap(bytes, 0, offset), identities);
+    this.#link.request(session, cxid, opCode, this.#reader.wrap(bytes, 0, offset), identities);
   }
 
   /**
@@ -144,22 +145,24 @@ export class LeaderForwarder implements WriteSequencer {
    * be proposed by now and committed later, and would be taken for requests sent here with the same
    * xid; after a sync they have arrived.
    */
-  revalidate(high: number, low: number, timeoutMs: Millis): undefined {
-    this.#link.revalidate(high, low, timeoutMs);
+  revalidate(session: SessionRef, timeoutMs: Millis): undefined {
+    this.#link.revalidate(session, timeoutMs);
     if (this.role === 'follower') return;
-    this.#pendingSyncs.push({ kind: 'session', high, low, isValid: undefined });
+    const { sessionHigh, sessionLow } = session;
+    this.#pendingSyncs.push({ kind: 'session', sessionHigh, sessionLow, isValid: undefined });
     this.#record.clear();
     this.#record.ustring('/');
-    this.#send(high, low, 0, OpCode.sync);
+    this.#send(session, 0, OpCode.sync);
   }
 
   /**
    * The leader has answered whether the session is alive. Returns true if the server can use the
    * answer at once; false if it must wait for the sync.
    */
-  revalidated(high: number, low: number, isValid: boolean): boolean {
+  revalidated({ sessionHigh, sessionLow }: SessionRef, isValid: boolean): boolean {
     for (const waiting of this.#pendingSyncs.values()) {
-      if (waiting.kind !== 'session' || waiting.isValid !== undefined || waiting.high !== high || waiting.low !== low) continue;
+      if (waiting.kind !== 'session' || waiting.isValid !== undefined) continue;
+      if (waiting.sessionHigh !== sessionHigh || waiting.sessionLow !== sessionLow) continue;
       waiting.isValid = isValid;
       return false;
     }
@@ -205,6 +208,20 @@ export class LeaderForwarder implements WriteSequencer {
     };
   }
 
+  /**
+   * The oldest write of a session that waits here for its txn; undefined if it belongs to an
+   * earlier connection of the session, which may have used the same xids, or if `zxid` does.
+   */
+  #oldestPendingWrite(high: number, low: number, zxid: Zxid): WriteOrigin | undefined {
+    const { sessions } = this.#tracker;
+    const slot = sessions.find(high, low);
+    if (slot === -1) return undefined;
+    const cnxn = this.#cnxns.get(sessions.cnxnOf(slot));
+    if (cnxn === undefined || zxid <= cnxn.resumedAtZxid) return undefined;
+    const head = cnxn.pendingRequests.peek();
+    return head?.kind === 'write' ? head : undefined;
+  }
+
   forgetApplied(): boolean {
     return true;
   }
@@ -213,12 +230,12 @@ export class LeaderForwarder implements WriteSequencer {
    * The leader ends it like a session that its client has closed. The client may be connected to
    * any server.
    */
-  expireNow(high: number, low: number): boolean {
-    const session = sessionIdOf(high, low);
-    if (this.#replica.sessions.find(high, low) === -1 || this.#closeRequested.has(session)) return false;
-    this.#closeRequested.add(session);
+  expireNow(session: SessionRef): boolean {
+    const id = idOfSession(session);
+    if (this.#replica.sessions.find(session.sessionHigh, session.sessionLow) === -1 || this.#closeRequested.has(id)) return false;
+    this.#closeRequested.add(id);
     this.#record.clear();
-    this.#send(high, low, 0, OpCode.closeSession);
+    this.#send(session, 0, OpCode.closeSession);
     return true;
   }
 
@@ -248,7 +265,7 @@ export class LeaderForwarder implements WriteSequencer {
     to.number(this.#pendingSyncs.length);
     for (const waiting of this.#pendingSyncs.values()) {
       if (waiting.kind === 'sync') to.number(waiting.cnxn);
-      else to.text(`${waiting.high} ${waiting.low} ${waiting.isValid}`);
+      else to.text(`${waiting.sessionHigh} ${waiting.sessionLow} ${waiting.isValid}`);
     }
     this.#confirmedSyncs.fingerprint(to);
     to.number(this.#closeRequested.size);

@@ -5,12 +5,14 @@
  */
 import { ErrorCode, type Millis, OpCode, type Reader, type Zxid } from '@tskeeper/protocol';
 import { Identities } from '../auth/identities.ts';
+import type { CnxnTable } from '../cnxn/cnxn-table.ts';
 import { Fifo } from '../fifo.ts';
 import { msUntil, type Fingerprint } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
 import type { TxnLog } from '../txn-log.ts';
 import type { Observer } from '../observer.ts';
 import { SessionExpiry } from '../session/session-expiry.ts';
+import type { SessionRef } from '../session/session-ref.ts';
 import type { SessionSlot } from '../session/session-table.ts';
 import { localOwner, type SessionTracker } from '../session/session-tracker.ts';
 import { type Job, startJob, unitsPerAclEntry, unitsPerChange, unitsPerRequest } from './step-budget.ts';
@@ -25,8 +27,7 @@ import { ContainerManager } from './container-manager.ts';
 /** What an order needs from its server. */
 export interface SequencerDependencies extends PreparerDependencies {
   readonly load: Load;
-  /** The write at the head of its session's queue here, if the txn `zxid` may be its result. */
-  readonly oldestPendingWrite: (high: number, low: number, zxid: Zxid) => WriteOrigin | undefined;
+  readonly cnxns: CnxnTable;
 }
 
 /** Creates the order of a server's writes. */
@@ -139,7 +140,7 @@ export class LocalSequencer implements WriteSequencer {
     return this.#confirmedSyncs.take(applied);
   }
 
-  revalidate(high: number, low: number): boolean {
+  revalidate({ sessionHigh: high, sessionLow: low }: SessionRef): boolean {
     const slot = this.#tracker.findLive(high, low);
     if (slot === -1) return false;
     this.#tracker.setOwner(slot, localOwner);
@@ -170,7 +171,7 @@ export class LocalSequencer implements WriteSequencer {
     return this.#preparer.outstandingChanges.removeApplied(zxid, max);
   }
 
-  expireNow(high: number, low: number): boolean {
+  expireNow({ sessionHigh: high, sessionLow: low }: SessionRef): boolean {
     const slot = this.#tracker.findLive(high, low);
     if (slot !== -1) this.#sessionExpiry.expireNow(slot);
     return slot !== -1;
@@ -195,7 +196,7 @@ export class LocalSequencer implements WriteSequencer {
 
   expireSessions(now: Now, heardMs: Millis, hasEnough: () => boolean): Job | undefined {
     const watermarkMs = this.#expiryWatermarkMs(now, heardMs);
-    const due = this.#sessionExpiry.deadline();
+    const due = this.#tracker.expiry.deadline();
     if (!this.#sessionExpiry.hasForcedExpirations && (due === undefined || due > watermarkMs)) return undefined;
     return startJob(this.#expiringSessions(now, watermarkMs, hasEnough));
   }
@@ -215,7 +216,7 @@ export class LocalSequencer implements WriteSequencer {
    */
   #expiryWatermarkMs(now: Now, heardMs: Millis): Millis {
     if (this.#leader === undefined) return heardMs;
-    const due = this.#sessionExpiry.deadline();
+    const due = this.#tracker.expiry.deadline();
     if (due === undefined || due > now.elapsedMs) return heardMs;
     if (this.#leader.learnersPolledMs < due) this.#leader.pollLearners(now);
     return Math.min(heardMs, this.#leader.learnersWatermarkMs);
@@ -227,7 +228,7 @@ export class LocalSequencer implements WriteSequencer {
 
   #expiryDeadline(): Millis | undefined {
     if (this.#sessionExpiry.hasForcedExpirations) return 0;
-    const due = this.#sessionExpiry.deadline();
+    const due = this.#tracker.expiry.deadline();
     if (due === undefined || this.#leader === undefined) return due;
     // Learners have been asked: the last reply causes the turn in which the session is judged.
     const waits = this.#leader.learnersPolledMs >= due && this.#leader.learnersWatermarkMs < due;
@@ -254,8 +255,9 @@ export class LocalSequencer implements WriteSequencer {
 
   #expireSession(slot: SessionSlot, now: Now): Job | undefined {
     const { outstandingChanges } = this.#preparer;
+    const { sessions } = this.#tracker;
     const changesBefore = outstandingChanges.size;
-    const origin = serverOrigin(OpCode.closeSession, this.#tracker.high(slot), this.#tracker.low(slot), now);
+    const origin = serverOrigin(OpCode.closeSession, sessions.high(slot), sessions.low(slot), now);
     const job = this.#enqueueResult(this.#preparer.closeSession(origin, now));
     this.workUnits += unitsPerRequest + (outstandingChanges.size - changesBefore) * unitsPerChange;
     return job;

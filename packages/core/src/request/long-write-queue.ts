@@ -8,9 +8,10 @@
  * long write wait with it: those of a client of this server as early frames of its connection,
  * those of other servers here.
  */
-import { type SessionId, sessionIdOf } from '@tskeeper/protocol';
+import type { SessionId } from '@tskeeper/protocol';
 import { Cnxn } from '../cnxn/cnxn.ts';
 import { Fifo } from '../fifo.ts';
+import { idOfSession, type SessionRef } from '../session/session-ref.ts';
 import { FairQueue, FairShare } from './fair-queue.ts';
 import type { ForwardedRequest } from './proposal.ts';
 
@@ -75,7 +76,7 @@ export class LongWriteQueue {
 
   /** A long write started without waiting. */
   chargeStarted(by: Cnxn | ForwardedRequest, units: number): void {
-    const key = by instanceof Cnxn ? by.addressLoad.name : sessionIdOf(by.sessionHigh, by.sessionLow);
+    const key = by instanceof Cnxn ? by.addressLoad.name : idOfSession(by);
     this.#flowQueue.charge(this.#flowOf(key), units);
   }
 
@@ -86,21 +87,20 @@ export class LongWriteQueue {
   }
 
   /** Whether a request of this session waits here, so that its next request must wait too. */
-  hasRequestsOf(high: number, low: number): boolean {
-    return this.#forwardedCount > 0 && (this.#flows.get(sessionIdOf(high, low))?.requests.length ?? 0) > 0;
+  hasRequestsOf(session: SessionRef): boolean {
+    return this.#forwardedCount > 0 && (this.#flows.get(idOfSession(session))?.requests.length ?? 0) > 0;
   }
 
   pushForwarded(waiting: QueuedForward): void {
-    const { sessionHigh, sessionLow } = waiting.request;
-    const party = this.#flowOf(sessionIdOf(sessionHigh, sessionLow));
+    const party = this.#flowOf(idOfSession(waiting.request));
     party.requests.push(waiting);
     this.#forwardedCount++;
     if (!party.isPaused) this.#flowQueue.push(party);
   }
 
   /** The short requests that followed the long write of a session have been admitted. */
-  resume(high: number, low: number): void {
-    const party = this.#flows.get(sessionIdOf(high, low));
+  resume(session: SessionRef): void {
+    const party = this.#flows.get(idOfSession(session));
     if (party === undefined) return;
     party.isPaused = false;
     if (party.requests.length > 0) this.#flowQueue.push(party);

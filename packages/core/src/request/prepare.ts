@@ -241,7 +241,7 @@ export class Preparer {
   closeSession(origin: WriteOrigin, now: Now): Proposal | PrepareJob {
     const { sessionHigh: high, sessionLow: low } = origin;
     const zxid = ++this.lastZxid;
-    const slot = this.#tracker.find(high, low);
+    const slot = this.#tracker.sessions.find(high, low);
     if (slot !== -1) this.#tracker.setClosing(slot);
     const closing = new PendingClose(this.#replica.tree.firstEphemeral(high, low), this.outstandingChanges.newEphemerals(high, low));
     if (this.#removeEphemerals(origin, closing, zxid, this.#budget.units)) return this.#proposeClose(origin, closing, zxid, now, 0);

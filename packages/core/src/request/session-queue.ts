@@ -13,7 +13,6 @@ import type { CnxnTable } from '../cnxn/cnxn-table.ts';
 import type { Fingerprint } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
 import type { Observer } from '../observer.ts';
-import type { SessionTracker } from '../session/session-tracker.ts';
 import type { Load } from './load.ts';
 import { parkFrame, type ParkedFrame, type PendingSync } from './pending-request.ts';
 import { isWrite, type WriteOrigin } from './proposal.ts';
@@ -32,7 +31,6 @@ export class SessionQueue {
   readonly #out: ClientOutput;
   readonly #observer: Observer;
   readonly #cnxns: CnxnTable;
-  readonly #tracker: SessionTracker;
   readonly #load: Load;
   readonly #replica: Replica;
   readonly #readHandler: ReadHandler;
@@ -55,7 +53,6 @@ export class SessionQueue {
     out: ClientOutput,
     observer: Observer,
     cnxns: CnxnTable,
-    tracker: SessionTracker,
     load: Load,
     replica: Replica,
     readHandler: ReadHandler,
@@ -67,7 +64,6 @@ export class SessionQueue {
     this.#out = out;
     this.#observer = observer;
     this.#cnxns = cnxns;
-    this.#tracker = tracker;
     this.#load = load;
     this.#replica = replica;
     this.#readHandler = readHandler;
@@ -146,19 +142,6 @@ export class SessionQueue {
     reader.offset = request.frameStart + headerBytes;
     const job = this.#readHandler.handle(request, reader);
     if (job !== undefined) this.#scheduler.startJob(job, cnxn.id, (later) => this.answerPendingReads(cnxn, later));
-  }
-
-  /**
-   * The oldest write of a session that waits here for its txn; undefined if it belongs to an
-   * earlier connection of the session, which may have used the same xids, or if `zxid` does.
-   */
-  oldestPendingWrite(high: number, low: number, zxid: Zxid): WriteOrigin | undefined {
-    const slot = this.#tracker.find(high, low);
-    if (slot === -1) return undefined;
-    const cnxn = this.#cnxns.get(this.#tracker.cnxnOf(slot));
-    if (cnxn === undefined || zxid <= cnxn.resumedAtZxid) return undefined;
-    const head = cnxn.pendingRequests.peek();
-    return head?.kind === 'write' ? head : undefined;
   }
 
   // ---- requests whose turn has come

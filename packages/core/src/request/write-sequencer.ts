@@ -7,6 +7,7 @@
 import type { Millis, Reader, Zxid } from '@tskeeper/protocol';
 import type { Fingerprint } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
+import type { SessionRef } from '../session/session-ref.ts';
 import type { Job } from './step-budget.ts';
 import type { Proposal, WriteOrigin } from './proposal.ts';
 import type { PendingSync } from './pending-request.ts';
@@ -54,7 +55,7 @@ export interface WriteSequencer {
    * Returns whether the session is alive; undefined if another server decides that, by
    * `Server.revalidated`.
    */
-  revalidate(high: number, low: number, timeoutMs: Millis, now: Now): boolean | undefined;
+  revalidate(session: SessionRef, timeoutMs: Millis, now: Now): boolean | undefined;
 
   /** Every txn up to `zxid` is durable: on our own disk, or on a quorum in an ensemble. */
   appended(zxid: Zxid): void;
@@ -77,7 +78,7 @@ export interface WriteSequencer {
    * Expires a session on request of an operator, at the next `wake` or by the leader. Returns false
    * if there is no such session, or it is ending already.
    */
-  expireNow(high: number, low: number): boolean;
+  expireNow(session: SessionRef): boolean;
   /**
    * Time has passed: does the server's own work, until `isBudgetSpent`. All input that had arrived
    * at this server by `heardMs` has been delivered: sessions are judged as of that time. Returns a

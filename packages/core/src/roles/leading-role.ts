@@ -4,7 +4,7 @@ import type { Now } from '../now.ts';
 import { LocalSequencer } from '../request/local-sequencer.ts';
 import { StepBudget } from '../request/step-budget.ts';
 import type { Server } from '../server.ts';
-import type { LeaderHost } from '../zab/leader-host.ts';
+import type { LeaderConfig, LeaderHost } from '../zab/leader-host.ts';
 import { Leader } from '../zab/leader.ts';
 import type { SyncTarget } from '../zab/sync-target.ts';
 import { type LogEntry, LearnerSyncer, type LearnerSyncerOptions } from '../zab/learner-syncer.ts';
@@ -17,6 +17,7 @@ import type { PeerState } from './peer-state.ts';
 /** This server is the leader (zab/leader.ts), or tries to become it. */
 export class LeadingRole extends PeerRole implements LeaderHost {
   readonly name = 'leading';
+  readonly config: LeaderConfig;
   readonly #state: PeerState;
   readonly #leader: Leader;
   readonly #syncer: LearnerSyncer;
@@ -24,6 +25,7 @@ export class LeadingRole extends PeerRole implements LeaderHost {
   constructor(state: PeerState, now: Now) {
     super();
     this.#state = state;
+    this.config = state.config;
     this.#syncer = new LearnerSyncer(synchroniserOptions(state), state.replica, state.committedLog, state.io.quorum, state.io.storage);
     const { options, config, disk } = state;
     this.#leader = new Leader(options.zab, config.active.verifier, disk.persisted, state.io.quorum, disk, this, now);
@@ -32,6 +34,10 @@ export class LeadingRole extends PeerRole implements LeaderHost {
 
   override get server(): Server | undefined {
     return this.#leader.server;
+  }
+
+  override get front(): Server | undefined {
+    return this.#state.options.leaderServes === false ? undefined : this.server;
   }
 
   override get epoch(): number | undefined {
@@ -159,18 +165,6 @@ export class LeadingRole extends PeerRole implements LeaderHost {
     if (this.#state.config.setHasFollower(isFollowed)) this.#state.io.oracle?.ask();
   }
 
-  configVersion(): number {
-    return this.#state.config.version;
-  }
-
-  isMember(sid: Sid): boolean {
-    return this.#state.config.isMember(sid);
-  }
-
-  newLeaderConfig(epoch: number): string {
-    return this.#state.config.newLeaderConfig(epoch);
-  }
-
   committed(zxid: Zxid, entry: Buffer): void {
     const { committedLog, replica, disk } = this.#state;
     committedLog.append(zxid, entry, Math.min(replica.lastZxid, disk.durable));
@@ -186,8 +180,6 @@ function synchroniserOptions({ options, observer, logCompleteFromZxid }: PeerSta
     diffSyncsMax,
     snapshotSliceBytes: new StepBudget(options.core.stepUnits).snapshotBytes,
     logCompleteFromZxid,
-    onStepYielded: () => observer.stepYielded('sync'),
-    onLimitReached: (limit) => observer.limitReached(limit),
-    onSyncStarted: (by, from, snapshots, isBehind) => observer.learnerSyncStarted(by, from, snapshots, isBehind),
+    observer,
   };
 }

@@ -37,9 +37,14 @@ export type RoleStatus = Pick<EnsembleStatus, 'state' | 'phase' | 'leader'> & Pa
 export abstract class PeerRole {
   abstract readonly name: RoleName;
 
-  /** Serves clients; undefined while this server serves none. */
+  /** Orders or forwards writes, and applies txns; undefined while this server serves no clients. */
   get server(): Server | undefined {
     return undefined;
+  }
+
+  /** Serves the clients of this server. A leader may leave them to its learners. */
+  get front(): Server | undefined {
+    return this.server;
   }
 
   /**

@@ -31,6 +31,18 @@ export interface PeerStart extends PersistedState {
   readonly snapshotZxid: Zxid;
 }
 
+/** What a server of an ensemble is made of. */
+export interface PeerDependencies {
+  readonly options: PeerOptions;
+  readonly config: ElectionConfig;
+  readonly start: PeerStart;
+  /** Placed over each packet that arrives or is sent; shared with the learner port. */
+  readonly packetView: PacketView;
+  readonly io: PeerIo;
+  readonly random: Random;
+  readonly observer: Observer;
+}
+
 const leaderConnectDelayMsDefault = 100;
 
 export class PeerState {
@@ -60,28 +72,20 @@ export class PeerState {
   lookingSinceMs: Millis = 0;
   memory: { readonly state: MemoryState; readonly watchesMayGrow: boolean } = { state: 'ample', watchesMayGrow: true };
 
-  constructor(
-    options: PeerOptions,
-    config: ElectionConfig,
-    recovered: PeerStart,
-    view: PacketView,
-    io: PeerIo,
-    random: Random,
-    observer: Observer,
-  ) {
+  constructor({ options, config, start, packetView, io, random, observer }: PeerDependencies) {
     this.options = options;
-    this.packetView = view;
+    this.packetView = packetView;
     this.io = io;
     this.random = random;
     this.observer = observer;
     this.config = new Configuration(config, options.core.reconfigEnabled);
-    this.disk = new DiskState(recovered, io.storage);
+    this.disk = new DiskState(start, io.storage);
     this.leaderBackoff = new LeaderBackoff(options.zab);
     this.incarnation = incarnationOf(random.uint32(), random.uint32());
     this.replicaOptions = replicaOptions(options.core, random);
-    this.replica = recovered.replica;
-    this.committedLog = recovered.committedLog;
-    this.logCompleteFromZxid = recovered.snapshotZxid;
+    this.replica = start.replica;
+    this.committedLog = start.committedLog;
+    this.logCompleteFromZxid = start.snapshotZxid;
     const { core, zab, role, election } = options;
     const electionOptions = { ...election, sid: zab.sid, role, reconfigEnabled: core.reconfigEnabled };
     this.election = new FastLeaderElection(electionOptions, config, io.election, this.config);

@@ -28,6 +28,8 @@ import type { CoreOptions } from '../options.ts';
 import type { ReplyWriter } from '../request/reply-writer.ts';
 import type { WriteOrigin } from '../request/proposal.ts';
 import type { Replica } from '../request/replica.ts';
+import type { WriteSequencer } from '../request/write-sequencer.ts';
+import { sessionRefOf } from './session-ref.ts';
 import type { SessionSlot } from './session-table.ts';
 import { localOwner, type SessionTracker } from './session-tracker.ts';
 
@@ -58,11 +60,7 @@ export class Handshakes {
   readonly #cnxns: CnxnTable;
   readonly #replyWriter: ReplyWriter;
   readonly #observer: Observer;
-  /**
-   * Whether a session that a client wants to resume is alive; undefined if another server has been
-   * asked. See `Order.revalidate`.
-   */
-  readonly #revalidate: (high: number, low: number, timeoutMs: Millis, now: Now) => boolean | undefined;
+  readonly #sequencer: Pick<WriteSequencer, 'revalidate'>;
   /** Connections that wait for the answer whether their session is alive. */
   readonly #pendingRevalidations = new Map<SessionId, Cnxn>();
   /**
@@ -80,9 +78,9 @@ export class Handshakes {
     answers: ReplyWriter,
     observer: Observer,
     now: Now,
-    revalidate: (high: number, low: number, timeoutMs: Millis, now: Now) => boolean | undefined,
+    sequencer: Pick<WriteSequencer, 'revalidate'>,
   ) {
-    this.#revalidate = revalidate;
+    this.#sequencer = sequencer;
     this.#options = options;
     this.#replica = replica;
     this.#tracker = tracker;
@@ -137,7 +135,7 @@ export class Handshakes {
     const low = sessionLow(sessionId);
     const slot = this.#tracker.findLive(high, low);
     if (slot !== -1 && sessionPasswordMatches(high, low, passwd)) {
-      this.#tracker.touch(slot, now.elapsedMs, this.#tracker.timeoutMs(slot));
+      this.#tracker.touch(slot, now.elapsedMs, this.#tracker.sessions.timeoutMs(slot));
     }
   }
 
@@ -185,7 +183,7 @@ export class Handshakes {
     const id = this.#newSessionId();
     const high = sessionHigh(id);
     const low = sessionLow(id);
-    this.#attach(cnxn, high, low, this.#tracker.open(high, low, cnxn.timeoutMs, now.elapsedMs));
+    this.#attach(cnxn, this.#tracker.open(high, low, cnxn.timeoutMs, now.elapsedMs));
     cnxn.state = 'opening';
     return {
       kind: 'write',
@@ -206,24 +204,24 @@ export class Handshakes {
   #newSessionId(): SessionId {
     for (;;) {
       const id = this.#nextSessionId++;
-      if (this.#tracker.find(sessionHigh(id), sessionLow(id)) === -1) return id;
+      if (this.#tracker.sessions.find(sessionHigh(id), sessionLow(id)) === -1) return id;
     }
   }
 
   #resumeSession(cnxn: Cnxn, id: SessionId, password: Uint8Array | null, now: Now): HandshakeOutcome {
-    const high = sessionHigh(id);
-    const low = sessionLow(id);
+    const session = sessionRefOf(id);
+    const { sessionHigh: high, sessionLow: low } = session;
     // One connection per session. Like ZooKeeper, we close the older one before the password is
     // checked: it may be left over from a client that abandoned it long ago.
     const known = this.#tracker.findLive(high, low);
     // There may be two: one that has the session, and one that waits for the answer whether it is
     // alive.
-    const carrier = known === -1 ? undefined : this.#cnxns.get(this.#tracker.cnxnOf(known));
+    const carrier = known === -1 ? undefined : this.#cnxns.get(this.#tracker.sessions.cnxnOf(known));
     for (const older of [carrier, this.#pendingRevalidations.get(id)]) {
       if (older !== undefined) this.#cnxns.close(older, 'taken over by another connection of the session');
     }
     this.#pendingRevalidations.delete(id);
-    const isValid = sessionPasswordMatches(high, low, password) && this.#revalidate(high, low, cnxn.timeoutMs, now);
+    const isValid = sessionPasswordMatches(high, low, password) && this.#sequencer.revalidate(session, cnxn.timeoutMs, now);
     if (isValid === undefined) {
       // For the server that was asked, the session is here again from now on; requests sent here
       // before it was elsewhere must not follow the question.
@@ -251,17 +249,17 @@ export class Handshakes {
 
   /** The session is alive, and belongs to the connection from here on. */
   #attachAndAccept(cnxn: Cnxn, slot: SessionSlot, now: Now): void {
-    this.#attach(cnxn, this.#tracker.high(slot), this.#tracker.low(slot), slot);
+    this.#attach(cnxn, slot);
     this.#tracker.touch(slot, now.elapsedMs, cnxn.timeoutMs);
     this.#accept(cnxn, false);
   }
 
-  #attach(cnxn: Cnxn, high: number, low: number, slot: number): void {
-    cnxn.sessionHigh = high;
-    cnxn.sessionLow = low;
+  #attach(cnxn: Cnxn, slot: SessionSlot): void {
+    cnxn.sessionHigh = this.#tracker.sessions.high(slot);
+    cnxn.sessionLow = this.#tracker.sessions.low(slot);
     cnxn.slot = slot;
     this.#tracker.setCnxn(slot, cnxn.id);
-    cnxn.sessionMoves = this.#tracker.moveCountOf(high, low);
+    cnxn.sessionMoves = this.#tracker.moveCountOf(slot);
   }
 }
 

@@ -34,11 +34,6 @@ export class SessionExpiry {
     return this.#forcedExpirations.length > 0;
   }
 
-  /** When the next session that is not condemned may be due; undefined if there is none. */
-  deadline(): Millis | undefined {
-    return this.#tracker.deadline();
-  }
-
   /**
    * Takes the next session that has timed out; -1 if there is none. All input that had arrived
    * anywhere by `heardMs` has been delivered.
@@ -47,7 +42,7 @@ export class SessionExpiry {
     const condemned = this.#forcedExpirations.shift();
     if (condemned !== undefined) return condemned;
     this.#nextDue = -1;
-    this.#tracker.takeDue(inputWatermarkMs, 1, this.#setNextDue);
+    this.#tracker.expiry.takeDue(inputWatermarkMs, 1, this.#setNextDue);
     return this.#nextDue;
   }
 }

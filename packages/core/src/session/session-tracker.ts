@@ -19,9 +19,16 @@ export const previousOwner: SessionOwner = -2;
 /** No server has sent a request for the session since this server leads. */
 const unknownOwner: SessionOwner = -1;
 
+/** What others may read of the sessions; only the tracker changes them. */
+export type TrackedSessions = Pick<SessionTable, 'count' | 'find' | 'high' | 'low' | 'timeoutMs' | 'isClosing' | 'cnxnOf'>;
+
 export class SessionTracker {
   readonly #table = new SessionTable();
+  /** Also has the sessions that are closing. Timeouts are as granted at creation. */
+  readonly sessions: TrackedSessions = this.#table;
   readonly #expiry: ExpiryQueue;
+  /** Sessions by the time at which they are due. Only `SessionExpiry` takes some out. */
+  readonly expiry: Pick<ExpiryQueue, 'deadline' | 'takeDue' | 'buckets'>;
   readonly #tickMs: Millis;
   /**
    * Owners of the sessions of other servers' clients, and of those with unknown owner. A session
@@ -42,12 +49,9 @@ export class SessionTracker {
   /** @param recordsTouches whether `takeTouched` will be called. */
   constructor(tickMs: Millis, recordsTouches = false) {
     this.#expiry = new ExpiryQueue(tickMs);
+    this.expiry = this.#expiry;
     this.#tickMs = tickMs;
     this.#touched = recordsTouches ? new Map() : undefined;
-  }
-
-  get count(): number {
-    return this.#table.count;
   }
 
   open(high: number, low: number, timeoutMs: Millis, elapsedMs: Millis): SessionSlot {
@@ -62,11 +66,6 @@ export class SessionTracker {
     return slot !== -1 && this.#table.isClosing(slot) ? -1 : slot;
   }
 
-  /** Also finds sessions that are closing. */
-  find(high: number, low: number): SessionSlot {
-    return this.#table.find(high, low);
-  }
-
   /** Grants the session `timeoutMs` from now. Returns false if it is closing. */
   touch(slot: SessionSlot, elapsedMs: Millis, timeoutMs: Millis): boolean {
     if (this.#table.isClosing(slot)) return false;
@@ -78,7 +77,7 @@ export class SessionTracker {
   /** Visits the sessions that were touched since the last call, and forgets them. */
   takeTouched(visit: (high: number, low: number, timeoutMs: Millis) => void): void {
     if (this.#touched === undefined) return;
-    for (const [slot, timeoutMs] of this.#touched) visit(this.high(slot), this.low(slot), timeoutMs);
+    for (const [slot, timeoutMs] of this.#touched) visit(this.#table.high(slot), this.#table.low(slot), timeoutMs);
     this.#touched.clear();
   }
 
@@ -107,17 +106,17 @@ export class SessionTracker {
     return known === owner || known === unknownOwner;
   }
 
-  isOwnedBy(high: number, low: number, owner: SessionOwner): boolean {
-    return (this.#owners.get(this.#table.find(high, low)) ?? localOwner) === owner;
+  isOwnedBy(slot: SessionSlot, owner: SessionOwner): boolean {
+    return (this.#owners.get(slot) ?? localOwner) === owner;
   }
 
   /**
    * The number of moves. If it has changed, a request that was waiting here belongs to an older
    * connection, even if it came through the server at which the session is again. 0 for an unknown
-   * session.
+   * session, whose slot is -1.
    */
-  moveCountOf(high: number, low: number): number {
-    return this.#moveCounts.get(this.#table.find(high, low)) ?? 0;
+  moveCountOf(slot: SessionSlot): number {
+    return this.#moveCounts.get(slot) ?? 0;
   }
 
   /**
@@ -126,10 +125,6 @@ export class SessionTracker {
    */
   countMove(slot: SessionSlot): void {
     this.#moveCounts.set(slot, (this.#moveCounts.get(slot) ?? 0) + 1);
-  }
-
-  isClosing(slot: SessionSlot): boolean {
-    return this.#table.isClosing(slot);
   }
 
   /** No more touches or writes: its closeSession has been requested. */
@@ -146,39 +141,9 @@ export class SessionTracker {
     this.#table.remove(slot);
   }
 
-  /** The connection that carries the session here, or -1. */
-  cnxnOf(slot: SessionSlot): CnxnId {
-    return this.#table.cnxnOf(slot);
-  }
-
   setCnxn(slot: SessionSlot, cnxn: CnxnId): void {
     if (cnxn !== -1 && this.#table.hadCnxn(slot)) this.countMove(slot);
     this.#table.setCnxn(slot, cnxn);
-  }
-
-  high(slot: SessionSlot): number {
-    return this.#table.high(slot);
-  }
-
-  low(slot: SessionSlot): number {
-    return this.#table.low(slot);
-  }
-
-  /** As granted when the session was created. */
-  timeoutMs(slot: SessionSlot): Millis {
-    return this.#table.timeoutMs(slot);
-  }
-
-  /** When the next bucket is due, on the monotonic clock. */
-  deadline(): Millis | undefined {
-    return this.#expiry.deadline();
-  }
-
-  /**
-   * Removes and visits at most `max` sessions whose bucket is due; returns whether more are due.
-   */
-  takeDue(elapsedMs: Millis, max: number, visit: (slot: SessionSlot) => void): boolean {
-    return this.#expiry.takeDue(elapsedMs, max, visit);
   }
 
   /**
@@ -188,7 +153,7 @@ export class SessionTracker {
   fingerprint(to: Fingerprint, nowMs: Millis): void {
     const table = this.#table;
     const due = new Map<SessionSlot, Millis>();
-    for (const { dueMs, slots } of this.buckets()) for (const slot of slots) due.set(slot, dueMs);
+    for (const { dueMs, slots } of this.#expiry.buckets()) for (const slot of slots) due.set(slot, dueMs);
     const rows: string[] = [];
     table.forEach((slot) => {
       const dueMs = due.get(slot);
@@ -201,9 +166,5 @@ export class SessionTracker {
     to.number(rows.length);
     for (const row of rows.sort()) to.text(row);
     if (rows.length > 0) to.number(nowMs % this.#tickMs);
-  }
-
-  buckets(): Iterable<{ dueMs: Millis; slots: readonly SessionSlot[] }> {
-    return this.#expiry.buckets();
   }
 }

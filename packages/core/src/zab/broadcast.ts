@@ -84,7 +84,7 @@ export class Broadcast {
       }
     }
     const at = beginQuorumPacket(backlog, PacketType.NEWLEADER, makeZxid(epoch, 0));
-    backlog.raw(Buffer.from(this.#host.newLeaderConfig(epoch), 'utf8'));
+    backlog.raw(Buffer.from(this.#host.config.newLeaderConfig(epoch), 'utf8'));
     endQuorumPacket(backlog, at);
     return this.#proposals.committed;
   }

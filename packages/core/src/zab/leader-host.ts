@@ -19,6 +19,18 @@ export interface LeaderStart {
   readonly lastZxid: Zxid;
 }
 
+/** What a leader reads of the active configuration. `Configuration` implements it. */
+export interface LeaderConfig {
+  readonly version: number;
+  /** Whether it contains this server, as a voter or an observer. */
+  isMember(sid: Sid): boolean;
+  /**
+   * The configuration sent in NEWLEADER: the active one, or one that gets its first version from
+   * this epoch.
+   */
+  newLeaderConfig(epoch: number): string;
+}
+
 /** What a leader needs from its peer. */
 export interface LeaderHost {
   /**
@@ -37,15 +49,7 @@ export interface LeaderHost {
    * the oracle is not consulted.
    */
   hasFollowerChanged?(hasFollower: boolean): void;
-  /** The version of the active configuration. */
-  configVersion(): number;
-  /** Whether the active configuration contains this server, as a voter or an observer. */
-  isMember(sid: Sid): boolean;
-  /**
-   * The configuration sent in NEWLEADER: the active one, or one that gets its first version from
-   * this epoch.
-   */
-  newLeaderConfig(epoch: number): string;
+  readonly config: LeaderConfig;
   /** A txn is committed. `entry`: header, record and digest as in the log. */
   committed(zxid: Zxid, entry: Buffer): void;
 }

@@ -183,7 +183,11 @@ export class Leader implements TxnLog, SequencerLeader {
         this.#requests.onRevalidate(learner, packet, this.#server, now);
         return;
       default:
-        this.#learners.disconnect(learner, `the learner sent ${packetTypeName(packet.type)}, which a leader does not accept`);
+        this.#learners.disconnect(
+          learner,
+          'protocol error',
+          `the learner sent ${packetTypeName(packet.type)}, which a leader does not accept`,
+        );
     }
   }
 
@@ -312,7 +316,11 @@ export class Leader implements TxnLog, SequencerLeader {
   resumedAfterPause(now: Now): void {
     const { tickTimeMs, syncLimitTicks } = this.#options;
     const silentMs = now.elapsedMs - (this.#nextPingMs - tickTimeMs / 2);
-    if (this.#stages.stage !== 'over' && !this.#quorum.containsQuorum(new Set([this.#options.sid])) && silentMs > syncLimitTicks * tickTimeMs) {
+    if (
+      this.#stages.stage !== 'over' &&
+      !this.#quorum.containsQuorum(new Set([this.#options.sid])) &&
+      silentMs > syncLimitTicks * tickTimeMs
+    ) {
       this.#stages.end(
         'paused',
         `this server was paused for ${Math.round(silentMs)} ms, longer than syncLimit: another server may lead by now`,
@@ -341,7 +349,7 @@ export class Leader implements TxnLog, SequencerLeader {
    */
   stop(now: Now): void {
     if (this.#stages.stage !== 'over') this.#stages.end('stopped', 'the role was ended by its owner');
-    this.#learners.closeAll('this server no longer leads');
+    this.#learners.closeAll();
     this.#server?.stop(now);
     // The next leader decides whether the last proposals are committed; if it is this server, they
     // are.
@@ -369,7 +377,7 @@ export class Leader implements TxnLog, SequencerLeader {
 
   #onAckEpoch(learner: LearnerProgress, packet: PacketView): void {
     if (learner.stage !== 'known' || this.#stages.stage === 'discovery' || this.#stages.stage === 'saving acceptedEpoch') {
-      this.#learners.disconnect(learner, 'the learner accepted an epoch before this leader proposed one');
+      this.#learners.disconnect(learner, 'protocol error', 'the learner accepted an epoch before this leader proposed one');
       return;
     }
     const currentEpoch = readAckEpoch(packet.data);
@@ -384,7 +392,11 @@ export class Leader implements TxnLog, SequencerLeader {
     const { currentEpoch: ownEpoch, lastZxid } = this.#stages.start;
     if (currentEpoch > ownEpoch || (currentEpoch === ownEpoch && packet.zxid > lastZxid)) {
       // It may have txns that a quorum has and this leader has not. They must not be truncated.
-      this.#learners.disconnect(learner, `the learner has a later history than this leader: epoch ${currentEpoch}, zxid ${formatZxid(packet.zxid)}`);
+      this.#learners.disconnect(
+        learner,
+        'learner has a later history',
+        `the learner has a later history than this leader: epoch ${currentEpoch}, zxid ${formatZxid(packet.zxid)}`,
+      );
       return;
     }
     // -1: it had accepted this epoch before, perhaps from another leader, and must not count twice.
@@ -441,7 +453,7 @@ export class Leader implements TxnLog, SequencerLeader {
     }
     if (!this.#learners.isVoting(learner)) return;
     if (!learner.isReplicating) {
-      this.#learners.disconnect(learner, `the learner acknowledged ${formatZxid(zxid)}, but was sent no proposal`);
+      this.#learners.disconnect(learner, 'protocol error', `the learner acknowledged ${formatZxid(zxid)}, but was sent no proposal`);
       return;
     }
     learner.acknowledged(zxid);

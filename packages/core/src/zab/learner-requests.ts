@@ -34,7 +34,7 @@ export class LearnerRequests {
   onRequest(learner: LearnerProgress, packet: PacketView, server: Server | undefined, now: Now): void {
     const { sessionHigh, sessionLow, cxid, type: opCode, payload } = readLearnerRequest(packet.data);
     if (server === undefined || learner.stage !== 'active') {
-      this.#learners.disconnect(learner, 'the learner forwarded a request before UPTODATE');
+      this.#learners.disconnect(learner, 'protocol error', 'the learner forwarded a request before UPTODATE');
       return;
     }
     if (opCode === OpCode.sync) {
@@ -48,15 +48,15 @@ export class LearnerRequests {
   }
 
   onRevalidate(learner: LearnerProgress, packet: PacketView, server: Server | undefined, now: Now): void {
-    const { sessionHigh, sessionLow, timeOut } = readRevalidateRequest(packet.data);
+    const request = readRevalidateRequest(packet.data);
     if (server === undefined || learner.stage !== 'active') {
-      this.#learners.disconnect(learner, 'the learner asked about a session before UPTODATE');
+      this.#learners.disconnect(learner, 'protocol error', 'the learner asked about a session before UPTODATE');
       return;
     }
-    const valid = server.validateSession(sessionHigh, sessionLow, timeOut, this.#learners.ownerOf(learner), now);
+    const valid = server.validateSession(request, request.timeOut, this.#learners.ownerOf(learner), now);
     const writer = this.#learners.outputAfterBacklog(learner);
     const at = beginQuorumPacket(writer, PacketType.REVALIDATE, packet.zxid);
-    writeRevalidateReply(writer, { sessionHigh, sessionLow, valid });
+    writeRevalidateReply(writer, { sessionHigh: request.sessionHigh, sessionLow: request.sessionLow, valid });
     endQuorumPacket(writer, at);
   }
 }

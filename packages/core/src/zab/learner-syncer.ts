@@ -8,7 +8,7 @@ import type { Fingerprint } from '../fingerprint.ts';
 import type { Replica } from '../request/replica.ts';
 import { type CommittedLog, isPossibleSuccessor } from './committed-log.ts';
 import type { SyncTarget } from './sync-target.ts';
-import { SnapshotSyncs } from './snapshot-syncs.ts';
+import { SnapshotSyncs, type SyncObserver } from './snapshot-syncs.ts';
 import { LogWalk, type OpenedPlan, planSync } from './sync-plan.ts';
 import type { LearnerLog } from './peer-storage.ts';
 import type { ChannelId, QuorumLinks } from './quorum-links.ts';
@@ -32,16 +32,7 @@ export interface LearnerSyncerOptions {
   readonly snapshotSliceBytes: number;
   /** A step between txns is trusted only from here on; see `LogWalk`. */
   readonly logCompleteFromZxid: Zxid;
-  /** A step has ended in the middle of a snapshot. */
-  readonly onStepYielded: () => void;
-  readonly onLimitReached: (limit: 'snapSyncsMax' | 'diffSyncsMax') => void;
-  /** Reports how each learner is synchronised. */
-  readonly onSyncStarted: (
-    by: 'diff' | 'trunc' | 'snap',
-    from: 'memory' | 'log' | 'tree',
-    snapshotsUnderWay: number,
-    isBehind: boolean,
-  ) => void;
+  readonly observer: SyncObserver;
 }
 
 /** A learner for which the log on disk is read, to decide what it is sent. */
@@ -61,7 +52,7 @@ interface LogStream {
 }
 
 /** Why a learner that has been sent a part is disconnected. */
-const purgedReason = 'the log was purged while it was read for this learner';
+const purgedText = 'the log was purged while it was read for this learner';
 
 export class LearnerSyncer {
   readonly #options: LearnerSyncerOptions;
@@ -86,12 +77,10 @@ export class LearnerSyncer {
       tickTimeMs: options.tickTimeMs,
       observersMax: options.snapSyncsMax,
       sliceBytes: options.snapshotSliceBytes,
-      onStepYielded: options.onStepYielded,
-      onLimitReached: () => options.onLimitReached('snapSyncsMax'),
-      onStarted: (zxid: Zxid, underWay: number) => options.onSyncStarted('snap', 'tree', underWay, (committed.newest ?? 0) > zxid),
+      observer: options.observer,
       onSent: (learner: SyncTarget, zxid: Zxid) => this.#catchUp(learner, zxid, zxid),
     };
-    this.#snapshotSyncs = new SnapshotSyncs(syncsOptions, replica, links);
+    this.#snapshotSyncs = new SnapshotSyncs(syncsOptions, replica, committed, links);
   }
 
   /** `leaderLast`: the last committed txn. */
@@ -149,7 +138,7 @@ export class LearnerSyncer {
       this.#snapshotSyncs.add(reading.learner);
       this.#startLogReads();
     } else if (this.#streams.delete(channel)) {
-      this.#links.closeChannel(channel, purgedReason);
+      this.#links.closeChannel(channel, 'log purged', purgedText);
     }
   }
 
@@ -181,7 +170,7 @@ export class LearnerSyncer {
   }
 
   #sendOpening({ channel }: SyncTarget, { kind, zxid }: OpenedPlan, from: 'memory' | 'log'): void {
-    this.#options.onSyncStarted(kind, from, this.#snapshotSyncs.activeCount, false);
+    this.#options.observer.learnerSyncStarted(kind, from, this.#snapshotSyncs.activeCount, false);
     writeEmptyPacket(this.#links.packets(channel), kind === 'diff' ? PacketType.DIFF : PacketType.TRUNC, zxid);
   }
 
@@ -221,7 +210,7 @@ export class LearnerSyncer {
     for (let at = 0; at < this.#queuedDecisions.length;) {
       const { learner } = this.#queuedDecisions[at]!;
       if (!learner.isVoter && others >= this.#options.diffSyncsMax) {
-        this.#options.onLimitReached('diffSyncsMax');
+        this.#options.observer.limitReached('diffSyncsMax');
         at++;
         continue;
       }
@@ -264,7 +253,7 @@ export class LearnerSyncer {
       if (!isPossibleSuccessor(tail.sent, zxid)) {
         this.#streams.delete(channel);
         // It has been sent a part; the rest must not be sent in any other way.
-        this.#links.closeChannel(channel, purgedReason);
+        this.#links.closeChannel(channel, 'log purged', purgedText);
         return;
       }
       this.#sendTxn(channel, zxid, bytes);

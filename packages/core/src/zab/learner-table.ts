@@ -30,7 +30,7 @@ import type { EpochStages } from './epoch-stages.ts';
 import type { LeaderHost } from './leader-host.ts';
 import type { LearnerPings } from './learner-pings.ts';
 import { LearnerProgress } from './learner-progress.ts';
-import { type ChannelId, ChannelRank, type QuorumLinks } from './quorum-links.ts';
+import { type ChannelCloseReason, type ChannelId, ChannelRank, type QuorumLinks } from './quorum-links.ts';
 import { originOf, unknownOrigin } from './txn-origin.ts';
 import type { ZabOptions } from './zab-options.ts';
 
@@ -65,14 +65,7 @@ export class LearnerTable {
   #lastAnonymousSid = 0;
   #lastOwner: SessionOwner = localOwner;
 
-  constructor(
-    options: ZabOptions,
-    quorum: QuorumVerifier,
-    links: QuorumLinks,
-    host: LeaderHost,
-    stages: EpochStages,
-    pings: LearnerPings,
-  ) {
+  constructor(options: ZabOptions, quorum: QuorumVerifier, links: QuorumLinks, host: LeaderHost, stages: EpochStages, pings: LearnerPings) {
     this.#options = options;
     this.#quorum = quorum;
     this.#links = links;
@@ -96,7 +89,7 @@ export class LearnerTable {
 
   /** Whether the active configuration contains it. */
   isMember({ sid }: LearnerProgress): boolean {
-    return this.#quorum.isVoter(sid) || this.#host.isMember(sid);
+    return this.#quorum.isVoter(sid) || this.#host.config.isMember(sid);
   }
 
   rankOf(channel: ChannelId): ChannelRank {
@@ -108,8 +101,7 @@ export class LearnerTable {
 
   /** The follower whose ACKs and answers count for this server. */
   replicatingFollower(sid: Sid): LearnerProgress | undefined {
-    for (const learner of this.#learners.values())
-      if (learner.sid === sid && learner.isReplicating && !learner.isObserver) return learner;
+    for (const learner of this.#learners.values()) if (learner.sid === sid && learner.isReplicating && !learner.isObserver) return learner;
     return undefined;
   }
 
@@ -155,16 +147,24 @@ export class LearnerTable {
   /** FOLLOWERINFO or OBSERVERINFO: the learner introduces itself. */
   onInfo(learner: LearnerProgress, packet: PacketView, now: Now): void {
     if (learner.stage !== 'silent') {
-      this.disconnect(learner, 'the learner introduced itself twice');
+      this.disconnect(learner, 'protocol error', 'the learner introduced itself twice');
       return;
     }
     const { serverId, configVersion, incarnation } = readLearnerInfo(packet.data, packet.hasData);
-    if (configVersion !== undefined && configVersion > this.#host.configVersion()) {
-      this.disconnect(learner, `the learner has configuration ${configVersion.toString(16)}, which is later than this leader's`);
+    if (configVersion !== undefined && configVersion > this.#host.config.version) {
+      this.disconnect(
+        learner,
+        'learner has a later configuration',
+        `the learner has configuration ${configVersion.toString(16)}, which is later than this leader's`,
+      );
       return;
     }
     if (serverId === this.#options.sid) {
-      this.disconnect(learner, `the learner claims to be server ${serverId}, which is this server: correct the myid of one of the two`);
+      this.disconnect(
+        learner,
+        'learner is this server',
+        `the learner claims to be server ${serverId}, which is this server: correct the myid of one of the two`,
+      );
       return;
     }
     // Any number of observers without an id send -1.
@@ -184,7 +184,7 @@ export class LearnerTable {
     if (this.#stages.isPlausibleEpoch(learner.acceptedEpoch)) return true;
     const remedy = 'If its file acceptedEpoch contains this number, stop it, move its version-2 aside, keep its myid, and restart it';
     const claim = `server ${learner.sid} claims to have accepted epoch ${learner.acceptedEpoch}, which is impossible`;
-    this.disconnect(learner, `${claim}: this leader is in epoch ${this.#stages.knownEpoch}. ${remedy}`);
+    this.disconnect(learner, 'learner of an impossible epoch', `${claim}: this leader is in epoch ${this.#stages.knownEpoch}. ${remedy}`);
     return false;
   }
 
@@ -223,6 +223,7 @@ export class LearnerTable {
     const remedy = 'Add it to the server lines of every server, or raise tskeeper.maxUnknownObservers';
     this.disconnect(
       learner,
+      'too many unknown observers',
       `server ${learner.sid} is not in the configuration, and ${present} such observers are connected already. ${remedy}`,
     );
     return false;
@@ -246,7 +247,7 @@ export class LearnerTable {
       // The PING is not sent again: repeated claims must not give a dead stream more time.
       const { claimant: older } = holder.sidConflict;
       holder.sidConflict.claimant = claimant;
-      this.disconnect(older, `another connection also claims to be server ${claimant.sid}`);
+      this.disconnect(older, 'sid already connected', `another connection also claims to be server ${claimant.sid}`);
     } else {
       holder.sidConflict = { claimant, ping: undefined, challengedMs: 0 };
       this.#pings.challenge(holder, holder.sidConflict, now.elapsedMs);
@@ -254,7 +255,7 @@ export class LearnerTable {
     // A process has one stream and knows which; but others can copy the incarnation it sends.
     const isSameProcess = claimant.incarnation !== 0 && claimant.incarnation === holder.incarnation;
     if (isSameProcess && now.elapsedMs - holder.introducedMs >= this.#sidConflictWaitMs)
-      this.disconnect(holder, 'the learner has reconnected');
+      this.disconnect(holder, 'replaced by a later connection', 'the learner has reconnected');
   }
 
   resolveSidConflicts(elapsedMs: Millis): void {
@@ -267,7 +268,7 @@ export class LearnerTable {
       if (holder.lastProgressMs > sidConflict.challengedMs + waitMs / 2) this.rejectClaimant(holder);
       // This server itself was late, and may have an answer to read.
       else if (elapsedMs - sidConflict.challengedMs > waitMs * 1.5) this.#pings.challenge(holder, sidConflict, elapsedMs);
-      else this.disconnect(holder, 'the learner has reconnected, and this connection does not answer');
+      else this.disconnect(holder, 'replaced by a later connection', 'the learner has reconnected, and this connection does not answer');
     }
   }
 
@@ -276,7 +277,7 @@ export class LearnerTable {
     const { claimant } = holder.sidConflict!;
     holder.sidConflict = undefined;
     const remedy = 'If this is another server, correct the myid of one of the two';
-    this.disconnect(claimant, `server ${holder.sid} is already connected and answers. ${remedy}`);
+    this.disconnect(claimant, 'sid already connected', `server ${holder.sid} is already connected and answers. ${remedy}`);
   }
 
   /** When the next conflict must be resolved; Infinity without one. */
@@ -335,15 +336,20 @@ export class LearnerTable {
       // No session expires before it has answered, so it must not be awaited longer than a silent
       // learner.
       const unansweredMs = inputWatermarkMs - (learner.pingTimes.peek() ?? inputWatermarkMs);
-      if (silentMs > silentMaxMs) this.disconnect(learner, `nothing was received from the learner for ${silentMs} ms`);
+      if (silentMs > silentMaxMs) this.disconnect(learner, 'learner silent', `nothing was received from the learner for ${silentMs} ms`);
       else if (unackedMs > silentMaxMs)
-        this.disconnect(learner, `the learner has not acknowledged ${formatZxid(oldest!.zxid)} for ${unackedMs} ms`);
-      else if (unansweredMs > silentMaxMs) this.disconnect(learner, `the learner has not answered a PING for ${unansweredMs} ms`);
+        this.disconnect(
+          learner,
+          'proposal not acknowledged',
+          `the learner has not acknowledged ${formatZxid(oldest!.zxid)} for ${unackedMs} ms`,
+        );
+      else if (unansweredMs > silentMaxMs)
+        this.disconnect(learner, 'PING not answered', `the learner has not answered a PING for ${unansweredMs} ms`);
     }
   }
 
-  disconnect(learner: LearnerProgress, reason: string): void {
-    this.#links.closeChannel(learner.channel, reason);
+  disconnect(learner: LearnerProgress, reason: ChannelCloseReason, text: string): void {
+    this.#links.closeChannel(learner.channel, reason, text);
     this.#remove(learner);
   }
 
@@ -353,8 +359,8 @@ export class LearnerTable {
   }
 
   /** The leader is over: no stream that waits for an id takes the place of another. */
-  closeAll(reason: string): void {
-    for (const { channel } of this.#learners.values()) this.#links.closeChannel(channel, reason);
+  closeAll(): void {
+    for (const { channel } of this.#learners.values()) this.#links.closeChannel(channel, 'not leading', 'this server no longer leads');
     this.#learners.clear();
     this.updateHasFollower();
   }

@@ -41,6 +41,7 @@ import { age, type Fingerprint, fingerprintBytes } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
 import type { LeaderForwarder, LeaderLink, LeaderTxn } from '../request/leader-forwarder.ts';
 import type { Server } from '../server.ts';
+import type { SessionRef } from '../session/session-ref.ts';
 import type { ConnectFailure } from './leader-connector.ts';
 import { RequestQueue } from './request-queue.ts';
 import { LocalTxnFilter } from './txn-origin.ts';
@@ -401,11 +402,11 @@ export class Learner implements LeaderLink {
 
   // ---- as LeaderLink
 
-  request(high: number, low: number, cxid: number, opCode: number, record: Reader, identities: Identities | undefined): void {
+  request({ sessionHigh, sessionLow }: SessionRef, cxid: number, opCode: number, record: Reader, identities: Identities | undefined): void {
     if (this.#stage === 'over') return;
     const writer = this.#requestQueue.writer() ?? this.#clearedPacket();
     const at = beginQuorumPacket(writer, PacketType.REQUEST, -1);
-    writer.int64Halves(high, low);
+    writer.int64Halves(sessionHigh, sessionLow);
     writer.int32(cxid);
     writer.int32(opCode);
     writer.raw(record.bytes, record.offset, record.limit);
@@ -413,7 +414,7 @@ export class Learner implements LeaderLink {
     if (writer === this.#packet) this.#requestQueue.push(writer);
   }
 
-  revalidate(sessionHigh: number, sessionLow: number, timeOut: Millis): void {
+  revalidate({ sessionHigh, sessionLow }: SessionRef, timeOut: Millis): void {
     if (this.#stage === 'over') return;
     const writer = this.#requestQueue.writer() ?? this.#clearedPacket();
     const at = beginQuorumPacket(writer, PacketType.REVALIDATE, -1);
@@ -656,14 +657,12 @@ export class Learner implements LeaderLink {
     const sync = this.#forwarder?.takeSync();
     if (sync === undefined) this.#shutDown('protocol error', 'the leader answered a sync that this server did not send');
     else if (sync.kind === 'sync') this.#server!.synced(sync, now);
-    else if (sync.isValid !== undefined) this.#server!.revalidated(sync.high, sync.low, sync.isValid, this.#logged, now);
+    else if (sync.isValid !== undefined) this.#server!.revalidated(sync, sync.isValid, this.#logged, now);
   }
 
   #onRevalidate(packet: PacketView, now: Now): void {
-    const { sessionHigh, sessionLow, valid } = readRevalidateReply(packet.data);
-    if (this.#forwarder?.revalidated(sessionHigh, sessionLow, valid) === true) {
-      this.#server!.revalidated(sessionHigh, sessionLow, valid, this.#logged, now);
-    }
+    const reply = readRevalidateReply(packet.data);
+    if (this.#forwarder?.revalidated(reply, reply.valid) === true) this.#server!.revalidated(reply, reply.valid, this.#logged, now);
   }
 
   // ---- acknowledgements
@@ -716,7 +715,7 @@ export class Learner implements LeaderLink {
     this.#stage = 'over';
     this.#endReason = reason;
     this.#endText = text;
-    this.#links.closeChannel(this.#channel, text);
+    this.#links.closeChannel(this.#channel, reason, text);
   }
 }
 

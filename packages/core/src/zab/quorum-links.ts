@@ -1,4 +1,5 @@
 import type { Sid, Writer } from '@tskeeper/protocol';
+import type { RoleEndReason } from './role-end.ts';
 
 /**
  * A stream between a leader and one of its learners, numbered by the port: a small integer, used
@@ -12,6 +13,30 @@ export type ChannelId = number;
  */
 export const ChannelRank = { voter: 0, observer: 1, stranger: 2 } as const;
 export type ChannelRank = (typeof ChannelRank)[keyof typeof ChannelRank];
+
+/**
+ * Why a stream between a leader and a learner is closed. Programs compare these names; the text that
+ * goes with one is for the operator. A learner that ends closes its stream for the reason of its end.
+ */
+export type ChannelCloseReason =
+  | RoleEndReason
+  /** By a leader: the learner cannot be accepted. */
+  | 'learner is this server'
+  | 'learner has a later configuration'
+  | 'learner has a later history'
+  | 'learner of an impossible epoch'
+  | 'too many unknown observers'
+  | 'sid already connected'
+  | 'replaced by a later connection'
+  /** By a leader: the learner is too slow, or dead. */
+  | 'learner silent'
+  | 'proposal not acknowledged'
+  | 'PING not answered'
+  | 'snapshot read too slowly'
+  | 'log purged'
+  /** By a server whose role has changed. */
+  | 'not leading'
+  | 'leader not wanted';
 
 /** The streams between leader and learners, over the quorum ports. It never calls back. */
 export interface QuorumLinks {
@@ -30,11 +55,8 @@ export interface QuorumLinks {
    * `channelDrained` follows when there is room.
    */
   channelIsFull(channel: ChannelId): boolean;
-  /**
-   * Closes a stream once its output has been sent; `channelGone` follows. `reason` is for the
-   * operator.
-   */
-  closeChannel(channel: ChannelId, reason: string): void;
+  /** Closes a stream once its output has been sent; `channelGone` follows. */
+  closeChannel(channel: ChannelId, reason: ChannelCloseReason, text: string): void;
   /**
    * Connects to the quorum port of another server; `dialled` or `dialFailed` follows. One dial at a
    * time.

@@ -10,10 +10,15 @@
  */
 import { type Millis, PacketType, writeEmptyPacket, type Zxid } from '@tskeeper/protocol';
 import type { Fingerprint } from '../fingerprint.ts';
+import type { Observer } from '../observer.ts';
 import type { Replica } from '../request/replica.ts';
 import type { SnapshotWriter } from '../snapshot/snapshot-writer.ts';
+import type { CommittedLog } from './committed-log.ts';
 import type { SyncTarget } from './sync-target.ts';
 import type { ChannelId, QuorumLinks } from './quorum-links.ts';
+
+/** Is notified of how learners are synchronised. */
+export type SyncObserver = Pick<Observer, 'learnerSyncStarted' | 'limitReached' | 'stepYielded'>;
 
 export interface SnapshotSyncsOptions {
   readonly tickTimeMs: Millis;
@@ -21,12 +26,7 @@ export interface SnapshotSyncsOptions {
   readonly observersMax: number;
   /** Bytes of a snapshot per step. */
   readonly sliceBytes: number;
-  /** A step has ended in the middle of a snapshot. */
-  readonly onStepYielded: () => void;
-  /** A learner must wait for the snapshots of others of its rank. */
-  readonly onLimitReached: () => void;
-  /** A snapshot of `zxid` begins; `underWay` snapshots are being sent, including it. */
-  readonly onStarted: (zxid: Zxid, underWay: number) => void;
+  readonly observer: SyncObserver;
   /** A learner has been sent a whole snapshot of `zxid`. */
   readonly onSent: (learner: SyncTarget, zxid: Zxid) => void;
 }
@@ -64,14 +64,16 @@ export class SnapshotSyncs {
   readonly #options: SnapshotSyncsOptions;
   readonly #links: QuorumLinks;
   readonly #replica: Replica;
+  readonly #committed: CommittedLog;
   /** Waiting learners, by rank, and by arrival within a rank. */
   #queue: SyncTarget[] = [];
   /** Learners being sent a snapshot; the one served last is at the end. */
   #syncs: SnapshotSync[] = [];
 
-  constructor(options: SnapshotSyncsOptions, replica: Replica, links: QuorumLinks) {
+  constructor(options: SnapshotSyncsOptions, replica: Replica, committed: CommittedLog, links: QuorumLinks) {
     this.#options = options;
     this.#replica = replica;
+    this.#committed = committed;
     this.#links = links;
   }
 
@@ -145,7 +147,7 @@ export class SnapshotSyncs {
     let count = 0;
     for (const sync of this.#syncs) if (sync.rank === rank) count++;
     if (count < most) return true;
-    this.#options.onLimitReached();
+    this.#options.observer.limitReached('snapSyncsMax');
     return false;
   }
 
@@ -156,7 +158,7 @@ export class SnapshotSyncs {
     const rank = rankOf(learner);
     const writer = this.#replica.snapshotStream(rank === voter ? voterPreservedBytesMax : otherPreservedBytesMax);
     this.#syncs.push({ learner, rank, writer, zxid, lastSliceMs: nowMs, rateSinceMs: nowMs, rateBytes: 0 });
-    this.#options.onStarted(zxid, this.#syncs.length);
+    this.#options.observer.learnerSyncStarted('snap', 'tree', this.#syncs.length, (this.#committed.newest ?? 0) > zxid);
   }
 
   #sendSlice(sync: SnapshotSync, nowMs: Millis): void {
@@ -172,13 +174,13 @@ export class SnapshotSyncs {
       return;
     }
     this.#syncs.push(sync);
-    this.#options.onStepYielded();
+    this.#options.observer.stepYielded('sync');
   }
 
   #checkProgress(sync: SnapshotSync, nowMs: Millis): void {
     const fault = this.#failureOf(sync, nowMs);
     if (fault === undefined) return;
-    this.#links.closeChannel(sync.learner.channel, fault);
+    this.#links.closeChannel(sync.learner.channel, 'snapshot read too slowly', fault);
     this.#end(sync);
   }
 

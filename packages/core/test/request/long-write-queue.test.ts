@@ -135,7 +135,7 @@ describe('on a leader', () => {
     scene.long(heavy, 1);
     expect(scene.proposed()).toEqual(['8-1']);
     // It moves to another server.
-    scene.leader.peer.server!.validateSession(0, heavy, 40_000, 77, scene.leader.now);
+    scene.leader.peer.server!.validateSession({ sessionHigh: 0, sessionLow: heavy }, 40_000, 77, scene.leader.now);
     scene.commit();
     expect(scene.txns()[0]?.txn).toEqual({ kind: 'error', err: -118 });
   });

@@ -4,8 +4,9 @@ import { LeaderForwarder } from '../../src/request/leader-forwarder.ts';
 it("an observer handles the leader's answers about a session in order, each after its sync: an end does not overtake an earlier answer", () => {
   const link = { request: () => undefined, revalidate: () => undefined, queuedBytes: 0 };
   const forwarding = new LeaderForwarder('observer', link, {} as never);
-  forwarding.revalidate(1, 2, 1000);
-  forwarding.revalidate(1, 2, 1000);
-  expect([forwarding.revalidated(1, 2, true), forwarding.revalidated(1, 2, false)]).toEqual([false, false]);
+  const session = { sessionHigh: 1, sessionLow: 2 };
+  forwarding.revalidate(session, 1000);
+  forwarding.revalidate(session, 1000);
+  expect([forwarding.revalidated(session, true), forwarding.revalidated(session, false)]).toEqual([false, false]);
   expect([forwarding.takeSync(), forwarding.takeSync()]).toMatchObject([{ isValid: true }, { isValid: false }]);
 });

@@ -21,13 +21,13 @@ import {
 import { coreDefaults, type CnxnId, type CoreOptions, type Now, type Observer, silentObserver } from '../../src/index.ts';
 import { MajorityQuorum } from '../../src/quorum/majority-quorum.ts';
 import { Peer } from '../../src/peer.ts';
-import type { ClientOutput } from '../../src/client-output.ts';
+import type { PeerClients } from '../../src/peer-io.ts';
 import type { ElectionLinks } from '../../src/election/election-links.ts';
 import { Replica, replicaOptions } from '../../src/request/replica.ts';
 import { SnapshotLoader } from '../../src/snapshot/snapshot-loader.ts';
 import { CommittedLog, committedLogDefaults } from '../../src/zab/committed-log.ts';
 import type { EpochName, PeerStorage } from '../../src/zab/peer-storage.ts';
-import type { ChannelId, QuorumLinks } from '../../src/zab/quorum-links.ts';
+import type { ChannelCloseReason, ChannelId, QuorumLinks } from '../../src/zab/quorum-links.ts';
 import { type Asked, EnsembleClient } from './ensemble-client.ts';
 
 export class Dice {
@@ -95,7 +95,7 @@ export interface Listener {
   closed(): void;
 }
 
-export class Node implements ClientOutput, ElectionLinks, QuorumLinks, PeerStorage {
+export class Node implements PeerClients, ElectionLinks, QuorumLinks, PeerStorage {
   readonly sid: Sid;
   readonly ensemble: Ensemble;
   readonly folder = new Folder();
@@ -153,16 +153,9 @@ export class Node implements ClientOutput, ElectionLinks, QuorumLinks, PeerStora
     const config = { verifier: new MajorityQuorum(ensemble.voters), text: configText, version };
     const options = { core, zab, role: ensemble.voters.includes(this.sid) ? ('participant' as const) : ('observer' as const) };
     this.turn(() => {
-      this.peer = new Peer(
-        options,
-        config,
-        recovered,
-        this.view,
-        { clients: this, election: this, quorum: this, storage: this },
-        ensemble.dice,
-        this.observer,
-        this.now,
-      );
+      const io = { clients: this, election: this, quorum: this, storage: this };
+      const { view: packetView, observer } = this;
+      this.peer = new Peer({ options, config, start: recovered, packetView, io, random: ensemble.dice, observer }, this.now);
     });
   }
 
@@ -276,10 +269,10 @@ export class Node implements ClientOutput, ElectionLinks, QuorumLinks, PeerStora
     this.packets(channel).raw(bytes, start, bytes.length);
   }
 
-  closeChannel(channel: ChannelId, reason: string): void {
+  closeChannel(channel: ChannelId, _reason: ChannelCloseReason, text: string): void {
     const end = this.ends.get(channel);
     if (end === undefined) return;
-    this.ensemble.note(`${this.sid} closes ${channel}: ${reason}`);
+    this.ensemble.note(`${this.sid} closes ${channel}: ${text}`);
     this.ensemble.flush(end);
     this.ensemble.breakStream(end);
     this.ends.delete(channel);
@@ -380,7 +373,7 @@ export class Node implements ClientOutput, ElectionLinks, QuorumLinks, PeerStora
     const cnxn = this.#nextCnxn++;
     this.clients.set(cnxn, client);
     const context = { remoteAddress: '127.0.0.1', remotePort: 1, localPort: 2181, secure: false, peerCertificate: undefined };
-    this.turn((peer) => peer.connect(cnxn, context, this.now));
+    this.turn((peer) => peer.front.connect(cnxn, context, this.now));
     return cnxn;
   }
 
@@ -390,14 +383,14 @@ export class Node implements ClientOutput, ElectionLinks, QuorumLinks, PeerStora
   send(cnxn: CnxnId, writer: Writer): void {
     const bytes = Buffer.from(writer.written());
     this.#at(this.ensemble.clientMs, () => {
-      if (this.clients.has(cnxn)) this.turn((peer) => peer.frame(cnxn, new Reader(bytes), this.now));
+      if (this.clients.has(cnxn)) this.turn((peer) => peer.front.frame(cnxn, new Reader(bytes), this.now));
     });
   }
 
   /** The client's end of a connection is closed. */
   hangUp(cnxn: CnxnId): void {
     this.clients.delete(cnxn);
-    this.turn((peer) => peer.disconnected(cnxn, this.now));
+    this.turn((peer) => peer.front.disconnected(cnxn, this.now));
   }
 
   reply(cnxn: CnxnId): Writer {
@@ -405,6 +398,8 @@ export class Node implements ClientOutput, ElectionLinks, QuorumLinks, PeerStora
     if (writer === undefined) this.replies.set(cnxn, (writer = new Writer(64)));
     return writer;
   }
+
+  attach(): void {}
 
   isFull(): boolean {
     return false;
@@ -431,7 +426,7 @@ export class Node implements ClientOutput, ElectionLinks, QuorumLinks, PeerStora
       const client = this.clients.get(cnxn);
       this.clients.delete(cnxn);
       client?.closed();
-      this.#at(0, () => this.turn((peer) => peer.disconnected(cnxn, this.now)));
+      this.#at(0, () => this.turn((peer) => peer.front.disconnected(cnxn, this.now)));
     }
   }
 }

@@ -125,7 +125,7 @@ const states: Readonly<Record<string, (leader: LoneLeader) => void>> = {
     leader.ack(hostile, makeZxid(4, 0));
     leader.request(2, 1, 0, OpCode.createSession, int(4000));
     leader.request(2, 1, 1, OpCode.multi, longMulti);
-    if (!leader.peer.isBusy) throw new Error('it is not busy');
+    if (!leader.peer.server!.isBusy) throw new Error('it is not busy');
   },
 };
 
@@ -204,7 +204,7 @@ it('requests of a closed stream are not performed for the next one with its chan
   leader.request(2, 1, 0, OpCode.createSession, int(4000));
   leader.settle();
   leader.request(2, 1, 1, OpCode.multi, longMulti);
-  expect(leader.peer.isBusy).toBe(true);
+  expect(leader.peer.server!.isBusy).toBe(true);
   leader.request(hostile, session, 1, OpCode.delete, Buffer.concat([pathRecord('/zookeeper'), int(-1)]));
   leader.streamGone(hostile);
   joins();

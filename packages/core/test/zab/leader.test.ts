@@ -47,9 +47,7 @@ function leading(
     },
     learnerGone: () => undefined,
     hasFollowerChanged: (hasFollower: boolean) => oracle?.setHasFollower(hasFollower),
-    configVersion: () => 0,
-    isMember: (sid: Sid) => sid < 100,
-    newLeaderConfig: () => 'version=0',
+    config: { version: 0, isMember: (sid: Sid) => sid < 100, newLeaderConfig: () => 'version=0' },
     committed: () => undefined,
   };
   return new Leader({ ...options, ...zab }, oracle ?? new MajorityQuorum(voters), { ...start, ...changed }, notes, notes, host, now);

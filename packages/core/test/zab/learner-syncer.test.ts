@@ -3,6 +3,7 @@
  */
 import { makeZxid, Writer } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
+import { silentObserver } from '../../src/observer.ts';
 import { Replica } from '../../src/request/replica.ts';
 import { CommittedLog, committedLogDefaults } from '../../src/zab/committed-log.ts';
 import { LearnerSyncer } from '../../src/zab/learner-syncer.ts';
@@ -35,16 +36,14 @@ class Scene {
       diffSyncsMax: 2,
       snapshotSliceBytes: 64 * 1024,
       logCompleteFromZxid: 0,
-      onStepYielded: () => undefined,
-      onLimitReached: () => undefined,
-      onSyncStarted: () => undefined,
+      observer: silentObserver,
     };
     const committed = new CommittedLog(committedLogDefaults);
     for (const zxid of inMemory) committed.append(zxid, Buffer.alloc(1));
     const links = new Notes();
     links.packets = (channel) => this.writer(channel);
     links.channelIsFull = (channel) => this.full.has(channel);
-    links.closeChannel = (channel, reason) => void this.closed.set(channel, reason);
+    links.closeChannel = (channel, _reason, text) => void this.closed.set(channel, text);
     const storage = new Notes();
     storage.logBytesMax = () => logBytesMax;
     storage.readLog = (channel) => void this.logsAsked.push(channel);

@@ -385,7 +385,7 @@ it('the txns in the log when the leader is lost are applied, committed or not', 
 
 describe('requests of clients, while the stream to the leader is full', () => {
   const ask = (learner: Learner, cxid: number, bytes = 10) =>
-    learner.request(0, 1, cxid, OpCode.setData, new Reader(Buffer.alloc(bytes)), undefined);
+    learner.request({ sessionHigh: 0, sessionLow: 1 }, cxid, OpCode.setData, new Reader(Buffer.alloc(bytes)), undefined);
   const kinds = () => notes.take().map((line) => line.replace(/^9 <- (\w+).*/, '$1'));
 
   it('wait in order, and ACKs are sent before them', () => {
@@ -398,7 +398,7 @@ describe('requests of clients, while the stream to the leader is full', () => {
     expect(kinds()).toEqual(['REQUEST']);
     notes.full.add(9);
     ask(learner, 2);
-    learner.revalidate(0, 5, 4000);
+    learner.revalidate({ sessionHigh: 0, sessionLow: 5 }, 4000);
     ask(learner, 3);
     expect(kinds()).toEqual([]);
     learner.packet(proposal(makeZxid(5, 1)), now);

@@ -24,7 +24,7 @@ import {
 } from '@tskeeper/protocol';
 import { type CoreOptions, coreDefaults, type Now, silentObserver } from '../../src/index.ts';
 import { Peer } from '../../src/peer.ts';
-import type { ClientOutput } from '../../src/client-output.ts';
+import type { PeerClients } from '../../src/peer-io.ts';
 import type { ElectionLinks } from '../../src/election/election-links.ts';
 import { MajorityQuorum } from '../../src/quorum/majority-quorum.ts';
 import { Replica, replicaOptions } from '../../src/request/replica.ts';
@@ -32,7 +32,7 @@ import { SnapshotLoader } from '../../src/snapshot/snapshot-loader.ts';
 import { CommittedLog, type CommittedLogOptions, committedLogDefaults } from '../../src/zab/committed-log.ts';
 import type { LogEntry } from '../../src/zab/learner-syncer.ts';
 import type { EpochName, PeerStorage } from '../../src/zab/peer-storage.ts';
-import type { ChannelId, QuorumLinks } from '../../src/zab/quorum-links.ts';
+import type { ChannelCloseReason, ChannelId, QuorumLinks } from '../../src/zab/quorum-links.ts';
 
 const random = { uint32: () => 7 };
 const configText = 'version=0';
@@ -54,7 +54,7 @@ export interface LoneLeaderOptions {
   readonly committedLog?: CommittedLogOptions;
 }
 
-export class LoneLeader implements ClientOutput, ElectionLinks, QuorumLinks, PeerStorage {
+export class LoneLeader implements PeerClients, ElectionLinks, QuorumLinks, PeerStorage {
   readonly peer: Peer;
   readonly #core: CoreOptions;
   readonly #writers = new Map<ChannelId, Writer>();
@@ -78,16 +78,9 @@ export class LoneLeader implements ClientOutput, ElectionLinks, QuorumLinks, Pee
     const recovered = { replica, committedLog: new CommittedLog(committedLog), ...found };
     const config = { verifier: new MajorityQuorum(voters), text: configText, version: 0 };
     const options = { core: this.#core, zab, role: 'participant' as const };
-    this.peer = new Peer(
-      options,
-      config,
-      recovered,
-      new PacketView(),
-      { clients: this, election: this, quorum: this, storage: this },
-      random,
-      silentObserver,
-      this.now,
-    );
+    const io = { clients: this, election: this, quorum: this, storage: this };
+    const parts = { options, config, start: recovered, packetView: new PacketView(), io, random, observer: silentObserver };
+    this.peer = new Peer(parts, this.now);
     const vote: Notification = {
       state: 'looking',
       leader: 1,
@@ -144,7 +137,7 @@ export class LoneLeader implements ClientOutput, ElectionLinks, QuorumLinks, Pee
       new PacketDecoder(16_000_000, new PacketView()).feed(bytes, 0, bytes.length, { packet, raw: () => 0 });
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
-      this.closeChannel(channel, error.message);
+      this.closeChannel(channel, 'protocol error', error.message);
     }
     this.#tellGone();
   }
@@ -268,8 +261,8 @@ export class LoneLeader implements ClientOutput, ElectionLinks, QuorumLinks, Pee
     this.packets(channel).raw(bytes, start, bytes.length);
   }
 
-  closeChannel(channel: ChannelId, reason: string): void {
-    if (!this.closed.has(channel)) this.closed.set(channel, reason);
+  closeChannel(channel: ChannelId, _reason: ChannelCloseReason, text: string): void {
+    if (!this.closed.has(channel)) this.closed.set(channel, text);
   }
 
   append(zxid: Zxid, bytes: Buffer, start: number, end: number): void {
@@ -301,6 +294,7 @@ export class LoneLeader implements ClientOutput, ElectionLinks, QuorumLinks, Pee
   notify(): void {}
   resumeLogRead(): void {}
   stopLogRead(): void {}
+  attach = (): void => undefined;
   isFull = (): boolean => false;
   channelIsFull = (channel: ChannelId): boolean => this.full.has(channel);
   logBytesMax = (): number | undefined => this.logBytes;

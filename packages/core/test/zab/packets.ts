@@ -15,7 +15,7 @@ import {
   type Sid,
 } from '@tskeeper/protocol';
 import type { EpochName, PeerStorage } from '../../src/zab/peer-storage.ts';
-import type { ChannelId, QuorumLinks } from '../../src/zab/quorum-links.ts';
+import type { ChannelCloseReason, ChannelId, QuorumLinks } from '../../src/zab/quorum-links.ts';
 
 /** Records outputs in order. */
 export class Notes implements QuorumLinks, PeerStorage {
@@ -38,9 +38,9 @@ export class Notes implements QuorumLinks, PeerStorage {
     return this.full.has(channel);
   }
 
-  closeChannel(channel: ChannelId, reason: string): void {
+  closeChannel(channel: ChannelId, _reason: ChannelCloseReason, text: string): void {
     this.#gather();
-    this.#lines.push(`close ${channel}: ${reason}`);
+    this.#lines.push(`close ${channel}: ${text}`);
   }
 
   append(zxid: Zxid): void {

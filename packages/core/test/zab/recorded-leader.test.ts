@@ -36,7 +36,7 @@ import {
 import { describe, expect, it } from 'vitest';
 import { coreDefaults, type Now, silentObserver } from '../../src/index.ts';
 import { Peer } from '../../src/peer.ts';
-import type { ClientOutput } from '../../src/client-output.ts';
+import type { PeerClients } from '../../src/peer-io.ts';
 import type { ElectionLinks } from '../../src/election/election-links.ts';
 import { MajorityQuorum } from '../../src/quorum/majority-quorum.ts';
 import { Replica, replicaOptions } from '../../src/request/replica.ts';
@@ -44,7 +44,7 @@ import { SnapshotLoader } from '../../src/snapshot/snapshot-loader.ts';
 import { CommittedLog, committedLogDefaults } from '../../src/zab/committed-log.ts';
 import type { NodeId } from '../../src/tree/node-store.ts';
 import type { EpochName, PeerStorage } from '../../src/zab/peer-storage.ts';
-import type { ChannelId, QuorumLinks } from '../../src/zab/quorum-links.ts';
+import type { ChannelCloseReason, ChannelId, QuorumLinks } from '../../src/zab/quorum-links.ts';
 import { type RecordedLearning, recordedLearnings, type RecordedPacket, viewOf } from './recordings.ts';
 
 const random = { uint32: () => 7 };
@@ -87,7 +87,7 @@ function txnsOf(learnings: readonly RecordedLearning[]): Buffer[] {
   return [...txns].toSorted(([a], [b]) => a - b).map(([, entry]) => entry);
 }
 
-class Replayed implements ClientOutput, ElectionLinks, QuorumLinks, PeerStorage {
+class Replayed implements PeerClients, ElectionLinks, QuorumLinks, PeerStorage {
   readonly #writers = new Map<ChannelId, Writer>();
   readonly #cutters = new Map<ChannelId, PacketDecoder>();
   readonly said = new Map<ChannelId, Said[]>();
@@ -114,16 +114,10 @@ class Replayed implements ClientOutput, ElectionLinks, QuorumLinks, PeerStorage 
     const recovered = { replica, lastZxid, acceptedEpoch: epoch, currentEpoch: epoch, committedLog, snapshotZxid: 0 };
     this.now = { elapsedMs: elapsedMs(learnings[0]!.packets[0]!.t) - 500, wallMs: 0 };
     const config = { verifier, text: configText, version };
-    this.peer = new Peer(
-      { core, zab, role: 'participant' },
-      config,
-      recovered,
-      new PacketView(),
-      { clients: this, election: this, quorum: this, storage: this },
-      random,
-      silentObserver,
-      this.now,
-    );
+    const options = { core, zab, role: 'participant' as const };
+    const io = { clients: this, election: this, quorum: this, storage: this };
+    const parts = { options, config, start: recovered, packetView: new PacketView(), io, random, observer: silentObserver };
+    this.peer = new Peer(parts, this.now);
     this.#settle();
     const vote: Notification = {
       state: 'looking',
@@ -209,8 +203,8 @@ class Replayed implements ClientOutput, ElectionLinks, QuorumLinks, PeerStorage 
     this.packets(channel).raw(bytes, start, bytes.length);
   }
 
-  closeChannel(channel: ChannelId, reason: string): void {
-    this.closed.push(`${channel}: ${reason}`);
+  closeChannel(channel: ChannelId, _reason: ChannelCloseReason, text: string): void {
+    this.closed.push(`${channel}: ${text}`);
   }
 
   append(zxid: Zxid): void {
@@ -232,6 +226,7 @@ class Replayed implements ClientOutput, ElectionLinks, QuorumLinks, PeerStorage 
   notify(): void {}
   resumeLogRead(): void {}
   stopLogRead(): void {}
+  attach = (): void => undefined;
   isFull = (): boolean => false;
   channelIsFull = (): boolean => false;
   logBytesMax = (): undefined => undefined;

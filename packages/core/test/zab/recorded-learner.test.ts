@@ -32,6 +32,7 @@ import { expect, it } from 'vitest';
 import type { Now } from '../../src/now.ts';
 import { Identities } from '../../src/auth/identities.ts';
 import { LeaderForwarder, type LeaderLink } from '../../src/request/leader-forwarder.ts';
+import { SessionTracker } from '../../src/session/session-tracker.ts';
 import { noCnxn } from '../../src/request/proposal.ts';
 import { parkFrame } from '../../src/request/pending-request.ts';
 import type { Server } from '../../src/server.ts';
@@ -112,7 +113,7 @@ class Replayed {
         for (const [high, low, timeoutMs] of this.#touched.splice(0)) visit(high, low, timeoutMs);
       },
       synced: () => void this.syncsAnswered++,
-      revalidated: (_high: number, _low: number, isValid: boolean) => void this.revalidated.push(isValid),
+      revalidated: (_session: unknown, isValid: boolean) => void this.revalidated.push(isValid),
       appended: () => {
         const { header } = this.#forwarder!.takeCommitted();
         this.state.push(`commit ${header.zxid.toString(16)}`);
@@ -124,8 +125,9 @@ class Replayed {
       committed: () => undefined,
       beginSnapshot: (zxid: Zxid) => void this.state.push(`load ${zxid.toString(16)}`),
       startServing: (_epoch: number, link: LeaderLink) => {
-        // It asks its parts only about connections, of which there are none.
-        const forwarder = (this.#forwarder = new LeaderForwarder(role, link, { oldestPendingWrite: () => undefined } as never));
+        // There are no sessions, so it does not look for their connections.
+        const tracker = new SessionTracker(500);
+        const forwarder = (this.#forwarder = new LeaderForwarder(role, link, { tracker } as never));
         return { server: server as unknown as Server, forwarder };
       },
       historyComplete: () => undefined,
@@ -155,8 +157,8 @@ class Replayed {
   ask({ name, bytes }: RecordedPacket): void {
     const packet = viewOf(bytes);
     if (name === 'REVALIDATE') {
-      const { sessionHigh, sessionLow, timeOut } = readRevalidateRequest(packet.data);
-      this.#forwarder!.revalidate(sessionHigh, sessionLow, timeOut);
+      const request = readRevalidateRequest(packet.data);
+      this.#forwarder!.revalidate(request, request.timeOut);
       return;
     }
     const { sessionHigh, sessionLow, cxid, type: opCode, payload } = readLearnerRequest(packet.data);

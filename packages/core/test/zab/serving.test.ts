@@ -544,7 +544,7 @@ describe('a session in an ensemble', () => {
       for (const node of ensemble.nodes.filter((other) => other !== asked)) {
         const client = joined(ensemble, node);
         ensemble.runUntil(() => asked.peer!.inspect.hasSession(client.session), 1000);
-        const expire = () => asked.peer!.expireSession(client.session, asked.now);
+        const expire = () => asked.peer!.server!.expireSession(client.session, asked.now);
         expect([expire(), expire()]).toEqual([true, false]);
         asked.turn((peer) => peer.wake(asked.now));
         const isGone = () => client.isClosed && ensemble.nodes.every(({ peer }) => !peer!.inspect.hasSession(client.session));

@@ -13,7 +13,7 @@
  * The owner drives it in turns, as the client port: events as they occur, then `endTurn` once. All
  * packets of a turn for a learner are sent in one write.
  */
-import type { ChannelId, Now, Observer, QuorumLinks } from '@tskeeper/core';
+import type { ChannelCloseReason, ChannelId, Now, Observer, QuorumLinks } from '@tskeeper/core';
 import {
   type HostPort,
   type Millis,
@@ -294,13 +294,13 @@ export class LearnerPort implements QuorumLinks {
    * As `QuorumLinks.closeChannel`. The core gets `channelGone` at the end of the turn, whether or
    * not the other side reads what was written.
    */
-  closeChannel(id: ChannelId, reason: string): void {
+  closeChannel(id: ChannelId, _reason: ChannelCloseReason, text: string): void {
     const channel = this.#channels.get(id);
     if (channel === undefined || channel.stage !== 'open') return;
-    this.#log.warn(this.#now.elapsedMs, `The connection with ${channel.name} was closed: ${reason}.`, {
+    this.#log.warn(this.#now.elapsedMs, `The connection with ${channel.name} was closed: ${text}.`, {
       event: 'peer.closed',
       address: channel.name,
-      reason,
+      reason: text,
     });
     this.#close(channel);
   }

@@ -170,7 +170,7 @@ describe('packets and snapshots', () => {
 
   test('a channel that the core closes at a packet delivers nothing more', async () => {
     const { rig, node, end, channel } = await withLearner();
-    node.onPacket = () => node.learner.closeChannel(channel, 'enough');
+    node.onPacket = () => node.learner.closeChannel(channel, 'stopped', 'enough');
     end.send(Buffer.concat([ack(1), ack(2)]));
     await rig.settle();
     end.send(ack(3));
@@ -447,7 +447,7 @@ describe('output', () => {
     cnxn.backward.conditions.windowBytes = 0;
     node.runTurn(() => {
       node.learner.packets(channel).raw(Buffer.alloc(1000, 1));
-      node.learner.closeChannel(channel, 'enough');
+      node.learner.closeChannel(channel, 'stopped', 'enough');
     });
     expect(node.events).toEqual([`gone ${channel}`]);
     node.write(channel, Buffer.from('late'));
@@ -466,7 +466,7 @@ describe('output', () => {
     Object.assign(cnxn.backward.conditions, { windowBytes: 10_000, pieceBytes: 10_000, pieceIntervalMs: 50 });
     node.runTurn(() => {
       node.learner.packets(channel).raw(Buffer.alloc(mebibyte, 1));
-      node.learner.closeChannel(channel, 'enough');
+      node.learner.closeChannel(channel, 'stopped', 'enough');
     });
     await rig.run(10_000, 10);
     expect([end.received.length, end.closed]).toEqual([mebibyte, 'end']);
@@ -477,7 +477,7 @@ describe('output', () => {
     cnxn.backward.conditions.windowBytes = 0;
     node.runTurn(() => {
       node.learner.packets(channel).raw(Buffer.alloc(1000, 1));
-      node.learner.closeChannel(channel, 'enough');
+      node.learner.closeChannel(channel, 'stopped', 'enough');
     });
     await rig.run(1999);
     expect(end.closed).toBeUndefined();

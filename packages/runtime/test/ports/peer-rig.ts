@@ -226,8 +226,8 @@ export class RigNode implements ElectionCore, LearnerCore {
     this.runTurn(() => this.#within(() => this.learner.packets(channel).raw(bytes)));
   }
 
-  closeChannel(channel: ChannelId, reason = 'the test says so'): void {
-    this.runTurn(() => this.#within(() => this.learner.closeChannel(channel, reason)));
+  closeChannel(channel: ChannelId, text = 'the test says so'): void {
+    this.runTurn(() => this.#within(() => this.learner.closeChannel(channel, 'stopped', text)));
   }
 
   /** A call of the core. It is never called back from inside one. */

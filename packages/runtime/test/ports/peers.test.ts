@@ -2,7 +2,7 @@
  * Three peers over their ports: the core's rules and the ports together, on a network in memory and
  * a disk that takes a millisecond.
  */
-import { type ClientOutput, coreDefaults, type EpochName, type Now, Peer, type PeerStorage, silentObserver } from '@tskeeper/core';
+import { coreDefaults, type EpochName, type Now, Peer, type PeerClients, type PeerStorage, silentObserver } from '@tskeeper/core';
 import { CommittedLog, committedLogDefaults, MajorityQuorum, Replica, replicaOptions } from '@tskeeper/core/internal';
 import {
   openAcl,
@@ -27,7 +27,7 @@ const servers = sids.map((sid) => serverOf(sid));
 const random = { uint32: () => 7 };
 const client = 1_000_000;
 
-class Server implements ClientOutput, PeerStorage {
+class Server implements PeerClients, PeerStorage {
   readonly rig: Rig;
   readonly sid: Sid;
   readonly network: VirtualNetwork;
@@ -86,7 +86,7 @@ class Server implements ClientOutput, PeerStorage {
     };
     const io = { clients: this, election: this.#election, quorum: this.#learner, storage: this };
     this.runTurn((now) => {
-      this.peer = new Peer(options, config, recovered, this.#view, io, random, silentObserver, now);
+      this.peer = new Peer({ options, config, start: recovered, packetView: this.#view, io, random, observer: silentObserver }, now);
       this.#election.attach(this.peer);
       this.#learner.attach(this.peer);
     });
@@ -133,11 +133,11 @@ class Server implements ClientOutput, PeerStorage {
       }),
     ];
     const context = { remoteAddress: '127.0.0.1', remotePort: 1, localPort: 2181, secure: false, peerCertificate: undefined };
-    this.runTurn((now) => this.peer.connect(client, context, now));
+    this.runTurn((now) => this.peer.front.connect(client, context, now));
     for (const frame of frames) {
       const writer = new Writer();
       frame(writer);
-      this.runTurn((now) => this.peer.frame(client, new Reader(Buffer.from(writer.written())), now));
+      this.runTurn((now) => this.peer.front.frame(client, new Reader(Buffer.from(writer.written())), now));
     }
   }
 
@@ -145,12 +145,14 @@ class Server implements ClientOutput, PeerStorage {
     return this.peer.replica.tree.find(path) !== 0;
   }
 
-  // --- ClientOutput and PeerStorage
+  // --- PeerClients and PeerStorage
 
   reply(): Writer {
     this.#replies.clear();
     return this.#replies;
   }
+
+  attach(): void {}
 
   isFull(): boolean {
     return false;

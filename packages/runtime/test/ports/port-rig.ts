@@ -78,7 +78,8 @@ export class PortRig {
       metrics: this.metrics,
       facts: testFacts,
     });
-    this.port.attach(this.core, words);
+    this.port.attach(this.core);
+    this.port.words = words;
     this.core.reply = (cnxn) => this.port.reply(cnxn);
     this.core.close = (cnxn) => this.port.close(cnxn);
     const runTurn = (input: (now: Now) => void) => this.runTurn(input);

@@ -23,6 +23,7 @@ import {
   type Zxid,
 } from '@tskeeper/protocol';
 import {
+  type ChannelCloseReason,
   type ChannelId,
   type CnxnId,
   coreDefaults,
@@ -30,8 +31,8 @@ import {
   type Now,
   type Observer,
   Peer,
+  type PeerClients,
   type PeerOptions,
-  type ClientOutput,
   type ElectionLinks,
   type PeerStorage,
   type QuorumLinks,
@@ -66,8 +67,6 @@ const wallPerWriteMs = 1000;
 const packetBytesMax = 10_000_000;
 /** There is one configuration. */
 export const configText = 'version=0';
-/** Reasons for which servers that follow the protocol never close a stream. */
-const protocolErrorReason = /out of order|does not accept|the next proposal is|the leader sent 0x/;
 
 /** What a server knows of its world. */
 export interface SmallServerEnvironment {
@@ -154,7 +153,7 @@ function nameOf(bytes: Buffer): string {
   return txn.kind === 'createSession' ? session : errorName(session, header.cxid);
 }
 
-export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, PeerStorage {
+export class SmallServer implements PeerClients, ElectionLinks, QuorumLinks, PeerStorage {
   readonly sid: Sid;
   readonly world: SmallServerEnvironment;
   peer: Peer | undefined;
@@ -301,7 +300,8 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
     const config = { verifier, text: configText, version: 0 };
     const io = { clients: this, election: this, quorum: this, storage: this };
     this.#turn(() => {
-      this.peer = new Peer(options, config, recovered, this.#view, io, fixedRandom, this.#observer, this.now);
+      const parts = { options, config, start: recovered, packetView: this.#view, io, random: fixedRandom, observer: this.#observer };
+      this.peer = new Peer(parts, this.now);
     });
   }
 
@@ -532,8 +532,8 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
     });
     this.clients.set(cnxn, { writer: new Writer(64), isAnswered: false, isSmallClient: false });
     this.#turn((peer) => {
-      peer.connect(cnxn, clientContext, this.now);
-      peer.frame(cnxn, new Reader(Buffer.from(request.written())), this.now);
+      peer.front.connect(cnxn, clientContext, this.now);
+      peer.front.frame(cnxn, new Reader(Buffer.from(request.written())), this.now);
     });
   }
 
@@ -543,8 +543,8 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
     const frame = this.world.client.connect(this.sid, sessionTimeoutMs);
     this.clients.set(cnxn, { writer: new Writer(64), isAnswered: false, isSmallClient: true });
     this.#turn((peer) => {
-      peer.connect(cnxn, clientContext, this.now);
-      peer.frame(cnxn, new Reader(frame), this.now);
+      peer.front.connect(cnxn, clientContext, this.now);
+      peer.front.frame(cnxn, new Reader(frame), this.now);
     });
   }
 
@@ -552,7 +552,7 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
     const [cnxn] = [...this.clients].find(([, { isSmallClient }]) => isSmallClient)!;
     const frames = this.world.client.request(what, this.world.writes);
     this.#turn((peer) => {
-      for (const frame of frames) peer.frame(cnxn, new Reader(frame), this.now);
+      for (const frame of frames) peer.front.frame(cnxn, new Reader(frame), this.now);
     });
   }
 
@@ -560,7 +560,7 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
     for (const [cnxn, { isSmallClient }] of this.clients) {
       if (!isSmallClient) continue;
       this.clients.delete(cnxn);
-      this.#turn((peer) => peer.disconnected(cnxn, this.now));
+      this.#turn((peer) => peer.front.disconnected(cnxn, this.now));
     }
   }
 
@@ -626,11 +626,12 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
     this.packets(channel).raw(bytes, start, bytes.length);
   }
 
-  closeChannel(channel: ChannelId, reason: string): void {
+  closeChannel(channel: ChannelId, reason: ChannelCloseReason, text: string): void {
     const end = this.streamEnds.get(channel);
     if (end === undefined) return;
-    if (protocolErrorReason.test(reason)) throw new Violation('NoProtocolError', `${this.sid} closes a stream: ${reason}`);
-    if (reason.startsWith('the learner has a later history than this leader')) this.world.hit('learner ahead of its leader');
+    // Servers that follow the protocol never close a stream for this reason.
+    if (reason === 'protocol error') throw new Violation('NoProtocolError', `${this.sid} closes a stream: ${text}`);
+    if (reason === 'learner has a later history') this.world.hit('learner ahead of its leader');
     this.#send(end);
     if (end.remoteEnd !== undefined) end.remoteEnd.remoteEnd = undefined;
     this.#closeEnd(end);
@@ -704,6 +705,8 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
     const txns = this.world.historyOf(zxid, this.#state());
     this.logQueue.push({ kind: 'install', snapshot: { zxid, bytes: Buffer.from(bytes.written()), txns } });
   }
+
+  attach(): void {}
 
   isFull(): boolean {
     return false;
@@ -793,7 +796,7 @@ export class SmallServer implements ClientOutput, ElectionLinks, QuorumLinks, Pe
       if (!client.isAnswered) continue;
       // The client has its reply and disconnects, or the server has closed the connection.
       this.clients.delete(cnxn);
-      this.peer!.disconnected(cnxn, this.now);
+      this.peer!.front.disconnected(cnxn, this.now);
       this.#flush();
     }
   }

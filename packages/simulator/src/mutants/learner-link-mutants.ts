@@ -38,8 +38,8 @@ export const learnerLinkMutants: Readonly<Record<string, Mutant>> = {
     description: 'a server that is not in the configuration counts as a member',
     origin: 'crowd of observers',
     file: learnerTable,
-    original: 'return this.#quorum.isVoter(sid) || this.#host.isMember(sid);',
-    replacement: 'return sid > 0 || this.#host.isMember(sid);',
+    original: 'return this.#quorum.isVoter(sid) || this.#host.config.isMember(sid);',
+    replacement: 'return sid > 0 || this.#host.config.isMember(sid);',
   },
   'forwarding-without-backpressure': {
     detector: 'scenarios',

@@ -182,8 +182,8 @@ export const serverMutants: Readonly<Record<string, Mutant>> = {
     description: 'a session is resumed without its password',
     origin: 'P23',
     file: 'packages/core/src/session/handshake.ts',
-    original: 'sessionPasswordMatches(high, low, password) && this.#revalidate',
-    replacement: 'this.#revalidate',
+    original: 'sessionPasswordMatches(high, low, password) && this.#sequencer.revalidate',
+    replacement: 'this.#sequencer.revalidate',
   },
   'client-with-later-zxid-served': {
     description: "a client that has seen a later zxid than the server's is served",

@@ -49,7 +49,10 @@ export const ensembleMarks: Readonly<Record<string, Count>> = {
   'a txn was committed by less than a majority': ({ recording }) => committedByMinority(recording),
   'a majority was no quorum': ({ recording }) => majorityWithoutQuorum(recording),
   'an oracle let one server serve alone': ({ world }) =>
-    world.servers.reduce((sum, { logLines }) => sum + logLines.filter((line) => /the oracle lets this server go on/.test(line)).length, 0),
+    world.servers.reduce(
+      (sum, { logEvents }) => sum + logEvents.filter((each) => each.event === 'oracle.answered' && each.allowed === true).length,
+      0,
+    ),
   'the core was healthy alone': ({ marks }) => marks.get('core alone') ?? 0,
   'a fail-over was in time': ({ marks }) => marks.get('fail-over') ?? 0,
   'a dial was accepted early and closed': ({ marks }) => marks.get('early accept closed') ?? 0,

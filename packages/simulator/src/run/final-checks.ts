@@ -203,10 +203,10 @@ export class FinalChecks {
   }
 
   /** The mark of an older log must lie within its log: a start reads the marks of all logs. */
-  async #checkSyncedMark({ disk, logFolder, name, logLines, process }: ServerHost, log: NumberedFile, isNewest: boolean): Promise<void> {
+  async #checkSyncedMark({ disk, logFolder, name, logEvents, process }: ServerHost, log: NumberedFile, isNewest: boolean): Promise<void> {
     const markPath = `${logFolder}/${markName(log.zxid)}`;
     // After a disk error the log has no mark any more, and the server has logged that.
-    if (logLines.some((line) => line.startsWith(`warn cannot write ${markPath} (`))) return;
+    if (logEvents.some((each) => each.event === 'txnlog.mark-failed' && each.path === markPath)) return;
     const bytes = disk.contents(markPath);
     const mark = decodeMark(bytes);
     if (mark === undefined) return;

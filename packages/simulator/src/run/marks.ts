@@ -4,6 +4,7 @@
  */
 import { AddWatchMode, type AddWatchRequest, ErrorCode, type MultiReply, OpCode, type SetDataRequest } from '@tskeeper/protocol';
 import type { LimitName } from '@tskeeper/core';
+import type { LogEvent } from '@tskeeper/runtime';
 import { checkers } from '../checkers/checkers.ts';
 import { faults } from '../faults/faults.ts';
 import type { Item, Recording, Request } from '../record/recording.ts';
@@ -35,7 +36,12 @@ function answered(err: number): Count {
   return requests(({ reply }) => reply?.err === err);
 }
 
-/** Counts log lines of servers. */
+/** Counts the times that servers logged an event. */
+function logged(event: LogEvent): Count {
+  return ({ world }) => sum(world.servers, ({ logEvents }) => logEvents.filter((each) => each.event === event).length);
+}
+
+/** Counts log lines of servers, where one event stands for several limits. */
 function lines(pattern: RegExp): Count {
   return ({ world }) => sum(world.servers, (server) => server.logLines.filter((line) => pattern.test(line)).length);
 }
@@ -83,20 +89,20 @@ const limitMarks: Readonly<Record<string, Count>> = {
   'a limit was reached: identitiesPerCnxnMax or identityBytesPerCnxnMax': requests(
     ({ name, reply }) => name === 'auth' && reply?.err === ErrorCode.AuthFailed,
   ),
-  'memory became tight': lines(/^warn memory is getting tight/),
-  'memory was full': lines(/^warn memory is full/),
-  'a limit was reached: maxClientCnxns': lines(/^warn \S+ has \d+ connections already; another one was refused/),
+  'memory became tight': logged('memory.tight'),
+  'memory was full': logged('memory.full'),
+  'a limit was reached: maxClientCnxns': logged('cnxn.address-limit'),
   'a limit was reached: maxCnxns': lines(/^warn There are \d+ connections already; one of/),
   'a limit was reached: reserved part of maxCnxns': lines(/the last places are for addresses that have fewer/),
-  'a limit was reached: sessionlessTimeoutMs': lines(/sent no complete handshake in/),
-  'a limit was reached: tokens of the connection throttle': lines(/was refused by the connection throttle/),
-  'a limit was reached: largeRequestMaxBytes': lines(/would take large requests in flight above/),
-  'a limit was reached: queuedOutputBytesMax': lines(/has taken none of \d+ waiting bytes/),
+  'a limit was reached: sessionlessTimeoutMs': logged('cnxn.half-open'),
+  'a limit was reached: tokens of the connection throttle': logged('cnxn.throttled'),
+  'a limit was reached: largeRequestMaxBytes': logged('cnxn.large-request'),
+  'a limit was reached: queuedOutputBytesMax': logged('cnxn.slow'),
   'a limit was reached: behindBytesMax': lines(/was cut off: \d+ bytes wait for it/),
   'a limit was reached: waitingBytesMax': lines(/was cut off: \d+ bytes wait for all learners/),
   'a limit was reached: halfOpenMax of the quorum port': lines(/too many connections to the quorum port have not introduced/),
   'a limit was reached: halfOpenMax of the election port': lines(/too many connections to the election port have not introduced/),
-  'a limit was reached: unknownPeersMax': lines(/servers outside the configuration are connected already/),
+  'a limit was reached: unknownPeersMax': logged('peer.strangers'),
   'a limit was reached: unknownObserversMax': lines(/such observers are connected already/),
 };
 
@@ -204,9 +210,9 @@ export const marks: Readonly<Record<string, Count>> = {
     recording.log.filter(({ logged }) => logged.txn.kind === 'create' && /--\d{9,10}$/.test(logged.txn.path)).length,
   'a torn tail was truncated at start': lines(/torn|was cut|cut off/),
   'a start read several logs': ({ world }) => sum(world.servers, (server) => Number(server.evidence('log').size > 2)),
-  'old files were purged': lines(/^info purged/),
-  'a snapshot was written during requests': lines(/^info snapshot [0-9a-f]+ written/),
-  'a snapshot could not be written': lines(/^error cannot write a snapshot/),
+  'old files were purged': logged('purge.done'),
+  'a snapshot was written during requests': logged('snapshot.written'),
+  'a snapshot could not be written': logged('snapshot.failed'),
   'snapshots and logs were in two folders': ({ world }) =>
     sum(world.servers, (server) => Number(server.snapshotFolder !== server.logFolder)),
   'the clock was set back while a server was down': ({ recording }) => clockSetBackOverRestart(recording),

@@ -3,7 +3,7 @@
  * not count, and a log line says so.
  */
 import { CreateMode, openAcl, type QuorumConfig, type QuorumServer, type Sid } from '@tskeeper/protocol';
-import type { EnsembleOptions } from '@tskeeper/runtime';
+import type { EnsembleOptions, LogEvent } from '@tskeeper/runtime';
 import type { RawClient } from '../clients/raw-client.ts';
 import type { ServerHost } from '../world/server-host.ts';
 import { type Scenario, ScenarioRun } from './scenario.ts';
@@ -46,9 +46,9 @@ function withServers(quorum: QuorumConfig, change: (servers: Map<Sid, QuorumServ
   return { ...quorum, servers: all };
 }
 
-function expectLogLine(scenario: ScenarioRun, pattern: RegExp): void {
-  if (scenario.world.servers.some(({ logLines }) => logLines.some((line) => pattern.test(line)))) return;
-  scenario.run.reportViolation(`no server logged ${pattern.source}`);
+function expectLogged(scenario: ScenarioRun, event: LogEvent): void {
+  if (scenario.world.servers.some(({ logEvents }) => logEvents.some((each) => each.event === event))) return;
+  scenario.run.reportViolation(`no server logged ${event}`);
 }
 
 function expectSoleLeader(scenario: ScenarioRun, leader: ServerHost): void {
@@ -67,7 +67,7 @@ export const duplicateMyid: Scenario = {
       const before = restartMisconfigured(scenario, victim, (member) => ({ ...member, zab: { ...member.zab, sid: namesake.sid } }));
       for (const client of clients) await expectWritesServed(scenario, client, client.name);
       expectSoleLeader(scenario, leader);
-      expectLogLine(scenario, /two servers have one myid/);
+      expectLogged(scenario, 'peer.wrong-sid');
       await restoreConfig(scenario, victim, before);
     }),
 };

@@ -8,6 +8,7 @@ import type { Millis, QuorumConfig, Sid, Zxid } from '@tskeeper/protocol';
 import {
   type CrashChoice,
   type DiskCall,
+  type LogFields,
   type Logger,
   type EnsembleOptions,
   loseAll,
@@ -77,6 +78,8 @@ export class ServerHost implements MachineClock {
   readonly options: RuntimeOptions;
   /** The server's log lines. */
   readonly logLines: string[] = [];
+  /** The event of each line, with its fields. */
+  readonly logEvents: LogFields[] = [];
   /** Content of files that a serving server has removed: purged logs and snapshots are evidence. */
   readonly removedFiles = new Map<string, Buffer>();
   /**
@@ -222,8 +225,9 @@ export class ServerHost implements MachineClock {
         ? stepRecorder(recording, clock, this.name)
         : peerRecorder(recording, clock, this.name, (by, zxid) => this.#supersede(by, zxid));
     const words = new PeerClaims(this.sid, (word) => this.#recordClaim(word));
-    const log = (level: string) => (message: string) => {
+    const log = (level: string) => (message: string, fields: LogFields) => {
       this.logLines.push(`${level} ${message}`);
+      this.logEvents.push(fields);
     };
     const logger: Logger = { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') };
     this.process = new ServerProcess({

@@ -118,11 +118,11 @@ export class ClientCnxns implements CnxnList {
 
   /** Its handshake is complete: from here on the core knows the connection. */
   open(cnxn: ClientCnxn): void {
-    const { now, core } = this.#turn;
+    const { now, front } = this.#turn;
     this.halfOpen.delete(cnxn);
     cnxn.stage = 'open';
     this.idle.touch(cnxn.stream, now.elapsedMs, this.#options.sessionlessTimeoutMs);
-    core.connect(cnxn.stream, cnxn.context, now);
+    front.connect(cnxn.stream, cnxn.context, now);
   }
 
   /** Accepts no more input; sends waiting output, then the end. */
@@ -165,12 +165,12 @@ export class ClientCnxns implements CnxnList {
   }
 
   reportDisconnects(): void {
-    const { now, core } = this.#turn;
+    const { now, front } = this.#turn;
     const closed = this.#disconnectsToReport;
     // Their requests no longer count, so the core may accept others again.
     if (closed.length > 0 && this.#turnQueue.waitingCount > 0) this.#turn.needsAnother = true;
     // By index, because the core may close others meanwhile.
-    for (let index = 0; index < closed.length; index++) core.disconnected(closed[index]!.stream, now);
+    for (let index = 0; index < closed.length; index++) front.disconnected(closed[index]!.stream, now);
     closed.length = 0;
   }
 
@@ -188,7 +188,7 @@ export class ClientCnxns implements CnxnList {
         context: cnxn.context,
         interest: cnxn.stage === 'word' ? 0 : (cnxn.isPaused ? 0 : 1) + (cnxn.countedOutputBytes > 0 ? 4 : 0),
         packetsReceived: cnxn.packetsReceived,
-        info: cnxn.stage === 'open' ? this.#turn.core.inspect.cnxn(cnxn.stream) : undefined,
+        info: cnxn.stage === 'open' ? this.#turn.front.inspect.cnxn(cnxn.stream) : undefined,
       };
     }
   }
@@ -198,7 +198,7 @@ export class ClientCnxns implements CnxnList {
     const buckets = new Map<Millis, { dueMs: Millis; cnxns: { context: CnxnContext; session: SessionId }[] }>();
     for (const cnxn of this.#cnxns.values()) {
       if (cnxn.stage === 'closing') continue;
-      const info = cnxn.stage === 'open' ? this.#turn.core.inspect.cnxn(cnxn.stream) : undefined;
+      const info = cnxn.stage === 'open' ? this.#turn.front.inspect.cnxn(cnxn.stream) : undefined;
       const from = info === undefined ? cnxn.acceptedMs : cnxn.receivedMs;
       const dueMs = (Math.floor((from + this.timeoutOf(info)) / tickMs) + 1) * tickMs;
       let bucket = buckets.get(dueMs);

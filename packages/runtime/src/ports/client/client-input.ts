@@ -107,7 +107,7 @@ export class ClientInput {
         if (!cnxn.isStalled && (this.#turnQueue.length > 0 || !this.#canFeed(cnxn))) this.#stall(cnxn);
         this.#feed(cnxn, bytes, start, end);
         // The core learns this way of bytes that are not frames yet.
-        if (cnxn.stage === 'open' && cnxn.countedInputBytes > 0) this.#turn.core.bytesReceived(cnxn.stream, this.#turn.now);
+        if (cnxn.stage === 'open' && cnxn.countedInputBytes > 0) this.#turn.front.bytesReceived(cnxn.stream, this.#turn.now);
         if (cnxn.stage === 'handshake' && cnxn.isStalled) this.#reportHandshake(cnxn);
         return;
       case 'word':
@@ -150,15 +150,15 @@ export class ClientInput {
 
   #reportHandshake(cnxn: ClientCnxn): void {
     const reader = cnxn.decoder.peek();
-    if (reader !== undefined) this.#turn.core.handshakeDelayed(reader, this.#turn.now);
+    if (reader !== undefined) this.#turn.front.handshakeDelayed(reader, this.#turn.now);
   }
 
   #canFeed(cnxn: ClientCnxn): boolean {
-    return this.#hasTurnBudget() && !this.#turn.core.isBusy && this.#canTakeInput(cnxn);
+    return this.#hasTurnBudget() && !this.#turn.front.isBusy && this.#canTakeInput(cnxn);
   }
 
   #canTakeInput(cnxn: ClientCnxn): boolean {
-    return cnxn.waitingBytes <= this.#options.outputHighWaterBytes && (cnxn.stage !== 'open' || this.#turn.core.wantsInput(cnxn.stream));
+    return cnxn.waitingBytes <= this.#options.outputHighWaterBytes && (cnxn.stage !== 'open' || this.#turn.front.wantsInput(cnxn.stream));
   }
 
   /** Feeds new bytes, or the retained ones when there are none. */
@@ -166,7 +166,7 @@ export class ClientInput {
     this.#feeding = cnxn;
     const { framesPerQuantum } = this.#options;
     this.#quantumFramesLeft = framesPerQuantum;
-    const workBefore = this.#turn.core.workUnits;
+    const workBefore = this.#turn.front.workUnits;
     this.#quantumEndUnits = workBefore + stepsPerQuantum * this.#options.stepUnits;
     let wantsMore = true;
     try {
@@ -184,7 +184,7 @@ export class ClientInput {
       this.#feeding = undefined;
     }
     const frames = framesPerQuantum - this.#quantumFramesLeft;
-    if (frames > 0) this.#chargeQuantum(cnxn, frames, this.#turn.core.workUnits - workBefore);
+    if (frames > 0) this.#chargeQuantum(cnxn, frames, this.#turn.front.workUnits - workBefore);
     if (cnxn.stage === 'closing') return;
     if (!wantsMore) this.#stall(cnxn);
     else if (cnxn.hasPeerEnded) this.#end(cnxn);
@@ -214,11 +214,11 @@ export class ClientInput {
       return false;
     }
     this.#large.add(cnxn, reader.remaining);
-    this.#turn.core.frame(cnxn.stream, reader, this.#turn.now, cnxn.receivedMs);
+    this.#turn.front.frame(cnxn.stream, reader, this.#turn.now, cnxn.receivedMs);
     if (--this.#turnFramesLeft === 0) this.#limitObserver.limitReached('framesPerTurn');
     if (this.#quantumFramesLeft === 1) this.#limitObserver.limitReached('framesPerQuantum');
     return (
-      --this.#quantumFramesLeft > 0 && cnxn.stage === 'open' && this.#turn.core.workUnits < this.#quantumEndUnits && this.#canFeed(cnxn)
+      --this.#quantumFramesLeft > 0 && cnxn.stage === 'open' && this.#turn.front.workUnits < this.#quantumEndUnits && this.#canFeed(cnxn)
     );
   }
 
@@ -252,7 +252,7 @@ export class ClientInput {
       { event: 'cnxn.large-request', address: cnxn.name, bytes, limitBytes: this.#options.largeRequestMaxBytes },
     );
     // A frame that waited for its turn was reported when it arrived.
-    if (cnxn.stage === 'open' && cnxn.receivedMs === this.#turn.now.elapsedMs) this.#turn.core.bytesReceived(cnxn.stream, this.#turn.now);
+    if (cnxn.stage === 'open' && cnxn.receivedMs === this.#turn.now.elapsedMs) this.#turn.front.bytesReceived(cnxn.stream, this.#turn.now);
     this.#cnxns.close(cnxn);
   }
 
@@ -274,21 +274,21 @@ export class ClientInput {
   /** Long jobs are charged to the connection that asked for them. */
   #chargeJob(): void {
     if (this.#jobCnxn === undefined) return;
-    this.#turnQueue.charge(this.#jobCnxn, Math.max(0, this.#turn.core.workUnits - this.#chargedUnits));
+    this.#turnQueue.charge(this.#jobCnxn, Math.max(0, this.#turn.front.workUnits - this.#chargedUnits));
     this.#jobCnxn = undefined;
   }
 
   #rememberJob(): void {
-    if (!this.#turn.core.isBusy) return;
-    const id = this.#turn.core.busyCnxn;
+    if (!this.#turn.front.isBusy) return;
+    const id = this.#turn.front.busyCnxn;
     this.#jobCnxn = id === undefined ? undefined : this.#cnxns.get(id);
-    this.#chargedUnits = this.#turn.core.workUnits;
+    this.#chargedUnits = this.#turn.front.workUnits;
   }
 
   #feedStalled(): void {
     if (this.#turnQueue.waitingCount === 0) return;
-    if (!this.#turn.core.isBusy) this.#unblock();
-    while (this.#hasTurnBudget() && !this.#turn.core.isBusy) {
+    if (!this.#turn.front.isBusy) this.#unblock();
+    while (this.#hasTurnBudget() && !this.#turn.front.isBusy) {
       const cnxn = this.#turnQueue.take();
       if (cnxn === undefined) break;
       if (this.#canFeed(cnxn)) {
@@ -303,7 +303,7 @@ export class ClientInput {
     }
     // Connections that wait for the core or for their client to read are checked when something
     // happens to them; those that wait for a quantum need another turn.
-    if (this.#turnQueue.waitingCount > 0 && (!this.#hasTurnBudget() || this.#turn.core.isBusy)) this.#turn.needsAnother = true;
+    if (this.#turnQueue.waitingCount > 0 && (!this.#hasTurnBudget() || this.#turn.front.isBusy)) this.#turn.needsAnother = true;
   }
 
   /** Connections whose requests the core accepts again wait for a quantum. */
@@ -341,7 +341,7 @@ export class ClientInput {
     try {
       cnxn.decoder.resume((reader) => {
         this.#observer.packetReceived(reader.remaining + 4);
-        this.#turn.core.lastFrame(cnxn.stream, reader, this.#turn.now, cnxn.receivedMs);
+        this.#turn.front.lastFrame(cnxn.stream, reader, this.#turn.now, cnxn.receivedMs);
         return true;
       });
     } catch (error) {

@@ -22,7 +22,7 @@
  *   after the other until the rest fits (load-shedder.ts). A connection that holds nothing is
  *   served throughout: its pings and small requests pass, and newcomers are accepted.
  */
-import type { ClientOutput, CnxnContext, CnxnId, MemoryState, Now, Observer } from '@tskeeper/core';
+import type { ClientFront, CnxnContext, CnxnId, MemoryState, Now, Observer, PeerClients } from '@tskeeper/core';
 import type { Millis, Writer } from '@tskeeper/protocol';
 import type { Logger } from '../../logger.ts';
 import type { Endpoint, Listener, ListenOptions, Network, ReceivedBatch, StreamId } from '../../network.ts';
@@ -30,7 +30,6 @@ import { DiscardSink } from '../discard-sink.ts';
 import type { PortObserver } from '../port-observer.ts';
 import { RateLimitedLog } from '../rate-limited-log.ts';
 import { ClientCnxns } from './client-cnxns.ts';
-import type { ClientCore } from './client-core.ts';
 import { ClientInput } from './client-input.ts';
 import type { ClientPortOptions } from './client-port-options.ts';
 import { ClientSender } from './client-sender.ts';
@@ -54,7 +53,7 @@ export interface ClientPortDependencies {
   readonly logger: Logger;
 }
 
-export class ClientPort implements ClientOutput {
+export class ClientPort implements PeerClients {
   readonly #network: Network;
   readonly #options: ClientPortOptions;
   readonly #observer: PortObserver;
@@ -106,12 +105,16 @@ export class ClientPort implements ClientOutput {
   }
 
   /**
-   * Sets the core that this port delivers to, and the object that answers four letter words. Both
-   * are made after the port, because the core writes to it.
+   * Delivers the input of clients to `front` from here on. The front is made after the port, because
+   * it writes to the port.
    */
-  attach(core: ClientCore, words: FourLetterWordHandler): void {
-    this.#turn.core = core;
-    this.#words.handler = words;
+  attach(front: ClientFront): void {
+    this.#turn.front = front;
+  }
+
+  /** Sets the object that answers four letter words, before the first connection. */
+  set words(handler: FourLetterWordHandler) {
+    this.#words.handler = handler;
   }
 
   // --- Listening

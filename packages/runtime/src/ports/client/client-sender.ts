@@ -191,7 +191,7 @@ export class ClientSender {
     if (cnxn.isStalled && cnxn.countedOutputBytes <= outputHighWaterBytes) this.#turn.needsAnother = true;
     if (cnxn.backpressureSignalled && cnxn.countedOutputBytes <= outputHighWaterBytes) {
       cnxn.backpressureSignalled = false;
-      this.#turn.core.drained(cnxn.stream, this.#turn.now);
+      this.#turn.front.drained(cnxn.stream, this.#turn.now);
       // What it has written now is sent in the next turn.
       this.#turn.needsAnother = true;
     }

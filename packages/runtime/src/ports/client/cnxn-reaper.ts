@@ -117,7 +117,7 @@ export class CnxnReaper {
     this.#cnxns.idle.takeDue(elapsedMs, closingsPerTurn, (stream) => {
       const cnxn = this.#cnxns.get(stream);
       if (cnxn === undefined || cnxn.stage !== 'open') return;
-      const timeoutMs = this.#cnxns.timeoutOf(this.#turn.core.inspect.cnxn(stream));
+      const timeoutMs = this.#cnxns.timeoutOf(this.#turn.front.inspect.cnxn(stream));
       if (elapsedMs < cnxn.receivedMs + timeoutMs) {
         this.#cnxns.idle.touch(stream, cnxn.receivedMs, timeoutMs);
         return;

@@ -50,7 +50,7 @@ export class LargeRequests {
   forgetAnswered(): void {
     for (const cnxn of this.#cnxns) {
       const requests = cnxn.largeRequests!;
-      const answered = cnxn.framesFed - (this.#turn.core.inspect.cnxn(cnxn.stream)?.outstandingRequests ?? 0);
+      const answered = cnxn.framesFed - (this.#turn.front.inspect.cnxn(cnxn.stream)?.outstandingRequests ?? 0);
       let done = 0;
       while (done < requests.length && requests[done]!.frame <= answered) this.#bytes -= requests[done++]!.bytes;
       requests.splice(0, done);

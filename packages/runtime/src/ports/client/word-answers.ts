@@ -38,7 +38,7 @@ export class WordAnswers {
   readonly #sender: ClientSender;
   /** Answers in progress; the first one is being worked on. */
   readonly #answers: { readonly cnxn: ClientCnxn; readonly pieces: Iterator<string> }[] = [];
-  /** Set by `ClientPort.attach`, before the first connection. */
+  /** Set by `ClientPort.words`, before the first connection. */
   handler!: FourLetterWordHandler;
 
   constructor(parts: WordAnswersParts) {

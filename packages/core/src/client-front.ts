@@ -1,15 +1,22 @@
-import type { CnxnContext, CnxnId, Inspector, Now } from '@tskeeper/core';
 import type { Millis, Reader } from '@tskeeper/protocol';
+import type { CnxnId } from './client-output.ts';
+import type { CnxnContext } from './cnxn/cnxn-context.ts';
+import type { Inspector } from './inspector.ts';
+import type { Now } from './now.ts';
 
-/** The part of a server's core that a client port uses. `Server` has this shape. */
-export interface ClientCore {
+/**
+ * The part of a server that a client port delivers to. `Server` implements it; a server of an
+ * ensemble that serves no clients has a front too, which closes every connection
+ * (roles/closed-front.ts). So the port calls one object, whatever the role.
+ */
+export interface ClientFront {
   /** A client has sent its first bytes; its ConnectRequest follows as the first frame. */
   connect(cnxn: CnxnId, context: CnxnContext, now: Now): void;
   /**
    * One frame without its length prefix. The reader and its bytes are valid only during the call.
    * `arrivedMs`: the arrival of the frame, which may have waited.
    */
-  frame(cnxn: CnxnId, reader: Reader, now: Now, arrivedMs: Millis): void;
+  frame(cnxn: CnxnId, reader: Reader, now: Now, arrivedMs?: Millis): void;
   /**
    * Bytes have arrived that are not a whole frame yet, or a frame that has to wait: its client is
    * alive.
@@ -18,10 +25,10 @@ export interface ClientCore {
   /** A first frame has arrived and has to wait; the core does not know the connection yet. */
   handshakeDelayed(reader: Reader, now: Now): void;
   /**
-   * A frame that had arrived, and had not been passed on, when its connection broke. `disconnected`
-   * follows. Called even while `busy`.
+   * A frame that had arrived, and had not been delivered, when its connection broke. `disconnected`
+   * follows. Called even while `isBusy`.
    */
-  lastFrame(cnxn: CnxnId, reader: Reader, now: Now, arrivedMs: Millis): void;
+  lastFrame(cnxn: CnxnId, reader: Reader, now: Now, arrivedMs?: Millis): void;
   /** The last call for a connection; its number may be used again by a later `connect`. */
   disconnected(cnxn: CnxnId, now: Now): void;
   /** There is room again in the output of a connection that was reported as full. */
