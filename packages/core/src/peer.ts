@@ -13,7 +13,7 @@
 import type { Millis, Notification, PacketView, Reader, SessionId, Sid, Zxid } from '@tskeeper/protocol';
 import type { AuthTicket, AuthResult } from './auth/auth-provider.ts';
 import type { CnxnContext } from './cnxn/cnxn-context.ts';
-import type { ElectionConfig } from './election/fast-leader-election.ts';
+import type { ElectionConfig } from './quorum/election-config.ts';
 import type { Fingerprint } from './fingerprint.ts';
 import type { EnsembleStatus, Inspector } from './inspector.ts';
 import type { Now } from './now.ts';
