@@ -23,7 +23,8 @@ const handshake = 'packages/core/src/session/handshake.ts';
 const treeDigest = 'packages/core/src/tree/tree-digest.ts';
 const truncation = 'packages/runtime/src/storage/truncation.ts';
 const outstanding = 'packages/core/src/request/outstanding-changes.ts';
-const prepare = 'packages/core/src/request/prepare.ts';
+const pendingClose = 'packages/core/src/request/pending-close.ts';
+const writeValidator = 'packages/core/src/request/write-validator.ts';
 const load = 'packages/core/src/request/load.ts';
 const tracker = 'packages/core/src/session/session-tracker.ts';
 const expiryQueue = 'packages/core/src/session/expiry-queue.ts';
@@ -52,19 +53,19 @@ type RandomMutant = Omit<Mutant, 'origin' | 'detector'>;
 const wrongField: Readonly<Record<string, RandomMutant>> = {
   'acl-version-by-data': {
     description: 'setACL compares its version with the version of the data',
-    file: prepare,
+    file: writeValidator,
     original: 'request.version !== znode.aversion',
     replacement: 'request.version !== znode.version',
   },
   'check-by-children': {
     description: 'a check in a multi compares its version with the cversion',
-    file: prepare,
+    file: writeValidator,
     original: 'const version = future === undefined ? tree.versionOf(node) : future.version;\n    if (request.version !== -1',
     replacement: 'const version = future === undefined ? tree.cversionOf(node) : future.cversion;\n    if (request.version !== -1',
   },
   'acl-version-of-today': {
     description: 'setACL sets the ACL version to the version of the data plus one',
-    file: prepare,
+    file: writeValidator,
     original: 'const version = (znode.aversion + 1) | 0;',
     replacement: 'const version = (znode.version + 1) | 0;',
   },
@@ -76,9 +77,9 @@ const wrongField: Readonly<Record<string, RandomMutant>> = {
   },
   'sequential-by-bare-name': {
     description: 'a sequential create is refused if a znode with the name without the counter exists',
-    file: prepare,
-    original: 'if (this.outstandingChanges.find(path) !== undefined) return ErrorCode.NodeExists',
-    replacement: 'if (this.outstandingChanges.find(request.path) !== undefined) return ErrorCode.NodeExists',
+    file: writeValidator,
+    original: 'if (this.#outstandingChanges.find(path) !== undefined) return ErrorCode.NodeExists',
+    replacement: 'if (this.#outstandingChanges.find(request.path) !== undefined) return ErrorCode.NodeExists',
   },
   'last-part-blamed': {
     description: 'a failed multi reports its last failed operation as the cause',
@@ -344,8 +345,8 @@ const halfOfPair: Readonly<Record<string, RandomMutant>> = {
   },
   'ephemeral-of-another-session': {
     description: 'closing a session deletes an ephemeral that another session has recreated if the upper halves of their ids are equal',
-    file: prepare,
-    original: 'future.ownerHigh === high && future.ownerLow === low)\n        this.#removeEphemeral',
+    file: pendingClose,
+    original: 'future.ownerHigh === high && future.ownerLow === low) this.#removeEphemeral',
     replacement: 'future.ownerHigh === high) this.#removeEphemeral',
   },
   'new-ephemerals-by-low-half': {
@@ -436,11 +437,11 @@ const halfOfPair: Readonly<Record<string, RandomMutant>> = {
 const miscounted: Readonly<Record<string, RandomMutant>> = {
   'child-counted-twice': {
     description: 'a delete subtracts two from the pending number of children of the parent',
-    file: prepare,
+    file: writeValidator,
     original:
-      'parentAfter.childCount--;\n      parentAfter.pzxid = zxid;\n      this.outstandingChanges.record(parentPath, zxid, parentAfter, parent.digest);\n    }\n    const after',
+      'parentAfter.childCount--;\n      parentAfter.pzxid = zxid;\n      this.#outstandingChanges.record(parentPath, zxid, parentAfter, parent.digest);\n    }\n    const after',
     replacement:
-      'parentAfter.childCount -= 2;\n      parentAfter.pzxid = zxid;\n      this.outstandingChanges.record(parentPath, zxid, parentAfter, parent.digest);\n    }\n    const after',
+      'parentAfter.childCount -= 2;\n      parentAfter.pzxid = zxid;\n      this.#outstandingChanges.record(parentPath, zxid, parentAfter, parent.digest);\n    }\n    const after',
   },
   'request-not-given-back': {
     description: 'a request that was parked counts as outstanding for ever',

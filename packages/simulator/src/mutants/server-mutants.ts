@@ -80,7 +80,7 @@ export const serverMutants: Readonly<Record<string, Mutant>> = {
   'sequence-from-children': {
     description: 'the counter of sequential znodes is the number of children',
     origin: 'ZOOKEEPER-3249, P25',
-    file: 'packages/core/src/request/prepare.ts',
+    file: 'packages/core/src/request/write-validator.ts',
     original: 'sequenceSuffix(parent.cversion)',
     replacement: 'sequenceSuffix(parent.childCount)',
   },
@@ -108,10 +108,10 @@ export const serverMutants: Readonly<Record<string, Mutant>> = {
   'digest-without-pzxid': {
     description: "the digest in a txn omits the change of the parent's pzxid",
     origin: 'P29',
-    file: 'packages/core/src/request/prepare.ts',
+    file: 'packages/core/src/request/write-validator.ts',
     original:
-      'parentAfter.pzxid = zxid;\n    this.outstandingChanges.record(parentPath, zxid, parentAfter, parent.digest);\n    const znode',
-    replacement: 'this.outstandingChanges.record(parentPath, zxid, parentAfter, parent.digest);\n    const znode',
+      'parentAfter.pzxid = zxid;\n    this.#outstandingChanges.record(parentPath, zxid, parentAfter, parent.digest);\n    const znode',
+    replacement: 'this.#outstandingChanges.record(parentPath, zxid, parentAfter, parent.digest);\n    const znode',
   },
   'read-overtakes-write': {
     description: 'a read does not wait for an earlier write of its session',
