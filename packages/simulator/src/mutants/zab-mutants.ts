@@ -9,6 +9,7 @@ const peer = 'packages/core/src/peer.ts';
 const flushingRole = 'packages/core/src/roles/flushing-role.ts';
 const learningRole = 'packages/core/src/roles/learning-role.ts';
 const learner = 'packages/core/src/zab/learner.ts';
+const learnerHistory = 'packages/core/src/zab/learner-history.ts';
 const epochStages = 'packages/core/src/zab/epoch-stages.ts';
 const broadcast = 'packages/core/src/zab/broadcast.ts';
 const leader = 'packages/core/src/zab/leader.ts';
@@ -18,28 +19,28 @@ const explorerMutants: Readonly<Record<string, Mutant>> = {
     description: 'currentEpoch is written before the history that the leader sent is durable',
     origin: 'ZOOKEEPER-4643',
     file: learner,
-    original: 'if (this.#durable < this.#historyEnd) return;\n    this.#stage',
-    replacement: 'this.#stage',
+    original: 'if (!this.#history.isDurable) return;\n    this.stages',
+    replacement: 'this.stages',
   },
   'newleader-after-all': {
     detector: 'scenarios',
     description: 'NEWLEADER is acknowledged only when the whole log is durable, which each proposal delays',
     origin: 'a restart under load',
-    file: learner,
-    original: 'if (this.#durable < this.#historyEnd) return;',
-    replacement: 'if (this.#durable < this.#logged) return;',
+    file: learnerHistory,
+    original: 'return this.#durable >= this.#historyEnd;',
+    replacement: 'return this.#durable >= this.#logged;',
   },
   'newleader-before-epoch': {
     description: 'NEWLEADER is acknowledged before currentEpoch is on disk',
     origin: 'ZOOKEEPER-3911',
     file: learner,
     original: "this.#storage.saveEpoch('currentEpoch', this.#epoch);",
-    replacement: "this.#storage.saveEpoch('currentEpoch', this.#epoch);\n    this.#ack(makeZxid(this.#epoch, 0));",
+    replacement: "this.#storage.saveEpoch('currentEpoch', this.#epoch);\n    this.#history.ack(makeZxid(this.#epoch, 0));",
   },
   'ack-before-log': {
     description: 'a proposal is acknowledged before it is durable',
     origin: 'ZOOKEEPER-4646',
-    file: learner,
+    file: learnerHistory,
     original: 'next !== undefined && next <= this.#durable;',
     replacement: 'next !== undefined;',
   },
@@ -47,7 +48,7 @@ const explorerMutants: Readonly<Record<string, Mutant>> = {
     description: 'an epoch is accepted before it is on disk',
     origin: 'P31',
     file: learner,
-    original: "this.#stage = 'saving acceptedEpoch';\n      this.#storage.saveEpoch('acceptedEpoch', this.#epoch);",
+    original: "this.stages.enter('saving acceptedEpoch');\n      this.#storage.saveEpoch('acceptedEpoch', this.#epoch);",
     replacement: "this.#storage.saveEpoch('acceptedEpoch', this.#epoch);\n      this.#acceptEpoch(this.#start.currentEpoch);",
   },
   'trunc-keeps-memory': {
@@ -82,8 +83,8 @@ const explorerMutants: Readonly<Record<string, Mutant>> = {
     description: 'NEWLEADER is acknowledged as soon as it arrives',
     origin: 'ZOOKEEPER-3023',
     file: learner,
-    original: "this.#stage = 'settling';",
-    replacement: "this.#stage = 'settling';\n    this.#ack(makeZxid(this.#epoch, 0));",
+    original: "this.stages.enter('settling');",
+    replacement: "this.stages.enter('settling');\n    this.#history.ack(makeZxid(this.#epoch, 0));",
   },
   'newleader-counts-for-all': {
     description: 'the ACK of NEWLEADER counts for everything proposed since',
@@ -96,15 +97,15 @@ const explorerMutants: Readonly<Record<string, Mutant>> = {
     description: 'a proposal is acknowledged before NEWLEADER is',
     origin: 'ZOOKEEPER-4685',
     file: learner,
-    original: "if (this.#stage !== 'synchronised' && this.#stage !== 'serving') return;\n    for (",
-    replacement: 'for (',
+    original: 'else if (this.stages.isSynced) this.#history.ackDurable();',
+    replacement: 'else this.#history.ackDurable();',
   },
   'commit-before-uptodate-lost': {
     description: 'a COMMIT between NEWLEADER and UPTODATE is ignored',
     origin: 'ZOOKEEPER-4394',
     file: learner,
-    original: 'if (zxid <= this.#snapshotZxid) return;\n    const next = this.#proposals.peek();',
-    replacement: "if (zxid <= this.#snapshotZxid || this.#stage === 'synchronised') return;\n    const next = this.#proposals.peek();",
+    original: 'if (this.#history.isInSnapshot(zxid)) return;\n    const next = this.#history.nextProposal;',
+    replacement: "if (this.#history.isInSnapshot(zxid) || this.stages.stage === 'synchronised') return;\n    const next = this.#history.nextProposal;",
   },
   'proposal-before-uptodate-lost': {
     description: 'proposals made while a learner is being synchronised are not sent to it',
@@ -131,8 +132,8 @@ const explorerMutants: Readonly<Record<string, Mutant>> = {
     description: 'packets that follow a snapshot are processed before the snapshot is on disk',
     origin: 'ZOOKEEPER-3642, ZOOKEEPER-2872',
     file: learner,
-    original: "this.#stage = 'installing';\n    this.#storage.installSnapshot(this.#snapshotZxid);",
-    replacement: "this.#stage = 'synchronising';\n    this.#logged = this.#durable = this.#snapshotZxid;\n    this.#storage.installSnapshot(this.#snapshotZxid);\n    this.#resumePackets(now);",
+    original: "this.stages.enter('installing');\n    this.#storage.installSnapshot(this.#history.snapshotZxid);",
+    replacement: "this.stages.enter('synchronising');\n    this.#history.restartAt(this.#history.snapshotZxid);\n    this.#storage.installSnapshot(this.#history.snapshotZxid);\n    this.#resumePackets(now);",
   },
   'committed-log-with-a-hole': {
     description: 'txns that a learner applies while it is synchronised do not enter its committedLog',
