@@ -14,7 +14,8 @@ const ephemeralTable = 'packages/core/src/tree/ephemeral-table.ts';
 const quotaTable = 'packages/core/src/tree/quota-table.ts';
 const forwarding = 'packages/core/src/request/leader-forwarder.ts';
 const replica = 'packages/core/src/request/replica.ts';
-const server = 'packages/core/src/server.ts';
+const sessionQueue = 'packages/core/src/request/session-queue.ts';
+const admission = 'packages/core/src/request/admission.ts';
 const sweep = 'packages/core/src/request/container-manager.ts';
 const sweepList = 'packages/core/src/tree/sweep-list.ts';
 const aclIndex = 'packages/core/src/tree/acl-index.ts';
@@ -28,11 +29,13 @@ const writeValidator = 'packages/core/src/request/write-validator.ts';
 const load = 'packages/core/src/request/load.ts';
 const tracker = 'packages/core/src/session/session-tracker.ts';
 const expiryQueue = 'packages/core/src/session/expiry-queue.ts';
-const watchTable = 'packages/core/src/tree/watch-table.ts';
+const watchStages = 'packages/core/src/tree/watch-stages.ts';
+const watchers = 'packages/core/src/tree/watchers.ts';
 const aclTable = 'packages/core/src/tree/acl-table.ts';
 const pathIndex = 'packages/core/src/tree/path-index.ts';
 const committedLog = 'packages/core/src/zab/committed-log.ts';
 const learner = 'packages/core/src/zab/learner.ts';
+const learnerHistory = 'packages/core/src/zab/learner-history.ts';
 const leader = 'packages/core/src/zab/leader.ts';
 const epochStages = 'packages/core/src/zab/epoch-stages.ts';
 const diskState = 'packages/core/src/zab/disk-state.ts';
@@ -105,7 +108,7 @@ const wrongField: Readonly<Record<string, RandomMutant>> = {
 const oneStepEarly: Readonly<Record<string, RandomMutant>> = {
   'ack-one-early': {
     description: 'a learner also acknowledges the txn after the last durable one',
-    file: learner,
+    file: learnerHistory,
     original: 'next !== undefined && next <= this.#durable;',
     replacement: 'next !== undefined && next <= this.#durable + 1;',
   },
@@ -129,13 +132,13 @@ const oneStepEarly: Readonly<Record<string, RandomMutant>> = {
   },
   'settles-one-early': {
     description: 'a learner reports that it has the history before the last txn of it is durable',
-    file: learner,
-    original: 'if (this.#durable < this.#historyEnd) return;',
-    replacement: 'if (this.#durable + 1 < this.#historyEnd) return;',
+    file: learnerHistory,
+    original: 'return this.#durable >= this.#historyEnd;',
+    replacement: 'return this.#durable + 1 >= this.#historyEnd;',
   },
   'sync-not-waited-for': {
     description: 'a sync after a write is answered together with the write',
-    file: server,
+    file: sessionQueue,
     original: "(next.kind === 'sync' && !next.isDone)",
     replacement: "(next.kind === 'sync' && next.isDone && false)",
   },
@@ -365,7 +368,7 @@ const halfOfPair: Readonly<Record<string, RandomMutant>> = {
   },
   'sync-done-at-head-only': {
     description: 'the answer to a sync that is not at the head of its queue is lost',
-    file: server,
+    file: sessionQueue,
     original:
       'sync.isDone = true;\n      const cnxn = this.#cnxns.get(sync.cnxn);\n      if (cnxn === undefined || cnxn.pendingRequests.peek() !== sync) continue;',
     replacement:
@@ -373,9 +376,9 @@ const halfOfPair: Readonly<Record<string, RandomMutant>> = {
   },
   'parent-told-as-znode': {
     description: 'a watcher that received the event of a znode does not receive that of its parent',
-    file: watchTable,
-    original: 'const telling = onParent ? this.#dispatchNumber : this.#dispatchNumber - 1;',
-    replacement: 'const telling = this.#dispatchNumber;',
+    file: watchStages,
+    original: 'return this.onParent ? this.#dispatchNumber : this.#dispatchNumber - 1;',
+    replacement: 'return this.#dispatchNumber;',
   },
   'mark-in-one-slot': {
     description: 'all marks of a log are written to one slot',
@@ -457,9 +460,9 @@ const miscounted: Readonly<Record<string, RandomMutant>> = {
   },
   'told-once-for-each-watch': {
     description: 'a client with two watches on a znode receives the event twice',
-    file: watchTable,
-    original: 'this.#watcherLastDispatch.get(watcher) >= telling) continue;',
-    replacement: 'this.#watcherLastDispatch.get(watcher) > telling) continue;',
+    file: watchers,
+    original: 'if (this.#lastDispatch.get(watcher) >= dispatch) return false;',
+    replacement: 'if (this.#lastDispatch.get(watcher) > dispatch) return false;',
   },
   'perms-not-added': {
     description: 'of two entries for one identity in a long ACL only the second counts',
@@ -523,7 +526,7 @@ const resourceAccounting: Readonly<Record<string, RandomMutant>> = {
   },
   'stale-refused-alone': {
     description: 'after a refused write of a closed connection, its later requests are carried out',
-    file: server,
+    file: admission,
     original: '      cnxn.hasDroppedRequest = true;\n      return;\n    }\n    const cxid = xid;',
     replacement: '      return;\n    }\n    const cxid = xid;',
   },
