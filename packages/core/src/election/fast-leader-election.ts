@@ -70,7 +70,7 @@ export class FastLeaderElection {
   #finalizedMs: Millis = 0;
   /** When the settling wait ends; undefined while no quorum agrees. */
   #finalizeAtMs: Millis | undefined;
-  /** Voters that looked in an earlier round and voted for this server, since its election began. */
+  /** Voters that look in an earlier round and vote for this server, since its election began. */
   readonly #supporters = new Set<Sid>();
 
   constructor(options: ElectionOptions, config: ElectionConfig, links: Pick<ElectionLinks, 'notify'>, configs: ConfigListener) {
@@ -313,6 +313,8 @@ export class FastLeaderElection {
   }
 
   #onLooking(from: Sid, notification: Notification, now: Now): void {
+    // It has joined this round or is in a later one, and no longer waits for this server there.
+    this.#supporters.delete(from);
     if (this.#lacksData() || notification.zxid === noData) return;
     const vote = voteOf(notification);
     const { verifier } = this.#config;

@@ -999,6 +999,14 @@ describe('a shunned server', () => {
     expect(bench.take()).toEqual([]);
   });
 
+  it('stays silent, if it is this one, when a voter for it in an earlier round has since joined its round', () => {
+    const bench = shunnedInRound2();
+    bench.hear(2, 'looking', [1, 7, 1], 1);
+    bench.hear(2, 'looking', [2, 6, 1], 2);
+    bench.hear(3, 'looking', [1, 7, 1], 1);
+    expect(bench.take()).toEqual([]);
+  });
+
   it('is forgiven after a success', () => {
     const bench = new Bench([1, 2, 3]);
     bench.machine.eligibility.backOff(3, bench.nowMs + 500);
