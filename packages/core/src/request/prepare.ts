@@ -15,7 +15,7 @@ import {
   type Millis,
   OpCode,
   ProtocolError,
-  Reader,
+  type Reader,
   readCreateRequest,
   readCreateTTLRequest,
   readDeleteRequest,
@@ -42,7 +42,7 @@ import { PendingClose } from './pending-close.ts';
 import { PendingMulti } from './pending-multi.ts';
 import { errorTxn, type PrepareResult, type Proposal, type TypedTxn, type WriteOrigin } from './proposal.ts';
 import type { Replica } from './replica.ts';
-import { StepBudget } from './step-budget.ts';
+import { copyForJob, StepBudget } from './step-budget.ts';
 import { type ValidationDependencies, WriteValidator } from './write-validator.ts';
 
 /** Validation over several steps, and its result. */
@@ -85,7 +85,7 @@ export class Preparer {
     this.#validator.beginTxn();
     if (origin.opCode === OpCode.multi && isLongMulti(origin, reader, this.#budget.shortFrameBytes)) {
       // The bytes of the frame will be reused.
-      return this.#multiInSteps(origin, new Reader(Buffer.from(reader.bytes.subarray(reader.offset, reader.limit))), now);
+      return this.#multiInSteps(origin, copyForJob(reader), now);
     }
     const zxid = ++this.lastZxid;
     let result: PrepareResult;
