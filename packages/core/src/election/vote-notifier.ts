@@ -2,8 +2,9 @@
  * Sends this server's notifications: to every voter, again after ever longer intervals, and to
  * single servers as replies.
  *
- * Two servers that answer each other could continue for ever, as fast as the network allows. So
- * this class remembers the last notification sent to each server, for as long as it matters.
+ * Two servers that answer each other could continue for ever, as fast as the network allows: for
+ * example an observer, and a voter whose round is earlier than the observer's. So this class
+ * remembers the last notification sent to each server, for as long as it matters.
  */
 import type { Millis, Notification, Sid } from '@tskeeper/protocol';
 import type { Fingerprint } from '../fingerprint.ts';
@@ -69,7 +70,7 @@ export class VoteNotifier {
     this.#repeatAtMs = undefined;
   }
 
-  /** What was sent to this server is no longer known there: it is sent again at once if needed. */
+  /** That server may not know any more what was sent to it, so it may be sent again at once. */
   forget(sid: Sid): void {
     this.#lastSent.delete(sid);
   }
@@ -80,9 +81,8 @@ export class VoteNotifier {
   }
 
   /**
-   * Answers a notification. An observer that is sent a later round than its own would ask the voter
-   * again at once, for example. So the same answer to the same question is not repeated within half
-   * the interval after which a server would ask again.
+   * Answers a notification. The same answer to the same question is not repeated within half the
+   * interval after which a server would ask again.
    */
   reply(to: Sid, request: Notification, reply: Notification, now: Now): void {
     const last = this.#recentlySent(to, now);
