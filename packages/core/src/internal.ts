@@ -4,10 +4,12 @@ export {
   type ConnectionThrottleOptions,
   type SessionKind,
 } from './cnxn/connection-throttle.ts';
-export { type ElectionConfig, type ElectionOptions, FastLeaderElection, type ElectionOutcome } from './election/fast-leader-election.ts';
+export type { ElectionOptions, ElectionOutcome } from './election/election-options.ts';
+export { FastLeaderElection } from './election/fast-leader-election.ts';
 export type { Vote } from './election/vote.ts';
 export { Fifo } from './fifo.ts';
 export type { Fingerprint } from './fingerprint.ts';
+export type { ElectionConfig } from './quorum/election-config.ts';
 export { HierarchicalQuorum, type HierarchicalQuorumOptions } from './quorum/hierarchical-quorum.ts';
 export { JointQuorum } from './quorum/joint-quorum.ts';
 export { MajorityQuorum } from './quorum/majority-quorum.ts';

@@ -1,5 +1,5 @@
 import type { Millis } from '@tskeeper/protocol';
-import type { ElectionOptions } from './election/fast-leader-election.ts';
+import type { ElectionOptions } from './election/election-options.ts';
 import type { CoreOptions } from './options.ts';
 import type { ZabOptions } from './zab/zab-options.ts';
 

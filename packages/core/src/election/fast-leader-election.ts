@@ -13,88 +13,17 @@
  *
  * docs/internals/election.md describes all of it, and why the wait may end early.
  */
-import {
-  type Millis,
-  type Notification,
-  notificationVersion,
-  noVote,
-  parseQuorumConfig,
-  type QuorumConfig,
-  QuorumConfigError,
-  type ServerState,
-  type Sid,
-  type Zxid,
-} from '@tskeeper/protocol';
+import { type Millis, type Notification, notificationVersion, noVote, type ServerState, type Sid, type Zxid } from '@tskeeper/protocol';
 import { type Fingerprint, fingerprintSet } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
-import type { QuorumVerifier, SidSet } from '../quorum/quorum-verifier.ts';
+import { type ConfigListener, type ElectionConfig, newerConfig } from '../quorum/election-config.ts';
 import type { ElectionLinks } from './election-links.ts';
+import type { ElectionOptions, ElectionOutcome } from './election-options.ts';
 import { Eligibility } from './eligibility.ts';
-import { agree, type AnnouncedVote, isBetterVote, sameVote, type Vote, voteOf } from './vote.ts';
+import { type AnnouncedVote, isBetterVote, sameVote, type Vote, voteOf } from './vote.ts';
+import { VoteNotifier } from './vote-notifier.ts';
+import { fingerprintVote, VoteSet } from './vote-set.ts';
 import { VoterReachability } from './voter-reachability.ts';
-
-export interface ConfigListener {
-  /**
-   * `from` has a configuration of a higher version than this server's. Called only with
-   * `reconfigEnabled`, while this server is looking. The owner adopts it with `reconfigure` before
-   * it reads `decided`, and starts a new election if the voters differ.
-   */
-  configSeen(from: Sid, config: QuorumConfig): void;
-}
-
-export interface ElectionOptions {
-  readonly sid: Sid;
-  /** An observer finds the leader in the same way, but its vote does not count. */
-  readonly role: 'participant' | 'observer';
-  /** Whether configurations of other servers are considered. Default: false, as in ZooKeeper. */
-  readonly reconfigEnabled?: boolean;
-  /**
-   * How long to wait for a better vote when a quorum agrees. Default: 200, as in ZooKeeper, so that
-   * all servers of a mixed ensemble wait equally long.
-   */
-  readonly finalizeWaitMs?: Millis;
-  /**
-   * Whether this wait ends when every reachable voter agrees. Default: true. Java servers always
-   * wait.
-   */
-  readonly earlyFinalization?: boolean;
-  /**
-   * The first interval after which a notification is repeated
-   * (`zookeeper.fastleader.minNotificationInterval`). Default: 200.
-   */
-  readonly minNotificationIntervalMs?: Millis;
-  /**
-   * The interval doubles each time up to this (`zookeeper.fastleader.maxNotificationInterval`).
-   * Default: 60,000.
-   */
-  readonly maxNotificationIntervalMs?: Millis;
-}
-
-/** The configuration that a server uses. */
-export interface ElectionConfig {
-  /**
-   * Quorums of the active configuration, and also of the last seen one if that is newer
-   * (`JointQuorum`).
-   */
-  readonly verifier: QuorumVerifier;
-  /** Its text as in /zookeeper/config, which is sent with each notification; and its version. */
-  readonly text: string;
-  readonly version: number;
-}
-
-/** The result of an election for this server. */
-export interface ElectionOutcome {
-  readonly state: 'leading' | 'following' | 'observing';
-  readonly vote: Vote;
-}
-
-/** The last notification sent to a server. */
-interface SentNotification {
-  readonly notification: Notification;
-  /** The notification it answered; undefined for one sent to all servers. */
-  readonly inReplyTo: Notification | undefined;
-  readonly sentMs: Millis;
-}
 
 /**
  * After this many times `finalizeWaitMs` since this server has settled, its leader has received
@@ -114,10 +43,11 @@ export class FastLeaderElection {
   readonly #reconfigEnabled: boolean;
   readonly #finalizeWaitMs: Millis;
   readonly #earlyFinalization: boolean;
-  readonly #minIntervalMs: Millis;
-  readonly #maxIntervalMs: Millis;
-  readonly #links: Pick<ElectionLinks, 'notify'>;
   readonly #configs: ConfigListener;
+  readonly #notifier: VoteNotifier;
+  /** Which servers get votes; the owner reports here what it learns about leaders. */
+  readonly eligibility: Eligibility;
+  readonly voterReachability = new VoterReachability();
   #config: ElectionConfig;
 
   /** Undefined before the first election, when there is nothing to send yet. */
@@ -132,21 +62,15 @@ export class FastLeaderElection {
   /** The best vote of this round so far. Its electionEpoch is always #round. */
   #proposal: Vote = { leader: noVote, zxid: noVote, electionEpoch: 0, peerEpoch: noVote };
   /** The last vote of each voter in this round, including this server's. */
-  readonly #received = new Map<Sid, AnnouncedVote>();
+  readonly #received = new VoteSet();
   /** The last vote of each voter that has settled, in any round ("out of election"). */
-  readonly #outOfElection = new Map<Sid, AnnouncedVote>();
+  readonly #outOfElection = new VoteSet();
   #outcome: ElectionOutcome | undefined;
   /** When this server settled. */
   #finalizedMs: Millis = 0;
   /** When the settling wait ends; undefined while no quorum agrees. */
   #finalizeAtMs: Millis | undefined;
-  /** When all voters are notified again; undefined unless looking. */
-  #repeatAtMs: Millis | undefined;
-  #intervalMs: Millis;
-  readonly #voterReachability = new VoterReachability();
-  readonly #eligibility: Eligibility;
-  readonly #lastSent = new Map<Sid, SentNotification>();
-  /** Voters that looked in an earlier round and voted for this server, since its election began. */
+  /** Voters that look in an earlier round and vote for this server, since its election began. */
   readonly #supporters = new Set<Sid>();
 
   constructor(options: ElectionOptions, config: ElectionConfig, links: Pick<ElectionLinks, 'notify'>, configs: ConfigListener) {
@@ -155,12 +79,9 @@ export class FastLeaderElection {
     this.#reconfigEnabled = options.reconfigEnabled ?? false;
     this.#finalizeWaitMs = options.finalizeWaitMs ?? 200;
     this.#earlyFinalization = options.earlyFinalization ?? true;
-    this.#minIntervalMs = options.minNotificationIntervalMs ?? 200;
-    this.#maxIntervalMs = options.maxNotificationIntervalMs ?? 60_000;
-    this.#intervalMs = this.#minIntervalMs;
-    this.#eligibility = new Eligibility(this.#finalizeWaitMs);
+    this.eligibility = new Eligibility(this.#finalizeWaitMs);
     this.#config = config;
-    this.#links = links;
+    this.#notifier = new VoteNotifier(options, links, this.eligibility);
     this.#configs = configs;
   }
 
@@ -181,8 +102,8 @@ export class FastLeaderElection {
   deadline(): Millis | undefined {
     // No repetition during the wait: a quorum has received the vote, and the others learn the
     // result when they ask.
-    if (this.#finalizeAtMs !== undefined || this.#repeatAtMs === undefined) return this.#finalizeAtMs;
-    return Math.min(this.#repeatAtMs, this.#eligibility.deadline());
+    if (this.#finalizeAtMs !== undefined || this.#notifier.repeatAtMs === undefined) return this.#finalizeAtMs;
+    return Math.min(this.#notifier.repeatAtMs, this.eligibility.deadline());
   }
 
   /**
@@ -201,47 +122,12 @@ export class FastLeaderElection {
     this.#received.clear();
     this.#outOfElection.clear();
     this.#supporters.clear();
-    this.#voterReachability.startRound();
-    this.#eligibility.expireBackoffs(now);
-    this.#eligibility.beginRound();
-    this.#intervalMs = this.#minIntervalMs;
+    this.voterReachability.startRound();
+    this.eligibility.expireBackoffs(now);
+    this.eligibility.beginRound();
+    this.#notifier.resetInterval();
     this.#propose(this.#ownVote(), now);
     this.#evaluate(now);
-  }
-
-  /**
-   * Input: a leader was elected that this server could not reach; or this server itself, which got
-   * no quorum. Until `untilMs` its vote is not adopted, or, if it is our own, not announced.
-   * Otherwise the server with the best vote is elected over and over, if some server receives its
-   * votes and passes them on, while a quorum cannot reach it. A leader on which others have settled
-   * is followed all the same.
-   */
-  backOff(sid: Sid, untilMs: Millis): void {
-    this.#eligibility.backOff(sid, untilMs);
-  }
-
-  /**
-   * Input: an elected leader did not answer a dial, though its votes may still arrive over a link
-   * that is cut in one direction. It gets no vote until there is a new connection with it
-   * (`reachable`), which needs both directions, or until `untilMs`: a quorum without another
-   * candidate must find that out together. The owner closes any older connection. A leader on which
-   * others have settled is followed all the same.
-   */
-  markUnresponsive(sid: Sid, untilMs: Millis): void {
-    this.#eligibility.markUnresponsive(sid, untilMs);
-  }
-
-  /** Input: this server leads, or is synchronised with its leader. */
-  clearBackoff(): void {
-    this.#eligibility.clearBackoff();
-  }
-
-  /**
-   * Voters that will not follow the leader on which this server has settled. See
-   * `VoterReachability.lostVoters`.
-   */
-  get lostVoters(): SidSet {
-    return this.#voterReachability.lostVoters;
   }
 
   /**
@@ -249,7 +135,7 @@ export class FastLeaderElection {
    * round, follows another server, or its host refuses connections.
    */
   get isLeaderGone(): boolean {
-    return this.#outcome !== undefined && this.#voterReachability.isGone(this.#outcome.vote.leader);
+    return this.#outcome !== undefined && this.voterReachability.isGone(this.#outcome.vote.leader);
   }
 
   /**
@@ -257,7 +143,7 @@ export class FastLeaderElection {
    * server's: it is still looking, and would lead otherwise.
    */
   get isLeaderNotReceiving(): boolean {
-    return this.#outcome !== undefined && this.#voterReachability.isNotReceiving(this.#outcome.vote.leader);
+    return this.#outcome !== undefined && this.voterReachability.isNotReceiving(this.#outcome.vote.leader);
   }
 
   /**
@@ -268,27 +154,27 @@ export class FastLeaderElection {
     // No server can have counted to a round beyond the exact range, where rounds could not be
     // compared.
     if (this.#state === undefined || from === this.#sid || !Number.isSafeInteger(notification.electionEpoch)) return;
-    const newer = this.#state === 'looking' ? this.#newerConfig(notification) : undefined;
+    const newer = this.#state === 'looking' && this.#reconfigEnabled ? newerConfig(notification.config, this.#config) : undefined;
     if (newer !== undefined) this.#configs.configSeen(from, newer);
     if (!this.#config.verifier.isVoter(from)) {
       // An observer asks all voters and does not count. It is sent this server's round, not that of
       // its vote, as in ZooKeeper.
-      this.#reply(from, notification, this.#notification(this.#round), now);
+      this.#notifier.reply(from, notification, this.#notification(this.#round), now);
       return;
     }
-    this.#voterReachability.heardFrom(from);
+    this.voterReachability.heardFrom(from);
     if (this.#state === 'looking') {
       this.#onNotification(from, notification, now);
       return;
     }
-    this.#voterReachability.updateFrom(
+    this.voterReachability.updateFrom(
       from,
       notification,
       this.#currentVote(),
       now.elapsedMs > this.#finalizedMs + this.#finalizeWaitMs * notificationWaits,
     );
     if (notification.state === 'looking') {
-      this.#reply(from, notification, this.#notification(this.#currentVote().electionEpoch), now);
+      this.#notifier.reply(from, notification, this.#notification(this.#currentVote().electionEpoch), now);
     }
   }
 
@@ -298,11 +184,11 @@ export class FastLeaderElection {
       if (now.elapsedMs >= this.#finalizeAtMs) this.#decide(this.#proposal, now);
       return;
     }
-    if (this.#repeatAtMs === undefined) return;
-    if (this.#eligibility.maybeAbandon(this.#proposal.leader, now)) this.#abandonProposal(now);
-    if (this.#eligibility.expireBackoffs(now)) this.#reconsider(now);
-    if (this.#repeatAtMs === undefined || now.elapsedMs < this.#repeatAtMs) return;
-    this.#intervalMs = Math.min(this.#intervalMs * 2, this.#maxIntervalMs);
+    if (this.#notifier.repeatAtMs === undefined) return;
+    if (this.eligibility.maybeAbandon(this.#proposal.leader, now)) this.#abandonProposal(now);
+    if (this.eligibility.expireBackoffs(now)) this.#reconsider(now);
+    if (this.#notifier.repeatAtMs === undefined || now.elapsedMs < this.#notifier.repeatAtMs) return;
+    this.#notifier.lengthenInterval();
     this.#notifyAll(now);
     // No notification has arrived, but an oracle may have answered.
     this.#evaluate(now);
@@ -315,16 +201,16 @@ export class FastLeaderElection {
    * connection: when an ensemble starts, not all servers listen yet.
    */
   unreachable(sid: Sid, now: Now): void {
-    this.#voterReachability.unreachable(sid);
+    this.voterReachability.unreachable(sid);
     if (this.#state === 'looking') this.#evaluate(now);
   }
 
   /** Input: there is a connection with that server again, opened by either side. */
   reachable(sid: Sid): void {
-    this.#voterReachability.reachable(sid);
-    this.#eligibility.connected(sid);
+    this.voterReachability.reachable(sid);
+    this.eligibility.connected(sid);
     // The process that listens there may be a new one, which has received nothing yet.
-    this.#lastSent.delete(sid);
+    this.#notifier.forget(sid);
   }
 
   /**
@@ -336,11 +222,11 @@ export class FastLeaderElection {
     this.#outcome = outcome;
     this.#finalizedMs = now.elapsedMs;
     this.#finalizeAtMs = undefined;
-    this.#eligibility.endRound();
-    this.#repeatAtMs = undefined;
+    this.eligibility.endRound();
+    this.#notifier.stopRepeating();
     this.#received.clear();
     this.#outOfElection.clear();
-    this.#voterReachability.finalize();
+    this.voterReachability.finalize();
   }
 
   /**
@@ -369,33 +255,19 @@ export class FastLeaderElection {
     to.number(this.#round);
     to.number(this.#ownZxid);
     to.number(this.#currentEpoch);
-    to.number(this.#intervalMs);
-    for (const time of [this.#finalizeAtMs, this.#repeatAtMs]) to.number(time === undefined ? -1 : Math.max(0, time - now.elapsedMs));
+    to.number(this.#notifier.intervalMs);
+    for (const time of [this.#finalizeAtMs, this.#notifier.repeatAtMs])
+      to.number(time === undefined ? -1 : Math.max(0, time - now.elapsedMs));
     to.text(this.#config.text);
     to.number(this.#config.version);
     this.#config.verifier.fingerprint(to);
     fingerprintVote(to, this.#currentVote());
-    for (const votes of [this.#received, this.#outOfElection]) {
-      to.number(votes.size);
-      for (const sid of ascending(votes.keys())) {
-        const vote = votes.get(sid)!;
-        to.number(sid);
-        fingerprintVote(to, vote);
-        to.text(vote.state);
-        to.number(vote.version);
-      }
-    }
-    this.#voterReachability.fingerprint(to);
-    this.#eligibility.fingerprint(to, now);
+    this.#received.fingerprint(to);
+    this.#outOfElection.fingerprint(to);
+    this.voterReachability.fingerprint(to);
+    this.eligibility.fingerprint(to, now);
     fingerprintSet(to, this.#supporters);
-    for (const sid of ascending(this.#lastSent.keys())) {
-      const last = this.#recentlySent(sid, now);
-      if (last === undefined) continue;
-      to.number(sid);
-      to.number(now.elapsedMs - last.sentMs);
-      fingerprintNotification(to, last.notification);
-      if (last.inReplyTo !== undefined) fingerprintNotification(to, last.inReplyTo);
-    }
+    this.#notifier.fingerprint(to, now);
   }
 
   // ---- notifications of others, while looking
@@ -405,7 +277,7 @@ export class FastLeaderElection {
     // used.
     if (notification.state === 'looking' && notification.electionEpoch < this.#round) {
       this.#noteSupport(from, notification.leader, now);
-      this.#reply(from, notification, this.#notification(this.#round), now);
+      this.#notifier.reply(from, notification, this.#notification(this.#round), now);
       return;
     }
     if (!this.#config.verifier.isVoter(notification.leader)) return;
@@ -434,13 +306,15 @@ export class FastLeaderElection {
   #noteSupport(from: Sid, leader: Sid, now: Now): void {
     if (leader === this.#sid) this.#supporters.add(from);
     else this.#supporters.delete(from);
-    if (this.#proposal.leader !== this.#sid || this.#eligibility.isEligible(this.#sid, now)) return;
+    if (this.#proposal.leader !== this.#sid || this.eligibility.isEligible(this.#sid, now)) return;
     if (!this.#config.verifier.containsQuorum({ has: (sid) => sid === this.#sid || this.#supporters.has(sid) })) return;
-    this.#eligibility.unshun(this.#sid);
+    this.eligibility.unshun(this.#sid);
     this.#notifyAll(now);
   }
 
   #onLooking(from: Sid, notification: Notification, now: Now): void {
+    // It has joined this round or is in a later one, and no longer waits for this server there.
+    this.#supporters.delete(from);
     if (this.#lacksData() || notification.zxid === noData) return;
     const vote = voteOf(notification);
     const { verifier } = this.#config;
@@ -449,7 +323,7 @@ export class FastLeaderElection {
       // less.
       this.#round = vote.electionEpoch;
       this.#received.clear();
-      this.#eligibility.beginRound();
+      this.eligibility.beginRound();
       const own = this.#ownVote();
       this.#propose(this.#isBetter(vote, own, now) ? vote : own, now);
     } else if (this.#isBetter(vote, this.#proposal, now)) {
@@ -459,8 +333,8 @@ export class FastLeaderElection {
     // The sender votes for less than this server, so our vote has not reached it. It is probably in
     // flight; if it was sent long ago, it is lost, and the next repetition may be a minute away.
     // ZooKeeper does nothing here.
-    if (isBetterVote(this.#proposal, vote, verifier) && this.#recentlySent(from, now) === undefined) {
-      this.#send(from, this.#notification(this.#round), undefined, now);
+    if (isBetterVote(this.#proposal, vote, verifier) && !this.#notifier.hasSentRecently(from, now)) {
+      this.#notifier.send(from, this.#notification(this.#round), undefined, now);
     }
     this.#evaluate(now);
   }
@@ -469,26 +343,27 @@ export class FastLeaderElection {
     // A settled server keeps no votes. If it starts looking a moment later, as followers of a
     // failed leader do one after the other, it will not know our last notification: that must then
     // be sent again at once, not with the next repetition.
-    this.#lastSent.delete(from);
+    this.#notifier.forget(from);
+    const { verifier } = this.#config;
     const vote: AnnouncedVote = { ...voteOf(notification), state: notification.state, version: notification.version };
     if (vote.electionEpoch === this.#round) {
       // Within a round some servers have raised the epoch of their vote already and some have not;
       // the leader is the same. Version 0 makes `agree` compare the leader only.
       this.#record(from, { ...vote, version: 0 });
-      if (this.#hasQuorum(this.#received, vote) && this.#checkLeader(this.#received, vote)) {
+      if (this.#received.hasQuorum(vote, verifier) && this.#checkLeader(this.#received, vote)) {
         this.#decide(voteOf(notification), now);
         return;
       }
     }
     this.#outOfElection.set(from, vote);
-    if (this.#hasQuorum(this.#outOfElection, vote) && this.#checkLeader(this.#outOfElection, vote)) {
+    if (this.#outOfElection.hasQuorum(vote, verifier) && this.#checkLeader(this.#outOfElection, vote)) {
       this.#round = vote.electionEpoch;
       this.#decide(voteOf(notification), now);
       return;
     }
     // One of two voters leads by the oracle's decision, and no quorum will ever confirm it to the
     // other.
-    if (vote.state === 'leading' && vote.leader === from && this.#config.verifier.deniedByOracle()) {
+    if (vote.state === 'leading' && vote.leader === from && verifier.deniedByOracle()) {
       this.#round = vote.electionEpoch;
       this.#decide(voteOf(notification), now);
       return;
@@ -503,17 +378,15 @@ export class FastLeaderElection {
    * looking for long would ask again only in a minute.
    */
   #maybeRepeatSooner(leader: Sid, now: Now): void {
-    const votesForLeader = (sid: Sid): boolean => this.#outOfElection.get(sid)?.leader === leader;
-    if (this.#outOfElection.get(leader)?.state !== 'leading' || !this.#config.verifier.containsQuorum({ has: votesForLeader })) return;
-    this.#intervalMs = this.#minIntervalMs;
-    this.#repeatAtMs = Math.min(this.#repeatAtMs ?? Infinity, now.elapsedMs + this.#minIntervalMs);
+    if (this.#outOfElection.get(leader)?.state !== 'leading' || !this.#outOfElection.hasQuorumFor(leader, this.#config.verifier)) return;
+    this.#notifier.repeatSoon(now);
   }
 
   /**
    * Followers may not have noticed yet that their leader has failed, so their votes are not enough:
    * the leader itself must lead.
    */
-  #checkLeader(votes: ReadonlyMap<Sid, AnnouncedVote>, vote: Vote): boolean {
+  #checkLeader(votes: VoteSet, vote: Vote): boolean {
     if (vote.leader !== this.#sid) return votes.get(vote.leader)?.state === 'leading';
     // They follow this server: by this election, or by one before it failed. In the latter case it
     // may have restarted with less than they voted for.
@@ -537,7 +410,7 @@ export class FastLeaderElection {
   }
 
   #isBetter(vote: Vote, than: Vote, now: Now): boolean {
-    return this.#eligibility.isEligible(vote.leader, now) && isBetterVote(vote, than, this.#config.verifier);
+    return this.eligibility.isEligible(vote.leader, now) && isBetterVote(vote, than, this.#config.verifier);
   }
 
   /**
@@ -551,7 +424,7 @@ export class FastLeaderElection {
       const { peerEpoch, zxid } = next;
       for (const vote of this.#received.values()) {
         const hasAsMuch = vote.electionEpoch === this.#round && vote.peerEpoch === peerEpoch && vote.zxid === zxid;
-        if (!hasAsMuch || !this.#eligibility.isEligible(vote.leader, now)) continue;
+        if (!hasAsMuch || !this.eligibility.isEligible(vote.leader, now)) continue;
         if (this.#config.verifier.weight(vote.leader) > 0 && (next.leader === this.#sid || vote.leader > next.leader)) next = vote;
       }
     }
@@ -588,41 +461,18 @@ export class FastLeaderElection {
 
   /** Checks whether a quorum agrees with the proposal, and whether to wait any longer. */
   #evaluate(now: Now): void {
-    if (!this.#hasQuorum(this.#received, { ...this.#proposal, state: 'looking', version: notificationVersion })) {
+    const { verifier } = this.#config;
+    if (!this.#received.hasQuorum({ ...this.#proposal, state: 'looking', version: notificationVersion }, verifier)) {
       this.#finalizeAtMs = undefined;
-      this.#eligibility.setHopeless(this.#isHopeless(), now);
+      this.eligibility.setHopeless(this.#received.isHopeless(this.#proposal, verifier), now);
       return;
     }
-    this.#eligibility.setHopeless(false, now);
+    this.eligibility.setHopeless(false, now);
     if (this.#earlyFinalization && this.#allReachableAgree()) {
       this.#decide(this.#proposal, now);
     } else {
       this.#finalizeAtMs ??= now.elapsedMs + this.#finalizeWaitMs;
     }
-  }
-
-  /**
-   * A quorum has voted in this round, and too many of it vote for less than this server does. They
-   * have received its vote and do not adopt it: they cannot reach its leader. Voters for more are
-   * not counted as opposed, since they will have to give up for the same reason. This half of a
-   * quorum waits for a leader that the other half cannot reach; so the next best gets the vote.
-   */
-  #isHopeless(): boolean {
-    const { verifier } = this.#config;
-    const supportsProposal = (sid: Sid): boolean => {
-      const vote = this.#received.get(sid);
-      return vote !== undefined && !isBetterVote(this.#proposal, vote, verifier);
-    };
-    return verifier.containsQuorum(this.#received) && !verifier.containsQuorum({ has: supportsProposal });
-  }
-
-  #hasQuorum(votes: ReadonlyMap<Sid, AnnouncedVote>, vote: AnnouncedVote): boolean {
-    return this.#config.verifier.containsQuorum({
-      has: (sid) => {
-        const other = votes.get(sid);
-        return other !== undefined && agree(vote, other);
-      },
-    });
   }
 
   /**
@@ -632,7 +482,7 @@ export class FastLeaderElection {
   #allReachableAgree(): boolean {
     return this.#config.verifier.voters.every((sid) => {
       if (sid === this.#sid) return true;
-      if (this.#voterReachability.isUnreachable(sid)) return sid !== this.#proposal.leader;
+      if (this.voterReachability.isUnreachable(sid)) return sid !== this.#proposal.leader;
       const vote = this.#received.get(sid);
       return vote !== undefined && sameVote(vote, this.#proposal);
     });
@@ -655,67 +505,6 @@ export class FastLeaderElection {
   }
 
   #notifyAll(now: Now): void {
-    const notification = this.#notification(this.#round);
-    for (const sid of this.#config.verifier.voters) if (sid !== this.#sid) this.#send(sid, notification, undefined, now);
-    this.#repeatAtMs = now.elapsedMs + this.#intervalMs;
+    this.#notifier.notifyAll(this.#config.verifier.voters, this.#notification(this.#round), now);
   }
-
-  /**
-   * Two servers that answer each other could continue for ever, as fast as the network allows: for
-   * example an observer that is told that its round is later than that of the voter it asked. So
-   * the same answer to the same question is not repeated within half the interval after which a
-   * server would ask again.
-   */
-  #reply(to: Sid, request: Notification, reply: Notification, now: Now): void {
-    const last = this.#recentlySent(to, now);
-    if (last?.inReplyTo !== undefined && sameNotification(last.inReplyTo, request) && sameNotification(last.notification, reply)) return;
-    this.#send(to, reply, request, now);
-  }
-
-  #recentlySent(to: Sid, now: Now): SentNotification | undefined {
-    const last = this.#lastSent.get(to);
-    return last === undefined || now.elapsedMs - last.sentMs >= this.#minIntervalMs / 2 ? undefined : last;
-  }
-
-  #send(to: Sid, notification: Notification, inReplyTo: Notification | undefined, now: Now): void {
-    if (notification.state === 'looking' && notification.leader === this.#sid && !this.#eligibility.isEligible(this.#sid, now)) return;
-    // Old entries have no effect. They are dropped here, since observers without a sid get another
-    // number with each connection.
-    if (!this.#lastSent.has(to))
-      for (const sid of this.#lastSent.keys()) if (this.#recentlySent(sid, now) === undefined) this.#lastSent.delete(sid);
-    this.#lastSent.set(to, { notification, inReplyTo, sentMs: now.elapsedMs });
-    this.#links.notify(to, notification);
-  }
-
-  #newerConfig({ config: text }: Notification): QuorumConfig | undefined {
-    if (!this.#reconfigEnabled || text === undefined || text === this.#config.text) return undefined;
-    try {
-      const config = parseQuorumConfig(text);
-      return config.version > this.#config.version ? config : undefined;
-    } catch (error) {
-      // No server could use it. The vote with it is judged by the present configuration, as in
-      // ZooKeeper.
-      if (error instanceof QuorumConfigError) return undefined;
-      throw error;
-    }
-  }
-}
-
-function ascending(sids: Iterable<Sid>): Sid[] {
-  return [...sids].sort((a, b) => a - b);
-}
-
-function sameNotification(a: Notification, b: Notification): boolean {
-  return a.state === b.state && a.version === b.version && a.config === b.config && sameVote(a, b);
-}
-
-function fingerprintVote(to: Fingerprint, { leader, zxid, electionEpoch, peerEpoch }: Vote): void {
-  for (const number of [leader, zxid, electionEpoch, peerEpoch]) to.number(number);
-}
-
-function fingerprintNotification(to: Fingerprint, notification: Notification): void {
-  fingerprintVote(to, notification);
-  to.text(notification.state);
-  to.number(notification.version);
-  to.text(notification.config ?? '');
 }

@@ -23,9 +23,9 @@ import {
   type Sid,
   systemPath,
 } from '@tskeeper/protocol';
-import type { ConfigListener, ElectionConfig } from '../election/fast-leader-election.ts';
 import type { Fingerprint } from '../fingerprint.ts';
 import type { DataTree } from '../tree/data-tree.ts';
+import type { ConfigListener, ElectionConfig } from './election-config.ts';
 import { OracleQuorum } from './oracle-quorum.ts';
 
 /**

@@ -18,14 +18,15 @@ import { localOwner, type SessionTracker } from '../session/session-tracker.ts';
 import { type Job, startJob, unitsPerAclEntry, unitsPerChange, unitsPerRequest } from './step-budget.ts';
 import type { Load } from './load.ts';
 import type { WriteSequencer } from './write-sequencer.ts';
-import { Preparer, type PrepareJob, type PreparerDependencies } from './prepare.ts';
+import { Preparer, type PrepareJob } from './prepare.ts';
+import type { ValidationDependencies } from './write-validator.ts';
 import { type Proposal, serverOrigin, type WriteOrigin, fingerprintWriteOrigin } from './proposal.ts';
 import type { PendingSync } from './pending-request.ts';
 import { SyncsAwaitingApply } from './syncs-awaiting-apply.ts';
 import { ContainerManager } from './container-manager.ts';
 
 /** What an order needs from its server. */
-export interface SequencerDependencies extends PreparerDependencies {
+export interface SequencerDependencies extends ValidationDependencies {
   readonly load: Load;
   readonly cnxns: CnxnTable;
 }

@@ -1,4 +1,4 @@
-import { type Millis, OpCode, type Txn, type TxnDigest, type TxnHeader, type Zxid } from '@tskeeper/protocol';
+import { type ErrorTxn, type Millis, OpCode, type Txn, type TxnDigest, type TxnHeader, type Zxid } from '@tskeeper/protocol';
 import { Identities } from '../auth/identities.ts';
 import type { Fingerprint } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
@@ -55,6 +55,16 @@ export interface Proposal {
   readonly bytes: number;
 }
 
+/** A txn with its type, or the error code that replaces it. */
+export type PrepareResult = TypedTxn | number;
+
+export interface TypedTxn {
+  readonly type: number;
+  readonly txn: Txn;
+  /** The znode that the txn changes, if it is known to be the same when the txn is applied. */
+  readonly node?: NodeId;
+}
+
 /** A write or sync that another server has forwarded for its client. */
 export interface ForwardedRequest {
   readonly owner: SessionOwner;
@@ -66,6 +76,10 @@ export interface ForwardedRequest {
   /** The record of the request, owned by the receiver. */
   readonly record: Buffer;
   readonly arrivedMs: Millis;
+}
+
+export function errorTxn(err: number): { readonly type: typeof OpCode.error; readonly txn: ErrorTxn } {
+  return { type: OpCode.error, txn: { kind: 'error', err } };
 }
 
 /** A request of the server itself, for a session or for none (0, 0). */

@@ -3,6 +3,7 @@
  * the log must not wait longer than about two milliseconds. A unit is about a tenth of a
  * microsecond. docs/internals/steps.md lists what is sliced, and how.
  */
+import { Reader } from '@tskeeper/protocol';
 import type { Now } from '../now.ts';
 
 /** Default number of units of one step. */
@@ -19,6 +20,10 @@ export const unitsPerAclEntry = 2;
  * the bytes of the reply.
  */
 export const unitsPerTxn = 24;
+/** Writing the name of a child, which may be far from the others in memory. */
+export const unitsPerName = 2;
+/** Handling a path of a setWatches, or building the path of an ephemeral. */
+export const unitsPerPath = 16;
 /** A request decoded and validated, or a read answered, without its reply. */
 export const unitsPerRequest = 16;
 /** Bytes copied or checksummed for one unit. */
@@ -99,4 +104,9 @@ export type Job = Generator<void, void, Now>;
 /** Runs a job up to its first pause; returns undefined if the job finished. */
 export function startJob(job: Job): Job | undefined {
   return job.next().done === true ? undefined : job;
+}
+
+/** The rest of a frame, for a job that outlives it: the bytes of the frame will be reused. */
+export function copyForJob(reader: Reader): Reader {
+  return new Reader(Buffer.from(reader.bytes.subarray(reader.offset, reader.limit)));
 }

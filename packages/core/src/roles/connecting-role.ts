@@ -69,7 +69,7 @@ export class ConnectingRole extends PeerRole {
     this.#state.leaderAttemptFailed(leader, now, !isUnanswered);
     if (isUnanswered) {
       const { initLimitTicks, tickTimeMs } = options.zab;
-      election.markUnresponsive(leader, now.elapsedMs + unresponsiveInitLimits * initLimitTicks * tickTimeMs);
+      election.eligibility.markUnresponsive(leader, now.elapsedMs + unresponsiveInitLimits * initLimitTicks * tickTimeMs);
       io.election.reconnect(leader);
     }
     return { to: 'flushing', delayMs: 0 };

@@ -56,7 +56,7 @@ export class LeadingRole extends PeerRole implements LeaderHost {
   }
 
   override peersChanged(): void {
-    this.#leader.maybeStepDown(this.#state.election.lostVoters);
+    this.#leader.maybeStepDown(this.#state.election.voterReachability.lostVoters);
   }
 
   override accepted(channel: ChannelId, now: Now): boolean {

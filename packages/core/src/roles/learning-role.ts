@@ -7,7 +7,8 @@ import { Replica } from '../request/replica.ts';
 import type { Server } from '../server.ts';
 import { SnapshotLoader } from '../snapshot/snapshot-loader.ts';
 import type { LeaderConnector } from '../zab/leader-connector.ts';
-import { Learner, type LearnerHost, type LoggedProposal } from '../zab/learner.ts';
+import { Learner } from '../zab/learner.ts';
+import type { LearnerHost, LoggedProposal } from '../zab/learner-host.ts';
 import type { EpochName } from '../zab/peer-storage.ts';
 import type { ChannelId } from '../zab/quorum-links.ts';
 import { stopIfLeaderIsLost } from './connecting-role.ts';
@@ -67,7 +68,7 @@ export class LearningRole extends PeerRole implements LearnerHost {
   // ---- inputs
 
   override peersChanged(): void {
-    if (!this.#learner.isUnanswered || !this.#state.election.isLeaderNotReceiving) return;
+    if (!this.#learner.stages.isUnanswered || !this.#state.election.isLeaderNotReceiving) return;
     this.#learner.leaderNotReceiving();
     this.#connector.leaderNotReceiving();
   }
@@ -147,7 +148,8 @@ export class LearningRole extends PeerRole implements LearnerHost {
   }
 
   override next(now: Now): Transition | undefined {
-    const { resyncEpoch, wasSynced, endReason, endText, connectFailure } = this.#learner;
+    const { resyncEpoch, wasSynced } = this.#learner;
+    const { endReason, endText, connectFailure } = this.#learner.stages;
     if (endReason === undefined) return undefined;
     const state = this.#state;
     const connector = this.#connector;
@@ -180,7 +182,7 @@ export class LearningRole extends PeerRole implements LearnerHost {
   override fingerprint(to: Fingerprint, now: Now): void {
     if (this.#snapshotLoad !== undefined) throw new Error('a snapshot that has been loaded in part has no fingerprint');
     this.#learner.fingerprint(to, now);
-    if (this.#learner.isUnanswered) this.#connector.fingerprint(to, now);
+    if (this.#learner.stages.isUnanswered) this.#connector.fingerprint(to, now);
   }
 
   // ---- as LearnerHost

@@ -4,13 +4,14 @@
  */
 import { incarnationOf, makeZxid, type Millis, type PacketView, type Sid, type Zxid } from '@tskeeper/protocol';
 import { LeaderBackoff } from '../election/leader-backoff.ts';
-import { type ElectionConfig, FastLeaderElection } from '../election/fast-leader-election.ts';
+import { FastLeaderElection } from '../election/fast-leader-election.ts';
 import type { Fingerprint } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
 import type { Observer } from '../observer.ts';
 import type { PeerOptions } from '../peer-options.ts';
 import type { PeerIo } from '../peer-io.ts';
 import { Configuration } from '../quorum/configuration.ts';
+import type { ElectionConfig } from '../quorum/election-config.ts';
 import type { Random } from '../random.ts';
 import type { OrderFactory } from '../request/local-sequencer.ts';
 import type { MemoryState } from '../request/memory-limits.ts';
@@ -111,7 +112,7 @@ export class PeerState {
 
   leaderAttemptFailed(leader: Sid, now: Now, wasRefused = false): void {
     const backoffMs = this.leaderBackoff.attemptFailed(leader, now, wasRefused);
-    if (backoffMs > 0) this.election.backOff(leader, now.elapsedMs + backoffMs);
+    if (backoffMs > 0) this.election.eligibility.backOff(leader, now.elapsedMs + backoffMs);
   }
 
   // ---- the configuration
@@ -161,7 +162,7 @@ export class PeerState {
 
   onSynced(): void {
     this.leaderBackoff.clear();
-    this.election.clearBackoff();
+    this.election.eligibility.clearBackoff();
   }
 
   newServer(now: Now, createSequencer: OrderFactory, recordsTouches: boolean): Server {

@@ -205,7 +205,7 @@ export class Leader implements TxnLog, SequencerLeader {
   }
 
   /**
-   * Some voters will not come any more, as far as known (`FastLeaderElection.lost`). If the others
+   * Some voters will not come any more, as far as known (`VoterReachability.lostVoters`). If the others
    * are not a quorum, waiting is useless: this server starts an election with them, instead of
    * waiting alone until initLimit. A voter that has connected counts as present, whatever it voted
    * before. A leader in broadcast ends only by the silence of its learners.

@@ -12,7 +12,6 @@
  */
 import {
   beginQuorumPacket,
-  counterOf,
   endQuorumPacket,
   epochOf,
   formatZxid,
@@ -28,100 +27,23 @@ import {
   type Sid,
   type Txn,
   writeAckEpoch,
-  writeEmptyPacket,
   writeLearnerInfo,
-  writeRevalidateRequest,
   writeTouchedSession,
-  Writer,
   type Zxid,
 } from '@tskeeper/protocol';
-import type { Identities } from '../auth/identities.ts';
 import { Fifo } from '../fifo.ts';
 import { age, type Fingerprint, fingerprintBytes } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
-import type { LeaderForwarder, LeaderLink, LeaderTxn } from '../request/leader-forwarder.ts';
+import type { LeaderForwarder } from '../request/leader-forwarder.ts';
 import type { Server } from '../server.ts';
-import type { SessionRef } from '../session/session-ref.ts';
-import type { ConnectFailure } from './leader-connector.ts';
-import { RequestQueue } from './request-queue.ts';
-import { LocalTxnFilter } from './txn-origin.ts';
-import type { RoleEndReason } from './role-end.ts';
-import type { ZabOptions } from './zab-options.ts';
+import { LearnerHistory } from './learner-history.ts';
+import type { LearnerHost, LearnerStart } from './learner-host.ts';
+import { LearnerStages } from './learner-stages.ts';
 import type { DurableState, EpochName } from './peer-storage.ts';
 import type { ChannelId, QuorumLinks } from './quorum-links.ts';
-
-/** The state with which a learner starts. */
-export interface LearnerStart {
-  readonly role: 'follower' | 'observer';
-  readonly acceptedEpoch: number;
-  readonly currentEpoch: number;
-  /** The last txn of its log, all of which has been applied. */
-  readonly lastZxid: Zxid;
-  /**
-   * The epoch whose leader sent a TRUNC that was impossible: the learner reports zxid 0 to it, and
-   * gets a snapshot. 0 for none.
-   */
-  readonly resyncEpoch: number;
-  readonly configVersion: number;
-  /** See `LearnerInfo`; undefined for a learner that sends none. */
-  readonly incarnation?: number | undefined;
-  /** The server it learns from. */
-  readonly leader: Sid;
-}
-
-/** A txn from the leader that has been appended to the log. */
-export interface LoggedProposal extends LeaderTxn {
-  /** Header, record and digest as in the log. */
-  readonly entry: Buffer;
-}
-
-/** What a learner needs from its peer. */
-export interface LearnerHost {
-  /** Applies a committed txn while no clients are served yet. */
-  apply(sent: LoggedProposal, now: Now): void;
-  /** A txn is committed. */
-  committed(sent: LoggedProposal): void;
-  /** A snapshot of `zxid` follows. `snapshotLoaded` is called at its end. */
-  beginSnapshot(zxid: Zxid): void;
-  /** Creates the server for clients. */
-  startServing(epoch: number, link: LeaderLink, now: Now): { readonly server: Server; readonly forwarder: LeaderForwarder };
-  /**
-   * All txns that a snapshot of the leader may contain have been applied: a leader sends NEWLEADER
-   * after it, and txns committed meanwhile in between.
-   */
-  historyComplete(): void;
-  /**
-   * A configuration that may become active next. Throws a `ConfigurationConflict` if this server
-   * cannot use it.
-   */
-  configSeen(text: string): void;
-  /** A configuration is active. */
-  configActivated(text: string, now: Now): void;
-}
-
-type LearnerStage =
-  /** FOLLOWERINFO has been sent. */
-  | 'introduced'
-  /** LEADERINFO has arrived, with an epoch that is not on disk yet. */
-  | 'saving acceptedEpoch'
-  /** ACKEPOCH has been sent. */
-  | 'accepted'
-  /** The log is being truncated. */
-  | 'truncating'
-  /** A snapshot is being received. */
-  | 'loading'
-  /** It has been received, and is not on disk yet. */
-  | 'installing'
-  /** Txns between our history and the leader's are being received. */
-  | 'synchronising'
-  /** NEWLEADER has arrived; the history before it is not all on disk yet. */
-  | 'settling'
-  | 'saving currentEpoch'
-  /** NEWLEADER has been acknowledged. */
-  | 'synchronised'
-  /** UPTODATE has arrived: clients are served. */
-  | 'serving'
-  | 'over';
+import { RequestQueue } from './request-queue.ts';
+import { LocalTxnFilter } from './txn-origin.ts';
+import type { ZabOptions } from './zab-options.ts';
 
 /**
  * A proxy that accepts in place of a leader closes as soon as its own connection is refused, which
@@ -129,45 +51,24 @@ type LearnerStage =
  */
 const refusalTicksMax = 2;
 
-export class Learner implements LeaderLink {
+export class Learner {
   readonly #options: ZabOptions;
   readonly #start: LearnerStart;
   readonly #links: QuorumLinks;
   readonly #storage: DurableState;
   readonly #host: LearnerHost;
   readonly #channel: ChannelId;
-  readonly #requestQueue: RequestQueue;
-  /** For a packet that must wait. */
-  readonly #packet = new Writer(64);
-  #stage: LearnerStage = 'introduced';
+  readonly stages: LearnerStages;
+  readonly #history: LearnerHistory;
+  readonly #localTxnFilter: LocalTxnFilter;
+  /** Requests of clients on their way to the leader. */
+  readonly requests: RequestQueue;
   /** The opening packet that the leader sent; for inspection only. */
   #syncMode: 'diff' | 'trunc' | 'snap' | undefined;
-  #endReason: RoleEndReason | undefined;
-  #endText = '';
-  #connectFailure: ConnectFailure | undefined;
   #epoch = 0;
   #needsSnapshot = false;
   #server: Server | undefined;
   #forwarder: LeaderForwarder | undefined;
-  /** In the log, or being appended, and not committed. */
-  readonly #proposals = new Fifo<LoggedProposal>();
-  readonly #localTxnFilter: LocalTxnFilter;
-  /** The last txn that was appended to the log, and the last that is durable there. */
-  #logged: Zxid;
-  #durable: Zxid;
-  /**
-   * The last txn logged when NEWLEADER arrived: its ACK covers this history, and not proposals that
-   * arrive while the disk writes it.
-   */
-  #historyEnd: Zxid = 0;
-  /** Proposals to be acknowledged, in order. */
-  readonly #pendingAcks = new Fifo<Zxid>();
-  /**
-   * The zxid of the received snapshot, 0 for none. Txns up to it are in it, and may be sent again:
-   * a leader of ZooKeeper chooses the first txn to send a moment before it reads the zxid of the
-   * snapshot it writes.
-   */
-  #snapshotZxid: Zxid = 0;
   /** Packets that arrived while the disk was working on something that must come first. */
   readonly #queuedPackets = new Fifo<Buffer>();
   readonly #view: PacketView;
@@ -190,41 +91,19 @@ export class Learner implements LeaderLink {
     this.#localTxnFilter = new LocalTxnFilter(options.sid);
     this.#start = start;
     this.#channel = channel;
-    this.#requestQueue = new RequestQueue(links, channel);
+    this.stages = new LearnerStages(options, links, channel);
+    this.#history = new LearnerHistory(start, channel, links, storage);
+    this.requests = new RequestQueue(this.stages, links, channel);
     this.#view = view;
     this.#links = links;
     this.#storage = storage;
     this.#host = host;
-    this.#logged = this.#durable = start.lastZxid;
     this.#lastReceivedMs = now.elapsedMs;
     const writer = links.packets(channel);
     const type = start.role === 'observer' ? PacketType.OBSERVERINFO : PacketType.FOLLOWERINFO;
     const at = beginQuorumPacket(writer, type, makeZxid(start.acceptedEpoch, 0));
     writeLearnerInfo(writer, { serverId: options.sid, configVersion: start.configVersion, incarnation: start.incarnation });
     endQuorumPacket(writer, at);
-  }
-
-  /** Why the learner is over; undefined while it is not. An election follows. */
-  get endReason(): RoleEndReason | undefined {
-    return this.#endReason;
-  }
-
-  /** The same, for the operator. */
-  get endText(): string {
-    return this.#endText;
-  }
-
-  /**
-   * Set if it was over before LEADERINFO, because the stream was closed or silent: it counts as a
-   * failed attempt to reach the leader.
-   */
-  get connectFailure(): ConnectFailure | undefined {
-    return this.#connectFailure;
-  }
-
-  /** LEADERINFO has not arrived. */
-  get isUnanswered(): boolean {
-    return this.#stage === 'introduced';
   }
 
   /**
@@ -236,7 +115,7 @@ export class Learner implements LeaderLink {
 
   /** The epoch, once NEWLEADER has been acknowledged: this server is part of it. */
   get epoch(): number | undefined {
-    return this.#stage === 'synchronised' || this.#stage === 'serving' ? this.#epoch : undefined;
+    return this.stages.isSynced ? this.#epoch : undefined;
   }
 
   /** It has been synchronised with its leader at some time. */
@@ -250,13 +129,13 @@ export class Learner implements LeaderLink {
   }
 
   get phase(): 'discovery' | 'synchronization' | 'broadcast' {
-    if (this.#stage === 'serving') return 'broadcast';
+    if (this.stages.isServing) return 'broadcast';
     return this.#syncMode === undefined ? 'discovery' : 'synchronization';
   }
 
   /** How it is being synchronised. */
   get syncMode(): 'diff' | 'trunc' | 'snap' | undefined {
-    return this.#stage === 'serving' ? undefined : this.#syncMode;
+    return this.stages.isServing ? undefined : this.#syncMode;
   }
 
   // ---- inputs
@@ -266,7 +145,7 @@ export class Learner implements LeaderLink {
    * stream.
    */
   packet(packet: PacketView, now: Now): void {
-    if (this.#stage === 'over') return;
+    if (this.stages.isOver) return;
     this.#lastReceivedMs = now.elapsedMs;
     if (this.#mustQueue) this.#queuedPackets.push(Buffer.from(packet.bytes.subarray(packet.start, packet.end)));
     else this.#handlePacket(packet, now);
@@ -279,27 +158,27 @@ export class Learner implements LeaderLink {
 
   /** The leader's snapshot has been read completely, and is the state from here on. */
   snapshotLoaded(now: Now): void {
-    if (this.#stage !== 'loading') return;
+    if (this.stages.stage !== 'loading') return;
     this.#lastReceivedMs = now.elapsedMs;
-    this.#stage = 'installing';
-    this.#storage.installSnapshot(this.#snapshotZxid);
+    this.stages.enter('installing');
+    this.#storage.installSnapshot(this.#history.snapshotZxid);
   }
 
   /** The snapshot is the content of the data folder. */
   installed(now: Now): void {
-    if (this.#stage !== 'installing') return;
+    if (this.stages.stage !== 'installing') return;
     this.#lastReceivedMs = now.elapsedMs;
-    this.#logged = this.#durable = this.#snapshotZxid;
-    this.#stage = 'synchronising';
+    this.#history.restartAt(this.#history.snapshotZxid);
+    this.stages.enter('synchronising');
     this.#resumePackets(now);
   }
 
   /** The log has been truncated, and the state is that of the rest. */
   truncated(lastZxid: Zxid, now: Now): void {
-    if (this.#stage !== 'truncating') return;
+    if (this.stages.stage !== 'truncating') return;
     this.#lastReceivedMs = now.elapsedMs;
-    this.#logged = this.#durable = lastZxid;
-    this.#stage = 'synchronising';
+    this.#history.restartAt(lastZxid);
+    this.stages.enter('synchronising');
     this.#resumePackets(now);
   }
 
@@ -309,50 +188,50 @@ export class Learner implements LeaderLink {
    * reconnects and reports that it has nothing; its earlier promises remain valid.
    */
   truncationRefused(): void {
-    if (this.#stage !== 'truncating') return;
+    if (this.stages.stage !== 'truncating') return;
     this.#needsSnapshot = true;
-    this.#shutDown('log not truncatable', 'the log cannot be truncated that far: requesting a snapshot');
+    this.stages.end('log not truncatable', 'the log cannot be truncated that far: requesting a snapshot');
   }
 
   epochSaved(name: EpochName, now: Now): void {
-    if (name === 'acceptedEpoch' && this.#stage === 'saving acceptedEpoch') {
+    if (name === 'acceptedEpoch' && this.stages.stage === 'saving acceptedEpoch') {
       this.#lastReceivedMs = now.elapsedMs;
       this.#acceptEpoch(this.#start.currentEpoch);
       this.#resumePackets(now);
-    } else if (name === 'currentEpoch' && this.#stage === 'saving currentEpoch') {
-      this.#stage = 'synchronised';
+    } else if (name === 'currentEpoch' && this.stages.stage === 'saving currentEpoch') {
+      this.stages.enter('synchronised');
       this.#wasSynced = true;
-      this.#ack(makeZxid(this.#epoch, 0));
-      this.#ackLogged();
+      this.#history.ack(makeZxid(this.#epoch, 0));
+      this.#history.ackDurable();
     }
   }
 
   /** Every txn up to `zxid` is durable in the log. */
   appended(zxid: Zxid): void {
-    this.#durable = zxid;
-    if (this.#stage === 'settling') this.#maybeSaveCurrentEpoch();
-    else this.#ackLogged();
+    this.#history.appended(zxid);
+    if (this.stages.stage === 'settling') this.#maybeSaveCurrentEpoch();
+    else if (this.stages.isSynced) this.#history.ackDurable();
   }
 
   wake(now: Now): void {
-    if (this.#stage === 'over') return;
-    this.#requestQueue.send();
+    if (this.stages.isOver) return;
+    this.requests.send();
     // While packets are not processed, the leader's silence cannot be judged.
-    if (this.#isWaitingForDisk && this.#stage !== 'loading') this.#lastReceivedMs = now.elapsedMs;
+    if (this.stages.isWaitingForDisk && this.stages.stage !== 'loading') this.#lastReceivedMs = now.elapsedMs;
     const silentMs = now.elapsedMs - this.#lastReceivedMs;
-    if (silentMs <= this.#silentMaxMs) return;
-    if (this.isUnanswered) this.#connectFailure = 'silent';
-    this.#shutDown('leader silent', `nothing was received from the leader for ${silentMs} ms`);
+    if (silentMs <= this.stages.silentMaxMs) return;
+    if (this.stages.isUnanswered) this.stages.connectFailure = 'silent';
+    this.stages.end('leader silent', `nothing was received from the leader for ${silentMs} ms`);
   }
 
   deadline(): Millis | undefined {
-    return this.#stage === 'over' ? undefined : this.#lastReceivedMs + this.#silentMaxMs + 1;
+    return this.stages.isOver ? undefined : this.#lastReceivedMs + this.stages.silentMaxMs + 1;
   }
 
   /** The leader does not receive the messages of this server, so it will not answer. */
   leaderNotReceiving(): void {
-    this.#connectFailure = 'silent';
-    this.#shutDown('leader deaf', 'the leader does not receive the messages of this server');
+    this.stages.connectFailure = 'silent';
+    this.stages.end('leader deaf', 'the leader does not receive the messages of this server');
   }
 
   /**
@@ -360,16 +239,16 @@ export class Learner implements LeaderLink {
    * leader, which has given up.
    */
   channelGone(now: Now): void {
-    if (this.isUnanswered && now.elapsedMs - this.#lastReceivedMs < refusalTicksMax * this.#options.tickTimeMs)
-      this.#connectFailure = 'refused';
-    this.#shutDown('leader disconnected', 'the connection to the leader is closed');
+    if (this.stages.isUnanswered && now.elapsedMs - this.#lastReceivedMs < refusalTicksMax * this.#options.tickTimeMs)
+      this.stages.connectFailure = 'refused';
+    this.stages.end('leader disconnected', 'the connection to the leader is closed');
   }
 
   /** Ends learning; clients are no longer served. Everything in the log is applied. */
   stop(now: Now): void {
-    if (this.#stage !== 'over') this.#shutDown('stopped', 'the role was ended by its owner');
+    if (!this.stages.isOver) this.stages.end('stopped', 'the role was ended by its owner');
     this.#server?.stop(now);
-    for (let next = this.#proposals.shift(); next !== undefined; next = this.#proposals.shift()) {
+    for (let next = this.#history.takeProposal(); next !== undefined; next = this.#history.takeProposal()) {
       // The next leader decides whether they are committed; if it is this server, they are.
       this.#host.committed(next);
       this.#host.apply(next, now);
@@ -382,71 +261,27 @@ export class Learner implements LeaderLink {
    */
   fingerprint(to: Fingerprint, { elapsedMs: nowMs }: Now): void {
     const { acceptedEpoch, currentEpoch, lastZxid, resyncEpoch, configVersion, leader } = this.#start;
-    to.text(this.#stage);
+    to.text(this.stages.stage);
     for (const number of [acceptedEpoch, currentEpoch, lastZxid, resyncEpoch, configVersion, leader, this.#channel, this.#epoch])
       to.number(number);
     to.text(this.#leaderConfig);
-    for (const zxid of [this.#logged, this.#durable, this.#historyEnd, this.#snapshotZxid]) to.number(zxid);
-    to.number(this.#proposals.length);
-    for (const { entry, mayBeLocal } of this.#proposals.values()) {
-      fingerprintBytes(to, entry);
-      to.number(mayBeLocal ? 1 : 0);
-    }
-    to.number(this.#pendingAcks.length);
-    for (const zxid of this.#pendingAcks.values()) to.number(zxid);
+    this.#history.fingerprint(to);
     to.number(this.#queuedPackets.length);
     for (const packet of this.#queuedPackets.values()) fingerprintBytes(to, packet);
-    to.number(age(this.#lastReceivedMs, nowMs, this.#silentMaxMs));
-    this.#requestQueue.fingerprint(to);
-  }
-
-  // ---- as LeaderLink
-
-  request({ sessionHigh, sessionLow }: SessionRef, cxid: number, opCode: number, record: Reader, identities: Identities | undefined): void {
-    if (this.#stage === 'over') return;
-    const writer = this.#requestQueue.writer() ?? this.#clearedPacket();
-    const at = beginQuorumPacket(writer, PacketType.REQUEST, -1);
-    writer.int64Halves(sessionHigh, sessionLow);
-    writer.int32(cxid);
-    writer.int32(opCode);
-    writer.raw(record.bytes, record.offset, record.limit);
-    endQuorumPacket(writer, at, identities?.toList() ?? null);
-    if (writer === this.#packet) this.#requestQueue.push(writer);
-  }
-
-  revalidate({ sessionHigh, sessionLow }: SessionRef, timeOut: Millis): void {
-    if (this.#stage === 'over') return;
-    const writer = this.#requestQueue.writer() ?? this.#clearedPacket();
-    const at = beginQuorumPacket(writer, PacketType.REVALIDATE, -1);
-    writeRevalidateRequest(writer, { sessionHigh, sessionLow, timeOut });
-    endQuorumPacket(writer, at);
-    if (writer === this.#packet) this.#requestQueue.push(writer);
-  }
-
-  get queuedBytes(): number {
-    return this.#requestQueue.bytes;
-  }
-
-  #clearedPacket(): Writer {
-    this.#packet.clear();
-    return this.#packet;
+    to.number(age(this.#lastReceivedMs, nowMs, this.stages.silentMaxMs));
+    this.requests.fingerprint(to);
   }
 
   // ---- packets, in order
 
-  /** The disk is working on something that must be done before the next packet. */
+  /** A packet must wait for the disk, or after others that do. */
   get #mustQueue(): boolean {
-    return this.#isWaitingForDisk || this.#queuedPackets.length > 0;
-  }
-
-  get #isWaitingForDisk(): boolean {
-    const stage = this.#stage;
-    return stage === 'saving acceptedEpoch' || stage === 'truncating' || stage === 'loading' || stage === 'installing';
+    return this.stages.isWaitingForDisk || this.#queuedPackets.length > 0;
   }
 
   #resumePackets(now: Now): void {
-    for (let next = this.#queuedPackets.peek(); next !== undefined && this.#stage !== 'over'; next = this.#queuedPackets.peek()) {
-      if (this.#isWaitingForDisk) return;
+    for (let next = this.#queuedPackets.peek(); next !== undefined && !this.stages.isOver; next = this.#queuedPackets.peek()) {
+      if (this.stages.isWaitingForDisk) return;
       this.#queuedPackets.shift();
       this.#handlePacket(this.#view.wrap(next, 0, next.length), now);
     }
@@ -457,14 +292,14 @@ export class Learner implements LeaderLink {
       case PacketType.LEADERINFO:
         return this.#onLeaderInfo(packet);
       case PacketType.DIFF:
-        if (!this.#expectStage('accepted', packet)) return;
+        if (!this.stages.expect('accepted', packet)) return;
         this.#syncMode = 'diff';
-        this.#stage = 'synchronising';
+        this.stages.enter('synchronising');
         return;
       case PacketType.TRUNC:
-        if (!this.#expectStage('accepted', packet)) return;
+        if (!this.stages.expect('accepted', packet)) return;
         this.#syncMode = 'trunc';
-        this.#stage = 'truncating';
+        this.stages.enter('truncating');
         return this.#storage.truncate(packet.zxid);
       case PacketType.SNAP:
         return this.#onSnap(packet);
@@ -493,7 +328,7 @@ export class Learner implements LeaderLink {
       case PacketType.REVALIDATE:
         return this.#onRevalidate(packet, now);
       default:
-        this.#shutDown('protocol error', `the leader sent ${packetTypeName(packet.type)}, which a learner does not accept`);
+        this.stages.end('protocol error', `the leader sent ${packetTypeName(packet.type)}, which a learner does not accept`);
     }
   }
 
@@ -505,29 +340,29 @@ export class Learner implements LeaderLink {
    * and committed were in the leader's history when its epoch began.
    */
   #onSnap(packet: PacketView): void {
-    if (!this.#expectStage('accepted', packet)) return;
+    if (!this.stages.expect('accepted', packet)) return;
     const { role, lastZxid } = this.#start;
     if (role === 'follower' && packet.zxid < lastZxid && epochOf(lastZxid) === this.#epoch) {
-      this.#shutDown(
+      this.stages.end(
         'snapshot too old',
         `the leader sent a snapshot of ${formatZxid(packet.zxid)}, but this server has acknowledged ${formatZxid(lastZxid)} in this epoch: reconnecting`,
       );
       return;
     }
     this.#syncMode = 'snap';
-    this.#stage = 'loading';
-    this.#snapshotZxid = packet.zxid;
+    this.stages.enter('loading');
+    this.#history.snapshotZxid = packet.zxid;
     this.#host.beginSnapshot(packet.zxid);
   }
 
   #onLeaderInfo(packet: PacketView): void {
-    if (!this.#expectStage('introduced', packet)) return;
+    if (!this.stages.expect('introduced', packet)) return;
     this.#epoch = epochOf(packet.zxid);
     const { acceptedEpoch, currentEpoch, role } = this.#start;
     if (this.#epoch < currentEpoch) {
-      this.#shutDown('leader of an older epoch', `the leader's epoch is ${this.#epoch}, but this server is in epoch ${currentEpoch}`);
+      this.stages.end('leader of an older epoch', `the leader's epoch is ${this.#epoch}, but this server is in epoch ${currentEpoch}`);
     } else if (this.#epoch < acceptedEpoch && role === 'follower') {
-      this.#shutDown(
+      this.stages.end(
         'leader of an older epoch',
         `the leader's epoch is ${this.#epoch}, but this server has accepted epoch ${acceptedEpoch}`,
       );
@@ -537,13 +372,13 @@ export class Learner implements LeaderLink {
       // leader, and must not keep it outside until a later epoch.
       this.#acceptEpoch(-1);
     } else {
-      this.#stage = 'saving acceptedEpoch';
+      this.stages.enter('saving acceptedEpoch');
       this.#storage.saveEpoch('acceptedEpoch', this.#epoch);
     }
   }
 
   #acceptEpoch(currentEpoch: number): void {
-    this.#stage = 'accepted';
+    this.stages.enter('accepted');
     const writer = this.#links.packets(this.#channel);
     const { resyncEpoch, lastZxid } = this.#start;
     const at = beginQuorumPacket(writer, PacketType.ACKEPOCH, resyncEpoch === this.#epoch ? 0 : lastZxid);
@@ -553,11 +388,10 @@ export class Learner implements LeaderLink {
 
   #onProposal(packet: PacketView): void {
     const { zxid, data } = packet;
-    if (!this.#isSynchronising && !this.#expectStage('serving', packet)) return;
-    if (zxid <= this.#snapshotZxid) return;
-    const isNext = zxid === this.#logged + 1 || (counterOf(zxid) === 1 && epochOf(zxid) > epochOf(this.#logged));
-    if (!isNext) {
-      this.#shutDown('protocol error', `the leader sent ${formatZxid(zxid)} after ${formatZxid(this.#logged)}: txns are missing`);
+    if (!this.stages.isSynchronising && !this.stages.expect('serving', packet)) return;
+    if (this.#history.isInSnapshot(zxid)) return;
+    if (!this.#history.isNext(zxid)) {
+      this.stages.end('protocol error', `the leader sent ${formatZxid(zxid)} after ${formatZxid(this.#history.logged)}: txns are missing`);
       return;
     }
     const { bytes, offset, limit } = data;
@@ -568,23 +402,21 @@ export class Learner implements LeaderLink {
     // it is logged.
     if (header.type === OpCode.reconfig) this.#host.configSeen(configTextOf(txn));
     const mayBeLocal = this.#localTxnFilter.mayBeLocal(packet);
-    this.#proposals.push({ zxid, header, txn, digest, bytes: copy.length, entry: copy, mayBeLocal });
-    this.#logged = zxid;
-    this.#storage.append(zxid, copy, 0, copy.length);
-    if (this.#start.role === 'follower' && this.#stage !== 'synchronising') this.#pendingAcks.push(zxid);
+    const proposal = { zxid, header, txn, digest, bytes: copy.length, entry: copy, mayBeLocal };
+    this.#history.append(proposal, this.stages.stage === 'synchronising');
   }
 
   #onCommit(zxid: Zxid, now: Now): void {
-    if (zxid <= this.#snapshotZxid) return;
-    const next = this.#proposals.peek();
+    if (this.#history.isInSnapshot(zxid)) return;
+    const next = this.#history.nextProposal;
     if (next === undefined || next.zxid !== zxid) {
-      this.#shutDown(
+      this.stages.end(
         'protocol error',
         `the leader committed ${formatZxid(zxid)}, but the next proposal is ${next === undefined ? 'none' : formatZxid(next.zxid)}`,
       );
       return;
     }
-    this.#proposals.shift();
+    this.#history.takeProposal();
     this.#host.committed(next);
     if (this.#forwarder === undefined) {
       this.#host.apply(next, now);
@@ -599,45 +431,43 @@ export class Learner implements LeaderLink {
    * nothing more.
    */
   #onActivate(zxid: Zxid, designated: Sid, now: Now): void {
-    const next = this.#proposals.peek();
+    const next = this.#history.nextProposal;
     this.#onCommit(zxid, now);
-    if (this.#stage === 'over' || next === undefined || zxid <= this.#snapshotZxid) return;
+    if (this.stages.isOver || next === undefined || this.#history.isInSnapshot(zxid)) return;
     this.#host.configActivated(configTextOf(next.txn), now);
-    if (designated !== this.#start.leader) this.#shutDown('leader resigned', `the leader resigned in favour of server ${designated}`);
+    if (designated !== this.#start.leader) this.stages.end('leader resigned', `the leader resigned in favour of server ${designated}`);
   }
 
   #onNewLeader(packet: PacketView): void {
-    if (!this.#expectStage('synchronising', packet)) return;
+    if (!this.stages.expect('synchronising', packet)) return;
     if (packet.zxid !== makeZxid(this.#epoch, 0)) {
-      this.#shutDown('protocol error', `the leader of epoch ${this.#epoch} sent NEWLEADER with ${formatZxid(packet.zxid)}`);
+      this.stages.end('protocol error', `the leader of epoch ${this.#epoch} sent NEWLEADER with ${formatZxid(packet.zxid)}`);
       return;
     }
     this.#host.historyComplete();
     const { bytes, offset, limit } = packet.data;
     this.#leaderConfig = bytes.toString('utf8', offset, limit);
     this.#host.configSeen(this.#leaderConfig);
-    this.#stage = 'settling';
-    this.#historyEnd = this.#logged;
-    if (this.#start.role === 'follower') for (const { zxid } of this.#proposals.values()) this.#pendingAcks.push(zxid);
+    this.stages.enter('settling');
+    this.#history.endHistory();
     this.#maybeSaveCurrentEpoch();
   }
 
   #maybeSaveCurrentEpoch(): void {
-    // Under steady load the end of the log is never durable.
-    if (this.#durable < this.#historyEnd) return;
-    this.#stage = 'saving currentEpoch';
+    if (!this.#history.isDurable) return;
+    this.stages.enter('saving currentEpoch');
     this.#storage.saveEpoch('currentEpoch', this.#epoch);
   }
 
   #onUpToDate(packet: PacketView, now: Now): void {
-    if (!this.#expectStage('synchronised', packet)) return;
-    this.#stage = 'serving';
+    if (!this.stages.expect('synchronised', packet)) return;
+    this.stages.enter('serving');
     // A quorum has it, or the leader would not serve.
     this.#host.configActivated(this.#leaderConfig, now);
-    const { server, forwarder } = this.#host.startServing(this.#epoch, this, now);
+    const { server, forwarder } = this.#host.startServing(this.#epoch, this.requests, now);
     this.#server = server;
     this.#forwarder = forwarder;
-    this.#ack(makeZxid(this.#epoch, 0));
+    this.#history.ack(makeZxid(this.#epoch, 0));
   }
 
   /**
@@ -646,7 +476,7 @@ export class Learner implements LeaderLink {
    * UPTODATE. So do ours.
    */
   #onPing(zxid: Zxid): void {
-    if (this.#stage !== 'serving') return;
+    if (!this.stages.isServing) return;
     const writer = this.#links.packets(this.#channel);
     const at = beginQuorumPacket(writer, PacketType.PING, zxid);
     this.#server?.takeTouched((high, low, timeoutMs) => writeTouchedSession(writer, high, low, timeoutMs));
@@ -655,67 +485,14 @@ export class Learner implements LeaderLink {
 
   #onSync(now: Now): void {
     const sync = this.#forwarder?.takeSync();
-    if (sync === undefined) this.#shutDown('protocol error', 'the leader answered a sync that this server did not send');
+    if (sync === undefined) this.stages.end('protocol error', 'the leader answered a sync that this server did not send');
     else if (sync.kind === 'sync') this.#server!.synced(sync, now);
-    else if (sync.isValid !== undefined) this.#server!.revalidated(sync, sync.isValid, this.#logged, now);
+    else if (sync.isValid !== undefined) this.#server!.revalidated(sync, sync.isValid, this.#history.logged, now);
   }
 
   #onRevalidate(packet: PacketView, now: Now): void {
     const reply = readRevalidateReply(packet.data);
-    if (this.#forwarder?.revalidated(reply, reply.valid) === true) this.#server!.revalidated(reply, reply.valid, this.#logged, now);
-  }
-
-  // ---- acknowledgements
-
-  /** Each proposal is acknowledged once it is durable, and never before NEWLEADER. */
-  #ackLogged(): void {
-    if (this.#stage !== 'synchronised' && this.#stage !== 'serving') return;
-    for (let next = this.#pendingAcks.peek(); next !== undefined && next <= this.#durable; next = this.#pendingAcks.peek()) {
-      this.#pendingAcks.shift();
-      this.#ack(next);
-    }
-  }
-
-  #ack(zxid: Zxid): void {
-    writeEmptyPacket(this.#links.packets(this.#channel), PacketType.ACK, zxid);
-  }
-
-  // ---- stages
-
-  get #isSynchronising(): boolean {
-    return (
-      this.#stage === 'synchronising' ||
-      this.#stage === 'settling' ||
-      this.#stage === 'saving currentEpoch' ||
-      this.#stage === 'synchronised'
-    );
-  }
-
-  get #silentMaxMs(): Millis {
-    const { tickTimeMs, initLimitTicks, syncLimitTicks } = this.#options;
-    // A proxy that accepts for the leader may be silent for ever; a leader sends LEADERINFO as soon
-    // as a quorum has connected, which should not take longer than another election. Later it may
-    // have to wait for a disk, or for snapshots sent to others.
-    const isShort = this.#stage === 'introduced' || this.#stage === 'synchronised' || this.#stage === 'serving';
-    return (isShort ? syncLimitTicks : initLimitTicks) * tickTimeMs;
-  }
-
-  /**
-   * Checks that a packet arrives in its stage; otherwise leader and learner disagree on the
-   * protocol.
-   */
-  #expectStage(stage: LearnerStage, { type }: PacketView): boolean {
-    if (this.#stage === stage) return true;
-    this.#shutDown('protocol error', `the leader sent ${packetTypeName(type)} out of order (stage: ${this.#stage})`);
-    return false;
-  }
-
-  #shutDown(reason: RoleEndReason, text: string): void {
-    if (this.#stage === 'over') return;
-    this.#stage = 'over';
-    this.#endReason = reason;
-    this.#endText = text;
-    this.#links.closeChannel(this.#channel, reason, text);
+    if (this.#forwarder?.revalidated(reply, reply.valid) === true) this.#server!.revalidated(reply, reply.valid, this.#history.logged, now);
   }
 }
 

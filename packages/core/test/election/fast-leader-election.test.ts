@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { formatQuorumConfig, type Notification, noVote, type ServerState, type Sid, type QuorumConfig } from '@tskeeper/protocol';
-import { type ElectionConfig, type ElectionOptions, FastLeaderElection } from '../../src/election/fast-leader-election.ts';
+import type { ElectionOptions } from '../../src/election/election-options.ts';
+import { FastLeaderElection } from '../../src/election/fast-leader-election.ts';
 import type { Fingerprint } from '../../src/fingerprint.ts';
 import type { Now } from '../../src/now.ts';
+import type { ElectionConfig } from '../../src/quorum/election-config.ts';
 import { HierarchicalQuorum } from '../../src/quorum/hierarchical-quorum.ts';
 import { JointQuorum } from '../../src/quorum/joint-quorum.ts';
 import { MajorityQuorum } from '../../src/quorum/majority-quorum.ts';
@@ -914,9 +916,19 @@ describe('the fingerprint', () => {
 });
 
 describe('a shunned server', () => {
+  /** Server 1 of five, which shuns itself, in its second round: it has announced nothing. */
+  function shunnedInRound2(): Bench {
+    const bench = new Bench([1, 2, 3, 4, 5]);
+    bench.start();
+    bench.machine.eligibility.backOff(1, bench.nowMs + 5000);
+    bench.start();
+    bench.take();
+    return bench;
+  }
+
   it('gets no vote, though its vote is the best; the best vote counts again after the time', () => {
     const bench = new Bench([1, 2, 3]);
-    bench.machine.backOff(3, bench.nowMs + 500);
+    bench.machine.eligibility.backOff(3, bench.nowMs + 500);
     bench.start();
     bench.take();
     bench.hear(3, 'looking', [3, 9, 1]);
@@ -931,7 +943,7 @@ describe('a shunned server', () => {
 
   it('gets no vote in a later round either', () => {
     const bench = new Bench([1, 2, 3]);
-    bench.machine.backOff(3, bench.nowMs + 500);
+    bench.machine.eligibility.backOff(3, bench.nowMs + 500);
     bench.start();
     bench.take();
     bench.hear(3, 'looking', [3, 9, 1], 4);
@@ -940,7 +952,7 @@ describe('a shunned server', () => {
 
   it('is followed all the same if others have settled on it, so that no server is kept from a working ensemble', () => {
     const bench = new Bench([1, 2, 3]);
-    bench.machine.backOff(3, bench.nowMs + 500);
+    bench.machine.eligibility.backOff(3, bench.nowMs + 500);
     bench.start();
     bench.hear(2, 'following', [3, 9, 1]);
     bench.hear(3, 'leading', [3, 9, 1]);
@@ -949,7 +961,7 @@ describe('a shunned server', () => {
 
   it('does not announce its own vote if it is this server, and helps others', () => {
     const bench = new Bench([1, 2, 3]);
-    bench.machine.backOff(1, bench.nowMs + 500);
+    bench.machine.eligibility.backOff(1, bench.nowMs + 500);
     bench.start();
     bench.hear(2, 'looking', [2, 5, 1]);
     bench.pass(450);
@@ -960,18 +972,14 @@ describe('a shunned server', () => {
 
   it('announces its own vote again after the time', () => {
     const bench = new Bench([1, 2, 3]);
-    bench.machine.backOff(1, bench.nowMs + 500);
+    bench.machine.eligibility.backOff(1, bench.nowMs + 500);
     bench.start();
     bench.pass(500);
     expect(bench.take()).toEqual(['2 <- looking 1 zxid 7 epoch 1 round 1', '3 <- looking 1 zxid 7 epoch 1 round 1']);
   });
 
   it('announces its vote again, if it is this one, when a quorum votes for it in an earlier round', () => {
-    const bench = new Bench([1, 2, 3, 4, 5]);
-    bench.start();
-    bench.machine.backOff(1, bench.nowMs + 5000);
-    bench.start();
-    bench.take();
+    const bench = shunnedInRound2();
     bench.hear(2, 'looking', [1, 7, 1], 1);
     bench.hear(3, 'looking', [1, 7, 1], 1);
     expect(bench.take().filter((line) => line.startsWith('4'))).toEqual(['4 <- looking 1 zxid 7 epoch 1 round 2']);
@@ -982,11 +990,7 @@ describe('a shunned server', () => {
   });
 
   it('stays silent, if it is this one, while fewer vote for it, or did so before its last election', () => {
-    const bench = new Bench([1, 2, 3, 4, 5]);
-    bench.start();
-    bench.machine.backOff(1, bench.nowMs + 5000);
-    bench.start();
-    bench.take();
+    const bench = shunnedInRound2();
     bench.hear(2, 'looking', [1, 7, 1], 1);
     bench.hear(2, 'looking', [2, 7, 1], 1);
     bench.hear(3, 'looking', [1, 7, 1], 1);
@@ -995,10 +999,18 @@ describe('a shunned server', () => {
     expect(bench.take()).toEqual([]);
   });
 
+  it('stays silent, if it is this one, when a voter for it in an earlier round has since joined its round', () => {
+    const bench = shunnedInRound2();
+    bench.hear(2, 'looking', [1, 7, 1], 1);
+    bench.hear(2, 'looking', [2, 6, 1], 2);
+    bench.hear(3, 'looking', [1, 7, 1], 1);
+    expect(bench.take()).toEqual([]);
+  });
+
   it('is forgiven after a success', () => {
     const bench = new Bench([1, 2, 3]);
-    bench.machine.backOff(3, bench.nowMs + 500);
-    bench.machine.clearBackoff();
+    bench.machine.eligibility.backOff(3, bench.nowMs + 500);
+    bench.machine.eligibility.clearBackoff();
     bench.start();
     bench.hear(3, 'looking', [3, 9, 1]);
     expect(bench.take().at(-1)).toBe('3 <- looking 3 zxid 9 epoch 1 round 1');
@@ -1008,7 +1020,7 @@ describe('a shunned server', () => {
 describe('a server that did not answer a dial', () => {
   function unanswering(): Bench {
     const bench = new Bench([1, 2, 3]);
-    bench.machine.markUnresponsive(3, bench.nowMs + 5000);
+    bench.machine.eligibility.markUnresponsive(3, bench.nowMs + 5000);
     bench.start();
     bench.take();
     bench.hear(3, 'looking', [3, 9, 1]);
@@ -1029,7 +1041,7 @@ describe('a server that did not answer a dial', () => {
     bench.pass(5000);
     expect(bench.take().at(-1)).toBe('3 <- looking 3 zxid 9 epoch 1 round 1');
     const forgiving = unanswering();
-    forgiving.machine.clearBackoff();
+    forgiving.machine.eligibility.clearBackoff();
     forgiving.hear(3, 'looking', [3, 9, 1]);
     expect(forgiving.take().at(-1)).toBe('3 <- looking 3 zxid 9 epoch 1 round 1');
   });
@@ -1095,7 +1107,7 @@ describe('a proposal that too much of a quorum does not share, and that is bette
 
   it('is kept if the others vote for more: they will have to give up', () => {
     const bench = new Bench([1, 2, 3, 4, 5]);
-    bench.machine.backOff(5, bench.nowMs + 60_000);
+    bench.machine.eligibility.backOff(5, bench.nowMs + 60_000);
     bench.start();
     for (const sid of [2, 3]) bench.hear(sid, 'looking', [4, 8, 1]);
     for (const sid of [4, 5]) bench.hear(sid, 'looking', [5, 9, 1]);
@@ -1123,7 +1135,7 @@ describe('a server that has settled', () => {
     expect(bench.outcome()).toContain('leading 1');
     return bench;
   }
-  const lost = ({ machine }: Bench) => [2, 3, 4, 5].filter((sid) => machine.lostVoters.has(sid));
+  const lost = ({ machine }: Bench) => [2, 3, 4, 5].filter((sid) => machine.voterReachability.lostVoters.has(sid));
 
   it('knows which voters continue without its leader: in a later round, or with another leader', () => {
     const bench = leading();

@@ -22,7 +22,8 @@
  */
 import { type Notification, parseQuorumConfig, readNotification, Reader, type Sid, Writer, writeNotification } from '@tskeeper/protocol';
 import { expect, it } from 'vitest';
-import { type ElectionConfig, FastLeaderElection } from '../../src/election/fast-leader-election.ts';
+import { FastLeaderElection } from '../../src/election/fast-leader-election.ts';
+import type { ElectionConfig } from '../../src/quorum/election-config.ts';
 import { MajorityQuorum } from '../../src/quorum/majority-quorum.ts';
 import { fixtureBytes } from '../fixtures.ts';
 

@@ -10,7 +10,8 @@
  * votes nor the quorums with the machines.
  */
 import type { Notification, Sid } from '@tskeeper/protocol';
-import { type ElectionOptions, FastLeaderElection } from '../../src/election/fast-leader-election.ts';
+import type { ElectionOptions } from '../../src/election/election-options.ts';
+import { FastLeaderElection } from '../../src/election/fast-leader-election.ts';
 import { HierarchicalQuorum } from '../../src/quorum/hierarchical-quorum.ts';
 import { MajorityQuorum } from '../../src/quorum/majority-quorum.ts';
 import type { Vote } from '../../src/election/vote.ts';

@@ -4,7 +4,8 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { breadth } from '../../../../test/breadth.ts';
 import { PagedDoubles, PagedInts } from '../../src/tables/paged-numbers.ts';
-import { WatchMode, WatchTable } from '../../src/tree/watch-table.ts';
+import { WatchMode } from '../../src/tree/watch-mode.ts';
+import { WatchTable } from '../../src/tree/watch-table.ts';
 import { NaiveWatchTable } from './naive-watch-table.ts';
 
 const { data, child, persistent, recursive } = WatchMode;

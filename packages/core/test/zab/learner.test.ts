@@ -4,7 +4,8 @@
  */
 import { makeZxid, OpCode, PacketType, PacketView, Reader, Writer, writeTxn, type Zxid } from '@tskeeper/protocol';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { Learner, type LearnerStart } from '../../src/zab/learner.ts';
+import { Learner } from '../../src/zab/learner.ts';
+import type { LearnerStart } from '../../src/zab/learner-host.ts';
 import { Notes, packet } from './packets.ts';
 
 const options = { sid: 2, tickTimeMs: 100, initLimitTicks: 10, syncLimitTicks: 5, forceSnapshotSync: false, counterMax: 0xffff_0000 };
@@ -76,7 +77,7 @@ describe('discovery', () => {
     const learner = accepted();
     learner.packet(packet(PacketType.TRUNC, makeZxid(3, 2)), now);
     learner.truncationRefused();
-    expect([learner.endText, learner.resyncEpoch]).toEqual([expect.stringContaining('requesting a snapshot'), 5]);
+    expect([learner.stages.endText, learner.resyncEpoch]).toEqual([expect.stringContaining('requesting a snapshot'), 5]);
     notes.take();
     const again = learning({ acceptedEpoch: 5, resyncEpoch: 5 });
     again.packet(packet(PacketType.LEADERINFO, makeZxid(5, 0)), now);
@@ -90,13 +91,13 @@ describe('discovery', () => {
   it('C4-17: an epoch that is not later than an accepted one is not accepted again', () => {
     const older = learning();
     older.packet(packet(PacketType.LEADERINFO, makeZxid(3, 0)), now);
-    expect(older.endText).toContain('epoch');
+    expect(older.stages.endText).toContain('epoch');
     notes.take();
     const same = learning();
     same.packet(packet(PacketType.LEADERINFO, makeZxid(4, 0)), now);
     // It says so, and is not counted for it.
     expect(notes.take()).toEqual(['9 <- FOLLOWERINFO 0x400000000', '9 <- ACKEPOCH 0x300000007 -1']);
-    expect(same.endReason).toBeUndefined();
+    expect(same.stages.endReason).toBeUndefined();
   });
 
   it('an observer follows in an earlier epoch than it has accepted, since its promise binds no voter; not in one before its current epoch', () => {
@@ -105,10 +106,10 @@ describe('discovery', () => {
     learner.packet(packet(PacketType.LEADERINFO, makeZxid(5, 0)), now);
     // Nothing must be saved, and its accepted epoch stays.
     expect(notes.take()).toEqual(['9 <- OBSERVERINFO 0x600000000', '9 <- ACKEPOCH 0x300000007 -1']);
-    expect(learner.endReason).toBeUndefined();
+    expect(learner.stages.endReason).toBeUndefined();
     const behind = learning(observer);
     behind.packet(packet(PacketType.LEADERINFO, makeZxid(4, 0)), now);
-    expect(behind.endText).toContain("the leader's epoch is 4, but this server is in epoch 5");
+    expect(behind.stages.endText).toContain("the leader's epoch is 4, but this server is in epoch 5");
   });
 
   it('an observer introduces itself with OBSERVERINFO', () => {
@@ -145,7 +146,7 @@ describe('synchronisation', () => {
 
     it('is refused: the acknowledged txns may be committed, and the learner reconnects', () => {
       const why = 'the leader sent a snapshot of 0x500000006, but this server has acknowledged 0x500000007 in this epoch: reconnecting';
-      expect(sent(again, makeZxid(5, 6)).endText).toBe(why);
+      expect(sent(again, makeZxid(5, 6)).stages.endText).toBe(why);
       expect(notes.take()).toEqual([`close 9: ${why}`]);
     });
 
@@ -157,7 +158,7 @@ describe('synchronisation', () => {
     ])('is accepted if it is one %s', (_what, changed, zxid) => {
       const learner = sent(changed, zxid);
       expect(notes.take()).toEqual([`load 0x${zxid.toString(16)}`]);
-      expect(learner.endReason).toBeUndefined();
+      expect(learner.stages.endReason).toBeUndefined();
     });
   });
 
@@ -249,7 +250,7 @@ describe('synchronisation', () => {
     learner.packet(proposal(makeZxid(4, 10)), now);
     learner.packet(packet(PacketType.COMMIT, makeZxid(4, 10)), now);
     expect(notes.take()).toEqual(['append 0x40000000a', 'apply 0x40000000a']);
-    expect(learner.endReason).toBeUndefined();
+    expect(learner.stages.endReason).toBeUndefined();
   });
 
   it.each([
@@ -267,7 +268,7 @@ describe('synchronisation', () => {
     const learner = accepted();
     learner.packet(packet(PacketType.DIFF, start.lastZxid), now);
     for (const each of packets()) learner.packet(each, now);
-    expect(learner.endReason).toBeDefined();
+    expect(learner.stages.endReason).toBeDefined();
     expect(notes.take().at(-1)).toContain('close 9');
   });
 
@@ -301,7 +302,7 @@ describe('a reconfig', () => {
     expect(notes.take()).toEqual(['config version=500000001', 'append 0x500000001']);
     learner.packet(packet(PacketType.COMMITANDACTIVATE, zxid, designating(1)), now);
     expect(notes.take()).toEqual(['apply 0x500000001', 'activate version=500000001']);
-    expect(learner.endReason).toBeUndefined();
+    expect(learner.stages.endReason).toBeUndefined();
   });
 
   it('is sent to an observer with its txn', () => {
@@ -316,7 +317,7 @@ describe('a reconfig', () => {
     learner.packet(packet(PacketType.DIFF, start.lastZxid), now);
     learner.packet(packet(PacketType.PROPOSAL, zxid, reconfig(zxid)), now);
     learner.packet(packet(PacketType.COMMITANDACTIVATE, zxid, designating(3)), now);
-    expect(learner.endText).toBe('the leader resigned in favour of server 3');
+    expect(learner.stages.endText).toBe('the leader resigned in favour of server 3');
   });
 });
 
@@ -325,14 +326,14 @@ describe('silence', () => {
     const learner = accepted();
     const at = (ms: number) => ({ elapsedMs: now.elapsedMs + ms, wallMs: 0 });
     learner.wake(at(1000));
-    expect(learner.endReason).toBeUndefined();
+    expect(learner.stages.endReason).toBeUndefined();
     learner.packet(packet(PacketType.DIFF, start.lastZxid), at(1000));
     learner.packet(newLeader, at(1000));
     learner.epochSaved('currentEpoch', at(1000));
     learner.wake(at(1500));
-    expect(learner.endReason).toBeUndefined();
+    expect(learner.stages.endReason).toBeUndefined();
     learner.wake(at(1501));
-    expect(learner.endText).toContain('nothing was received');
+    expect(learner.stages.endText).toContain('nothing was received');
   });
 
   it("is not assumed while bytes arrive, nor while this server's disk is working", () => {
@@ -348,9 +349,9 @@ describe('silence', () => {
     learner.wake(at(9000));
     learner.installed(at(9900));
     learner.wake(at(10_900));
-    expect(learner.endReason).toBeUndefined();
+    expect(learner.stages.endReason).toBeUndefined();
     learner.wake(at(10_901));
-    expect(learner.endText).toContain('nothing was received from the leader for 1001 ms');
+    expect(learner.stages.endText).toContain('nothing was received from the leader for 1001 ms');
   });
 
   it('C4-13: ends with a PING, which is answered after UPTODATE, and not before', () => {
@@ -385,7 +386,7 @@ it('the txns in the log when the leader is lost are applied, committed or not', 
 
 describe('requests of clients, while the stream to the leader is full', () => {
   const ask = (learner: Learner, cxid: number, bytes = 10) =>
-    learner.request({ sessionHigh: 0, sessionLow: 1 }, cxid, OpCode.setData, new Reader(Buffer.alloc(bytes)), undefined);
+    learner.requests.request({ sessionHigh: 0, sessionLow: 1 }, cxid, OpCode.setData, new Reader(Buffer.alloc(bytes)), undefined);
   const kinds = () => notes.take().map((line) => line.replace(/^9 <- (\w+).*/, '$1'));
 
   it('wait in order, and ACKs are sent before them', () => {
@@ -398,7 +399,7 @@ describe('requests of clients, while the stream to the leader is full', () => {
     expect(kinds()).toEqual(['REQUEST']);
     notes.full.add(9);
     ask(learner, 2);
-    learner.revalidate({ sessionHigh: 0, sessionLow: 5 }, 4000);
+    learner.requests.revalidate({ sessionHigh: 0, sessionLow: 5 }, 4000);
     ask(learner, 3);
     expect(kinds()).toEqual([]);
     learner.packet(proposal(makeZxid(5, 1)), now);
@@ -416,17 +417,17 @@ describe('requests of clients, while the stream to the leader is full', () => {
 
   it('count until they have been sent', () => {
     const learner = accepted();
-    expect(learner.queuedBytes).toBe(0);
+    expect(learner.requests.queuedBytes).toBe(0);
     notes.full.add(9);
     ask(learner, 1, 1000);
-    const one = learner.queuedBytes;
+    const one = learner.requests.queuedBytes;
     expect(one).toBeGreaterThan(1000);
     ask(learner, 2, 1000);
-    expect(learner.queuedBytes).toBe(2 * one);
+    expect(learner.requests.queuedBytes).toBe(2 * one);
     learner.wake(now);
-    expect(learner.queuedBytes).toBe(2 * one);
+    expect(learner.requests.queuedBytes).toBe(2 * one);
     notes.full.delete(9);
     learner.wake(now);
-    expect(learner.queuedBytes).toBe(0);
+    expect(learner.requests.queuedBytes).toBe(0);
   });
 });

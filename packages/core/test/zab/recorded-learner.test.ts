@@ -36,7 +36,8 @@ import { SessionTracker } from '../../src/session/session-tracker.ts';
 import { noCnxn } from '../../src/request/proposal.ts';
 import { parkFrame } from '../../src/request/pending-request.ts';
 import type { Server } from '../../src/server.ts';
-import { Learner, type LoggedProposal } from '../../src/zab/learner.ts';
+import { Learner } from '../../src/zab/learner.ts';
+import type { LoggedProposal } from '../../src/zab/learner-host.ts';
 import type { EpochName, PeerStorage } from '../../src/zab/peer-storage.ts';
 import type { QuorumLinks } from '../../src/zab/quorum-links.ts';
 import { recordedLearnings, type RecordedLearning, type RecordedPacket, viewOf } from './recordings.ts';
@@ -272,7 +273,7 @@ function compare(replayed: Replayed, packets: readonly RecordedPacket[]): void {
 
 it.each(recordedLearnings('ensemble-mixed'))('$title: our learner sends and does what the recorded one did', (recorded) => {
   const replayed = replay(recorded.packets, recorded);
-  expect(replayed.learner.endReason).toBeUndefined();
+  expect(replayed.learner.stages.endReason).toBeUndefined();
   compare(replayed, recorded.packets);
   const answers = (wanted: string) => recorded.packets.filter(({ fromLeader, name }) => fromLeader && name === wanted);
   expect(replayed.syncsAnswered).toBe(answers('SYNC').length);
@@ -289,7 +290,7 @@ it.each(recordedLearnings('ensemble-reconfig'))(
     compare(replayed, packets);
     const served = packets.some(({ name }) => name === 'UPTODATE') ? 1 : 0;
     expect(replayed.activated).toBe(served + changes.length);
-    if (leaves === -1) expect(replayed.learner.endReason).toBeUndefined();
-    else expect(replayed.learner.endText).toContain('in favour of server 1');
+    if (leaves === -1) expect(replayed.learner.stages.endReason).toBeUndefined();
+    else expect(replayed.learner.stages.endText).toContain('in favour of server 1');
   },
 );

@@ -17,7 +17,7 @@ export const electionMutants: Readonly<Record<string, Mutant>> = {
     description: 'a server that has finished its election does not answer servers that look for a leader later',
     origin: 'ZOOKEEPER-1419, ZOOKEEPER-1514',
     file: election,
-    original: 'this.#reply(from, notification, this.#notification(this.#currentVote().electionEpoch), now);',
+    original: 'this.#notifier.reply(from, notification, this.#notification(this.#currentVote().electionEpoch), now);',
     replacement: '',
   },
   'later-round-not-adopted': {

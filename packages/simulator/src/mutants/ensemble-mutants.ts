@@ -121,8 +121,8 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
     description: 'a learner does not leave a silent leader',
     origin: 'F28, P10',
     file: learner,
-    original: 'if (silentMs <= this.#silentMaxMs) return;',
-    replacement: 'if (silentMs <= this.#silentMaxMs + 1_000_000) return;',
+    original: 'if (silentMs <= this.stages.silentMaxMs) return;',
+    replacement: 'if (silentMs <= this.stages.silentMaxMs + 1_000_000) return;',
   },
   'snapshot-of-less': {
     description: "a follower installs a snapshot that lacks txns it acknowledged in its leader's epoch",

@@ -14,7 +14,8 @@ const ephemeralTable = 'packages/core/src/tree/ephemeral-table.ts';
 const quotaTable = 'packages/core/src/tree/quota-table.ts';
 const forwarding = 'packages/core/src/request/leader-forwarder.ts';
 const replica = 'packages/core/src/request/replica.ts';
-const server = 'packages/core/src/server.ts';
+const sessionQueue = 'packages/core/src/request/session-queue.ts';
+const admission = 'packages/core/src/request/admission.ts';
 const sweep = 'packages/core/src/request/container-manager.ts';
 const sweepList = 'packages/core/src/tree/sweep-list.ts';
 const aclIndex = 'packages/core/src/tree/acl-index.ts';
@@ -23,15 +24,18 @@ const handshake = 'packages/core/src/session/handshake.ts';
 const treeDigest = 'packages/core/src/tree/tree-digest.ts';
 const truncation = 'packages/runtime/src/storage/truncation.ts';
 const outstanding = 'packages/core/src/request/outstanding-changes.ts';
-const prepare = 'packages/core/src/request/prepare.ts';
+const pendingClose = 'packages/core/src/request/pending-close.ts';
+const writeValidator = 'packages/core/src/request/write-validator.ts';
 const load = 'packages/core/src/request/load.ts';
 const tracker = 'packages/core/src/session/session-tracker.ts';
 const expiryQueue = 'packages/core/src/session/expiry-queue.ts';
-const watchTable = 'packages/core/src/tree/watch-table.ts';
+const watchStages = 'packages/core/src/tree/watch-stages.ts';
+const watchers = 'packages/core/src/tree/watchers.ts';
 const aclTable = 'packages/core/src/tree/acl-table.ts';
 const pathIndex = 'packages/core/src/tree/path-index.ts';
 const committedLog = 'packages/core/src/zab/committed-log.ts';
 const learner = 'packages/core/src/zab/learner.ts';
+const learnerHistory = 'packages/core/src/zab/learner-history.ts';
 const leader = 'packages/core/src/zab/leader.ts';
 const epochStages = 'packages/core/src/zab/epoch-stages.ts';
 const diskState = 'packages/core/src/zab/disk-state.ts';
@@ -52,19 +56,19 @@ type RandomMutant = Omit<Mutant, 'origin' | 'detector'>;
 const wrongField: Readonly<Record<string, RandomMutant>> = {
   'acl-version-checked-against-data': {
     description: 'setACL compares its version with the version of the data',
-    file: prepare,
+    file: writeValidator,
     original: 'request.version !== znode.aversion',
     replacement: 'request.version !== znode.version',
   },
   'check-version-against-cversion': {
     description: 'a check in a multi compares its version with the cversion',
-    file: prepare,
+    file: writeValidator,
     original: 'const version = future === undefined ? tree.versionOf(node) : future.version;\n    if (request.version !== -1',
     replacement: 'const version = future === undefined ? tree.cversionOf(node) : future.cversion;\n    if (request.version !== -1',
   },
   'acl-version-from-data': {
     description: 'setACL sets the ACL version to the version of the data plus one',
-    file: prepare,
+    file: writeValidator,
     original: 'const version = (znode.aversion + 1) | 0;',
     replacement: 'const version = (znode.version + 1) | 0;',
   },
@@ -76,9 +80,9 @@ const wrongField: Readonly<Record<string, RandomMutant>> = {
   },
   'sequential-checked-without-counter': {
     description: 'a sequential create is refused if a znode with the name without the counter exists',
-    file: prepare,
-    original: 'if (this.outstandingChanges.find(path) !== undefined) return ErrorCode.NodeExists',
-    replacement: 'if (this.outstandingChanges.find(request.path) !== undefined) return ErrorCode.NodeExists',
+    file: writeValidator,
+    original: 'if (this.#outstandingChanges.find(path) !== undefined) return ErrorCode.NodeExists',
+    replacement: 'if (this.#outstandingChanges.find(request.path) !== undefined) return ErrorCode.NodeExists',
   },
   'multi-error-on-last-part': {
     description: 'a failed multi reports its last failed operation as the cause',
@@ -104,7 +108,7 @@ const wrongField: Readonly<Record<string, RandomMutant>> = {
 const oneStepEarly: Readonly<Record<string, RandomMutant>> = {
   'ack-one-early': {
     description: 'a learner also acknowledges the txn after the last durable one',
-    file: learner,
+    file: learnerHistory,
     original: 'next !== undefined && next <= this.#durable;',
     replacement: 'next !== undefined && next <= this.#durable + 1;',
   },
@@ -128,13 +132,13 @@ const oneStepEarly: Readonly<Record<string, RandomMutant>> = {
   },
   'newleader-acked-one-early': {
     description: 'a learner reports that it has the history before the last txn of it is durable',
-    file: learner,
-    original: 'if (this.#durable < this.#historyEnd) return;',
-    replacement: 'if (this.#durable + 1 < this.#historyEnd) return;',
+    file: learnerHistory,
+    original: 'return this.#durable >= this.#historyEnd;',
+    replacement: 'return this.#durable + 1 >= this.#historyEnd;',
   },
   'sync-overtakes-write': {
     description: 'a sync after a write is answered together with the write',
-    file: server,
+    file: sessionQueue,
     original: "(next.kind === 'sync' && !next.isDone)",
     replacement: "(next.kind === 'sync' && next.isDone && false)",
   },
@@ -344,8 +348,8 @@ const halfOfPair: Readonly<Record<string, RandomMutant>> = {
   },
   'ephemeral-of-another-session': {
     description: 'closing a session deletes an ephemeral that another session has recreated if the upper halves of their ids are equal',
-    file: prepare,
-    original: 'future.ownerHigh === high && future.ownerLow === low)\n        this.#removeEphemeral',
+    file: pendingClose,
+    original: 'future.ownerHigh === high && future.ownerLow === low) this.#removeEphemeral',
     replacement: 'future.ownerHigh === high) this.#removeEphemeral',
   },
   'new-ephemerals-by-low-half': {
@@ -364,7 +368,7 @@ const halfOfPair: Readonly<Record<string, RandomMutant>> = {
   },
   'sync-completed-at-head-only': {
     description: 'the answer to a sync that is not at the head of its queue is lost',
-    file: server,
+    file: sessionQueue,
     original:
       'sync.isDone = true;\n      const cnxn = this.#cnxns.get(sync.cnxn);\n      if (cnxn === undefined || cnxn.pendingRequests.peek() !== sync) continue;',
     replacement:
@@ -372,9 +376,9 @@ const halfOfPair: Readonly<Record<string, RandomMutant>> = {
   },
   'parent-event-suppressed-by-znode-event': {
     description: 'a watcher that received the event of a znode does not receive that of its parent',
-    file: watchTable,
-    original: 'const telling = onParent ? this.#dispatchNumber : this.#dispatchNumber - 1;',
-    replacement: 'const telling = this.#dispatchNumber;',
+    file: watchStages,
+    original: 'return this.onParent ? this.#dispatchNumber : this.#dispatchNumber - 1;',
+    replacement: 'return this.#dispatchNumber;',
   },
   'mark-in-one-slot': {
     description: 'all marks of a log are written to one slot',
@@ -436,11 +440,11 @@ const halfOfPair: Readonly<Record<string, RandomMutant>> = {
 const miscounted: Readonly<Record<string, RandomMutant>> = {
   'child-counted-twice': {
     description: 'a delete subtracts two from the pending number of children of the parent',
-    file: prepare,
+    file: writeValidator,
     original:
-      'parentAfter.childCount--;\n      parentAfter.pzxid = zxid;\n      this.outstandingChanges.record(parentPath, zxid, parentAfter, parent.digest);\n    }\n    const after',
+      'parentAfter.childCount--;\n      parentAfter.pzxid = zxid;\n      this.#outstandingChanges.record(parentPath, zxid, parentAfter, parent.digest);\n    }\n    const after',
     replacement:
-      'parentAfter.childCount -= 2;\n      parentAfter.pzxid = zxid;\n      this.outstandingChanges.record(parentPath, zxid, parentAfter, parent.digest);\n    }\n    const after',
+      'parentAfter.childCount -= 2;\n      parentAfter.pzxid = zxid;\n      this.#outstandingChanges.record(parentPath, zxid, parentAfter, parent.digest);\n    }\n    const after',
   },
   'throttled-request-never-released': {
     description: 'a request that was parked counts as outstanding for ever',
@@ -456,9 +460,9 @@ const miscounted: Readonly<Record<string, RandomMutant>> = {
   },
   'event-repeated-per-watch': {
     description: 'a client with two watches on a znode receives the event twice',
-    file: watchTable,
-    original: 'this.#watcherLastDispatch.get(watcher) >= telling) continue;',
-    replacement: 'this.#watcherLastDispatch.get(watcher) > telling) continue;',
+    file: watchers,
+    original: 'if (this.#lastDispatch.get(watcher) >= dispatch) return false;',
+    replacement: 'if (this.#lastDispatch.get(watcher) > dispatch) return false;',
   },
   'acl-entry-perms-not-united': {
     description: 'of two entries for one identity in a long ACL only the second counts',
@@ -522,7 +526,7 @@ const resourceAccounting: Readonly<Record<string, RandomMutant>> = {
   },
   'requests-after-rejected-write-carried-out': {
     description: 'after a refused write of a closed connection, its later requests are carried out',
-    file: server,
+    file: admission,
     original: '      cnxn.hasDroppedRequest = true;\n      return;\n    }\n    const cxid = xid;',
     replacement: '      return;\n    }\n    const cxid = xid;',
   },

@@ -80,7 +80,7 @@ export const serverMutants: Readonly<Record<string, Mutant>> = {
   'sequence-counts-children': {
     description: 'the counter of sequential znodes is the number of children',
     origin: 'ZOOKEEPER-3249, P25',
-    file: 'packages/core/src/request/prepare.ts',
+    file: 'packages/core/src/request/write-validator.ts',
     original: 'sequenceSuffix(parent.cversion)',
     replacement: 'sequenceSuffix(parent.childCount)',
   },
@@ -108,17 +108,17 @@ export const serverMutants: Readonly<Record<string, Mutant>> = {
   'digest-without-pzxid': {
     description: "the digest in a txn omits the change of the parent's pzxid",
     origin: 'P29',
-    file: 'packages/core/src/request/prepare.ts',
+    file: 'packages/core/src/request/write-validator.ts',
     original:
-      'parentAfter.pzxid = zxid;\n    this.outstandingChanges.record(parentPath, zxid, parentAfter, parent.digest);\n    const znode',
-    replacement: 'this.outstandingChanges.record(parentPath, zxid, parentAfter, parent.digest);\n    const znode',
+      'parentAfter.pzxid = zxid;\n    this.#outstandingChanges.record(parentPath, zxid, parentAfter, parent.digest);\n    const znode',
+    replacement: 'this.#outstandingChanges.record(parentPath, zxid, parentAfter, parent.digest);\n    const znode',
   },
   'read-overtakes-write': {
     description: 'a read does not wait for an earlier write of its session',
     origin: 'ZOOKEEPER-1863, P5, P6',
-    file: 'packages/core/src/server.ts',
-    original: 'if (cnxn.pendingRequests.length > 0) this.#park(',
-    replacement: 'if (cnxn.pendingRequests.length > 1_000_000) this.#park(',
+    file: 'packages/core/src/request/session-queue.ts',
+    original: 'if (cnxn.pendingRequests.length === 0) {',
+    replacement: 'if (cnxn.pendingRequests.length >= 0) {',
   },
   'watch-event-after-reply': {
     description: 'an event is sent after the reply that shows the change',
@@ -137,7 +137,7 @@ export const serverMutants: Readonly<Record<string, Mutant>> = {
   'missed-event-not-delivered-on-reconnect': {
     description: 'a client that reconnects gets no event for data that changed meanwhile',
     origin: 'ZOOKEEPER-1412, P18',
-    file: 'packages/core/src/request/read-handler.ts',
+    file: 'packages/core/src/request/watch-requests.ts',
     original: 'tree.mzxidOf(node) > relativeZxid',
     replacement: 'tree.mzxidOf(node) > relativeZxid + 2 ** 40',
   },
@@ -175,8 +175,8 @@ export const serverMutants: Readonly<Record<string, Mutant>> = {
     description: 'each long job delays the expiry of every session',
     origin: 'P22',
     file: 'packages/core/src/server.ts',
-    original: 'if (!this.#runJob(now)) return;\n      this.#expireSessions(now);',
-    replacement: 'if (!this.#runJob(now)) return;\n      this.#inputWatermarkMs = -Infinity;\n      void this.#expireSessions;',
+    original: 'if (!scheduler.runJob(now)) return;\n      this.#expireSessions(now);',
+    replacement: 'if (!scheduler.runJob(now)) return;\n      this.#inputWatermarkMs = -Infinity;\n      void this.#expireSessions;',
   },
   'password-not-checked': {
     description: 'a session is resumed without its password',
@@ -230,7 +230,7 @@ export const serverMutants: Readonly<Record<string, Mutant>> = {
   'deferred-request-without-credentials': {
     description: 'a parked request is validated without the credentials that were parked before it',
     origin: 'found here: auth-throttled; P33',
-    file: 'packages/core/src/server.ts',
+    file: 'packages/core/src/request/admission.ts',
     original: 'const frame = { ...held, identities: cnxn.identities };',
     replacement: 'const frame = held;',
   },
@@ -238,7 +238,7 @@ export const serverMutants: Readonly<Record<string, Mutant>> = {
     detector: 'scenarios',
     description: 'a write whose client disconnected is carried out without the credentials that were parked before it',
     origin: 'found here: auth-of-closed-cnxn; P6, P33',
-    file: 'packages/core/src/server.ts',
+    file: 'packages/core/src/request/admission.ts',
     original: 'if (opCode === OpCode.auth || opCode === OpCode.sasl) cnxn.authPendingAtClose = true;',
     replacement: '',
   },

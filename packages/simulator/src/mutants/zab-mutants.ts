@@ -1,7 +1,7 @@
 /**
- * More mutants of leaders and learners, among them bugs that ZooKeeper had. The explorer detects
+ * More mutants of leaders and learners, among them bugs that ZooKeeper had. The explorer hunts
  * them: it reaches every state of a small ensemble and knows what must be on disk in each. Those
- * that need more than two txns or three servers have another detector.
+ * that need more than two txns or three servers have another hunter.
  */
 import type { Mutant } from './mutant.ts';
 
@@ -9,6 +9,7 @@ const peer = 'packages/core/src/peer.ts';
 const flushingRole = 'packages/core/src/roles/flushing-role.ts';
 const learningRole = 'packages/core/src/roles/learning-role.ts';
 const learner = 'packages/core/src/zab/learner.ts';
+const learnerHistory = 'packages/core/src/zab/learner-history.ts';
 const epochStages = 'packages/core/src/zab/epoch-stages.ts';
 const broadcast = 'packages/core/src/zab/broadcast.ts';
 const leader = 'packages/core/src/zab/leader.ts';
@@ -18,28 +19,28 @@ const explorerMutants: Readonly<Record<string, Mutant>> = {
     description: 'currentEpoch is written before the history that the leader sent is durable',
     origin: 'ZOOKEEPER-4643',
     file: learner,
-    original: 'if (this.#durable < this.#historyEnd) return;\n    this.#stage',
-    replacement: 'this.#stage',
+    original: 'if (!this.#history.isDurable) return;\n    this.stages',
+    replacement: 'this.stages',
   },
   'newleader-after-all': {
     detector: 'scenarios',
     description: 'NEWLEADER is acknowledged only when the whole log is durable, which each proposal delays',
     origin: 'a restart under load',
-    file: learner,
-    original: 'if (this.#durable < this.#historyEnd) return;',
-    replacement: 'if (this.#durable < this.#logged) return;',
+    file: learnerHistory,
+    original: 'return this.#durable >= this.#historyEnd;',
+    replacement: 'return this.#durable >= this.#logged;',
   },
   'newleader-before-epoch': {
     description: 'NEWLEADER is acknowledged before currentEpoch is on disk',
     origin: 'ZOOKEEPER-3911',
     file: learner,
     original: "this.#storage.saveEpoch('currentEpoch', this.#epoch);",
-    replacement: "this.#storage.saveEpoch('currentEpoch', this.#epoch);\n    this.#ack(makeZxid(this.#epoch, 0));",
+    replacement: "this.#storage.saveEpoch('currentEpoch', this.#epoch);\n    this.#history.ack(makeZxid(this.#epoch, 0));",
   },
   'ack-before-log': {
     description: 'a proposal is acknowledged before it is durable',
     origin: 'ZOOKEEPER-4646',
-    file: learner,
+    file: learnerHistory,
     original: 'next !== undefined && next <= this.#durable;',
     replacement: 'next !== undefined;',
   },
@@ -47,7 +48,7 @@ const explorerMutants: Readonly<Record<string, Mutant>> = {
     description: 'an epoch is accepted before it is on disk',
     origin: 'P31',
     file: learner,
-    original: "this.#stage = 'saving acceptedEpoch';\n      this.#storage.saveEpoch('acceptedEpoch', this.#epoch);",
+    original: "this.stages.enter('saving acceptedEpoch');\n      this.#storage.saveEpoch('acceptedEpoch', this.#epoch);",
     replacement: "this.#storage.saveEpoch('acceptedEpoch', this.#epoch);\n      this.#acceptEpoch(this.#start.currentEpoch);",
   },
   'trunc-keeps-memory': {
@@ -82,8 +83,8 @@ const explorerMutants: Readonly<Record<string, Mutant>> = {
     description: 'NEWLEADER is acknowledged as soon as it arrives',
     origin: 'ZOOKEEPER-3023',
     file: learner,
-    original: "this.#stage = 'settling';",
-    replacement: "this.#stage = 'settling';\n    this.#ack(makeZxid(this.#epoch, 0));",
+    original: "this.stages.enter('settling');",
+    replacement: "this.stages.enter('settling');\n    this.#history.ack(makeZxid(this.#epoch, 0));",
   },
   'newleader-counts-for-all': {
     description: 'the ACK of NEWLEADER counts for everything proposed since',
@@ -96,15 +97,16 @@ const explorerMutants: Readonly<Record<string, Mutant>> = {
     description: 'a proposal is acknowledged before NEWLEADER is',
     origin: 'ZOOKEEPER-4685',
     file: learner,
-    original: "if (this.#stage !== 'synchronised' && this.#stage !== 'serving') return;\n    for (",
-    replacement: 'for (',
+    original: 'else if (this.stages.isSynced) this.#history.ackDurable();',
+    replacement: 'else this.#history.ackDurable();',
   },
   'commit-before-uptodate-lost': {
     description: 'a COMMIT between NEWLEADER and UPTODATE is ignored',
     origin: 'ZOOKEEPER-4394',
     file: learner,
-    original: 'if (zxid <= this.#snapshotZxid) return;\n    const next = this.#proposals.peek();',
-    replacement: "if (zxid <= this.#snapshotZxid || this.#stage === 'synchronised') return;\n    const next = this.#proposals.peek();",
+    original: 'if (this.#history.isInSnapshot(zxid)) return;\n    const next = this.#history.nextProposal;',
+    replacement:
+      "if (this.#history.isInSnapshot(zxid) || this.stages.stage === 'synchronised') return;\n    const next = this.#history.nextProposal;",
   },
   'proposal-before-uptodate-lost': {
     description: 'proposals made while a learner is being synchronised are not sent to it',
@@ -131,9 +133,9 @@ const explorerMutants: Readonly<Record<string, Mutant>> = {
     description: 'packets that follow a snapshot are processed before the snapshot is on disk',
     origin: 'ZOOKEEPER-3642, ZOOKEEPER-2872',
     file: learner,
-    original: "this.#stage = 'installing';\n    this.#storage.installSnapshot(this.#snapshotZxid);",
+    original: "this.stages.enter('installing');\n    this.#storage.installSnapshot(this.#history.snapshotZxid);",
     replacement:
-      "this.#stage = 'synchronising';\n    this.#logged = this.#durable = this.#snapshotZxid;\n    this.#storage.installSnapshot(this.#snapshotZxid);\n    this.#resumePackets(now);",
+      "this.stages.enter('synchronising');\n    this.#history.restartAt(this.#history.snapshotZxid);\n    this.#storage.installSnapshot(this.#history.snapshotZxid);\n    this.#resumePackets(now);",
   },
   'committed-log-with-a-hole': {
     description: 'txns that a learner applies while it is synchronised do not enter its committedLog',
@@ -156,21 +158,21 @@ const explorerMutants: Readonly<Record<string, Mutant>> = {
     original: 'state.committedLog.truncate(lastZxid);',
     replacement: '',
   },
-  'state-not-brought-up-to-log': {
+  'memory-behind-log': {
     description: 'a learner that loses its leader does not apply the rest of its log',
     origin: 'ZOOKEEPER-5010',
     file: learner,
     original: 'this.#host.committed(next);\n      this.#host.apply(next, now);',
     replacement: 'this.#host.committed(next);',
   },
-  'uncommitted-tail-not-truncated': {
+  'tail-not-cut': {
     description: 'a learner keeps the end of its log that no quorum has',
     origin: 'ZOOKEEPER-1154, ZOOKEEPER-1156',
     file: 'packages/core/src/zab/sync-plan.ts',
     original: "return { kind: 'trunc', zxid: max, from: max };",
     replacement: "return { kind: 'diff', zxid: max, from: max };",
   },
-  'diff-without-first-txn': {
+  'gap-before-committed-log': {
     description: 'the first txn in memory is not sent to a learner',
     origin: 'ZOOKEEPER-2418',
     file: 'packages/core/src/zab/learner-syncer.ts',
@@ -191,7 +193,7 @@ const explorerMutants: Readonly<Record<string, Mutant>> = {
     original: "if (this.#stage !== 'acknowledgement' || !this.#quorum.containsQuorum(this.#joinedVoters)) return;",
     replacement: "if (this.#stage !== 'acknowledgement') return;",
   },
-  'half-of-voters-is-quorum': {
+  'half-is-a-quorum': {
     description: 'half of the voters are a quorum',
     origin: 'P32',
     file: 'packages/core/src/quorum/majority-quorum.ts',

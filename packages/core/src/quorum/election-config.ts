@@ -1,0 +1,42 @@
+/**
+ * The configuration that an election uses: its quorums, and the text that each notification
+ * carries. A server learns of a newer configuration from the notifications of others
+ * (ZOOKEEPER-107), so it can take part in an election although it missed a reconfiguration.
+ */
+import { parseQuorumConfig, type QuorumConfig, QuorumConfigError, type Sid } from '@tskeeper/protocol';
+import type { QuorumVerifier } from './quorum-verifier.ts';
+
+/** The configuration that a server uses. */
+export interface ElectionConfig {
+  /**
+   * Quorums of the active configuration, and also of the last seen one if that is newer
+   * (`JointQuorum`).
+   */
+  readonly verifier: QuorumVerifier;
+  /** Its text as in /zookeeper/config, which is sent with each notification; and its version. */
+  readonly text: string;
+  readonly version: number;
+}
+
+export interface ConfigListener {
+  /**
+   * `from` has a configuration of a higher version than this server's. Called only with
+   * `reconfigEnabled`, while this server is looking. The owner adopts it with `reconfigure` before
+   * it reads the outcome, and starts a new election if the voters differ.
+   */
+  configSeen(from: Sid, config: QuorumConfig): void;
+}
+
+/** The configuration in a notification's text, if it is newer than this server's. */
+export function newerConfig(text: string | undefined, own: ElectionConfig): QuorumConfig | undefined {
+  if (text === undefined || text === own.text) return undefined;
+  try {
+    const config = parseQuorumConfig(text);
+    return config.version > own.version ? config : undefined;
+  } catch (error) {
+    // No server could use it. The vote with it is judged by the present configuration, as in
+    // ZooKeeper.
+    if (error instanceof QuorumConfigError) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,57 @@
+/**
+ * What a learner starts with, and what it asks of the role that owns it: apply a txn, load a
+ * snapshot, serve clients, use a configuration.
+ */
+import type { Sid, Zxid } from '@tskeeper/protocol';
+import type { Now } from '../now.ts';
+import type { LeaderForwarder, LeaderLink, LeaderTxn } from '../request/leader-forwarder.ts';
+import type { Server } from '../server.ts';
+
+/** The state with which a learner starts. */
+export interface LearnerStart {
+  readonly role: 'follower' | 'observer';
+  readonly acceptedEpoch: number;
+  readonly currentEpoch: number;
+  /** The last txn of its log, all of which has been applied. */
+  readonly lastZxid: Zxid;
+  /**
+   * The epoch whose leader sent a TRUNC that was impossible: the learner reports zxid 0 to it, and
+   * gets a snapshot. 0 for none.
+   */
+  readonly resyncEpoch: number;
+  readonly configVersion: number;
+  /** See `LearnerInfo`; undefined for a learner that sends none. */
+  readonly incarnation?: number | undefined;
+  /** The server it learns from. */
+  readonly leader: Sid;
+}
+
+/** A txn from the leader that has been appended to the log. */
+export interface LoggedProposal extends LeaderTxn {
+  /** Header, record and digest as in the log. */
+  readonly entry: Buffer;
+}
+
+/** What a learner needs from its peer. */
+export interface LearnerHost {
+  /** Applies a committed txn while no clients are served yet. */
+  apply(sent: LoggedProposal, now: Now): void;
+  /** A txn is committed. */
+  committed(sent: LoggedProposal): void;
+  /** A snapshot of `zxid` follows. `snapshotLoaded` is called at its end. */
+  beginSnapshot(zxid: Zxid): void;
+  /** Creates the server for clients. */
+  startServing(epoch: number, link: LeaderLink, now: Now): { readonly server: Server; readonly forwarder: LeaderForwarder };
+  /**
+   * All txns that a snapshot of the leader may contain have been applied: a leader sends NEWLEADER
+   * after it, and txns committed meanwhile in between.
+   */
+  historyComplete(): void;
+  /**
+   * A configuration that may become active next. Throws a `ConfigurationConflict` if this server
+   * cannot use it.
+   */
+  configSeen(text: string): void;
+  /** A configuration is active. */
+  configActivated(text: string, now: Now): void;
+}
