@@ -120,17 +120,17 @@ export class ClientView {
    */
   #subscribe(): () => void {
     const session = this.#session;
-    return session.observe({
+    return session.events.observe({
       state: (event) => {
-        for (const listener of this.#listeners.state) session.deliver(() => listener(event));
+        for (const listener of this.#listeners.state) session.events.inOrder(() => listener(event));
       },
       event: (type, path, zxid) => {
         if (this.#listeners.event.size === 0) return;
         const event: NodeEvent = { type, state: 'SyncConnected', path: this.#chroot.strip(path), zxid };
-        for (const listener of this.#listeners.event) session.deliver(() => listener(event));
+        for (const listener of this.#listeners.event) session.events.inOrder(() => listener(event));
       },
       connectFailed: (failure) => {
-        for (const listener of this.#listeners.connectFailed) session.deliver(() => listener(failure));
+        for (const listener of this.#listeners.connectFailed) session.events.inOrder(() => listener(failure));
       },
     });
   }
@@ -278,7 +278,7 @@ export class ClientView {
     if (misuse !== undefined) return reject(misuse);
     // No retry: the session repeats it on the next connection.
     return this.#runner.runWithRetries('addAuth', undefined, { ...options, retry: false }, true, (limits) =>
-      this.#session.authenticate(toCredentials(scheme, auth), limits),
+      this.#session.identities.authenticate(toCredentials(scheme, auth), limits),
     );
   }
 

@@ -43,7 +43,7 @@ export class CallRunner {
     make: () => Operation<Result>,
     isRepeatable = false,
   ): Promise<Result> {
-    return this.runWithRetries(method, path, options, isRepeatable, (limits) => this.#session.perform(make(), limits));
+    return this.runWithRetries(method, path, options, isRepeatable, (limits) => this.#session.calls.perform(make(), limits));
   }
 
   /** A call of several steps, within one time-out and one signal. */
@@ -99,7 +99,7 @@ export class CallRunner {
         sync.read(reader);
         isSynced = true;
       };
-      synced = this.#session.perform({ ...sync, read: readSyncReply }, limits);
+      synced = this.#session.calls.perform({ ...sync, read: readSyncReply }, limits);
       // The reason is needed only if the read fails; see below.
       synced.catch(() => undefined);
       const read: Operation<Result> = {
@@ -112,7 +112,7 @@ export class CallRunner {
         },
         readError: (err) => (isSynced ? operation.readError?.(err) : undefined),
       };
-      return this.#session.perform(read, limits);
+      return this.#session.calls.perform(read, limits);
     };
     // If the sync has failed, report its reason.
     const syncErrorOr = async (failure: unknown): Promise<unknown> => {

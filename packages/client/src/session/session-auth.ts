@@ -31,7 +31,7 @@ export interface AuthCall {
   readonly credentials: Credentials;
 }
 
-export interface AuthOutput {
+export interface SaslOutput {
   /**
    * Start a SASL exchange for this connection; then call `saslToken` or `saslFailed`, unless the
    * connection ends first.
@@ -42,6 +42,9 @@ export interface AuthOutput {
    * bytes. Then call `saslToken` or `saslFailed`.
    */
   continueSasl(challenge: Buffer | null): void;
+}
+
+export interface AuthOutput {
   authenticated(call: AuthCall): void;
   authFailed(call: AuthCall, refusal: RequestFailure): void;
 }
@@ -50,6 +53,7 @@ export class SessionAuth {
   readonly #session: NegotiatedSession;
   readonly #outbox: Outbox<Request>;
   readonly #output: AuthOutput;
+  readonly #saslOutput: SaslOutput;
 
   /** Sent to every server, in this order. */
   readonly #credentials: AuthCall[];
@@ -65,10 +69,11 @@ export class SessionAuth {
   /** xid of the unanswered SASL token; 0 while a token is being created. */
   #saslXid = 0;
 
-  constructor(calls: readonly AuthCall[], session: NegotiatedSession, outbox: Outbox<Request>, output: AuthOutput) {
+  constructor(calls: readonly AuthCall[], session: NegotiatedSession, outbox: Outbox<Request>, output: AuthOutput, saslOutput: SaslOutput) {
     this.#session = session;
     this.#outbox = outbox;
     this.#output = output;
+    this.#saslOutput = saslOutput;
     this.#credentials = [...calls];
     this.#callsWaiting = new Set(calls);
   }
@@ -127,7 +132,7 @@ export class SessionAuth {
 
   startSasl(server: ServerAddress, nowMs: Millis): void {
     this.#saslDeadlineMs = nowMs + this.#session.effectiveTimeoutMs;
-    this.#output.startSasl(server);
+    this.#saslOutput.startSasl(server);
   }
 
   writeSaslToken(token: Uint8Array): void {
@@ -145,7 +150,7 @@ export class SessionAuth {
   /** The server has accepted the last token: `reader` is at its answer. */
   continueSasl(reader: Reader): void {
     const { token } = operations.sasl.reply.read(reader);
-    this.#output.continueSasl(token === null ? null : Buffer.from(token));
+    this.#saslOutput.continueSasl(token === null ? null : Buffer.from(token));
   }
 
   // --- The end

@@ -126,7 +126,7 @@ export class WatchLoop<Event extends WatchLoopEvent = WatchLoopEvent>
   #nextResult(): Promise<IteratorResult<Event, undefined>> {
     const value = this.#queue.shift();
     if (value !== undefined) {
-      if (value.type === 'Reread' && this.#session.tracer.tracesSession) this.#traceReread(value);
+      if (value.type === 'Reread' && this.#session.trace.isEnabled) this.#traceReread(value);
       // A server sends a watch only events of its kind.
       return Promise.resolve({ done: false, value: value as Event });
     }
@@ -142,7 +142,7 @@ export class WatchLoop<Event extends WatchLoopEvent = WatchLoopEvent>
   }
 
   #traceReread({ cause, since, dropped }: Reread): void {
-    this.#session.trace({ kind: 'reread', path: this.#serverPath, cause, since, dropped });
+    this.#session.trace.record({ kind: 'reread', path: this.#serverPath, cause, since, dropped });
   }
 
   /** Answers waiting calls of `next` while there are events. */
@@ -179,7 +179,7 @@ export class WatchLoop<Event extends WatchLoopEvent = WatchLoopEvent>
       try {
         // No time-out of its own: then it would be unknown whether the server has the watch. The
         // client's (`requestTimeoutMs`) also ends the connection.
-        await this.#session.perform(addWatchOperation(this.#mode, this.#serverPath, added), {});
+        await this.#session.calls.perform(addWatchOperation(this.#mode, this.#serverPath, added), {});
         isSet = true;
       } catch (error) {
         this.#onSetFailed(error);
@@ -212,7 +212,7 @@ export class WatchLoop<Event extends WatchLoopEvent = WatchLoopEvent>
     // Servers before 3.9 know no narrower type than `any`. If there are other watches on the path,
     // such a server keeps ours, without a listener, for as long as the connection lasts.
     const type = watchKinds.some(isNeeded) ? this.#mode : 'any';
-    this.#session.perform(removeWatchesOperation(type, this.#serverPath, noop), {}).catch(noop);
+    this.#session.calls.perform(removeWatchesOperation(type, this.#serverPath, noop), {}).catch(noop);
   }
 
   #onEvent(event: WatchedEvent): void {
