@@ -57,7 +57,7 @@ import {
   syncOperation,
   whoAmIOperation,
 } from './operations/single.ts';
-import type { CallOptions } from './session/operation.ts';
+import type { CallOptions } from './calls/call-options.ts';
 import type { EndReason } from './session/session-end.ts';
 import { Session } from './session/session.ts';
 import type { Stat } from './stat.ts';
@@ -66,8 +66,8 @@ import { CompoundCalls } from './view/compound-calls.ts';
 import { PlainZnodeCalls } from './view/plain-znode-calls.ts';
 import { ViewCalls } from './view/view-calls.ts';
 import { ViewListeners } from './view/view-listeners.ts';
-import { type RecursiveWatchLoopEvent, WatchLoop, type WatchLoopOptions } from './watches/watch-loop.ts';
-import { addWatchOperation } from './watches/watch-operations.ts';
+import { type RecursiveWatchLoopEvent, WatchLoop, type WatchLoopOptions } from './view/watch-loop.ts';
+import { addWatchOperation } from './operations/watches.ts';
 
 /** The options of a call without options: one object for all of them. */
 const noOptions = Object.freeze({});

@@ -6,10 +6,12 @@ import { ErrorCode, type Reader } from '@tskeeper/protocol';
 import { DataFormatError, DataFormatFailure } from '../text-and-json.ts';
 import { KeeperError, RequestFailure } from '../keeper-error.ts';
 import { syncOperation } from '../operations/single.ts';
-import type { CallOptions, Operation } from '../session/operation.ts';
+import type { Operation } from '../operations/operation.ts';
+import type { RequestLimits } from '../session/request-limits.ts';
 import type { Session } from '../session/session.ts';
 import { traceFailure, traceSuccess, type TracedCall, newTracedCall } from '../tracing.ts';
-import { CallDeadline, type RequestLimits } from './call-deadline.ts';
+import { CallDeadline } from './call-deadline.ts';
+import type { CallOptions } from './call-options.ts';
 import { stepFailure, Retries } from './retries.ts';
 import { resolveRetryPolicy, type FullRetryPolicy } from './retry-policy.ts';
 

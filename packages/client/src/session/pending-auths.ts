@@ -3,14 +3,15 @@
  * proves it on every connection, so a caller that stops waiting ends only its own call.
  */
 import { ErrorCode, type Millis } from '@tskeeper/protocol';
+import type { Credentials } from '../auth/credentials.ts';
 import { type TimerHandle, timerMsMax } from '../clock.ts';
 import { RequestFailure } from '../keeper-error.ts';
 import type { MachineDriver } from './machine-driver.ts';
-import type { CallOptions } from './operation.ts';
 import { holdUntilSettled } from './process-hold.ts';
+import type { RequestLimits } from './request-limits.ts';
 import type { RequestTimeLimit } from './request-time-limit.ts';
 import type { RequestTimer } from './request-timer.ts';
-import type { AuthCall, AuthOutput, Credentials } from './session-auth.ts';
+import type { AuthCall, AuthOutput } from './session-auth.ts';
 import type { SessionEnvironment } from './session-environment.ts';
 
 export class PendingAuths implements AuthOutput {
@@ -33,7 +34,7 @@ export class PendingAuths implements AuthOutput {
   }
 
   /** Adds an identity. Rejects like a request. */
-  authenticate(credentials: Credentials, { signal, timeoutMs }: CallOptions): Promise<void> {
+  authenticate(credentials: Credentials, { signal, timeoutMs }: RequestLimits): Promise<void> {
     const call: AuthCall = { credentials };
     const { clock, processHold } = this.#environment;
     let timer: TimerHandle | undefined;

@@ -2,7 +2,7 @@
 import type { Writer } from '@tskeeper/protocol';
 import type { TimerHandle } from '../clock.ts';
 import type { TracedCall } from '../tracing.ts';
-import type { Operation } from './operation.ts';
+import type { Operation } from '../operations/operation.ts';
 import { Request } from './request.ts';
 import type { RequestTimer } from './request-timer.ts';
 

@@ -6,14 +6,14 @@
  * and answers are matched by their order.
  */
 import { ErrorCode, type Millis, operationOf, type Reader, type Zxid } from '@tskeeper/protocol';
-import type { RequestLimits } from '../calls/call-deadline.ts';
 import { timerMsMax } from '../clock.ts';
 import { type Outcome, RequestFailure } from '../keeper-error.ts';
 import type { TracedCall } from '../tracing.ts';
 import type { WatchTable } from '../watches/watch-table.ts';
 import type { MachineDriver } from './machine-driver.ts';
-import type { Operation } from './operation.ts';
+import type { Operation } from '../operations/operation.ts';
 import { PendingCall } from './pending-call.ts';
+import type { RequestLimits } from './request-limits.ts';
 import type { RequestTimeLimit } from './request-time-limit.ts';
 import type { SessionEnvironment } from './session-environment.ts';
 import type { CallOutput } from './session-output.ts';

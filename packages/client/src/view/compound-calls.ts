@@ -19,7 +19,7 @@ import { RequestFailure } from '../keeper-error.ts';
 import { checkCreatePath, checkPath, type Data, isSequential } from '../operations/create.ts';
 import type { CreateResult, GetDataResult } from '../operations/single.ts';
 import { ancestorsOf, parentOf } from '../paths.ts';
-import type { CallOptions } from '../session/operation.ts';
+import type { CallOptions } from '../calls/call-options.ts';
 import type { Stat } from '../stat.ts';
 import { PlainZnodeCalls } from './plain-znode-calls.ts';
 import { ViewCalls } from './view-calls.ts';

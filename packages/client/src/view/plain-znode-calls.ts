@@ -17,7 +17,7 @@ import {
   type GetDataResult,
   setDataOperation,
 } from '../operations/single.ts';
-import type { CallOptions } from '../session/operation.ts';
+import type { CallOptions } from '../calls/call-options.ts';
 import type { Stat } from '../stat.ts';
 import type { ViewCalls } from './view-calls.ts';
 

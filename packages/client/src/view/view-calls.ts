@@ -7,10 +7,11 @@ import { Chroot } from '../chroot.ts';
 import type { PlainReadOptions } from '../client-options.ts';
 import { checkPath } from '../operations/create.ts';
 import type { WatchRecorder } from '../operations/single.ts';
-import type { CallOptions, Operation } from '../session/operation.ts';
+import type { CallOptions } from '../calls/call-options.ts';
+import type { Operation } from '../operations/operation.ts';
 import type { Session } from '../session/session.ts';
 import type { WatchListener } from '../watched-event.ts';
-import { ViewWatches } from '../watches/view-watches.ts';
+import { ViewWatches } from './view-watches.ts';
 
 export class ViewCalls {
   readonly session: Session;

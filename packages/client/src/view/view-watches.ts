@@ -3,13 +3,13 @@
  * from the client and the server.
  */
 import { ErrorCode, WatcherType } from '@tskeeper/protocol';
-import type { RequestLimits } from '../calls/call-deadline.ts';
+import type { RequestLimits } from '../session/request-limits.ts';
 import type { Chroot } from '../chroot.ts';
 import { RequestFailure } from '../keeper-error.ts';
 import type { Session } from '../session/session.ts';
 import type { NodeEventType, WatchListener } from '../watched-event.ts';
-import { removeWatchesOperation } from './watch-operations.ts';
-import type { WatchKind, Watcher } from './watch-table.ts';
+import { removeWatchesOperation } from '../operations/watches.ts';
+import type { WatchKind, Watcher } from '../watches/watch-table.ts';
 
 /** ZooKeeper's names for the watches to remove (Watcher.WatcherType). */
 type WatcherTypeName = keyof typeof WatcherType;

@@ -16,13 +16,13 @@ import { ErrorCode } from '@tskeeper/protocol';
 import type { Chroot } from '../chroot.ts';
 import { KeeperError, RequestFailure } from '../keeper-error.ts';
 import { checkPath } from '../operations/create.ts';
-import { Fifo } from '../session/fifo.ts';
+import { Fifo } from '../fifo.ts';
 import type { Session } from '../session/session.ts';
 import { onAbort } from '../signals.ts';
 import type { SessionEvent, WatchedEvent } from '../watched-event.ts';
-import { ChangeQueue, type Reread, type ZnodeChange } from './change-queue.ts';
-import { addWatchOperation, removeWatchesOperation } from './watch-operations.ts';
-import { type WatchKind, type Watcher, watchKinds } from './watch-table.ts';
+import { ChangeQueue, type Reread, type ZnodeChange } from '../watches/change-queue.ts';
+import { addWatchOperation, removeWatchesOperation } from '../operations/watches.ts';
+import { type WatchKind, type Watcher, watchKinds } from '../watches/watch-table.ts';
 
 /** The events of a recursive loop. */
 export type RecursiveWatchLoopEvent = ZnodeChange<'NodeCreated'> | ZnodeChange<'NodeDeleted'> | ZnodeChange<'NodeDataChanged'> | Reread;
