@@ -4,7 +4,7 @@ import type { CreateExtras } from './calls/create.ts';
 import type { ParentMode } from './calls/parents.ts';
 import type { CreateSettings } from './operations/create.ts';
 import type { ReconfigSettings } from './operations/single.ts';
-import type { CallOptions } from './session/operation.ts';
+import type { CallOptions } from './calls/call-options.ts';
 import type { EndReason } from './session/session-end.ts';
 import type { ConnectFailure, NodeEvent, SessionEvent, WatchListener } from './watched-event.ts';
 

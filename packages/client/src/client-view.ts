@@ -2,8 +2,8 @@
  * ZooKeeper's operations as methods that return promises.
  *
  * Every method has ZooKeeper's name. A failed call rejects with a `KeeperError`, or with the reason
- * of its signal; nothing is ever thrown from an event. This file validates paths and prepends the
- * chroot; results, errors and events contain paths as the program knows them.
+ * of its signal; nothing is ever thrown from an event. The methods here validate the arguments, for
+ * plain JavaScript too, and choose how the call is made (src/view).
  */
 import {
   type Acl,
@@ -16,19 +16,10 @@ import {
   systemPath,
 } from '@tskeeper/protocol';
 import { toCredentials } from './auth/credentials.ts';
-import { CallDeadline } from './calls/call-deadline.ts';
-import { type CallDefaults, CallRunner, toCallError } from './calls/call-runner.ts';
-import { createWithExtras, hasExtras } from './calls/create.ts';
-import { deleteRecursive, type DeleteRecursiveResult } from './calls/delete-recursive.ts';
-import { deleteGuaranteed } from './calls/guaranteed-delete.ts';
-import { deleteIdempotently, setDataIdempotently } from './calls/idempotent.ts';
-import { ensurePaths, type ParentsToCreate } from './calls/parents.ts';
-import { update, type Updater } from './calls/update.ts';
-import { walk, type WalkedZnode } from './calls/walk.ts';
-import { ancestorsOf, parentOf } from './paths.ts';
-import { checkListener, methodSignatures } from './method-signatures.ts';
-import { Chroot } from './chroot.ts';
-import type { Clock } from './clock.ts';
+import type { CallDefaults } from './calls/call-runner.ts';
+import type { DeleteRecursiveResult } from './calls/delete-recursive.ts';
+import type { Updater } from './calls/update.ts';
+import type { WalkedZnode } from './calls/walk.ts';
 import type {
   AddWatchOptions,
   ClientEvents,
@@ -45,40 +36,38 @@ import type {
   VersionOptions,
   WalkOptions,
 } from './client-options.ts';
+import type { Clock } from './clock.ts';
 import { formatServer } from './connect-string.ts';
 import { KeeperError, RequestFailure } from './keeper-error.ts';
-import { type GetJsonResult, type GetTextResult, jsonError, mapResult, textOf, jsonOf } from './text-and-json.ts';
-import { checkCreatePath, checkPath, type CreateSettings, type Data, isSequential } from './operations/create.ts';
-import { checkOps } from './operations/op-signatures.ts';
+import { checkListener, methodSignatures } from './method-signatures.ts';
+import { checkPath, type Data } from './operations/create.ts';
 import { multiOperation, multiReadOperation, type ReadOp, type ReadResults, type WriteOp, type WriteResults } from './operations/multi.ts';
+import { checkOps } from './operations/op-signatures.ts';
 import {
-  createOperation,
   type CreateResult,
-  deleteOperation,
-  existsOperation,
   getAclOperation,
   type GetAclResult,
   getAllChildrenNumberOperation,
-  getChildrenOperation,
   type GetChildrenResult,
   getDataOperation,
   type GetDataResult,
   getEphemeralsOperation,
   reconfigOperation,
   setAclOperation,
-  setDataOperation,
   syncOperation,
-  type WatchRecorder,
   whoAmIOperation,
 } from './operations/single.ts';
-import type { CallOptions, Operation } from './session/operation.ts';
-import { Session } from './session/session.ts';
+import type { CallOptions } from './calls/call-options.ts';
 import type { EndReason } from './session/session-end.ts';
+import { Session } from './session/session.ts';
 import type { Stat } from './stat.ts';
-import type { NodeEvent, WatchListener } from './watched-event.ts';
-import { ViewWatches } from './watches/view-watches.ts';
-import { type RecursiveWatchLoopEvent, WatchLoop, type WatchLoopOptions } from './watches/watch-loop.ts';
-import { addWatchOperation } from './watches/watch-operations.ts';
+import { type GetJsonResult, type GetTextResult, jsonError, jsonOf, mapResult, textOf } from './text-and-json.ts';
+import { CompoundCalls } from './view/compound-calls.ts';
+import { PlainZnodeCalls } from './view/plain-znode-calls.ts';
+import { ViewCalls } from './view/view-calls.ts';
+import { ViewListeners } from './view/view-listeners.ts';
+import { type RecursiveWatchLoopEvent, WatchLoop, type WatchLoopOptions } from './view/watch-loop.ts';
+import { addWatchOperation } from './operations/watches.ts';
 
 /** The options of a call without options: one object for all of them. */
 const noOptions = Object.freeze({});
@@ -90,16 +79,11 @@ const noOptions = Object.freeze({});
  */
 export class ClientView {
   readonly #session: Session;
-  readonly #chroot: Chroot;
   readonly #defaults: CallDefaults;
-  readonly #runner: CallRunner;
-  readonly #watches: ViewWatches;
-  readonly #listeners: { readonly [Name in keyof ClientEvents]: Set<(event: ClientEvents[Name]) => void> } = {
-    state: new Set(),
-    event: new Set(),
-    connectFailed: new Set(),
-  };
-  #unsubscribe: (() => void) | undefined;
+  readonly #calls: ViewCalls;
+  readonly #znodes: PlainZnodeCalls;
+  readonly #compound: CompoundCalls;
+  readonly #listeners: ViewListeners;
 
   /** Called by `connect` and `chroot`. Throws a TypeError when a program calls it. */
   constructor(session: Session, chroot: string, defaults: CallDefaults) {
@@ -108,31 +92,11 @@ export class ClientView {
       throw new TypeError(`cannot construct a ${made} with new; use ${how}`);
     }
     this.#session = session;
-    this.#chroot = new Chroot(chroot);
     this.#defaults = defaults;
-    this.#runner = new CallRunner(session, chroot, defaults);
-    this.#watches = new ViewWatches(session, this.#chroot);
-  }
-
-  /**
-   * Observes the session only while there are listeners, so that an unused view leaves nothing on
-   * the session.
-   */
-  #subscribe(): () => void {
-    const session = this.#session;
-    return session.observe({
-      state: (event) => {
-        for (const listener of this.#listeners.state) session.deliver(() => listener(event));
-      },
-      event: (type, path, zxid) => {
-        if (this.#listeners.event.size === 0) return;
-        const event: NodeEvent = { type, state: 'SyncConnected', path: this.#chroot.strip(path), zxid };
-        for (const listener of this.#listeners.event) session.deliver(() => listener(event));
-      },
-      connectFailed: (failure) => {
-        for (const listener of this.#listeners.connectFailed) session.deliver(() => listener(failure));
-      },
-    });
+    this.#calls = new ViewCalls(session, chroot, defaults);
+    this.#znodes = new PlainZnodeCalls(this.#calls);
+    this.#compound = new CompoundCalls(this.#calls, this.#znodes);
+    this.#listeners = new ViewListeners(session.events, this.#calls.chroot);
   }
 
   /**
@@ -147,7 +111,7 @@ export class ClientView {
     methodSignatures.chroot.check(arguments.length, noOptions, path);
     const fault = pathError(path);
     if (fault !== undefined) throw new KeeperError('chroot', path, badArgumentsFailure(`a path ${fault}`));
-    const serverPath = this.#chroot.prepend(path);
+    const serverPath = this.#calls.chroot.prepend(path);
     return new ClientView(this.#session, serverPath === '/' ? '' : serverPath, this.#defaults);
   }
 
@@ -158,7 +122,7 @@ export class ClientView {
     inspect: (shown: object, options: unknown) => string,
   ): string {
     const { state, sessionId, connectedServer: server } = this;
-    const shown = { state, sessionId: formatSessionId(sessionId), server, chroot: this.#chroot.prepend('/') };
+    const shown = { state, sessionId: formatSessionId(sessionId), server, chroot: this.#calls.chroot.prepend('/') };
     return `${this.constructor.name} ${inspect(shown, options)}`;
   }
 
@@ -247,23 +211,8 @@ export class ClientView {
    * TypeError for an event that is not in `ClientEvents`. (ZooKeeper's default watcher.)
    */
   on<Name extends keyof ClientEvents>(name: Name, listener: (event: ClientEvents[Name]) => void): () => void {
-    checkListener(arguments.length, name, listener, Object.keys(this.#listeners));
-    const listeners: Set<typeof listener> = this.#listeners[name];
-    // A separate function for each call, so that a listener added twice is called twice, and
-    // removed one at a time.
-    const ownListener = (event: ClientEvents[Name]) => {
-      // The listener may be removed while an event is on its way.
-      if (listeners.has(ownListener)) listener(event);
-    };
-    listeners.add(ownListener);
-    this.#unsubscribe ??= this.#subscribe();
-    return () => {
-      listeners.delete(ownListener);
-      const { state, event, connectFailed } = this.#listeners;
-      if (state.size + event.size + connectFailed.size > 0) return;
-      this.#unsubscribe?.();
-      this.#unsubscribe = undefined;
-    };
+    checkListener(arguments.length, name, listener, this.#listeners.names);
+    return this.#listeners.add(name, listener);
   }
 
   /**
@@ -277,8 +226,8 @@ export class ClientView {
     const misuse = methodSignatures.addAuth.misuse(arguments.length, options, scheme, auth);
     if (misuse !== undefined) return reject(misuse);
     // No retry: the session repeats it on the next connection.
-    return this.#runner.runWithRetries('addAuth', undefined, { ...options, retry: false }, true, (limits) =>
-      this.#session.authenticate(toCredentials(scheme, auth), limits),
+    return this.#calls.runner.runWithRetries('addAuth', undefined, { ...options, retry: false }, true, (limits) =>
+      this.#session.identities.authenticate(toCredentials(scheme, auth), limits),
     );
   }
 
@@ -289,7 +238,7 @@ export class ClientView {
   whoAmI(options: CallOptions = noOptions): Promise<readonly ClientInfo[]> {
     const misuse = methodSignatures.whoAmI.misuse(arguments.length, options);
     if (misuse !== undefined) return reject(misuse);
-    return this.#runner.call('whoAmI', undefined, options, whoAmIOperation, true);
+    return this.#calls.runner.call('whoAmI', undefined, options, whoAmIOperation, true);
   }
 
   // --- Znodes
@@ -303,35 +252,7 @@ export class ClientView {
   create(path: string, data?: Data, options: CreateOptions = noOptions): Promise<CreateResult> {
     const misuse = methodSignatures.create.misuse(arguments.length, options, path, data);
     if (misuse !== undefined) return reject(misuse);
-    return this.#createWithOptions('create', path, data, options);
-  }
-
-  #createWithOptions(method: string, path: string, data: Data | undefined, options: CreateOptions): Promise<CreateResult> {
-    if (!hasExtras(options)) return this.#createPlain(method, path, data, options);
-    const { signal: _signal, timeoutMs: _timeoutMs, retry, parents, protection, idempotent, ...settings } = options;
-    const { mode, acl } = settings;
-    return this.#runner.runCompound(method, path, options, (deadline) => {
-      checkCreatePath(path, mode ?? 'persistent');
-      return createWithExtras({
-        session: this.#session,
-        znodes: this,
-        path,
-        data,
-        settings,
-        extras: { parents, protection, idempotent },
-        retry,
-        deadline,
-        retries: () => this.#runner.idempotentRetries(options, deadline),
-        parents: (parentMode) => this.#parentsToCreate(parentOf(path), { mode: parentMode, acl, retry }, deadline),
-      });
-    });
-  }
-
-  #createPlain(method: string, path: string, data: Data | undefined, options: CreateSettings & CallOptions): Promise<CreateResult> {
-    return this.#runner.call(method, path, options, () => {
-      checkCreatePath(path, options.mode ?? 'persistent');
-      return createOperation(this.#chroot.prepend(path), data, options, (serverPath) => this.#chroot.strip(serverPath));
-    });
+    return this.#compound.create('create', path, data, options);
   }
 
   /**
@@ -343,18 +264,7 @@ export class ClientView {
   ensurePath(path: string, options: EnsurePathOptions = noOptions): Promise<void> {
     const misuse = methodSignatures.ensurePath.misuse(arguments.length, options, path);
     if (misuse !== undefined) return reject(misuse);
-    return this.#runner.runCompound('ensurePath', path, options, (deadline) => {
-      checkPath(path);
-      return ensurePaths(this.#parentsToCreate(path, options, deadline));
-    });
-  }
-
-  #parentsToCreate(path: string, { mode = 'persistent', acl, retry }: EnsurePathOptions, deadline: CallDeadline): ParentsToCreate {
-    const znodes = new ClientView(this.#session, '', { ...this.#defaults, retry: undefined });
-    const serverPath = this.#chroot.prepend(path);
-    const paths = serverPath === '/' ? [] : [...ancestorsOf(serverPath), serverPath];
-    const stripChroot = (each: string) => this.#chroot.strip(each);
-    return { znodes, stripChroot, paths, settings: { mode, acl }, deadline, retries: this.#runner.retriesFor(retry, deadline) };
+    return this.#compound.ensurePath(path, options);
   }
 
   /**
@@ -364,20 +274,7 @@ export class ClientView {
   delete(path: string, options: DeleteOptions = noOptions): Promise<void> {
     const misuse = methodSignatures.delete.misuse(arguments.length, options, path);
     if (misuse !== undefined) return reject(misuse);
-    const { version, retry, idempotent, guaranteed } = options;
-    if (idempotent !== true && guaranteed !== true) return this.#delete(path, options);
-    return this.#runner.runCompound('delete', path, options, (deadline) => {
-      const deleteOnce = () =>
-        idempotent === true
-          ? deleteIdempotently(this, path, version, this.#runner.idempotentRetries(options, deadline))
-          : this.#delete(path, { version, retry, ...deadline.requestLimits });
-      if (guaranteed !== true) return deleteOnce();
-      return deleteGuaranteed(this.#session, deleteOnce, (limits) => this.#delete(path, { version, retry: false, ...limits }));
-    });
-  }
-
-  #delete(path: string, options: VersionOptions): Promise<void> {
-    return this.#callWithPath('delete', path, options, (serverPath) => deleteOperation(serverPath, options.version ?? -1));
+    return this.#compound.delete(path, options);
   }
 
   /**
@@ -392,14 +289,7 @@ export class ClientView {
   deleteRecursive(path: string, options: CallOptions = noOptions): Promise<DeleteRecursiveResult> {
     const misuse = methodSignatures.deleteRecursive.misuse(arguments.length, options, path);
     if (misuse !== undefined) return reject(misuse);
-    const deadline = new CallDeadline(this.#session, options);
-    return this.#runner.runSteps('deleteRecursive', path, async () => {
-      checkPath(path);
-      const serverPath = this.#chroot.prepend(path);
-      if (serverPath === '/' || serverPath === '/zookeeper' || serverPath.startsWith('/zookeeper/'))
-        throw badArgumentsFailure('servers need the root and /zookeeper; delete the znodes below instead');
-      return deleteRecursive(this, path, deadline, this.#runner.retriesFor(options.retry, deadline));
-    });
+    return this.#compound.deleteRecursive(path, options);
   }
 
   /**
@@ -410,9 +300,7 @@ export class ClientView {
   exists(path: string, options: ReadOptions = noOptions): Promise<Stat | null> {
     const misuse = methodSignatures.exists.misuse(arguments.length, options, path);
     if (misuse !== undefined) return reject(misuse);
-    return this.#readWithPath('exists', path, options, (serverPath) =>
-      existsOperation(serverPath, this.#watchRecorder(serverPath, options.watch)),
-    );
+    return this.#znodes.exists(path, options);
   }
 
   /**
@@ -422,9 +310,7 @@ export class ClientView {
   getData(path: string, options: ReadOptions = noOptions): Promise<GetDataResult> {
     const misuse = methodSignatures.getData.misuse(arguments.length, options, path);
     if (misuse !== undefined) return reject(misuse);
-    return this.#readWithPath('getData', path, options, (serverPath) =>
-      getDataOperation(serverPath, this.#watchRecorder(serverPath, options.watch)),
-    );
+    return this.#znodes.getData(path, options);
   }
 
   /**
@@ -435,8 +321,8 @@ export class ClientView {
   getText(path: string, options: ReadOptions = noOptions): Promise<GetTextResult> {
     const misuse = methodSignatures.getText.misuse(arguments.length, options, path);
     if (misuse !== undefined) return reject(misuse);
-    return this.#readWithPath('getText', path, options, (serverPath) =>
-      mapResult(getDataOperation(serverPath, this.#watchRecorder(serverPath, options.watch)), ({ data, stat }) => ({
+    return this.#calls.readOnPath('getText', path, options, (serverPath) =>
+      mapResult(getDataOperation(serverPath, this.#calls.watchRecorder(serverPath, options.watch)), ({ data, stat }) => ({
         text: textOf(data),
         stat,
       })),
@@ -452,8 +338,8 @@ export class ClientView {
   getJson<Value = unknown>(path: string, options: ReadOptions = noOptions): Promise<GetJsonResult<Value>> {
     const misuse = methodSignatures.getJson.misuse(arguments.length, options, path);
     if (misuse !== undefined) return reject(misuse);
-    return this.#readWithPath('getJson', path, options, (serverPath) =>
-      mapResult(getDataOperation(serverPath, this.#watchRecorder(serverPath, options.watch)), ({ data, stat }) => ({
+    return this.#calls.readOnPath('getJson', path, options, (serverPath) =>
+      mapResult(getDataOperation(serverPath, this.#calls.watchRecorder(serverPath, options.watch)), ({ data, stat }) => ({
         value: jsonOf(data) as Value | undefined,
         stat,
       })),
@@ -468,7 +354,7 @@ export class ClientView {
   setJson(path: string, value: unknown, options: SetDataOptions = noOptions): Promise<Stat> {
     const misuse = methodSignatures.setJson.misuse(arguments.length, options, path) ?? jsonError('setJson', value);
     if (misuse !== undefined) return reject(misuse);
-    return this.#writeData('setJson', path, JSON.stringify(value), options);
+    return this.#compound.setData('setJson', path, JSON.stringify(value), options);
   }
 
   /**
@@ -478,7 +364,7 @@ export class ClientView {
   createJson(path: string, value: unknown, options: CreateOptions = noOptions): Promise<CreateResult> {
     const misuse = methodSignatures.createJson.misuse(arguments.length, options, path) ?? jsonError('createJson', value);
     if (misuse !== undefined) return reject(misuse);
-    return this.#createWithOptions('createJson', path, JSON.stringify(value), options);
+    return this.#compound.create('createJson', path, JSON.stringify(value), options);
   }
 
   /**
@@ -488,15 +374,7 @@ export class ClientView {
   setData(path: string, data: Data, options: SetDataOptions = noOptions): Promise<Stat> {
     const misuse = methodSignatures.setData.misuse(arguments.length, options, path, data);
     if (misuse !== undefined) return reject(misuse);
-    return this.#writeData('setData', path, data, options);
-  }
-
-  #writeData(method: string, path: string, data: Data, options: SetDataOptions): Promise<Stat> {
-    if (options.idempotent !== true)
-      return this.#callWithPath(method, path, options, (serverPath) => setDataOperation(serverPath, data, options.version ?? -1));
-    return this.#runner.runCompound(method, path, options, (deadline) =>
-      setDataIdempotently(this, path, data, options.version, this.#runner.idempotentRetries(options, deadline)),
-    );
+    return this.#compound.setData('setData', path, data, options);
   }
 
   /**
@@ -513,14 +391,7 @@ export class ClientView {
   update(path: string, updater: Updater, options: UpdateOptions = noOptions): Promise<GetDataResult | undefined> {
     const misuse = methodSignatures.update.misuse(arguments.length, options, path, updater);
     if (misuse !== undefined) return reject(misuse);
-    const { create: createOption, idempotent = false, retry } = options;
-    const create = createOption === true ? {} : createOption === false ? undefined : createOption;
-    return this.#runner.runCompound('update', path, options, async (deadline) => {
-      checkPath(path);
-      if (create?.mode !== undefined && isSequential(create.mode))
-        throw badArgumentsFailure(`update cannot be used with the mode ${create.mode}: each create of a sequential znode has another path`);
-      return update(this.#session, this, path, updater, { create, idempotent, retry }, deadline);
-    });
+    return this.#compound.update(path, updater, options);
   }
 
   /**
@@ -530,9 +401,7 @@ export class ClientView {
   getChildren(path: string, options: ReadOptions = noOptions): Promise<GetChildrenResult> {
     const misuse = methodSignatures.getChildren.misuse(arguments.length, options, path);
     if (misuse !== undefined) return reject(misuse);
-    return this.#readWithPath('getChildren', path, options, (serverPath) =>
-      getChildrenOperation(serverPath, this.#watchRecorder(serverPath, options.watch)),
-    );
+    return this.#znodes.getChildren(path, options);
   }
 
   /**
@@ -545,18 +414,7 @@ export class ClientView {
    */
   walk(path: string, options: WalkOptions = noOptions): AsyncGenerator<WalkedZnode, void, undefined> {
     methodSignatures.walk.check(arguments.length, options, path);
-    return this.#walk(path, options);
-  }
-
-  async *#walk(path: string, options: WalkOptions): AsyncGenerator<WalkedZnode, void, undefined> {
-    const { concurrency = 16, data = false, retry } = options;
-    const deadline = new CallDeadline(this.#session, options);
-    try {
-      checkPath(path);
-      yield* walk(this, path, { concurrency, data, retry }, deadline);
-    } catch (error) {
-      throw toCallError('walk', path, error);
-    }
+    return this.#compound.walk(path, options);
   }
 
   /**
@@ -566,7 +424,7 @@ export class ClientView {
   getAllChildrenNumber(path: string, options: PlainReadOptions = noOptions): Promise<number> {
     const misuse = methodSignatures.getAllChildrenNumber.misuse(arguments.length, options, path);
     if (misuse !== undefined) return reject(misuse);
-    return this.#readWithPath('getAllChildrenNumber', path, options, getAllChildrenNumberOperation);
+    return this.#calls.readOnPath('getAllChildrenNumber', path, options, getAllChildrenNumberOperation);
   }
 
   /**
@@ -577,11 +435,11 @@ export class ClientView {
   getEphemerals(prefix = '/', options: PlainReadOptions = noOptions): Promise<readonly string[]> {
     const misuse = methodSignatures.getEphemerals.misuse(arguments.length, options, prefix);
     if (misuse !== undefined) return reject(misuse);
-    return this.#readPlainOrSynced('getEphemerals', prefix, options, () => {
+    return this.#calls.read('getEphemerals', prefix, options, () => {
       if (prefix !== '' && !prefix.startsWith('/')) throw badArgumentsFailure('a prefix must start with "/"');
       // For a server, `/` means all. Below a chroot it must not: `/app` must not match `/apple`.
-      const serverPath = this.#chroot.prependPrefix(prefix === '/' ? '' : prefix);
-      return getEphemeralsOperation(serverPath, (path) => this.#chroot.strip(path));
+      const serverPath = this.#calls.chroot.prependPrefix(prefix === '/' ? '' : prefix);
+      return getEphemeralsOperation(serverPath, (path) => this.#calls.chroot.strip(path));
     });
   }
 
@@ -592,7 +450,7 @@ export class ClientView {
   getACL(path: string, options: PlainReadOptions = noOptions): Promise<GetAclResult> {
     const misuse = methodSignatures.getACL.misuse(arguments.length, options, path);
     if (misuse !== undefined) return reject(misuse);
-    return this.#readWithPath('getACL', path, options, getAclOperation);
+    return this.#calls.readOnPath('getACL', path, options, getAclOperation);
   }
 
   /**
@@ -602,7 +460,7 @@ export class ClientView {
   setACL(path: string, acl: readonly Acl[], options: VersionOptions = noOptions): Promise<Stat> {
     const misuse = methodSignatures.setACL.misuse(arguments.length, options, path, acl);
     if (misuse !== undefined) return reject(misuse);
-    return this.#callWithPath('setACL', path, options, (serverPath) => setAclOperation(serverPath, acl, options.version ?? -1));
+    return this.#calls.onPath('setACL', path, options, (serverPath) => setAclOperation(serverPath, acl, options.version ?? -1));
   }
 
   /**
@@ -613,7 +471,7 @@ export class ClientView {
   sync(path = '/', options: CallOptions = noOptions): Promise<void> {
     const misuse = methodSignatures.sync.misuse(arguments.length, options, path);
     if (misuse !== undefined) return reject(misuse);
-    return this.#callWithPath('sync', path, options, syncOperation, true);
+    return this.#calls.onPath('sync', path, options, syncOperation, true);
   }
 
   // --- Several operations at once
@@ -627,9 +485,9 @@ export class ClientView {
     const misuse = methodSignatures.multi.misuse(arguments.length, options);
     if (misuse !== undefined) return reject(misuse);
     if (Array.isArray(ops) && ops.length === 0) return Promise.resolve([] as unknown as WriteResults<Ops>);
-    return this.#runner.call('multi', undefined, options, () => {
+    return this.#calls.runner.call('multi', undefined, options, () => {
       checkOps(ops, 'multi');
-      return multiOperation(ops, this.#chroot);
+      return multiOperation(ops, this.#calls.chroot);
     });
   }
 
@@ -642,9 +500,9 @@ export class ClientView {
     const misuse = methodSignatures.multiRead.misuse(arguments.length, options);
     if (misuse !== undefined) return reject(misuse);
     if (Array.isArray(ops) && ops.length === 0) return Promise.resolve([] as unknown as ReadResults<Ops>);
-    return this.#readPlainOrSynced('multiRead', undefined, options, () => {
+    return this.#calls.read('multiRead', undefined, options, () => {
       checkOps(ops, 'multiRead');
-      return multiReadOperation(ops, this.#chroot);
+      return multiReadOperation(ops, this.#calls.chroot);
     });
   }
 
@@ -660,8 +518,8 @@ export class ClientView {
     if (misuse !== undefined) return reject(misuse);
     const { mode = 'persistent', watch } = options;
     if (watch === undefined) return reject(new TypeError('addWatch: watch is missing: write addWatch(path, { watch: listener })'));
-    const add = (serverPath: string) => addWatchOperation(mode, serverPath, () => this.#watches.add(mode, serverPath, watch));
-    return this.#callWithPath('addWatch', path, options, add, true);
+    const add = (serverPath: string) => addWatchOperation(mode, serverPath, () => this.#calls.watches.add(mode, serverPath, watch));
+    return this.#calls.onPath('addWatch', path, options, add, true);
   }
 
   /**
@@ -680,7 +538,7 @@ export class ClientView {
   watch(path: string, options?: WatchLoopOptions): WatchLoop;
   watch(path: string, options: WatchLoopOptions = noOptions): WatchLoop | WatchLoop<RecursiveWatchLoopEvent> {
     methodSignatures.watch.check(arguments.length, options, path);
-    return new WatchLoop(this.#session, this.#chroot, path, options);
+    return new WatchLoop(this.#session, this.#calls.chroot, path, options);
   }
 
   /**
@@ -691,9 +549,9 @@ export class ClientView {
     const misuse = methodSignatures.removeWatches.misuse(arguments.length, options, path);
     if (misuse !== undefined) return reject(misuse);
     const { type = 'any', watch, local = false } = options;
-    return this.#runner.runWithRetries('removeWatches', path, options, true, async (limits) => {
+    return this.#calls.runner.runWithRetries('removeWatches', path, options, true, async (limits) => {
       checkPath(path);
-      await this.#watches.remove(this.#chroot.prepend(path), { type, watch, local }, limits);
+      await this.#calls.watches.remove(this.#calls.chroot.prepend(path), { type, watch, local }, limits);
     });
   }
 
@@ -706,8 +564,8 @@ export class ClientView {
   getConfig(options: ReadOptions = noOptions): Promise<GetDataResult> {
     const misuse = methodSignatures.getConfig.misuse(arguments.length, options);
     if (misuse !== undefined) return reject(misuse);
-    return this.#readPlainOrSynced('getConfig', systemPath.config, options, () =>
-      getDataOperation(systemPath.config, this.#watchRecorder(systemPath.config, options.watch)),
+    return this.#calls.read('getConfig', systemPath.config, options, () =>
+      getDataOperation(systemPath.config, this.#calls.watchRecorder(systemPath.config, options.watch)),
     );
   }
 
@@ -719,49 +577,7 @@ export class ClientView {
   reconfig(options: ReconfigOptions): Promise<GetDataResult> {
     const misuse = methodSignatures.reconfig.misuse(arguments.length, options);
     if (misuse !== undefined) return reject(misuse);
-    return this.#runner.call('reconfig', systemPath.config, options, () => reconfigOperation(options));
-  }
-
-  // --- Helpers
-
-  #watchRecorder(serverPath: string, watch: WatchListener | true | undefined): WatchRecorder {
-    return watch && ((kind) => this.#watches.add(kind, serverPath, watch));
-  }
-
-  #callWithPath<Result>(
-    method: string,
-    path: string,
-    options: CallOptions,
-    make: (serverPath: string) => Operation<Result>,
-    isRepeatable = false,
-  ): Promise<Result> {
-    const onPath = () => {
-      checkPath(path);
-      return make(this.#chroot.prepend(path));
-    };
-    return this.#runner.call(method, path, options, onPath, isRepeatable);
-  }
-
-  #readWithPath<Result>(
-    method: string,
-    path: string,
-    options: PlainReadOptions,
-    make: (serverPath: string) => Operation<Result>,
-  ): Promise<Result> {
-    return this.#readPlainOrSynced(method, path, options, () => {
-      checkPath(path);
-      return make(this.#chroot.prepend(path));
-    });
-  }
-
-  #readPlainOrSynced<Result>(
-    method: string,
-    path: string | undefined,
-    options: PlainReadOptions,
-    make: () => Operation<Result>,
-  ): Promise<Result> {
-    if (options.linearizable !== true) return this.#runner.call(method, path, options, make, true);
-    return this.#runner.readAfterSync(method, path, options, make);
+    return this.#calls.runner.call('reconfig', systemPath.config, options, () => reconfigOperation(options));
   }
 }
 

@@ -19,7 +19,8 @@ import { type SaslOptions, createSaslMechanism } from './node/sasl-mechanism.ts'
 import { systemRandom } from './node/system-random.ts';
 import type { TlsOptions } from './node/tls-context.ts';
 import { TlsTransport } from './node/tls-transport.ts';
-import { Session, type ServerFailures } from './session/session.ts';
+import type { ServerFailures } from './session/connect-failures.ts';
+import { Session } from './session/session.ts';
 import { traceFailure, traceSuccess, newTracedCall, type Tracer } from './tracing.ts';
 import type { Transport } from './transport.ts';
 import type { SessionEvent } from './watched-event.ts';
@@ -269,7 +270,8 @@ function newClient(
       random,
       tracer,
       sasl,
-      ...(keepProcessAlive ? {} : { backgroundClock: backgroundClock, processHold: new TimerHold() }),
+      backgroundClock: keepProcessAlive ? clock : backgroundClock,
+      processHold: keepProcessAlive ? undefined : new TimerHold(),
     },
   );
   return new Client(session, chroot, { retry: resolveRetryPolicy(options.retry) }, (client) => {

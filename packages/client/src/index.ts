@@ -16,6 +16,7 @@ export {
   type Zxid,
 } from '@tskeeper/protocol';
 export type { DigestMd5Options } from './auth/digest-md5.ts';
+export type { CallOptions } from './calls/call-options.ts';
 export type { CreateExtras } from './calls/create.ts';
 export type { DeleteRecursiveResult } from './calls/delete-recursive.ts';
 export type { ParentMode } from './calls/parents.ts';
@@ -88,7 +89,6 @@ export type {
   ReconfigSettings,
   WholeReconfig,
 } from './operations/single.ts';
-export type { CallOptions } from './session/operation.ts';
 export type { EndReason } from './session/session-end.ts';
 export { compareSequences, sequenceOf } from './sequence.ts';
 export type { Stat } from './stat.ts';
@@ -105,4 +105,4 @@ export type {
   WatchListener,
 } from './watched-event.ts';
 export type { Reread, ZnodeChange } from './watches/change-queue.ts';
-export type { RecursiveWatchLoopEvent, WatchLoop, WatchLoopEvent, WatchLoopOptions } from './watches/watch-loop.ts';
+export type { RecursiveWatchLoopEvent, WatchLoop, WatchLoopEvent, WatchLoopOptions } from './view/watch-loop.ts';

@@ -5,7 +5,7 @@
 import { ErrorCode } from '@tskeeper/protocol';
 import { parseJson } from './json-text.ts';
 import { RequestFailure } from './keeper-error.ts';
-import type { Operation } from './session/operation.ts';
+import type { Operation } from './operations/operation.ts';
 import type { Stat } from './stat.ts';
 
 /** A znode's data as text. */

@@ -1,5 +1,10 @@
-/** An identity to prove, as a program passes it. */
-import type { Credentials } from '../session/session-auth.ts';
+/** Identities to prove to a server, as a program passes them and as a session sends them. */
+
+/** The proof of an identity: a scheme and its data, such as `digest` and `user:password`. */
+export interface Credentials {
+  readonly scheme: string;
+  readonly auth: Uint8Array;
+}
 
 /** Copies the bytes, as the program may change them afterwards. Text becomes UTF-8. */
 export function toCredentials(scheme: string, auth: Uint8Array | string): Credentials {

@@ -5,9 +5,8 @@
 import { ErrorCode, type Millis } from '@tskeeper/protocol';
 import { type Clock, type Random, timerMsMax } from '../clock.ts';
 import { RequestFailure } from '../keeper-error.ts';
-import type { CallOptions } from '../session/operation.ts';
+import type { RequestLimits } from '../session/request-limits.ts';
 import { onAbort } from '../signals.ts';
-import type { TracedCall } from '../tracing.ts';
 
 /** What a call of several steps needs of its session. */
 export interface CallSession {
@@ -17,11 +16,6 @@ export interface CallSession {
   readonly hasEnded: boolean;
   /** Calls back at the end of the session; returns a function that cancels this. */
   onEnd(callback: () => void): () => void;
-}
-
-export interface RequestLimits extends Pick<CallOptions, 'signal' | 'timeoutMs'> {
-  /** The call that the request belongs to, for the tracer; undefined: no tracer listens. */
-  readonly traced?: TracedCall | undefined;
 }
 
 export class CallDeadline {

@@ -6,10 +6,12 @@ import { ErrorCode, type Reader } from '@tskeeper/protocol';
 import { DataFormatError, DataFormatFailure } from '../text-and-json.ts';
 import { KeeperError, RequestFailure } from '../keeper-error.ts';
 import { syncOperation } from '../operations/single.ts';
-import type { CallOptions, Operation } from '../session/operation.ts';
+import type { Operation } from '../operations/operation.ts';
+import type { RequestLimits } from '../session/request-limits.ts';
 import type { Session } from '../session/session.ts';
 import { traceFailure, traceSuccess, type TracedCall, newTracedCall } from '../tracing.ts';
-import { CallDeadline, type RequestLimits } from './call-deadline.ts';
+import { CallDeadline } from './call-deadline.ts';
+import type { CallOptions } from './call-options.ts';
 import { stepFailure, Retries } from './retries.ts';
 import { resolveRetryPolicy, type FullRetryPolicy } from './retry-policy.ts';
 
@@ -43,7 +45,7 @@ export class CallRunner {
     make: () => Operation<Result>,
     isRepeatable = false,
   ): Promise<Result> {
-    return this.runWithRetries(method, path, options, isRepeatable, (limits) => this.#session.perform(make(), limits));
+    return this.runWithRetries(method, path, options, isRepeatable, (limits) => this.#session.calls.perform(make(), limits));
   }
 
   /** A call of several steps, within one time-out and one signal. */
@@ -99,7 +101,7 @@ export class CallRunner {
         sync.read(reader);
         isSynced = true;
       };
-      synced = this.#session.perform({ ...sync, read: readSyncReply }, limits);
+      synced = this.#session.calls.perform({ ...sync, read: readSyncReply }, limits);
       // The reason is needed only if the read fails; see below.
       synced.catch(() => undefined);
       const read: Operation<Result> = {
@@ -112,7 +114,7 @@ export class CallRunner {
         },
         readError: (err) => (isSynced ? operation.readError?.(err) : undefined),
       };
-      return this.#session.perform(read, limits);
+      return this.#session.calls.perform(read, limits);
     };
     // If the sync has failed, report its reason.
     const syncErrorOr = async (failure: unknown): Promise<unknown> => {

@@ -2,7 +2,7 @@
 import { ErrorCode } from '@tskeeper/protocol';
 import { RequestFailure } from '../keeper-error.ts';
 import { type CreateSettings, type Data, isSequential } from '../operations/create.ts';
-import type { CallOptions } from '../session/operation.ts';
+import type { CallOptions } from './call-options.ts';
 import type { CallDeadline, CallSession } from './call-deadline.ts';
 import { createIdempotently } from './idempotent.ts';
 import { createWithParents, type ParentMode, type ParentsToCreate } from './parents.ts';

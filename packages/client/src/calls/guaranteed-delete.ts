@@ -3,7 +3,8 @@
  * not answered, or was rejected temporarily.
  */
 import { isRetryable } from '../keeper-error.ts';
-import { CallDeadline, type CallSession, type RequestLimits } from './call-deadline.ts';
+import type { RequestLimits } from '../session/request-limits.ts';
+import { CallDeadline, type CallSession } from './call-deadline.ts';
 import { failureOf, retryUntilSessionEnds, withOutcome } from './retries.ts';
 
 /**

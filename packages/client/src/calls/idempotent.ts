@@ -6,7 +6,7 @@
 import { KeeperError } from '../keeper-error.ts';
 import { type CreateSettings, type Data, toBytes } from '../operations/create.ts';
 import type { Stat } from '../stat.ts';
-import type { RequestLimits } from './call-deadline.ts';
+import type { RequestLimits } from '../session/request-limits.ts';
 import { failureOf, type Retries } from './retries.ts';
 import type { CreatedZnode, DataAndStat, ZnodeCalls } from './znode-calls.ts';
 

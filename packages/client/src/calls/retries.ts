@@ -5,7 +5,8 @@
 import { ErrorCode, type Millis } from '@tskeeper/protocol';
 import { uniform } from '../clock.ts';
 import { isRetryable, KeeperError, type Outcome, RequestFailure } from '../keeper-error.ts';
-import type { CallDeadline, CallSession, RequestLimits } from './call-deadline.ts';
+import type { RequestLimits } from '../session/request-limits.ts';
+import type { CallDeadline, CallSession } from './call-deadline.ts';
 import { type FullRetryPolicy, unlimitedRetryPolicy } from './retry-policy.ts';
 
 /** The known facts of a failure, as a Refusal or as a KeeperError. */

@@ -13,7 +13,7 @@ import { uniform } from '../clock.ts';
 import { KeeperError, RequestFailure } from '../keeper-error.ts';
 import { type CreateSettings, type Data, toBytes } from '../operations/create.ts';
 import type { Stat } from '../stat.ts';
-import type { CallOptions } from '../session/operation.ts';
+import type { CallOptions } from './call-options.ts';
 import type { CallDeadline, CallSession } from './call-deadline.ts';
 import { nextVersion, readOrNull, sameBytes } from './idempotent.ts';
 import { failureOf, isUnanswered, delayMsMax, retryUntilSessionEnds, withOutcome } from './retries.ts';

@@ -4,7 +4,7 @@
  */
 import { KeeperError } from '../keeper-error.ts';
 import type { Stat } from '../stat.ts';
-import type { CallOptions } from '../session/operation.ts';
+import type { CallOptions } from './call-options.ts';
 import type { CallDeadline } from './call-deadline.ts';
 import { childPath } from '../paths.ts';
 import type { ZnodeCalls } from './znode-calls.ts';

@@ -1,6 +1,6 @@
 /** The calls that longer calls consist of, with the paths of a client. */
 import type { CreateSettings, Data } from '../operations/create.ts';
-import type { CallOptions } from '../session/operation.ts';
+import type { CallOptions } from './call-options.ts';
 import type { SessionId } from '@tskeeper/protocol';
 import type { Stat } from '../stat.ts';
 

@@ -2,7 +2,7 @@
  * Keeps the process running while a program waits for a client whose connection does not
  * (`keepProcessAlive: false`).
  */
-import type { ProcessHold } from '../session/session.ts';
+import type { ProcessHold } from '../session/process-hold.ts';
 
 /** The longest interval of Node, 24 days. The timer only has to exist. */
 const intervalMs = 0x7fffffff;

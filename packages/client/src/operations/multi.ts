@@ -22,7 +22,7 @@ import {
 } from '@tskeeper/protocol';
 import type { Chroot } from '../chroot.ts';
 import { KeeperError, type OperationOutcome, RequestFailure } from '../keeper-error.ts';
-import type { Operation } from '../session/operation.ts';
+import type { Operation } from './operation.ts';
 import { type Stat, toClientStat } from '../stat.ts';
 import { opSignatures } from './op-signatures.ts';
 import { checkCreatePath, checkPath, type CreateSettings, createRequest, type Data, toBytes } from './create.ts';

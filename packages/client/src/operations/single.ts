@@ -4,7 +4,7 @@
  */
 import { type Acl, type ClientInfo, ErrorCode, OpCode, operations, readCreate2Reply } from '@tskeeper/protocol';
 import { RequestFailure } from '../keeper-error.ts';
-import type { Operation } from '../session/operation.ts';
+import type { Operation } from './operation.ts';
 import { type Stat, toClientStat } from '../stat.ts';
 import type { WatchKind } from '../watches/watch-table.ts';
 import { type CreateSettings, createRequest, type Data, toBytes } from './create.ts';

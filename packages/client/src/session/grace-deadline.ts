@@ -6,6 +6,17 @@
 import type { Millis } from '@tskeeper/protocol';
 import { lateWakeGraceMs, lateWakeMs } from './timings.ts';
 
+/** A limit of a connection: when it is exceeded, the client leaves the server. */
+export interface CnxnLimit {
+  /** Infinity if nothing is unanswered. */
+  readonly deadlineMs: Millis;
+  isDue(nowMs: Millis): boolean;
+  /** Extends a deadline that is due only because the process was paused. Returns whether it did. */
+  maybeExtend(nowMs: Millis): boolean;
+  /** Why the client leaves, if the limit is due and was not extended. */
+  readonly overdueReason: string;
+}
+
 export class GraceDeadline {
   #dueMs: Millis = Infinity;
 

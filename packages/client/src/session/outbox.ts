@@ -7,7 +7,7 @@
  */
 import { ErrorCode, OpCode, writeRequestHeader, Writer } from '@tskeeper/protocol';
 import { type Outcome, RequestFailure } from '../keeper-error.ts';
-import { Fifo } from './fifo.ts';
+import { Fifo } from '../fifo.ts';
 import type { Request } from './request.ts';
 
 const xidMax = 0x7fffffff;

@@ -5,7 +5,7 @@
  * An answer that was not due means that the two sides disagree about the order, so no later answer
  * can be trusted either, and the connection ends.
  */
-import { ErrorCode, type Millis, type Reader, readReplyHeader, readWatcherEvent, type WatcherEvent, Xid, type Zxid } from '@tskeeper/protocol';
+import { ErrorCode, type Millis, type Reader, readReplyHeader, readWatcherEvent, Xid, type Zxid } from '@tskeeper/protocol';
 import type { KeepAlive } from './keep-alive.ts';
 import type { NegotiatedSession } from './negotiated-session.ts';
 import type { Outbox } from './outbox.ts';
@@ -13,13 +13,8 @@ import type { Request } from './request.ts';
 import type { AuthCall, SessionAuth } from './session-auth.ts';
 import type { SessionEnd } from './session-end.ts';
 import type { SessionLiveness } from './session-liveness.ts';
+import type { SessionOutputs } from './session-output.ts';
 import type { SessionRestore } from './session-restore.ts';
-
-export interface ReplyOutput<R extends Request> {
-  /** The answer to a request. Throws a ProtocolError if it cannot be read. */
-  answered(request: R, err: number, reader: Reader, zxid: Zxid): void;
-  event(event: WatcherEvent, zxid: Zxid): void;
-}
 
 /** What ends the connection, or the session. */
 export type ReplyConsequence =
@@ -46,9 +41,12 @@ export class ReplyMatcher<R extends Request> {
   readonly #keepAlive: KeepAlive;
   readonly #liveness: SessionLiveness;
   readonly #end: SessionEnd;
-  readonly #output: ReplyOutput<R>;
+  readonly #output: Pick<SessionOutputs<R>, 'calls' | 'events'>;
 
-  constructor({ outbox, session, auth, restore, keepAlive, liveness, end }: ReplyTargets<R>, output: ReplyOutput<R>) {
+  constructor(
+    { outbox, session, auth, restore, keepAlive, liveness, end }: ReplyTargets<R>,
+    output: Pick<SessionOutputs<R>, 'calls' | 'events'>,
+  ) {
     this.#outbox = outbox;
     this.#session = session;
     this.#auth = auth;
@@ -66,7 +64,7 @@ export class ReplyMatcher<R extends Request> {
       return invalid(`the server sent a zxid above 0x${Number.MAX_SAFE_INTEGER.toString(16)}, which this client cannot represent`);
     switch (xid) {
       case Xid.notification:
-        this.#output.event(readWatcherEvent(reader), zxid);
+        this.#output.events.event(readWatcherEvent(reader), zxid);
         return undefined;
       case Xid.ping:
         return this.#onPong();
@@ -102,11 +100,12 @@ export class ReplyMatcher<R extends Request> {
 
   #onRequestReply(xid: number, zxid: Zxid, err: number, reader: Reader, nowMs: Millis): ReplyConsequence | undefined {
     const request = this.#outbox.nextPending;
-    if (request === undefined) return this.#end.isCloseReply(xid) ? { kind: 'closed' } : invalid(`the server answered request ${xid}, which was not sent`);
+    if (request === undefined)
+      return this.#end.isCloseReply(xid) ? { kind: 'closed' } : invalid(`the server answered request ${xid}, which was not sent`);
     if (request.xid !== xid) return invalid(`the server answered request ${xid}, expected an answer to ${request.xid}`);
     // Read the answer before removing the request: if it cannot be read, the request fails with the
     // others.
-    if (!request.isCancelled) this.#output.answered(request, err, reader, zxid);
+    if (!request.isCancelled) this.#output.calls.answered(request, err, reader, zxid);
     this.#outbox.answered();
     this.#end.requestAnswered(nowMs);
     if (!this.#session.isServerReadOnly) this.#liveness.answered(request.ordinal);

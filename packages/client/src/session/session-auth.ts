@@ -10,18 +10,13 @@
  * what an answer means for the session.
  */
 import { ErrorCode, type Millis, OpCode, operations, type Reader, writeAuthRequest, Xid } from '@tskeeper/protocol';
+import type { Credentials } from '../auth/credentials.ts';
 import { RequestFailure } from '../keeper-error.ts';
 import type { ServerAddress } from '../transport.ts';
-import { Fifo } from './fifo.ts';
+import { Fifo } from '../fifo.ts';
 import type { NegotiatedSession } from './negotiated-session.ts';
 import type { Outbox } from './outbox.ts';
 import type { Request } from './request.ts';
-
-/** The proof of an identity: a scheme and its data, such as `digest` and `user:password`. */
-export interface Credentials {
-  readonly scheme: string;
-  readonly auth: Uint8Array;
-}
 
 /**
  * Credentials whose caller waits for the first answer. One object per call, which identifies the
@@ -31,7 +26,7 @@ export interface AuthCall {
   readonly credentials: Credentials;
 }
 
-export interface AuthOutput {
+export interface SaslOutput {
   /**
    * Start a SASL exchange for this connection; then call `saslToken` or `saslFailed`, unless the
    * connection ends first.
@@ -42,6 +37,9 @@ export interface AuthOutput {
    * bytes. Then call `saslToken` or `saslFailed`.
    */
   continueSasl(challenge: Buffer | null): void;
+}
+
+export interface AuthOutput {
   authenticated(call: AuthCall): void;
   authFailed(call: AuthCall, refusal: RequestFailure): void;
 }
@@ -50,6 +48,7 @@ export class SessionAuth {
   readonly #session: NegotiatedSession;
   readonly #outbox: Outbox<Request>;
   readonly #output: AuthOutput;
+  readonly #saslOutput: SaslOutput;
 
   /** Sent to every server, in this order. */
   readonly #credentials: AuthCall[];
@@ -65,10 +64,11 @@ export class SessionAuth {
   /** xid of the unanswered SASL token; 0 while a token is being created. */
   #saslXid = 0;
 
-  constructor(calls: readonly AuthCall[], session: NegotiatedSession, outbox: Outbox<Request>, output: AuthOutput) {
+  constructor(calls: readonly AuthCall[], session: NegotiatedSession, outbox: Outbox<Request>, output: AuthOutput, saslOutput: SaslOutput) {
     this.#session = session;
     this.#outbox = outbox;
     this.#output = output;
+    this.#saslOutput = saslOutput;
     this.#credentials = [...calls];
     this.#callsWaiting = new Set(calls);
   }
@@ -127,7 +127,7 @@ export class SessionAuth {
 
   startSasl(server: ServerAddress, nowMs: Millis): void {
     this.#saslDeadlineMs = nowMs + this.#session.effectiveTimeoutMs;
-    this.#output.startSasl(server);
+    this.#saslOutput.startSasl(server);
   }
 
   writeSaslToken(token: Uint8Array): void {
@@ -145,7 +145,7 @@ export class SessionAuth {
   /** The server has accepted the last token: `reader` is at its answer. */
   continueSasl(reader: Reader): void {
     const { token } = operations.sasl.reply.read(reader);
-    this.#output.continueSasl(token === null ? null : Buffer.from(token));
+    this.#saslOutput.continueSasl(token === null ? null : Buffer.from(token));
   }
 
   // --- The end

@@ -7,7 +7,7 @@
  */
 import { ErrorCode, type Millis, OpCode } from '@tskeeper/protocol';
 import { RequestFailure } from '../keeper-error.ts';
-import { GraceDeadline } from './grace-deadline.ts';
+import { type CnxnLimit, GraceDeadline } from './grace-deadline.ts';
 import type { NegotiatedSession } from './negotiated-session.ts';
 import type { Outbox } from './outbox.ts';
 import type { Request } from './request.ts';
@@ -23,13 +23,13 @@ import type { Request } from './request.ts';
  */
 export type EndReason = 'closed' | 'expired' | 'authFailed' | 'moved';
 
-export class SessionEnd {
+export class SessionEnd implements CnxnLimit {
   readonly #session: NegotiatedSession;
   readonly #outbox: Outbox<Request>;
   /** Of the request that closes the session; undefined until it is written. */
   #closeXid: number | undefined;
   /** While closing: when the next answer is due at the latest. */
-  readonly deadline = new GraceDeadline();
+  readonly #deadline = new GraceDeadline();
   #reason: EndReason | undefined;
   /** Why the session was closed, if the program did not close it. */
   #closeReason: string | undefined;
@@ -45,7 +45,7 @@ export class SessionEnd {
 
   /** Asks the server to close the session. */
   requestClose(nowMs: Millis): void {
-    this.deadline.set(nowMs + this.#session.effectiveTimeoutMs);
+    this.#deadline.set(nowMs + this.#session.effectiveTimeoutMs);
     this.#closeXid = this.#outbox.nextXid();
     this.#outbox.writeRequest(this.#closeXid, OpCode.closeSession);
   }
@@ -56,8 +56,28 @@ export class SessionEnd {
 
   /** The server has answered a request. */
   requestAnswered(nowMs: Millis): void {
-    if (this.#closeXid !== undefined) this.deadline.set(nowMs + this.#session.effectiveTimeoutMs);
+    if (this.#closeXid !== undefined) this.#deadline.set(nowMs + this.#session.effectiveTimeoutMs);
   }
+
+  // --- The limit
+
+  get deadlineMs(): Millis {
+    return this.#deadline.dueMs;
+  }
+
+  isDue(nowMs: Millis): boolean {
+    return this.#deadline.isDue(nowMs);
+  }
+
+  maybeExtend(nowMs: Millis): boolean {
+    return this.#deadline.maybeExtend(nowMs);
+  }
+
+  get overdueReason(): string {
+    return `closing the session timed out after ${this.#session.effectiveTimeoutMs} ms without an answer`;
+  }
+
+  // --- After the end
 
   ended(reason: EndReason, closeReason: string | undefined): void {
     this.#reason = reason;
@@ -70,7 +90,11 @@ export class SessionEnd {
       case 'authFailed':
         return new RequestFailure(ErrorCode.AuthFailed, 'notSent', reason ?? 'the credentials of this client were rejected; connect again');
       case 'moved':
-        return new RequestFailure(ErrorCode.SessionMoved, 'notSent', reason ?? 'another client uses the session of this client; connect again');
+        return new RequestFailure(
+          ErrorCode.SessionMoved,
+          'notSent',
+          reason ?? 'another client uses the session of this client; connect again',
+        );
       case 'expired':
         return new RequestFailure(ErrorCode.SessionExpired, 'notSent', reason ?? 'the session of this client has expired; connect again');
       default:

@@ -1,8 +1,8 @@
 /**
  * The states of a session, and the inputs that move it from one to another.
  *
- * The machine is pure. Inputs are method calls with the time; outputs go, in order, to a
- * `SessionOutput`, which never calls back. `deadline()` says when to call `wake` if there is no
+ * The machine is pure. Inputs are method calls with the time; outputs go, in order, to the
+ * receivers in `SessionOutputs`, which never call back. `deadline()` says when to call `wake` if there is no
  * other input before. So a test can play any sequence of events, and a simulator can run real
  * clients.
  *
@@ -44,7 +44,8 @@ import { RequestFailure } from '../keeper-error.ts';
 import type { ServerAddress, SrvRecord } from '../transport.ts';
 import { DialPacing, takeoversMax } from './dial-pacing.ts';
 import { DialPlan } from './dial-plan.ts';
-import { GraceDeadline } from './grace-deadline.ts';
+import { Drain } from './drain.ts';
+import type { CnxnLimit } from './grace-deadline.ts';
 import type { HostProvider } from './host-provider.ts';
 import { KeepAlive } from './keep-alive.ts';
 import { NegotiatedSession } from './negotiated-session.ts';
@@ -57,15 +58,9 @@ import { type AuthCall, SessionAuth } from './session-auth.ts';
 import { type EndReason, SessionEnd } from './session-end.ts';
 import { SessionLiveness } from './session-liveness.ts';
 import type { SessionOptions } from './session-options.ts';
-import type { SessionOutput } from './session-output.ts';
+import type { SessionOutputs } from './session-output.ts';
 import { SessionRestore } from './session-restore.ts';
-import { drainMsMax, localExpiryMs } from './timings.ts';
-
-/** The client leaves for another server as soon as pending requests are answered. */
-interface Drain {
-  readonly reason: string;
-  readonly deadline: GraceDeadline;
-}
+import { localExpiryMs } from './timings.ts';
 
 /** `connecting`: the steps of an attempt (`ServerAttempt`), up to an open connection. */
 type Phase = 'waiting' | 'connecting' | 'handshaking' | 'authenticating' | 'connected' | 'closing' | 'closed';
@@ -75,7 +70,7 @@ const replyMarginBytes = 1024;
 
 export class SessionMachine<R extends Request> {
   readonly #options: SessionOptions;
-  readonly #output: SessionOutput<R>;
+  readonly #output: SessionOutputs<R>;
   readonly #session: NegotiatedSession;
   readonly #outbox: Outbox<R>;
   readonly #dialPlan: DialPlan;
@@ -86,25 +81,28 @@ export class SessionMachine<R extends Request> {
   readonly #auth: SessionAuth;
   readonly #restore: SessionRestore;
   readonly #quorumProbe: QuorumProbe;
+  readonly #drain: Drain;
   readonly #end: SessionEnd;
+  /** Where several are due, the first counts. */
+  readonly #limits: readonly CnxnLimit[];
   readonly #replies: ReplyMatcher<R>;
 
   #phase: Phase = 'waiting';
   /** Requests wait, however many attempts fail. */
   #waitsForFirstConnection: boolean;
-  #drain: Drain | undefined;
   /** A connection or an attempt exists, and has neither ended by itself nor been closed. */
   #hasCnxn = false;
   #connectedAtMs: Millis = 0;
   #cutter: FrameDecoder;
 
-  constructor(options: SessionOptions, hostProvider: HostProvider, random: Random, output: SessionOutput<R>, nowMs: Millis) {
+  constructor(options: SessionOptions, hostProvider: HostProvider, random: Random, output: SessionOutputs<R>, nowMs: Millis) {
     const session = new NegotiatedSession(options);
     const outbox = new Outbox<R>(options.packetBytesMax);
     const keepAlive = new KeepAlive(session, nowMs);
     const liveness = new SessionLiveness(nowMs);
-    const auth = new SessionAuth(options.auth, session, outbox, output);
-    const restore = new SessionRestore(options.requestTimeoutMs, auth, outbox, output);
+    const auth = new SessionAuth(options.auth, session, outbox, output.identities, output.cnxn);
+    const restore = new SessionRestore(options.requestTimeoutMs, auth, outbox, output.watches);
+    const drain = new Drain(outbox);
     const end = new SessionEnd(session, outbox);
     this.#options = options;
     this.#output = output;
@@ -112,13 +110,15 @@ export class SessionMachine<R extends Request> {
     this.#outbox = outbox;
     this.#dialPlan = new DialPlan(hostProvider, random, options);
     this.#pacing = new DialPacing(this.#dialPlan, session, random, nowMs);
-    this.#attempt = new ServerAttempt(this.#dialPlan, session, output);
+    this.#attempt = new ServerAttempt(this.#dialPlan, session, output.cnxn);
     this.#keepAlive = keepAlive;
     this.#liveness = liveness;
     this.#auth = auth;
     this.#restore = restore;
-    this.#quorumProbe = new QuorumProbe(this.#dialPlan, output);
+    this.#quorumProbe = new QuorumProbe(this.#dialPlan, output.probes);
+    this.#drain = drain;
     this.#end = end;
+    this.#limits = [drain, restore, end];
     this.#replies = new ReplyMatcher({ outbox, session, auth, restore, keepAlive, liveness, end }, output);
     this.#waitsForFirstConnection = options.waitForFirstConnection;
     this.#cutter = new FrameDecoder(options.packetBytesMax + replyMarginBytes);
@@ -204,12 +204,7 @@ export class SessionMachine<R extends Request> {
         return Math.min(this.#keepAlive.readDeadlineMs, this.#auth.saslDeadlineMs);
       case 'connected':
       case 'closing': {
-        const alive = Math.min(
-          this.#keepAlive.deadlineMs,
-          this.#drain?.deadline.dueMs ?? Infinity,
-          this.#end.deadline.dueMs,
-          this.#restore.deadlineMs,
-        );
+        const alive = Math.min(this.#keepAlive.deadlineMs, this.#drain.deadlineMs, this.#end.deadlineMs, this.#restore.deadlineMs);
         return this.#mayProbe ? Math.min(alive, this.#quorumProbe.deadlineMs) : alive;
       }
       case 'closed':
@@ -219,7 +214,7 @@ export class SessionMachine<R extends Request> {
 
   /** Another server may be better than the connected one. */
   get #mayProbe(): boolean {
-    return this.#phase === 'connected' && this.#drain === undefined && this.#session.isServerReadOnly;
+    return this.#phase === 'connected' && !this.#drain.isActive && this.#session.isServerReadOnly;
   }
 
   #localExpiryDeadline(): Millis | undefined {
@@ -232,7 +227,7 @@ export class SessionMachine<R extends Request> {
   /** Accepts a request. Throws a Refusal if that is not possible; then nothing is changed. */
   submit(request: R): void {
     if (this.#phase === 'closed' || this.#phase === 'closing') throw this.#end.failure();
-    if (this.#phase === 'connected' && this.#drain === undefined) this.#outbox.addPending(request);
+    if (this.#phase === 'connected' && !this.#drain.isActive) this.#outbox.addPending(request);
     else this.#outbox.addWaiting(request);
   }
 
@@ -268,9 +263,9 @@ export class SessionMachine<R extends Request> {
       this.#finish('closed', undefined);
       return;
     }
-    if (this.#drain !== undefined) {
+    if (this.#drain.isActive) {
       // The client no longer moves, so send the kept requests here.
-      this.#drain = undefined;
+      this.#drain.stop();
       this.#outbox.sendWaiting();
     }
     this.#phase = 'closing';
@@ -296,7 +291,7 @@ export class SessionMachine<R extends Request> {
     if (this.#phase === 'closed') return false;
     const isLookingUpSrv = this.#isAtStep('resolveSrv');
     // A client that is leaving counts as a client of the server that it would have gone to.
-    const isDraining = this.#drain !== undefined;
+    const isDraining = this.#drain.isActive;
     const isBetweenAttempts = isLookingUpSrv || isDraining || (this.#phase === 'waiting' && !this.#dialPlan.hasAddressesToTry);
     const moves = this.#dialPlan.updateServerList(servers, isBetweenAttempts);
     if (!moves && !isLookingUpSrv) return isDraining;
@@ -329,7 +324,7 @@ export class SessionMachine<R extends Request> {
     if (bytes === undefined) return;
     this.#liveness.sent(this.#outbox.lastOrdinal, nowMs);
     this.#keepAlive.sent(nowMs);
-    this.#output.send(bytes);
+    this.#output.cnxn.send(bytes);
   }
 
   // --- Inputs from the outside
@@ -444,24 +439,21 @@ export class SessionMachine<R extends Request> {
 
   #onSaslWake(nowMs: Millis): void {
     const missing = this.#auth.isSaslReplyDue ? 'the server did not answer' : 'no token was created';
-    if (nowMs >= this.#keepAlive.readDeadlineMs) this.#disconnect(`the SASL exchange stalled: ${missing} for ${this.#keepAlive.readTimeoutMs} ms`, nowMs);
-    else if (nowMs >= this.#auth.saslDeadlineMs) this.#disconnect(`the SASL exchange timed out after ${this.#session.effectiveTimeoutMs} ms`, nowMs);
+    if (nowMs >= this.#keepAlive.readDeadlineMs)
+      this.#disconnect(`the SASL exchange stalled: ${missing} for ${this.#keepAlive.readTimeoutMs} ms`, nowMs);
+    else if (nowMs >= this.#auth.saslDeadlineMs)
+      this.#disconnect(`the SASL exchange timed out after ${this.#session.effectiveTimeoutMs} ms`, nowMs);
   }
 
   /** At most one of the limits is applied per wake: the first may end the connection. */
   #onConnectedWake(nowMs: Millis): void {
-    if (this.#drain?.deadline.isDue(nowMs) === true) {
-      if (!this.#drain.deadline.maybeExtend(nowMs)) this.#disconnect(this.#drain.reason, nowMs);
-    } else if (this.#restore.isDue(nowMs)) {
-      if (!this.#restore.maybeExtend(nowMs))
-        this.#disconnect(`restoring identities and watches timed out after ${this.#options.requestTimeoutMs} ms`, nowMs);
-    } else if (this.#end.deadline.isDue(nowMs)) {
-      if (!this.#end.deadline.maybeExtend(nowMs))
-        this.#disconnect(`closing the session timed out after ${this.#session.effectiveTimeoutMs} ms without an answer`, nowMs);
-    } else {
-      if (this.#mayProbe && nowMs >= this.#quorumProbe.deadlineMs) this.#quorumProbe.start(nowMs);
-      this.#pingOrLeave(nowMs);
+    const limit = this.#limits.find((each) => each.isDue(nowMs));
+    if (limit !== undefined) {
+      if (!limit.maybeExtend(nowMs)) this.#disconnect(limit.overdueReason, nowMs);
+      return;
     }
+    if (this.#mayProbe && nowMs >= this.#quorumProbe.deadlineMs) this.#quorumProbe.start(nowMs);
+    this.#pingOrLeave(nowMs);
   }
 
   #pingOrLeave(nowMs: Millis): void {
@@ -485,20 +477,18 @@ export class SessionMachine<R extends Request> {
     const server = this.#quorumProbe.finish();
     if (server === undefined || !hasQuorum || this.#phase !== 'connected') return;
     // The list may have changed meanwhile.
-    if (this.#drain !== undefined || !this.#dialPlan.prefer(server, address ?? server.host)) return;
+    if (this.#drain.isActive || !this.#dialPlan.prefer(server, address ?? server.host)) return;
     this.#startDrain(`moving from this read-only server to ${formatServer(server)}, which has a quorum`, nowMs);
   }
 
-  /** A voluntary move must not lose calls. */
   #startDrain(reason: string, nowMs: Millis): void {
-    const deadline = new GraceDeadline();
-    deadline.set(nowMs + drainMsMax);
-    this.#drain = { reason, deadline };
+    this.#drain.start(reason, nowMs);
     this.#maybeFinishDrain(nowMs);
   }
 
   #maybeFinishDrain(nowMs: Millis): void {
-    if (this.#drain !== undefined && this.#outbox.pendingCount === 0) this.#disconnect(this.#drain.reason, nowMs);
+    const reason = this.#drain.reasonToLeave;
+    if (reason !== undefined) this.#disconnect(reason, nowMs);
   }
 
   // --- Connections
@@ -523,7 +513,7 @@ export class SessionMachine<R extends Request> {
     if (!this.#hasCnxn) return;
     this.#hasCnxn = false;
     this.#cutter.close();
-    this.#output.closeCnxn(gracefully);
+    this.#output.cnxn.closeCnxn(gracefully);
   }
 
   /** The connection no longer exists. */
@@ -535,7 +525,7 @@ export class SessionMachine<R extends Request> {
     const { description } = this.#dialPlan;
     const reason = `${description}: ${what}`;
     const phase = this.#phase;
-    const wasDraining = this.#drain !== undefined;
+    const wasDraining = this.#drain.isActive;
     // Requests for the next server followed unanswered ones, so they must not be applied without
     // them.
     const isOrderBroken = wasDraining && this.#outbox.pendingCount > 0;
@@ -559,9 +549,10 @@ export class SessionMachine<R extends Request> {
     this.#pacing.schedule(phase === 'connecting' && this.#attempt.step === 'dial', wasDraining, nowMs);
     const isRoundOver = !wasConnected && this.#dialPlan.attemptFailed();
     this.#failPending(ErrorCode.ConnectionLoss, reason, cause);
-    if (isOrderBroken || (isRoundOver && !this.#waitsForFirstConnection)) this.#failWaiting(new RequestFailure(ErrorCode.ConnectionLoss, 'notSent', reason, { cause }));
-    this.#output.connectionFailed(description, what);
-    if (wasConnected) this.#output.state('Disconnected', reason);
+    if (isOrderBroken || (isRoundOver && !this.#waitsForFirstConnection))
+      this.#failWaiting(new RequestFailure(ErrorCode.ConnectionLoss, 'notSent', reason, { cause }));
+    this.#output.states.connectionFailed(description, what);
+    if (wasConnected) this.#output.states.state('Disconnected', reason);
   }
 
   #resetCnxn(): void {
@@ -572,16 +563,16 @@ export class SessionMachine<R extends Request> {
     this.#restore.disconnected();
     this.#auth.disconnected();
     this.#quorumProbe.disconnected();
-    this.#drain = undefined;
+    this.#drain.stop();
   }
 
   #failPending(errno: number, reason: string, cause?: unknown): void {
     for (const { request, outcome } of this.#outbox.dropPending())
-      this.#output.failed(request, new RequestFailure(errno, outcome, reason, { cause }));
+      this.#output.calls.failed(request, new RequestFailure(errno, outcome, reason, { cause }));
   }
 
   #failWaiting(refusal: RequestFailure): void {
-    for (const request of this.#outbox.dropWaiting()) this.#output.failed(request, refusal);
+    for (const request of this.#outbox.dropWaiting()) this.#output.calls.failed(request, refusal);
   }
 
   // --- Input from servers
@@ -634,7 +625,7 @@ export class SessionMachine<R extends Request> {
     this.#dialPlan.connected();
     this.#restore.start(this.#session.lastZxid, nowMs);
     this.#outbox.sendWaiting();
-    this.#output.state(this.#session.isServerReadOnly ? 'ConnectedReadOnly' : 'SyncConnected', undefined);
+    this.#output.states.state(this.#session.isServerReadOnly ? 'ConnectedReadOnly' : 'SyncConnected', undefined);
     this.flush(nowMs);
   }
 
@@ -686,6 +677,6 @@ export class SessionMachine<R extends Request> {
     const refusal = why ?? this.#end.failure(reason);
     this.#failWaiting(refusal);
     this.#auth.failAll(refusal);
-    this.#output.state(endReason === 'expired' ? 'Expired' : endReason === 'authFailed' ? 'AuthFailed' : 'Closed', reason);
+    this.#output.states.state(endReason === 'expired' ? 'Expired' : endReason === 'authFailed' ? 'AuthFailed' : 'Closed', reason);
   }
 }

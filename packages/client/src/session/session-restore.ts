@@ -6,7 +6,7 @@
  * Identities decide which events watches may receive, and both precede the program's requests.
  */
 import { type Millis, type OpCode, type Writer, Xid, type Zxid } from '@tskeeper/protocol';
-import { GraceDeadline } from './grace-deadline.ts';
+import { type CnxnLimit, GraceDeadline } from './grace-deadline.ts';
 import type { Outbox } from './outbox.ts';
 import type { Request } from './request.ts';
 import type { SessionAuth } from './session-auth.ts';
@@ -16,7 +16,7 @@ export interface RestoreOutput {
   restoreWatches(lastZxid: Zxid): Iterable<{ readonly opCode: OpCode; write(writer: Writer): void }>;
 }
 
-export class SessionRestore {
+export class SessionRestore implements CnxnLimit {
   readonly #timeoutMs: Millis | undefined;
   readonly #auth: SessionAuth;
   readonly #outbox: Outbox<Request>;
@@ -31,11 +31,6 @@ export class SessionRestore {
     this.#auth = auth;
     this.#outbox = outbox;
     this.#output = output;
-  }
-
-  /** Infinity if nothing is unanswered. */
-  get deadlineMs(): Millis {
-    return this.#isRestoring ? this.#deadline.dueMs : Infinity;
   }
 
   get #isRestoring(): boolean {
@@ -65,16 +60,25 @@ export class SessionRestore {
     return this.#setWatchesUnanswered > 0;
   }
 
+  disconnected(): void {
+    this.#setWatchesUnanswered = 0;
+  }
+
+  // --- The limit
+
+  get deadlineMs(): Millis {
+    return this.#isRestoring ? this.#deadline.dueMs : Infinity;
+  }
+
   isDue(nowMs: Millis): boolean {
     return this.#isRestoring && this.#deadline.isDue(nowMs);
   }
 
-  /** Extends a deadline that is due only because the process was paused. Returns whether it did. */
   maybeExtend(nowMs: Millis): boolean {
     return this.#deadline.maybeExtend(nowMs);
   }
 
-  disconnected(): void {
-    this.#setWatchesUnanswered = 0;
+  get overdueReason(): string {
+    return `restoring identities and watches timed out after ${this.#timeoutMs} ms`;
   }
 }

@@ -6,7 +6,7 @@
  * A `Reread` that has not been taken covers everything that is missing until it is taken, as the
  * program reads after that.
  */
-import { Fifo } from '../session/fifo.ts';
+import { Fifo } from '../fifo.ts';
 import type { ChangeType } from '../watched-event.ts';
 
 /** A change of a znode, as a watch loop delivers it. */

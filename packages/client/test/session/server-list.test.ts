@@ -3,9 +3,8 @@ import { SeededRandom } from '@tskeeper/runtime';
 import { describe, expect, it } from 'vitest';
 import type { ServerAddress, SrvRecord } from '../../src/index.ts';
 import { SessionMachine } from '../../src/session/session-machine.ts';
-import type { SessionOutput } from '../../src/session/session-output.ts';
 import { HostProvider } from '../../src/session/host-provider.ts';
-import { MachineRig, type NamedRequest } from '../support/machine-rig.ts';
+import { type MachineOutput, MachineRig, type NamedRequest, outputsTo } from '../support/machine-rig.ts';
 import { connectResponse, notification, reply } from '../support/server-frames.ts';
 
 const named = (...hosts: string[]): ServerAddress[] => hosts.map((host) => ({ host, port: 2181 }));
@@ -409,7 +408,7 @@ function bare(
 ): { readonly machine: SessionMachine<NamedRequest>; readonly dialled: string[] } {
   const dialled: string[] = [];
   const nothing = () => undefined;
-  const out: SessionOutput<NamedRequest> = {
+  const out: MachineOutput = {
     resolve: nothing,
     resolveSrv: nothing,
     dial: ({ host }) => void dialled.push(host),
@@ -445,7 +444,7 @@ function bare(
     },
     new HostProvider(named(...hosts), random),
     random,
-    out,
+    outputsTo(out),
     0,
   );
   return { machine, dialled };

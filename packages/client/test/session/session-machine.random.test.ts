@@ -8,8 +8,7 @@ import { expect, it } from 'vitest';
 import type { ServerAddress } from '../../src/index.ts';
 import { HostProvider } from '../../src/session/host-provider.ts';
 import { SessionMachine } from '../../src/session/session-machine.ts';
-import type { SessionOutput } from '../../src/session/session-output.ts';
-import { NamedRequest } from '../support/machine-rig.ts';
+import { type MachineOutput, NamedRequest, outputsTo } from '../support/machine-rig.ts';
 import { connectResponse, pong, reply } from '../support/server-frames.ts';
 
 type Attempt = 'none' | 'service' | 'name' | 'dial' | 'open' | 'session';
@@ -42,7 +41,7 @@ class Story {
       this.#attempt = attempt;
       this.#owed = [];
     };
-    const out: SessionOutput<NamedRequest> = {
+    const out: MachineOutput = {
       resolveSrv: () => begin('service'),
       resolve: () => begin('name'),
       dial: () => begin('dial'),
@@ -84,7 +83,7 @@ class Story {
       },
       new HostProvider(hasService ? [] : this.#servers(), random),
       random,
-      out,
+      outputsTo(out),
       0,
     );
   }

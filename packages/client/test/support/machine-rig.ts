@@ -12,7 +12,7 @@ import { Request } from '../../src/session/request.ts';
 import type { AuthCall } from '../../src/session/session-auth.ts';
 import { SessionMachine } from '../../src/session/session-machine.ts';
 import type { SessionOptions } from '../../src/session/session-options.ts';
-import type { SessionOutput } from '../../src/session/session-output.ts';
+import type { SessionOutputs } from '../../src/session/session-output.ts';
 import { connectResponse, describeFrames, type Grant } from './server-frames.ts';
 
 export class NamedRequest extends Request {
@@ -30,6 +30,22 @@ export class NamedRequest extends Request {
   }
 }
 
+type Outputs = SessionOutputs<NamedRequest>;
+
+/** The receiver of all outputs of a machine. */
+export type MachineOutput = Outputs['cnxn'] &
+  Outputs['probes'] &
+  Outputs['calls'] &
+  Outputs['identities'] &
+  Outputs['watches'] &
+  Outputs['events'] &
+  Outputs['states'];
+
+/** One receiver for all outputs, which shows their order. */
+export function outputsTo(output: MachineOutput): Outputs {
+  return { cnxn: output, probes: output, calls: output, identities: output, watches: output, events: output, states: output };
+}
+
 export class MachineRig {
   nowMs = 0;
   /** Outputs since the last call of `take`. */
@@ -40,7 +56,7 @@ export class MachineRig {
   readonly machine: SessionMachine<NamedRequest>;
 
   constructor(options: Partial<SessionOptions> = {}, hosts = ['a', 'b', 'c'], listChance = 0xffffffff) {
-    const out: SessionOutput<NamedRequest> = {
+    const out: MachineOutput = {
       resolve: (host) => void this.#said.push(`resolve ${host}`),
       resolveSrv: (name) => void this.#said.push(`resolve srv:${name}`),
       dial: (server) => {
@@ -88,7 +104,7 @@ export class MachineRig {
       },
       new HostProvider(servers, { uint32: () => listChance }),
       middle,
-      out,
+      outputsTo(out),
       0,
     );
   }

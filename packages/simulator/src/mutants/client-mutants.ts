@@ -26,14 +26,14 @@ export const clientMutants: Readonly<Record<string, Mutant>> = {
     description: 'the client takes a reply for that of the next call in its queue',
     origin: 'P3',
     file: 'packages/client/src/session/reply-matcher.ts',
-    original: 'if (!request.isCancelled) this.#output.answered(request, err, reader, zxid);\n    this.#outbox.answered();',
-    replacement: 'this.#outbox.answered();\n    this.#output.answered(this.#outbox.nextPending ?? request, err, reader, zxid);',
+    original: 'if (!request.isCancelled) this.#output.calls.answered(request, err, reader, zxid);\n    this.#outbox.answered();',
+    replacement: 'this.#outbox.answered();\n    this.#output.calls.answered(this.#outbox.nextPending ?? request, err, reader, zxid);',
   },
   'client-resends-writes': {
     description: 'the client sends calls that had no reply when the connection broke again over the next connection',
     origin: 'C2-20, P13',
     file: machine,
-    original: 'this.#output.failed(request, new RequestFailure(errno, outcome, reason, { cause }));',
+    original: 'this.#output.calls.failed(request, new RequestFailure(errno, outcome, reason, { cause }));',
     replacement: '{ this.#outbox.addWaiting(request); void [outcome, errno, reason, cause]; }',
   },
   'client-forgets-last-zxid': {
@@ -67,7 +67,7 @@ export const clientMutants: Readonly<Record<string, Mutant>> = {
   'client-event-after-reply': {
     description: 'the client delivers an event after replies that arrived later',
     origin: 'P14',
-    file: 'packages/client/src/session/session.ts',
+    file: 'packages/client/src/session/event-delivery.ts',
     original: 'void Promise.resolve().then(noop).then(listener);',
     replacement: 'void Promise.resolve().then(noop).then(noop).then(noop).then(noop).then(noop).then(noop).then(noop).then(listener);',
   },

@@ -118,7 +118,7 @@ export const recipeMutants: Readonly<Record<string, Mutant>> = Object.fromEntrie
     'removed-listener-still-called': {
       description: 'a removed listener still receives events in transit: a released hold becomes suspended, and then lost or held again',
       origin: 'found here: lost and suspended',
-      file: 'packages/client/src/client-view.ts',
+      file: 'packages/client/src/view/view-listeners.ts',
       original: 'if (listeners.has(ownListener)) listener(event);',
       replacement: 'listener(event);',
     },

@@ -3,13 +3,13 @@
  * from the client and the server.
  */
 import { ErrorCode, WatcherType } from '@tskeeper/protocol';
-import type { RequestLimits } from '../calls/call-deadline.ts';
+import type { RequestLimits } from '../session/request-limits.ts';
 import type { Chroot } from '../chroot.ts';
 import { RequestFailure } from '../keeper-error.ts';
 import type { Session } from '../session/session.ts';
 import type { NodeEventType, WatchListener } from '../watched-event.ts';
-import { removeWatchesOperation } from './watch-operations.ts';
-import type { WatchKind, Watcher } from './watch-table.ts';
+import { removeWatchesOperation } from '../operations/watches.ts';
+import type { WatchKind, Watcher } from '../watches/watch-table.ts';
 
 /** ZooKeeper's names for the watches to remove (Watcher.WatcherType). */
 type WatcherTypeName = keyof typeof WatcherType;
@@ -68,7 +68,7 @@ export class ViewWatches {
     const removeLocally = (removedKinds: readonly WatchKind[]) => {
       for (const kind of removedKinds) {
         for (const each of watches.remove(kind, serverPath, watcher))
-          this.#session.deliverToWatcher(each, removedEventOf[kind], serverPath, undefined);
+          this.#session.events.toWatcher(each, removedEventOf[kind], serverPath, undefined);
       }
     };
     // Without a connection no server has the watch, and a watch removed here is not set again.
@@ -82,7 +82,7 @@ export class ViewWatches {
       // stays.
       const removals = types.map((each, at) => {
         const removed = () => removeLocally(at < types.length - 1 ? kindsOf[each] : [...kindsOf[each], ...localKinds]);
-        return this.#session.perform(removeWatchesOperation(each, serverPath, removed), limits);
+        return this.#session.calls.perform(removeWatchesOperation(each, serverPath, removed), limits);
       });
       await Promise.all(removals);
       if (types.length === 0) removeLocally(kinds);

@@ -16,13 +16,13 @@ import { ErrorCode } from '@tskeeper/protocol';
 import type { Chroot } from '../chroot.ts';
 import { KeeperError, RequestFailure } from '../keeper-error.ts';
 import { checkPath } from '../operations/create.ts';
-import { Fifo } from '../session/fifo.ts';
+import { Fifo } from '../fifo.ts';
 import type { Session } from '../session/session.ts';
 import { onAbort } from '../signals.ts';
 import type { SessionEvent, WatchedEvent } from '../watched-event.ts';
-import { ChangeQueue, type Reread, type ZnodeChange } from './change-queue.ts';
-import { addWatchOperation, removeWatchesOperation } from './watch-operations.ts';
-import { type WatchKind, type Watcher, watchKinds } from './watch-table.ts';
+import { ChangeQueue, type Reread, type ZnodeChange } from '../watches/change-queue.ts';
+import { addWatchOperation, removeWatchesOperation } from '../operations/watches.ts';
+import { type WatchKind, type Watcher, watchKinds } from '../watches/watch-table.ts';
 
 /** The events of a recursive loop. */
 export type RecursiveWatchLoopEvent = ZnodeChange<'NodeCreated'> | ZnodeChange<'NodeDeleted'> | ZnodeChange<'NodeDataChanged'> | Reread;
@@ -126,7 +126,7 @@ export class WatchLoop<Event extends WatchLoopEvent = WatchLoopEvent>
   #nextResult(): Promise<IteratorResult<Event, undefined>> {
     const value = this.#queue.shift();
     if (value !== undefined) {
-      if (value.type === 'Reread' && this.#session.tracer.tracesSession) this.#traceReread(value);
+      if (value.type === 'Reread' && this.#session.trace.isEnabled) this.#traceReread(value);
       // A server sends a watch only events of its kind.
       return Promise.resolve({ done: false, value: value as Event });
     }
@@ -142,7 +142,7 @@ export class WatchLoop<Event extends WatchLoopEvent = WatchLoopEvent>
   }
 
   #traceReread({ cause, since, dropped }: Reread): void {
-    this.#session.trace({ kind: 'reread', path: this.#serverPath, cause, since, dropped });
+    this.#session.trace.record({ kind: 'reread', path: this.#serverPath, cause, since, dropped });
   }
 
   /** Answers waiting calls of `next` while there are events. */
@@ -179,7 +179,7 @@ export class WatchLoop<Event extends WatchLoopEvent = WatchLoopEvent>
       try {
         // No time-out of its own: then it would be unknown whether the server has the watch. The
         // client's (`requestTimeoutMs`) also ends the connection.
-        await this.#session.perform(addWatchOperation(this.#mode, this.#serverPath, added), {});
+        await this.#session.calls.perform(addWatchOperation(this.#mode, this.#serverPath, added), {});
         isSet = true;
       } catch (error) {
         this.#onSetFailed(error);
@@ -212,7 +212,7 @@ export class WatchLoop<Event extends WatchLoopEvent = WatchLoopEvent>
     // Servers before 3.9 know no narrower type than `any`. If there are other watches on the path,
     // such a server keeps ours, without a listener, for as long as the connection lasts.
     const type = watchKinds.some(isNeeded) ? this.#mode : 'any';
-    this.#session.perform(removeWatchesOperation(type, this.#serverPath, noop), {}).catch(noop);
+    this.#session.calls.perform(removeWatchesOperation(type, this.#serverPath, noop), {}).catch(noop);
   }
 
   #onEvent(event: WatchedEvent): void {

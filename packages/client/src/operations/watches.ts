@@ -1,7 +1,7 @@
 /** The two requests that are only about watches. Paths are those of the server. */
 import { AddWatchMode, ErrorCode, OpCode, operations, readErrorReply, WatcherType } from '@tskeeper/protocol';
 import { RequestFailure } from '../keeper-error.ts';
-import type { Operation } from '../session/operation.ts';
+import type { Operation } from './operation.ts';
 
 /**
  * `added` is called in the order of the stream: after the events of earlier watches, before the

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { expectIs } from '../../../../test/expect-is.ts';
-import { Fifo } from '../../src/session/fifo.ts';
+import { expectIs } from '../../../test/expect-is.ts';
+import { Fifo } from '../src/fifo.ts';
 
 it('a fifo returns items in order, however long it grows in between', () => {
   const fifo = new Fifo<number>();
