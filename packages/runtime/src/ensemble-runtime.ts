@@ -9,9 +9,10 @@ import { EnsembleStorage } from './ensemble-storage.ts';
 import type { Logger } from './logger.ts';
 import type { EnsembleOptions } from './ensemble-options.ts';
 import type { ServerMetrics } from './metrics/server-metrics.ts';
-import { ElectionPort, electionPortDefaults } from './ports/election-port.ts';
-import { LearnerPort, learnerPortDefaults } from './ports/learner-port.ts';
-import type { PeerServer } from './ports/peer-core.ts';
+import { electionPortDefaults } from './ports/election/election-port-options.ts';
+import { ElectionPort } from './ports/election/election-port.ts';
+import { LearnerPort, learnerPortDefaults } from './ports/learner/learner-port.ts';
+import type { PeerServer } from './ports/peer-server.ts';
 import type { ReplicaRecovery } from './replica-recovery.ts';
 import type { EnsembleRecoveryResult, Storage } from './storage/storage.ts';
 import type { World } from './world.ts';
@@ -93,7 +94,7 @@ export class EnsembleRuntime {
 
   /**
    * Makes the peer, which looks for a leader at once, and its ports, each of which accepts
-   * `strangersMax` connections of one kind from servers outside the configuration. No port listens
+   * `unknownPeersMax` connections of one kind from servers outside the configuration. No port listens
    * before `listen`.
    */
   startPeer(replica: Replica, recovered: EnsembleRecoveryResult, clients: ClientOutput, unknownPeersMax: number, now: Now): Peer {

@@ -846,7 +846,7 @@ describe('hostile input', () => {
   });
 
   test('servers outside the configuration have a limited number of places', async () => {
-    const { rig, node } = await openTwo(undefined, { election: { strangersMax: 5 } });
+    const { rig, node } = await openTwo(undefined, { election: { unknownPeersMax: 5 } });
     const host = new RawHost(rig, '10.0.9.9');
     const ends = Array.from({ length: 20 }, (_, at) => {
       const end = host.dial(addressOf(2), electionPort);

@@ -24,18 +24,19 @@ import {
   type Sid,
   Writer,
 } from '@tskeeper/protocol';
-import type { Clock } from '../clock.ts';
-import type { Logger } from '../logger.ts';
-import type { Endpoint, Listener, Network, ReceivedBatch, StreamId } from '../network.ts';
-import { type Dial, Dialler, type DialOutcome } from './dialler.ts';
+import type { Clock } from '../../clock.ts';
+import type { Logger } from '../../logger.ts';
+import type { Endpoint, Listener, Network, ReceivedBatch, StreamId } from '../../network.ts';
+import { type Dial, Dialler, type DialOutcome } from '../dialler.ts';
 import { LearnerChannel } from './learner-channel.ts';
-import { RateLimitedLog } from './rate-limited-log.ts';
-import { DiscardSink } from './discard-sink.ts';
-import type { LearnerCore, PeerServer } from './peer-core.ts';
-import { PeerStreams } from './peer-streams.ts';
-import { SendList } from './send-list.ts';
-import { SharedBytes } from './shared-bytes.ts';
-import { WriterPool } from './writer-pool.ts';
+import { RateLimitedLog } from '../rate-limited-log.ts';
+import { DiscardSink } from '../discard-sink.ts';
+import type { LearnerCore } from './learner-core.ts';
+import type { PeerServer } from '../peer-server.ts';
+import { PeerStreams } from '../peer-streams.ts';
+import { SendList } from '../send-list.ts';
+import { SharedBytes } from '../shared-bytes.ts';
+import { WriterPool } from '../writer-pool.ts';
 
 export interface LearnerPortOptions {
   /** jute.maxbuffer and its extra: the largest size of a packet's data. */
