@@ -1,12 +1,7 @@
 export type { AcceptingProxy } from './virtual/accepting-proxy.ts';
-export {
-  VirtualNetwork,
-  type Pipe,
-  type PipeConditions,
-  VirtualWire,
-  type VirtualCnxn,
-  type WireScheduler,
-} from './virtual/virtual-network.ts';
+export type { Pipe, PipeConditions, WireScheduler } from './virtual/pipe.ts';
+export { VirtualNetwork } from './virtual/virtual-network.ts';
+export { type VirtualCnxn, VirtualWire } from './virtual/virtual-wire.ts';
 export { type MetricKind, type MetricRow, metricTable } from './metrics/metric-table.ts';
 export type { Metrics, MetricSources, MetricValue, Traffic } from './metrics/metrics.ts';
 export { type LoadTimes, ServerMetrics } from './metrics/server-metrics.ts';
@@ -22,7 +17,8 @@ export { ElectionPort, type ElectionPortDependencies } from './ports/election/el
 export { electionPortDefaults, type ElectionPortOptions } from './ports/election/election-port-options.ts';
 export { type FourLetterWord, FourLetterWords, fourLetterWords, parseWhitelist } from './ports/four-letter-words.ts';
 export { RateLimitedLog } from './ports/rate-limited-log.ts';
-export { LearnerPort, learnerPortDefaults, type LearnerPortOptions, type LearnerPortDependencies } from './ports/learner/learner-port.ts';
+export { LearnerPort, type LearnerPortDependencies } from './ports/learner/learner-port.ts';
+export { learnerPortDefaults, type LearnerPortOptions } from './ports/learner/learner-port-options.ts';
 export type { LearnerCore } from './ports/learner/learner-core.ts';
 export type { PeerServer } from './ports/peer-server.ts';
 export type { PortObserver } from './ports/port-observer.ts';
