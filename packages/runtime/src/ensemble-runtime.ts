@@ -95,8 +95,8 @@ export class EnsembleRuntime {
 
   /**
    * Makes the peer, which looks for a leader at once, and its ports, each of which accepts
-   * `unknownPeersMax` connections of one kind from servers outside the configuration. No port listens
-   * before `listen`.
+   * `unknownPeersMax` connections of one kind from servers outside the configuration. No port
+   * listens before `listen`.
    */
   startPeer(replica: Replica, recovered: EnsembleRecoveryResult, clients: ClientOutput, unknownPeersMax: number, now: Now): Peer {
     const { world, core, options, logger, runTurn, observer } = this.#dependencies;

@@ -31,10 +31,10 @@ import { Watchdog } from './watchdog.ts';
 import type { Runtime, RuntimeHooks, World } from './world.ts';
 
 /**
- * Starts a server, standalone or, with `ensembleOptions`, as part of an ensemble. Resolves when clients can
- * connect, although a server of an ensemble refuses them until it leads or follows. Rejects with a
- * sentence for the operator (`FolderInUse`, `StorageRefused`, `DiskError`, a port in use) when it
- * cannot serve; then everything is closed.
+ * Starts a server, standalone or, with `ensembleOptions`, as part of an ensemble. Resolves when
+ * clients can connect, although a server of an ensemble refuses them until it leads or follows.
+ * Rejects with a sentence for the operator (`FolderInUse`, `StorageRefused`, `DiskError`, a port in
+ * use) when it cannot serve; then everything is closed.
  */
 export async function startRuntime(
   world: World,

@@ -32,7 +32,7 @@ export class SnapshotTaker {
     this.#storage = dependencies.storage;
   }
 
-  /** A snapshot is taken at the end of the first turn in which the tree and the storage allow it. */
+  /** Asks for a snapshot, at the end of the first turn in which tree and storage allow it. */
   markDue(): void {
     this.#isDue = true;
   }

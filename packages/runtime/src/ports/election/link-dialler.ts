@@ -2,8 +2,9 @@
  * When the election port dials a server, and when it reports one as unreachable.
  *
  * A closed connection is followed by a dial at once, because only a dial that is refused proves
- * that a server is down. Two pauses keep servers from dialling each other for ever: one after a request to
- * dial back, and one between dials because of connections that close as soon as they are made.
+ * that a server is down. Two pauses keep servers from dialling each other for ever: one after a
+ * request to dial back, and one between dials because of connections that close as soon as they are
+ * made.
  *
  * Where a proxy or a tunnel accepts in place of the server, no dial is refused: a connection that
  * is closed before any message has arrived counts as a refusal too.

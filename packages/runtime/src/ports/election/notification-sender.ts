@@ -35,7 +35,7 @@ export class NotificationSender {
     this.#turn = turn;
   }
 
-  /** The newest message to that server; sent at the end of a turn in which there is a connection. */
+  /** Sets the newest message to that server; sent at the end of a turn that has a connection. */
   put(link: ElectionLink, notification: Notification): void {
     if (this.#encoded?.notification !== notification) this.#encoded = { notification, frame: frameOf(notification) };
     link.pendingMessage = link.lastMessage = this.#encoded.frame;
