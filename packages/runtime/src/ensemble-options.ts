@@ -1,7 +1,7 @@
 import type { ZabOptions } from '@tskeeper/core';
 import type { HostPort, Millis, QuorumConfig } from '@tskeeper/protocol';
-import type { ElectionPortOptions } from './ports/election-port.ts';
-import type { LearnerPortOptions } from './ports/learner-port.ts';
+import type { ElectionPortOptions } from './ports/election/election-port-options.ts';
+import type { LearnerPortOptions } from './ports/learner/learner-port-options.ts';
 
 /** The options of a server of an ensemble. Parsed once, before the runtime is built. */
 export interface EnsembleOptions {

@@ -7,18 +7,8 @@ export type { Endpoint, Listener, ListenOptions, Network, NetworkSink, ReceivedB
 export type { Random } from './random.ts';
 export { crashChoices } from './virtual/crash-choices.ts';
 export { ManualClock } from './virtual/manual-clock.ts';
-export {
-  type CrashChoice,
-  type DiskCall,
-  type DiskFault,
-  type DiskImage,
-  type DiskOperation,
-  keepAll,
-  loseAll,
-  VirtualDisk,
-  sectorBytes,
-  type Unsynced,
-} from './virtual/virtual-disk.ts';
+export { type CrashChoice, type DiskImage, keepAll, loseAll, sectorBytes, type Unsynced } from './virtual/disk-image.ts';
+export { type DiskCall, type DiskFault, type DiskOperation, VirtualDisk } from './virtual/virtual-disk.ts';
 export { SeededRandom } from './virtual/seeded-random.ts';
 export { type PortOptions, runtimeDefaults, type RuntimeOptions, type StorageOptions } from './options.ts';
 export { ensembleDefaults, type EnsembleOptions } from './ensemble-options.ts';

@@ -1,12 +1,7 @@
 export type { AcceptingProxy } from './virtual/accepting-proxy.ts';
-export {
-  VirtualNetwork,
-  type Pipe,
-  type PipeConditions,
-  VirtualWire,
-  type VirtualCnxn,
-  type WireScheduler,
-} from './virtual/virtual-network.ts';
+export type { Pipe, PipeConditions, WireScheduler } from './virtual/pipe.ts';
+export { VirtualNetwork } from './virtual/virtual-network.ts';
+export { type VirtualCnxn, VirtualWire } from './virtual/virtual-wire.ts';
 export { type MetricKind, type MetricRow, metricTable } from './metrics/metric-table.ts';
 export type { Metrics, MetricSources, MetricValue, Traffic } from './metrics/metrics.ts';
 export { type LoadTimes, ServerMetrics } from './metrics/server-metrics.ts';
@@ -17,11 +12,15 @@ export { ClientPort, type ClientPortDependencies } from './ports/client/client-p
 export { clientPortDefaults, type ClientPortOptions, type ClientPortSizes } from './ports/client/client-port-options.ts';
 export { type DescriptorPlan, planDescriptors, warnOfShortage } from './ports/descriptor-plan.ts';
 export type { CnxnList, CnxnView } from './ports/cnxn-list.ts';
-export { ElectionPort, electionPortDefaults, type ElectionPortOptions, type ElectionPortDependencies } from './ports/election-port.ts';
+export type { ElectionCore } from './ports/election/election-core.ts';
+export { ElectionPort, type ElectionPortDependencies } from './ports/election/election-port.ts';
+export { electionPortDefaults, type ElectionPortOptions } from './ports/election/election-port-options.ts';
 export { type FourLetterWord, FourLetterWords, fourLetterWords, parseWhitelist } from './ports/four-letter-words.ts';
 export { RateLimitedLog } from './ports/rate-limited-log.ts';
-export { LearnerPort, learnerPortDefaults, type LearnerPortOptions, type LearnerPortDependencies } from './ports/learner-port.ts';
-export type { ElectionCore, LearnerCore, PeerServer } from './ports/peer-core.ts';
+export { LearnerPort, type LearnerPortDependencies } from './ports/learner/learner-port.ts';
+export { learnerPortDefaults, type LearnerPortOptions } from './ports/learner/learner-port-options.ts';
+export type { LearnerCore } from './ports/learner/learner-core.ts';
+export type { PeerServer } from './ports/peer-server.ts';
 export type { PortObserver } from './ports/port-observer.ts';
 export type { ServerConf, ServerFacts } from './ports/server-facts.ts';
 export { ReceivedList } from './received-list.ts';

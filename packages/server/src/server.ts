@@ -19,7 +19,8 @@ import {
 import { RateLimitedLog } from '@tskeeper/runtime/internal';
 import { ConfigError } from './config/config-error.ts';
 import { ensembleOptionsOf } from './config/ensemble-options.ts';
-import { type ConfigFile, type ConfigSources, resolveConfig, type ServerConfig } from './config/server-config.ts';
+import type { ConfigFile, ConfigSources } from './config/config-sources.ts';
+import { resolveConfig, type ServerConfig } from './config/server-config.ts';
 import { exposedPorts, exposedSentence } from './exposed-ports.ts';
 import { FsDisk } from './fs-disk.ts';
 import { hostFacts, ownVersion, zookeeperRelease } from './host-facts.ts';

@@ -8,26 +8,23 @@ import {
   type CnxnContext,
   type CnxnId,
   type Inspector,
-  namespaceIdEnd,
   type NamespaceId,
-  noNamespace,
   type Notice,
   type Observer,
-  type QuotaTotals,
   type RoleEndReason,
 } from '@tskeeper/core';
 import { ErrorCode, EventType, type Millis, OpCode, type SessionId, type Sid, type Zxid } from '@tskeeper/protocol';
 import type { PortObserver } from '../ports/port-observer.ts';
 import type { FlushedBatch } from '../storage/txn-log.ts';
 import { metricTable } from './metric-table.ts';
-import type { Metrics, MetricSources, MetricValue, ProposalSizes, Traffic } from './metrics.ts';
-import { NamespaceSummaries } from './namespace-summaries.ts';
-import { AdvancedSummary, Summary, type SummaryValues } from './summary.ts';
+import type { Metrics, MetricSources, ProposalSizes, Traffic } from './metrics.ts';
+import { type MetricEntries, summaryEntries, whole } from './metric-entries.ts';
+import { NamespaceMetrics } from './namespace-metrics.ts';
+import { ProposalMetrics } from './proposal-metrics.ts';
+import { AdvancedSummary, Summary } from './summary.ts';
 
 /** Reported sizes of replies include it and printed ones do not, as in ZooKeeper. */
 const lengthPrefixBytes = 4;
-/** Every read counts as a read of the Stat too. */
-const statBytes = 68;
 
 /** How long it took to load the database. */
 export interface LoadTimes {
@@ -63,25 +60,13 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
   #lastResponseSize = -1;
   #authFailed = 0;
 
-  // The role and the election, of a server of an ensemble.
-  #role: ReturnType<Inspector['role']> = 'standalone';
-  readonly #proposalSize = new Summary();
-  #lastProposalSize = -1;
-  readonly #quorumAckLatency = this.#advanced('quorum_ack_latency');
-  readonly #commitPropagationLatency = this.#advanced('commit_propagation_latency');
-  readonly #proposalLatency = this.#advanced('proposal_latency');
-  readonly #ownAckLatency = this.#advanced('proposal_ack_creation_latency');
-  #proposalsMade = 0;
-  #proposalsReceived = 0;
-  #commits = 0;
-  #commitsReceived = 0;
-
-  // By namespace. No reads are printed for a namespace that was never read.
-  readonly #namespaces: string[] = [];
-  readonly #reads = new NamespaceSummaries();
-  readonly #writes = new NamespaceSummaries();
-  readonly #quotasExceeded = new NamespaceSummaries();
-  readonly #perNamespace = [this.#reads, this.#writes, this.#quotasExceeded];
+  readonly #proposals = new ProposalMetrics({
+    quorumAckLatency: this.#advanced('quorum_ack_latency'),
+    commitPropagationLatency: this.#advanced('commit_propagation_latency'),
+    proposalLatency: this.#advanced('proposal_latency'),
+    ownAckLatency: this.#advanced('proposal_ack_creation_latency'),
+  });
+  readonly #namespaces = new NamespaceMetrics();
 
   constructor() {
     for (const row of metricTable) {
@@ -134,16 +119,12 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
   }
 
   quotaExceeded(namespace: NamespaceId): void {
-    this.#quotasExceeded.add(namespace, 1);
+    this.#namespaces.quotaExceeded(namespace);
   }
 
   proposed(_zxid: Zxid, txnType: number, bytes: number, judgedMs: Millis): void {
     this.#proposed++;
-    if (this.#role === 'leader') {
-      this.#proposalsMade++;
-      this.#proposalSize.add(bytes);
-      this.#lastProposalSize = bytes;
-    }
+    this.#proposals.proposed(bytes);
     this.#prepTime.add(judgedMs);
     if (txnType === OpCode.closeSession) this.#sum('close_session_prep_time', judgedMs);
     // A request like any other in ZooKeeper. Here the handshake asks for it, which no call reports
@@ -156,24 +137,19 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
 
   applied(_zxid: Zxid, _txnType: number, _errorCode: number, ageMs: Millis): void {
     if (ageMs >= 0) this.#propagationLatency.add(ageMs);
-    if (this.#role === 'standalone') return;
-    const isLeader = this.#role === 'leader';
-    if (isLeader) this.#commits++;
-    else this.#commitsReceived++;
-    if (ageMs >= 0) (isLeader ? this.#quorumAckLatency : this.#commitPropagationLatency).add(ageMs);
+    this.#proposals.applied(ageMs);
   }
 
   namespaceAssigned(namespace: NamespaceId, name: string): void {
-    this.#namespaces[namespace] = name;
-    for (const summaries of this.#perNamespace) summaries.forget(namespace);
+    this.#namespaces.assign(namespace, name);
   }
 
   znodeRead(namespace: NamespaceId, bytes: number): void {
-    if (namespace !== noNamespace) this.#reads.add(namespace, bytes + statBytes);
+    this.#namespaces.read(namespace, bytes);
   }
 
   znodeWritten(namespace: NamespaceId, bytes: number): void {
-    if (namespace !== noNamespace) this.#writes.add(namespace, bytes);
+    this.#namespaces.written(namespace, bytes);
   }
 
   /**
@@ -232,9 +208,9 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
   }
 
   roleChanged(role: ReturnType<Inspector['role']>): void {
-    this.#role = role;
+    this.#proposals.role = role;
     if (role === 'looking') this.#count('looking_count');
-    if (role === 'leader') this.#resetProposalSizes();
+    if (role === 'leader') this.#proposals.resetSizes();
   }
 
   elected(_leader: Sid, lookedMs: Millis): void {
@@ -264,11 +240,6 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
     if (by === 'snap') this.#sum('inflight_snap_count', snapshotsUnderWay);
   }
 
-  #resetProposalSizes(): void {
-    this.#proposalSize.reset();
-    this.#lastProposalSize = -1;
-  }
-
   notice(notice: Notice): void {
     if (notice.kind === 'digestMismatch') this.#count('digest_mismatches_count');
   }
@@ -291,14 +262,12 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
    */
   txnReceived(ageMs: Millis): void {
     this.#proposed++;
-    if (this.#role !== 'follower') return;
-    this.#proposalsReceived++;
-    if (ageMs >= 0) this.#proposalLatency.add(ageMs);
+    this.#proposals.received(ageMs);
   }
 
   /** A txn is durable in the log of a leader or a follower. */
   txnLogged(ageMs: Millis): void {
-    if (ageMs >= 0) this.#ownAckLatency.add(ageMs);
+    this.#proposals.logged(ageMs);
   }
 
   // --- PortObserver
@@ -384,12 +353,10 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
   }
 
   proposalSizes(): ProposalSizes {
-    const isThere = this.#proposalSize.count > 0;
-    const { min, max } = this.#proposalSize;
-    return { last: this.#lastProposalSize, min: isThere ? min : -1, max: isThere ? max : -1 };
+    return this.#proposals.sizes();
   }
 
-  *entries(sources: MetricSources): Generator<readonly [string, MetricValue], void, undefined> {
+  *entries(sources: MetricSources): MetricEntries {
     const gauges = this.#gauges(sources);
     if (this.#admittedAtOnce > 0) this.#throttleQueueTime.addAll(0, this.#admittedAtOnce);
     this.#admittedAtOnce = 0;
@@ -402,10 +369,7 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
       outstanding_changes_queued: this.#changesQueued,
       outstanding_changes_removed: this.#changesRemoved,
       watch_bytes: this.#watchBytes,
-      proposal_count: this.#proposalsMade,
-      commit_count: this.#commits,
-      learner_proposal_received_count: this.#proposalsReceived,
-      learner_commit_received_count: this.#commitsReceived,
+      ...this.#proposals.counters(),
     };
     for (const { name, kind, state } of metricTable) {
       if (state === 'absent') continue;
@@ -426,7 +390,7 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
         case 'counter set':
         case 'summary set':
         case 'advanced summary set':
-          yield* this.#set(name, sources);
+          yield* this.#namespaces.entries(name, sources.inspect);
           break;
         default:
           kind satisfies never;
@@ -440,39 +404,11 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
     this.#packetsReceived = this.#bytesReceived = this.#packetsSent = this.#responseBytes = 0;
     this.#admitted = this.#admittedAtOnce = this.#proposed = this.#authFailed = 0;
     this.#changesQueued = this.#changesRemoved = this.#watchBytes = 0;
-    this.#proposalsMade = this.#commits = this.#proposalsReceived = this.#commitsReceived = 0;
-    this.#resetProposalSizes();
+    this.#proposals.reset();
     this.#latency.reset();
     this.#responseSize.reset();
     this.#lastResponseSize = -1;
-    // Namespaces are still printed, with 0, as in ZooKeeper.
-    for (const summaries of this.#perNamespace) summaries.reset();
-  }
-
-  *#set(name: string, { inspect }: MetricSources): Generator<readonly [string, MetricValue], void, undefined> {
-    switch (name) {
-      case 'read_per_namespace':
-        return yield* this.#summarySet(name, this.#reads);
-      case 'write_per_namespace':
-        return yield* this.#summarySet(name, this.#writes);
-      case 'quota_exceeded_error_per_namespace':
-        for (const [id, { count }] of this.#quotasExceeded.entries()) yield [`${this.#namespaces[id]!}_${name}`, whole(count)];
-        return;
-      case 'quota_count_limit_per_namespace':
-        return yield* quotaSet(name, inspect, 'countLimit');
-      case 'quota_bytes_limit_per_namespace':
-        return yield* quotaSet(name, inspect, 'bytesLimit');
-      case 'quota_count_usage_per_namespace':
-        return yield* quotaSet(name, inspect, 'usedCount');
-      case 'quota_bytes_usage_per_namespace':
-        return yield* quotaSet(name, inspect, 'usedBytes');
-      default:
-        throw new Error(`no values are kept for the set ${name}`);
-    }
-  }
-
-  *#summarySet(name: string, summaries: NamespaceSummaries): Generator<readonly [string, MetricValue], void, undefined> {
-    for (const [id, values] of summaries.entries()) yield* summaryEntries(`${this.#namespaces[id]!}_${name}`, values);
+    this.#namespaces.reset();
   }
 
   #gauges({ inspect, facts, cnxnCount, now }: MetricSources): Record<string, number | undefined> {
@@ -546,43 +482,10 @@ const watchSummaries: Readonly<Record<number, string>> = {
   [EventType.nodeChildrenChanged]: 'node_children_watch_count',
 };
 
-function* summaryEntries(name: string, summary: SummaryValues): Generator<readonly [string, MetricValue], void, undefined> {
-  yield [`avg_${name}`, { value: summary.avg, isDouble: true }];
-  yield [`min_${name}`, whole(summary.min)];
-  yield [`max_${name}`, whole(summary.max)];
-  yield [`cnt_${name}`, whole(summary.count)];
-  yield [`sum_${name}`, whole(summary.sum)];
-  if (!(summary instanceof AdvancedSummary)) return;
-  yield [`p50_${name}`, whole(summary.percentile(0.5))];
-  yield [`p95_${name}`, whole(summary.percentile(0.95))];
-  yield [`p99_${name}`, whole(summary.percentile(0.99))];
-  yield [`p999_${name}`, whole(summary.percentile(0.999))];
-}
-
 /**
  * Requests about the connection and not about znodes: ZooKeeper answers and counts them apart from
  * all others.
  */
 function isAuthRequest(opCode: number): boolean {
   return opCode === OpCode.auth || opCode === OpCode.sasl;
-}
-
-/**
- * For no more namespaces than other sets have, so that clients cannot make the reply any longer.
- */
-function* quotaSet(
-  name: string,
-  inspect: Inspector,
-  number: Exclude<keyof QuotaTotals, 'namespace'>,
-): Generator<readonly [string, MetricValue], void, undefined> {
-  let left = namespaceIdEnd;
-  for (const totals of inspect.quotaTotals()) {
-    if (left-- === 0) return;
-    const value = totals[number];
-    if (value !== undefined) yield [`${totals.namespace}_${name}`, whole(value)];
-  }
-}
-
-function whole(value: number): MetricValue {
-  return { value, isDouble: false };
 }

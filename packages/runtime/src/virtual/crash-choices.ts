@@ -3,7 +3,7 @@
  * them every subset is tried; with more, every prefix, every suffix, each one alone, each one
  * missing, and some random subsets. Then some are torn.
  */
-import { type DiskImage, keepAll } from './virtual-disk.ts';
+import { type DiskImage, keepAll } from './disk-image.ts';
 import type { SeededRandom } from './seeded-random.ts';
 
 /** Up to this many unsynced items every subset is tried; above it, a selection. */

@@ -7,13 +7,13 @@
  * keep any of them: all, none, some, or the first bytes of one. That is harsher than a real disk,
  * where later writes to a page include earlier ones, so what holds here holds there.
  *
- * Everything is deterministic: completions go to `deliver`, which the simulator replaces to choose
+ * Everything is deterministic: completions go to `schedule`, which the simulator replaces to choose
  * their order.
  */
 import { DiskError, FolderInUse, type Disk, type DiskFile, type FolderLock } from '../disk.ts';
-
-/** The unit that a disk writes completely, or promises to; a torn piece is shorter. */
-export const sectorBytes = 512;
+import { applyName, Folder, Inode, targetNameOf, type UnsyncedName } from './disk-folders.ts';
+import { type CrashChoice, DiskImage, keepAll } from './disk-image.ts';
+import { FileContent } from './file-content.ts';
 
 export type DiskOperation =
   | 'list'
@@ -53,245 +53,7 @@ export interface DiskFault {
   readonly late?: boolean;
 }
 
-/** An item that a crash may keep or lose. */
-export type Unsynced =
-  | { readonly kind: 'bytes'; readonly path: string; readonly position: number; readonly length: number }
-  /** The file has grown without bytes of its own. */
-  | { readonly kind: 'size'; readonly path: string; readonly size: number }
-  /** A creation, a removal or a renaming. */
-  | { readonly kind: 'name'; readonly path: string; readonly change: 'create' | 'remove' | 'rename' };
-
-/**
- * How much of each unsynced item a crash keeps: for `bytes` their number, from 0 to `length`;
- * otherwise 0 or 1. Called once per item, in the order of `DiskImage.unsynced`.
- */
-export type CrashChoice = (item: Unsynced, index: number) => number;
-
-export const loseAll: CrashChoice = () => 0;
-export const keepAll: CrashChoice = (item) => (item.kind === 'bytes' ? item.length : 1);
-
 const nothing = Buffer.alloc(0);
-
-/**
- * Bytes of a file: a stored prefix, and zeros up to `size`. Copies share the prefix until one of
- * them changes.
- */
-class Content {
-  size: number;
-  #stored: Buffer;
-  #used: number;
-  #shared: boolean;
-
-  constructor(stored: Buffer = nothing, used = 0, size = 0, shared = true) {
-    this.#stored = stored;
-    this.#used = used;
-    this.size = size;
-    this.#shared = shared;
-  }
-
-  copy(): Content {
-    this.#shared = true;
-    return new Content(this.#stored, this.#used, this.size);
-  }
-
-  #makeOwn(capacity: number): void {
-    if (!this.#shared && capacity <= this.#stored.length) return;
-    const grown = Buffer.alloc(Math.max(capacity, capacity > this.#stored.length ? this.#stored.length * 2 : this.#stored.length));
-    this.#stored.copy(grown, 0, 0, this.#used);
-    this.#stored = grown;
-    this.#shared = false;
-  }
-
-  write(position: number, bytes: Uint8Array, start: number, end: number): void {
-    const to = position + end - start;
-    this.#makeOwn(Math.max(to, this.#used));
-    // Bytes between the old end of the prefix and the new write may still hold data from before a
-    // truncation.
-    if (position > this.#used) this.#stored.fill(0, this.#used, position);
-    this.#stored.set(start === 0 && end === bytes.length ? bytes : bytes.subarray(start, end), position);
-    this.#used = Math.max(this.#used, to);
-    this.size = Math.max(this.size, to);
-  }
-
-  extend(size: number): void {
-    this.size = Math.max(this.size, size);
-  }
-
-  truncate(size: number): void {
-    this.size = size;
-    this.#used = Math.min(this.#used, size);
-  }
-
-  read(position: number, length: number): Buffer {
-    const count = Math.max(0, Math.min(length, this.size - position));
-    const bytes = Buffer.alloc(count);
-    if (position < this.#used) this.#stored.copy(bytes, 0, position, Math.min(this.#used, position + count));
-    return bytes;
-  }
-
-  /**
-   * Of the stored prefix without its trailing zeros. Unchanged copies share the result as they
-   * share the bytes.
-   */
-  hash(hash: (bytes: Uint8Array) => number): number {
-    const known = this.#shared ? knownHashes.get(this.#stored) : undefined;
-    if (known !== undefined && known.used === this.#used && known.hash === hash) return known.value;
-    let end = this.#used;
-    while (end > 0 && this.#stored[end - 1] === 0) end--;
-    const value = hash(this.#stored.subarray(0, end));
-    if (this.#shared) knownHashes.set(this.#stored, { used: this.#used, hash, value });
-    return value;
-  }
-}
-
-const knownHashes = new WeakMap<Buffer, { used: number; hash: (bytes: Uint8Array) => number; value: number }>();
-
-interface UnsyncedWrite {
-  readonly position: number;
-  /** Empty for an extension. */
-  readonly bytes: Buffer;
-  readonly size: number;
-  /**
-   * A sync of this write has failed. From then on the page counts as clean, so no later sync makes
-   * it durable (fsyncgate).
-   */
-  hasSyncFailed: boolean;
-}
-
-class Inode {
-  /** The last name of the file, for messages and for choices. */
-  path: string;
-  visible: Content;
-  synced: Content;
-  unsynced: UnsyncedWrite[] = [];
-  /** An error that the next sync reports. */
-  lateError: string | undefined;
-
-  constructor(path: string, content: Content) {
-    this.path = path;
-    this.visible = content;
-    this.synced = content.copy();
-  }
-
-  add(write: UnsyncedWrite): void {
-    if (write.bytes.length > 0) this.visible.write(write.position, write.bytes, 0, write.bytes.length);
-    else this.visible.extend(write.size);
-    this.unsynced.push(write);
-  }
-}
-
-interface UnsyncedName {
-  readonly change: 'create' | 'remove' | 'rename';
-  readonly name: string;
-  /** Of a renaming. */
-  readonly to: string;
-  readonly inode: Inode;
-  hasSyncFailed: boolean;
-}
-
-class Folder {
-  visible = new Map<string, Inode>();
-  synced = new Map<string, Inode>();
-  unsynced: UnsyncedName[] = [];
-}
-
-function applyName(names: Map<string, Inode>, change: UnsyncedName): void {
-  switch (change.change) {
-    case 'create':
-      names.set(change.name, change.inode);
-      break;
-    case 'remove':
-      names.delete(change.name);
-      break;
-    case 'rename':
-      names.delete(change.name);
-      names.set(change.to, change.inode);
-      break;
-    default:
-      change.change satisfies never;
-  }
-}
-
-/** The name that has another meaning after the change. */
-function targetNameOf({ change, name, to }: UnsyncedName): string {
-  return change === 'rename' ? to : name;
-}
-
-interface ImageFile {
-  readonly synced: Content;
-  readonly writes: readonly UnsyncedWrite[];
-  readonly path: string;
-}
-
-/** A disk at one moment, with everything that a crash at that moment could leave. */
-export class DiskImage {
-  /** In the order of the writes, file by file, then folder by folder. */
-  readonly unsynced: readonly Unsynced[];
-  readonly #files: ReadonlyMap<Inode, ImageFile>;
-  readonly #folders: ReadonlyMap<string, { readonly synced: ReadonlyMap<string, Inode>; readonly changes: readonly UnsyncedName[] }>;
-
-  /** Made by `VirtualDisk.capture`. */
-  constructor(folders: ReadonlyMap<string, Folder>) {
-    const files = new Map<Inode, ImageFile>();
-    const copied = new Map<string, { synced: Map<string, Inode>; changes: UnsyncedName[] }>();
-    const unsynced: Unsynced[] = [];
-    const note = (inode: Inode) => {
-      if (!files.has(inode)) files.set(inode, { synced: inode.synced.copy(), writes: inode.unsynced.slice(), path: inode.path });
-    };
-    for (const [path, folder] of folders) {
-      copied.set(path, { synced: new Map(folder.synced), changes: folder.unsynced.slice() });
-      for (const inode of folder.synced.values()) note(inode);
-      for (const change of folder.unsynced) note(change.inode);
-    }
-    for (const file of files.values()) {
-      for (const write of file.writes) {
-        if (write.bytes.length === 0) unsynced.push({ kind: 'size', path: file.path, size: write.size });
-        forEachSector(write, (position, length) => unsynced.push({ kind: 'bytes', path: file.path, position, length }));
-      }
-    }
-    for (const [path, folder] of copied) {
-      for (const change of folder.changes) unsynced.push({ kind: 'name', path: `${path}/${change.name}`, change: change.change });
-    }
-    this.unsynced = unsynced;
-    this.#files = files;
-    this.#folders = copied;
-  }
-
-  /** The content of the disk after a crash; all of it is durable. */
-  survivors(choice: CrashChoice): Map<string, Map<string, Content>> {
-    let index = 0;
-    const contents = new Map<Inode, Content>();
-    for (const [inode, file] of this.#files) {
-      const content = file.synced.copy();
-      for (const write of file.writes) {
-        if (write.bytes.length === 0 && choice(this.unsynced[index]!, index++) > 0) content.extend(write.size);
-        forEachSector(write, (position, length) => {
-          const kept = Math.min(length, choice(this.unsynced[index]!, index++));
-          const start = position - write.position;
-          if (kept > 0) content.write(position, write.bytes, start, start + kept);
-        });
-      }
-      contents.set(inode, content);
-    }
-    const folders = new Map<string, Map<string, Content>>();
-    for (const [path, folder] of this.#folders) {
-      const names = new Map(folder.synced);
-      for (const change of folder.changes) if (choice(this.unsynced[index]!, index++) > 0) applyName(names, change);
-      folders.set(path, new Map(Array.from(names, ([name, inode]) => [name, contents.get(inode)!])));
-    }
-    return folders;
-  }
-}
-
-function forEachSector(write: UnsyncedWrite, visit: (position: number, length: number) => void): void {
-  const end = write.position + write.bytes.length;
-  let at = write.position;
-  while (at < end) {
-    const next = Math.min(end, (Math.floor(at / sectorBytes) + 1) * sectorBytes);
-    visit(at, next - at);
-    at = next;
-  }
-}
 
 function folderOf(path: string): string {
   const slash = path.lastIndexOf('/');
@@ -328,7 +90,7 @@ export class VirtualDisk implements Disk {
     if (image !== undefined) this.#load(image.survivors(choice));
   }
 
-  #load(folders: Map<string, Map<string, Content>>): void {
+  #load(folders: Map<string, Map<string, FileContent>>): void {
     this.#folders = new Map();
     for (const [path, files] of folders) {
       const folder = new Folder();
@@ -410,7 +172,7 @@ export class VirtualDisk implements Disk {
   /** Stores a durable file in place of an existing one, which no crash restores. */
   putFile(path: string, bytes: Uint8Array): void {
     this.eraseFile(path);
-    const content = new Content();
+    const content = new FileContent();
     if (bytes.length > 0) content.write(0, bytes, 0, bytes.length);
     const folder = this.#makeFolder(folderOf(path));
     const inode = new Inode(path, content);
@@ -488,7 +250,7 @@ export class VirtualDisk implements Disk {
       let inode = folder.visible.get(nameOf(path));
       if (inode === undefined) {
         if (mode === 'existing') throw new DiskError('ENOENT', 'open', path);
-        inode = new Inode(path, new Content());
+        inode = new Inode(path, new FileContent());
         this.#rename(folder, { change: 'create', name: nameOf(path), to: '', inode, hasSyncFailed: false }, call);
       } else if (mode === 'replace') {
         this.#truncate(inode, 0, call);

@@ -18,6 +18,7 @@ import {
   type Sid,
 } from '@tskeeper/protocol';
 import { ConfigError } from './config-error.ts';
+import type { ConfigSettings } from './config-settings.ts';
 import { isLoopback } from './loopback.ts';
 import type { Setting } from './settings.ts';
 
@@ -102,23 +103,6 @@ export interface EnsembleConfig {
   readonly unsupported: readonly string[];
 }
 
-/** The settings of all sources, looked up by key. */
-export interface SettingsLookup {
-  readonly text: (name: string) => string;
-  readonly int: (name: string) => number;
-  /** Undefined when the key is not set and has no default. */
-  readonly maybeInt: (name: string) => number | undefined;
-  readonly real: (name: string) => number;
-  readonly boolean: (name: string) => boolean;
-  /** Whether a source sets the key. */
-  readonly isSet: (name: string) => boolean;
-  /** Where a key is set, or else the file it would be in. */
-  readonly where: (name: string) => string;
-  readonly warn: (where: string, sentence: string) => void;
-  /** Throws as `readFileSync`. */
-  readonly readFile: (path: string) => string;
-}
-
 /** The lines that name servers, groups and weights, and where they were written. */
 export interface QuorumLines {
   readonly lines: ReadonlyMap<string, Setting>;
@@ -138,7 +122,7 @@ const nextSuffix = '.dynamic.next';
  * The servers, groups and weights as written. Throws a ConfigError for what is impossible, and
  * warns about what is possible but inadvisable.
  */
-export function readQuorum(source: QuorumLines, settings: SettingsLookup): QuorumConfig {
+export function readQuorum(source: QuorumLines, settings: ConfigSettings): QuorumConfig {
   const inFile = source.dynamicConfigFile ?? source.configFile;
   const place = (line: string): string => source.lines.get(line)?.where ?? inFile;
   const written = withLocations(() => quorumConfigOf(source.lines.values()), place);
@@ -159,7 +143,7 @@ export function readQuorum(source: QuorumLines, settings: SettingsLookup): Quoru
  * makes a single server one. Throws a ConfigError when they can be neither an ensemble nor a
  * standalone server.
  */
-export function isEnsemble({ servers }: QuorumConfig, source: QuorumLines, settings: SettingsLookup): boolean {
+export function isEnsemble({ servers }: QuorumConfig, source: QuorumLines, settings: ConfigSettings): boolean {
   const participants = [...servers.values()].filter(isParticipant).length;
   const where = source.lines.values().next().value?.where ?? settings.where('standaloneEnabled');
   if (!settings.boolean('standaloneEnabled') && participants === 0) {
@@ -182,16 +166,15 @@ export function isEnsemble({ servers }: QuorumConfig, source: QuorumLines, setti
 }
 
 /** Reads all other settings of a server of an ensemble. `dataDir` is the folder of myid. */
-export function readEnsemble(quorum: QuorumConfig, source: QuorumLines, dataDir: string, settings: SettingsLookup): EnsembleConfig {
-  const { text, int, real, boolean } = settings;
-  const tickTimeMs = int('tickTime');
+export function readEnsemble(quorum: QuorumConfig, source: QuorumLines, dataDir: string, settings: ConfigSettings): EnsembleConfig {
+  const tickTimeMs = settings.int('tickTime');
   const initLimitTicks = limit('initLimit', settings);
   const syncLimitTicks = limit('syncLimit', settings);
   const myid = readMyid(quorum, dataDir, settings);
   const server = quorum.servers.get(myid)!;
   checkPeerType(server, settings);
   warnOfSize(quorum, settings, source);
-  const own = (name: string): number | undefined => (int(name) > 0 ? int(name) : undefined);
+  const own = (name: string): number | undefined => (settings.int(name) > 0 ? settings.int(name) : undefined);
   const observerMasterPort = own('observerMasterPort');
   if (observerMasterPort !== undefined) checkObserverMasterPort(observerMasterPort, server, settings);
   const config = {
@@ -201,35 +184,35 @@ export function readEnsemble(quorum: QuorumConfig, source: QuorumLines, dataDir:
     lastSeen: readLastSeen(source, settings),
     configFile: source.configFile,
     dynamicConfigFile: source.dynamicConfigFile,
-    standaloneEnabled: boolean('standaloneEnabled'),
-    reconfigEnabled: boolean('reconfigEnabled'),
-    readOnlyMode: boolean('readonlymode.enabled'),
+    standaloneEnabled: settings.boolean('standaloneEnabled'),
+    reconfigEnabled: settings.boolean('reconfigEnabled'),
+    readOnlyMode: settings.boolean('readonlymode.enabled'),
     initLimitTicks,
     syncLimitTicks,
     connectToLearnerMasterTicks: own('connectToLearnerMasterLimit') ?? initLimitTicks,
-    maxTimeToWaitForEpochMs: int('leader.maxTimeToWaitForEpoch') === -1 ? undefined : int('leader.maxTimeToWaitForEpoch'),
-    leaderConnectDelayDuringRetryMs: int('leaderConnectDelayDuringRetryMs'),
-    maxUnknownObservers: int('tskeeper.maxUnknownObservers'),
-    cnxTimeoutMs: int('cnxTimeout'),
+    maxTimeToWaitForEpochMs: settings.int('leader.maxTimeToWaitForEpoch') === -1 ? undefined : settings.int('leader.maxTimeToWaitForEpoch'),
+    leaderConnectDelayDuringRetryMs: settings.int('leaderConnectDelayDuringRetryMs'),
+    maxUnknownObservers: settings.int('tskeeper.maxUnknownObservers'),
+    cnxTimeoutMs: settings.int('cnxTimeout'),
     quorumCnxnTimeoutMs: own('quorumCnxnTimeoutMs') ?? syncLimitTicks * tickTimeMs,
     electionPortBindRetry: atLeast('electionPortBindRetry', 0, electionPortBindRetryDefault, settings),
-    minNotificationIntervalMs: int('fastleader.minNotificationInterval'),
-    maxNotificationIntervalMs: int('fastleader.maxNotificationInterval'),
-    quorumListenOnAllIps: boolean('quorumListenOnAllIPs'),
-    tcpKeepAlive: boolean('tcpKeepAlive'),
-    multiAddressEnabled: boolean('multiAddress.enabled'),
-    leaderServes: boolean('leaderServes'),
+    minNotificationIntervalMs: settings.int('fastleader.minNotificationInterval'),
+    maxNotificationIntervalMs: settings.int('fastleader.maxNotificationInterval'),
+    quorumListenOnAllIps: settings.boolean('quorumListenOnAllIPs'),
+    tcpKeepAlive: settings.boolean('tcpKeepAlive'),
+    multiAddressEnabled: settings.boolean('multiAddress.enabled'),
+    leaderServes: settings.boolean('leaderServes'),
     commitLogCount: atLeast('commitLogCount', commitLogCountMin, commitLogCountMin, settings),
-    forceSnapshotSync: boolean('forceSnapshotSync'),
-    snapSyncsMax: int('leader.maxConcurrentSnapSyncs'),
-    diffSyncsMax: int('leader.maxConcurrentDiffSyncs'),
-    snapshotSizeFactor: real('snapshotSizeFactor'),
+    forceSnapshotSync: settings.boolean('forceSnapshotSync'),
+    snapSyncsMax: settings.int('leader.maxConcurrentSnapSyncs'),
+    diffSyncsMax: settings.int('leader.maxConcurrentDiffSyncs'),
+    snapshotSizeFactor: settings.real('snapshotSizeFactor'),
     // The property, where it is set, overrides the key of the file, as in ZooKeeper.
-    syncEnabled: text('observer.syncEnabled') === '' ? boolean('syncEnabled') : boolean('observer.syncEnabled'),
-    observerElectionDelayMs: int('observer.election.DelayMs'),
+    syncEnabled: settings.text('observer.syncEnabled') === '' ? settings.boolean('syncEnabled') : settings.boolean('observer.syncEnabled'),
+    observerElectionDelayMs: settings.int('observer.election.DelayMs'),
     observerMasterPort,
-    localSessionsEnabled: boolean('localSessionsEnabled'),
-    oraclePath: text('oraclePath') || undefined,
+    localSessionsEnabled: settings.boolean('localSessionsEnabled'),
+    oraclePath: settings.text('oraclePath') || undefined,
   };
   if (config.reconfigEnabled) {
     // Only a warning: many a zoo.cfg holds it, and an ensemble serves as well without it.
@@ -245,7 +228,7 @@ export function readEnsemble(quorum: QuorumConfig, source: QuorumLines, dataDir:
  * A server that ignored one of these would behave otherwise than configured, or than the rest of
  * its ensemble, without a sign of it. So it does not start.
  */
-function unsupportedSettings(config: Omit<EnsembleConfig, 'unsupported'>, settings: SettingsLookup): string[] {
+function unsupportedSettings(config: Omit<EnsembleConfig, 'unsupported'>, settings: ConfigSettings): string[] {
   const asked: readonly (readonly [isAsked: boolean, name: string, value: string, what: string])[] = [
     [config.localSessionsEnabled, 'localSessionsEnabled', 'true', 'sessions that only their own server knows'],
     [config.readOnlyMode, 'readonlymode.enabled', 'true', 'reads from a server that has lost its ensemble'],
@@ -291,7 +274,7 @@ function versionOfName(path: string | undefined): number {
   return digits === undefined ? 0 : Number.parseInt(digits, 16);
 }
 
-function readLastSeen({ configFile, dynamicConfigFile }: QuorumLines, settings: SettingsLookup): QuorumConfig | undefined {
+function readLastSeen({ configFile, dynamicConfigFile }: QuorumLines, settings: ConfigSettings): QuorumConfig | undefined {
   if (dynamicConfigFile === undefined) return undefined;
   const path = configFile + nextSuffix;
   const text = maybeRead(path, settings);
@@ -304,7 +287,7 @@ function readLastSeen({ configFile, dynamicConfigFile }: QuorumLines, settings: 
 }
 
 /** The text of a file; undefined when there is no file of that name. */
-function maybeRead(path: string, settings: SettingsLookup): string | undefined {
+function maybeRead(path: string, settings: ConfigSettings): string | undefined {
   try {
     return settings.readFile(path);
   } catch (error) {
@@ -315,7 +298,7 @@ function maybeRead(path: string, settings: SettingsLookup): string | undefined {
   }
 }
 
-function limit(name: string, settings: SettingsLookup): number {
+function limit(name: string, settings: ConfigSettings): number {
   const ticks = settings.maybeInt(name);
   if (ticks !== undefined && ticks > 0) return ticks;
   const example = name === 'initLimit' ? 10 : 5;
@@ -325,14 +308,14 @@ function limit(name: string, settings: SettingsLookup): number {
 }
 
 /** A number that ZooKeeper replaces when it is too small. */
-function atLeast(name: string, least: number, otherwise: number, settings: SettingsLookup): number {
+function atLeast(name: string, least: number, otherwise: number, settings: ConfigSettings): number {
   const value = settings.int(name);
   if (value >= least) return value;
   settings.warn(settings.where(name), `${name} must be at least ${least}; using ${otherwise}.`);
   return otherwise;
 }
 
-function readMyid(quorum: QuorumConfig, dataDir: string, settings: SettingsLookup): Sid {
+function readMyid(quorum: QuorumConfig, dataDir: string, settings: ConfigSettings): Sid {
   const path = join(dataDir, 'myid');
   const text = maybeRead(path, settings);
   const listed = [...quorum.servers.keys()].join(', ');
@@ -360,12 +343,12 @@ function readMyid(quorum: QuorumConfig, dataDir: string, settings: SettingsLooku
 }
 
 /** The file that lists the servers. */
-function listedIn(settings: SettingsLookup): string {
+function listedIn(settings: ConfigSettings): string {
   return settings.text('dynamicConfigFile') || settings.where('server.*').replace(/:\d+$/, '');
 }
 
 /** The list applies, as in ZooKeeper. */
-function checkPeerType({ sid, role }: QuorumServer, settings: SettingsLookup): void {
+function checkPeerType({ sid, role }: QuorumServer, settings: ConfigSettings): void {
   const said = settings.text('peerType').toLowerCase();
   if (said === role || !settings.isSet('peerType')) return;
   settings.warn(
@@ -374,7 +357,7 @@ function checkPeerType({ sid, role }: QuorumServer, settings: SettingsLookup): v
   );
 }
 
-function warnOfSize({ servers }: QuorumConfig, settings: SettingsLookup, source: QuorumLines): void {
+function warnOfSize({ servers }: QuorumConfig, settings: ConfigSettings, source: QuorumLines): void {
   const participants = [...servers.values()].filter(isParticipant).length;
   const where = source.lines.values().next().value!.where;
   if (participants <= 2) {
@@ -388,7 +371,7 @@ function warnOfSize({ servers }: QuorumConfig, settings: SettingsLookup, source:
 /**
  * Finds mistakes that would show later as a port in use, or as two servers mistaken for each other.
  */
-function checkAddresses(quorum: QuorumConfig, place: (line: string) => string, settings: SettingsLookup): void {
+function checkAddresses(quorum: QuorumConfig, place: (line: string) => string, settings: ConfigSettings): void {
   const users = new Map<string, string>();
   const claim = (sid: Sid, host: string, port: number, what: string): void => {
     if (port === 0 || isWildcardHost(host)) return;
@@ -425,7 +408,7 @@ function checkAddresses(quorum: QuorumConfig, place: (line: string) => string, s
   }
 }
 
-function checkObserverMasterPort(port: number, { sid, addresses, clientAddress }: QuorumServer, settings: SettingsLookup): void {
+function checkObserverMasterPort(port: number, { sid, addresses, clientAddress }: QuorumServer, settings: ConfigSettings): void {
   const taken = [clientAddress?.port, ...addresses.flatMap(({ quorumPort, electionPort }) => [quorumPort, electionPort])];
   if (!taken.includes(port)) return;
   throw new ConfigError(

@@ -4,7 +4,8 @@ import { describe, expect, it } from 'vitest';
 import { ConfigError } from '../../src/config/config-error.ts';
 import { configKeys } from '../../src/config/config-keys.ts';
 import type { EnsembleConfig } from '../../src/config/ensemble-config.ts';
-import { type ConfigSources, resolveConfig, type ServerConfig } from '../../src/config/server-config.ts';
+import type { ConfigSources } from '../../src/config/config-sources.ts';
+import { resolveConfig, type ServerConfig } from '../../src/config/server-config.ts';
 
 const three = 'server.1=a:2888:3888\nserver.2=b:2888:3888\nserver.3=c:2888:3888\n';
 const limits = 'initLimit=10\nsyncLimit=5\n';

@@ -2,7 +2,8 @@ import { coreDefaults } from '@tskeeper/core';
 import { runtimeDefaults } from '@tskeeper/runtime';
 import { describe, expect, it } from 'vitest';
 import { ConfigError } from '../../src/config/config-error.ts';
-import { type ConfigSources, resolveConfig, type ServerConfig } from '../../src/config/server-config.ts';
+import type { ConfigSources } from '../../src/config/config-sources.ts';
+import { resolveConfig, type ServerConfig } from '../../src/config/server-config.ts';
 
 const base = 'dataDir=/d\nclientPort=2181\n';
 

@@ -51,9 +51,9 @@ export const serverMutants: Readonly<Record<string, Mutant>> = {
   'snapshot-named-ahead': {
     description: 'a snapshot is named after the txn that follows the last it holds',
     origin: 'ZOOKEEPER-3127, P28',
-    file: 'packages/runtime/src/runtime.ts',
-    original: 'this.#storage.takeSnapshot(this.#core.inspect.lastZxid(), source)',
-    replacement: 'this.#storage.takeSnapshot(this.#core.inspect.lastZxid() + 1, source)',
+    file: 'packages/runtime/src/snapshot-taker.ts',
+    original: 'this.#storage.takeSnapshot(core.inspect.lastZxid(), source)',
+    replacement: 'this.#storage.takeSnapshot(core.inspect.lastZxid() + 1, source)',
   },
   'snapshot-not-synced': {
     description: 'a snapshot gets its name before its content is durable',
@@ -158,17 +158,17 @@ export const serverMutants: Readonly<Record<string, Mutant>> = {
   'expiry-right-after-pause': {
     description: 'after a pause sessions expire before the server has read what clients sent',
     origin: 'F14, P21',
-    file: 'packages/runtime/src/runtime.ts',
-    original: 'this.#startInputRound(this.#world.clock.now());',
-    replacement: 'this.#inputWatermarkMs = this.#world.clock.now().elapsedMs;\n    this.#wake();',
+    file: 'packages/runtime/src/turn-loop.ts',
+    original: 'this.#startInputRound(this.#clock.now());',
+    replacement: 'this.#inputWatermarkMs = this.#clock.now().elapsedMs;\n    this.#wake();',
   },
   'expiry-by-wall-clock': {
     description: 'sessions expire by the wall clock',
     origin: 'F13, P21',
-    file: 'packages/runtime/src/runtime.ts',
-    original: "this.#core.wake(now, this.#state === 'serving' ? this.#inputWatermarkMs : -Infinity);",
+    file: 'packages/runtime/src/turn-loop.ts',
+    original: "core.wake(now, stage === 'serving' ? this.#inputWatermarkMs : -Infinity);",
     replacement:
-      "this.#core.wake(now, this.#state === 'serving' ? this.#inputWatermarkMs + Math.abs(now.wallMs - 1_700_000_000_000 - now.elapsedMs) / 1000 : -Infinity);",
+      "core.wake(now, stage === 'serving' ? this.#inputWatermarkMs + Math.abs(now.wallMs - 1_700_000_000_000 - now.elapsedMs) / 1000 : -Infinity);",
   },
   'expiry-postponed-by-long-jobs': {
     detector: 'scenarios',
@@ -246,8 +246,8 @@ export const serverMutants: Readonly<Record<string, Mutant>> = {
     description: 'a server whose disk failed keeps answering',
     origin: 'ZOOKEEPER-2247, F10',
     file: 'packages/runtime/src/runtime.ts',
-    original: "if (this.#state === 'ended') return;\n    this.#state = 'ended';\n    this.#metrics",
-    replacement: "if (this.#state === 'ended') return;\n    this.#metrics",
+    original: "if (this.#parts.stage === 'ended') return;\n    this.#parts.stage = 'ended';\n    this.#metrics",
+    replacement: "if (this.#parts.stage === 'ended') return;\n    this.#metrics",
   },
   'container-swept-too-soon': {
     description: 'TTL znodes are swept before their time is up',

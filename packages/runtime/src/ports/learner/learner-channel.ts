@@ -1,9 +1,9 @@
 import type { Millis, PacketDecoder } from '@tskeeper/protocol';
-import type { Endpoint, StreamId } from '../network.ts';
-import { ChannelOutput } from './channel-output.ts';
-import { PeerStream } from './peer-streams.ts';
-import type { SharedBytes } from './shared-bytes.ts';
-import type { WriterPool } from './writer-pool.ts';
+import type { Endpoint, StreamId } from '../../network.ts';
+import { ChannelOutput } from '../channel-output.ts';
+import { PeerStream } from '../peer-streams.ts';
+import type { SharedBytes } from '../shared-bytes.ts';
+import type { WriterPool } from '../writer-pool.ts';
 
 /**
  * A stream between a leader and a learner, at either end. The core does not know it while it is

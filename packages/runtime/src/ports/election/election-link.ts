@@ -12,9 +12,9 @@ import {
   type Reader,
   type Sid,
 } from '@tskeeper/protocol';
-import type { Endpoint, StreamId } from '../network.ts';
-import type { Dial } from './dialler.ts';
-import { PeerStream } from './peer-streams.ts';
+import type { Endpoint, StreamId } from '../../network.ts';
+import type { Dial } from '../dialler.ts';
+import { PeerStream } from '../peer-streams.ts';
 
 /** The state that the election port keeps of one other server. */
 export class ElectionLink {

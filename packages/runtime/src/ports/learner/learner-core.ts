@@ -1,39 +1,10 @@
+/**
+ * The part of a core that the learner port uses. `Peer` has this shape, for either end of a
+ * channel. Each channel begins with `accepted` or `dialled` and ends with `channelGone`.
+ */
 import type { ChannelId, ChannelRank, Now } from '@tskeeper/core';
-import type { HostPort, Notification, PacketView, Sid } from '@tskeeper/protocol';
+import type { PacketView } from '@tskeeper/protocol';
 
-/** A server of the ensemble, and its addresses for the others. */
-export interface PeerServer {
-  readonly sid: Sid;
-  /**
-   * Addresses for notifications; several where a server has several networks
-   * (multiAddress.enabled). Tried in this order.
-   */
-  readonly electionAddresses: readonly HostPort[];
-  /** Addresses at which learners dial it while it leads. */
-  readonly quorumAddresses: readonly HostPort[];
-}
-
-/** The part of a core that the election port of a server uses. `Peer` has this shape. */
-export interface ElectionCore {
-  /**
-   * A notification has arrived. `from` is below 0 for an observer without a number, and valid as
-   * long as its connection lasts.
-   */
-  notified(from: Sid, notification: Notification, now: Now): void;
-  /**
-   * There is a connection with that server, dialled by either side. Called for each new one, also
-   * when it replaces another.
-   */
-  reachable(sid: Sid): void;
-  /**
-   * The connection with that server has closed, and a dial begun since was refused at every address
-   * it has: its host answers and nothing listens. Called once, until the server is reachable again.
-   * A dial without an answer is never reported.
-   */
-  unreachable(sid: Sid, now: Now): void;
-}
-
-/** The part of a core that the learner port uses. */
 export interface LearnerCore {
   /** A connection to this server's quorum address has sent a whole packet, which follows. */
   accepted(channel: ChannelId, now: Now): void;

@@ -1,0 +1,30 @@
+/**
+ * The places where a configuration is written. The reader of the sources opens no file itself, so
+ * that tests and the simulator can hand over texts.
+ */
+
+/** The configuration as written, from all places. */
+export interface ConfigSources {
+  /** zoo.cfg: its name, for messages, and its text. */
+  readonly file?: ConfigFile | undefined;
+  /** `name=value`, from -D on the command line. */
+  readonly definitions?: readonly string[] | undefined;
+  /** The variables JVMFLAGS and SERVER_JVMFLAGS are read. */
+  readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
+  /** From the command line or a program; they override zoo.cfg. */
+  readonly dataDir?: string | undefined;
+  readonly clientPort?: number | undefined;
+  readonly clientAddress?: string | undefined;
+  /**
+   * Reads the file that `dynamicConfigFile` names, the file next to zoo.cfg that a reconfig leaves,
+   * and myid. Throws as readFileSync.
+   */
+  readonly readFile?: ((path: string) => string) | undefined;
+  /** Whether a file, or anything that is not a folder, has this name. Default: no. */
+  readonly isFile?: ((path: string) => boolean) | undefined;
+}
+
+export interface ConfigFile {
+  readonly name: string;
+  readonly text: string;
+}
