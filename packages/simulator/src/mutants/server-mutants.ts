@@ -202,7 +202,7 @@ export const serverMutants: Readonly<Record<string, Mutant>> = {
   'session-ids-start-over': {
     description: 'each start of a server grants the same session ids',
     origin: 'found here: clock-set-back; P23',
-    file: 'packages/protocol/src/session-id.ts',
+    file: 'packages/protocol/src/client/session-id.ts',
     original: '(BigInt(serverId) << 56n) | start',
     replacement: '(BigInt(serverId) << 56n) | 1n',
   },
