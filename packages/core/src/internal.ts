@@ -16,7 +16,7 @@ export { MajorityQuorum } from './quorum/majority-quorum.ts';
 export { OracleQuorum } from './quorum/oracle-quorum.ts';
 export type { QuorumVerifier, SidSet } from './quorum/quorum-verifier.ts';
 export { verifierOf } from './quorum/config-verifier.ts';
-export { StepBudget, stepUnitsDefault } from './request/step-budget.ts';
+export { StepBudget, stepUnitsDefault } from './step-budget.ts';
 export { FairQueue, FairShare } from './request/fair-queue.ts';
 export { Replica, replicaOptions } from './request/replica.ts';
 export { ExpiryQueue } from './session/expiry-queue.ts';

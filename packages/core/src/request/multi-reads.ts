@@ -22,7 +22,7 @@ import type { ReadReplies } from './read-replies.ts';
 import type { Replica } from './replica.ts';
 import type { ReplyWriter } from './reply-writer.ts';
 import type { Request } from './request.ts';
-import { bytesPerUnit, copyForJob, type Job, startJob, type StepBudget, unitsPerName } from './step-budget.ts';
+import { bytesPerUnit, copyForJob, type Job, startJob, type StepBudget, unitsPerName } from '../step-budget.ts';
 
 /** Replaces the size for a part that has failed. */
 const nothingRead = -1;

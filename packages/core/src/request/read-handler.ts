@@ -18,7 +18,7 @@ import { ReadReplies } from './read-replies.ts';
 import type { Replica } from './replica.ts';
 import type { ReplyWriter } from './reply-writer.ts';
 import type { Request } from './request.ts';
-import { type Job, startJob, type StepBudget, unitsPerName, unitsPerPath } from './step-budget.ts';
+import { type Job, startJob, type StepBudget, unitsPerName, unitsPerPath } from '../step-budget.ts';
 import { WatchRequests } from './watch-requests.ts';
 
 export class ReadHandler {

@@ -7,8 +7,8 @@ import type { Millis } from '@tskeeper/protocol';
 import { Identities } from '../auth/identities.ts';
 import { Cnxn } from '../cnxn/cnxn.ts';
 import type { Now } from '../now.ts';
-import { AddressLoad } from './load.ts';
-import { noCnxn } from './proposal.ts';
+import { AddressLoad } from '../pending/load.ts';
+import { noCnxn } from '../pending/proposal.ts';
 
 export class Request {
   cnxn: Cnxn;

@@ -24,7 +24,7 @@ import type { ReadReplies } from './read-replies.ts';
 import type { Replica } from './replica.ts';
 import type { ReplyWriter } from './reply-writer.ts';
 import type { Request } from './request.ts';
-import { copyForJob, type Job, type StepBudget, unitsPerPath } from './step-budget.ts';
+import { copyForJob, type Job, type StepBudget, unitsPerPath } from '../step-budget.ts';
 
 type WatchKind = 'data' | 'exist' | 'child' | 'persistent' | 'recursive';
 /** In the order in which setWatches2 lists them; setWatches has the first three. */

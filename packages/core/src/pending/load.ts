@@ -2,7 +2,7 @@
  * Counts outstanding requests and the memory they hold; new requests are delayed by these numbers.
  */
 import { OpCode } from '@tskeeper/protocol';
-import { unitsPerChange } from './step-budget.ts';
+import { unitsPerChange } from '../step-budget.ts';
 import { aclEntryCountOf, changeCountOf, type ForwardedRequest, type Proposal, type WriteOrigin } from './proposal.ts';
 import type { ParkedFrame, PendingRequest, PendingSync } from './pending-request.ts';
 

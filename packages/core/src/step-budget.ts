@@ -4,7 +4,7 @@
  * microsecond. docs/internals/steps.md lists what is sliced, and how.
  */
 import { Reader } from '@tskeeper/protocol';
-import type { Now } from '../now.ts';
+import type { Now } from './now.ts';
 
 /** Default number of units of one step. */
 export const stepUnitsDefault = 16_384;

@@ -25,13 +25,13 @@ import type { Fingerprint } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
 import type { Observer } from '../observer.ts';
 import type { CoreOptions } from '../options.ts';
-import type { ReplyWriter } from '../request/reply-writer.ts';
-import type { WriteOrigin } from '../request/proposal.ts';
-import type { Replica } from '../request/replica.ts';
-import type { WriteSequencer } from '../request/write-sequencer.ts';
-import { sessionRefOf } from './session-ref.ts';
-import type { SessionSlot } from './session-table.ts';
-import { localOwner, type SessionTracker } from './session-tracker.ts';
+import type { ReplyWriter } from './reply-writer.ts';
+import type { WriteOrigin } from '../pending/proposal.ts';
+import type { Replica } from './replica.ts';
+import type { WriteSequencer } from './write-sequencer.ts';
+import { sessionRefOf } from '../session/session-ref.ts';
+import type { SessionSlot } from '../session/session-table.ts';
+import { localOwner, type SessionTracker } from '../session/session-tracker.ts';
 
 const noPassword = Buffer.alloc(sessionPasswordBytes);
 /**

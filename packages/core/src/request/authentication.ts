@@ -10,9 +10,9 @@ import type { Now } from '../now.ts';
 import type { Observer } from '../observer.ts';
 import type { CoreOptions } from '../options.ts';
 import type { CloseReason } from '../client-output.ts';
-import type { ReplyWriter } from '../request/reply-writer.ts';
-import type { AuthRegistry, AuthTicket, AuthResult } from './auth-provider.ts';
-import type { Identities, IdentityLimits } from './identities.ts';
+import type { ReplyWriter } from './reply-writer.ts';
+import type { AuthRegistry, AuthTicket, AuthResult } from '../auth/auth-provider.ts';
+import type { Identities, IdentityLimits } from '../auth/identities.ts';
 
 /** An authentication that waits for its verdict. */
 interface PendingAuth {
