@@ -1,10 +1,61 @@
 /**
- * A read of a znode with a watch: the current state, and the next event. For callers that act
- * between the two.
+ * Reads of a znode that may not exist, and waits for its next event. A read with a watch gives the
+ * current state and the next event, for callers that act between the two.
  */
-import type { ClientView, KeeperState, WatchedEvent, WatchListener } from '@tskeeper/client';
+import { type ClientView, KeeperError, type KeeperState, type ReadOptions, type WatchedEvent, type WatchListener } from '@tskeeper/client';
 import { unlessAborted } from './deadline.ts';
+import { retryForever } from './own-znode.ts';
 
+/**
+ * The result of the read, or undefined if the znode does not exist. Rejects as the read does
+ * otherwise.
+ */
+export async function undefinedIfNoNode<Found>(found: Promise<Found>): Promise<Found | undefined> {
+  try {
+    return await found;
+  } catch (error) {
+    if (KeeperError.is(error, 'NoNode')) return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Resolves with true after any event of the znode, or after the end of the session, which the next
+ * request reports; with false at once if the znode does not exist. Rejects as `exists` does, and
+ * with the signal's reason. Leaves no watch behind.
+ */
+export function waitForEvent(zk: ClientView, path: string, signal: AbortSignal): Promise<boolean> {
+  return waitForEventUnless(
+    zk,
+    path,
+    (options) => zk.exists(path, options),
+    (stat) => stat === null,
+    signal,
+  );
+}
+
+/**
+ * Reads once, with a watch on `path`. Resolves with false at once if the result is enough;
+ * otherwise with true, after an event of the watch, or after the end of the session, which the next
+ * request reports. Rejects as `read` does, and with the signal's reason. Leaves no watch behind.
+ */
+export async function waitForEventUnless<Answer>(
+  zk: ClientView,
+  path: string,
+  read: (options: ReadOptions) => Promise<Answer>,
+  isEnough: (answer: Answer) => boolean,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const watchedRead = await WatchedRead.start(zk, path, (watch) => read({ ...retryForever, watch, signal }));
+  if (isEnough(watchedRead.result)) {
+    watchedRead.cancel();
+    return false;
+  }
+  await watchedRead.nextEvent(signal);
+  return true;
+}
+
+/** A read of a znode with a watch: the current state, and the next event. */
 export class WatchedRead<Answer> {
   readonly result: Answer;
   readonly #zk: ClientView;
@@ -18,7 +69,7 @@ export class WatchedRead<Answer> {
     this.#waiter = waiter;
   }
 
-  /** `ask` reads the znode, and sets the watch that it receives. Rejects as `ask` does. */
+  /** `read` reads the znode, and sets the watch that it receives. Rejects as `read` does. */
   static async start<Answer>(zk: ClientView, path: string, read: (watch: WatchListener) => Promise<Answer>): Promise<WatchedRead<Answer>> {
     const waiter = new EventWaiter();
     try {
