@@ -10,7 +10,7 @@ export { ManualClock } from './virtual/manual-clock.ts';
 export { type CrashChoice, type DiskImage, keepAll, loseAll, sectorBytes, type Unsynced } from './virtual/disk-image.ts';
 export { type DiskCall, type DiskFault, type DiskOperation, VirtualDisk } from './virtual/virtual-disk.ts';
 export { SeededRandom } from './virtual/seeded-random.ts';
-export { type PortOptions, runtimeDefaults, type RuntimeOptions, type StorageOptions } from './options.ts';
+export { type PortOptions, runtimeDefaults, type RuntimeOptions } from './options.ts';
 export { ensembleDefaults, type EnsembleOptions } from './ensemble-options.ts';
 export { BindError } from './ports/bind-listener.ts';
 export { startRuntime } from './runtime.ts';
@@ -31,6 +31,7 @@ export {
   verifySnapshot,
   writeSnapshot,
 } from './storage/snapshot-files.ts';
+export type { StorageOptions } from './storage/storage-options.ts';
 export { StorageRefused } from './storage/storage-refused.ts';
 export {
   type EnsembleRecoveryResult,

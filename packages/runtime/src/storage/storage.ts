@@ -18,7 +18,6 @@ import { formatZxid, type Millis, type Zxid } from '@tskeeper/protocol';
 import type { Clock, TimerHandle } from '../clock.ts';
 import { type Disk, DiskError, type FolderLock } from '../disk.ts';
 import type { Logger } from '../logger.ts';
-import type { StorageOptions } from '../options.ts';
 import type { Random } from '../random.ts';
 import type { SnappyCodec } from '../world.ts';
 import { folderBytes, withFile } from './disk-helpers.ts';
@@ -44,6 +43,7 @@ import {
   writeUnnamedSnapshot,
 } from './snapshot-files.ts';
 import { SnapshotTrigger } from './snapshot-trigger.ts';
+import type { StorageOptions } from './storage-options.ts';
 import { StorageRefused } from './storage-refused.ts';
 import { readMark } from './synced-mark.ts';
 import { truncateLogs, TruncationImpossible } from './truncation.ts';

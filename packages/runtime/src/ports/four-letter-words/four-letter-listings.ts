@@ -8,8 +8,8 @@
  */
 import type { CnxnContext, CnxnInfo, Inspector, Now } from '@tskeeper/core';
 import { formatSessionId, formatZxid, type Millis, OpCode } from '@tskeeper/protocol';
-import type { CnxnList, CnxnView } from './cnxn-list.ts';
-import { javaDate } from './java-text.ts';
+import type { CnxnList, CnxnView } from '../cnxn-list.ts';
+import { javaDate } from '../java-text.ts';
 
 /** Items visited for one piece: well below a millisecond. */
 const itemsPerChunk = 500;

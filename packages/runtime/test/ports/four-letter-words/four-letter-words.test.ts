@@ -11,12 +11,12 @@ import {
   parseWhitelist,
   type ServerFacts,
   ServerMetrics,
-} from '../../src/internal.ts';
-import { average, javaDate, javaDouble } from '../../src/ports/java-text.ts';
-import { emptyInspect, leadingInspect, recordedEnsemble, testFacts } from './fake-core.ts';
+} from '../../../src/internal.ts';
+import { average, javaDate, javaDouble } from '../../../src/ports/java-text.ts';
+import { emptyInspect, leadingInspect, recordedEnsemble, testFacts } from '../fake-core.ts';
 
 /** The answers of a 3.9.5 server (fixtures/README.md). */
-const recorded = JSON.parse(readFileSync(new URL('../../../../fixtures/operations-3.9.5.json', import.meta.url), 'utf8')) as {
+const recorded = JSON.parse(readFileSync(new URL('../../../../../fixtures/operations-3.9.5.json', import.meta.url), 'utf8')) as {
   readonly fourLetterWords: Readonly<Record<string, string>>;
   readonly mntrLeader: string;
   readonly mntrFollower: string;

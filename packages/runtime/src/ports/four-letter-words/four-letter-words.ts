@@ -5,13 +5,13 @@
  */
 import type { EnsembleStatus, Inspector, Now } from '@tskeeper/core';
 import { formatZxid } from '@tskeeper/protocol';
-import type { Metrics, MetricValue } from '../metrics/metrics.ts';
-import type { FourLetterWordHandler } from './client/word-answers.ts';
-import type { CnxnList } from './cnxn-list.ts';
+import type { Metrics, MetricValue } from '../../metrics/metrics.ts';
+import type { FourLetterWordHandler } from '../client/word-answers.ts';
+import type { CnxnList } from '../cnxn-list.ts';
 import { cnxnLine, consLines, dumpLines, inChunks, wchcLines, wchpLines, wchsLines } from './four-letter-listings.ts';
-import { javaDouble } from './java-text.ts';
-import type { PreambleKind } from './preamble.ts';
-import type { ServerFacts } from './server-facts.ts';
+import { javaDouble } from '../java-text.ts';
+import type { PreambleKind } from '../preamble.ts';
+import type { ServerFacts } from '../server-facts.ts';
 
 export const fourLetterWords = [
   'conf',
