@@ -23,4 +23,5 @@ export { ExpiryQueue } from './session/expiry-queue.ts';
 export { fileLimits, type LoadedSnapshot, type SnapshotLimits, SnapshotLoader } from './snapshot/snapshot-loader.ts';
 export type { DataTree, NodeId, NodeKind } from './tree/data-tree.ts';
 export { CommittedLog, committedLogDefaults, type CommittedLogOptions, isPossibleSuccessor } from './zab/committed-log.ts';
+export type { LogEntry } from './zab/learner-syncer.ts';
 export { logBytesMax, LogWalk, planSync, type SyncPlan } from './zab/sync-plan.ts';

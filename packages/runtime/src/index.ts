@@ -15,12 +15,14 @@ export { ensembleDefaults, type EnsembleOptions } from './ensemble-options.ts';
 export { BindError } from './ports/bind-listener.ts';
 export { startRuntime } from './runtime.ts';
 export type { HostFacts, Runtime, RuntimeHooks, SnappyCodec, World } from './world.ts';
-export { type EpochName, readEpoch, writeEpoch } from './storage/epoch-files.ts';
+export type { EpochName } from '@tskeeper/core';
+export { readEpoch, writeEpoch } from './storage/epoch-files.ts';
 export { logName, markName, numberedFiles, type NumberedFile, snapshotName, zxidOfName } from './storage/file-names.ts';
 export { type LogEnd, type LogEndReason, type LogRange, type OnLogEntry, readLog } from './storage/log-reader.ts';
 export { type TxnLogChunk, TxnLogIterator } from './storage/txn-log-iterator.ts';
 export { purge, type PurgeFolders, type PurgeResult } from './storage/purge.ts';
-export type { LogEntry, RecentTxnsLimits } from './storage/recent-txns.ts';
+export type { LogEntry } from '@tskeeper/core/internal';
+export type { RecentTxnsLimits } from './storage/recent-txns.ts';
 export { type RecoveryResult, Recovery, type RecoveryOptions, type RecoveryTarget } from './storage/recovery.ts';
 export { decodeSnapshot, type SnapshotCompression } from './storage/snapshot-codec.ts';
 export {
