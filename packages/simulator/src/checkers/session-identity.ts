@@ -1,5 +1,5 @@
 import { epochOf, type Millis, OpCode, type Zxid } from '@tskeeper/protocol';
-import { sessionPassword as modelPassword } from '../model/reference-model.ts';
+import { sessionPassword as modelPassword } from '../model/session-password.ts';
 import { epochAt, servingPeriodsOf } from '../record/committed-history.ts';
 import { isAnsweredOutOfOrder } from '../replay/replay.ts';
 import type { Checker } from './checker.ts';

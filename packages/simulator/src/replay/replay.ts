@@ -23,7 +23,10 @@ import {
 } from '@tskeeper/protocol';
 import { bodyFrom, operationFrom, sortedBody } from '../model/from-wire.ts';
 import type { AclEntry, Body, Data, Stat } from '../model/operation-types.ts';
-import { type Admitted, digestId, type ModelOutput, type Id, ReferenceModel } from '../model/reference-model.ts';
+import { digestId, type Id } from '../model/access-rules.ts';
+import type { Admitted } from '../model/admitted-request.ts';
+import type { ModelOutput } from '../model/outbox.ts';
+import { ReferenceModel } from '../model/reference-model.ts';
 import type { CnxnRecord, Item, Recording, Request } from '../record/recording.ts';
 import { unansweredThrottledOps } from '../record/unanswered-throttled-ops.ts';
 import { QuotaChecker, type QuotaDecision } from './quota-checker.ts';
@@ -516,12 +519,12 @@ class Replayer {
       this.#expect(found.cnxnReplay, { kind: 'reply', request });
     } else {
       const judge = this.#quotaChecker;
-      model.quotaOracle = judge === undefined ? undefined : (question) => judge.check(found.request, logged, question);
+      model.quotaRule.oracle = judge === undefined ? undefined : (question) => judge.check(found.request, logged, question);
       expectedErr = this.#perform(found, header.time);
       // The result of a multi is in its operations.
       if (txn.kind === 'multi') expectedErr = loggedErr;
     }
-    this.#quotaChecker?.recordQuotas(zxid, model.quotas());
+    this.#quotaChecker?.recordQuotas(zxid, model.quotaRule.quotas());
     this.#txns.push({ zxid, atMs, session, type, request, isUnexplained, loggedErr, expectedErr });
     if (logged.digest !== undefined && zxid % digestEveryZxids === 0) {
       this.#digests.push({ zxid, logged: sessionIdOf(logged.digest.high, logged.digest.low), expected: model.digest() });
