@@ -30,7 +30,7 @@ import {
   type Request,
   runSeed,
 } from '../src/index.ts';
-import type { ReplayedTxn } from '../src/replay/replay.ts';
+import type { ReplayedTxn } from '../src/replay/replay-result.ts';
 import { writeKey } from '../src/record/write-key.ts';
 import { Run } from '../src/run/run.ts';
 
@@ -967,7 +967,13 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
     'a write that was acknowledged by a server that was looking for a leader',
     ({ peerEvents, ...rest }) => {
       const at = appliedByWhoAnswered({ peerEvents, ...rest });
-      peerEvents.splice(at, 0, { atMs: peerEvents[at]!.atMs, server: peerEvents[at]!.server, kind: 'ended', reason: 'quorum lost', text: 'its quorum is lost' });
+      peerEvents.splice(at, 0, {
+        atMs: peerEvents[at]!.atMs,
+        server: peerEvents[at]!.server,
+        kind: 'ended',
+        reason: 'quorum lost',
+        text: 'its quorum is lost',
+      });
     },
   ],
   [

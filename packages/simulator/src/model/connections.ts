@@ -11,7 +11,7 @@ export interface Cnxn {
 }
 
 /** The connections by their number, as they were at one moment. */
-export type SavedCnxns = Map<number, Cnxn>;
+type SavedCnxns = Map<number, Cnxn>;
 
 export class Connections {
   readonly #outbox: Outbox;

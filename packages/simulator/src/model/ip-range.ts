@@ -18,7 +18,7 @@ function addressBytes(text: string): number[] | undefined {
   return bytes.every((byte) => byte >= 0 && byte <= 255) ? bytes : undefined;
 }
 
-export interface AddressRange {
+interface AddressRange {
   readonly bits: string;
   readonly prefix: number;
 }

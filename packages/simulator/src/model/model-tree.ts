@@ -32,7 +32,7 @@ export interface Znode {
 }
 
 /** What a create adds to the tree. */
-export interface NewZnode {
+interface NewZnode {
   readonly path: string;
   readonly data: Data;
   readonly acl: readonly Acl[];

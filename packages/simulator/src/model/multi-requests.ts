@@ -35,7 +35,7 @@ function decodedStep(step: Step): WriteStep {
 }
 
 /** What a multi changes, and puts back if it fails. */
-export interface MultiState {
+interface MultiState {
   readonly tree: ModelTree;
   readonly connections: Connections;
   readonly outbox: Outbox;

@@ -3,7 +3,7 @@ import { crc32 } from 'node:zlib';
 import type { ModelTree, Owner } from './model-tree.ts';
 
 /** How times and session ids of the model translate to those that the server's digest contains. */
-export interface DigestMapping {
+interface DigestMapping {
   wallMsOf(modelMs: number): number;
   sessionOf(session: bigint): bigint;
 }
