@@ -1,6 +1,5 @@
 /** The configuration that all servers of a small world share, and their clock and randomness. */
 import { coreDefaults } from '@tskeeper/core';
-import { replicaOptions } from '@tskeeper/core/internal';
 
 export const tickTimeMs = 100;
 export const initLimitTicks = 10;
@@ -16,7 +15,6 @@ export const packetBytesMax = 10_000_000;
 export const configText = 'version=0';
 
 export const fixedRandom = { uint32: () => 7 };
-export const treeOptions = replicaOptions(coreDefaults, fixedRandom);
 export const core = {
   ...coreDefaults,
   tickTimeMs,

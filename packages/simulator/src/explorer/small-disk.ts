@@ -4,10 +4,10 @@
  * independently of each other. A request that was not carried out is lost in a crash.
  */
 import { Reader, readTxn, type Zxid } from '@tskeeper/protocol';
-import type { ChannelId, EpochName } from '@tskeeper/core';
-import { type Fingerprint, Replica, SnapshotLoader } from '@tskeeper/core/internal';
+import { type ChannelId, coreDefaults, type EpochName } from '@tskeeper/core';
+import { type Fingerprint, Replica, replicaOptions, SnapshotLoader } from '@tskeeper/core/internal';
 import type { NamedTxn } from './invariants.ts';
-import { treeOptions } from './server-settings.ts';
+import { fixedRandom } from './server-settings.ts';
 
 export interface StoredTxn extends NamedTxn {
   readonly bytes: Buffer;
@@ -38,6 +38,8 @@ export interface FileRequest {
   readonly name: EpochName;
   readonly epoch: number;
 }
+
+const treeOptions = replicaOptions(coreDefaults, fixedRandom);
 
 export class SmallDisk {
   // The content.
