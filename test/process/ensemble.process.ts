@@ -5,7 +5,7 @@
 import { type Client, connect, KeeperError } from '@tskeeper/client';
 import { describe, expect, it } from 'vitest';
 import { ProcessEnsemble } from './ensembles.ts';
-import { endpointOf, RawClient } from './raw-client.ts';
+import { endpointOf, OperationClient } from '@tskeeper/harness';
 import { inFolder } from './servers.ts';
 
 const notServing = 'This ZooKeeper instance is not currently serving requests\n';
@@ -84,7 +84,7 @@ describe('an ensemble of eleven', () => {
       await ensemble.until('nobody serves', async () => [...(await ensemble.roles()).values()].every((role) => role === undefined));
       for (const server of ensemble.servers.values()) {
         expect(await server.fourLetterWord('srvr')).toBe(notServing);
-        const client = await RawClient.open(endpointOf(server.connectString));
+        const client = await OperationClient.open(endpointOf(server.connectString));
         expect(await client.openSession(10_000)).toBeUndefined();
       }
 

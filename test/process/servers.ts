@@ -8,7 +8,7 @@ import path from 'node:path';
 import { type ServerKind, type ServerProcess, startServer } from '../../scripts/server-process.js';
 import { superDigest } from '../model/operations.ts';
 import type { RunningServer } from './kill.ts';
-import { endpointOf } from './raw-client.ts';
+import { endpointOf } from '@tskeeper/harness';
 
 export type Properties = Readonly<Record<string, string | number | boolean>>;
 

@@ -10,7 +10,7 @@ import { numberedFiles, readLog } from '@tskeeper/runtime';
 import { FsDisk } from '@tskeeper/server/internal';
 
 import { type Dump, differencesBetween, dumpTree } from '../exchange/dump.ts';
-import { RawClient } from '../wire/raw-client.ts';
+import { RawClient } from '@tskeeper/harness';
 import type { Ensemble, EnsemblePeer } from './ensemble.ts';
 import { until } from './until.ts';
 

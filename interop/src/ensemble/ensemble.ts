@@ -11,7 +11,7 @@ import path from 'node:path';
 
 import { fourLetterWord, reservePort, launchServer, type ServerKind, type ServerProcess } from '../../../scripts/server-process.js';
 import { noContainerChecks, superDigestProperty } from '../settings.ts';
-import { lostWakeupPorts } from '../wire/raw-client.ts';
+import { lostWakeupPorts } from '@tskeeper/harness';
 import { until } from './until.ts';
 
 export interface PeerSpec {

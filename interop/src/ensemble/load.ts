@@ -8,8 +8,7 @@
  */
 import { OpCode, type SessionId } from '@tskeeper/protocol';
 
-import { RawClient } from '../wire/raw-client.ts';
-import { openAcl, record } from '../wire/requests.ts';
+import { openAcl, RawClient, record } from '@tskeeper/harness';
 import { until } from './until.ts';
 
 const timeOut = 60_000;

@@ -8,8 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { ErrorCode, OpCode } from '@tskeeper/protocol';
 
 import type { Report } from '../report.ts';
-import { RawClient } from '../wire/raw-client.ts';
-import { creatorAcl, openAcl, record } from '../wire/requests.ts';
+import { creatorAcl, openAcl, RawClient, record } from '@tskeeper/harness';
 import type { Ensemble, EnsemblePeer } from './ensemble.ts';
 import { until } from './until.ts';
 
@@ -94,7 +93,7 @@ async function sessionMoves({ from, to }: Pair): Promise<void> {
   expect('its password', moved.passwd.equals(old.passwd), true);
   expect('whether the ephemeral znode exists', await isThere(moved, path), true);
   const { value } = await moved.call(OpCode.getEphemerals, record.pathOnly('/'));
-  expect('getEphemerals', value.paths!.join(), path);
+  expect('getEphemerals', value.ephemerals!.join(), path);
   let late: number | undefined;
   try {
     late = (await old.call(OpCode.setData, record.setData(path, data('late'), -1))).err;

@@ -5,8 +5,7 @@
 import { formatZxid, OpCode } from '@tskeeper/protocol';
 
 import type { Report } from '../report.ts';
-import { RawClient } from '../wire/raw-client.ts';
-import { type Fields, openAcl, record } from '../wire/requests.ts';
+import { type Fields, openAcl, RawClient, record } from '@tskeeper/harness';
 import { compareServers, lastLogged, untilConverged } from './agreement.ts';
 import type { Ensemble, EnsemblePeer } from './ensemble.ts';
 import { type SyncMode, syncModeOf } from './sync-mode.ts';

@@ -11,8 +11,7 @@ import { OpCode } from '@tskeeper/protocol';
 import { type ServerKind, type ServerProcess, startServer } from '../../../scripts/server-process.js';
 import type { Report } from '../report.ts';
 import { noContainerChecks, superDigestProperty } from '../settings.ts';
-import { RawClient } from '../wire/raw-client.ts';
-import { record } from '../wire/requests.ts';
+import { RawClient, record } from '@tskeeper/harness';
 import { differencesBetween, dump, type Dump } from './dump.ts';
 import { fixedWorkload, type OpenSession, randomWorkload } from './workload.ts';
 
@@ -124,7 +123,7 @@ export async function resumeSessions(port: number, sessions: readonly OpenSessio
       continue;
     }
     const { value } = await client.call(OpCode.getEphemerals, record.pathOnly('/'));
-    const held = new Set(value.paths);
+    const held = new Set(value.ephemerals);
     await client.close();
     const witness = await RawClient.connectOrThrow(port, 10_000);
     const left: string[] = [];

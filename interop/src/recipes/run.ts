@@ -5,8 +5,7 @@ import { connect } from '@tskeeper/client';
 
 import type { ServerProcess } from '../../../scripts/server-process.js';
 import type { Report } from '../report.ts';
-import { RawClient } from '../wire/raw-client.ts';
-import { sessionPasswd } from '../wire/session-passwd.ts';
+import { RawClient, sessionPasswd } from '@tskeeper/harness';
 import { barrierChecks } from './barrier-checks.ts';
 import { cacheChecks } from './cache-checks.ts';
 import { curatorQueueChecks } from './curator-queue-checks.ts';

@@ -1,0 +1,22 @@
+export { FrameCutter, frameOf } from './wire/frames.ts';
+export { OperationClient } from './wire/operation-client.ts';
+export { decodeConnectResponse, decodeMessage, encodeConnect, encodeRequest, opCodeOf } from './wire/operation-codec.ts';
+export { type Answer, lostWakeupPorts, RawClient } from './wire/raw-client.ts';
+export { type MultiResult, readEvent, readReply, type ReplyValue, type Stat } from './wire/replies.ts';
+export {
+  type AclEntry,
+  creatorAcl,
+  type Fields,
+  type Handshake,
+  handshakeBody,
+  noPasswd,
+  openAcl,
+  opName,
+  readAcl,
+  record,
+  requestBody,
+  type WirePath,
+} from './wire/requests.ts';
+export { sessionPasswd } from './wire/session-passwd.ts';
+export { type Endpoint, endpointOf, type Message, WireCnxn } from './wire/wire-cnxn.ts';
+export { within } from './wire/within.ts';
