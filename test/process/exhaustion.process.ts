@@ -10,10 +10,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { ErrorCode } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
-import { type ServerProcess, startServer } from '../../scripts/server-process.js';
+import { type Endpoint, endpointOf, OperationClient, type ServerProcess, startServer, within } from '@tskeeper/harness';
 import type { AclEntry, Operation } from '@tskeeper/simulator';
 import { HonestClient, openToAll } from './honest-client.ts';
-import { type Endpoint, endpointOf, OperationClient, within } from '@tskeeper/harness';
 import { inFolder } from './servers.ts';
 
 const slowestMsMax = 5000;

@@ -8,9 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { ErrorCode, OpCode } from '@tskeeper/protocol';
 
 import type { Report } from '../report.ts';
-import { creatorAcl, openAcl, RawClient, record } from '@tskeeper/harness';
-import type { Ensemble, EnsemblePeer } from './ensemble.ts';
-import { until } from './until.ts';
+import { creatorAcl, type EnsemblePeer, openAcl, type ProcessEnsemble, RawClient, record, until } from '@tskeeper/harness';
 
 /** Longer than any check takes on a busy machine. */
 const timeOut = 60_000;
@@ -32,7 +30,7 @@ function expect(what: string, found: unknown, expected: unknown): void {
 const javaLeaderPorts = new Set<number>();
 const clientsOfJavaLeader = new WeakSet<RawClient>();
 
-async function recordLeaderOf(ensemble: Ensemble): Promise<void> {
+async function recordLeaderOf(ensemble: ProcessEnsemble): Promise<void> {
   const { kind, port } = await ensemble.leader();
   if (kind === 'ours') javaLeaderPorts.delete(port);
   else javaLeaderPorts.add(port);
@@ -73,7 +71,7 @@ async function isThere(client: RawClient, path: string): Promise<boolean> {
 }
 
 export interface Pair {
-  readonly ensemble: Ensemble;
+  readonly ensemble: ProcessEnsemble;
   readonly from: EnsemblePeer;
   readonly to: EnsemblePeer;
 }
@@ -338,7 +336,7 @@ const checks: readonly (readonly [string, (pair: Pair) => Promise<void>])[] = [
 
 /** All checks for each pair, the pairs at the same time: most of a check is waiting. */
 export async function runPairs(
-  ensemble: Ensemble,
+  ensemble: ProcessEnsemble,
   pairs: readonly (readonly [number, number])[],
   name: string,
   report: Report,

@@ -4,9 +4,8 @@
  */
 import { OpCode } from '@tskeeper/protocol';
 
-import type { ServerProcess } from '../../../scripts/server-process.js';
+import { RawClient, record, type ServerProcess } from '@tskeeper/harness';
 import { superAuth } from '../settings.ts';
-import { RawClient, record } from '@tskeeper/harness';
 
 export interface Dump {
   /** One line per znode, by path: data, ACL and every field of its stat. */

@@ -8,10 +8,9 @@ import path from 'node:path';
 
 import { OpCode } from '@tskeeper/protocol';
 
-import { type ServerKind, type ServerProcess, startServer } from '../../../scripts/server-process.js';
+import { RawClient, record, type ServerKind, type ServerProcess, startServer } from '@tskeeper/harness';
 import type { Report } from '../report.ts';
 import { noContainerChecks, superDigestProperty } from '../settings.ts';
-import { RawClient, record } from '@tskeeper/harness';
 import { differencesBetween, dump, type Dump } from './dump.ts';
 import { fixedWorkload, type OpenSession, randomWorkload } from './workload.ts';
 

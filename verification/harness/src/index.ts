@@ -19,4 +19,19 @@ export {
 } from './wire/requests.ts';
 export { sessionPasswd } from './wire/session-passwd.ts';
 export { type Endpoint, endpointOf, type Message, WireCnxn } from './wire/wire-cnxn.ts';
-export { within } from './wire/within.ts';
+export { buildDiskFaults, type DiskFault, FaultyDisk } from './processes/disk-faults.ts';
+export { type EnsembleOptions, type EnsemblePeer, type PeerSpec, peersOf, ProcessEnsemble, roleTimeoutMs } from './processes/ensemble.ts';
+export { fourLetterWord } from './processes/four-letter-word.ts';
+export { freePort, reservePort } from './processes/ports.ts';
+export { type LinkDirection, type PeerPorts, type Proxy, ProxyNetwork, redirectDialBack } from './processes/proxy.ts';
+export {
+  launchServer,
+  type ServerKind,
+  type ServerMode,
+  type ServerOptions,
+  ServerProcess,
+  type ServerSettings,
+  type Settings,
+  startServer,
+} from './processes/server-process.ts';
+export { eventually, until, within } from './processes/until.ts';
