@@ -4,7 +4,7 @@
  */
 import path from 'node:path';
 import { makeZnode, Writers } from '../../bench/writers.js';
-import { eventually, type ProcessEnsemble } from '@tskeeper/harness';
+import type { ProcessEnsemble } from '@tskeeper/harness';
 import { startServers, type Kind } from './ensemble.ts';
 import { measureRow, type PartContext } from './part.ts';
 import { atMost, type Figure, percentile, quantity, type Row, shown } from './report.ts';

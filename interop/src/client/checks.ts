@@ -16,7 +16,7 @@ import {
 } from '@tskeeper/client';
 
 import type { DriverFacts } from '../drivers/driver.ts';
-import type { Proxy } from '@tskeeper/harness';
+import type { Proxy } from './proxy.ts';
 
 export interface CheckContext {
   readonly facts: DriverFacts;

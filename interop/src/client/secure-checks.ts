@@ -9,9 +9,10 @@ import path from 'node:path';
 
 import { type Client, connect, type ConnectOptions, creatorAcl, KeeperError, type TlsOptions, type Tracer } from '@tskeeper/client';
 
-import { Proxy, reservePort, type ServerKind, type ServerProcess, startServer } from '@tskeeper/harness';
+import { reservePort, type ServerKind, type ServerProcess, startServer } from '@tskeeper/harness';
 import type { Report } from '../report.ts';
 import { clientName, type KeyStores, makeKeyStores, storePassword } from './key-stores.ts';
+import { Proxy } from './proxy.ts';
 
 /** The values of ssl.clientAuth. */
 type ClientAuth = 'need' | 'want' | 'none';

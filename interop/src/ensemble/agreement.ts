@@ -10,7 +10,7 @@ import { numberedFiles, readLog } from '@tskeeper/runtime';
 import { FsDisk } from '@tskeeper/server/internal';
 
 import { type Dump, differencesBetween, dumpTree } from '../exchange/dump.ts';
-import { type EnsemblePeer, type ProcessEnsemble, RawClient, until } from '@tskeeper/harness';
+import { type EnsemblePeer, type ProcessEnsemble, RawClient } from '@tskeeper/harness';
 
 const configPath = '/zookeeper/config';
 

@@ -32,5 +32,5 @@ export function createEnsemble(specs: readonly PeerSpec[], { config, properties 
     // work.
     jvmArguments: ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC'],
   };
-  return ProcesscreateEnsemble(specs, options);
+  return ProcessEnsemble.create(specs, options);
 }

@@ -12,7 +12,7 @@ const epochBits = 32n;
 async function epochOf({ leader }: AttackSetup): Promise<{ epoch: number; zxid: number }> {
   const status = await leader.status();
   if (status === undefined) throw new Error('the leader does not say its zxid');
-  return { epoch: Number(status.zxid >> epochBits), zxid: Number(status.zxid) };
+  return { epoch: Number(BigInt(status.zxid) >> epochBits), zxid: Number(status.zxid) };
 }
 
 const claimEveryMs = 100;

@@ -26,6 +26,7 @@ export { freePort, reservePort } from './processes/ports.ts';
 export { type LinkDirection, type PeerPorts, type Proxy, ProxyNetwork, redirectDialBack } from './processes/proxy.ts';
 export {
   launchServer,
+  type ServerExit,
   type ServerKind,
   type ServerMode,
   type ServerOptions,

@@ -178,7 +178,9 @@ export class SmallServer implements ServerState {
 
   #markEarlySettle(): void {
     if (this.isLooking) return;
-    this.world.hit(this.election.refusingPeers.size > 0 ? 'election finalized early without an unreachable server' : 'election finalized early');
+    this.world.hit(
+      this.election.refusingPeers.size > 0 ? 'election finalized early without an unreachable server' : 'election finalized early',
+    );
   }
 
   // ---- streams

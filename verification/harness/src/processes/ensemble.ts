@@ -124,11 +124,15 @@ export class EnsemblePeer {
     return (await this.process?.memory())?.rssMb ?? 0;
   }
 
-  /** The last relevant lines of its output in this life. */
-  async logTail(): Promise<string[]> {
+  /** The lines of its output in this life, without Java's about each four letter word. */
+  async log(): Promise<string[]> {
     const text = (await this.process?.log()) ?? '';
-    // Java's server logs each four letter word that this file sends.
-    const lines = text.split('\n').filter((line) => !irrelevantLine.test(line) && !line.includes(' Processing '));
+    return text.split('\n').filter((line) => line !== '' && !line.includes(' Processing '));
+  }
+
+  /** The last lines that concern the ensemble. */
+  async logTail(): Promise<string[]> {
+    const lines = (await this.log()).filter((line) => !irrelevantLine.test(line));
     return lines.slice(-evidenceLines).map((line) => readable(line).slice(0, lineCharactersMax));
   }
 }
