@@ -49,9 +49,9 @@ async function measureInRotation({ kinds, rounds, start, say }, round) {
   const all = [];
   for (const kind of kinds) {
     const ensemble = await start(kind);
-    await makeZnode(ensemble.ports[0]);
-    await ensemble.untilLevel();
-    all.push({ kind, ensemble, writers: new Writers(ensemble.ports), results: [] });
+    await makeZnode(ensemble.clientPorts[0]);
+    await ensemble.untilConverged();
+    all.push({ kind, ensemble, writers: new Writers(ensemble.clientPorts), results: [] });
   }
   for (let number = 0; number < rounds; number++) {
     for (let turn = 0; turn < all.length; turn++) {
@@ -61,11 +61,11 @@ async function measureInRotation({ kinds, rounds, start, say }, round) {
       results.push(result);
       say(`round ${number + 1}, ${kind}: ${JSON.stringify(result)}`);
       await writers.stop();
-      await ensemble.untilWhole();
-      await ensemble.untilLevel();
+      await ensemble.untilServing();
+      await ensemble.untilConverged();
     }
   }
-  for (const { ensemble } of all) await ensemble.stop();
+  for (const { ensemble } of all) await ensemble[Symbol.asyncDispose]();
   return Object.fromEntries(all.map(({ kind, results }) => [kind, results]));
 }
 
@@ -75,9 +75,9 @@ function byKind(results, summarise) {
 
 async function failover(context) {
   const results = await measureInRotation(context, async (ensemble, writers) => {
-    const leader = await ensemble.leader();
-    const gap = await longestGapDuring(writers, () => void ensemble.servers[leader].kill());
-    await ensemble.start(leader);
+    const { sid } = await ensemble.leader();
+    const gap = await longestGapDuring(writers, () => void ensemble.kill(sid));
+    await ensemble.launch([sid]);
     return Math.round(gap * 10) / 10;
   });
   return byKind(results, (gaps) => summary(gaps));
@@ -89,7 +89,7 @@ async function failover(context) {
  */
 async function silentHost(context) {
   const results = await measureInRotation(context, async (ensemble, writers) => {
-    const leader = ensemble.servers[await ensemble.leader()];
+    const { process: leader } = await ensemble.leader();
     const gap = await longestGapDuring(writers, () => leader.pause());
     leader.resume();
     return Math.round(gap);
@@ -101,15 +101,15 @@ async function silentHost(context) {
 async function rollingRestart(context) {
   const results = await measureInRotation(context, async (ensemble, writers) => {
     const leader = await ensemble.leader();
-    const followers = ensemble.servers.map((_, index) => index).filter((index) => index !== leader);
+    const followers = ensemble.peers.filter((peer) => peer !== leader);
     const gaps = {};
-    for (const [role, indexes] of Object.entries({ follower: followers, leader: [leader] })) {
+    for (const [role, peers] of Object.entries({ follower: followers, leader: [leader] })) {
       gaps[role] = 0;
-      for (const index of indexes) {
+      for (const { sid } of peers) {
         const gap = await longestGapDuring(writers, async () => {
-          await ensemble.servers[index].stop();
-          await ensemble.start(index);
-          await ensemble.untilWhole();
+          await ensemble.stop(sid);
+          await ensemble.start([sid]);
+          await ensemble.untilServing();
         });
         gaps[role] = Math.max(gaps[role], Math.round(gap * 10) / 10);
       }

@@ -11,14 +11,13 @@ import { clientKinds } from './clients/clients.js';
 import { measureClients } from './clients/measure.js';
 import { clientsMarkdown, fillsReadme, withMeasurements } from './clients/report.js';
 import { rows as clientRows } from './clients/rows.js';
-import { startEnsemble } from './ensemble.js';
 import { environmentOf } from './environment.js';
 import { checkGenerator } from './generator/check.js';
 import { buildGenerator, runGenerator } from './generator/generator.js';
 import { outages } from './outages.js';
 import { markdown, verdicts, demandText } from './report.js';
 import { rows } from './rows.js';
-import { assertOnDisk, defaultOurCommand, serverKinds, startServer } from './servers.js';
+import { assertOnDisk, defaultOurCommand, serverKinds, startEnsemble, startServer } from './servers.js';
 import { scenarios } from './scenarios.js';
 import { rotated } from './rotation.js';
 
@@ -76,16 +75,16 @@ function positive(name, fallback) {
 
 async function measureLoad({ program, row, start, settings }) {
   const server = await start({});
-  const servers = server.servers ?? [server];
+  const servers = server.peers?.map((peer) => peer.process) ?? [server];
   const port = servers.map((one) => one.port).join(',');
   await runGenerator(program, 'preload', { port: servers[0].port, znodes: row.znodes });
   // Clients of another server must find the znodes there.
-  await server.untilLevel?.();
+  await server.untilConverged?.();
   const { seconds, warmUp } = settings;
   const serverPid = servers.map((one) => one.pid).join(',');
   const result = await runGenerator(program, 'load', { ...row.load, port, znodes: row.znodes, seconds, warmUp, serverPid });
-  const { rssMb } = await server.memory();
-  await server.stop();
+  const memories = await Promise.all(servers.map((one) => one.memory()));
+  await Promise.all(servers.map((one) => one.stop()));
   const refused = Object.entries(result.errors);
   if (refused.length > 0)
     throw new Error(`"${server.kind}" answered with errors: ${refused.map(([code, count]) => `${count} x ${code}`).join(', ')}`);
@@ -98,7 +97,7 @@ async function measureLoad({ program, row, start, settings }) {
     p999Us: result.latencyUs.p999,
     maxUs: result.latencyUs.max,
     generatorCpuShare: result.ownCpuShare,
-    rssMb,
+    rssMb: memories.reduce((sum, { rssMb }) => sum + rssMb, 0),
   };
 }
 
@@ -130,7 +129,7 @@ async function measureOutages(row, kinds, folderOf, result, failures) {
     failures.push(`${row.name}: ${error.message}`);
     say(failures.at(-1));
   } finally {
-    for (const ensemble of started) await ensemble.stop();
+    for (const ensemble of started) await ensemble[Symbol.asyncDispose]();
     for (const kind of kinds) await rm(folderOf(kind), { recursive: true, force: true });
   }
 }
@@ -250,7 +249,7 @@ async function main() {
           failures.push(`${row.name}, round ${round + 1}, ${kind}: ${error.message}`);
           say(failures.at(-1));
         } finally {
-          for (const server of started) if (server.alive) await server.stop();
+          for (const server of started) await (server.alive === true ? server.stop() : server[Symbol.asyncDispose]?.());
           await rm(folder, { recursive: true, force: true });
         }
       }

@@ -8,13 +8,12 @@
  * real server does strictly more work per request, so its distance from here is the cost of its own
  * code.
  *
- *     node bench/ceiling/server.js --port N --data-dir DIR
+ *     node bench/ceiling/server.js zoo.cfg
  */
-import { closeSync, fdatasync, ftruncateSync, fsyncSync, openSync, writeSync } from 'node:fs';
+import { closeSync, fdatasync, ftruncateSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { createServer } from 'node:net';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
 
 const frameLengthBytes = 4;
 const replyHeaderBytes = 16;
@@ -231,7 +230,9 @@ export class Ceiling {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const { values } = parseArgs({ options: { port: { type: 'string' }, 'data-dir': { type: 'string' } } });
-  const ceiling = new Ceiling(values['data-dir'] ?? '.');
-  console.log(`listening on ${await ceiling.listen(Number(values.port ?? 0))}`);
+  // The two keys that it needs of the file that the other servers are started with.
+  const config = readFileSync(process.argv[2], 'utf8');
+  const valueOf = (key) => new RegExp(`^${key}=(.*)$`, 'm').exec(config)[1];
+  const ceiling = new Ceiling(valueOf('dataDir'));
+  console.log(`listening on ${await ceiling.listen(Number(valueOf('clientPort')))}`);
 }

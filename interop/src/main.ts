@@ -12,7 +12,7 @@ import path from 'node:path';
 import { parseArgs } from 'node:util';
 
 import { ensureForeignPrograms, type ForeignProgramName, repositoryFolder } from '../../scripts/foreign-programs.js';
-import { type ServerKind, type ServerProcess, startServer } from '../../scripts/server-process.js';
+import { type ServerKind, type ServerProcess, startServer } from '@tskeeper/harness';
 import { runClientEnsembles } from './client/ensemble-checks.ts';
 import { runClient } from './client/run.ts';
 import { runSecureClient } from './client/secure-checks.ts';

@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 
-import type { ServerKind } from '../../scripts/server-process.js';
+import type { ServerKind } from '@tskeeper/harness';
 
 export const superAuth = 'super:secret';
 

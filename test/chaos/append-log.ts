@@ -5,7 +5,7 @@
 import { type CreateRequest, CreateMode, openAcl, type GetDataReply, type GetChildren2Reply } from '@tskeeper/protocol';
 import type { SeededRandom } from '@tskeeper/runtime';
 import { type ClientWorld, RawClient, type Recording } from '@tskeeper/simulator';
-import { eventually } from './real-clock.ts';
+import { eventually } from '@tskeeper/harness';
 
 export const appendLogPath = '/ledger';
 const prefix = `${appendLogPath}/n-`;

@@ -16,7 +16,8 @@ import { readLogs, readSnapshots } from './evidence.ts';
 import { type FaultName, faults } from './faults.ts';
 import { connectTo, closeClient, appendLogOf, appendLogPath, AppendLogWriter, readBack } from './append-log.ts';
 import { LogArchive } from './log-archive.ts';
-import { delay, eventually } from './real-clock.ts';
+import { setTimeout as delay } from 'node:timers/promises';
+import { eventually } from '@tskeeper/harness';
 import { RealWorld } from './real-world.ts';
 import { type KillSchedule, shuffled, FaultContext } from './fault-context.ts';
 
@@ -235,7 +236,7 @@ class ChaosRun {
   /** All servers have the same zxid: pending packets have arrived. */
   async #untilConverged(): Promise<void> {
     const { servers, recording } = this.#world;
-    const zxids = () => Promise.all(servers.map(async (server) => /^Zxid: (\w+)$/m.exec(await server.fourLetterWord('srvr', 2000))?.[1]));
+    const zxids = () => Promise.all(servers.map(async (server) => /^Zxid: (\w+)$/m.exec(await server.ask('srvr', 2000))?.[1]));
     if (await eventually(async () => new Set(await zxids()).size === 1, quiescenceMaxMs)) return;
     recording.violations.push(`the servers do not reach the same zxid: ${(await zxids()).join(', ')}`);
   }
@@ -247,7 +248,7 @@ class ChaosRun {
     const { servers, recording } = this.#world;
     const known = new Map<string, { readonly digest: string; readonly server: string }>();
     for (const server of servers) {
-      for (const line of (await server.fourLetterWord('hash', 5000)).trim().split('\n')) {
+      for (const line of (await server.ask('hash', 5000)).trim().split('\n')) {
         const [zxid, digest] = line.split(': ');
         if (zxid === undefined || digest === undefined) continue;
         const other = known.get(zxid);
@@ -301,7 +302,7 @@ class ChaosRun {
         watches: await server.metric('zk_watch_count'),
         sessions: await server.metric('zk_global_sessions'),
         // The connections of four letter words are listed as well.
-        cnxns: (await server.fourLetterWord('cons', 5000)).split('\n').filter((line) => /sid=0x/.test(line)).length,
+        cnxns: (await server.ask('cons', 5000)).split('\n').filter((line) => /sid=0x/.test(line)).length,
         ephemerals: await server.metric('zk_ephemerals_count'),
         outstanding: await server.metric('zk_outstanding_requests'),
       });

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { check, findingText } from '@tskeeper/simulator';
 import { traceLines } from '@tskeeper/simulator/internal';
 import { describe, expect, it } from 'vitest';
-import { buildDiskFaults } from './disk-faults.ts';
+import { buildDiskFaults } from '@tskeeper/harness';
 import { type ChaosRunReport, runChaos } from './chaos-run.ts';
 import { type FaultName, faults } from './faults.ts';
 import { checkAppendLog } from './append-log.ts';

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { buildDiskFaults, FaultyDisk } from './disk-faults.ts';
+import { buildDiskFaults, FaultyDisk } from '@tskeeper/harness';
 
 let folder: string;
 let disk: FaultyDisk;

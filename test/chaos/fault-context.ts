@@ -4,9 +4,9 @@
  */
 import type { Actor } from '@tskeeper/simulator';
 import { SeededRandom } from '@tskeeper/runtime';
-import type { LinkDirection } from './proxy.ts';
+import type { LinkDirection } from '@tskeeper/harness';
 import type { RealServer } from './real-server.ts';
-import { delay } from './real-clock.ts';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { RealWorld } from './real-world.ts';
 
 /** How a SIGKILL chooses: the leader, all servers at once, or any. */

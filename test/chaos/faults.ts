@@ -1,8 +1,8 @@
 /** All faults of an episode. Ids are those of docs/internals/faults.md. */
 import { RawClient } from '@tskeeper/simulator';
-import type { DiskFault } from './disk-faults.ts';
 import type { RealServer } from './real-server.ts';
-import { delay, eventually } from './real-clock.ts';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type DiskFault, eventually } from '@tskeeper/harness';
 import type { FaultContext } from './fault-context.ts';
 
 export interface Fault {

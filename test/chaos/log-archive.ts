@@ -6,7 +6,7 @@
 import { link, mkdir, readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { numberedFiles } from '@tskeeper/runtime';
-import { delay } from './real-clock.ts';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { RealServer } from './real-server.ts';
 
 /** Often compared with the time that it takes to write a new log. */

@@ -2,9 +2,7 @@
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { reservePort } from '../../scripts/server-process.js';
-import { type Proxy, ProxyNetwork, redirectDialBack } from './proxy.ts';
-import { eventually } from './real-clock.ts';
+import { eventually, type Proxy, ProxyNetwork, redirectDialBack, reservePort } from '@tskeeper/harness';
 
 let network: ProxyNetwork;
 let proxy: Proxy;

@@ -54,19 +54,3 @@ export class RealClock implements ClientClock {
     this.#timers.clear();
   }
 }
-
-export function delay(ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    setTimeout(resolve, ms);
-  });
-}
-
-/** Polls until the condition holds; false after the time limit. */
-export async function eventually(condition: () => boolean | Promise<boolean>, atMostMs: number, everyMs = 20): Promise<boolean> {
-  const end = performance.now() + atMostMs;
-  while (!(await condition())) {
-    if (performance.now() > end) return false;
-    await delay(everyMs);
-  }
-  return true;
-}

@@ -2,37 +2,33 @@
  * One server of an ensemble: a process that can be started, stopped, killed and disturbed, and that
  * restarts with the same folder and ports.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import { closeSync, openSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import {
+  eventually,
+  type FaultyDisk,
+  launchServer,
+  type ServerExit,
+  type ServerMode,
+  type ServerProcess,
+  type Settings,
+} from '@tskeeper/harness';
 import type { Recording } from '@tskeeper/simulator';
 import { newProcessRecord } from '@tskeeper/simulator/internal';
-import { repositoryFolder } from '../../scripts/foreign-programs.js';
-import { fourLetterWord } from '../../scripts/server-process.js';
-import type { FaultyDisk } from './disk-faults.ts';
-import { eventually, type RealClock } from './real-clock.ts';
+import type { RealClock } from './real-clock.ts';
 
 export type ProcessRecord = Recording['processes'][number];
 
-const entry = path.join(repositoryFolder, 'packages', 'cli', 'bin', 'tskeeper.js');
-
-/**
- * Running processes. Each is ended by its own pid, at the latest when the process that started it
- * ends.
- */
-const running = new Set<ChildProcess>();
-process.once('exit', () => {
-  for (const child of running) child.kill('SIGKILL');
-});
+/** A server that cannot answer four letter words now must not delay the faults. */
+const statusTimeoutMs = 500;
 
 export interface RealServerOptions {
   readonly sid: number;
   readonly folder: string;
   readonly ports: { readonly client: number; readonly quorum: number; readonly election: number };
   /** All of zoo.cfg that does not follow from the fields above. */
-  readonly settings: Readonly<Record<string, string | number | boolean>>;
+  readonly settings: Settings;
   readonly disk: FaultyDisk;
   readonly clock: RealClock;
   readonly recording: Recording;
@@ -40,8 +36,6 @@ export interface RealServerOptions {
   readonly up: () => Promise<void>;
   readonly down: () => void;
 }
-
-export type Mode = 'leader' | 'follower' | 'observer' | 'standalone';
 
 export class RealServer {
   readonly name: string;
@@ -56,10 +50,11 @@ export class RealServer {
   /** Unexpected ends. */
   unexpectedExits = 0;
   kills = 0;
-  #child: ChildProcess | undefined;
+  #process: ServerProcess | undefined;
   #record: ProcessRecord | undefined;
   /** The end of the last process, after it was requested. */
   #exited: Promise<unknown> | undefined;
+  #starting: Promise<void> | undefined;
 
   constructor(parts: RealServerOptions) {
     this.options = parts;
@@ -68,7 +63,7 @@ export class RealServer {
   }
 
   get running(): boolean {
-    return this.#child !== undefined;
+    return this.#process !== undefined;
   }
 
   /** Its address in clients' records and checkers. */
@@ -77,45 +72,38 @@ export class RealServer {
   }
 
   async prepare(): Promise<void> {
-    const { folder, sid, settings, ports } = this.options;
     await mkdir(this.dataDir, { recursive: true });
-    await writeFile(path.join(this.dataDir, 'myid'), `${sid}\n`);
-    const all = { dataDir: this.dataDir, clientPort: ports.client, clientPortAddress: '127.0.0.1', ...settings };
-    const lines = Object.entries(all).map(([key, value]) => `${key}=${value}\n`);
-    await writeFile(path.join(folder, 'zoo.cfg'), lines.join(''));
+    await writeFile(path.join(this.dataDir, 'myid'), `${this.options.sid}\n`);
   }
 
   /** Concurrent calls start one process, and not before the last one has ended. */
-  async start(): Promise<void> {
+  start(): Promise<void> {
+    this.#starting ??= this.#start().finally(() => (this.#starting = undefined));
+    return this.#starting;
+  }
+
+  async #start(): Promise<void> {
     await this.#exited;
-    if (this.#child !== undefined) return;
-    const { folder, clock, recording, disk, up } = this.options;
+    if (this.#process !== undefined) return;
+    const { folder, clock, recording, disk, up, settings, ports } = this.options;
     const record = newProcessRecord(this.name, clock.elapsedMs);
     recording.processes.push(record);
-    const log = openSync(path.join(folder, 'server.log'), 'a');
-    const child = spawn(process.execPath, [entry, 'serve', path.join(folder, 'zoo.cfg')], {
-      cwd: folder,
-      stdio: ['ignore', log, log],
-      env: { ...process.env, ...disk.environment },
-    });
-    closeSync(log);
-    running.add(child);
-    this.#child = child;
+    const server = await launchServer({ kind: 'ours', folder, config: settings, environment: disk.environment }, ports.client);
+    this.#process = server;
     this.#record = record;
     this.paused = false;
-    child.once('exit', (code, signal) => this.#ended(child, record, code, signal));
+    void server.exited.then((exit) => this.#ended(server, record, exit));
     await up();
-    void this.#recordServing(child, record);
+    void this.#recordServing(server, record);
   }
 
-  async #recordServing(child: ChildProcess, record: ProcessRecord): Promise<void> {
-    const serves = await eventually(async () => this.#child !== child || (await this.mode()) !== undefined, 60_000);
-    if (serves && this.#child === child) record.servingMs = this.options.clock.elapsedMs;
+  async #recordServing(server: ServerProcess, record: ProcessRecord): Promise<void> {
+    const serves = await eventually(async () => this.#process !== server || (await this.mode()) !== undefined, 60_000);
+    if (serves && this.#process === server) record.servingMs = this.options.clock.elapsedMs;
   }
 
-  #ended(child: ChildProcess, record: ProcessRecord, code: number | null, signal: string | null): void {
-    running.delete(child);
-    if (this.#child !== child) return;
+  #ended(server: ServerProcess, record: ProcessRecord, { code, signal }: ServerExit): void {
+    if (this.#process !== server) return;
     const { clock, recording } = this.options;
     // An unexpected end: a requested one forgets the process first.
     this.#processEnded(record);
@@ -128,7 +116,7 @@ export class RealServer {
   }
 
   #processEnded(record: ProcessRecord): void {
-    this.#child = undefined;
+    this.#process = undefined;
     this.paused = false;
     record.endedMs = this.options.clock.elapsedMs;
     this.options.down();
@@ -136,66 +124,58 @@ export class RealServer {
 
   /** Ends the process as a crash does: it flushes and sends nothing. */
   async kill(): Promise<void> {
-    const child = this.#child;
-    if (child === undefined) return;
-    const gone = (this.#exited = once(child, 'exit'));
+    await this.#starting;
+    const server = this.#process;
+    if (server === undefined) return;
+    this.#exited = server.exited;
     this.#processEnded(this.#record!);
     this.kills++;
-    child.kill('SIGKILL');
-    await gone;
+    await server.kill();
   }
 
   /** Ends the server cleanly. Returns whether it ended in time. */
   async stop(): Promise<boolean> {
-    const child = this.#child;
-    if (child === undefined) return true;
+    await this.#starting;
+    const server = this.#process;
+    if (server === undefined) return true;
     const record = this.#record!;
     record.closingMs = this.options.clock.elapsedMs;
-    const gone = once(child, 'exit');
-    this.#exited = gone;
-    this.#child = undefined;
-    child.kill('SIGTERM');
-    const late = setTimeout(() => child.kill('SIGKILL'), 20_000);
-    const [, signal] = (await gone) as [number | null, string | null];
-    clearTimeout(late);
+    this.#exited = server.exited;
+    this.#process = undefined;
+    const isInTime = await server.stop();
     this.#processEnded(record);
-    return signal !== 'SIGKILL';
+    return isInTime;
   }
 
   pause(): void {
-    if (this.#child === undefined || this.paused) return;
+    if (this.#process === undefined || this.paused) return;
     this.paused = true;
-    this.#child.kill('SIGSTOP');
+    this.#process.pause();
   }
 
   resume(): void {
-    if (this.#child === undefined || !this.paused) return;
+    if (this.#process === undefined || !this.paused) return;
     this.paused = false;
-    this.#child.kill('SIGCONT');
+    this.#process.resume();
   }
 
-  /** The mode that it reports; undefined while it does not serve. */
-  async mode(): Promise<Mode | undefined> {
-    const answer = await this.fourLetterWord('srvr');
-    return /^Mode: (\w+)$/m.exec(answer)?.[1] as Mode | undefined;
+  /** The mode that it reports, bypassing the proxies; undefined while it does not serve. */
+  async mode(): Promise<ServerMode | undefined> {
+    if (this.#process === undefined || this.paused) return undefined;
+    return (await this.#process.status(statusTimeoutMs))?.mode;
   }
 
-  /** The answer to a four letter word, bypassing the proxies; empty without an answer. */
-  async fourLetterWord(word: string, timeoutMs = 500): Promise<string> {
-    if (this.#child === undefined || this.paused) return '';
-    return fourLetterWord(this.options.ports.client, word, timeoutMs).catch(() => '');
+  /** The answer to a four letter word; empty without an answer. */
+  async ask(word: string, timeoutMs: number): Promise<string> {
+    if (this.#process === undefined || this.paused) return '';
+    return this.#process.fourLetterWord(word, timeoutMs).catch(() => '');
   }
 
   async metric(name: string): Promise<number> {
-    const line = (await this.fourLetterWord('mntr', 5000)).split('\n').find((each) => each.startsWith(`${name}\t`));
-    return line === undefined ? NaN : Number(line.split('\t')[1]);
+    return this.#process === undefined || this.paused ? NaN : this.#process.metric(name);
   }
 
   logTail(): string {
     return readFileSync(path.join(this.options.folder, 'server.log'), 'utf8').slice(-1500);
-  }
-
-  async log(): Promise<string> {
-    return readFile(path.join(this.options.folder, 'server.log'), 'utf8');
   }
 }

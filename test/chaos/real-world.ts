@@ -9,11 +9,9 @@ import { coreDefaults } from '@tskeeper/core';
 import { FrameDecoder } from '@tskeeper/protocol';
 import type { ClientMachine, ClientWorld, Recording } from '@tskeeper/simulator';
 import { newRecording } from '@tskeeper/simulator/internal';
-import { type Proxy, ProxyNetwork, redirectDialBack } from './proxy.ts';
+import { FaultyDisk, type Proxy, ProxyNetwork, reservePort, type Settings } from '@tskeeper/harness';
 import { RealMachine } from './real-machine.ts';
-import { FaultyDisk } from './disk-faults.ts';
 import { RealServer } from './real-server.ts';
-import { reservePort } from '../../scripts/server-process.js';
 import { RealClock } from './real-clock.ts';
 
 export interface RealWorldOptions {
@@ -26,7 +24,7 @@ export interface RealWorldOptions {
   readonly minSessionTimeoutMs: number;
   readonly maxSessionTimeoutMs: number;
   /** Further keys of zoo.cfg. */
-  readonly settings: Readonly<Record<string, string | number | boolean>>;
+  readonly settings: Settings;
   /** Path of the library of disk faults. */
   readonly diskFaults: string;
 }
@@ -64,7 +62,7 @@ export class RealWorld implements ClientWorld {
     const sids = Array.from({ length: servers }, (_, index) => index + 1);
     const ports = new Map<number, RealServer['options']['ports']>();
     for (const sid of sids) ports.set(sid, { client: await reservePort(), quorum: await reservePort(), election: await reservePort() });
-    for (const from of sids) for (const to of sids) if (from !== to) await this.#addServerProxies(from, to, ports.get(to)!);
+    await this.network.addServers(sids.map((sid) => ({ name: `server-${sid}`, ports: ports.get(sid)! })));
     for (const client of clients) for (const to of sids) await this.#addClientProxy(client, `server-${to}`, ports.get(to)!.client);
     for (const sid of sids) {
       const folder = path.join(options.folder, `server-${sid}`);
@@ -88,14 +86,6 @@ export class RealWorld implements ClientWorld {
       this.recording.ensemble.set(member.name, { sid, isVoter: sid <= servers - observers });
       await member.prepare();
     }
-  }
-
-  async #addServerProxies(from: number, to: number, ports: RealServer['options']['ports']): Promise<void> {
-    const [dialler, target] = [`server-${from}`, `server-${to}`];
-    await this.network.add(dialler, target, 'quorum', ports.quorum);
-    // The proxy for the return path may be created later; look it up at the first connection.
-    const rewrite = (firstBytes: Buffer) => redirectDialBack(this.network.find(target, dialler, 'election').port)(firstBytes);
-    await this.network.add(dialler, target, 'election', ports.election, { rewrite });
   }
 
   async #addClientProxy(client: string, server: string, port: number): Promise<void> {
@@ -132,9 +122,8 @@ export class RealWorld implements ClientWorld {
 
   /** Others are reached through proxies, and the server itself directly. */
   #addressSeenFrom(sid: number, other: number, ports: ReadonlyMap<number, RealServer['options']['ports']>): string {
-    if (sid === other) return `127.0.0.1:${ports.get(sid)!.quorum}:${ports.get(sid)!.election}`;
-    const port = (purpose: 'quorum' | 'election') => this.network.find(`server-${sid}`, `server-${other}`, purpose).port;
-    return `127.0.0.1:${port('quorum')}:${port('election')}`;
+    const { quorum, election } = sid === other ? ports.get(sid)! : this.network.serverPorts(`server-${sid}`, `server-${other}`);
+    return `127.0.0.1:${quorum}:${election}`;
   }
 
   // --- For clients
@@ -201,9 +190,6 @@ function settingsOf({ tickMs, minSessionTimeoutMs, maxSessionTimeoutMs, settings
     syncLimit: 5,
     minSessionTimeout: minSessionTimeoutMs,
     maxSessionTimeout: maxSessionTimeoutMs,
-    maxClientCnxns: 0,
-    'admin.enableServer': false,
-    '4lw.commands.whitelist': '*',
     extendedTypesEnabled: true,
     ...settings,
   };

@@ -5,7 +5,7 @@
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { expect, it } from 'vitest';
-import { reservePort } from '../../scripts/server-process.js';
+import { reservePort } from '@tskeeper/harness';
 import { answersByError, Attacker } from './attacks/attacker.ts';
 
 function frame(length: number, error: number): Buffer {

@@ -5,8 +5,8 @@
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { makeZnode, Writers } from '../../bench/writers.js';
-import { eventually } from '../chaos/real-clock.ts';
-import { HostileEnsemble, type Kind, type EnsemblePeer } from './ensemble.ts';
+import { type EnsemblePeer, eventually, type ProcessEnsemble } from '@tskeeper/harness';
+import { startServers, type Kind } from './ensemble.ts';
 import { measureRow, type PartContext } from './part.ts';
 import { atMost, type Figure, type Row, shown } from './report.ts';
 
@@ -72,21 +72,21 @@ const cuts: Readonly<Record<string, Cut>> = {
 /** Rows of the bounded form. */
 const boundedCuts = ['leader-cut-off'];
 
-async function rolesOf(cluster: HostileEnsemble, round: number): Promise<Roles> {
+async function rolesOf(cluster: ProcessEnsemble, round: number): Promise<Roles> {
   const leader = await cluster.leader();
   const [one, other] = cluster.peers.filter((member) => member !== leader).sort((a, b) => (round % 2 === 0 ? 1 : -1) * (a.sid - b.sid));
   return { leader, follower: one!, otherFollower: other! };
 }
 
 /** Seconds until every server serves, and has everything that any of them has shown so far. */
-async function untilResynced(cluster: HostileEnsemble): Promise<number> {
+async function untilResynced(cluster: ProcessEnsemble): Promise<number> {
   const healedMs = performance.now();
-  const zxids = (await Promise.all(cluster.peers.map((member) => member.status()))).map((status) => status?.zxid ?? 0n);
+  const zxids = (await Promise.all(cluster.peers.map((member) => member.status()))).map((status) => BigInt(status?.zxid ?? 0));
   const goal = zxids.reduce((highest, zxid) => (zxid > highest ? zxid : highest));
   const isInStep = async (): Promise<boolean> => {
     const statuses = await Promise.all(cluster.peers.map((member) => member.status()));
     const leads = statuses.filter((status) => status?.mode === 'leader').length;
-    return leads === 1 && statuses.every((status) => status !== undefined && status.zxid >= goal);
+    return leads === 1 && statuses.every((status) => status !== undefined && BigInt(status.zxid) >= goal);
   };
   return (await eventually(isInStep, resyncMaxMs, pollMs)) ? (performance.now() - healedMs) / 1000 : Infinity;
 }
@@ -96,7 +96,7 @@ interface Round {
   readonly resyncS: number;
 }
 
-async function cutOnce(cluster: HostileEnsemble, writers: Writers, cut: Cut, round: number): Promise<Round> {
+async function cutOnce(cluster: ProcessEnsemble, writers: Writers, cut: Cut, round: number): Promise<Round> {
   await writers.answers(answersBefore, performance.now(), answersMaxMs);
   const lanes = cut(await rolesOf(cluster, round)).map(([from, to]) => cluster.network.direction(from.name, to.name));
   const cutAtMs = performance.now();
@@ -111,9 +111,9 @@ async function cutOnce(cluster: HostileEnsemble, writers: Writers, cut: Cut, rou
 
 async function measure(name: string, cut: Cut, kind: Kind, context: PartContext): Promise<readonly Figure[]> {
   const folder = path.join(context.folder, `${name}-${kind}`);
-  await using cluster = await HostileEnsemble.start({ kind, folder, servers: 3, tickMs, syncLimit, initLimit, hasProxies: true });
-  await makeZnode(cluster.ports[0]);
-  const writers = new Writers(cluster.ports);
+  await using cluster = await startServers({ kind, folder, servers: 3, tickMs, syncLimit, initLimit, hasProxies: true });
+  await makeZnode(cluster.clientPorts[0]);
+  const writers = new Writers(cluster.clientPorts);
   writers.start();
   const count = context.rounds ?? (kind === 'ours' ? roundsOfOurs : roundsOfJavas);
   const rounds: Round[] = [];

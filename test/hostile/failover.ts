@@ -4,8 +4,8 @@
  */
 import path from 'node:path';
 import { makeZnode, Writers } from '../../bench/writers.js';
-import { eventually } from '../chaos/real-clock.ts';
-import { HostileEnsemble, type Kind } from './ensemble.ts';
+import type { ProcessEnsemble } from '@tskeeper/harness';
+import { startServers, type Kind } from './ensemble.ts';
 import { measureRow, type PartContext } from './part.ts';
 import { atMost, type Figure, percentile, quantity, type Row, shown } from './report.ts';
 
@@ -26,31 +26,31 @@ const answersMaxMs = 60_000;
 const dialTimeoutMs = 2000;
 
 /** Seconds without a reply after the kill of the leader. */
-async function kill(cluster: HostileEnsemble, writers: Writers): Promise<number> {
+async function kill(cluster: ProcessEnsemble, writers: Writers): Promise<number> {
   await writers.answers(answersBefore, performance.now(), answersMaxMs);
   const leader = await cluster.leader();
   const killedMs = performance.now();
-  await cluster.kill(leader);
-  if (!(await eventually(async () => (await cluster.inMode('leader')).length > 0, leaderMaxMs, pollMs))) return Infinity;
+  await cluster.kill(leader.sid);
+  if (!(await cluster.hasLeaderWithin(leaderMaxMs, pollMs))) return Infinity;
   try {
     await writers.answers(answersAfter, performance.now(), answersMaxMs);
   } catch {
     return Infinity;
   }
   const gapMs = writers.longestGap(killedMs);
-  await cluster.launch(leader);
+  await cluster.launch([leader.sid]);
   await cluster.untilServing();
   return gapMs / 1000;
 }
 
 async function measure(name: string, delayMs: number, kind: Kind, context: PartContext): Promise<readonly Figure[]> {
   const folder = path.join(context.folder, `${name}-${kind}`);
-  await using cluster = await HostileEnsemble.start({ kind, folder, servers: 3, tickMs, hasProxies: true });
+  await using cluster = await startServers({ kind, folder, servers: 3, tickMs, hasProxies: true });
   for (const from of cluster.peers) {
     for (const to of cluster.peers) if (from !== to) cluster.network.direction(from.name, to.name).delayMs = delayMs;
   }
-  await makeZnode(cluster.ports[0]);
-  const writers = new Writers(cluster.ports, { patienceMs: dialTimeoutMs });
+  await makeZnode(cluster.clientPorts[0]);
+  const writers = new Writers(cluster.clientPorts, { patienceMs: dialTimeoutMs });
   writers.start();
   const kills = context.rounds ?? (kind === 'ours' ? killsOfOurs : killsOfJavas);
   const seconds: number[] = [];

@@ -5,7 +5,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { within } from '../process/raw-client.ts';
+import { within } from '@tskeeper/harness';
 
 const replyTimeoutMs = 60_000;
 

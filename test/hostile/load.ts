@@ -5,9 +5,8 @@
  * waits for it.
  */
 import { connect, type Socket } from 'node:net';
-import { encodeConnect, encodeRequest } from '../model/wire.ts';
+import { encodeConnect, encodeRequest, OperationClient } from '@tskeeper/harness';
 import { openToAll } from '../process/honest-client.ts';
-import { RawClient } from '../process/raw-client.ts';
 import { helperMain } from './helper-process.ts';
 
 export interface LoadOptions {
@@ -103,7 +102,7 @@ class Connection {
 }
 
 async function main({ ports, connections, shape }: LoadOptions): Promise<void> {
-  const client = await RawClient.open({ host: '127.0.0.1', port: ports[0]! });
+  const client = await OperationClient.open({ host: '127.0.0.1', port: ports[0]! });
   await client.openSession(sessionTimeoutMs);
   const made = await client.call({ kind: 'create', path, data: '', acl: openToAll, flags: 0 });
   if (made?.err !== 0 && made?.err !== nodeExists) throw new Error(`could not create ${path}: ${made?.err}`);

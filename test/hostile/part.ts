@@ -1,5 +1,5 @@
 /** Common settings of the parts: which servers, how many rounds, and how to run a row. */
-import { type Kind } from './ensemble.ts';
+import type { Kind } from './ensemble.ts';
 import { type Figure, type Outcome, type Row, textOf, verdictOf } from './report.ts';
 
 export interface PartContext {

@@ -1,9 +1,8 @@
 /** Servers restarted one after the other under load: how long after its start each serves again. */
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { buildDiskFaults } from '../chaos/disk-faults.ts';
-import { eventually } from '../chaos/real-clock.ts';
-import { HostileEnsemble, type Kind, type EnsemblePeer } from './ensemble.ts';
+import { buildDiskFaults, type EnsemblePeer, eventually, type ProcessEnsemble } from '@tskeeper/harness';
+import { startServers, type Kind } from './ensemble.ts';
 import { HelperProcess } from './helper-process.ts';
 import type { LoadOptions, LoadReport } from './load.ts';
 import { measureRow, type PartContext } from './part.ts';
@@ -47,7 +46,7 @@ const restartCases: readonly Restarts[] = [
   atFixedRate(5000),
 ];
 
-async function chooseServer(cluster: HostileEnsemble, who: Restarts['role'], round: number): Promise<EnsemblePeer> {
+async function chooseServer(cluster: ProcessEnsemble, who: Restarts['role'], round: number): Promise<EnsemblePeer> {
   const found = await cluster.inMode(who);
   const member = found[round % found.length];
   if (member === undefined) throw new Error(`there is no ${who}:\n${await cluster.evidence()}`);
@@ -55,11 +54,11 @@ async function chooseServer(cluster: HostileEnsemble, who: Restarts['role'], rou
 }
 
 /** Seconds from its start until it serves; alternately stopped and killed before. */
-async function restart(cluster: HostileEnsemble, member: EnsemblePeer, isKilled: boolean): Promise<number> {
-  if (isKilled) await cluster.kill(member);
+async function restart(cluster: ProcessEnsemble, member: EnsemblePeer, isKilled: boolean): Promise<number> {
+  if (isKilled) await cluster.kill(member.sid);
   else await member.process!.stop();
   const startedMs = performance.now();
-  await cluster.launch(member);
+  await cluster.launch([member.sid]);
   const serves = await eventually(async () => (await member.status()) !== undefined, restartMaxMs, pollMs);
   return serves ? (performance.now() - startedMs) / 1000 : Infinity;
 }
@@ -68,9 +67,9 @@ async function measure(restarts: Restarts, kind: Kind, context: PartContext): Pr
   const { name, role, load, syncMs } = restarts;
   const diskFaults = syncMs === undefined ? {} : { diskFaults: await buildDiskFaults() };
   const folder = path.join(context.folder, `${name}-${kind}`);
-  await using cluster = await HostileEnsemble.start({ kind, folder, servers: 3, tickMs, config: { maxClientCnxns: 0 }, ...diskFaults });
+  await using cluster = await startServers({ kind, folder, servers: 3, tickMs, config: { maxClientCnxns: 0 }, ...diskFaults });
   for (const { disk } of cluster.peers) disk?.set('slowSyncs', syncMs);
-  const options: LoadOptions = { ports: cluster.ports, ...load };
+  const options: LoadOptions = { ports: cluster.clientPorts, ...load };
   using writers = await HelperProcess.start<'report', LoadReport>(new URL('load.ts', import.meta.url), options);
   await delay(warmUpMs);
   const rounds = context.rounds ?? (kind === 'ours' ? restarts.rounds : javaRounds);

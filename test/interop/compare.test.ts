@@ -6,7 +6,7 @@ import { Comparison } from '../../interop/src/differential/compare.ts';
 import { justifiedDifferences } from '../../interop/src/differential/justified-differences.ts';
 import type { Entry } from '../../interop/src/differential/side.ts';
 import type { Op, Quirk } from '../../interop/src/differential/step.ts';
-import { record } from '../../interop/src/wire/requests.ts';
+import { record } from '@tskeeper/harness';
 
 function bodyOf(write: (writer: Writer) => void): Buffer {
   const writer = new Writer();

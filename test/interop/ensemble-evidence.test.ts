@@ -3,7 +3,7 @@ import { makeZxid, OpCode, Writer } from '@tskeeper/protocol';
 import { expect, test } from 'vitest';
 import { normalizeLogged } from '../../interop/src/ensemble/agreement.ts';
 import { modeFromLeaderLog, modeFromLearnerLog } from '../../interop/src/ensemble/sync-mode.ts';
-import { until } from '../../interop/src/ensemble/until.ts';
+import { until } from '@tskeeper/harness';
 
 const leader = [
   '01:44:03.018 INFO  [LearnerHandler-/127.0.0.1:1] o.a.z.s.q.LearnerHandler Synchronizing with Learner sid: 1 maxCommittedLog=0x0 peerLastZxid=0x0',

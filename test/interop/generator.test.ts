@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { Generator } from '../../interop/src/differential/generator.ts';
 import type { Op, Step } from '../../interop/src/differential/step.ts';
 import { Random } from '../../interop/src/random.ts';
-import { requestBody } from '../../interop/src/wire/requests.ts';
+import { requestBody } from '@tskeeper/harness';
 
 const view = { zxid: (zxid: number) => zxid };
 

@@ -3,9 +3,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { OpCode, Writer, Xid } from '@tskeeper/protocol';
 import { expect, test } from 'vitest';
-import { lostWakeupPorts, RawClient } from '../../interop/src/wire/raw-client.ts';
-import { record } from '../../interop/src/wire/requests.ts';
-import { frameOf } from '../../interop/src/wire/wire-cnxn.ts';
+import { frameOf, lostWakeupPorts, RawClient, record } from '@tskeeper/harness';
 
 function answerTo(xid: number): Buffer {
   const writer = new Writer(16);

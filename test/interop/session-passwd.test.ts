@@ -4,7 +4,7 @@
  */
 import { expect, test } from 'vitest';
 
-import { sessionPasswd } from '../../interop/src/wire/session-passwd.ts';
+import { sessionPasswd } from '@tskeeper/harness';
 
 test('a session recorded from ZooKeeper 3.9.5 has the password that the rule gives', () => {
   expect(sessionPasswd(0x100000cebc40000n).toString('hex')).toBe('fe9a14d0b363c30e0c11c99fb4529f62');

@@ -8,8 +8,7 @@ import { OpCode, Writer, Xid } from '@tskeeper/protocol';
 import { expect, test } from 'vitest';
 import { Side } from '../../interop/src/differential/side.ts';
 import type { Step } from '../../interop/src/differential/step.ts';
-import { record } from '../../interop/src/wire/requests.ts';
-import { frameOf } from '../../interop/src/wire/wire-cnxn.ts';
+import { frameOf, record } from '@tskeeper/harness';
 
 function message(xid: number, fields: (writer: Writer) => void = () => undefined): Buffer {
   const writer = new Writer(64);

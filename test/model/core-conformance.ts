@@ -12,7 +12,7 @@ import { type Append, coreSettings, InProcessCore, type MakeCore } from './in-pr
 import type { ConnectRequest, ConnectResponse, Message, Operation } from '@tskeeper/simulator';
 import { type Action, actionFrom, type Hints, Prng, superDigest, superPassword } from './operations.ts';
 import { type Admitted, type ModelOutput, isWrite, ReferenceModel } from '@tskeeper/simulator';
-import { encodeConnect, encodeRequest } from './wire.ts';
+import { encodeConnect, encodeRequest } from '@tskeeper/harness';
 
 export interface StreamOptions {
   readonly makeCore: MakeCore;

@@ -11,7 +11,7 @@ import { hostileHandshake, mutatedFrame } from './malformed-frames.ts';
 import type { AclEntry, ConnectRequest, Message, Operation } from '@tskeeper/simulator';
 import { digestId, type ModelOutput, ReferenceModel } from '@tskeeper/simulator';
 import { type Hints, Prng } from './operations.ts';
-import { encodeConnect, encodeRequest } from './wire.ts';
+import { encodeConnect, encodeRequest } from '@tskeeper/harness';
 
 export interface HostileOptions {
   readonly makeCore: MakeCore;

@@ -5,7 +5,7 @@
  */
 import { OpCode, Reader, Writer } from '@tskeeper/protocol';
 import type { Message, OperationKind } from '@tskeeper/simulator';
-import { decodeConnectResponse, decodeMessage, FrameCutter } from './wire.ts';
+import { decodeConnectResponse, decodeMessage, FrameCutter } from '@tskeeper/harness';
 
 export interface Now {
   readonly elapsedMs: number;

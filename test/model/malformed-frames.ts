@@ -1,6 +1,6 @@
 /** Invalid frames: valid ones with an error, and random bytes. */
 import { type Hints, Prng, type Profile, randomOperation } from './operations.ts';
-import { encodeConnect, encodeRequest } from './wire.ts';
+import { encodeConnect, encodeRequest } from '@tskeeper/harness';
 
 const profile: Profile = { javaSafe: false, slots: 1 };
 const lengthBytes = 4;

@@ -10,7 +10,7 @@ import { type Arbitrary, array, nat } from 'fast-check';
 import { OpCode } from '@tskeeper/protocol';
 import type { AclEntry, Data, Operation, ReadStep, WriteStep } from '@tskeeper/simulator';
 import { digestId } from '@tskeeper/simulator';
-import { encodeRequest } from './wire.ts';
+import { encodeRequest } from '@tskeeper/harness';
 
 /** sfc32: small, fast and random enough. */
 export class Prng {

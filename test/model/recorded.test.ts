@@ -5,7 +5,7 @@ import type { Message, OperationKind } from '@tskeeper/simulator';
 import { connectRequestOf, frameOf, recordedCaptures, type RecordedFrame, requestOf } from './recorded.ts';
 import { type ModelOutput, ReferenceModel } from '@tskeeper/simulator';
 import { TimeMapping } from './times.ts';
-import { decodeConnectResponse, decodeMessage, encodeConnect, encodeRequest } from './wire.ts';
+import { decodeConnectResponse, decodeMessage, encodeConnect, encodeRequest } from '@tskeeper/harness';
 
 /** Where the model and a recording differ; undefined if they agree. */
 function replay(captures: readonly (readonly RecordedFrame[])[]): string | undefined {

@@ -4,9 +4,8 @@
  */
 import { type Client, connect, KeeperError } from '@tskeeper/client';
 import { describe, expect, it } from 'vitest';
-import { ProcessEnsemble } from './ensembles.ts';
-import { endpointOf, RawClient } from './raw-client.ts';
-import { inFolder } from './servers.ts';
+import { endpointOf, OperationClient } from '@tskeeper/harness';
+import { inFolder, modesOf, startEnsemble } from './servers.ts';
 
 const notServing = 'This ZooKeeper instance is not currently serving requests\n';
 
@@ -14,12 +13,12 @@ const notServing = 'This ZooKeeper instance is not currently serving requests\n'
  * Served by a server that has a leader: one that has not noticed the end of its leader yet still
  * answers reads.
  */
-async function isServed(zk: Client): Promise<boolean> {
+async function isServed(zk: Client): Promise<true | undefined> {
   try {
     await zk.sync('/');
     return true;
   } catch (error) {
-    if (KeeperError.is(error, 'ConnectionLoss')) return false;
+    if (KeeperError.is(error, 'ConnectionLoss')) return undefined;
     throw error;
   }
 }
@@ -27,20 +26,20 @@ async function isServed(zk: Client): Promise<boolean> {
 describe('an ensemble of three', () => {
   it('serves writes at each server, and continues when its leader is killed', async () => {
     await inFolder(async (folder) => {
-      await using ensemble = await ProcessEnsemble.start(folder, { voters: 3, observers: 1 });
-      expect([...(await ensemble.roles()).values()].map(String).toSorted()).toEqual(['follower', 'follower', 'leader', 'observer']);
-      for (const [sid, { connectString }] of ensemble.servers) {
+      await using ensemble = await startEnsemble(folder, { voters: 3, observers: 1 });
+      expect((await modesOf(ensemble)).toSorted()).toEqual(['follower', 'follower', 'leader', 'observer']);
+      for (const { sid, connectString } of ensemble.peers) {
         await using zk = await connect(connectString);
         await zk.create(`/by-${sid}`, `${sid}`);
       }
       await using zk = await connect(ensemble.connectString);
-      const leader = (await ensemble.leader())!;
+      const leader = (await ensemble.leader()).sid;
       await ensemble.kill(leader);
-      await ensemble.until('another leads', async () => (await ensemble.leader()) !== undefined);
+      await ensemble.leader();
       await ensemble.until('clients are served', () => isServed(zk));
       await zk.create('/after', 'the leader has gone');
-      await ensemble.start(leader);
-      for (const { connectString } of ensemble.servers.values()) {
+      await ensemble.start([leader]);
+      for (const { connectString } of ensemble.peers) {
         await using reader = await connect(connectString);
         await reader.sync('/');
         expect((await reader.getChildren('/')).children.toSorted()).toEqual(['after', 'by-1', 'by-2', 'by-3', 'by-4', 'zookeeper']);
@@ -50,12 +49,12 @@ describe('an ensemble of three', () => {
 
   it('reads a dynamic configuration file, and keeps everything when all servers are killed at once', async () => {
     await inFolder(async (folder) => {
-      await using ensemble = await ProcessEnsemble.start(folder, { voters: 3, dynamicFile: true });
+      await using ensemble = await startEnsemble(folder, { voters: 3, hasDynamicFile: true });
       const zk = await connect(ensemble.connectString);
       for (let n = 0; n < 50; n++) await zk.create(`/n${n}`, `${n}`);
       await ensemble.kill(1, 2, 3);
-      await ensemble.start(1, 2, 3);
-      await ensemble.until('the session goes on', async () => (await zk.exists('/n49').catch(() => null)) !== null);
+      await ensemble.start([1, 2, 3]);
+      await ensemble.until('the session goes on', async () => (await zk.exists('/n49').catch(() => null)) ?? undefined);
       expect((await zk.getChildren('/')).children).toHaveLength(51);
       await zk.close();
     });
@@ -65,30 +64,30 @@ describe('an ensemble of three', () => {
 describe('an ensemble of eleven', () => {
   it('C0-14: serves without five of its servers, C0-15: refuses without six, and serves again when one comes back', async () => {
     await inFolder(async (folder) => {
-      await using ensemble = await ProcessEnsemble.start(folder, { voters: 11 });
-      const leader = (await ensemble.leader())!;
+      await using ensemble = await startEnsemble(folder, { voters: 11 });
+      const leader = (await ensemble.leader()).sid;
       // The leader is among the first to end.
-      const down = [leader, ...[...ensemble.servers.keys()].filter((sid) => sid !== leader)].slice(0, 6);
+      const down = [leader, ...ensemble.peers.map(({ sid }) => sid).filter((sid) => sid !== leader)].slice(0, 6);
       await using zk = await connect(ensemble.connectString);
       await zk.create('/a', 'all');
       await ensemble.kill(...down.slice(0, 5));
       await ensemble.until('six serve', async () => {
-        const roles = [...(await ensemble.roles()).values()];
-        return roles.includes('leader') && roles.every((role) => role !== undefined);
+        const modes = await modesOf(ensemble);
+        return (modes.includes('leader') && !modes.includes('none')) || undefined;
       });
       await ensemble.until('clients are served', () => isServed(zk));
       expect(await zk.exists('/a')).not.toBeNull();
       await zk.create('/b', 'six of eleven');
 
       await ensemble.kill(down[5]!);
-      await ensemble.until('nobody serves', async () => [...(await ensemble.roles()).values()].every((role) => role === undefined));
-      for (const server of ensemble.servers.values()) {
-        expect(await server.fourLetterWord('srvr')).toBe(notServing);
-        const client = await RawClient.open(endpointOf(server.connectString));
+      await ensemble.until('no server serves', async () => (await modesOf(ensemble)).every((mode) => mode === 'none') || undefined);
+      for (const server of ensemble.running) {
+        expect(await server.ask('srvr')).toBe(notServing);
+        const client = await OperationClient.open(endpointOf(server.connectString));
         expect(await client.openSession(10_000)).toBeUndefined();
       }
 
-      await ensemble.start(down[3]!);
+      await ensemble.launch([down[3]!]);
       await ensemble.until('clients are served', () => isServed(zk));
       expect(await zk.exists('/b')).not.toBeNull();
       await zk.create('/c', 'six again');

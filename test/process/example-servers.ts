@@ -5,9 +5,8 @@
 import { type Client, connect, KeeperError } from '@tskeeper/client';
 import { afterAll, beforeAll } from 'vitest';
 import { ensureForeignPrograms } from '../../scripts/foreign-programs.js';
-import { ProcessEnsemble } from './ensembles.ts';
 import { Program } from './program.ts';
-import { inFolder, start } from './servers.ts';
+import { inFolder, start, startEnsemble } from './servers.ts';
 
 const java = (await ensureForeignPrograms(['zookeeper-3.9.5']))['zookeeper-3.9.5'];
 export const kinds = ['ours', 'three of ours', ...(java.installed ? (['java-3.9.5'] as const) : [])] as const;
@@ -29,7 +28,7 @@ async function serve(kind: Kind, folder: string): Promise<{ hosts: string; end: 
     const server = await start(folder, kind, {}, { tickTime: 500 });
     return { hosts: server.connectString, end: () => server.stop() };
   }
-  const ensemble = await ProcessEnsemble.start(folder, { voters: 3 });
+  const ensemble = await startEnsemble(folder, { voters: 3 });
   return { hosts: ensemble.connectString, end: () => ensemble[Symbol.asyncDispose]() };
 }
 

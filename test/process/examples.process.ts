@@ -3,7 +3,7 @@ import { connect } from '@tskeeper/client';
 import { SimpleBarrier } from '@tskeeper/recipes';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ensureForeignPrograms } from '../../scripts/foreign-programs.js';
-import type { ServerKind, ServerProcess } from '../../scripts/server-process.js';
+import type { ServerKind, ServerProcess } from '@tskeeper/harness';
 import { Program } from './program.ts';
 import { inFolder, start } from './servers.ts';
 

@@ -10,10 +10,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { ErrorCode } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
-import { type ServerProcess, startServer } from '../../scripts/server-process.js';
+import { type Endpoint, endpointOf, OperationClient, type ServerProcess, startServer, within } from '@tskeeper/harness';
 import type { AclEntry, Operation } from '@tskeeper/simulator';
 import { HonestClient, openToAll } from './honest-client.ts';
-import { type Endpoint, endpointOf, RawClient, within } from './raw-client.ts';
 import { inFolder } from './servers.ts';
 
 const slowestMsMax = 5000;
@@ -37,19 +36,19 @@ async function untilLogged(server: ServerProcess, text: RegExp): Promise<void> {
 }
 
 /** undefined if the server rejects the session. */
-async function maybeJoined(endpoint: Endpoint): Promise<RawClient | undefined> {
-  const client = await RawClient.open(endpoint).catch(() => undefined);
+async function maybeJoined(endpoint: Endpoint): Promise<OperationClient | undefined> {
+  const client = await OperationClient.open(endpoint).catch(() => undefined);
   return (await client?.openSession(30_000)) === undefined ? undefined : client;
 }
 
-async function joined(endpoint: Endpoint, timeoutMs = 30_000): Promise<RawClient> {
-  const client = await RawClient.open(endpoint);
+async function joined(endpoint: Endpoint, timeoutMs = 30_000): Promise<OperationClient> {
+  const client = await OperationClient.open(endpoint);
   const session = await client.openSession(timeoutMs);
   if (session === undefined || session.timeOut === 0) throw new Error('the server gave no session');
   return client;
 }
 
-async function errOf(client: RawClient, operation: Operation): Promise<number | undefined> {
+async function errOf(client: OperationClient, operation: Operation): Promise<number | undefined> {
   return (await client.call(operation))?.err;
 }
 
@@ -128,7 +127,7 @@ describe('F34: a heap of 64 MB', () => {
     }
 
     async #sessions(): Promise<void> {
-      const clients: RawClient[] = [];
+      const clients: OperationClient[] = [];
       while (!this.stopped && clients.length < 1000) {
         const client = await maybeJoined(this.#endpoint);
         if (client === undefined) await delay(20);
@@ -185,7 +184,7 @@ describe('F34: a heap of 64 MB', () => {
         expect(await errOf(client, { kind: 'multi', steps: [{ kind: 'delete', path: '/gone', version: -1 }] })).toBe(0);
         await until(async () => (await maybeJoined(endpoint)) === undefined, 'refusal of a session');
         witness.destroy();
-        const again = await RawClient.open(endpoint);
+        const again = await OperationClient.open(endpoint);
         expect((await again.openSession(30_000, witness.session))?.sessionId).toBe(witness.session!.sessionId);
         expect(await errOf(again, { kind: 'closeSession' })).toBe(0);
 
@@ -207,7 +206,7 @@ describe('F34: a heap of 64 MB', () => {
         await server.kill();
 
         server = await startServer({ kind: 'ours', folder, config, nodeArguments });
-        const reader = await RawClient.open(endpointOf(server.connectString));
+        const reader = await OperationClient.open(endpointOf(server.connectString));
         // It may be full again from the start; existing sessions are kept.
         expect((await reader.openSession(30_000, client.session))?.timeOut).toBe(30_000);
         const children = new Set((await reader.call({ kind: 'getChildren', path: '/flood', watch: false }))!.body!.children);
@@ -291,7 +290,7 @@ describe('F34: 64 open files', () => {
       try {
         const endpoint = endpointOf(server.connectString);
         const honest = await HonestClient.start(endpoint);
-        const others: RawClient[] = [];
+        const others: OperationClient[] = [];
         for (let index = 0; index < 100; index++) {
           const client = await maybeJoined(endpoint);
           if (client !== undefined) others.push(client);
@@ -331,7 +330,7 @@ describe.concurrent('F34: every thread of the pool taken', () => {
   interface Blocked {
     readonly server: ServerProcess;
     readonly honest: HonestClient;
-    readonly writer: RawClient;
+    readonly writer: OperationClient;
     readonly folder: string;
     readonly release: () => Promise<void>;
   }

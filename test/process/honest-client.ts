@@ -1,12 +1,12 @@
 /** A client that reads and pings one after the other, and records the results. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AclEntry, Operation, Reply } from '@tskeeper/simulator';
-import { type Endpoint, RawClient } from './raw-client.ts';
+import { type Endpoint, OperationClient } from '@tskeeper/harness';
 
 export const openToAll: readonly AclEntry[] = [{ perms: 31, scheme: 'world', id: 'anyone' }];
 
 export class HonestClient {
-  readonly #client: RawClient;
+  readonly #client: OperationClient;
   readonly #path: string;
   readonly #data: string;
   #stopped = false;
@@ -15,14 +15,14 @@ export class HonestClient {
   slowestMs = 0;
   readonly wrong: string[] = [];
 
-  private constructor(client: RawClient, path: string, data: string) {
+  private constructor(client: OperationClient, path: string, data: string) {
     this.#client = client;
     this.#path = path;
     this.#data = data;
   }
 
   static async start(endpoint: Endpoint, path = '/honest', data = 'as it was'): Promise<HonestClient> {
-    const client = await RawClient.open(endpoint);
+    const client = await OperationClient.open(endpoint);
     await client.openSession(30_000);
     const honest = new HonestClient(client, path, data);
     await honest.ask({ kind: 'create', path, data, acl: openToAll, flags: 0 });
@@ -30,7 +30,7 @@ export class HonestClient {
     return honest;
   }
 
-  get client(): RawClient {
+  get client(): OperationClient {
     return this.#client;
   }
 

@@ -1,7 +1,7 @@
 /** Whatever arrives at the port, an honest client gets its replies. */
 import { describe, expect, it } from 'vitest';
 import { runHostileSockets } from './hostile-sockets.ts';
-import { endpointOf } from './raw-client.ts';
+import { endpointOf } from '@tskeeper/harness';
 import { inFolder, kind, start } from './servers.ts';
 
 const attacks = Number(process.env['TSKEEPER_ATTACKS'] ?? 20_000);

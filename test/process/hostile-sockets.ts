@@ -12,8 +12,7 @@ import { hostileHandshake, mutatedFrame, randomBytes } from '../model/malformed-
 import type { AclEntry, ConnectRequest, Message, Operation } from '@tskeeper/simulator';
 import { type Hints, Prng } from '../model/operations.ts';
 import { digestId, ReferenceModel } from '@tskeeper/simulator';
-import { encodeConnect, encodeRequest } from '../model/wire.ts';
-import { type Endpoint, RawClient, within } from './raw-client.ts';
+import { encodeConnect, encodeRequest, type Endpoint, OperationClient, within } from '@tskeeper/harness';
 
 export interface HostileSocketsOptions {
   readonly endpoint: Endpoint;
@@ -163,7 +162,7 @@ export async function runHostileSockets(options: HostileSocketsOptions): Promise
   const random = new Prng(seed);
   const attack = new Attack(options);
   const model = new ReferenceModel({ javaCompatible: true });
-  const client = await RawClient.open(endpoint);
+  const client = await OperationClient.open(endpoint);
   const session = await client.openSession(40_000);
   if (session === undefined) throw new Error('the server refused the honest client');
   model.connect(1, '127.0.0.1');

@@ -8,7 +8,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AclEntry, ConnectResponse, Operation, Reply } from '@tskeeper/simulator';
 import { Prng } from '../model/operations.ts';
-import { type Endpoint, RawClient } from './raw-client.ts';
+import { type Endpoint, OperationClient } from '@tskeeper/harness';
 
 export interface RunningServer {
   readonly endpoint: Endpoint;
@@ -52,7 +52,7 @@ class Writer {
   reattached = 0;
   refused: string | undefined;
   #session: ConnectResponse | undefined;
-  #client: RawClient | undefined;
+  #client: OperationClient | undefined;
 
   constructor(name: string) {
     this.#name = name;
@@ -61,7 +61,7 @@ class Writer {
 
   /** Writes until it is stopped or the connection ends. Returns the number of acknowledgements. */
   async work(endpoint: Endpoint, stopped: () => boolean): Promise<number> {
-    const client = await RawClient.open(endpoint).catch(() => undefined);
+    const client = await OperationClient.open(endpoint).catch(() => undefined);
     if (client === undefined) return 0;
     this.#client = client;
     const again = this.#session;
@@ -77,7 +77,7 @@ class Writer {
     return counts.reduce((sum, count) => sum + count, 0);
   }
 
-  async #write(client: RawClient, stopped: () => boolean): Promise<number> {
+  async #write(client: OperationClient, stopped: () => boolean): Promise<number> {
     let count = 0;
     while (!stopped() && !client.closed) {
       const number = ++this.lastAttempted;
@@ -132,7 +132,7 @@ export async function runKills(options: KillOptions): Promise<KillReport> {
 }
 
 async function prepare(endpoint: Endpoint, writers: readonly Writer[]): Promise<void> {
-  const client = await RawClient.open(endpoint);
+  const client = await OperationClient.open(endpoint);
   await client.openSession(sessionTimeoutMs);
   for (const path of ['/kill', '/kill/queue', ...writers.map(({ register }) => register)]) {
     await client.call({ kind: 'create', path, data: '', acl: open, flags: 0 });
@@ -143,7 +143,7 @@ async function prepare(endpoint: Endpoint, writers: readonly Writer[]): Promise<
 
 async function readBack(endpoint: Endpoint, { kills, forge }: KillOptions, writers: readonly Writer[]): Promise<KillReport> {
   const wrong: string[] = [];
-  const client = await RawClient.open(endpoint);
+  const client = await OperationClient.open(endpoint);
   await client.openSession(sessionTimeoutMs);
   const ask = async (operation: Operation): Promise<Reply> => {
     const reply = await client.call(operation);

@@ -12,7 +12,7 @@ import type { ConnectRequest, ConnectResponse, Message, Operation } from '@tskee
 import { type Action, type Hints, Prng, type Profile, randomAction, superPassword } from '../model/operations.ts';
 import { type ModelOutput, type ModelOptions, ReferenceModel } from '@tskeeper/simulator';
 import { TimeMapping } from '../model/times.ts';
-import { type Endpoint, RawClient } from './raw-client.ts';
+import { type Endpoint, OperationClient } from '@tskeeper/harness';
 
 export interface LockstepOptions {
   readonly endpoint: Endpoint;
@@ -36,7 +36,7 @@ export interface LockstepReport {
 }
 
 interface Slot {
-  client: RawClient | undefined;
+  client: OperationClient | undefined;
   cnxn: number;
   session: ConnectResponse | undefined;
   expected: ModelOutput[];
@@ -141,7 +141,7 @@ export class Lockstep {
     await this.#check(slot, [connected]);
   }
 
-  async #connect(slot: Slot, passwd: string): Promise<{ client: RawClient; cnxn: number; connected: ConnectResponse }> {
+  async #connect(slot: Slot, passwd: string): Promise<{ client: OperationClient; cnxn: number; connected: ConnectResponse }> {
     const request: ConnectRequest = {
       protocolVersion: 0,
       lastZxidSeen: this.#model.zxid,
@@ -150,7 +150,7 @@ export class Lockstep {
       passwd,
       readOnly: false,
     };
-    const client = await RawClient.open(this.#options.endpoint);
+    const client = await OperationClient.open(this.#options.endpoint);
     const cnxn = ++this.#cnxns;
     await client.handshake(request);
     if (client.session === undefined) throw new Parted('the server closed a connection instead of answering its handshake');

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import type { Message } from '@tskeeper/simulator';
 import { superDigest } from '../model/operations.ts';
 import { Lockstep, type LockstepReport } from './lockstep.ts';
-import { endpointOf } from './raw-client.ts';
+import { endpointOf } from '@tskeeper/harness';
 import { inFolder, kind, start } from './servers.ts';
 
 /** Per configuration; the comparison has four of them. */

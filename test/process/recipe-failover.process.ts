@@ -1,10 +1,9 @@
 /** The examples of recipes while the leader of their ensemble is killed and restarted. */
 import { connect } from '@tskeeper/client';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { ProcessEnsemble } from './ensembles.ts';
 import { namesBelow, textAt, timeout } from './example-servers.ts';
 import { Program } from './program.ts';
-import { inFolder } from './servers.ts';
+import { inFolder, startEnsemble } from './servers.ts';
 import { earliest, latest, timesOf } from './spans.ts';
 
 type Run = (example: string, ...args: string[]) => Program;
@@ -146,7 +145,7 @@ class DoubleBarriers extends Story {
 describe('the examples of recipes', { timeout }, () => {
   it('C1-1: continue when the leader of the ensemble is killed in the middle, and comes back', async () => {
     await inFolder(async (folder) => {
-      await using ensemble = await ProcessEnsemble.start(folder, { voters: 3 });
+      await using ensemble = await startEnsemble(folder, { voters: 3 });
       await using zk = await connect(ensemble.connectString);
       const programs: Program[] = [];
       onTestFinished(() => {
@@ -162,11 +161,11 @@ describe('the examples of recipes', { timeout }, () => {
       // The first has two steps, and the others have an end.
       await elections.begin();
       await Promise.all([locks, queues, barriers].map((each) => each.begin()));
-      const leader = (await ensemble.leader())!;
+      const leader = (await ensemble.leader()).sid;
       await ensemble.kill(leader);
       for (const each of stories) each.join();
-      await ensemble.until('another leads', async () => (await ensemble.leader()) !== undefined);
-      await ensemble.start(leader);
+      await ensemble.leader();
+      await ensemble.start([leader]);
       const [{ numbers, unsure }, , items] = await Promise.all([locks.end(), elections.end(), queues.end(), barriers.end()]);
 
       expect(new Set(numbers).size).toBe(numbers.length);

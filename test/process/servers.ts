@@ -1,14 +1,10 @@
-/**
- * The servers of these proofs: real processes with their own folders, started through
- * scripts/server-process.js.
- */
+/** The servers of these proofs: real processes with their own folders. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { type ServerKind, type ServerProcess, startServer } from '../../scripts/server-process.js';
+import { endpointOf, peersOf, ProcessEnsemble, type ServerKind, type ServerProcess, startServer } from '@tskeeper/harness';
 import { superDigest } from '../model/operations.ts';
 import type { RunningServer } from './kill.ts';
-import { endpointOf } from './raw-client.ts';
 
 export type Properties = Readonly<Record<string, string | number | boolean>>;
 
@@ -50,4 +46,23 @@ export async function startToKill(folder: string): Promise<RunningServer> {
       await server.kill();
     },
   };
+}
+
+/** An ensemble of our servers, each of which serves. */
+export function startEnsemble(
+  folder: string,
+  {
+    voters,
+    observers = 0,
+    hasDynamicFile = false,
+  }: { readonly voters: number; readonly observers?: number; readonly hasDynamicFile?: boolean },
+): Promise<ProcessEnsemble> {
+  const config = { tickTime: 500, initLimit: 20, syncLimit: 10 };
+  return ProcessEnsemble.start(peersOf('ours', voters, observers), { folder: path.join(folder, 'ensemble'), config, hasDynamicFile });
+}
+
+/** What each running server reports: `none` while it does not serve. */
+export async function modesOf(ensemble: ProcessEnsemble): Promise<string[]> {
+  const modes = await Promise.all(ensemble.running.map((peer) => peer.mode()));
+  return modes.map((mode) => mode ?? 'none');
 }

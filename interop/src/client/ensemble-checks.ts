@@ -10,9 +10,8 @@ import path from 'node:path';
 
 import { type Client, connect, type ConnectOptions, fourLetterWord, KeeperError, op } from '@tskeeper/client';
 
-import { reservePort, launchServer, type ServerKind, startServer } from '../../../scripts/server-process.js';
-import { Ensemble, type EnsembleOptions } from '../ensemble/ensemble.ts';
-import { until } from '../ensemble/until.ts';
+import { launchServer, type ProcessEnsemble, reservePort, type ServerKind, startServer, until } from '@tskeeper/harness';
+import { createEnsemble, type InteropOptions } from '../ensemble/ensemble.ts';
 import type { Report } from '../report.ts';
 import { superAuth } from '../settings.ts';
 
@@ -21,7 +20,7 @@ const java: ServerKind = 'java-3.9.5';
 const waitTimeoutMs = 60_000;
 
 interface EnsembleCheckContext {
-  readonly ensemble: Ensemble;
+  readonly ensemble: ProcessEnsemble;
   /** Opens a session on a server of the ensemble, or of the list; it ends with the check. */
   readonly open: (options?: ConnectOptions, servers?: string) => Promise<Client>;
 }
@@ -29,7 +28,7 @@ interface EnsembleCheckContext {
 interface EnsembleCheck {
   readonly name: string;
   readonly kinds: readonly ServerKind[];
-  readonly options?: EnsembleOptions;
+  readonly options?: InteropOptions;
   readonly run: (context: EnsembleCheckContext) => Promise<void>;
 }
 
@@ -76,7 +75,7 @@ const checks: readonly EnsembleCheck[] = [
       await isListed(leader, staying);
       await waitUntil('the client is at a remaining server', () => zk.state === 'connected' && zk.connectedServer !== address(leaving));
       assert.equal((await zk.exists('/mine', { retry: true }))?.ephemeralOwner, sessionId);
-      await operator.reconfig({ joiningServers: [`server.${leaving}=${ensemble.serverLines[`server.${leaving}`]}`] });
+      await operator.reconfig({ joiningServers: [`server.${leaving}=${ensemble.serverLines()[`server.${leaving}`]}`] });
       await isListed(1, 2, 3);
       await waitUntil('the client is connected', () => zk.state === 'connected');
       assert.equal((await zk.exists('/mine', { retry: true }))?.ephemeralOwner, sessionId);
@@ -205,7 +204,7 @@ export async function runClientEnsembles(report: Report): Promise<void> {
     const sids = kinds.map((_, index) => index + 1);
     const title = `client and an ensemble of ${kinds.join(', ')}: ${name}`;
     const specs = kinds.map((kind, index) => ({ sid: index + 1, kind, role: 'participant' as const }));
-    const ensemble = await Ensemble.create(specs, options);
+    const ensemble = await createEnsemble(specs, options);
     const clients: Client[] = [];
     try {
       await ensemble.launch(sids);
@@ -221,7 +220,7 @@ export async function runClientEnsembles(report: Report): Promise<void> {
       report.fail(title, error instanceof Error ? (error.stack ?? error.message) : String(error));
     } finally {
       await Promise.all(clients.map((client) => client.close()));
-      await ensemble.end();
+      await ensemble[Symbol.asyncDispose]();
     }
   }
   const title = `client: B39, a read-only server is left for one with a quorum, found by probing`;

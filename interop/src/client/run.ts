@@ -1,15 +1,15 @@
 /** Runs the checks of our client against one server. */
 import { type Client, connect, type ConnectOptions } from '@tskeeper/client';
 
-import type { ServerProcess } from '../../../scripts/server-process.js';
+import { type ServerProcess } from '@tskeeper/harness';
 import type { DriverFacts } from '../drivers/driver.ts';
 import type { Report } from '../report.ts';
 import { callsChecks } from './calls-checks.ts';
 import { checks, type CheckContext } from './checks.ts';
 import { guideChecks } from './guide-checks.ts';
 import { loopChecks } from './loop-checks.ts';
-import { Proxy } from './proxy.ts';
 import { clientCacheChecks } from './cache-checks.ts';
+import { Proxy } from './proxy.ts';
 
 /** For all checks of one server; each has its own znode below. */
 const folder = '/client-checks';

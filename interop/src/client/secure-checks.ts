@@ -9,7 +9,7 @@ import path from 'node:path';
 
 import { type Client, connect, type ConnectOptions, creatorAcl, KeeperError, type TlsOptions, type Tracer } from '@tskeeper/client';
 
-import { reservePort, type ServerKind, type ServerProcess, startServer } from '../../../scripts/server-process.js';
+import { reservePort, type ServerKind, type ServerProcess, startServer } from '@tskeeper/harness';
 import type { Report } from '../report.ts';
 import { clientName, type KeyStores, makeKeyStores, storePassword } from './key-stores.ts';
 import { Proxy } from './proxy.ts';

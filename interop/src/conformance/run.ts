@@ -9,9 +9,9 @@ import path from 'node:path';
 
 import { checks, Suite, type SuiteOptions } from '@tskeeper/conformance';
 
-import { type ServerKind, startServer } from '../../../scripts/server-process.js';
+import { type ProcessEnsemble, type ServerKind, startServer } from '@tskeeper/harness';
 import { Proxy } from '../client/proxy.ts';
-import { Ensemble } from '../ensemble/ensemble.ts';
+import { createEnsemble } from '../ensemble/ensemble.ts';
 import type { Report } from '../report.ts';
 import { superAuth, superDigestProperty } from '../settings.ts';
 import { twoAtATime } from '../two-at-a-time.ts';
@@ -39,7 +39,7 @@ async function runChecks(where: string, connectString: string, options: SuiteOpt
  * The canary of `config.reconfig`, which only Apache's servers pass so far: a proxy replaces the
  * version of each configuration by 0, so that a written configuration has no new version.
  */
-async function checkReconfigCanary(ensemble: Ensemble, report: Report): Promise<void> {
+async function checkReconfigCanary(ensemble: ProcessEnsemble, report: Report): Promise<void> {
   const [first, ...others] = ensemble.connectString.split(',');
   const wrong = await Proxy.to(Number(first!.split(':')[1]), (bytes) =>
     Buffer.from(
@@ -74,14 +74,14 @@ async function runEnsemble(kind: ServerKind, report: Report): Promise<void> {
   const specs = [1, 2, 3].map((sid) => ({ sid, kind, role: 'participant' as const }));
   // Without extended types, since only standalone servers have them here.
   const config = { tickTime, maxSessionTimeout: 20 * tickTime, extendedTypesEnabled: false, reconfigEnabled: true };
-  const ensemble = await Ensemble.create(specs, { config });
+  const ensemble = await createEnsemble(specs, { config });
   try {
     await ensemble.launch([1, 2, 3]);
     await ensemble.untilServing();
     await runChecks(`an ensemble of ${kind}`, ensemble.connectString, { reconfig: true }, report);
     await checkReconfigCanary(ensemble, report);
   } finally {
-    await ensemble.end();
+    await ensemble[Symbol.asyncDispose]();
   }
 }
 

@@ -9,10 +9,7 @@
  */
 import { OpCode, type SessionId } from '@tskeeper/protocol';
 
-import { type MultiResult, readEvent, readReply, type ReplyValue, type Stat } from '../wire/replies.ts';
-import { opName } from '../wire/requests.ts';
-import { sessionPasswd } from '../wire/session-passwd.ts';
-import type { Message } from '../wire/wire-cnxn.ts';
+import { type Message, type MultiResult, opName, readEvent, readReply, type ReplyValue, sessionPasswd, type Stat } from '@tskeeper/harness';
 import type { Entry } from './side.ts';
 import type { Op, Quirk } from './step.ts';
 
@@ -253,10 +250,11 @@ function plainValue(
   if (value.path !== undefined) plain.path = value.path;
   if (value.stat !== undefined) plain.stat = plainStat(value.stat, zxidOf, names);
   if (value.data !== undefined) plain.data = value.data === null ? null : value.data.toString('latin1');
-  if (value.acl !== undefined) plain.acl = value.acl;
+  if (value.acl !== undefined) plain.acl = value.acl?.map(({ scheme, id, perms }) => `${scheme}:${id}:${perms}`) ?? null;
   if (value.children !== undefined) plain.children = sorted(value.children);
-  if (value.paths !== undefined) plain.paths = sorted(value.paths);
-  if (value.clientInfo !== undefined) plain.clientInfo = sorted(value.clientInfo);
+  if (value.ephemerals !== undefined) plain.ephemerals = sorted(value.ephemerals);
+  if (value.clientInfo !== undefined)
+    plain.clientInfo = sorted(value.clientInfo?.map(({ authScheme, user }) => `${authScheme}:${user}`) ?? null);
   if (value.totalNumber !== undefined) plain.totalNumber = value.totalNumber;
   if (value.err !== undefined) plain.recordErr = value.err;
   if (value.token !== undefined) plain.token = value.token === null ? null : value.token.toString('hex');

@@ -13,8 +13,7 @@
 import { OpCode, Xid } from '@tskeeper/protocol';
 
 import type { Random } from '../random.ts';
-import { handshakeBody } from '../wire/wire-cnxn.ts';
-import { type AclEntry, creatorAcl, type Fields, openAcl, opName, readAcl, record, type WirePath } from '../wire/requests.ts';
+import { type AclEntry, creatorAcl, type Fields, handshakeBody, openAcl, opName, readAcl, record, type WirePath } from '@tskeeper/harness';
 import type { Op, Quirk, SessionChoice, Step } from './step.ts';
 
 export const clientCount = 6;

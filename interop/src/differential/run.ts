@@ -6,7 +6,7 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 
-import { type ServerKind, type ServerProcess, startServer } from '../../../scripts/server-process.js';
+import { type ServerKind, type ServerProcess, startServer } from '@tskeeper/harness';
 import type { Report } from '../report.ts';
 import { noContainerChecks, superDigestProperty } from '../settings.ts';
 import type { Difference } from './compare.ts';

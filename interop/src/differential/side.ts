@@ -8,8 +8,7 @@
  */
 import { OpCode, type SessionId, Xid } from '@tskeeper/protocol';
 
-import { frameOf, handshakeBody, type Message, noPasswd, WireCnxn } from '../wire/wire-cnxn.ts';
-import { record, requestBody } from '../wire/requests.ts';
+import { frameOf, handshakeBody, type Message, noPasswd, record, requestBody, WireCnxn } from '@tskeeper/harness';
 import type { HandshakeStep, Op, ServerView, Step } from './step.ts';
 
 /** Far above the slowest fsync of a busy machine: a server that takes longer will not answer. */
@@ -186,7 +185,7 @@ export class Side {
    */
   async #untilClosed(cnxn: WireCnxn): Promise<void> {
     const wakeDial = () =>
-      void WireCnxn.open(this.#port)
+      void WireCnxn.open({ host: '127.0.0.1', port: this.#port })
         .then((newcomer) => newcomer.destroy())
         .catch(() => undefined);
     const visits = setInterval(wakeDial, wakeDialMs);
@@ -212,7 +211,7 @@ export class Side {
     if (step.session === 'new' ? client.sessionId !== 0n : client.sessionId === 0n) return;
     const previous = client.cnxn !== undefined && !client.cnxn.closed ? client.cnxn : undefined;
     if (previous !== undefined) await this.#ping(client);
-    const cnxn = await WireCnxn.open(this.#port);
+    const cnxn = await WireCnxn.open({ host: '127.0.0.1', port: this.#port });
     cnxn.send(
       handshakeBody({
         protocolVersion: step.protocolVersion,
@@ -262,7 +261,7 @@ export class Side {
   }
 
   async #probe(body: Buffer): Promise<void> {
-    const cnxn = await WireCnxn.open(this.#port);
+    const cnxn = await WireCnxn.open({ host: '127.0.0.1', port: this.#port });
     cnxn.send(body);
     await cnxn.replies(1, replyTimeoutMs);
     const answer = cnxn.inbox.find((message) => message.kind === 'handshake');

@@ -2,7 +2,7 @@
  * What the generator requests and the runner executes, on both servers alike. Nothing here belongs
  * to either server.
  */
-import type { Fields } from '../wire/requests.ts';
+import type { Fields } from '@tskeeper/harness';
 
 /** What a request may need to know about its server. */
 export interface ServerView {

@@ -3,7 +3,7 @@
  * kind, and must print the same except for the intended differences (cli-differences.ts). Standard
  * output and error are compared together, since the stream of a text is one of those differences.
  */
-import type { ServerProcess } from '../../../scripts/server-process.js';
+import type { ServerProcess } from '@tskeeper/harness';
 import type { Report } from '../report.ts';
 import { normalizeOutputs, cliDifferences } from './cli-differences.ts';
 import { ownCliPath, cutByMarkers, runJavaCli, type Output, runProgram, typedLines, withMarkers } from './zkcli.ts';

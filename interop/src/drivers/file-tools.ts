@@ -6,7 +6,7 @@ import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 
 import { repositoryFolder } from '../../../scripts/foreign-programs.js';
-import type { ServerProcess } from '../../../scripts/server-process.js';
+import type { ServerProcess } from '@tskeeper/harness';
 import type { Report } from '../report.ts';
 import { ownCliPath, runProgram } from './zkcli.ts';
 

@@ -8,7 +8,7 @@ import { once } from 'node:events';
 import path from 'node:path';
 
 import { repositoryFolder } from '../../../scripts/foreign-programs.js';
-import type { ServerProcess } from '../../../scripts/server-process.js';
+import type { ServerProcess } from '@tskeeper/harness';
 import type { Report } from '../report.ts';
 
 /**

@@ -10,9 +10,7 @@ import { numberedFiles, readLog } from '@tskeeper/runtime';
 import { FsDisk } from '@tskeeper/server/internal';
 
 import { type Dump, differencesBetween, dumpTree } from '../exchange/dump.ts';
-import { RawClient } from '../wire/raw-client.ts';
-import type { Ensemble, EnsemblePeer } from './ensemble.ts';
-import { until } from './until.ts';
+import { type EnsemblePeer, type ProcessEnsemble, RawClient } from '@tskeeper/harness';
 
 const configPath = '/zookeeper/config';
 
@@ -32,19 +30,10 @@ async function commitTxn(port: number): Promise<void> {
  * Waits until all running servers have applied the same, including something of this epoch; returns
  * the zxid.
  */
-export async function untilConverged(ensemble: Ensemble): Promise<string> {
+export async function untilConverged(ensemble: ProcessEnsemble): Promise<string> {
   const leader = await ensemble.leader();
   await commitTxn(leader.port);
-  return await until(
-    'all servers report the same zxid',
-    async () => {
-      const [first, ...others] = await Promise.all(ensemble.running.map((member) => member.srvr()));
-      const isLevel = others.every(({ mode, zxid }) => mode !== 'none' && zxid === first!.zxid);
-      return isLevel && first!.mode !== 'none' ? first!.zxid : undefined;
-    },
-    convergeMs,
-    () => ensemble.evidence(),
-  );
+  return ensemble.untilConverged(convergeMs);
 }
 
 async function dumpOf(member: EnsemblePeer): Promise<Dump> {
@@ -71,7 +60,7 @@ export interface Agreement {
 }
 
 /** Compares all running servers with the leader. No other client may be writing. */
-export async function compareServers(ensemble: Ensemble): Promise<Agreement> {
+export async function compareServers(ensemble: ProcessEnsemble): Promise<Agreement> {
   const zxid = await untilConverged(ensemble);
   const leader = await ensemble.leader();
   const members = [leader, ...ensemble.running.filter((member) => member !== leader)];
@@ -144,7 +133,7 @@ export function normalizeLogged(txn: Buffer): Buffer {
  * Compares the logs of all servers, running or not: a zxid in several logs must be the same txn in
  * each.
  */
-export async function compareLogs(ensemble: Ensemble): Promise<LogAgreement> {
+export async function compareLogs(ensemble: ProcessEnsemble): Promise<LogAgreement> {
   const known = new Map<number, { readonly name: string; readonly bytes: Buffer }>();
   const shared = new Set<number>();
   const differences: string[] = [];

@@ -7,11 +7,10 @@ import { createServer } from 'node:net';
 
 import { type Notification, noVote, PacketDecoder, packetTypeName } from '@tskeeper/protocol';
 
-import type { ServerKind } from '../../../scripts/server-process.js';
+import { type ServerKind, until } from '@tskeeper/harness';
 import type { Report } from '../report.ts';
-import { Ensemble } from './ensemble.ts';
+import { createEnsemble } from './ensemble.ts';
 import { FakeVoter, type NotificationForm, type Introduction, textOf } from './fake-voter.ts';
-import { until } from './until.ts';
 
 /**
  * The server is the third of five voters, so that some dial it and it dials others, and one more
@@ -31,7 +30,7 @@ function isOf(round: number): (notification: Notification) => boolean {
 
 /** The answers of a server of this kind, one line for each message. */
 async function transcriptOf(kind: ServerKind): Promise<string[]> {
-  const ensemble = await Ensemble.create([1, 2, 3, 4, 5].map((sid) => ({ sid, kind, role: 'participant' as const })));
+  const ensemble = await createEnsemble([1, 2, 3, 4, 5].map((sid) => ({ sid, kind, role: 'participant' as const })));
   const voters = new Map(ensemble.peers.map(({ sid, ports }) => [sid, new FakeVoter(sid, ports.election)]));
   const stranger = new FakeVoter(9, ensemble.peer(5).ports.election);
   const [first, second, fourth, fifth] = [1, 2, 4, 5].map((sid) => voters.get(sid)!);
@@ -120,7 +119,7 @@ async function transcriptOf(kind: ServerKind): Promise<string[]> {
     for (const voter of voters.values()) voter.end();
     stranger.end();
     leaderPort.close();
-    await ensemble.end();
+    await ensemble[Symbol.asyncDispose]();
   }
 }
 

@@ -17,7 +17,7 @@ import {
   Writer,
 } from '@tskeeper/protocol';
 
-import { until } from './until.ts';
+import { until } from '@tskeeper/harness';
 
 /**
  * Time limit for a message of the server, which repeats itself in shorter intervals while it looks

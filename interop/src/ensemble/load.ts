@@ -8,9 +8,7 @@
  */
 import { OpCode, type SessionId } from '@tskeeper/protocol';
 
-import { RawClient } from '../wire/raw-client.ts';
-import { openAcl, record } from '../wire/requests.ts';
-import { until } from './until.ts';
+import { openAcl, RawClient, record, until } from '@tskeeper/harness';
 
 const timeOut = 60_000;
 /** A writer without a reply for this long tries another server. */

@@ -9,7 +9,8 @@ import { runDifferential } from '../differential/differential.ts';
 import { type Justification, justifiedDifferences } from '../differential/justified-differences.ts';
 import { reportComparison } from '../differential/run.ts';
 import type { Report } from '../report.ts';
-import { Ensemble, type EnsembleOptions, type EnsemblePeer } from './ensemble.ts';
+import { type ProcessEnsemble, type EnsemblePeer } from '@tskeeper/harness';
+import { createEnsemble, type InteropOptions } from './ensemble.ts';
 
 /** The configuration names the servers, which differ. */
 const otherServers: Justification = {
@@ -20,17 +21,17 @@ const otherServers: Justification = {
 
 export interface OperationsRun {
   readonly name: string;
-  readonly ensemble: Ensemble;
+  readonly ensemble: ProcessEnsemble;
   /** The server that receives the requests. */
   readonly subject: EnsemblePeer;
   readonly seed: number;
   readonly operations: number;
   /** Options of the ensemble, and of the server it is compared with. */
-  readonly options: EnsembleOptions;
+  readonly options: InteropOptions;
 }
 
 async function epochText(member: EnsemblePeer): Promise<string> {
-  return (await member.srvr()).zxid;
+  return (await member.status())?.zxid ?? 'none';
 }
 
 /** The ensemble must be fresh: both sides start empty and at the same zxid. */
@@ -39,7 +40,7 @@ export async function runOperations(run: OperationsRun, report: Report): Promise
   const leader = await ensemble.leader();
   const name = `${run.name}: ${operations} operations through ${subject.name}, led by ${leader.kind}, seed ${seed}`;
   const config = { ...options.config, standaloneEnabled: false };
-  const alone = await Ensemble.create([{ sid: 1, kind: 'java-3.9.5', role: 'participant' }], { ...options, config });
+  const alone = await createEnsemble([{ sid: 1, kind: 'java-3.9.5', role: 'participant' }], { ...options, config });
   try {
     const wanted = await epochText(leader);
     if (counterOf(Number.parseInt(wanted, 16)) !== 0) throw new Error(`the ensemble is not fresh, its zxid is ${wanted}`);
@@ -76,6 +77,6 @@ export async function runOperations(run: OperationsRun, report: Report): Promise
   } catch (error) {
     report.fail(name, error instanceof Error ? error.message : String(error));
   } finally {
-    await alone.end();
+    await alone[Symbol.asyncDispose]();
   }
 }

@@ -8,10 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { ErrorCode, OpCode } from '@tskeeper/protocol';
 
 import type { Report } from '../report.ts';
-import { RawClient } from '../wire/raw-client.ts';
-import { creatorAcl, openAcl, record } from '../wire/requests.ts';
-import type { Ensemble, EnsemblePeer } from './ensemble.ts';
-import { until } from './until.ts';
+import { creatorAcl, type EnsemblePeer, openAcl, type ProcessEnsemble, RawClient, record, until } from '@tskeeper/harness';
 
 /** Longer than any check takes on a busy machine. */
 const timeOut = 60_000;
@@ -33,7 +30,7 @@ function expect(what: string, found: unknown, expected: unknown): void {
 const javaLeaderPorts = new Set<number>();
 const clientsOfJavaLeader = new WeakSet<RawClient>();
 
-async function recordLeaderOf(ensemble: Ensemble): Promise<void> {
+async function recordLeaderOf(ensemble: ProcessEnsemble): Promise<void> {
   const { kind, port } = await ensemble.leader();
   if (kind === 'ours') javaLeaderPorts.delete(port);
   else javaLeaderPorts.add(port);
@@ -74,7 +71,7 @@ async function isThere(client: RawClient, path: string): Promise<boolean> {
 }
 
 export interface Pair {
-  readonly ensemble: Ensemble;
+  readonly ensemble: ProcessEnsemble;
   readonly from: EnsemblePeer;
   readonly to: EnsemblePeer;
 }
@@ -94,7 +91,7 @@ async function sessionMoves({ from, to }: Pair): Promise<void> {
   expect('its password', moved.passwd.equals(old.passwd), true);
   expect('whether the ephemeral znode exists', await isThere(moved, path), true);
   const { value } = await moved.call(OpCode.getEphemerals, record.pathOnly('/'));
-  expect('getEphemerals', value.paths!.join(), path);
+  expect('getEphemerals', value.ephemerals!.join(), path);
   let late: number | undefined;
   try {
     late = (await old.call(OpCode.setData, record.setData(path, data('late'), -1))).err;
@@ -339,7 +336,7 @@ const checks: readonly (readonly [string, (pair: Pair) => Promise<void>])[] = [
 
 /** All checks for each pair, the pairs at the same time: most of a check is waiting. */
 export async function runPairs(
-  ensemble: Ensemble,
+  ensemble: ProcessEnsemble,
   pairs: readonly (readonly [number, number])[],
   name: string,
   report: Report,

@@ -5,12 +5,9 @@
 import { formatZxid, OpCode } from '@tskeeper/protocol';
 
 import type { Report } from '../report.ts';
-import { RawClient } from '../wire/raw-client.ts';
-import { type Fields, openAcl, record } from '../wire/requests.ts';
+import { type EnsemblePeer, type Fields, openAcl, type ProcessEnsemble, RawClient, record, until } from '@tskeeper/harness';
 import { compareServers, lastLogged, untilConverged } from './agreement.ts';
-import type { Ensemble, EnsemblePeer } from './ensemble.ts';
 import { type SyncMode, syncModeOf } from './sync-mode.ts';
-import { until } from './until.ts';
 
 interface Request {
   readonly type: number;
@@ -18,7 +15,7 @@ interface Request {
 }
 
 export interface RestartContext {
-  readonly ensemble: Ensemble;
+  readonly ensemble: ProcessEnsemble;
   readonly report: Report;
   /** Prefix of the checks' names. */
   readonly name: string;

@@ -3,10 +3,10 @@
  * kind, with the same folders and ports, as an operator would do it, while clients write; and back
  * again.
  */
-import type { ServerKind } from '../../../scripts/server-process.js';
+import type { ServerKind } from '@tskeeper/harness';
 import type { Report } from '../report.ts';
 import { compareLogs, compareServers } from './agreement.ts';
-import { Ensemble } from './ensemble.ts';
+import { createEnsemble } from './ensemble.ts';
 import { Load } from './load.ts';
 import { checkSweeps } from './pairs.ts';
 
@@ -18,7 +18,7 @@ const writesBetween = 40;
 export async function runRollingSwap(kinds: readonly ServerKind[], end: 'stop' | 'kill', report: Report): Promise<void> {
   const [first, ...then] = kinds;
   const sids = [1, 2, 3];
-  const ensemble = await Ensemble.create(
+  const ensemble = await createEnsemble(
     sids.map((sid) => ({ sid, kind: first!, role: 'participant' as const })),
     { properties: { 'znode.container.checkIntervalMs': 300 } },
   );
@@ -67,6 +67,6 @@ export async function runRollingSwap(kinds: readonly ServerKind[], end: 'stop' |
     report.fail(name, error instanceof Error ? error.message : String(error));
   } finally {
     await load.stop();
-    await ensemble.end();
+    await ensemble[Symbol.asyncDispose]();
   }
 }

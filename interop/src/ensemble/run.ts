@@ -7,12 +7,12 @@
  * killed with txns that no other server has. At the end all must hold the same, in memory and on
  * disk.
  */
-import type { ServerKind } from '../../../scripts/server-process.js';
+import type { PeerSpec, ServerKind } from '@tskeeper/harness';
 import type { Report } from '../report.ts';
 import { compareLogs } from './agreement.ts';
 import { restartLearner, restartWithUncommittedTail, replaceLeader } from './restarts.ts';
 import { runElectionPort } from './election-port.ts';
-import { Ensemble, type EnsembleOptions, type PeerSpec } from './ensemble.ts';
+import { createEnsemble, type InteropOptions } from './ensemble.ts';
 import { runOperations } from './operations.ts';
 import { runPairs } from './pairs.ts';
 import { runRollingSwap } from './rolling-swap.ts';
@@ -79,13 +79,13 @@ const successorSid = 2;
 async function runMixedEnsemble(casting: MixedEnsemble, operations: number, seed: number, report: Report): Promise<void> {
   const specs = specsOf(casting);
   const name = `${casting.voters.join(', ')} with observer ${casting.observer}, ${casting.longAbsence}`;
-  const options: EnsembleOptions = {
+  const options: InteropOptions = {
     config: { enforceQuota: true },
     // Below 0 the leader does not read the log on disk for a learner; at this size, the log is
     // never too long.
     properties: { 'zookeeper.snapshotSizeFactor': casting.longAbsence === 'log' ? 100_000 : -1 },
   };
-  const ensemble = await Ensemble.create(specs, options);
+  const ensemble = await createEnsemble(specs, options);
   try {
     // The intended leader is in the first quorum.
     await ensemble.launch([successorSid, leaderSid]);
@@ -125,7 +125,7 @@ async function runMixedEnsemble(casting: MixedEnsemble, operations: number, seed
   } catch (error) {
     report.fail(name, error instanceof Error ? error.message : String(error));
   } finally {
-    await ensemble.end();
+    await ensemble[Symbol.asyncDispose]();
   }
 }
 

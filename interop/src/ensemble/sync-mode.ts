@@ -2,7 +2,7 @@
  * How a learner was synchronized, from the output of ZooKeeper's servers: as learners they log what
  * they received, as leaders what they send. Two servers of ours log neither.
  */
-import type { EnsemblePeer } from './ensemble.ts';
+import { type EnsemblePeer } from '@tskeeper/harness';
 
 export type SyncMode = 'DIFF' | 'TRUNC' | 'SNAP';
 

@@ -4,10 +4,8 @@
  */
 import { OpCode } from '@tskeeper/protocol';
 
-import type { ServerProcess } from '../../../scripts/server-process.js';
+import { RawClient, record, type ServerProcess } from '@tskeeper/harness';
 import { superAuth } from '../settings.ts';
-import { RawClient } from '../wire/raw-client.ts';
-import { record } from '../wire/requests.ts';
 
 export interface Dump {
   /** One line per znode, by path: data, ACL and every field of its stat. */
@@ -36,7 +34,10 @@ export async function dumpTree(port: number): Promise<Map<string, string>> {
       throw new Error(`cannot read ${path}: ${data.err} ${acl.err} ${children.err}`);
     const shown = data.value.data === null ? 'null' : data.value.data!.toString('base64');
     const stat = Object.entries(data.value.stat!).map(([field, value]) => `${field}=${value}`);
-    znodes.set(path, `data=${shown} acl=${acl.value.acl?.join(',')} ${stat.join(' ')}`);
+    znodes.set(
+      path,
+      `data=${shown} acl=${acl.value.acl?.map(({ scheme, id, perms }) => `${scheme}:${id}:${perms}`).join(',')} ${stat.join(' ')}`,
+    );
     for (const child of children.value.children ?? []) open.push(path === '/' ? `/${child}` : `${path}/${child}`);
   }
   await client.close();

@@ -8,11 +8,9 @@ import path from 'node:path';
 
 import { OpCode } from '@tskeeper/protocol';
 
-import { type ServerKind, type ServerProcess, startServer } from '../../../scripts/server-process.js';
+import { RawClient, record, type ServerKind, type ServerProcess, startServer } from '@tskeeper/harness';
 import type { Report } from '../report.ts';
 import { noContainerChecks, superDigestProperty } from '../settings.ts';
-import { RawClient } from '../wire/raw-client.ts';
-import { record } from '../wire/requests.ts';
 import { differencesBetween, dump, type Dump } from './dump.ts';
 import { fixedWorkload, type OpenSession, randomWorkload } from './workload.ts';
 
@@ -124,7 +122,7 @@ export async function resumeSessions(port: number, sessions: readonly OpenSessio
       continue;
     }
     const { value } = await client.call(OpCode.getEphemerals, record.pathOnly('/'));
-    const held = new Set(value.paths);
+    const held = new Set(value.ephemerals);
     await client.close();
     const witness = await RawClient.connectOrThrow(port, 10_000);
     const left: string[] = [];

@@ -10,7 +10,7 @@ import type { Writer, Zxid } from '@tskeeper/protocol';
 import { type AsyncSnapshotSource, type RecoveryTarget, runtimeDefaults, silentLogger, Storage } from '@tskeeper/runtime';
 import { FsDisk, snappy, SystemClock, SystemRandom } from '@tskeeper/server/internal';
 
-import { type ServerKind, type ServerProcess, startServer } from '../../../scripts/server-process.js';
+import { type ServerKind, type ServerProcess, startServer } from '@tskeeper/harness';
 import type { Report } from '../report.ts';
 import { noContainerChecks, superDigestProperty } from '../settings.ts';
 import { differencesBetween, dump, type Dump } from './dump.ts';

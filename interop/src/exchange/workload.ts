@@ -8,8 +8,7 @@ import { OpCode, type SessionId } from '@tskeeper/protocol';
 import { clientCount, Generator, type GeneratorOptions } from '../differential/generator.ts';
 import { Side } from '../differential/side.ts';
 import { Random } from '../random.ts';
-import { RawClient } from '../wire/raw-client.ts';
-import { creatorAcl, openAcl, readAcl, record } from '../wire/requests.ts';
+import { creatorAcl, openAcl, RawClient, readAcl, record } from '@tskeeper/harness';
 
 export interface OpenSession {
   readonly sessionId: SessionId;

@@ -3,7 +3,7 @@
  */
 import { type Client, KeeperError } from '@tskeeper/client';
 
-import type { ServerProcess } from '../../../scripts/server-process.js';
+import type { ServerProcess } from '@tskeeper/harness';
 import type { Handle, RecipeClient, RecipeClientKind } from './recipe-client.ts';
 
 export interface RecipeCheckContext {

@@ -3,10 +3,8 @@ import assert from 'node:assert/strict';
 
 import { connect } from '@tskeeper/client';
 
-import type { ServerProcess } from '../../../scripts/server-process.js';
+import { RawClient, type ServerProcess, sessionPasswd } from '@tskeeper/harness';
 import type { Report } from '../report.ts';
-import { RawClient } from '../wire/raw-client.ts';
-import { sessionPasswd } from '../wire/session-passwd.ts';
 import { barrierChecks } from './barrier-checks.ts';
 import { cacheChecks } from './cache-checks.ts';
 import { curatorQueueChecks } from './curator-queue-checks.ts';

@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 
 import type { JavaProgram, SourcePackage } from '../../../scripts/foreign-programs.js';
-import type { ServerKind } from '../../../scripts/server-process.js';
+import type { ServerKind } from '@tskeeper/harness';
 import type { Report } from '../report.ts';
 import { buildCSuite, type CProgram } from './c-suite-build.ts';
 import { suiteEnvironment } from './environment.ts';

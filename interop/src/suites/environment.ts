@@ -5,7 +5,7 @@
 import path from 'node:path';
 
 import { ensureForeignPrograms, repositoryFolder } from '../../../scripts/foreign-programs.js';
-import type { ServerKind } from '../../../scripts/server-process.js';
+import type { ServerKind } from '@tskeeper/harness';
 
 export interface SuiteEnvironment {
   readonly variables: NodeJS.ProcessEnv;

@@ -35,7 +35,7 @@ async function serve({ properties, args: [configFile = ''] }: JvmCommand): Promi
 
 async function printFourLetterWord([, port, word]: readonly string[]): Promise<void> {
   // Loaded only here, since the module handles the signals of its process.
-  const { fourLetterWord } = await import('../../../scripts/server-process.js');
+  const { fourLetterWord } = await import('@tskeeper/harness');
   process.stdout.write(await fourLetterWord(Number(port), word!));
 }
 

@@ -11,7 +11,7 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 
 import { type PythonProgram, repositoryFolder } from '../../../scripts/foreign-programs.js';
-import type { ServerKind } from '../../../scripts/server-process.js';
+import type { ServerKind } from '@tskeeper/harness';
 import type { Report } from '../report.ts';
 import { versionOf } from '../settings.ts';
 import { suiteEnvironment } from './environment.ts';

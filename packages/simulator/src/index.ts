@@ -6,19 +6,14 @@ export { type ClientClock, type ClientMachine, type ClientWorld, serverPort } fr
 export { RawClient, type RawClientOptions } from './clients/raw-client.ts';
 export { type FaultName, faults } from './faults/faults.ts';
 export * from './model/operation-types.ts';
-export {
-  type Admitted,
-  digestId,
-  formatQuota,
-  type ModelOutput,
-  isValidPath,
-  isWrite,
-  type ModelOptions,
-  modelDefaults,
-  parseQuota,
-  ReferenceModel,
-  sessionPassword,
-} from './model/reference-model.ts';
+export { digestId } from './model/access-rules.ts';
+export { type Admitted, isWrite } from './model/admitted-request.ts';
+export { type ModelOptions, modelDefaults } from './model/model-options.ts';
+export type { ModelOutput } from './model/outbox.ts';
+export { formatQuota, parseQuota } from './model/quotas.ts';
+export { ReferenceModel } from './model/reference-model.ts';
+export { sessionPassword } from './model/session-password.ts';
+export { isValidPath } from './model/znode-path.ts';
 export type { CnxnRecord, Item, Recording, Request } from './record/recording.ts';
 export type { PeerEvent } from './record/peer-event.ts';
 export { replay } from './replay/replay.ts';

@@ -30,7 +30,7 @@ import {
   type Request,
   runSeed,
 } from '../src/index.ts';
-import type { ReplayedTxn } from '../src/replay/replay.ts';
+import type { ReplayedTxn } from '../src/replay/replay-result.ts';
 import { writeKey } from '../src/record/write-key.ts';
 import { Run } from '../src/run/run.ts';
 

@@ -1,12 +1,13 @@
 /** An attack: its servers, the content of their tree, and the action against them. */
 import type { Operation } from '@tskeeper/simulator';
 import { openToAll } from '../../process/honest-client.ts';
-import type { HostileEnsemble, EnsembleOptions, EnsemblePeer } from '../ensemble.ts';
+import type { ProcessEnsemble, EnsemblePeer } from '@tskeeper/harness';
+import type { RowOptions } from '../ensemble.ts';
 import type { Figure } from '../report.ts';
 import { Attacker } from './attacker.ts';
 
 export interface AttackSetup {
-  readonly ensemble: HostileEnsemble;
+  readonly ensemble: ProcessEnsemble;
   /** The leader, or the only server. */
   readonly leader: EnsemblePeer;
   /** The server of the ordinary clients and of the attackers: a follower if there is one. */
@@ -21,7 +22,7 @@ export interface Attack {
   readonly isBounded?: boolean;
   /** Its limits in addition to those of every attack. */
   readonly limit?: string;
-  readonly options?: Pick<EnsembleOptions, 'config' | 'openFilesMax'>;
+  readonly options?: Pick<RowOptions, 'config' | 'openFilesMax'>;
   /** Runs before memory is measured and the honest clients start. */
   readonly prepare?: (site: AttackSetup) => Promise<void>;
   /** Runs until the signal is aborted; returns further figures. */

@@ -5,7 +5,7 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Operation } from '@tskeeper/simulator';
-import { encodeConnect, encodeRequest } from '../../model/wire.ts';
+import { encodeConnect, encodeRequest } from '@tskeeper/harness';
 
 /** The attackers' address; the honest clients use another one. */
 export const attackerAddress = '127.0.0.2';

@@ -10,7 +10,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Operation } from '@tskeeper/simulator';
 import { openToAll } from '../../process/honest-client.ts';
-import { RawClient } from '../../process/raw-client.ts';
+import { OperationClient } from '@tskeeper/harness';
 import { helperMain } from '../helper-process.ts';
 import { percentile } from '../report.ts';
 import type { HonestMessage, HonestOptions, HonestReport, HonestCommand } from './honest-messages.ts';
@@ -53,7 +53,7 @@ class HonestClient {
   readonly #port: number;
   readonly #tally: Tally;
   readonly #path: string;
-  #client: RawClient | undefined;
+  #client: OperationClient | undefined;
   #outstanding = 0;
 
   constructor(port: number, tally: Tally) {
@@ -63,7 +63,7 @@ class HonestClient {
   }
 
   async start(): Promise<void> {
-    const client = await RawClient.open({ host, port: this.#port });
+    const client = await OperationClient.open({ host, port: this.#port });
     if (((await client.openSession(sessionTimeoutMs))?.timeOut ?? 0) <= 0) throw new Error('the honest client got no session');
     this.#client = client;
     const made = await client.call({ kind: 'create', path: this.#path, data: 'honest', acl: openToAll, flags: 0 });
@@ -107,7 +107,7 @@ class HonestClient {
   async #reconnect(): Promise<void> {
     const beganMs = performance.now();
     for (;;) {
-      const client = await RawClient.open({ host, port: this.#port }).catch(() => undefined);
+      const client = await OperationClient.open({ host, port: this.#port }).catch(() => undefined);
       const session = await client?.openSession(sessionTimeoutMs, this.#client!.session).catch(() => undefined);
       if (client !== undefined && session !== undefined && session.timeOut > 0) {
         this.#client = client;
@@ -131,19 +131,19 @@ class HonestClient {
 
 /** A session that is abandoned, with an ephemeral znode. */
 class AbandonedSession {
-  readonly #client: RawClient;
+  readonly #client: OperationClient;
   readonly #path: string;
   readonly #pings: NodeJS.Timeout;
   lastedMs: number | null = null;
 
-  private constructor(client: RawClient, path: string, timeoutMs: number) {
+  private constructor(client: OperationClient, path: string, timeoutMs: number) {
     this.#client = client;
     this.#path = path;
     this.#pings = setInterval(() => client.send({ kind: 'ping' }), timeoutMs / 4);
   }
 
   static async open(port: number, timeoutMs: number, path: string): Promise<AbandonedSession> {
-    const client = await RawClient.open({ host, port });
+    const client = await OperationClient.open({ host, port });
     const session = await client.openSession(timeoutMs);
     if (session?.timeOut !== timeoutMs) throw new Error(`asked for a session of ${timeoutMs} ms, got ${session?.timeOut}`);
     const made = await client.call({ kind: 'create', path, data: '', acl: openToAll, flags: 1 });

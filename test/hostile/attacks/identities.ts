@@ -1,5 +1,5 @@
 /** Identities of a client: long ones, many, and their use in ACLs and in forwarded requests. */
-import { encodeRequest } from '../../model/wire.ts';
+import { encodeRequest } from '@tskeeper/harness';
 import { openToAll } from '../../process/honest-client.ts';
 import type { Attack } from './attack.ts';
 import { type Attacker, runAttackers } from './attacker.ts';

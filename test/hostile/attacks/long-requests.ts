@@ -3,7 +3,7 @@
  * long ACL.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { encodeRequest } from '../../model/wire.ts';
+import { encodeRequest } from '@tskeeper/harness';
 import { openToAll } from '../../process/honest-client.ts';
 import { type Attack, createChildren, createOne, type AttackSetup } from './attack.ts';
 import { runAttackers } from './attacker.ts';

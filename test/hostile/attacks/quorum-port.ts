@@ -1,7 +1,7 @@
 /** Strangers on the quorum port, which trusts its peers without authentication. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { OpCode, Writer } from '@tskeeper/protocol';
-import { eventually } from '../../chaos/real-clock.ts';
+import { eventually } from '@tskeeper/harness';
 import { atMost, type Figure } from '../report.ts';
 import { type Attack, createChildren, type AttackSetup } from './attack.ts';
 import { FakeLearner } from './fake-learner.ts';
@@ -12,7 +12,7 @@ const epochBits = 32n;
 async function epochOf({ leader }: AttackSetup): Promise<{ epoch: number; zxid: number }> {
   const status = await leader.status();
   if (status === undefined) throw new Error('the leader does not say its zxid');
-  return { epoch: Number(status.zxid >> epochBits), zxid: Number(status.zxid) };
+  return { epoch: Number(BigInt(status.zxid) >> epochBits), zxid: Number(status.zxid) };
 }
 
 const claimEveryMs = 100;
@@ -69,8 +69,8 @@ const joinMaxMs = 60_000;
 async function slowSnapshots(site: AttackSetup, signal: AbortSignal): Promise<Figure[]> {
   const { ensemble, leader } = site;
   const empty = ensemble.peers.find((member) => member !== leader && member !== site.target)!;
-  await ensemble.kill(empty);
-  await ensemble.wipe(empty);
+  await ensemble.kill(empty.sid);
+  await ensemble.wipe(empty.sid);
   const { epoch } = await epochOf(site);
   const one = (index: number, isSilent: boolean): Promise<void> =>
     repeatUntilAborted(signal, async () => {
@@ -88,7 +88,7 @@ async function slowSnapshots(site: AttackSetup, signal: AbortSignal): Promise<Fi
   const learnersAtWork = Promise.all([one(0, false), ...[1, 2, 3, 4].map((index) => one(index, true))]);
   await delay(1500);
   const launchedMs = performance.now();
-  await ensemble.launch(empty);
+  await ensemble.launch([empty.sid]);
   const serves = await eventually(async () => (await empty.status()) !== undefined, joinMaxMs);
   const figure = atMost('empty follower serves after', serves ? (performance.now() - launchedMs) / 1000 : Infinity, joinLimitS, 's');
   await learnersAtWork;

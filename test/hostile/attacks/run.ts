@@ -5,8 +5,8 @@
 import { setMaxListeners } from 'node:events';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { eventually } from '../../chaos/real-clock.ts';
-import { HostileEnsemble, type Kind, type EnsemblePeer } from '../ensemble.ts';
+import { type EnsemblePeer, eventually, type ProcessEnsemble } from '@tskeeper/harness';
+import { startServers, type Kind } from '../ensemble.ts';
 import { HelperProcess } from '../helper-process.ts';
 import type { PartContext } from '../part.ts';
 import { atMost, type Figure, shown } from '../report.ts';
@@ -104,7 +104,7 @@ async function reportOf(honest: HelperProcess<HonestCommand, HonestMessage>): Pr
   return answer.report;
 }
 
-async function serversUpFigure(cluster: HostileEnsemble): Promise<Figure> {
+async function serversUpFigure(cluster: ProcessEnsemble): Promise<Figure> {
   const up: boolean[] = [];
   for (const member of cluster.peers) {
     up.push(await eventually(async () => (await member.status()) !== undefined, statusMaxMs, 100));
@@ -115,7 +115,7 @@ async function serversUpFigure(cluster: HostileEnsemble): Promise<Figure> {
 
 export async function runAttack(attack: Attack, kind: Kind, context: PartContext): Promise<readonly Figure[]> {
   const folder = path.join(context.folder, `${attack.name}-${kind}`);
-  await using ensemble = await HostileEnsemble.start({ kind, folder, servers: attack.servers, tickMs, ...attack.options });
+  await using ensemble = await startServers({ kind, folder, servers: attack.servers, tickMs, ...attack.options });
   const leader = await ensemble.leader();
   const target = ensemble.peers.find((member) => member !== leader) ?? leader;
   const site: AttackSetup = { ensemble, leader, target };

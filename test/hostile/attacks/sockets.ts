@@ -6,7 +6,7 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { randomBytes } from 'node:crypto';
 import { openToAll } from '../../process/honest-client.ts';
-import type { EnsemblePeer } from '../ensemble.ts';
+import type { EnsemblePeer } from '@tskeeper/harness';
 import type { Figure } from '../report.ts';
 import { type Attack, createOne } from './attack.ts';
 import { repeatUntilAborted, newClientAddress, Attacker, runAttackers } from './attacker.ts';

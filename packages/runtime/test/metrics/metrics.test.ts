@@ -198,7 +198,11 @@ describe('counting', () => {
     ],
     ['an election begins', (m) => m.roleChanged('looking'), { looking_count: 1 }],
     ['an election', (m) => m.elected(2, 212.4), { cnt_election_time: 1, sum_election_time: 212 }],
-    ['a leader whose voter leaves', (m) => m.roleEnded('disloyal voter', 'a voter looks for another leader'), { quit_leading_due_to_disloyal_voter: 1 }],
+    [
+      'a leader whose voter leaves',
+      (m) => m.roleEnded('disloyal voter', 'a voter looks for another leader'),
+      { quit_leading_due_to_disloyal_voter: 1 },
+    ],
     ['a leader that ends for another reason', (m) => m.roleEnded('quorum lost', 'the leader has lost its quorum'), {}],
     ['a leader that serves', (m) => m.servingStarted('leader', 300, 40), { sum_unavailable_time: 300, sum_leader_unavailable_time: 300 }],
     ['a follower that serves', (m) => m.servingStarted('follower', 300, 40), { sum_unavailable_time: 300, sum_follower_sync_time: 40 }],

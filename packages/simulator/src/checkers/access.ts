@@ -1,5 +1,5 @@
 import { ErrorCode } from '@tskeeper/protocol';
-import { requestText } from '../replay/replay.ts';
+import { requestText } from '../record/request-text.ts';
 import type { Checker } from './checker.ts';
 
 export const access: Checker = {

@@ -1,5 +1,5 @@
 import type { Recording } from '../record/recording.ts';
-import type { Replay } from '../replay/replay.ts';
+import type { Replay } from '../replay/replay-result.ts';
 
 /** Checks a recording against one property. */
 export interface Checker {

@@ -1,6 +1,7 @@
 /** All checkers, by name. */
 import type { Recording } from '../record/recording.ts';
-import { type Replay, replay } from '../replay/replay.ts';
+import type { Replay } from '../replay/replay-result.ts';
+import { replay } from '../replay/replay.ts';
 import { fewestFindings, triesOf } from '../replay/tracings.ts';
 import { access } from './access.ts';
 import { acknowledgedAfterApply } from './acknowledged-after-apply.ts';

@@ -5,7 +5,7 @@
 import { ErrorCode } from '@tskeeper/protocol';
 import type { Request } from '../record/recording.ts';
 import { writeKey } from '../record/write-key.ts';
-import { requestText } from '../replay/replay.ts';
+import { requestText } from '../record/request-text.ts';
 import type { Checker } from './checker.ts';
 import { answerText } from './client-deliveries.ts';
 

@@ -1,6 +1,6 @@
 import { ErrorCode, type SetDataRequest, type StatReply } from '@tskeeper/protocol';
 import type { Request } from '../record/recording.ts';
-import { requestText } from '../replay/replay.ts';
+import { requestText } from '../record/request-text.ts';
 import type { Checker } from './checker.ts';
 
 export const compareAndSet: Checker = {

@@ -1,6 +1,7 @@
 import { epochOf } from '@tskeeper/protocol';
 import { leaderEpochsOf } from '../record/committed-history.ts';
-import { isWrite, requestText } from '../replay/replay.ts';
+import { isWrite } from '../record/request-kinds.ts';
+import { requestText } from '../record/request-text.ts';
 import type { Checker } from './checker.ts';
 
 export const durability: Checker = {

@@ -1,6 +1,6 @@
 /** Uses only the sessions in the log, not the model. */
 import type { Stat } from '@tskeeper/protocol';
-import { requestText } from '../replay/replay.ts';
+import { requestText } from '../record/request-text.ts';
 import type { Checker } from './checker.ts';
 
 export const ephemerals: Checker = {

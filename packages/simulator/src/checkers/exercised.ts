@@ -6,7 +6,8 @@
 import { CreateMode, ErrorCode } from '@tskeeper/protocol';
 import type { PeerEvent } from '../record/peer-event.ts';
 import type { Recording, Request } from '../record/recording.ts';
-import { isThrottled, isWrite, type Replay } from '../replay/replay.ts';
+import { isThrottled, isWrite } from '../record/request-kinds.ts';
+import type { Replay } from '../replay/replay-result.ts';
 import type { CheckerName } from './checkers.ts';
 
 type IsExercised = (recording: Recording, replay: Replay) => boolean;

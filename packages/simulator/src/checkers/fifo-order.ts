@@ -1,7 +1,9 @@
 import { ErrorCode, type SessionId } from '@tskeeper/protocol';
 import type { CnxnRecord, Recording, Request } from '../record/recording.ts';
 import { unansweredThrottledOps } from '../record/unanswered-throttled-ops.ts';
-import { isWrite, requestText, isAnsweredOutOfOrder, type Replay, type ReplayedTxn } from '../replay/replay.ts';
+import { isWrite, isAnsweredOutOfOrder } from '../record/request-kinds.ts';
+import { requestText } from '../record/request-text.ts';
+import type { Replay, ReplayedTxn } from '../replay/replay-result.ts';
 import type { Checker } from './checker.ts';
 
 /** The reply to a ping keeps the order, as every other reply does. */

@@ -1,7 +1,7 @@
 import type { Millis } from '@tskeeper/protocol';
 import { leaderEpochsOf } from '../record/committed-history.ts';
 import type { Recording } from '../record/recording.ts';
-import type { SessionLife } from '../replay/replay.ts';
+import type { SessionLife } from '../replay/replay-result.ts';
 import type { Checker } from './checker.ts';
 import { cnxnsBySession, lastContactMs, roundingMs, timeoutAt } from './session-silence.ts';
 

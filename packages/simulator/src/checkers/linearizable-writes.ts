@@ -1,6 +1,7 @@
 import type { Millis, Zxid } from '@tskeeper/protocol';
 import type { Request } from '../record/recording.ts';
-import { isWrite, requestText } from '../replay/replay.ts';
+import { isWrite } from '../record/request-kinds.ts';
+import { requestText } from '../record/request-text.ts';
 import type { Checker } from './checker.ts';
 
 interface WriteEndpoint {

@@ -1,6 +1,6 @@
 import { ErrorCode, type MultiRequest, type MultiReply, type Stat } from '@tskeeper/protocol';
 import type { Request } from '../record/recording.ts';
-import { requestText } from '../replay/replay.ts';
+import { requestText } from '../record/request-text.ts';
 import type { Checker } from './checker.ts';
 
 export const multiAtomic: Checker = {

@@ -1,4 +1,4 @@
-import { requestText } from '../replay/replay.ts';
+import { requestText } from '../record/request-text.ts';
 import type { Checker } from './checker.ts';
 
 export const quotas: Checker = {

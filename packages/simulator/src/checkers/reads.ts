@@ -1,4 +1,6 @@
-import { answerText, isAnsweredAs, isWrite, requestText, isAnsweredOutOfOrder, replyText } from '../replay/replay.ts';
+import { isWrite, isAnsweredOutOfOrder } from '../record/request-kinds.ts';
+import { requestText, replyText } from '../record/request-text.ts';
+import { answerText, isAnsweredAs } from '../replay/answer.ts';
 import type { Checker } from './checker.ts';
 
 export const reads: Checker = {

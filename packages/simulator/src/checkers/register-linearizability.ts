@@ -27,7 +27,7 @@ import {
   type Zxid,
 } from '@tskeeper/protocol';
 import type { Recording, Request } from '../record/recording.ts';
-import { isWrite } from '../replay/replay.ts';
+import { isWrite } from '../record/request-kinds.ts';
 import { isRefusal, canResultFrom } from '../replay/request-of-txn.ts';
 import type { Checker } from './checker.ts';
 

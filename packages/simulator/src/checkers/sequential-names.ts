@@ -1,6 +1,6 @@
 /** Uses only the paths in the log, not the model: two znodes must never get the same name. */
 import { CreateMode, type CreateRequest, type MultiRequest, OpCode, type Txn, type Zxid } from '@tskeeper/protocol';
-import { parentOf } from '../replay/replay.ts';
+import { parentOf } from '../record/parent-of.ts';
 import type { Checker } from './checker.ts';
 
 const sequential: ReadonlySet<number> = new Set([

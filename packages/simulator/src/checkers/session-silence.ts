@@ -5,7 +5,7 @@
 import { epochOf, type Millis } from '@tskeeper/protocol';
 import { leaderEpochsOf, servingPeriodsOf } from '../record/committed-history.ts';
 import type { CnxnRecord, Recording } from '../record/recording.ts';
-import type { SessionLife } from '../replay/replay.ts';
+import type { SessionLife } from '../replay/replay-result.ts';
 
 /** Connections by the session that they had or requested. */
 export function cnxnsBySession({ cnxns }: Recording): Map<bigint, CnxnRecord[]> {

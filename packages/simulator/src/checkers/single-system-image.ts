@@ -1,5 +1,5 @@
 import type { Millis, Zxid } from '@tskeeper/protocol';
-import { isAnsweredOutOfOrder } from '../replay/replay.ts';
+import { isAnsweredOutOfOrder } from '../record/request-kinds.ts';
 import type { Checker } from './checker.ts';
 
 export const singleSystemImage: Checker = {

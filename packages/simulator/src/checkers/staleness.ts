@@ -1,6 +1,7 @@
 import type { Millis, Zxid } from '@tskeeper/protocol';
 import { isQuorum } from '../record/quorum-rule.ts';
-import { requestText, isAnsweredOutOfOrder } from '../replay/replay.ts';
+import { isAnsweredOutOfOrder } from '../record/request-kinds.ts';
+import { requestText } from '../record/request-text.ts';
 import type { Recording, Request } from '../record/recording.ts';
 import type { Checker } from './checker.ts';
 

@@ -1,6 +1,6 @@
 /** Laws that hold between the fields of a Stat at all times. */
 import type { GetChildren2Reply, GetDataReply, Stat } from '@tskeeper/protocol';
-import { requestText } from '../replay/replay.ts';
+import { requestText } from '../record/request-text.ts';
 import type { Checker } from './checker.ts';
 
 export const statConsistency: Checker = {

@@ -1,5 +1,6 @@
 import type { Millis, Zxid } from '@tskeeper/protocol';
-import { isWrite, requestText } from '../replay/replay.ts';
+import { isWrite } from '../record/request-kinds.ts';
+import { requestText } from '../record/request-text.ts';
 import type { Checker } from './checker.ts';
 
 export const syncThenRead: Checker = {

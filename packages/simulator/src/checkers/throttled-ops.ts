@@ -1,5 +1,6 @@
 import { ErrorCode } from '@tskeeper/protocol';
-import { isThrottled, requestText } from '../replay/replay.ts';
+import { isThrottled } from '../record/request-kinds.ts';
+import { requestText } from '../record/request-text.ts';
 import type { Checker } from './checker.ts';
 
 export const throttledOps: Checker = {

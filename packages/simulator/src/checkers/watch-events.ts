@@ -2,7 +2,7 @@
  * Checks the events that connections received for their watches, one property each. The model's
  * watch tables decide, along the stream of each connection.
  */
-import type { Discrepancy } from '../replay/replay.ts';
+import type { Discrepancy } from '../replay/replay-result.ts';
 import type { Checker } from './checker.ts';
 
 function watchChecker(property: string, promise: string, ...kinds: readonly Discrepancy['kind'][]): Checker {

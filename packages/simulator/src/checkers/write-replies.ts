@@ -1,4 +1,5 @@
-import { answerText, isAnsweredAs, requestText, replyText } from '../replay/replay.ts';
+import { requestText, replyText } from '../record/request-text.ts';
+import { answerText, isAnsweredAs } from '../replay/answer.ts';
 import type { Checker } from './checker.ts';
 
 export const writeReplies: Checker = {

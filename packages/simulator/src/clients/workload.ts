@@ -4,7 +4,7 @@
  */
 import { type Acl, AddWatchMode, creatorAcl, CreateMode, type MultiOp, openAcl, Perms, readOnlyAcl, WatcherType } from '@tskeeper/protocol';
 import type { SeededRandom } from '@tskeeper/runtime';
-import { digestId } from '../model/reference-model.ts';
+import { digestId } from '../model/access-rules.ts';
 import type { Actor, ClientRequest } from './actor.ts';
 
 /** Few, so that clients meet. */

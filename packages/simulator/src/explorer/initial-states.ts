@@ -105,7 +105,7 @@ function leftBehind(): InitialState {
 function interruptedJoin(): InitialState {
   const director = withTailAndNewLeader();
   director.start(3);
-  director.until('the third has accepted the epoch of the second', [1, 2, 3], (world) => world.servers[2]!.acceptedEpoch === 2);
+  director.until('the third has accepted the epoch of the second', [1, 2, 3], (world) => world.servers[2]!.disk.acceptedEpoch === 2);
   return director.crashAll();
 }
 
@@ -136,7 +136,7 @@ function acceptEpochAlone(director: ScriptedRun, epoch: number): void {
   director.crash(1);
   director.start(3);
   director.start(1);
-  director.until('the third has accepted an epoch', [1, 3], (world) => world.servers[2]!.acceptedEpoch === epoch);
+  director.until('the third has accepted an epoch', [1, 3], (world) => world.servers[2]!.disk.acceptedEpoch === epoch);
 }
 
 /**
@@ -148,7 +148,7 @@ function snapshotAhead(): InitialState {
   director.logAlone(2);
   director.crash(1);
   director.start(3);
-  director.until('the third has the snapshot of the second', [2, 3], ({ servers }) => servers[2]!.snapshot !== undefined);
+  director.until('the third has the snapshot of the second', [2, 3], ({ servers }) => servers[2]!.disk.snapshot !== undefined);
   return director.crashAll();
 }
 
@@ -169,7 +169,7 @@ export function choicesToServeWithoutThird({ scope, initialState }: SearchStart)
 export function choicesToTruncation({ scope, initialState }: SearchStart): Choice[] {
   const director = new ScriptedRun(new SmallWorld(scope, initialState));
   director.serve([1, 2]);
-  const cuts = ({ servers }: SmallWorld) => servers[2]!.logQueue.some(({ kind }) => kind === 'truncate');
+  const cuts = ({ servers }: SmallWorld) => servers[2]!.disk.logQueue.some(({ kind }) => kind === 'truncate');
   director.until('the third cuts its log', [1, 2, 3], cuts);
   return director.choices;
 }
@@ -190,7 +190,7 @@ class ScriptedRun {
 
   /** A client of the leader creates a session, and every listed server has the txn. */
   commit(leader: number, sids: readonly number[]): void {
-    const log = () => this.#world.servers[leader - 1]!.durable;
+    const log = () => this.#world.servers[leader - 1]!.disk.durable;
     const count = log().length + 1;
     this.#make(encodeChoice('write', leader));
     const has = ({ servers }: SmallWorld) =>
@@ -200,9 +200,9 @@ class ScriptedRun {
 
   /** The write gets only as far as the log of the leader. */
   logAlone(leader: number): void {
-    const count = this.#world.servers[leader - 1]!.durable.length + 1;
+    const count = this.#world.servers[leader - 1]!.disk.durable.length + 1;
     this.#make(encodeChoice('write', leader));
-    this.until('it is logged', [leader], (world) => world.servers[leader - 1]!.durable.length === count);
+    this.until('it is logged', [leader], (world) => world.servers[leader - 1]!.disk.durable.length === count);
   }
 
   /** What the server was sending is lost with it. */

@@ -13,28 +13,17 @@ import type { Fingerprint, QuorumVerifier } from '@tskeeper/core/internal';
 import { type Choice, encodeChoice, choiceText, type DecodedChoice, decodeChoice } from './choice.ts';
 import { Invariants, Violation } from './invariants.ts';
 import type { MarkName } from './marks.ts';
+import { JointElections } from './joint-elections.ts';
 import { clientRequests, SmallClient } from './small-client.ts';
 import type { Scope } from './scope.ts';
 import { isPut } from './txn-names.ts';
 import { isQuorum, type SmallEnsemble, smallEnsemble } from './small-ensemble.ts';
-import { configText, type DiskState, SmallServer, type StoredTxn, type SmallServerEnvironment } from './small-server.ts';
-
-/**
- * A server that has looked for long without success asks again after a minute; one without a leader
- * after the second time finds none.
- */
-const electionMaxMs = 125_000;
-/**
- * If all look: the time for which others and the server itself may avoid one server, plus an
- * election. No server has to ask again.
- */
-const settleMaxMs = 5000;
-/** More rounds than three servers need. */
-const exchangeRoundsMax = 20;
-/** A server that is not looking repeats an answer to the same question only after this time. */
-const repeatAnswerMs = 100;
-/** Server ids are lower. */
-const sidLimit = 16;
+import type { SmallServerEnvironment } from './server-environment.ts';
+import { configText } from './server-settings.ts';
+import type { DiskState, StoredTxn } from './small-disk.ts';
+import { SmallNetwork } from './small-network.ts';
+import { SmallNotifications } from './small-notifications.ts';
+import { SmallServer } from './small-server.ts';
 
 /**
  * The initial state of a world other than with empty disks: what a run left on them, with the
@@ -51,14 +40,9 @@ export class SmallWorld implements SmallServerEnvironment {
   readonly ensemble: SmallEnsemble;
   readonly invariants: Invariants;
   readonly servers: readonly SmallServer[];
-  /** By sender and receiver. */
-  readonly #notifications = new Map<number, Notification>();
-  /** The last notification each sent, which is sent again over a new connection. */
-  readonly #lastSent = new Map<number, Notification>();
-  /** By owner and peer: a connection for notifications, as far as the owner knows. */
-  readonly #electionCnxns = new Set<number>();
-  /** By mask of a pair: whether a connection attempt is refused or gets no answer. */
-  readonly #cuts = new Map<number, 'unanswered' | 'refused'>();
+  readonly #network: SmallNetwork;
+  readonly #notifications: SmallNotifications;
+  readonly #elections: JointElections;
   /** Marks that were hit since the last call of `takeHits`. */
   #hits = new Set<MarkName>();
   /** Who has proposed an epoch; only for marks. */
@@ -71,8 +55,6 @@ export class SmallWorld implements SmallServerEnvironment {
   #crashes = 0;
   #cutsMade = 0;
   #wakes = 0;
-  /** Exchanges of notifications after which as many servers look as before. */
-  #fruitlessElections = 0;
   #forcedElections = 0;
   #faultsStopped = false;
   readonly #proposed = new Map<Zxid, StoredTxn>();
@@ -92,12 +74,15 @@ export class SmallWorld implements SmallServerEnvironment {
       (mark) => this.hit(mark),
     );
     this.servers = sids.map((sid, at) => new SmallServer(this, sid, initialState?.disks[at]));
+    this.#network = new SmallNetwork(this.servers);
+    this.#notifications = new SmallNotifications(scope.elections, this.servers, this.#network);
+    this.#elections = new JointElections(this.ensemble, this.invariants, this.#network, this.#notifications, scope.wakes);
     for (const server of this.servers) server.start();
   }
 
   /** The content of the disks, for another world to begin with. */
   captureState(): InitialState {
-    return { disks: this.servers.map(({ disk }) => disk), invariants: this.invariants.copy(), writes: this.writes };
+    return { disks: this.servers.map(({ disk }) => disk.state), invariants: this.invariants.copy(), writes: this.writes };
   }
 
   get verifier(): QuorumVerifier {
@@ -132,7 +117,7 @@ export class SmallWorld implements SmallServerEnvironment {
   }
 
   hasUnreachablePeer(sid: Sid): boolean {
-    return this.servers.some((other) => other.sid !== sid && other.peer !== undefined && this.#cutOf(sid, other.sid) === 'unanswered');
+    return this.#network.hasUnreachablePeer(sid);
   }
 
   proposed(txn: StoredTxn, before: StoredTxn | undefined): void {
@@ -144,7 +129,7 @@ export class SmallWorld implements SmallServerEnvironment {
    * proposed.
    */
   historyOf(zxid: Zxid, state: readonly string[]): StoredTxn[] {
-    for (const { logged } of this.servers) for (const txn of logged) this.#proposed.set(txn.zxid, txn);
+    for (const { disk } of this.servers) for (const txn of disk.logged) this.#proposed.set(txn.zxid, txn);
     const seen = [...this.#proposed.values()].filter(({ name }) => state.includes(name)).sort((a, b) => a.zxid - b.zxid);
     if (!state.some(isPut)) return seen;
     const history: StoredTxn[] = [];
@@ -153,8 +138,7 @@ export class SmallWorld implements SmallServerEnvironment {
   }
 
   notify(from: Sid, to: Sid, notification: Notification): void {
-    this.#notifications.set(directionOf(from, to), notification);
-    if (this.scope.elections === 'each') this.#lastSent.set(directionOf(from, to), notification);
+    this.#notifications.send(from, to, notification);
   }
 
   // ---- choices
@@ -166,14 +150,15 @@ export class SmallWorld implements SmallServerEnvironment {
     for (const server of servers) if (server.peer !== undefined) this.#choicesOf(server, found);
     this.#electionChoices(found);
     for (const { sid, peer } of servers) if (peer === undefined) found.push(encodeChoice('start', sid));
-    for (const mask of this.#cuts.keys()) found.push(this.#healChoice(mask));
+    for (const [a, b] of this.#network.cutPairs()) found.push(encodeChoice('heal', a, b));
     if (this.writes - this.#initialWrites < scope.txns) {
       for (const { sid, peer } of servers) if (peer?.server !== undefined) found.push(encodeChoice('write', sid));
     }
     if (this.#clientSteps < scope.clientSteps) this.#clientChoices(found);
     if (this.#crashes < scope.crashes) {
-      for (const { sid, peer, logQueue, fileQueue } of servers) {
+      for (const { sid, peer, disk } of servers) {
         if (peer === undefined) continue;
+        const { logQueue, fileQueue } = disk;
         // A read changes nothing on disk.
         const stored = logQueue.filter(({ kind }) => kind !== 'read').length;
         for (let log = 0; log <= stored; log++) {
@@ -184,7 +169,7 @@ export class SmallWorld implements SmallServerEnvironment {
     if (this.#cutsMade < scope.cuts) {
       for (let a = 1; a < servers.length; a++) {
         for (let b = a + 1; b <= servers.length; b++)
-          if (!this.#isCut(a, b)) found.push(encodeChoice('cut', a, b), encodeChoice('refuse', a, b));
+          if (!this.#network.isCut(a, b)) found.push(encodeChoice('cut', a, b), encodeChoice('refuse', a, b));
       }
     }
     return found;
@@ -202,16 +187,16 @@ export class SmallWorld implements SmallServerEnvironment {
   }
 
   #choicesOf(server: SmallServer, found: Choice[]): void {
-    const { sid, streamEnds, logQueue, fileQueue, dialing, clockMs } = server;
+    const { sid, disk, streams, clockMs } = server;
     const peer = server.peer!;
-    for (const { channel, inbox, remoteEnd, from } of streamEnds.values()) {
-      if (this.#cutOf(from, sid) === 'unanswered') continue;
+    for (const { channel, inbox, remoteEnd, from } of streams.ends.values()) {
+      if (this.#network.cutBetween(from, sid) === 'unanswered') continue;
       if (inbox.length > 0 || remoteEnd === undefined) found.push(encodeChoice('packet', sid, channel));
       if (inbox.length > 0 && remoteEnd === undefined) found.push(encodeChoice('break', sid, channel));
     }
-    if (logQueue.length > 0) found.push(encodeChoice('log', sid));
-    if (fileQueue.length > 0) found.push(encodeChoice('file', sid));
-    if (dialing !== undefined) found.push(encodeChoice('dial', sid));
+    if (disk.logQueue.length > 0) found.push(encodeChoice('log', sid));
+    if (disk.fileQueue.length > 0) found.push(encodeChoice('file', sid));
+    if (streams.dialing !== undefined) found.push(encodeChoice('dial', sid));
     const deadline = peer.deadline();
     if (deadline === undefined) return;
     // Work that is due at once takes no time.
@@ -230,72 +215,20 @@ export class SmallWorld implements SmallServerEnvironment {
     const { scope, servers } = this;
     switch (this.#faultsStopped ? 'each' : scope.elections) {
       case 'together':
-        for (let mask = 1; mask < 1 << servers.length; mask++) if (this.#mayElect(mask)) found.push(encodeChoice('elect', mask));
+        for (let mask = 1; mask < 1 << servers.length; mask++) if (this.#elections.mayElect(mask)) found.push(encodeChoice('elect', mask));
         return;
       case 'each':
-        this.#notificationChoices(found);
+        this.#notifications.addChoices(found);
         return;
       case 'any':
         if (this.#forcedElections >= scope.forcedElections || servers.length < 3) return;
-        for (const { sid, isLooking, announcedLooking } of servers) {
-          if (isLooking && announcedLooking) for (const other of servers) found.push(encodeChoice('finalize', sid, other.sid));
+        for (const { sid, isLooking, election } of servers) {
+          if (isLooking && election.announcedLooking) for (const other of servers) found.push(encodeChoice('finalize', sid, other.sid));
         }
         return;
       default:
         return;
     }
-  }
-
-  /**
-   * What servers can receive from others: notifications, and the news that one refuses connections.
-   */
-  #notificationChoices(found: Choice[]): void {
-    for (const way of ascending(this.#notifications.keys())) {
-      const { from, to } = sidsOf(way);
-      if (this.#refuses(from, to) ? this.#electionCnxns.has(way) : !this.#isCut(from, to)) found.push(encodeChoice('notify', from, to));
-    }
-    for (const way of ascending(this.#electionCnxns)) {
-      const { from, to } = sidsOf(way);
-      if (this.servers[from - 1]!.peer !== undefined && this.#refuses(from, to)) found.push(encodeChoice('refusal', from, to));
-    }
-  }
-
-  /** The host answers, but nothing listens there. */
-  #refuses(from: Sid, to: Sid): boolean {
-    const cut = this.#cutOf(from, to);
-    return cut === 'refused' || (cut === undefined && this.servers[to - 1]!.peer === undefined);
-  }
-
-  #healChoice(mask: number): Choice {
-    const [a, b] = [1, 2, 3].filter((sid) => (mask & (1 << (sid - 1))) !== 0);
-    return encodeChoice('heal', a!, b);
-  }
-
-  #pairMask(a: Sid, b: Sid): number {
-    return (1 << (a - 1)) | (1 << (b - 1));
-  }
-
-  #cutOf(a: Sid, b: Sid): 'unanswered' | 'refused' | undefined {
-    return this.#cuts.get(this.#pairMask(a, b));
-  }
-
-  #isCut(a: Sid, b: Sid): boolean {
-    return this.#cutOf(a, b) !== undefined;
-  }
-
-  #members(mask: number): SmallServer[] {
-    return this.servers.filter(({ sid }) => (mask & (1 << (sid - 1))) !== 0);
-  }
-
-  /** A quorum whose members reach each other and of which one looks for a leader. */
-  #mayElect(mask: number): boolean {
-    const members = this.#members(mask);
-    if (!this.isQuorum(members)) return false;
-    if (members.some(({ peer }) => peer === undefined) || !members.some(({ isLooking }) => isLooking)) return false;
-    // Members that are not looking may be unable to help the others, who would ask again for ever.
-    if (this.#fruitlessElections >= this.scope.wakes && !members.every(({ isLooking }) => isLooking)) return false;
-    for (const cut of this.#cuts.keys()) if ((cut & mask) === cut) return false;
-    return true;
   }
 
   // ---- what happens
@@ -320,7 +253,7 @@ export class SmallWorld implements SmallServerEnvironment {
   }
 
   #markGroupAlone(): void {
-    const [one, other, third] = this.servers.map(({ durable }) => durable.at(-1)?.zxid ?? 0);
+    const [one, other, third] = this.servers.map(({ disk }) => disk.durable.at(-1)?.zxid ?? 0);
     const last = this.invariants.committed.at(-1)?.zxid ?? 0;
     if (Math.min(one!, other!) > Math.max(last, third!)) this.hit('one group is no quorum');
   }
@@ -329,11 +262,11 @@ export class SmallWorld implements SmallServerEnvironment {
     const server = this.servers[a - 1]!;
     switch (kind) {
       case 'notify':
-        return this.#deliver(a, b);
+        return this.#notifications.deliver(a, b);
       case 'packet':
-        return server.receive(server.streamEnds.get(b)!);
+        return server.receive(server.streams.ends.get(b)!);
       case 'break': {
-        const end = server.streamEnds.get(b)!;
+        const end = server.streams.ends.get(b)!;
         end.inbox.length = 0;
         return server.receive(end);
       }
@@ -367,56 +300,31 @@ export class SmallWorld implements SmallServerEnvironment {
         return server.start();
       case 'cut':
         this.#cutsMade++;
-        this.#cuts.set(this.#pairMask(a, b), 'unanswered');
+        this.#network.cut(a, b, 'unanswered');
         return;
       case 'refuse':
         return this.#refuse(server, this.servers[b - 1]!);
       case 'refusal':
-        this.#electionCnxns.delete(directionOf(a, b));
-        return server.unreachable(b);
+        return this.#notifications.refused(a, b);
       case 'finalize':
         this.#forcedElections++;
         return this.#forceElection(server, b);
       case 'heal':
-        this.#cuts.delete(this.#pairMask(a, b));
+        this.#network.heal(a, b);
         return;
       case 'elect':
-        return this.#elect(a);
+        return this.#elections.elect(a);
       default:
         kind satisfies never;
     }
   }
 
-  #deliver(from: Sid, to: Sid): void {
-    const way = directionOf(from, to);
-    const notification = this.#notifications.get(way)!;
-    this.#notifications.delete(way);
-    const [sender, receiver] = [this.servers[from - 1]!, this.servers[to - 1]!];
-    if (this.#refuses(from, to)) {
-      this.#electionCnxns.delete(way);
-      if (sender.peer !== undefined) sender.unreachable(to);
-      return;
-    }
-    this.#connectForElection(from, to);
-    if (receiver.peer !== undefined) receiver.notified(from, notification);
-  }
-
-  /** Makes a connection if there is none: the last notification of each is sent again over it. */
-  #connectForElection(from: Sid, to: Sid): void {
-    const [there, back] = [directionOf(from, to), directionOf(to, from)];
-    if (this.#electionCnxns.has(there) && this.#electionCnxns.has(back)) return;
-    this.#electionCnxns.add(there);
-    this.#electionCnxns.add(back);
-    const said = this.#lastSent.get(back);
-    if (said !== undefined && !this.#notifications.has(back)) this.#notifications.set(back, said);
-  }
-
   /** From now on each refuses the other, and their connections break. */
   #refuse(one: SmallServer, other: SmallServer): void {
     this.#cutsMade++;
-    this.#cuts.set(this.#pairMask(one.sid, other.sid), 'refused');
-    for (const end of [...one.streamEnds.values(), ...other.streamEnds.values()]) {
-      if ((end.server === one ? other : one).sid === end.from) end.remoteEnd = undefined;
+    this.#network.cut(one.sid, other.sid, 'refused');
+    for (const end of [...one.streams.ends.values(), ...other.streams.ends.values()]) {
+      if ((end.owner === one.sid ? other : one).sid === end.from) end.remoteEnd = undefined;
     }
   }
 
@@ -434,22 +342,22 @@ export class SmallWorld implements SmallServerEnvironment {
       return;
     }
     const [other] = others;
-    server.notified(other!.sid, { ...this.#notifications.get(directionOf(server.sid, other!.sid))!, state: 'looking' });
+    server.notified(other!.sid, { ...this.#notifications.inTransit(server.sid, other!.sid)!, state: 'looking' });
     if (server.isLooking) server.wake();
   }
 
   #dial(server: SmallServer): void {
-    const target = this.servers[server.dialing! - 1]!;
-    server.dialing = undefined;
-    const isReached = !this.#isCut(server.sid, target.sid);
+    const target = this.servers[server.streams.dialing! - 1]!;
+    server.streams.dialing = undefined;
+    const isReached = !this.#network.isCut(server.sid, target.sid);
     if (isReached && target.isLooking) this.hit('refused by a leader not yet leading');
     // Only a server that leads accepts learners.
     if (!isReached || target.peer?.role !== 'leading') {
       server.dialFailed(isReached ? 'refused' : 'unanswered');
       return;
     }
-    const here = server.openStreamEnd(target.sid);
-    const there = target.openStreamEnd(server.sid);
+    const here = server.streams.open(target.sid);
+    const there = target.streams.open(server.sid);
     here.remoteEnd = there;
     there.remoteEnd = here;
     target.accepted(there.channel);
@@ -459,94 +367,7 @@ export class SmallWorld implements SmallServerEnvironment {
   #crash(server: SmallServer, log: number, file: number): void {
     this.#crashes++;
     server.crash(log, file);
-    for (const each of this.servers) {
-      const { sid } = each;
-      each.peerDisconnected(server.sid);
-      // Notifications from it that are not yet sent are lost with it. Those to it stay in transit
-      // if each is a choice of its own.
-      this.#notifications.delete(directionOf(server.sid, sid));
-      this.#lastSent.delete(directionOf(server.sid, sid));
-      this.#electionCnxns.delete(directionOf(server.sid, sid));
-      if (this.scope.elections === 'together') this.#notifications.delete(directionOf(sid, server.sid));
-    }
-  }
-
-  /**
-   * All members receive each other's notifications, and time passes when there are none, until no
-   * member looks any more.
-   */
-  #elect(mask: number): void {
-    const members = this.#members(mask);
-    const lookedBefore = members.filter(({ isLooking }) => isLooking).length;
-    const hasLeader = this.#hasLeader(members);
-    let looking = lookedBefore;
-    let passedMs = 0;
-    while (looking > 0 && passedMs < electionMaxMs) {
-      this.#exchangeNotifications(members);
-      passedMs += this.#advanceClocks(members);
-      looking = members.filter(({ isLooking }) => isLooking).length;
-      if (looking < members.length || lookedBefore < members.length || passedMs <= settleMaxMs) continue;
-      throw new Violation(
-        'ElectionTerminates',
-        `${members.map(({ sid }) => sid).join(', ')} all look, and none has found a leader after ${passedMs} ms`,
-      );
-    }
-    if (hasLeader && looking > 0) {
-      const lost = members.filter(({ isLooking }) => isLooking);
-      throw new Violation(
-        'ElectionTerminates',
-        `among ${members.map(({ sid }) => sid).join(', ')} ${lost.map(({ sid }) => sid).join(', ')} find no leader`,
-      );
-    }
-    if (looking === lookedBefore) this.#fruitlessElections++;
-    if (lookedBefore === members.length) this.#checkElected(members);
-  }
-
-  /**
-   * Delivers the notifications among the members, and all answers to them, without time passing.
-   */
-  #exchangeNotifications(members: readonly SmallServer[]): void {
-    for (let round = 0, wasSaid = true; wasSaid; round++) {
-      if (round > exchangeRoundsMax)
-        throw new Violation('ElectionTerminates', `${members.map(({ sid }) => sid).join(', ')} answer each other endlessly`);
-      wasSaid = false;
-      for (const from of members) {
-        for (const to of members) {
-          if (!this.#notifications.has(directionOf(from.sid, to.sid))) continue;
-          wasSaid = true;
-          this.#deliver(from.sid, to.sid);
-        }
-      }
-    }
-  }
-
-  /** Time passes equally for those that look, until one of them is due. Returns how much. */
-  #advanceClocks(members: readonly SmallServer[]): Millis {
-    const looking = members.filter(({ isLooking }) => isLooking);
-    if (looking.length === 0) return 0;
-    const ms = Math.min(...looking.map(({ peer, clockMs }) => Math.max(0, peer!.deadline()! - clockMs)));
-    for (const member of members) {
-      if (looking.includes(member)) member.advanceClock(ms);
-      else member.clockMs += repeatAnswerMs;
-    }
-    return ms;
-  }
-
-  #checkElected(members: readonly SmallServer[]): void {
-    const leader = members.find(({ peer }) => peer?.role === 'leading');
-    // A server that was followed without success is avoided for a while.
-    if (leader === undefined || members.some(({ hasFailedAttempt }) => hasFailedAttempt)) return;
-    const { neverLead } = this.ensemble;
-    const voters = members.filter(({ sid }) => !neverLead.includes(sid)).map((member) => member.view());
-    this.invariants.elected(leader.view(), voters);
-  }
-
-  /** One of the members leads, and a quorum of them serves in its epoch. */
-  #hasLeader(members: readonly SmallServer[]): boolean {
-    const leader = members.find(({ peer }) => peer?.role === 'leading' && peer.server !== undefined);
-    const epoch = leader?.peer?.epoch;
-    const synced = members.filter(({ peer }) => peer?.server !== undefined && peer.epoch === epoch);
-    return leader !== undefined && this.isQuorum(synced);
+    this.#notifications.crashed(server.sid);
   }
 
   // ---- peace
@@ -557,17 +378,17 @@ export class SmallWorld implements SmallServerEnvironment {
    */
   stopFaults(healing: 'all' | 'core'): void {
     this.#faultsStopped = true;
-    if (healing === 'all' || !this.#hasCore('up or down')) this.#cuts.clear();
+    if (healing === 'all' || !this.#hasCore('up or down')) this.#network.healAll();
     for (const server of this.servers) if (server.peer === undefined && (healing === 'all' || !this.#hasCore('up'))) server.start();
   }
 
   /** Whether there is a quorum of servers that reach each other. */
   #hasCore(which: 'up' | 'up or down'): boolean {
     for (let mask = 1; mask < 1 << this.servers.length; mask++) {
-      const members = this.#members(mask);
+      const members = this.#network.members(mask);
       if (!this.isQuorum(members)) continue;
       const areThere = which === 'up or down' || members.every(({ peer }) => peer !== undefined);
-      if (areThere && !ascending(this.#cuts.keys()).some((cut) => (cut & mask) === cut)) return true;
+      if (areThere && this.#network.isWhole(mask)) return true;
     }
     return false;
   }
@@ -597,30 +418,11 @@ export class SmallWorld implements SmallServerEnvironment {
   // ---- state
 
   fingerprint(to: Fingerprint): void {
-    for (const number of [
-      this.writes,
-      this.#clientSteps,
-      this.#crashes,
-      this.#cutsMade,
-      this.#wakes,
-      this.#fruitlessElections,
-      this.#forcedElections,
-    ])
+    for (const number of [this.writes, this.#clientSteps, this.#crashes, this.#cutsMade, this.#wakes, this.#forcedElections])
       to.number(number);
-    for (const mask of ascending(this.#cuts.keys())) {
-      to.number(mask);
-      to.text(this.#cuts.get(mask)!);
-    }
-    for (const way of ascending(this.#electionCnxns)) to.number(way);
-    for (const notifications of [this.#notifications, this.#lastSent]) {
-      to.number(notifications.size);
-      for (const way of ascending(notifications.keys())) {
-        const { state, leader, zxid, electionEpoch, peerEpoch } = notifications.get(way)!;
-        to.number(way);
-        to.text(state);
-        for (const number of [leader, zxid, electionEpoch, peerEpoch]) to.number(number);
-      }
-    }
+    this.#elections.fingerprint(to);
+    this.#network.fingerprint(to);
+    this.#notifications.fingerprint(to);
     for (const server of this.servers) server.fingerprint(to);
     if (this.scope.clientSteps > 0) this.client.fingerprint(to);
     this.invariants.fingerprint(to);
@@ -635,17 +437,4 @@ export class SmallWorld implements SmallServerEnvironment {
       })
       .join('\n');
   }
-}
-
-/** A sender and a receiver as one number. */
-function directionOf(from: Sid, to: Sid): number {
-  return from * sidLimit + to;
-}
-
-function sidsOf(way: number): { readonly from: Sid; readonly to: Sid } {
-  return { from: Math.floor(way / sidLimit), to: way % sidLimit };
-}
-
-function ascending(numbers: Iterable<number>): number[] {
-  return [...numbers].sort((a, b) => a - b);
 }

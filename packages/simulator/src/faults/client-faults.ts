@@ -132,7 +132,7 @@ export const syncAtSlowDisk: Fault = {
     const here = others[random.below(others.length)];
     if (here === undefined || leader === undefined) return;
     const lagMs = 60 + random.below(120);
-    const [reader, writer] = [run.addPinnedClient(here), run.addPinnedClient(leader)];
+    const [reader, writer] = [run.strangers.addPinnedClient(here), run.strangers.addPinnedClient(leader)];
     const leave = () => {
       for (const visitor of [reader, writer]) visitor.send('closeSession', undefined);
     };
@@ -150,7 +150,7 @@ export const syncAtSlowDisk: Fault = {
     run.schedule(120, 'held up', undefined, () => {
       run.schedule(2 * lagMs, 'visitors leave', undefined, leave);
       if (run.isHealed || !reader.ready || !writer.ready) return;
-      run.slowDiskUntil(here, run.nowMs + lagMs);
+      run.disks.slowUntil(here, run.nowMs + lagMs);
       writer.submit({ name: 'setData', record: { path: '/', data: Buffer.from(`ahead of it ${run.nowMs}`), version: -1 } });
       submitMulti(writer, manyParts, `held up ${run.nowMs}`);
       for (let count = 0; count < 3; count++) {
@@ -240,7 +240,7 @@ export const resumeSessionFromDump: Fault = {
     // connect.
     if (leader !== undefined && leader !== first && random.below(2) === 0) run.slowLink(first, leader, 5 + random.below(60), 60);
     // Or they are proposed at once and committed after the second process has sent requests.
-    if (random.below(2) === 0) for (const server of servers) run.slowDiskUntil(server, run.nowMs + 30 + random.below(60));
+    if (random.below(2) === 0) for (const server of servers) run.disks.slowUntil(server, run.nowMs + 30 + random.below(60));
     const dump = dumpOf(client, random);
     const count = 2 + random.below(8);
     if (isLong) submitMulti(client, manyParts, `first process ${run.nowMs} long`);
@@ -274,7 +274,7 @@ export const sharedSession: Fault = {
     const client = readyClient(run, random);
     if (client === undefined) return;
     const dump = dumpOf(client, random);
-    const otherProcess = run.addSessionSharer(client, dump);
+    const otherProcess = run.strangers.addSessionSharer(client, dump);
     const untilMs = run.nowMs + 50 + random.below(500);
     const here = run.world.servers.find(({ name }) => name === client.serverName);
     const sameServer = here !== undefined && random.below(2) === 0;
@@ -409,7 +409,10 @@ export const memoryHog: Fault = {
     const bytesOfEach = Array.from({ length: 2 + random.below(6) }, () => 2000 + random.below(28_000));
     // With a small window, replies wait at the server.
     const requestsPerCnxn = random.below(2) === 0 ? 1 : 10 + random.below(30);
-    run.addMemoryHog(bytesOfEach, 200 + random.below(1500), { requestsPerCnxn, windowBytes: requestsPerCnxn === 1 ? undefined : 200 });
+    run.strangers.addMemoryHog(bytesOfEach, 200 + random.below(1500), {
+      requestsPerCnxn,
+      windowBytes: requestsPerCnxn === 1 ? undefined : 200,
+    });
   },
 };
 
@@ -418,7 +421,7 @@ export const halfOpenClient: Fault = {
   description: 'an address opens connections and sends nothing, or only the beginning of a handshake',
   inject(run, random) {
     const bytesOfEach = Array.from({ length: 1 + random.below(8) }, () => (random.below(2) === 0 ? 0 : random.below(40)));
-    run.addHalfOpenClient(bytesOfEach, 200 + random.below(1500));
+    run.strangers.addHalfOpenClient(bytesOfEach, 200 + random.below(1500));
   },
 };
 
@@ -428,6 +431,6 @@ export const impostor: Fault = {
   inject(run, random) {
     const victim = run.anyActor();
     if (!(victim instanceof RawClient) || victim.session === 0n) return;
-    run.addImpostor(victim, random.below(3) === 0 ? 'later zxid' : 'wrong password');
+    run.strangers.addImpostor(victim, random.below(3) === 0 ? 'later zxid' : 'wrong password');
   },
 };

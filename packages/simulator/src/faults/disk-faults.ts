@@ -17,7 +17,7 @@ export const diskError: Fault = {
     const late = random.below(2) === 0;
     const share = random.below(3);
     let struck = false;
-    run.failDisk(server, (call) => {
+    run.disks.fail(server, (call) => {
       if (struck || call.index < from) return undefined;
       if (onlyLog && !/\/(new\.)?log\.[0-9a-f]+$/.test(call.path)) return undefined;
       struck = true;
@@ -33,7 +33,7 @@ export const diskFull: Fault = {
   inject(run, random) {
     const server = run.anyServer();
     if (server.disk.fault !== undefined) return;
-    run.fillDisk(server, random.below(700));
+    run.disks.fill(server, random.below(700));
   },
 };
 
@@ -41,7 +41,7 @@ export const slowDisk: Fault = {
   id: 'F11',
   description: 'the disk takes up to 0.3 s for each call',
   inject(run, random) {
-    run.slowDiskUntil(run.anyServer(), run.nowMs + random.below(800));
+    run.disks.slowUntil(run.anyServer(), run.nowMs + random.below(800));
   },
 };
 
@@ -51,8 +51,8 @@ export const wipe: Fault = {
   ensembleOnly: true,
   inject(run, random) {
     const server = run.anyServer();
-    if (!run.canWipe(server)) return;
-    run.wipe(server);
+    if (!run.disks.canWipe(server)) return;
+    run.disks.wipe(server);
     run.restartAfter(server, random.below(300));
   },
 };

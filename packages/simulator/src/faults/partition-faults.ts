@@ -128,7 +128,7 @@ export const laggingLearner: Fault = {
     const learners = run.world.servers.filter(({ role }) => role === 'follower' || role === 'observer');
     const learner = learners[random.below(learners.length)];
     if (leader === undefined || learner === undefined) return;
-    const writer = run.addPinnedClient(leader);
+    const writer = run.strangers.addPinnedClient(leader);
     // The writer must be connected first.
     run.schedule(120, 'fallen behind', undefined, () => {
       run.schedule(800, 'visitors leave', undefined, () => writer.send('closeSession', undefined));

@@ -45,7 +45,7 @@ function startAttacks(run: Run, random: SeededRandom, kinds: Readonly<Record<str
       const context: Attack = {
         run,
         random: new SeededRandom(random.uint32()),
-        peer: run.newHostilePeer(),
+        peer: run.strangers.newHostilePeer(),
         target,
         targetZxid: target.process.runtime!.inspect.lastZxid(),
         reachedGoal,

@@ -90,7 +90,7 @@ export const longPause: Fault = {
     const { process } = server;
     if (process === undefined) return;
     const ms = syncLimitMs + random.below((beyondSyncLimits - 1) * syncLimitMs);
-    const reader = run.addReader(server);
+    const reader = run.strangers.addReader(server);
     // The reader must be connected first.
     run.schedule(120, 'long pause', undefined, () => {
       if (run.isHealed || server.process !== process || !pauseServer(run, server, ms)) {

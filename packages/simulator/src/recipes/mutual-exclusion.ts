@@ -18,7 +18,7 @@ import { op, sequenceOf } from '@tskeeper/client';
 import type { Millis } from '@tskeeper/protocol';
 import type { HoldState } from '@tskeeper/recipes';
 import type { Recording } from '../record/recording.ts';
-import { parentOf } from '../replay/replay.ts';
+import { parentOf } from '../record/parent-of.ts';
 import type { ZnodeHistory, ZnodeLife } from './znode-history.ts';
 import type { RecipeProcess } from './recipe-process.ts';
 

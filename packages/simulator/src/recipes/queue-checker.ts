@@ -13,7 +13,7 @@
  * - as many items were removed by id as the call reports.
  */
 import type { Millis, SessionId } from '@tskeeper/protocol';
-import { parentOf } from '../replay/replay.ts';
+import { parentOf } from '../record/parent-of.ts';
 import type { ZnodeHistory, ZnodeLife } from './znode-history.ts';
 
 export type QueueCallKind = 'put' | 'take' | 'acknowledgement';

@@ -4,7 +4,7 @@
  */
 import type { Millis, SessionId, Txn, Zxid } from '@tskeeper/protocol';
 import type { Recording } from '../record/recording.ts';
-import { parentOf } from '../replay/replay.ts';
+import { parentOf } from '../record/parent-of.ts';
 
 /** A znode, from its creation to its end. */
 export interface ZnodeLife {

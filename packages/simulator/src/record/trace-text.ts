@@ -1,6 +1,7 @@
 /** A recording as text: requests, replies, and what happened to the servers. */
 import type { Millis } from '@tskeeper/protocol';
-import { isWrite, requestText, replyText } from '../replay/replay.ts';
+import { isWrite } from './request-kinds.ts';
+import { requestText, replyText } from './request-text.ts';
 import type { CnxnRecord, Recording } from './recording.ts';
 
 interface Entry {

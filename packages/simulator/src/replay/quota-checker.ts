@@ -5,7 +5,7 @@
  * had certainly applied when the request was sent, and before the request was proposed.
  */
 import { epochOf, ErrorCode, type TxnLogEntry, type Millis, type Zxid } from '@tskeeper/protocol';
-import { exceedsQuota, type QuotaCheck, type Quotas } from '../model/reference-model.ts';
+import { exceedsQuota, type QuotaCheck, type Quotas } from '../model/quotas.ts';
 import { type LeaderEpoch, leaderEpochsOf } from '../record/committed-history.ts';
 import type { Recording, Request } from '../record/recording.ts';
 

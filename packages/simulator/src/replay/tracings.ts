@@ -3,7 +3,7 @@
  * without a reply. What no client was told cannot be distinguished, so a recording is right if one
  * tracing makes it so.
  */
-import type { DoubtfulTxn, Tracing } from './replay.ts';
+import type { DoubtfulTxn, Tracing } from './replay-result.ts';
 
 export interface Judged<F> {
   readonly doubtful: readonly DoubtfulTxn[];

@@ -5,7 +5,8 @@ import { isQuorum } from '../record/quorum-rule.ts';
 import type { PeerEvent } from '../record/peer-event.ts';
 import { leaderEpochsOf, type ServingPeriod, servingPeriodsOf } from '../record/committed-history.ts';
 import type { CnxnRecord, Recording } from '../record/recording.ts';
-import { isWrite, type Replay } from '../replay/replay.ts';
+import { isWrite } from '../record/request-kinds.ts';
+import type { Replay } from '../replay/replay-result.ts';
 import type { Outcome } from './seed-run.ts';
 
 type Count = (outcome: Outcome, replay: Replay) => number;

@@ -51,7 +51,7 @@ export class FinalChecks {
       for (const server of world.servers) {
         // The last txns before the silence meet slow disks: a mark may take longer to write than
         // the next one may wait.
-        for (const each of world.servers) this.#run.slowDiskUntil(each, this.#run.nowMs + slowMs);
+        for (const each of world.servers) this.#run.disks.slowUntil(each, this.#run.nowMs + slowMs);
         await this.#audit(server);
       }
       // With slow disks there may be gaps without events before the end.

@@ -158,8 +158,8 @@ export class Flood {
     const run = this.#run;
     const server = run.anyServer();
     if (run.isHealed) return;
-    if (this.#plan.restart === 'without its disk' && run.canWipe(server)) {
-      run.wipe(server);
+    if (this.#plan.restart === 'without its disk' && run.disks.canWipe(server)) {
+      run.disks.wipe(server);
       run.hitMark('flood: a server lost its disk');
     } else if (this.#plan.restart === 'without its disk' && retries > 0) {
       run.schedule(wipeRetryMs, 'flood', undefined, () => this.#restartServer(retries - 1));

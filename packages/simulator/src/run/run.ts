@@ -3,12 +3,8 @@
  * marks noted so far. Faults act through it and know nothing about the rest of the run.
  */
 import type { Millis, Zxid } from '@tskeeper/protocol';
-import { type DiskCall, type DiskFault, VirtualDisk, SeededRandom, StorageRefused } from '@tskeeper/runtime';
+import { VirtualDisk, type SeededRandom, StorageRefused } from '@tskeeper/runtime';
 import type { Actor } from '../clients/actor.ts';
-import { MemoryHog, type MemoryHogOptions } from '../clients/memory-hog.ts';
-import { HalfOpenClient } from '../clients/half-open-client.ts';
-import { RawClient, type SessionDump } from '../clients/raw-client.ts';
-import { lastLogged, lastServed } from '../record/committed-history.ts';
 import type { Recording } from '../record/recording.ts';
 import { isQuorum } from '../record/quorum-rule.ts';
 import type { ServerHost } from '../world/server-host.ts';
@@ -17,9 +13,10 @@ import type { TimerOwner } from '../world/virtual-clock.ts';
 import type { VirtualWorld } from '../world/virtual-world.ts';
 import type { Pipe, VirtualCnxn } from '@tskeeper/runtime/internal';
 import { drawCrashChoice } from '../faults/crash-choice.ts';
-import { HostilePeer } from '../peers/hostile-peer.ts';
 import { snappy } from '../world/snappy.ts';
 import { recoverReplica } from './snapshot-states.ts';
+import { ServerDisks } from './server-disks.ts';
+import { Strangers } from './strangers.ts';
 
 /** A machine. */
 interface Machine {
@@ -45,26 +42,14 @@ const memoryNoticedMs = 1200;
 export class Run {
   readonly world: VirtualWorld;
   readonly actors: Actor[] = [];
+  readonly strangers: Strangers;
+  readonly disks: ServerDisks;
   /** How often each fault struck and each noted event happened. */
   readonly marks = new Map<string, number>();
   readonly #random: SeededRandom;
-  readonly #slowUntilMs = new Map<ServerHost, Millis>();
-  /** The longest fsync of a server's disk without faults; 1 ms, as for other calls, if absent. */
-  readonly syncMsMax = new Map<ServerHost, Millis>();
-  /** The disk errors that excuse a process for ending. */
-  readonly #injectedErrors = new Map<ServerProcess, string[]>();
-  /** Servers whose disk is full. */
-  readonly #fullDisks = new Set<ServerHost>();
   readonly #scheduledBoots = new Set<ServerHost>();
-  readonly #impostors: RawClient[] = [];
   /** By then every server has noticed that it has memory again. */
   #memoryRecoveredMs: Millis = 0;
-  #pinnedClients = 0;
-  #sessionSharers = 0;
-  #halfOpenClients = 0;
-  readonly #hostilePeers: HostilePeer[] = [];
-  /** Servers that lost their disks and may not have everything again. */
-  readonly #wiped = new Set<ServerHost>();
   /** Called when everything is healed. */
   readonly #onHealed: (() => void)[] = [];
   /** Servers that stay down for now. */
@@ -73,22 +58,15 @@ export class Run {
   rates = { linkBytesPerMs: Infinity, diskBytesPerMs: Infinity };
   /** Bytes that may be in transit between two servers, if limited. */
   serverWindowBytes = Infinity;
-  /** Number of addresses that make servers hold memory for them. */
-  memoryHogs = 0;
   /** No more faults may strike. */
   isHealed = false;
 
   constructor(world: VirtualWorld, random: SeededRandom) {
     this.world = world;
     this.#random = random;
-    for (const server of world.servers) {
-      server.diskDelayMs = ({ operation, bytes = 0 }) => {
-        if (this.nowMs < (this.#slowUntilMs.get(server) ?? 0)) return this.drawMs(300);
-        const ms = this.drawMs(operation === 'sync' ? (this.syncMsMax.get(server) ?? 1) : 1);
-        return this.isHealed ? ms : ms + bytes / this.rates.diskBytesPerMs;
-      };
-      server.onFailure = () => this.#onFailure(server);
-    }
+    this.strangers = new Strangers(this, random);
+    this.disks = new ServerDisks(this);
+    for (const server of world.servers) server.onFailure = () => this.#onFailure(server);
     world.wire.conditionsOf = (from, to) => {
       const delayMs = this.drawMs(3) + world.extraDelayMs(from, to);
       const { linkBytesPerMs } = this.rates;
@@ -165,7 +143,7 @@ export class Run {
       return;
     }
     if (wanted !== undefined && error instanceof StorageRefused) this.#handleRefusal(server, error.message);
-    else if (!this.#isInjected(process, error.message) || (error instanceof StorageRefused && !refusesToRead.test(error.message)))
+    else if (!this.disks.isInjected(process, error.message) || (error instanceof StorageRefused && !refusesToRead.test(error.message)))
       this.reportViolation(`${server.name} does not start: ${error.message}`);
     this.hitMark('failed at start');
     server.kill();
@@ -208,9 +186,9 @@ export class Run {
     }
     // Once a quorum is healed the other servers may stay down, and could not send this server its
     // data.
-    if (!this.isHealed && !server.options.dbAutocreate && this.canWipe(server) && this.#random.below(2) === 0) {
+    if (!this.isHealed && !server.options.dbAutocreate && this.disks.canWipe(server) && this.#random.below(2) === 0) {
       this.hitMark('a damaged folder was emptied');
-      this.wipe(server);
+      this.disks.wipe(server);
       this.restartAfter(server, 10);
     } else {
       this.hitMark('a damaged folder was restored');
@@ -222,7 +200,7 @@ export class Run {
    * Starts an ended server again after `ms`. Unless its disk is full, the disk works again by then.
    */
   restartAfter(server: ServerHost, ms: Millis): void {
-    if (!this.#fullDisks.has(server)) server.disk.fault = undefined;
+    this.disks.maybeEndFault(server);
     if (this.#scheduledBoots.has(server)) return;
     this.#scheduledBoots.add(server);
     this.schedule(ms, 'boot', undefined, () => {
@@ -231,32 +209,12 @@ export class Run {
     });
   }
 
-  /**
-   * From now on calls of this server's disk fail as `fault` says. A process that ends for one of
-   * these errors, and reports it, is excused.
-   */
-  failDisk(server: ServerHost, fault: (call: DiskCall) => DiskFault | undefined): void {
-    server.disk.fault = (call) => {
-      const found = fault(call);
-      if (found === undefined || server.process === undefined) return found;
-      const { operation, path } = call;
-      const isLate = found.late === true && (operation === 'write' || operation === 'extend');
-      const excuses = this.#injectedErrors.get(server.process) ?? [];
-      excuses.push(`${isLate ? 'sync' : operation} ${path}: ${found.code}`);
-      this.#injectedErrors.set(server.process, excuses);
-      return found;
-    };
-  }
-
-  #isInjected(process: ServerProcess, failure: string): boolean {
-    return this.#injectedErrors.get(process)?.some((excuse) => failure.includes(excuse)) === true;
-  }
-
   #onFailure(server: ServerHost): void {
     const { process } = server;
     if (process === undefined) return;
     if (server.isDamaged && process.record.failure.startsWith('StorageRefused')) this.#handleRefusal(server, process.record.failure);
-    else if (!this.#isInjected(process, process.record.failure)) this.reportViolation(`${server.name} failed: ${process.record.failure}`);
+    else if (!this.disks.isInjected(process, process.record.failure))
+      this.reportViolation(`${server.name} failed: ${process.record.failure}`);
     this.hitMark('failed while running');
     // The supervisor takes a while to notice; the server must send nothing more in that time.
     this.schedule(this.drawMs(100), 'end', undefined, () => {
@@ -265,23 +223,6 @@ export class Run {
       else server.losePower(drawCrashChoice(this.#random));
       this.restartAfter(server, this.drawMs(50));
     });
-  }
-
-  /** Nothing more can be written for `ms`. A file may still use space it was allocated before. */
-  fillDisk(server: ServerHost, ms: Millis): void {
-    this.#fullDisks.add(server);
-    this.failDisk(server, ({ operation }) =>
-      operation === 'write' || operation === 'extend' ? { code: 'ENOSPC', late: true } : undefined,
-    );
-    this.schedule(ms, 'disk has room', undefined, () => this.#freeDisk(server));
-  }
-
-  #freeDisk(server: ServerHost): void {
-    if (this.#fullDisks.delete(server)) server.disk.fault = undefined;
-  }
-
-  slowDiskUntil(server: ServerHost, untilMs: Millis): void {
-    this.#slowUntilMs.set(server, untilMs);
   }
 
   // --- Memory
@@ -357,107 +298,7 @@ export class Run {
     };
   }
 
-  // --- Strangers
-
-  /**
-   * Adds a client that connects once with a session of another client and a wrong password, or with
-   * a zxid from the future. It gets no further than the handshake.
-   */
-  addImpostor(victim: RawClient, how: 'wrong password' | 'later zxid'): void {
-    const number = this.#impostors.length + 1;
-    const impostor = new RawClient(this.world, new SeededRandom(this.#random.uint32()), {
-      name: `impostor ${number}`,
-      address: `10.7.${number >> 8}.${number & 255}`,
-      timeoutMs: victim.options.timeoutMs,
-    });
-    impostor.session = victim.session;
-    impostor.password = Buffer.from(victim.password ?? []);
-    if (how === 'later zxid') impostor.lastZxidSeen = victim.lastZxidSeen + 2 ** 40;
-    else if (impostor.password.length > 0) impostor.password[0]! ^= 0x55;
-    impostor.dialOnce();
-    this.#impostors.push(impostor);
-    this.hitMark(`impostor ${how}`);
-  }
-
-  /**
-   * A visitor (`addPinnedClient`) that reads `/` at each `ask`, and closes its session at `leave`.
-   */
-  addReader(server: ServerHost): { ask(): void; leave(): void } {
-    const reader = this.addPinnedClient(server);
-    return {
-      ask: () => {
-        if (reader.send('getData', { path: '/', watch: false }) !== undefined) this.hitMark('read at the end of a pause');
-      },
-      leave: () => {
-        reader.send('closeSession', undefined);
-      },
-    };
-  }
-
-  /** Adds a client that connects to one server, once, with the longest session timeout. */
-  addPinnedClient(server: ServerHost): RawClient {
-    const number = ++this.#pinnedClients;
-    const { maxSessionTimeoutMs: timeoutMs } = this.world.recording.limits;
-    const visitor = new RawClient(this.world, new SeededRandom(this.#random.uint32()), {
-      name: `visitor ${number}`,
-      address: `10.5.${number >> 8}.${number & 255}`,
-      timeoutMs,
-      server,
-    });
-    visitor.dialOnce();
-    return visitor;
-  }
-
-  /** Adds a second process that uses the session of a client, from a dump. */
-  addSessionSharer({ options }: RawClient, dump: SessionDump): RawClient {
-    const number = ++this.#sessionSharers;
-    const { timeoutMs, credentials } = options;
-    const twin = new RawClient(this.world, new SeededRandom(this.#random.uint32()), {
-      name: `twin ${number}`,
-      address: `10.4.${number >> 8}.${number & 255}`,
-      timeoutMs,
-      credentials,
-      redialMsMax: 15,
-    });
-    twin.resumeFrom(dump);
-    return twin;
-  }
-
-  /** Adds an address that makes a server hold memory for it for a while. */
-  addMemoryHog(bytesPerCnxn: readonly number[], ms: Millis, how: Pick<MemoryHogOptions, 'requestsPerCnxn' | 'windowBytes'>): void {
-    const number = ++this.memoryHogs;
-    const name = `hoarder ${number}`;
-    const address = `10.6.${number >> 8}.${number & 255}`;
-    const memoryHog = new MemoryHog(this.world, { name, address, timeoutMs: 600, server: this.anyServer(), bytesPerCnxn, ...how });
-    this.schedule(ms, 'hoarder hangs up', undefined, () => memoryHog.hangUp());
-  }
-
-  /** Adds an address that opens connections to a server and sends nothing useful. */
-  addHalfOpenClient(bytesPerCnxn: readonly number[], ms: Millis): void {
-    const number = ++this.#halfOpenClients;
-    const name = `loiterer ${number}`;
-    const address = `10.3.${number >> 8}.${number & 255}`;
-    const halfOpenClient = new HalfOpenClient(this.world, { name, address, server: this.anyServer(), bytesPerCnxn });
-    this.schedule(ms, 'loiterer hangs up', undefined, () => halfOpenClient.hangUp());
-  }
-
-  /**
-   * Adds a hostile peer with a machine of its own, which will speak to servers as if it were one.
-   */
-  newHostilePeer(): HostilePeer {
-    const peer = new HostilePeer(this.world, this.#hostilePeers.length + 1);
-    this.#hostilePeers.push(peer);
-    return peer;
-  }
-
-  /**
-   * Peers that used a server's id leave. Half of the other hostile peers stay: they must do no
-   * harm.
-   */
-  endAttacks(): void {
-    const { isImpersonated } = this.world.recording;
-    for (const peer of this.#hostilePeers) if (isImpersonated || this.#random.below(2) === 0) peer.leave();
-  }
+  // --- Clients
 
   /**
    * Whether a client is served; or cannot be, because the lies of an impersonator have made it see
@@ -469,36 +310,6 @@ export class Run {
     if (isIdle(actor)) return true;
     const serving = servers.filter(({ role }) => role !== undefined && role !== 'looking');
     return recording.isImpersonated && serving.length > 0 && serving.every(({ lastZxid }) => shownZxid(recording, actor) > lastZxid);
-  }
-
-  // --- Disks that are lost
-
-  /**
-   * Whether the servers that kept their disks, or were sent everything since, and that have
-   * everything that was ever committed, still form a quorum without this one: it may be the only
-   * one besides the leader that has everything.
-   */
-  canWipe(server: ServerHost): boolean {
-    for (const each of this.#wiped)
-      if (each.role === 'leader' || each.role === 'follower' || each.role === 'observer') this.#wiped.delete(each);
-    if (this.#fullDisks.has(server)) return false;
-    if (!server.isVoter) return true;
-    const { recording, servers } = this.world;
-    const voters = servers.filter(({ isVoter }) => isVoter);
-    const [committed, logged] = [lastServed(recording), lastLogged(recording)];
-    const left = voters.filter(
-      (each) => each !== server && !this.#wiped.has(each) && (logged.get(each.name) ?? recording.seedState.zxid) >= committed,
-    );
-    return isQuorum(
-      recording.ensemble,
-      left.map(({ name }) => name),
-    );
-  }
-
-  wipe(server: ServerHost): void {
-    server.kill();
-    server.wipe();
-    this.#wiped.add(server);
   }
 
   // --- Healing
@@ -513,7 +324,7 @@ export class Run {
     // Leaves out voters in random order as long as the rest is a quorum, first those that lost
     // their disks: not everything may depend on them.
     let core = voters;
-    const order = voters.map((server) => ({ server, turn: this.#random.below(1000) - (this.#wiped.has(server) ? 1000 : 0) }));
+    const order = voters.map((server) => ({ server, turn: this.#random.below(1000) - (this.disks.isWiped(server) ? 1000 : 0) }));
     for (const { server } of order.sort((a, b) => a.turn - b.turn)) {
       const rest = core.filter((each) => each !== server);
       const names = rest.map(({ name }) => name);
@@ -554,11 +365,9 @@ export class Run {
   }
 
   #healServer(server: ServerHost): void {
-    this.#slowUntilMs.delete(server);
     this.world.hideName(server.name, false);
     this.#freeMemory(server);
-    this.#freeDisk(server);
-    server.disk.fault = undefined;
+    this.disks.heal(server);
     server.repair();
     if (server.process === undefined) this.restartAfter(server, 1);
   }
@@ -588,12 +397,12 @@ export class Run {
   }
 }
 
-/** The client has a session and waits for nothing. */
 /** The last txn that a client had seen when it last asked for a session. */
 export function shownZxid({ cnxns }: Pick<Recording, 'cnxns'>, { name }: Pick<Actor, 'name'>): Zxid {
   return cnxns.findLast(({ client, handshake }) => client === name && handshake !== undefined)?.handshake?.lastZxidSeen ?? 0;
 }
 
+/** The client has a session and waits for nothing. */
 export function isIdle(actor: Actor): boolean {
   return actor.ready && actor.outstandingCount === 0;
 }

@@ -105,7 +105,7 @@ class SeedRun {
     if (plan.turnMsMax > 0) for (const server of this.world.servers) server.turnMs = () => this.run.drawMs(plan.turnMsMax);
     if (plan.restartUnderLoad !== undefined) {
       const { slowServer, syncMsMax } = plan.restartUnderLoad;
-      this.run.syncMsMax.set(this.world.servers[slowServer]!, syncMsMax);
+      this.run.disks.syncMsMax.set(this.world.servers[slowServer]!, syncMsMax);
     }
     this.#workload = new Workload(this.#random, plan.workload);
   }
@@ -176,7 +176,7 @@ class SeedRun {
     const { world, run } = this;
     this.#faultsEnded = true;
     world.oracleAllows = true;
-    run.endAttacks();
+    run.strangers.endAttacks();
     if (this.#plan.restartUnderLoad === undefined) this.#workloadEnded = true;
     else await this.#restartUnderLoad();
     if (run.isEnsemble && this.#random.below(2) === 0) await this.#coreLiveness();

@@ -6,7 +6,7 @@ import { Replica, replicaOptions } from '@tskeeper/core/internal';
 import { OpCode, openAcl, type Txn, type Zxid } from '@tskeeper/protocol';
 import { SeededRandom, writeSnapshot } from '@tskeeper/runtime';
 import type { SeedState } from '../record/recording.ts';
-import { parentOf } from '../replay/replay.ts';
+import { parentOf } from '../record/parent-of.ts';
 import type { ServerHost } from '../world/server-host.ts';
 import type { VirtualWorld } from '../world/virtual-world.ts';
 

@@ -21,7 +21,7 @@ import {
 import { type Clock, VirtualDisk, numberedFiles, Recovery, SeededRandom, silentLogger, type SnappyCodec } from '@tskeeper/runtime';
 import type { SnapshotState } from '../record/recording.ts';
 import { aclOf } from '../model/from-wire.ts';
-import { parentOf } from '../replay/replay.ts';
+import { parentOf } from '../record/parent-of.ts';
 import { znodeText } from '../replay/znode-text.ts';
 import type { ServerHost } from '../world/server-host.ts';
 import type { VirtualWorld } from '../world/virtual-world.ts';

@@ -155,7 +155,7 @@ export const diskRefusesEpoch: Scenario = {
       await scenario.request(client, 'create', node('/a'));
       const [victim] = scenario.followers as [ServerHost];
       const { process } = victim;
-      scenario.run.failDisk(victim, ({ operation, path }) =>
+      scenario.run.disks.fail(victim, ({ operation, path }) =>
         operation === 'sync' && path.includes('acceptedEpoch') ? { code: 'EIO' } : undefined,
       );
       const old = scenario.leader;

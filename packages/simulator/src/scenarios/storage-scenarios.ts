@@ -33,7 +33,7 @@ export const failedSync: Scenario = {
       const client = await scenario.rawClient();
       for (let count = 0; count < 5; count++) await scenario.request(client, 'create', sequential);
       const { server } = scenario.world;
-      scenario.run.failDisk(server, ({ operation, path }) =>
+      scenario.run.disks.fail(server, ({ operation, path }) =>
         operation === 'sync' && path.includes('/log.') ? { code: 'EIO' } : undefined,
       );
       for (let count = 0; count < 5; count++) client.send('create', sequential);
@@ -118,7 +118,7 @@ export const acceptedEpochInPageCache: Scenario = {
       const { disk, snapshotFolder, process } = victim;
       const promised = () => Number(disk.contents(`${snapshotFolder}/acceptedEpoch`).toString());
       const before = promised();
-      scenario.run.failDisk(victim, ({ operation }) => (operation === 'syncFolder' && promised() > before ? { code: 'EIO' } : undefined));
+      scenario.run.disks.fail(victim, ({ operation }) => (operation === 'syncFolder' && promised() > before ? { code: 'EIO' } : undefined));
       const old = scenario.leader;
       old.kill();
       await scenario.waitFor('the server has failed', () => process!.record.failure !== '');

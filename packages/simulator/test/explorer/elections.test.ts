@@ -41,7 +41,7 @@ test('servers that all look and find no leader are a finding', () => {
 test('servers that answer each other endlessly are a finding', () => {
   const world = new SmallWorld(scopeDefaults);
   for (const server of world.servers) {
-    vi.spyOn(server, 'notified').mockImplementation((from, notification) => server.notify(from, notification));
+    vi.spyOn(server, 'notified').mockImplementation((from, notification) => server.election.notify(from, notification));
   }
   expect(() => world.apply(encodeChoice('elect', 6))).toThrow('2, 3 answer each other endlessly');
 });
@@ -51,5 +51,5 @@ test('a server that led without a quorum and has not announced a new vote counts
   const { world, made } = replayRun({ scope: scopeDefaults }, parseRun('elect6,sleep3'));
   expect(made).toHaveLength(2);
   const looks = world.servers[2]!;
-  expect([looks.isLooking, looks.announcedLooking]).toEqual([true, false]);
+  expect([looks.isLooking, looks.election.announcedLooking]).toEqual([true, false]);
 });

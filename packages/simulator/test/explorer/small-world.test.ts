@@ -180,7 +180,7 @@ describe('the world', () => {
   test('reports a message that a server must not get as a violation', () => {
     const { world } = replayRun(usual, choicesToServe(usual));
     const follower = world.servers.find(({ peer }) => peer!.role === 'learning')!;
-    const [end] = follower.streamEnds.values();
+    const [end] = follower.streams.ends.values();
     const writer = new Writer(64);
     writeEmptyPacket(writer, PacketType.COMMIT, 0x1_0000_0009);
     end!.inbox.push(Buffer.from(writer.written()));

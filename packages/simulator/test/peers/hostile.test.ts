@@ -39,7 +39,7 @@ async function attacked(kind: AttackKind, seed: number, oneIsDown = false): Prom
   if (oneIsDown) world.servers.find((server) => server !== target)!.kill();
   let hits = 0;
   const reachedGoal = () => hits++;
-  kind({ run, random: new SeededRandom(seed), peer: run.newHostilePeer(), target, targetZxid, reachedGoal });
+  kind({ run, random: new SeededRandom(seed), peer: run.strangers.newHostilePeer(), target, targetZxid, reachedGoal });
   await world.run(noticedMs);
   return { world, stage: run, client, hits };
 }
@@ -72,7 +72,7 @@ describe('a stranger with the id of a server, or with requests in the name of cl
         const { world, stage, client, hits: hit } = await attacked(kind, seed, true);
         hits += hit;
         world.recording.isImpersonated = true;
-        stage.endAttacks();
+        stage.strangers.endAttacks();
         for (const server of world.servers) if (server.process === undefined) stage.boot(server);
         expect(await world.runUntil(() => stage.allServing && isIdle(client), 10_000)).toBe(true);
         expect(world.recording.violations).toEqual([]);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { DoubtfulTxn, Tracing } from '../../src/replay/replay.ts';
+import type { DoubtfulTxn, Tracing } from '../../src/replay/replay-result.ts';
 import { fewestFindings, type Judged, triesOf } from '../../src/replay/tracings.ts';
 
 const doubtful: readonly DoubtfulTxn[] = [

@@ -2,7 +2,7 @@
 import { type Client, KeeperError } from '@tskeeper/client';
 import { type CachedZnode, ChildrenCache, NodeCache, TreeCache } from '@tskeeper/recipes';
 import type { SeededRandom } from '@tskeeper/runtime';
-import { parentOf } from '../../replay/replay.ts';
+import { parentOf } from '../../record/parent-of.ts';
 import type { Evidence, Family, FamilyRun } from '../family.ts';
 import type { RecipeProcess } from '../recipe-process.ts';
 import { checkEntriesShown, checkContentsShown, type CacheEntryShown, type CacheContentsShown } from './cache-rules.ts';

@@ -14,7 +14,7 @@
  *   carried out.
  */
 import { type Client, KeeperError } from '@tskeeper/client';
-import { parentOf } from '../../replay/replay.ts';
+import { parentOf } from '../../record/parent-of.ts';
 import type { ZnodeHistory, ZnodeWrite, ZnodeLife } from '../znode-history.ts';
 
 /** One wait, and what the client had seen before and after it. */

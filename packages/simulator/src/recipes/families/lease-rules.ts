@@ -6,7 +6,7 @@
  *   over before: then the end of that one decides.
  */
 import type { HeldLease } from '@tskeeper/recipes';
-import { parentOf } from '../../replay/replay.ts';
+import { parentOf } from '../../record/parent-of.ts';
 import type { ZnodeHistory } from '../znode-history.ts';
 import type { RecipeProcess } from '../recipe-process.ts';
 

@@ -5,7 +5,7 @@
 import { type CallOptions, type Client, KeeperError, op } from '@tskeeper/client';
 import { type HeldLease, Lease, MultiLease } from '@tskeeper/recipes';
 import type { SeededRandom } from '@tskeeper/runtime';
-import { parentOf } from '../../replay/replay.ts';
+import { parentOf } from '../../record/parent-of.ts';
 import type { Evidence, Family, FamilyRun } from '../family.ts';
 import { checkFencing } from '../mutual-exclusion.ts';
 import type { RecipeProcess } from '../recipe-process.ts';

@@ -4,6 +4,7 @@
  * correct reply has none.
  */
 import { ErrorCode, OpCode, ProtocolError, Reader } from '@tskeeper/protocol';
+import type { AclEntry } from './requests.ts';
 
 export interface Stat {
   czxid: number;
@@ -27,12 +28,12 @@ export interface ReplyValue {
   path?: string | null;
   stat?: Stat;
   data?: Buffer | null;
-  acl?: string[] | null;
+  acl?: AclEntry[] | null;
   children?: (string | null)[] | null;
-  paths?: (string | null)[] | null;
+  ephemerals?: (string | null)[] | null;
   totalNumber?: number;
   err?: number;
-  clientInfo?: string[] | null;
+  clientInfo?: { authScheme: string | null; user: string | null }[] | null;
   token?: Buffer | null;
   results?: MultiResult[];
   /** Hex of what follows the record. */
@@ -41,7 +42,7 @@ export interface ReplyValue {
   unreadable?: string;
 }
 
-export function readStat(r: Reader): Stat {
+function readStat(r: Reader): Stat {
   return {
     czxid: r.int64(),
     mzxid: r.int64(),
@@ -57,11 +58,8 @@ export function readStat(r: Reader): Stat {
   };
 }
 
-function readAcl(r: Reader): string[] | null {
-  return r.vector(12, (v) => {
-    const perms = v.int32();
-    return `${v.ustring()}:${v.ustring()}:${perms}`;
-  });
+function readAcl(r: Reader): AclEntry[] | null {
+  return r.vector(12, (v) => ({ perms: v.int32(), scheme: v.ustring(), id: v.ustring() }));
 }
 
 /** Results of a multi, up to its end header. */
@@ -82,7 +80,7 @@ function readResults(r: Reader): MultiResult[] {
 }
 
 /** The record that answers a request of this type; undefined if there is none. */
-function readRecord(type: number, r: Reader): ReplyValue | undefined {
+export function readRecord(type: number, r: Reader): ReplyValue | undefined {
   switch (type) {
     case OpCode.create:
     case OpCode.sync:
@@ -113,13 +111,13 @@ function readRecord(type: number, r: Reader): ReplyValue | undefined {
       return { children, stat: readStat(r) };
     }
     case OpCode.getEphemerals:
-      return { paths: r.vector(4, (v) => v.ustring()) };
+      return { ephemerals: r.vector(4, (v) => v.ustring()) };
     case OpCode.getAllChildrenNumber:
       return { totalNumber: r.int32() };
     case OpCode.addWatch:
       return { err: r.int32() };
     case OpCode.whoAmI:
-      return { clientInfo: r.vector(8, (v) => `${v.ustring()}:${v.ustring()}`) };
+      return { clientInfo: r.vector(8, (v) => ({ authScheme: v.ustring(), user: v.ustring() })) };
     case OpCode.sasl:
       return { token: r.buffer() };
     case OpCode.multi:

@@ -5,8 +5,9 @@
 import { OpCode, type SessionId, Xid } from '@tskeeper/protocol';
 
 import { readEvent, readReply, type ReplyValue } from './replies.ts';
-import { type Fields, opName, record, requestBody } from './requests.ts';
-import { frameOf, type Handshake, handshakeBody, type Message, WireCnxn } from './wire-cnxn.ts';
+import { frameOf } from './frames.ts';
+import { type Fields, type Handshake, handshakeBody, opName, record, requestBody } from './requests.ts';
+import { type Message, WireCnxn } from './wire-cnxn.ts';
 
 const replyTimeoutMs = 20_000;
 /**
@@ -55,7 +56,7 @@ export class RawClient {
    * session; then `refused` is called.
    */
   static async connect(port: number, handshake: Handshake, refused?: () => void): Promise<RawClient | undefined> {
-    const cnxn = await WireCnxn.open(port);
+    const cnxn = await WireCnxn.open({ host: '127.0.0.1', port });
     cnxn.send(handshakeBody({ readOnly: false, ...handshake }));
     await cnxn.replies(1, replyTimeoutMs);
     const answer = cnxn.take().find((message) => message.kind === 'handshake');
@@ -64,8 +65,8 @@ export class RawClient {
       if (answer?.kind === 'handshake') refused?.();
       return undefined;
     }
-    const isTakenUp = handshake.sessionId !== undefined && handshake.sessionId !== 0n;
-    return new RawClient(port, cnxn, answer.sessionId, answer.passwd, answer.timeOut, isTakenUp ? resumedXidStart : 0);
+    const isResumed = handshake.sessionId !== undefined && handshake.sessionId !== 0n;
+    return new RawClient(port, cnxn, answer.sessionId, answer.passwd, answer.timeOut, isResumed ? resumedXidStart : 0);
   }
 
   static async connectOrThrow(port: number, timeOut: number): Promise<RawClient> {

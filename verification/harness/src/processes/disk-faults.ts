@@ -7,13 +7,12 @@ import { closeSync, existsSync, openSync, readSync, writeSync } from 'node:fs';
 import { mkdir, readFile, rename } from 'node:fs/promises';
 import { createHash } from 'node:crypto';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { repositoryFolder } from '../../../../scripts/foreign-programs.js';
 
 const run = promisify(execFile);
-const here = path.dirname(fileURLToPath(import.meta.url));
-const source = path.join(here, 'disk-faults.c');
-const cacheFolder = path.resolve(here, '..', '..', '.cache');
+const source = path.join(repositoryFolder, 'verification', 'harness', 'src', 'processes', 'disk-faults.c');
+const cacheFolder = path.join(repositoryFolder, '.cache');
 const flags = ['-O2', '-Wall', '-Wextra', '-Werror', '-shared', '-fPIC'];
 
 /** The number of each fault in the shared file. */

@@ -1,4 +1,4 @@
-/** Waits for conditions: every wait has a time limit, and names what it waited for. */
+/** Waits. Each has a time limit, since a server that hangs must not hang the tests. */
 import { setTimeout as delay } from 'node:timers/promises';
 
 /**
@@ -32,5 +32,28 @@ export async function until<T>(
       );
     }
     await delay(pollMs);
+  }
+}
+
+/** Polls until the condition holds; false after the time limit. */
+export async function eventually(condition: () => boolean | Promise<boolean>, atMostMs: number, everyMs = 20): Promise<boolean> {
+  const deadline = performance.now() + atMostMs;
+  while (!(await condition())) {
+    if (performance.now() > deadline) return false;
+    await delay(everyMs);
+  }
+  return true;
+}
+
+/** Waits with a time limit: a server that hangs must not hang the tests. */
+export async function within<T>(limitMs: number, what: string, wait: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`timed out after ${limitMs} ms waiting for ${what}`)), limitMs);
+  });
+  try {
+    return await Promise.race([wait, late]);
+  } finally {
+    clearTimeout(timer);
   }
 }

@@ -1,6 +1,7 @@
 /**
  * Bodies of client requests, written field by field without checks: a test of a server must be able
- * to send nonsense.
+ * to send nonsense. Written from the description of the protocol, independent of the server's
+ * codecs.
  */
 import { OpCode, Writer } from '@tskeeper/protocol';
 
@@ -24,7 +25,7 @@ function path(writer: Writer, value: WirePath): void {
   else writer.buffer(value);
 }
 
-export function acls(writer: Writer, acl: readonly AclEntry[] | null): void {
+function acls(writer: Writer, acl: readonly AclEntry[] | null): void {
   writer.vector(acl, (w, entry) => {
     w.int32(entry.perms);
     w.ustring(entry.scheme);
@@ -81,7 +82,7 @@ export const record = {
       w.int32(version);
     },
   auth:
-    (scheme: string, auth: Uint8Array): Fields =>
+    (scheme: string | null, auth: Uint8Array | null): Fields =>
     (w) => {
       w.int32(0);
       w.ustring(scheme);
@@ -90,7 +91,7 @@ export const record = {
   setWatches:
     (relativeZxid: number, lists: readonly (readonly WirePath[])[]): Fields =>
     (w) => {
-      w.int64(relativeZxid);
+      w.bigint64(BigInt(relativeZxid));
       for (const list of lists) w.vector(list, path);
     },
   reconfig:
@@ -99,7 +100,7 @@ export const record = {
       w.ustring(joining);
       w.ustring(leaving);
       w.ustring(members);
-      w.int64(version);
+      w.bigint64(BigInt(version));
     },
   multi:
     (parts: readonly { readonly type: number; readonly fields: Fields }[]): Fields =>
@@ -114,6 +115,10 @@ export const record = {
       w.boolean(true);
       w.int32(-1);
     },
+  token:
+    (token: Uint8Array | null): Fields =>
+    (w) =>
+      w.buffer(token),
   nothing: (): Fields => () => {},
   bytes:
     (bytes: Uint8Array): Fields =>
@@ -121,7 +126,32 @@ export const record = {
       w.raw(bytes),
 };
 
-/** A request in a frame: header, then the record. */
+export interface Handshake {
+  readonly protocolVersion?: number;
+  readonly lastZxidSeen?: number;
+  readonly timeOut: number;
+  readonly sessionId?: bigint;
+  readonly passwd?: Buffer | null;
+  /** undefined omits the byte, as clients of 3.3 do. */
+  readonly readOnly?: boolean | undefined;
+}
+
+export const noPasswd = Buffer.alloc(16);
+
+/** The body of a ConnectRequest. */
+export function handshakeBody(handshake: Handshake): Buffer {
+  const writer = new Writer(64);
+  writer.int32(handshake.protocolVersion ?? 0);
+  // Any long, also beyond the range in which a number is exact.
+  writer.bigint64(BigInt(handshake.lastZxidSeen ?? 0));
+  writer.int32(handshake.timeOut);
+  writer.bigint64(handshake.sessionId ?? 0n);
+  writer.buffer(handshake.passwd === undefined ? noPasswd : handshake.passwd);
+  if (handshake.readOnly !== undefined) writer.boolean(handshake.readOnly);
+  return Buffer.from(writer.written());
+}
+
+/** The body of a request: header, then the record. */
 export function requestBody(xid: number, type: number, fields: Fields): Buffer {
   const writer = new Writer(256);
   writer.int32(xid);

@@ -9,7 +9,13 @@
  */
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
-import { reservePort } from '../../scripts/server-process.js';
+import { reservePort } from './ports.ts';
+
+/** What the servers of an ensemble dial. */
+export interface PeerPorts {
+  readonly quorum: number;
+  readonly election: number;
+}
 
 export type Purpose = 'client' | 'quorum' | 'election';
 
@@ -328,9 +334,30 @@ export class ProxyNetwork {
     return proxy;
   }
 
+  /**
+   * Adds the proxies of both ports between every two of these servers. The address at which a server
+   * asks to be dialled back is replaced by that of a proxy.
+   */
+  async addServers(servers: readonly { readonly name: string; readonly ports: PeerPorts }[]): Promise<void> {
+    for (const { name: from } of servers) {
+      for (const { name: to, ports } of servers) {
+        if (from === to) continue;
+        await this.add(from, to, 'quorum', ports.quorum);
+        // The proxy of the way back may not exist yet; it is looked up at the first connection.
+        const rewrite = (firstBytes: Buffer) => redirectDialBack(this.find(to, from, 'election').port)(firstBytes);
+        await this.add(from, to, 'election', ports.election, { rewrite });
+      }
+    }
+  }
+
+  /** The ports at which `from` reaches `to`. */
+  serverPorts(from: string, to: string): PeerPorts {
+    return { quorum: this.find(from, to, 'quorum').port, election: this.find(from, to, 'election').port };
+  }
+
   find(from: string, to: string, purpose: Purpose): Proxy {
     const found = this.all.find(({ options }) => options.from === from && options.to === to && options.purpose === purpose);
-    if (found === undefined) throw new Error(`no cable leads from ${from} to the ${purpose} port of ${to}`);
+    if (found === undefined) throw new Error(`no proxy leads from ${from} to the ${purpose} port of ${to}`);
     return found;
   }
 

@@ -3,7 +3,7 @@
  * generator, seeded with the id xor a constant, each written low byte first. Independent of the
  * server's own implementation, so that either can show an error of the other.
  */
-import { noPasswd } from './wire-cnxn.ts';
+import { noPasswd } from './requests.ts';
 
 const multiplier = 0x5deece66dn;
 const mask = (1n << 48n) - 1n;

@@ -1,0 +1,143 @@
+/**
+ * Elections as one choice: all members of a set receive each other's notifications, and time passes
+ * when there are none, until no member looks any more. That such an election ends, and elects the
+ * server with the latest history, is checked here.
+ */
+import type { Millis } from '@tskeeper/protocol';
+import type { Fingerprint } from '@tskeeper/core/internal';
+import { type Invariants, Violation } from './invariants.ts';
+import { isQuorum, type SmallEnsemble } from './small-ensemble.ts';
+import type { SmallNetwork } from './small-network.ts';
+import type { SmallNotifications } from './small-notifications.ts';
+import type { SmallServer } from './small-server.ts';
+
+/**
+ * A server that has looked for long without success asks again after a minute; one without a leader
+ * after the second time finds none.
+ */
+const electionMaxMs = 125_000;
+/**
+ * If all look: the time for which others and the server itself may avoid one server, plus an
+ * election. No server has to ask again.
+ */
+const settleMaxMs = 5000;
+/** More rounds than three servers need. */
+const exchangeRoundsMax = 20;
+/** A server that is not looking repeats an answer to the same question only after this time. */
+const repeatAnswerMs = 100;
+
+function sidsText(servers: readonly SmallServer[]): string {
+  return servers.map(({ sid }) => sid).join(', ');
+}
+
+export class JointElections {
+  readonly #ensemble: SmallEnsemble;
+  readonly #invariants: Invariants;
+  readonly #network: SmallNetwork;
+  readonly #notifications: SmallNotifications;
+  readonly #fruitlessMax: number;
+  /** Elections after which as many servers look as before. */
+  #fruitless = 0;
+
+  constructor(
+    ensemble: SmallEnsemble,
+    invariants: Invariants,
+    network: SmallNetwork,
+    notifications: SmallNotifications,
+    fruitlessMax: number,
+  ) {
+    this.#ensemble = ensemble;
+    this.#invariants = invariants;
+    this.#network = network;
+    this.#notifications = notifications;
+    this.#fruitlessMax = fruitlessMax;
+  }
+
+  /** A quorum whose members reach each other and of which one looks for a leader. */
+  mayElect(mask: number): boolean {
+    const members = this.#network.members(mask);
+    if (!this.#isQuorum(members)) return false;
+    if (members.some(({ peer }) => peer === undefined) || !members.some(({ isLooking }) => isLooking)) return false;
+    // Members that are not looking may be unable to help the others, who would ask again for ever.
+    if (this.#fruitless >= this.#fruitlessMax && !members.every(({ isLooking }) => isLooking)) return false;
+    return this.#network.isWhole(mask);
+  }
+
+  elect(mask: number): void {
+    const members = this.#network.members(mask);
+    const lookedBefore = members.filter(({ isLooking }) => isLooking).length;
+    const hasLeader = this.#hasLeader(members);
+    let looking = lookedBefore;
+    let passedMs = 0;
+    while (looking > 0 && passedMs < electionMaxMs) {
+      this.#exchangeNotifications(members);
+      passedMs += this.#advanceClocks(members);
+      looking = members.filter(({ isLooking }) => isLooking).length;
+      if (looking < members.length || lookedBefore < members.length || passedMs <= settleMaxMs) continue;
+      throw new Violation('ElectionTerminates', `${sidsText(members)} all look, and none has found a leader after ${passedMs} ms`);
+    }
+    if (hasLeader && looking > 0) {
+      const lost = members.filter(({ isLooking }) => isLooking);
+      throw new Violation('ElectionTerminates', `among ${sidsText(members)} ${sidsText(lost)} find no leader`);
+    }
+    if (looking === lookedBefore) this.#fruitless++;
+    if (lookedBefore === members.length) this.#checkElected(members);
+  }
+
+  /**
+   * Delivers the notifications among the members, and all answers to them, without time passing.
+   */
+  #exchangeNotifications(members: readonly SmallServer[]): void {
+    for (let round = 0, wasSaid = true; wasSaid; round++) {
+      if (round > exchangeRoundsMax) throw new Violation('ElectionTerminates', `${sidsText(members)} answer each other endlessly`);
+      wasSaid = false;
+      for (const from of members) {
+        for (const to of members) {
+          if (this.#notifications.inTransit(from.sid, to.sid) === undefined) continue;
+          wasSaid = true;
+          this.#notifications.deliver(from.sid, to.sid);
+        }
+      }
+    }
+  }
+
+  /** Time passes equally for those that look, until one of them is due. Returns how much. */
+  #advanceClocks(members: readonly SmallServer[]): Millis {
+    const looking = members.filter(({ isLooking }) => isLooking);
+    if (looking.length === 0) return 0;
+    const ms = Math.min(...looking.map(({ peer, clockMs }) => Math.max(0, peer!.deadline()! - clockMs)));
+    for (const member of members) {
+      if (looking.includes(member)) member.advanceClock(ms);
+      else member.clockMs += repeatAnswerMs;
+    }
+    return ms;
+  }
+
+  #checkElected(members: readonly SmallServer[]): void {
+    const leader = members.find(({ peer }) => peer?.role === 'leading');
+    // A server that was followed without success is avoided for a while.
+    if (leader === undefined || members.some(({ election }) => election.hasFailedAttempt)) return;
+    const { neverLead } = this.#ensemble;
+    const voters = members.filter(({ sid }) => !neverLead.includes(sid)).map((member) => member.view());
+    this.#invariants.elected(leader.view(), voters);
+  }
+
+  /** One of the members leads, and a quorum of them serves in its epoch. */
+  #hasLeader(members: readonly SmallServer[]): boolean {
+    const leader = members.find(({ peer }) => peer?.role === 'leading' && peer.server !== undefined);
+    const epoch = leader?.peer?.epoch;
+    const synced = members.filter(({ peer }) => peer?.server !== undefined && peer.epoch === epoch);
+    return leader !== undefined && this.#isQuorum(synced);
+  }
+
+  #isQuorum(servers: readonly SmallServer[]): boolean {
+    return isQuorum(
+      this.#ensemble,
+      servers.map(({ sid }) => sid),
+    );
+  }
+
+  fingerprint(to: Fingerprint): void {
+    to.number(this.#fruitless);
+  }
+}

@@ -1,0 +1,87 @@
+/** The requests that read znodes, and leave watches. */
+import { ErrorCode, Perms } from '@tskeeper/protocol';
+import { type AccessRules, userOf } from './access-rules.ts';
+import type { Admitted } from './admitted-request.ts';
+import type { Connections } from './connections.ts';
+import { type ModelTree, statOf, type Znode } from './model-tree.ts';
+import type { Body, Path, ReadStep, Stat } from './operation-types.ts';
+import { Refusal, requirePath } from './refusal.ts';
+import type { Watches } from './watches.ts';
+
+export class ReadRequests {
+  readonly #tree: ModelTree;
+  readonly #access: AccessRules;
+  readonly #connections: Connections;
+  readonly #watches: Watches;
+
+  constructor(tree: ModelTree, access: AccessRules, connections: Connections, watches: Watches) {
+    this.#tree = tree;
+    this.#access = access;
+    this.#connections = connections;
+    this.#watches = watches;
+  }
+
+  /** getData or getChildren; `watch` is separate, since a multiRead leaves no watches. */
+  perform(step: ReadStep, request: Admitted, watch: boolean): Body {
+    const path = requirePath(step.path);
+    const znode = this.#tree.require(path);
+    this.#requireRead(znode, request);
+    if (watch) this.#watches.requireRoom(request.cnxn);
+    const cnxn = this.#connections.get(request.cnxn);
+    if (step.kind === 'getData') {
+      if (watch) cnxn.dataWatches.add(path, 'standard');
+      return { data: znode.data, stat: statOf(znode) };
+    }
+    if (watch) cnxn.childWatches.add(path, 'standard');
+    return { children: [...znode.children] };
+  }
+
+  children2(path: Path, request: Admitted, watch: boolean): Body {
+    const body = this.perform({ kind: 'getChildren', path, watch }, request, watch);
+    return { ...body, stat: statOf(this.#tree.require(path!)) };
+  }
+
+  exists(wanted: Path, request: Admitted, watch: boolean): Stat {
+    const path = requirePath(wanted);
+    if (path.includes('\0')) throw new Refusal(ErrorCode.BadArguments);
+    const znode = this.#tree.get(path);
+    if (znode !== undefined) this.#requireRead(znode, request);
+    if (watch) {
+      this.#watches.requireRoom(request.cnxn);
+      this.#connections.get(request.cnxn).dataWatches.add(path, 'standard');
+    }
+    if (znode === undefined) throw new Refusal(ErrorCode.NoNode);
+    return statOf(znode);
+  }
+
+  /** A client that may not administer the ACL receives it without password hashes. */
+  acl(wanted: Path, request: Admitted): Body {
+    const znode = this.#tree.require(requirePath(wanted));
+    this.#access.requirePermission(znode.acl, Perms.read | Perms.admin, request.identities);
+    const mayAdmin = this.#access.isPermitted(znode.acl, Perms.admin, request.identities);
+    const acl = znode.acl.map((entry) =>
+      mayAdmin || entry.scheme !== 'digest' ? entry : { ...entry, id: entry.id.replace(/:[^\n\r\u0085\u2028\u2029]*/g, ':x') },
+    );
+    return { acl, stat: statOf(znode) };
+  }
+
+  allChildrenNumber(wanted: Path, request: Admitted): number {
+    const path = requirePath(wanted);
+    this.#requireRead(this.#tree.require(path), request);
+    return this.#tree.countBelow(path);
+  }
+
+  ephemerals(prefixPath: Path, { session }: Admitted): string[] {
+    const prefix = prefixPath ?? '';
+    const all = prefix.trim() === '' || prefix.trim() === '/';
+    return this.#tree.ephemeralsOf(session).filter((path) => all || path.startsWith(prefix));
+  }
+
+  whoAmI({ identities }: Admitted): Body {
+    return { clientInfo: identities.map((own) => ({ authScheme: own.scheme, user: userOf(own) })) };
+  }
+
+  #requireRead(znode: Znode, request: Admitted): void {
+    this.#access.requirePermission(znode.acl, Perms.read, request.identities);
+  }
+}

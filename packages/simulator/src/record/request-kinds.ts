@@ -1,0 +1,36 @@
+/** What the name and the reply of a request tell about how the server handled it. */
+import { ErrorCode, type SessionId } from '@tskeeper/protocol';
+import type { Request } from './recording.ts';
+
+const writeNames: ReadonlySet<string> = new Set([
+  'create',
+  'create2',
+  'createContainer',
+  'createTTL',
+  'delete',
+  'setData',
+  'setACL',
+  'multi',
+  'reconfig',
+  'closeSession',
+]);
+
+/** Whether a request is a write that the server accepted, as far as its client knows. */
+export function isWrite(request: Request): boolean {
+  return request.name !== undefined && writeNames.has(request.name) && !isThrottled(request);
+}
+
+/** Refused before validation: it has no txn, and its reply keeps its place like that of a read. */
+export function isThrottled({ name, reply }: Request): boolean {
+  return reply?.err === ErrorCode.ThrottledOp && name !== undefined && writeNames.has(name);
+}
+
+/** Answered at once, before pending requests: its place among the replies says nothing. */
+export function isAnsweredOutOfOrder({ name }: Request): boolean {
+  return name === undefined || name === 'auth' || name === 'sasl' || name === 'check' || name === 'deleteContainer';
+}
+
+/** Equal for requests and txns that may belong together. */
+export function requestKey(session: SessionId, xid: number): string {
+  return `${session} ${xid}`;
+}

@@ -1,0 +1,119 @@
+/**
+ * The disks of a run's servers: how long their calls take, which faults they have, and which were
+ * lost. A process may end because of a fault that was injected here, and then is excused.
+ */
+import type { Millis } from '@tskeeper/protocol';
+import type { DiskCall, DiskFault } from '@tskeeper/runtime';
+import { lastLogged, lastServed } from '../record/committed-history.ts';
+import { isQuorum } from '../record/quorum-rule.ts';
+import type { ServerHost } from '../world/server-host.ts';
+import type { ServerProcess } from '../world/server-process.ts';
+import type { Run } from './run.ts';
+
+export class ServerDisks {
+  readonly #run: Run;
+  readonly #slowUntilMs = new Map<ServerHost, Millis>();
+  /** The longest fsync of a server's disk without faults; 1 ms, as for other calls, if absent. */
+  readonly syncMsMax = new Map<ServerHost, Millis>();
+  /** The disk errors that excuse a process for ending. */
+  readonly #injectedErrors = new Map<ServerProcess, string[]>();
+  /** Servers whose disk is full. */
+  readonly #fullDisks = new Set<ServerHost>();
+  /** Servers that lost their disks and may not have everything again. */
+  readonly #wiped = new Set<ServerHost>();
+
+  constructor(run: Run) {
+    this.#run = run;
+    for (const server of run.world.servers) server.diskDelayMs = (call) => this.#delayMs(server, call);
+  }
+
+  #delayMs(server: ServerHost, { operation, bytes = 0 }: DiskCall): Millis {
+    const run = this.#run;
+    if (run.nowMs < (this.#slowUntilMs.get(server) ?? 0)) return run.drawMs(300);
+    const ms = run.drawMs(operation === 'sync' ? (this.syncMsMax.get(server) ?? 1) : 1);
+    return run.isHealed ? ms : ms + bytes / run.rates.diskBytesPerMs;
+  }
+
+  // --- faults
+
+  /**
+   * From now on calls of this server's disk fail as `fault` says. A process that ends for one of
+   * these errors, and reports it, is excused.
+   */
+  fail(server: ServerHost, fault: (call: DiskCall) => DiskFault | undefined): void {
+    server.disk.fault = (call) => {
+      const found = fault(call);
+      if (found === undefined || server.process === undefined) return found;
+      const { operation, path } = call;
+      const isLate = found.late === true && (operation === 'write' || operation === 'extend');
+      const excuses = this.#injectedErrors.get(server.process) ?? [];
+      excuses.push(`${isLate ? 'sync' : operation} ${path}: ${found.code}`);
+      this.#injectedErrors.set(server.process, excuses);
+      return found;
+    };
+  }
+
+  isInjected(process: ServerProcess, failure: string): boolean {
+    return this.#injectedErrors.get(process)?.some((excuse) => failure.includes(excuse)) === true;
+  }
+
+  /** Nothing more can be written for `ms`. A file may still use space it was allocated before. */
+  fill(server: ServerHost, ms: Millis): void {
+    this.#fullDisks.add(server);
+    this.fail(server, ({ operation }) => (operation === 'write' || operation === 'extend' ? { code: 'ENOSPC', late: true } : undefined));
+    this.#run.schedule(ms, 'disk has room', undefined, () => this.#free(server));
+  }
+
+  #free(server: ServerHost): void {
+    if (this.#fullDisks.delete(server)) server.disk.fault = undefined;
+  }
+
+  slowUntil(server: ServerHost, untilMs: Millis): void {
+    this.#slowUntilMs.set(server, untilMs);
+  }
+
+  /** The disk works again, unless it is full. */
+  maybeEndFault(server: ServerHost): void {
+    if (!this.#fullDisks.has(server)) server.disk.fault = undefined;
+  }
+
+  heal(server: ServerHost): void {
+    this.#slowUntilMs.delete(server);
+    this.#fullDisks.delete(server);
+    server.disk.fault = undefined;
+  }
+
+  // --- lost disks
+
+  /**
+   * Whether the servers that kept their disks, or were sent everything since, and that have
+   * everything that was ever committed, still form a quorum without this one: it may be the only
+   * one besides the leader that has everything.
+   */
+  canWipe(server: ServerHost): boolean {
+    for (const each of this.#wiped)
+      if (each.role === 'leader' || each.role === 'follower' || each.role === 'observer') this.#wiped.delete(each);
+    if (this.#fullDisks.has(server)) return false;
+    if (!server.isVoter) return true;
+    const { recording, servers } = this.#run.world;
+    const voters = servers.filter(({ isVoter }) => isVoter);
+    const [committed, logged] = [lastServed(recording), lastLogged(recording)];
+    const left = voters.filter(
+      (each) => each !== server && !this.#wiped.has(each) && (logged.get(each.name) ?? recording.seedState.zxid) >= committed,
+    );
+    return isQuorum(
+      recording.ensemble,
+      left.map(({ name }) => name),
+    );
+  }
+
+  wipe(server: ServerHost): void {
+    server.kill();
+    server.wipe();
+    this.#wiped.add(server);
+  }
+
+  isWiped(server: ServerHost): boolean {
+    return this.#wiped.has(server);
+  }
+}
