@@ -291,10 +291,10 @@ class Renamer {
     }
     const renamed = new Set(found.map(({ fileName, textSpan }) => `${fileName}@${textSpan.start}`));
     const isRenamed = ({ name }) => name && renamed.has(`${name.getSourceFile().fileName}@${name.getStart()}`);
-    for (const { literal, symbol } of this.#keysInTypes) {
+    for (const { literal: key, symbol } of this.#keysInTypes) {
       if (!symbol.declarations?.some(isRenamed)) continue;
-      const file = relative(root, literal.getSourceFile().fileName);
-      this.edits.add(file, literal.getStart() + 1, literal.text.length, { plain: row.to }, row);
+      const file = relative(root, key.getSourceFile().fileName);
+      this.edits.add(file, key.getStart() + 1, key.text.length, { plain: row.to }, row);
     }
     for (const { fileName, textSpan, prefixText, suffixText } of found) {
       const old = this.#program.getSourceFile(fileName).text.slice(textSpan.start, textSpan.start + textSpan.length);

@@ -88,7 +88,7 @@ export class WatchRequests {
   /** setWatches has the first three kinds of lists, setWatches2 all five. */
   setWatches(request: Request, reader: Reader): Job | undefined {
     const kinds = request.opCode === OpCode.setWatches ? watchKinds.slice(0, 3) : watchKinds;
-    return this.#replies.startDecodingJob({ ...request }, (own) => this.#setWatches(own, copyForJob(reader), kinds));
+    return this.#replies.startDecodingJob(request.copy(), (own) => this.#setWatches(own, copyForJob(reader), kinds));
   }
 
   /**

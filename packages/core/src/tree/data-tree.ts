@@ -66,7 +66,7 @@ import { lastSlash, utf16Length, ZnodePaths } from './znode-paths.ts';
 
 export type { AclId } from './acl-table.ts';
 export type { NodeId } from './node-store.ts';
-export type { QuotaTotals, QuotaViolation } from './quota-table.ts';
+export type { QuotaTotals } from './quota-table.ts';
 export { type DigestedStat, nodeDigest } from './tree-digest.ts';
 export type { NodeKind } from './znode-fields.ts';
 
