@@ -29,7 +29,7 @@ export function drawRecipePlan(random: SeededRandom): RecipePlan {
   const pick = <T>(...from: readonly T[]): T => from[random.below(from.length)]!;
   const servers = pick(1, 3, 3, 3, 3, 3, 3, 5);
   const isEnsemble = servers > 1;
-  const strikes = (name: RecipeFaultName) => random.below(2) === 0 && (isEnsemble || !('ofEnsembles' in recipeFaults[name]));
+  const strikes = (name: RecipeFaultName) => random.below(2) === 0 && (isEnsemble || !('ensembleOnly' in recipeFaults[name]));
   return {
     servers,
     ensemble: isEnsemble ? {} : undefined,

@@ -134,7 +134,7 @@ export function drawPlan(random: SeededRandom): SeedPlan {
   const snapshotCompression = pick('none', 'none', 'none', 'snappy');
   const voters = pick(1, 2, 2, 3, 3, 3, 3, 4, 5, 5, 7);
   const ensemble = random.below(3) > 0 ? drawEnsemble(random, voters) : undefined;
-  const isOfThisKind = (name: FaultName) => ensemble !== undefined || !('ofEnsembles' in faults[name]);
+  const isOfThisKind = (name: FaultName) => ensemble !== undefined || !('ensembleOnly' in faults[name]);
   const chosen = (Object.keys(faults) as FaultName[]).filter((name) => random.below(oneIn[name] ?? 2) === 0 && isOfThisKind(name));
   const servers = ensemble === undefined ? 1 : voters + ensemble.observers;
   // If an epoch is used up every other second, there is no time to return.
