@@ -22,7 +22,8 @@ export const learnerLinkMutants: Readonly<Record<string, Mutant>> = {
     description: 'a learner that does not answer keeps the stream of its next process out',
     origin: 'claimed follower',
     file: learnerTable,
-    original: "else this.disconnect(holder, 'the learner has reconnected, and this connection does not answer');",
+    original:
+      "else this.disconnect(holder, 'replaced by a later connection', 'the learner has reconnected, and this connection does not answer');",
     replacement: 'else this.rejectClaimant(holder);',
   },
   'sid-conflict-claimant-forgotten': {

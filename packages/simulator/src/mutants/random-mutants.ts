@@ -401,8 +401,8 @@ const halfOfPair: Readonly<Record<string, RandomMutant>> = {
   'leader-pause-before-serving-ignored': {
     description: 'a leader that was paused before it served continues without a check',
     file: leader,
-    original: "if (this.#stages.stage !== 'over' && !this.#quorum.containsQuorum(new Set([this.#options.sid])) && silentMs",
-    replacement: "if (this.#stages.stage === 'broadcast' && !this.#quorum.containsQuorum(new Set([this.#options.sid])) && silentMs",
+    original: "this.#stages.stage !== 'over' &&\n      !this.#quorum",
+    replacement: "this.#stages.stage === 'broadcast' &&\n      !this.#quorum",
   },
   'reply-by-txn-of-another-server': {
     description: "a learner takes a txn of a client of another server for the reply to its own client's request with the same xid",
@@ -431,8 +431,8 @@ const halfOfPair: Readonly<Record<string, RandomMutant>> = {
   'leader-pause-judged-by-init-limit': {
     description: 'after a pause a leader applies initLimit instead of syncLimit',
     file: leader,
-    original: 'silentMs > syncLimitTicks * tickTimeMs) {',
-    replacement: 'silentMs > this.#options.initLimitTicks * tickTimeMs) {',
+    original: 'silentMs > syncLimitTicks * tickTimeMs',
+    replacement: 'silentMs > this.#options.initLimitTicks * tickTimeMs',
   },
 };
 
