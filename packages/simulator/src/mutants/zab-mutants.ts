@@ -1,7 +1,7 @@
 /**
- * More mutants of leaders and learners, among them bugs that ZooKeeper had. The explorer hunts
+ * More mutants of leaders and learners, among them bugs that ZooKeeper had. The explorer detects
  * them: it reaches every state of a small ensemble and knows what must be on disk in each. Those
- * that need more than two txns or three servers have another hunter.
+ * that need more than two txns or three servers have another detector.
  */
 import type { Mutant } from './mutant.ts';
 
@@ -148,21 +148,21 @@ const explorerMutants: Readonly<Record<string, Mutant>> = {
     original: 'state.committedLog.truncate(lastZxid);',
     replacement: '',
   },
-  'memory-behind-log': {
+  'state-not-brought-up-to-log': {
     description: 'a learner that loses its leader does not apply the rest of its log',
     origin: 'ZOOKEEPER-5010',
     symbol: 'Learner.stop',
     original: 'this.#host.committed(next);\n      this.#host.apply(next, now);',
     replacement: 'this.#host.committed(next);',
   },
-  'tail-not-cut': {
+  'uncommitted-tail-not-truncated': {
     description: 'a learner keeps the end of its log that no quorum has',
     origin: 'ZOOKEEPER-1154, ZOOKEEPER-1156',
     symbol: 'planSync',
     original: "return { kind: 'trunc', zxid: max, from: max };",
     replacement: "return { kind: 'diff', zxid: max, from: max };",
   },
-  'gap-before-committed-log': {
+  'diff-without-first-txn': {
     description: 'the first txn in memory is not sent to a learner',
     origin: 'ZOOKEEPER-2418',
     symbol: 'LearnerSyncer.#catchUp',
@@ -183,7 +183,7 @@ const explorerMutants: Readonly<Record<string, Mutant>> = {
     original: "if (this.#stage !== 'acknowledgement' || !this.#quorum.containsQuorum(this.#joinedVoters)) return;",
     replacement: "if (this.#stage !== 'acknowledgement') return;",
   },
-  'half-is-a-quorum': {
+  'half-of-voters-is-quorum': {
     description: 'half of the voters are a quorum',
     origin: 'P32',
     symbol: 'MajorityQuorum.containsQuorum',
