@@ -25,9 +25,9 @@ const titles: Readonly<Record<string, string>> = {
   recipes: 'Caught by seeds of recipes',
 };
 
-function tables(mutants: Mutants, symbols: SourceSymbols): string {
+function tables(shown: Mutants, symbols: SourceSymbols): string {
   const groups = new Map(Object.keys(titles).map((detector) => [detector, [] as string[]]));
-  for (const [name, { detector = 'seeds', description, origin, symbol }] of Object.entries(mutants)) {
+  for (const [name, { detector = 'seeds', description, origin, symbol }] of Object.entries(shown)) {
     const [group = '', family] = detector.split('/');
     const rows = groups.get(group);
     if (rows === undefined) throw new Error(`${name}: no table for ${detector}`);
@@ -44,10 +44,10 @@ function tables(mutants: Mutants, symbols: SourceSymbols): string {
     .join('');
 }
 
-function generated(page: string, mutants: Mutants, symbols: SourceSymbols): string {
+function generated(page: string, shown: Mutants, symbols: SourceSymbols): string {
   const [written, rest] = page.split(mark);
   if (rest === undefined) throw new Error(`the page lacks the line ${mark}`);
-  return `${written}${mark}\n${tables(mutants, symbols)}`;
+  return `${written}${mark}\n${tables(shown, symbols)}`;
 }
 
 describe('docs/internals/mutants.md', () => {
@@ -60,7 +60,7 @@ describe('docs/internals/mutants.md', () => {
   it('fails this test for a missing mutant, a surplus one, another detector or other words', () => {
     const one = { description: 'half of the voters are a quorum', origin: 'P32', symbol: 'Quorum.contains' };
     const symbols = new SourceSymbols(new Map([['packages/core/src/quorum.ts', 'export class Quorum {\n  contains() {}\n}']]));
-    const pageOf = (page: string, mutants: Mutants) => generated(page, mutants, symbols);
+    const pageOf = (text: string, some: Mutants) => generated(text, some, symbols);
     const page = pageOf(`# Mutants\n${mark}`, { 'half-quorum': one });
     expect(page).toContain('## Caught by seeds');
     expect(page).toContain(
