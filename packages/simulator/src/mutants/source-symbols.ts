@@ -51,14 +51,8 @@ export class SourceSymbols {
     const [first, second] = found;
     if (first === undefined) throw new Error(`symbol missing: no file declares ${address.slice(0, slash + 1)}${name}`);
     if (second !== undefined) {
-      const full = found.map(
-        ({ file }) =>
-          `${file
-            .replace(/^packages\//, '')
-            .replace('/src/', '/')
-            .replace(/\.ts$/, '')}/${name}`,
-      );
-      throw new Error(`symbol ambiguous: ${full.join(' or ')}; write the package before it, and if need be folder and file`);
+      const addresses = found.map(({ file }) => fullAddress(file, name)).join(' or ');
+      throw new Error(`symbol ambiguous: ${addresses}; write the package before it, and if need be folder and file`);
     }
     const { file, declaration } = first;
     const node = member === undefined ? declaration : memberOf(declaration, name, member, file);
@@ -83,6 +77,11 @@ export class SourceSymbols {
     }
     return parsed;
   }
+}
+
+function fullAddress(file: string, name: string): string {
+  const [, packageName, path] = /^packages\/([^/]+)\/src\/(.+)\.ts$/.exec(file)!;
+  return `${packageName}/${path}/${name}`;
 }
 
 /** A light index: what only looks like a declaration is dropped when the file is parsed. */
