@@ -318,44 +318,44 @@ function isLocal(declaration) {
 
 const mutantFolder = 'packages/simulator/src/mutants/';
 
-/** The patches in a file of mutants: where the two texts stand, and of which source they are. */
+/** The patches in a file of mutants, with the literals of their texts. */
 function patchesIn(source) {
-  const constants = new Map();
-  for (const statement of source.statements) {
-    if (!ts.isVariableStatement(statement)) continue;
-    for (const { name, initializer } of statement.declarationList.declarations) {
-      if (!ts.isIdentifier(name) || !initializer) continue;
-      if (ts.isStringLiteralLike(initializer)) constants.set(name.text, initializer.text);
-      else if (ts.isTemplateExpression(initializer)) {
-        const spans = initializer.templateSpans.map(({ expression, literal: { text } }) => (constants.get(expression.text) ?? '') + text);
-        constants.set(name.text, initializer.head.text + spans.join(''));
-      }
-    }
-  }
   const patches = [];
   const visit = (node) => {
     if (ts.isObjectLiteralExpression(node)) {
-      const property = (name) => node.properties.find((each) => nameOf(each) === name);
-      const valueOf = (each) => {
-        if (each === undefined) return undefined;
-        const value = ts.isShorthandPropertyAssignment(each) ? each.name : each.initializer;
-        return ts.isIdentifier(value) ? constants.get(value.text) : ts.isStringLiteralLike(value) ? value.text : undefined;
-      };
-      const [file, replace, by] = ['file', 'replace', 'by'].map((name) => valueOf(property(name)));
-      if (property('replace') !== undefined && property('by') !== undefined) {
-        patches.push({
-          file,
-          replace,
-          by,
-          nodes: [property('replace').initializer, property('by').initializer],
-          line: source.getLineAndCharacterOfPosition(node.pos).line + 1,
-        });
+      const [symbol, original, replacement] = ['symbol', 'original', 'replacement'].map(
+        (name) => node.properties.find((each) => nameOf(each) === name)?.initializer,
+      );
+      if (original !== undefined && replacement !== undefined) {
+        patches.push({ symbol, original, replacement, line: source.getLineAndCharacterOfPosition(node.getStart(source)).line + 1 });
       }
     }
     ts.forEachChild(node, visit);
   };
   visit(source);
   return patches;
+}
+
+/** Declarations that a mutant's symbol may mean; source-symbols.ts of the simulator documents its form. */
+function addressed(symbol, files, program) {
+  const [, qualifier = '', name] = /^(?:(.+)\/)?([^/]+)$/.exec(symbol);
+  const folder = `packages/${qualifier.replace('/', '/src/')}`;
+  return files
+    .filter((file) => /^packages\/(?:protocol|core|runtime|client|recipes)\/src\//.test(file))
+    .filter((file) => qualifier === '' || file.startsWith(`${folder}/`) || file === `${folder}.ts`)
+    .flatMap((file) => resolve(program.getSourceFile(join(root, file)), name).map((node) => ({ file, node })))
+    .filter(({ node }) => !ts.isInterfaceDeclaration(node.parent) && !ts.isInterfaceDeclaration(node) && !ts.isTypeAliasDeclaration(node))
+    .filter(({ node }) => !ts.isFunctionLike(node) || node.body !== undefined);
+}
+
+/** The symbol with the new names of its declarations. */
+function renamedSymbol(symbol, node, changes) {
+  const newName = (declaration) =>
+    declaration.name === undefined
+      ? 'constructor'
+      : (changes.find(({ start }) => start === declaration.name.getStart())?.text ?? declaration.name.getText());
+  const qualifier = symbol.slice(0, symbol.lastIndexOf('/') + 1);
+  return qualifier + (ts.isClassLike(node.parent) ? `${newName(node.parent)}.${newName(node)}` : newName(node));
 }
 
 function literal(text) {
@@ -403,23 +403,33 @@ function stays(source, old, member, edits) {
 function renamePatches(files, program, edits, problems) {
   for (const file of files.filter((path) => path.startsWith(mutantFolder))) {
     const source = program.getSourceFile(join(root, file));
-    for (const { file: target, replace, by, nodes, line } of patchesIn(source)) {
+    for (const { line, ...nodes } of patchesIn(source)) {
       const place = `${file}:${line}`;
-      if (target === undefined || replace === undefined || by === undefined) {
-        problems.push(`${place}: file, replace or by is not a plain string`);
+      const texts = Object.values(nodes).map((node) => (node !== undefined && ts.isStringLiteralLike(node) ? node.text : undefined));
+      if (texts.includes(undefined)) {
+        problems.push(`${place}: symbol, original or replacement is not a plain string`);
         continue;
       }
-      const text = program.getSourceFile(join(root, target)).text;
-      const changes = edits.of(target, text);
+      const [symbol, original, replacement] = texts;
+      const [found, ...others] = addressed(symbol, files, program);
+      if (found === undefined || others.length > 0) {
+        problems.push(`${place}: ${symbol} is ${found === undefined ? 'missing' : 'ambiguous'}`);
+        continue;
+      }
+      const { text } = program.getSourceFile(join(root, found.file));
+      const changes = edits.of(found.file, text);
       if (changes.length === 0) continue;
-      const at = text.indexOf(replace);
-      const inside = changes.filter(({ start, length }) => start >= at && start + length <= at + replace.length);
+      const declaration = ts.isVariableDeclaration(found.node) ? found.node.parent.parent : found.node;
+      const at = text.indexOf(original, declaration.getStart());
+      const inside = changes.filter(({ start, length }) => start >= at && start + length <= at + original.length);
       const shifted = inside.map((edit) => ({ ...edit, start: edit.start - at }));
       const row = { at: place, to: '' };
-      const next = apply(replace, shifted);
-      if (next !== replace) edits.add(file, nodes[0].getStart(source), nodes[0].getWidth(source), { plain: literal(next) }, row);
-      const put = renamedIdentifiers(by, text, changes, problems, place);
-      if (put !== by) edits.add(file, nodes[1].getStart(source), nodes[1].getWidth(source), { plain: literal(put) }, row);
+      const put = (node, next) => {
+        if (next !== node.text) edits.add(file, node.getStart(source), node.getWidth(source), { plain: literal(next) }, row);
+      };
+      put(nodes.symbol, renamedSymbol(symbol, found.node, changes));
+      put(nodes.original, apply(original, shifted));
+      put(nodes.replacement, renamedIdentifiers(replacement, text, changes, problems, place));
     }
   }
 }

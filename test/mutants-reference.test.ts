@@ -1,12 +1,13 @@
 /**
  * Compares docs/internals/mutants.md with the mutants. The tables are generated from the fields
- * `description`, `origin` and `file` of each mutant: `npm run golden -- --write` writes them again.
+ * `description`, `origin` and `symbol` of each mutant: `npm run golden -- --write` writes them again.
  */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Mutant } from '../packages/simulator/src/mutants/mutant.ts';
 import { mutants } from '../packages/simulator/src/mutants/mutants.ts';
+import { packageSymbols, SourceSymbols } from '../packages/simulator/src/mutants/source-symbols.ts';
 
 const root = join(import.meta.dirname, '..');
 const pagePath = join(root, 'docs/internals/mutants.md');
@@ -24,54 +25,56 @@ const titles: Readonly<Record<string, string>> = {
   recipes: 'Caught by seeds of recipes',
 };
 
-function tables(mutants: Mutants): string {
+function tables(shown: Mutants, symbols: SourceSymbols): string {
   const groups = new Map(Object.keys(titles).map((detector) => [detector, [] as string[]]));
-  for (const [name, { detector = 'seeds', description, origin, file }] of Object.entries(mutants)) {
+  for (const [name, { detector = 'seeds', description, origin, symbol }] of Object.entries(shown)) {
     const [group = '', family] = detector.split('/');
     const rows = groups.get(group);
     if (rows === undefined) throw new Error(`${name}: no table for ${detector}`);
-    const changed = `[${file.replace(/^.*\//, '')}](../../${file})`;
+    const changed = `[\`${symbol}\`](../../${symbols.find(symbol).file})`;
     rows.push(`| \`${name}\` | ${family === undefined ? '' : `${family} | `}${description} | ${origin} | ${changed} |`);
   }
   return [...groups]
     .filter(([, rows]) => rows.length > 0)
     .map(([group, rows]) => {
-      const columns = ['mutant', ...(group === 'recipes' ? ['family'] : []), 'what is wrong', 'from', 'changed file'];
+      const columns = ['mutant', ...(group === 'recipes' ? ['family'] : []), 'what is wrong', 'from', 'changed symbol'];
       const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
       return ['', `## ${titles[group]!}`, '', line(columns), line(columns.map(() => '---')), ...rows, ''].join('\n');
     })
     .join('');
 }
 
-function generated(page: string, mutants: Mutants): string {
+function generated(page: string, shown: Mutants, symbols: SourceSymbols): string {
   const [written, rest] = page.split(mark);
   if (rest === undefined) throw new Error(`the page lacks the line ${mark}`);
-  return `${written}${mark}\n${tables(mutants)}`;
+  return `${written}${mark}\n${tables(shown, symbols)}`;
 }
 
 describe('docs/internals/mutants.md', () => {
   it('has every mutant, with its own words, and no other', () => {
     const page = readFileSync(pagePath, 'utf8');
-    if (write) writeFileSync(pagePath, generated(page, mutants));
-    expect(readFileSync(pagePath, 'utf8')).toBe(generated(page, mutants));
-  });
-
-  it('links to files that exist', () => {
-    expect(Object.values(mutants).filter(({ file }) => !existsSync(join(root, file)))).toEqual([]);
+    if (write) writeFileSync(pagePath, generated(page, mutants, packageSymbols()));
+    expect(readFileSync(pagePath, 'utf8')).toBe(generated(page, mutants, packageSymbols()));
   });
 
   it('fails this test for a missing mutant, a surplus one, another detector or other words', () => {
-    const one = { description: 'half of the voters are a quorum', origin: 'P32', file: 'packages/core/src/quorum.ts' };
-    const page = generated(`# Mutants\n${mark}`, { 'half-quorum': one });
+    const one = { description: 'half of the voters are a quorum', origin: 'P32', symbol: 'Quorum.contains' };
+    const symbols = new SourceSymbols(new Map([['packages/core/src/quorum.ts', 'export class Quorum {\n  contains() {}\n}']]));
+    const pageOf = (text: string, some: Mutants) => generated(text, some, symbols);
+    const page = pageOf(`# Mutants\n${mark}`, { 'half-quorum': one });
     expect(page).toContain('## Caught by seeds');
-    expect(page).toContain('| `half-quorum` | half of the voters are a quorum | P32 | [quorum.ts](../../packages/core/src/quorum.ts) |');
-    expect(generated(page, { 'half-quorum': one })).toBe(page);
-    expect(generated(page, {})).not.toBe(page);
-    expect(generated(page, { 'half-quorum': one, 'no-quorum': one })).not.toBe(page);
-    expect(generated(page, { 'half-quorum': { ...one, detector: 'explorer' } })).not.toBe(page);
-    expect(generated(page, { 'half-quorum': { ...one, description: 'something else' } })).not.toBe(page);
-    const locks = generated(page, { 'half-quorum': { ...one, detector: 'recipes/locks' } });
+    expect(page).toContain(
+      '| `half-quorum` | half of the voters are a quorum | P32 | [`Quorum.contains`](../../packages/core/src/quorum.ts) |',
+    );
+    expect(pageOf(page, { 'half-quorum': one })).toBe(page);
+    expect(pageOf(page, {})).not.toBe(page);
+    expect(pageOf(page, { 'half-quorum': one, 'no-quorum': one })).not.toBe(page);
+    expect(pageOf(page, { 'half-quorum': { ...one, detector: 'explorer' } })).not.toBe(page);
+    expect(pageOf(page, { 'half-quorum': { ...one, description: 'something else' } })).not.toBe(page);
+    expect(pageOf(page, { 'half-quorum': { ...one, symbol: 'Quorum' } })).not.toBe(page);
+    expect(() => pageOf(page, { 'half-quorum': { ...one, symbol: 'Majority' } })).toThrow('no file declares Majority');
+    const locks = pageOf(page, { 'half-quorum': { ...one, detector: 'recipes/locks' } });
     expect(locks).toContain('| `half-quorum` | locks | half of the voters are a quorum |');
-    expect(() => generated('# Mutants', {})).toThrow('the page lacks the line');
+    expect(() => pageOf('# Mutants', {})).toThrow('the page lacks the line');
   });
 });

@@ -1,14 +1,12 @@
 /** Mutants of the election: it never settles, or a voter never learns the result. */
 import type { Mutant } from './mutant.ts';
 
-const election = 'packages/core/src/election/fast-leader-election.ts';
-
 export const electionMutants: Readonly<Record<string, Mutant>> = {
   'vote-of-old-epoch': {
     detector: 'explorer',
     description: 'a follower that has joined does not raise the epoch of its vote as its leader does',
     origin: 'ZOOKEEPER-1732, ZOOKEEPER-1818',
-    file: 'packages/core/src/roles/learning-role.ts',
+    symbol: 'LearningRole.epochSaved',
     original: "if (name === 'currentEpoch') this.#state.election.updateVote(epoch);",
     replacement: '',
   },
@@ -16,7 +14,7 @@ export const electionMutants: Readonly<Record<string, Mutant>> = {
     detector: 'explorer',
     description: 'a server that has finished its election does not answer servers that look for a leader later',
     origin: 'ZOOKEEPER-1419, ZOOKEEPER-1514',
-    file: election,
+    symbol: 'FastLeaderElection.notified',
     original: 'this.#notifier.reply(from, notification, this.#notification(this.#currentVote().electionEpoch), now);',
     replacement: '',
   },
@@ -24,7 +22,7 @@ export const electionMutants: Readonly<Record<string, Mutant>> = {
     detector: 'explorer',
     description: 'a server that learns of a later round does not join it',
     origin: 'ZOOKEEPER-569, ZOOKEEPER-498',
-    file: election,
+    symbol: 'FastLeaderElection.#onLooking',
     original: 'if (vote.electionEpoch > this.#round) {',
     replacement: 'if (vote.electionEpoch > this.#round + 1_000_000) {',
   },
@@ -32,7 +30,7 @@ export const electionMutants: Readonly<Record<string, Mutant>> = {
     detector: 'scenarios',
     description: 'two servers with the same history both keep voting for themselves',
     origin: 'ZOOKEEPER-512',
-    file: 'packages/core/src/election/vote.ts',
+    symbol: 'isBetterVote',
     original: 'return a.leader > b.leader;',
     replacement: 'return false;',
   },
@@ -40,7 +38,7 @@ export const electionMutants: Readonly<Record<string, Mutant>> = {
     detector: 'explorer',
     description: 'the longer log wins over the later epoch',
     origin: 'ZOOKEEPER-335',
-    file: 'packages/core/src/election/vote.ts',
+    symbol: 'isBetterVote',
     original: 'if (a.peerEpoch !== b.peerEpoch) return a.peerEpoch > b.peerEpoch;\n  if (a.zxid !== b.zxid) return a.zxid > b.zxid;',
     replacement: 'if (a.zxid !== b.zxid) return a.zxid > b.zxid;\n  if (a.peerEpoch !== b.peerEpoch) return a.peerEpoch > b.peerEpoch;',
   },
@@ -48,7 +46,7 @@ export const electionMutants: Readonly<Record<string, Mutant>> = {
     detector: 'scenarios',
     description: 'observers count as voters of the quorum',
     origin: 'ZOOKEEPER-764, ZOOKEEPER-2959',
-    file: 'packages/core/src/quorum/config-verifier.ts',
+    symbol: 'verifierOf',
     original: '[...config.servers.values()].filter(isParticipant).map',
     replacement: 'isParticipant.length === 0 ? [] : [...config.servers.values()].map',
   },

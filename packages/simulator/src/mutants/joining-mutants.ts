@@ -4,15 +4,12 @@
  */
 import type { Mutant } from './mutant.ts';
 
-const learnerTable = 'packages/core/src/zab/learner-table.ts';
-const leader = 'packages/core/src/zab/leader.ts';
-
 export const joiningMutants: Readonly<Record<string, Mutant>> = {
   'ahead-of-leader-counts': {
     detector: 'explorer',
     description: 'a learner that has more than its leader counts for the quorum of the epoch, and its extra txns are truncated',
     origin: 'ZOOKEEPER-335, P7',
-    file: leader,
+    symbol: 'Leader.#onAckEpoch',
     original: 'if (currentEpoch > ownEpoch || (currentEpoch === ownEpoch && packet.zxid > lastZxid)) {',
     replacement: 'if (currentEpoch > 1_000_000) {',
   },
@@ -20,7 +17,7 @@ export const joiningMutants: Readonly<Record<string, Mutant>> = {
     detector: 'explorer',
     description: 'a learner that cannot truncate its log looks for a leader again and gets the same TRUNC',
     origin: 'found here: snapshot ahead',
-    file: 'packages/core/src/zab/learner.ts',
+    symbol: 'Learner.truncationRefused',
     original: 'this.#needsSnapshot = true;',
     replacement: 'this.#needsSnapshot = false;',
   },
@@ -28,7 +25,7 @@ export const joiningMutants: Readonly<Record<string, Mutant>> = {
     detector: 'explorer',
     description: "a voter that has accepted a later epoch than its leader's cannot join",
     origin: 'found here: snapshot ahead',
-    file: learnerTable,
+    symbol: 'LearnerTable.#accept',
     original: 'learner.acceptedEpoch > epoch && this.isVoting(learner)',
     replacement: 'learner.acceptedEpoch > epoch + 1_000_000',
   },
@@ -36,7 +33,7 @@ export const joiningMutants: Readonly<Record<string, Mutant>> = {
     detector: 'crash-states',
     description: "the old snapshots are deleted before the leader's snapshot has its name",
     origin: 'ZOOKEEPER-3642, F3',
-    file: 'packages/runtime/src/storage/storage.ts',
+    symbol: 'Storage.#install',
     original: 'await nameSnapshot(this.#disk, unnamed);\n      await removeOlderHistory(this.#disk, this.#folders, unnamed.name);',
     replacement: 'await removeOlderHistory(this.#disk, this.#folders, unnamed.name);\n      await nameSnapshot(this.#disk, unnamed);',
   },
@@ -44,7 +41,7 @@ export const joiningMutants: Readonly<Record<string, Mutant>> = {
     detector: 'scenarios',
     description: 'a start does not delete the history that a half-installed snapshot of the leader replaces',
     origin: 'found here: half-installed snapshot',
-    file: 'packages/runtime/src/storage/storage.ts',
+    symbol: 'Storage.open',
     original: 'await finishInstall(this.#disk, this.#folders, this.#hooks.snappy, this.#hooks.logger);',
     replacement: 'void finishInstall;',
   },
@@ -52,7 +49,7 @@ export const joiningMutants: Readonly<Record<string, Mutant>> = {
     detector: 'scenarios',
     description: 'a start treats the acceptedEpoch that it read as durable',
     origin: 'found here: promise in the cache',
-    file: 'packages/runtime/src/storage/epoch-files.ts',
+    symbol: 'EpochFiles.open',
     original: "await writeEpoch(disk, folder, 'acceptedEpoch', epochs.accepted);\n    await writeEpoch",
     replacement:
       "if (found.accepted !== epochs.accepted) await writeEpoch(disk, folder, 'acceptedEpoch', epochs.accepted);\n    if (found.current !== epochs.current) await writeEpoch",

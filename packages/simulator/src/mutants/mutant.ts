@@ -16,8 +16,9 @@ export function isRecipeDetector(detector: Detector): detector is RecipeDetector
 
 /**
  * A server with one deliberate error: a piece of its source is replaced when it is loaded. Nothing
- * in the shipped code knows of it. If the piece is missing or occurs twice, that is an error, so
- * that a mutant cannot silently become the unchanged server.
+ * in the shipped code knows of it. The piece is addressed by symbol and text, not by file, so that
+ * a mutant survives when code moves. If the symbol or the piece is missing or occurs twice, that is
+ * an error, so that a mutant cannot silently become the unchanged server (apply-mutant.ts).
  */
 export interface Mutant {
   /** The detector that has to catch it. Default: seeds. */
@@ -29,8 +30,12 @@ export interface Mutant {
    * own.
    */
   readonly origin: string;
-  /** Relative to the root of the repository. */
-  readonly file: string;
+  /**
+   * The declaration that contains the replaced piece, such as `Leader.#checkQuorum`, `isBetterVote`,
+   * or `LeaderStages` if the piece does not lie within one member (source-symbols.ts).
+   */
+  readonly symbol: string;
+  /** The replaced piece. It must occur exactly once in the text of the symbol. */
   readonly original: string;
   readonly replacement: string;
 }
@@ -38,13 +43,4 @@ export interface Mutant {
 /** Mutants that the runs of one family have to catch. */
 export function detectedBy(family: FamilyName, mutants: Readonly<Record<string, Omit<Mutant, 'detector'>>>): [string, Mutant][] {
   return Object.entries(mutants).map(([name, mutant]) => [name, { detector: `recipes/${family}`, ...mutant }]);
-}
-
-/** The source of the mutant's file with the mutation applied. */
-export function applyMutant(source: string, { file, original, replacement }: Mutant): string {
-  const at = source.indexOf(original);
-  if (at === -1) throw new Error(`${file} does not contain the text that the mutant replaces; adapt the mutant:\n${original}`);
-  if (source.includes(original, at + 1))
-    throw new Error(`${file} contains the text that the mutant replaces more than once; make it longer:\n${original}`);
-  return source.slice(0, at) + replacement + source.slice(at + original.length);
 }
