@@ -2,7 +2,7 @@
  * Sends this server's notifications: to every voter, again after ever longer intervals, and to
  * single servers as replies.
  *
- * Two servers that answer each other could continue for ever, as fast as the network allows: for
+ * Two servers that answer each other could continue forever, as fast as the network allows: for
  * example an observer, and a voter whose round is earlier than the observer's. So this class
  * remembers the last notification sent to each server, for as long as it matters.
  */

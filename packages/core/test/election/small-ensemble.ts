@@ -41,7 +41,10 @@ export interface EnsembleSpec {
   /** Voters that stay down after the faults; the others must work without them. */
   readonly downForEver: readonly Sid[];
   readonly maxNotificationIntervalMs: number;
-  /** Each server is told at the start of each election, wrongly, that no other can be reached. */
+  /**
+   * Each server receives at the start of each election the wrong input that no other can be
+   * reached.
+   */
   readonly falseAlarms?: boolean;
   /** A defect of all machines, to show that the checks can fail. */
   readonly broken?: Broken;
