@@ -1,6 +1,6 @@
 /**
- * What the files that run a server share: how far its life has come, and the parts that exist only
- * after recovery. They are set before the stage leaves `starting`, and no turn runs earlier.
+ * What the files that run a server share: its stage, and the parts that exist only after recovery.
+ * They are set before the stage leaves `starting`, and no turn runs earlier.
  */
 import { type Peer, Server } from '@tskeeper/core';
 import type { EnsembleRuntime } from './ensemble-runtime.ts';

@@ -488,8 +488,7 @@ function newBatch(capacity = 4096): Batch {
 }
 
 /**
- * The txns of a batch that have not been counted yet have arrived now, as far as the time of a turn
- * can tell.
+ * The txns of a batch that have not been counted yet have arrived now, to the resolution of a turn.
  */
 function recordArrivals(batch: Batch, atMs: Millis): void {
   const txns = batch.count - batch.arrivalsCounted;

@@ -364,7 +364,7 @@ export class VirtualDisk implements Disk {
     const generation = this.#generation;
     return new Promise((resolve, reject) => {
       this.schedule(call, () => {
-        // The process has ended: its promises stay pending for ever, unlike its memory.
+        // The process has ended: its promises stay pending forever, unlike its memory.
         if (generation !== this.#generation) return;
         if (fault !== undefined) {
           onFault?.();

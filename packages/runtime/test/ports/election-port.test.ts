@@ -208,7 +208,7 @@ describe('two servers that dial each other', () => {
     await rig.run(60);
     const settled = [smaller!.network.acceptedCount, larger!.network.acceptedCount];
     await rig.run(4000, 500);
-    expect([smaller!.network.acceptedCount, larger!.network.acceptedCount], 'nobody goes on dialling').toEqual(settled);
+    expect([smaller!.network.acceptedCount, larger!.network.acceptedCount], 'no server continues to dial').toEqual(settled);
     expect(rig.cnxns.length).toBe(1);
     expect(rig.cnxns[0]!.dialer.address).toBe(addressOf(2));
     expect(smaller!.events.at(-1)).toBe('2: 12');
