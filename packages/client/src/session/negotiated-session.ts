@@ -126,7 +126,7 @@ export class NegotiatedSession {
     if (sessionId === 0n) return { kind: 'refused', reason: 'the server opened a session without an id' };
     if (asked !== 0n && sessionId !== asked) {
       // Servers other than ZooKeeper do this. The old session's ephemerals are no longer ours, and
-      // only this tells the program.
+      // the program learns it only from this.
       return { kind: 'expired', reason: `${server} opened session ${formatSessionId(sessionId)} instead of ${formatSessionId(asked)}` };
     }
     this.#id = sessionId;

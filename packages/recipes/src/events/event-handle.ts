@@ -142,7 +142,7 @@ export class EventHandle {
    *
    * With `autoReset` neither `signal` nor `timeoutMs` ends it while it waits for the reply that
    * lets it proceed, so that an event that was taken has let a waiter proceed. When the session
-   * ends, or the znode is deleted, the event may have been taken all the same.
+   * ends, or the znode is deleted, the event may still have been taken.
    */
   async wait(options: WaitOptions = {}): Promise<void> {
     checkArgumentCount(arguments.length, 1, 'wait(options)');
