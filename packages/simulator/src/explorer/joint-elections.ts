@@ -58,7 +58,7 @@ export class JointElections {
     const members = this.#network.members(mask);
     if (!this.#isQuorum(members)) return false;
     if (members.some(({ peer }) => peer === undefined) || !members.some(({ isLooking }) => isLooking)) return false;
-    // Members that are not looking may be unable to help the others, who would ask again for ever.
+    // Members that are not looking may be unable to help the others, which would ask again forever.
     if (this.#fruitless >= this.#fruitlessMax && !members.every(({ isLooking }) => isLooking)) return false;
     return this.#network.isWhole(mask);
   }

@@ -240,8 +240,8 @@ export interface Recording {
   /** What was done to the world, above all faults. */
   readonly annotations: { readonly atMs: Millis; readonly text: string }[];
   /**
-   * A peer has used a server's id, or sent requests on behalf of clients: no guarantee to clients
-   * can be judged.
+   * A peer has used a server's id, or sent requests as those of clients: no guarantee to clients
+   * can be checked.
    */
   isImpersonated: boolean;
   endedMs: Millis;

@@ -7,7 +7,7 @@ import { KeeperError } from '@tskeeper/client';
 import { type Hold, RecipeError } from '@tskeeper/recipes';
 import type { RecipeProcess } from '../recipe-process.ts';
 
-/** How long processes wait: for ever, for a while, or until their program aborts. */
+/** How long processes wait: forever, for a while, or until their program aborts. */
 export function drawWaitOptions(process: RecipeProcess): { timeoutMs?: number; signal?: AbortSignal } {
   if (process.isHealed) return {};
   switch (process.below(5)) {
