@@ -288,7 +288,7 @@ describe('leaving a double barrier', () => {
     expect(waiting.length).toBe(1);
   });
 
-  it('ends when the time is over, and the znode is deleted all the same', async () => {
+  it('times out, and the znode is still deleted', async () => {
     const inside = entering(await clients(2), 2);
     await t.settle();
     const late = failureOf(inside[0]!.leave({ timeoutMs: 500 }));

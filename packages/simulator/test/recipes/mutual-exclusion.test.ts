@@ -1,5 +1,5 @@
 /**
- * The judge of holds gets a correct history, and histories with one change, in which it must find
+ * The checker of holds gets a correct history, and histories with one change, in which it must find
  * the change.
  */
 import type { Client } from '@tskeeper/client';

@@ -1,5 +1,5 @@
 /**
- * The judges of barriers, values, leases, events, caches, kept znodes, onlookers, migrations and
+ * The checkers of barriers, values, leases, events, caches, kept znodes, onlookers, migrations and
  * queues get a correct history, and beliefs that contradict the history, which they must find.
  */
 import type { Txn } from '@tskeeper/protocol';
