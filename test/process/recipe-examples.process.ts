@@ -52,7 +52,7 @@ describe.each(kinds)('the examples of recipes that wait, with %s', { timeout }, 
 
   it.concurrent('C1-38, C1-39: an election: the next candidate leads when the leader is killed, and when it resigns', async () => {
     const watcher = run('election', '/election');
-    await watcher.line('leader: nobody');
+    await watcher.line('leader: none');
     const anna = run('election', '/election', 'anna');
     await watcher.line('leader: anna');
     const others = ['bert', 'cleo'].map((name) => run('election', '/election', name));
