@@ -112,7 +112,7 @@ export class RawClient {
   }
 
   /**
-   * What has arrived when there are this many replies, or the connection is lost, or the time is
+   * The frames received once there are this many replies, or the connection is lost, or the time is
    * over.
    */
   async #answers(count: number): Promise<Message[]> {

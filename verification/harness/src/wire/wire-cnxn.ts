@@ -97,7 +97,7 @@ export class WireCnxn {
     await this.until(() => this.closed, timeoutMs);
   }
 
-  /** Takes what has arrived so far. */
+  /** Takes the messages received so far. */
   take(): Message[] {
     return this.inbox.splice(0);
   }
