@@ -45,12 +45,14 @@ const idioms: readonly Idiom[] = [
   { phrase: '(?:just )?as little(?! as)', instead: '"neither"' },
   { phrase: '(?:gives?|gave|given|giving)(?: \\w+){0,2} back', instead: '"release", "return"' },
   { phrase: 'for ever', instead: '"forever"' },
-  { phrase: 'for want of|as much again', instead: 'plain words: "without", "twice as much"' },
+  { phrase: 'for want of|as much again|beneath', instead: '"without", "twice as much", "below"' },
   { phrase: 'on behalf', instead: '"for"' },
   { phrase: 'a way out', instead: '"a remedy"' },
   { phrase: '(?<!\\/)farewells?|good-?byes?', instead: '"close", "final reply"' },
   { phrase: 'bears?|bore|borne', instead: '"has", "carries"' },
   { phrase: 'what (?:has|have|had) (?:come|arrived|happened)', instead: 'the subject: "the bytes that have arrived"' },
+  { phrase: "(?:not|nothing|never|no \\w+)(?: [\\w`']+){1,8} any more", instead: '"no longer"' },
+  { phrase: '(?:the|its|their|whose|his) time is over', instead: '"timed out", "expired"' },
   { phrase: '(?:has|have|had) (?:just )?come(?! from)', instead: '"has arrived", "has joined", "is over"' },
   {
     phrase:

@@ -8,8 +8,8 @@ import type { ClientPort } from './ports/client/client-port.ts';
 
 export class ServerParts {
   /**
-   * `closing`: no more input is accepted, and accepted input is completed. `ended`: nothing happens
-   * any more.
+   * `closing`: no more input is accepted, and accepted input is completed. `ended`: no further work
+   * is done.
    */
   stage: 'starting' | 'serving' | 'closing' | 'ended' = 'starting';
   core!: Server | Peer;

@@ -141,7 +141,7 @@ export class TurnLoop {
     this.#isWakeScheduled = false;
     this.run((now) => {
       const { stage, core, clientPort, ensemble } = this.#parts;
-      // A closing server does not listen any more, and expires no session.
+      // A closing server no longer listens, and expires no session.
       core.wake(now, stage === 'serving' ? this.#inputWatermarkMs : -Infinity);
       clientPort.wake(now);
       if (ensemble !== undefined) for (const port of ensemble.ports) port.wake(now);

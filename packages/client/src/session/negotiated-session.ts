@@ -22,7 +22,7 @@ import {
 import type { SessionOptions } from './session-options.ts';
 import { effectiveTimeoutMs } from './timings.ts';
 
-/** `refused`: this server cannot serve the session. `expired`: no server can any more. */
+/** `refused`: this server cannot serve the session. `expired`: no server can serve it. */
 export type HandshakeResult =
   | { readonly kind: 'opened' }
   | { readonly kind: 'refused'; readonly reason: string }

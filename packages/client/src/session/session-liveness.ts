@@ -60,7 +60,7 @@ export class SessionLiveness {
     this.#pingSentMs = undefined;
   }
 
-  /** Sent requests will not be answered any more. */
+  /** Sent requests will no longer be answered. */
   disconnected(): void {
     this.#trackedOrdinal = 0;
     this.#pingSentMs = undefined;

@@ -70,7 +70,7 @@ export class VoteNotifier {
     this.#repeatAtMs = undefined;
   }
 
-  /** That server may not know any more what was sent to it, so it may be sent again at once. */
+  /** That server may no longer know what was sent to it, so it may be sent again at once. */
   forget(sid: Sid): void {
     this.#lastSent.delete(sid);
   }

@@ -217,7 +217,7 @@ export class Script implements ClientOutput, TxnLog {
   }
 
   #request(client: Client, text: string): [cnxn: number, reader: Reader] {
-    if (!client.connected) throw new Error(`${client.name} is not connected any more`);
+    if (!client.connected) throw new Error(`${client.name} is no longer connected`);
     const writer = new Writer();
     const raw = /^opcode (-?\d+)(?: ([0-9a-f]+))?$/.exec(text);
     const name = text.split(' ')[0]!;

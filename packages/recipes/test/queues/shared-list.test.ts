@@ -48,7 +48,7 @@ describe('calls that share a list', () => {
     expect(znode.list.isCurrent).toBe(false);
   });
 
-  it('C1-16: leave no watch behind by a list whose reply arrives when no call waits any more', async () => {
+  it('C1-16: remove the watch of a list whose reply arrives after the last call has ended', async () => {
     for (const each of [path, '/jobs-aside/consumers']) await t.until(t.zk.ensurePath(each));
     const { zk, lines } = await t.recorded();
     const abort = new AbortController();

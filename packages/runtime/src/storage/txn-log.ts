@@ -296,7 +296,7 @@ export class TxnLog {
   }
 
   #recycleBatch(batch: Batch): void {
-    // Without syncs nothing reports that the disk does not use the bytes any more.
+    // Without syncs nothing reports that the disk no longer uses the bytes.
     if (batch.writer.bytes.length > batchBytesKept || !this.#options.forceSync) return;
     batch.writer.clear();
     batch.count = batch.arrivalsCounted = 0;

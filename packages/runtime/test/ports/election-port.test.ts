@@ -512,7 +512,7 @@ describe('reachable and unreachable', () => {
     expect(node.events).toEqual(['reachable 1', '1: 0', 'reachable 1', '1: 0']);
   });
 
-  test('after reconnect a server is not received over the old connection any more, and is reachable with the new one', async () => {
+  test('after reconnect the old connection to a server is no longer read, and the server is reachable with the new one', async () => {
     const { rig, node } = await openTwo();
     const host = await speakingHostOf(rig, addressOf(1));
     node.notify(1, noteOf(7));

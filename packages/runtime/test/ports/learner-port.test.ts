@@ -234,7 +234,7 @@ describe('dialling the leader', () => {
     expect(node.network.streamCount).toBe(1);
   });
 
-  test('a new dial replaces an older one, which is not reported any more', async () => {
+  test('a new dial replaces an older one, which is no longer reported', async () => {
     const { rig, node } = await open();
     const slow = new RawHost(rig, addressOf(2));
     await slow.listen(quorumPort);

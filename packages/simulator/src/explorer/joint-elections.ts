@@ -1,7 +1,7 @@
 /**
  * Elections as one choice: all members of a set receive each other's notifications, and time passes
- * when there are none, until no member looks any more. That such an election ends, and elects the
- * server with the latest history, is checked here.
+ * when there are none, until each member has left LOOKING. That such an election ends, and elects
+ * the server with the latest history, is checked here.
  */
 import type { Millis } from '@tskeeper/protocol';
 import type { Fingerprint } from '@tskeeper/core/internal';

@@ -123,7 +123,7 @@ export interface LeftoverCounts {
   readonly outstanding: number;
 }
 
-/** The state of a server of an ensemble when nothing happens any more. */
+/** The state of a server of an ensemble when no work is pending. */
 export interface QuiescentState {
   readonly server: string;
   readonly lastZxid: Zxid;

@@ -65,7 +65,7 @@ export class ClientCnxn {
   /** The network holds the slice that ends at `sliceEnd` and has not released it. */
   writePending = false;
   sliceEnd = 0;
-  /** The network kept a slice of `sending`: its memory is not ours any more. */
+  /** The network kept a slice of `sending`: its memory is no longer ours. */
   bufferDonated = false;
   /** Listed for the next flush. */
   isDirty = false;

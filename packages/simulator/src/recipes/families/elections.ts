@@ -120,7 +120,7 @@ class ElectionRun implements FamilyRun {
     await deleteAsOperator(zk, leader.path);
   }
 
-  /** No process is a candidate any more, and observers must have seen that. */
+  /** All candidates have left, and observers must have seen that. */
   async leftovers(zk: Client): Promise<readonly string[]> {
     for (const observer of this.#currentObservers.values()) if (!observer.isOver) observer.expectUpToDate(zk.lastZxid);
     return (await new Election(zk, waitQueuePath).contenders()).map(({ path }) => path);

@@ -34,7 +34,7 @@ export function maybeFreeze(process: RecipeProcess, oneIn: number): void {
   });
 }
 
-/** When asked to release, it takes its time; after it has agreed it must not hold any more. */
+/** When asked to release, it takes its time; after it has agreed it must no longer hold. */
 export function drawRevocationHandler(process: RecipeProcess): ((held: Hold) => Promise<void>) | undefined {
   if (process.below(2) === 0) return undefined;
   return async (held) => {
