@@ -21,7 +21,7 @@ const parts = [
   ['dead code', tool('knip', 'bin', 'knip.js'), '--no-config-hints', '--no-progress'],
   ['public API', join('scripts', 'public-api.js')],
   ['packed packages', join('scripts', 'check-packed.js')],
-  ['tidy', tool('vitest', 'vitest.mjs'), 'run', '--project', 'unit', 'test/tidy.test.ts'],
+  ['tidy', tool('vitest', 'vitest.mjs'), 'run', '--project', 'unit', 'test/tidy.test.ts', 'test/folder-layers.test.ts'],
 ];
 
 function run([, script, ...args]) {

@@ -52,7 +52,7 @@ const idioms: readonly Idiom[] = [
   { phrase: 'bears?|bore|borne', instead: '"has", "carries"' },
   { phrase: 'what (?:has|have|had) (?:come|arrived|happened)', instead: 'the subject: "the bytes that have arrived"' },
   { phrase: "(?:not|nothing|never|no \\w+)(?: [\\w`']+){1,8} any more", instead: '"no longer"' },
-  { phrase: '(?:the|its|their|whose|his) time is over', instead: '"timed out", "expired"' },
+  { phrase: '(?:the|whose) time is over', instead: '"timed out", "expired"' },
   { phrase: '(?:has|have|had) (?:just )?come(?! from)', instead: '"has arrived", "has joined", "is over"' },
   {
     phrase:

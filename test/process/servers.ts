@@ -57,8 +57,11 @@ export function startEnsemble(
     hasDynamicFile = false,
   }: { readonly voters: number; readonly observers?: number; readonly hasDynamicFile?: boolean },
 ): Promise<ProcessEnsemble> {
-  const config = { tickTime: 500, initLimit: 20, syncLimit: 10 };
-  return ProcessEnsemble.start(peersOf('ours', voters, observers), { folder: path.join(folder, 'ensemble'), config, hasDynamicFile });
+  return ProcessEnsemble.start(peersOf('ours', voters, observers), {
+    folder: path.join(folder, 'ensemble'),
+    config: { tickTime: 500, initLimit: 20, syncLimit: 10 },
+    hasDynamicFile,
+  });
 }
 
 /** What each running server reports: `none` while it does not serve. */

@@ -74,10 +74,10 @@ const always = ['client/src/node/node-version.ts', 'protocol/src/check-node-vers
 const parts: readonly [name: string, use: string, files: readonly string[]][] = [
   ['op', "op.create('/a', 'x')", ['client/src/operations/multi.ts', 'client/src/operations/op-signatures.ts', ...checks]],
   ['KeeperError', "KeeperError.is(1, 'NoNode')", ['client/src/keeper-error.ts', 'protocol/src/constants.ts', 'protocol/src/error-text.ts']],
-  ['openAcl', 'openAcl', ['protocol/src/acl.ts', 'protocol/src/constants.ts']],
-  ['formatZxid', 'formatZxid(5n)', ['client/src/formats.ts', 'protocol/src/numbers.ts', ...checks]],
+  ['openAcl', 'openAcl', ['protocol/src/znode/acl.ts', 'protocol/src/constants.ts']],
+  ['formatZxid', 'formatZxid(5n)', ['client/src/formats.ts', 'protocol/src/jute/numbers.ts', ...checks]],
   ['ErrorCode', 'ErrorCode.NoNode', ['protocol/src/constants.ts']],
-  ['parseConnectString', "parseConnectString('a:2181')", ['client/src/connect-string.ts', 'protocol/src/paths.ts', ...checks]],
+  ['parseConnectString', "parseConnectString('a:2181')", ['client/src/connect-string.ts', 'protocol/src/znode/paths.ts', ...checks]],
 ];
 
 it.each(parts)('a program that uses only %s bundles no session code', async (name, use, needed) => {

@@ -1,6 +1,6 @@
 import type { Millis, Reader } from '@tskeeper/protocol';
 import type { CnxnId } from './client-output.ts';
-import type { CnxnContext } from './cnxn/cnxn-context.ts';
+import type { CnxnContext } from './cnxn-context.ts';
 import type { Inspector } from './inspector.ts';
 import type { Now } from './now.ts';
 

@@ -3,7 +3,7 @@ import { CnxnTable } from './cnxn/cnxn-table.ts';
 import type { Inspector } from './inspector.ts';
 import { ServerInspector } from './server-inspector.ts';
 import type { ClientOutput } from './client-output.ts';
-import { Load } from './request/load.ts';
+import { Load } from './pending/load.ts';
 import type { Replica } from './request/replica.ts';
 import { SessionTracker } from './session/session-tracker.ts';
 import { WatchTable } from './tree/watch-table.ts';

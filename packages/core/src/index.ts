@@ -1,10 +1,10 @@
 export type { AuthOutcome, AuthProvider, AuthTicket, AuthResult } from './auth/auth-provider.ts';
 export type { Identity } from './auth/identity.ts';
-export type { CnxnContext } from './cnxn/cnxn-context.ts';
+export type { CnxnContext } from './cnxn-context.ts';
 export type { CnxnInfo, EnsembleStatus, Inspector, LeaderStatus } from './inspector.ts';
 export type { Now } from './now.ts';
 export { type LimitName, type Notice, type Observer, silentObserver } from './observer.ts';
-export type { RoleEndReason } from './zab/role-end.ts';
+export type { RoleEndReason } from './role-end.ts';
 export { coreDefaults, type CoreOptions } from './options.ts';
 export type { ClientFront } from './client-front.ts';
 export type { ClientOutput, CloseReason, CnxnId } from './client-output.ts';

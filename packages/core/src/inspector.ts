@@ -1,5 +1,5 @@
 import type { Millis, SessionId, Sid, Zxid } from '@tskeeper/protocol';
-import type { CnxnContext } from './cnxn/cnxn-context.ts';
+import type { CnxnContext } from './cnxn-context.ts';
 import type { CnxnId } from './client-output.ts';
 import type { QuotaTotals } from './tree/data-tree.ts';
 

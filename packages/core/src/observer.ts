@@ -1,8 +1,8 @@
 import type { Millis, SessionId, Sid, Zxid } from '@tskeeper/protocol';
-import type { CnxnContext } from './cnxn/cnxn-context.ts';
+import type { CnxnContext } from './cnxn-context.ts';
 import type { CloseReason, CnxnId } from './client-output.ts';
-import type { StepKind } from './request/step-budget.ts';
-import type { RoleEndReason } from './zab/role-end.ts';
+import type { StepKind } from './step-budget.ts';
+import type { RoleEndReason } from './role-end.ts';
 import type { NamespaceId } from './tree/namespace-table.ts';
 
 /** An event for operators. The runtime logs it once, in words. */

@@ -1,6 +1,6 @@
 import { digestAlgorithmDefault, type Millis } from '@tskeeper/protocol';
 import type { AuthProvider } from './auth/auth-provider.ts';
-import { stepUnitsDefault } from './request/step-budget.ts';
+import { stepUnitsDefault } from './step-budget.ts';
 
 /**
  * Everything an operator can set that changes the core's decisions. Parsed once, before the core is
@@ -112,7 +112,7 @@ export interface CoreOptions {
    */
   readonly enforcedAuthSchemes: readonly string[];
   /**
-   * Units of work (request/step-budget.ts) of one step, after which other input is processed. A
+   * Units of work (step-budget.ts) of one step, after which other input is processed. A
    * simulator sets it small, to interrupt work often.
    */
   readonly stepUnits: number;

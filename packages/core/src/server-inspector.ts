@@ -5,7 +5,7 @@ import { type SessionId, sessionHigh, sessionIdOf, sessionLow } from '@tskeeper/
 import type { CnxnTable } from './cnxn/cnxn-table.ts';
 import type { CnxnInfo, EnsembleStatus, Inspector } from './inspector.ts';
 import type { CnxnId } from './client-output.ts';
-import type { Load } from './request/load.ts';
+import type { Load } from './pending/load.ts';
 import type { Replica } from './request/replica.ts';
 import type { SessionTracker } from './session/session-tracker.ts';
 import type { WatchTable } from './tree/watch-table.ts';

@@ -12,7 +12,7 @@ import {
 } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
 import { silentObserver } from '../src/index.ts';
-import { StepBudget } from '../src/request/step-budget.ts';
+import { StepBudget } from '../src/step-budget.ts';
 import { Stepper } from './support/stepper.ts';
 
 const session = 0x0100_0000_0000_0001n;

@@ -61,7 +61,7 @@ export { CachedAtomicNumber } from './values/cached-atomic-number.ts';
 export { bigint64, int32, type NumberFormat, textFloat, textInteger } from './values/number-format.ts';
 export { SharedCount, type SharedCountOptions } from './values/shared-count.ts';
 export { SharedValue, type SharedValueOptions, type SharedValueView, type VersionedValue } from './values/shared-value.ts';
-export type { WaitOptions } from './waiting/wait-options.ts';
+export type { WaitOptions } from './wait-options.ts';
 export { type AppliedMigration, type Migration, Migrations, type MigrationsOptions } from './models/migrations.ts';
 export { Model } from './models/model.ts';
 export { type ListedValue, ModelChildren } from './models/model-children.ts';

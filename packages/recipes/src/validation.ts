@@ -18,8 +18,8 @@ import {
   type OptionTypes,
   pathError,
 } from '@tskeeper/client/internal';
-import { hasSessionsBrand } from './sessions/sessions-brand.ts';
-import type { WaitOptions } from './waiting/wait-options.ts';
+import { hasSessionsBrand } from './sessions-brand.ts';
+import type { WaitOptions } from './wait-options.ts';
 
 /** The source and the path of a recipe. Throws a TypeError. */
 export function checkSourceAndPath(source: unknown, path: string): void {

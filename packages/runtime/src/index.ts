@@ -10,17 +10,19 @@ export { ManualClock } from './virtual/manual-clock.ts';
 export { type CrashChoice, type DiskImage, keepAll, loseAll, sectorBytes, type Unsynced } from './virtual/disk-image.ts';
 export { type DiskCall, type DiskFault, type DiskOperation, VirtualDisk } from './virtual/virtual-disk.ts';
 export { SeededRandom } from './virtual/seeded-random.ts';
-export { type PortOptions, runtimeDefaults, type RuntimeOptions, type StorageOptions } from './options.ts';
+export { type PortOptions, runtimeDefaults, type RuntimeOptions } from './options.ts';
 export { ensembleDefaults, type EnsembleOptions } from './ensemble-options.ts';
 export { BindError } from './ports/bind-listener.ts';
 export { startRuntime } from './runtime.ts';
 export type { HostFacts, Runtime, RuntimeHooks, SnappyCodec, World } from './world.ts';
-export { type EpochName, readEpoch, writeEpoch } from './storage/epoch-files.ts';
+export type { EpochName } from '@tskeeper/core';
+export { readEpoch, writeEpoch } from './storage/epoch-files.ts';
 export { logName, markName, numberedFiles, type NumberedFile, snapshotName, zxidOfName } from './storage/file-names.ts';
 export { type LogEnd, type LogEndReason, type LogRange, type OnLogEntry, readLog } from './storage/log-reader.ts';
 export { type TxnLogChunk, TxnLogIterator } from './storage/txn-log-iterator.ts';
 export { purge, type PurgeFolders, type PurgeResult } from './storage/purge.ts';
-export type { LogEntry, RecentTxnsLimits } from './storage/recent-txns.ts';
+export type { LogEntry } from '@tskeeper/core/internal';
+export type { RecentTxnsLimits } from './storage/recent-txns.ts';
 export { type RecoveryResult, Recovery, type RecoveryOptions, type RecoveryTarget } from './storage/recovery.ts';
 export { decodeSnapshot, type SnapshotCompression } from './storage/snapshot-codec.ts';
 export {
@@ -31,6 +33,7 @@ export {
   verifySnapshot,
   writeSnapshot,
 } from './storage/snapshot-files.ts';
+export type { StorageOptions } from './storage/storage-options.ts';
 export { StorageRefused } from './storage/storage-refused.ts';
 export {
   type EnsembleRecoveryResult,

@@ -15,7 +15,7 @@ export type { CnxnList, CnxnView } from './ports/cnxn-list.ts';
 export type { ElectionCore } from './ports/election/election-core.ts';
 export { ElectionPort, type ElectionPortDependencies } from './ports/election/election-port.ts';
 export { electionPortDefaults, type ElectionPortOptions } from './ports/election/election-port-options.ts';
-export { type FourLetterWord, FourLetterWords, fourLetterWords, parseWhitelist } from './ports/four-letter-words.ts';
+export { type FourLetterWord, FourLetterWords, fourLetterWords, parseWhitelist } from './ports/four-letter-words/four-letter-words.ts';
 export { RateLimitedLog } from './ports/rate-limited-log.ts';
 export { LearnerPort, type LearnerPortDependencies } from './ports/learner/learner-port.ts';
 export { learnerPortDefaults, type LearnerPortOptions } from './ports/learner/learner-port-options.ts';

@@ -17,7 +17,7 @@ import { PendingExpirations } from './pending-expirations.ts';
 import { ClientPort } from './ports/client/client-port.ts';
 import { clientPortDefaults } from './ports/client/client-port-options.ts';
 import { type DescriptorPlan, planDescriptors, descriptorRemedy, warnOfShortage } from './ports/descriptor-plan.ts';
-import { FourLetterWords, parseWhitelist } from './ports/four-letter-words.ts';
+import { FourLetterWords, parseWhitelist } from './ports/four-letter-words/four-letter-words.ts';
 import { ReplicaRecovery } from './replica-recovery.ts';
 import { RunningServerFacts } from './running-server-facts.ts';
 import { ServerParts } from './server-parts.ts';

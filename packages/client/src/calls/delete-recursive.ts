@@ -8,7 +8,7 @@
  */
 import { KeeperError } from '../keeper-error.ts';
 import type { CallDeadline } from './call-deadline.ts';
-import { failureOf, isUnanswered, withOutcome, type Retries } from './retries.ts';
+import { failureOf, hasUnknownOutcome, withOutcome, type Retries } from './retries.ts';
 import { walk } from './walk.ts';
 import type { ZnodeCalls } from './znode-calls.ts';
 
@@ -83,7 +83,7 @@ async function deleteAll(znodes: ZnodeCalls, paths: readonly string[], tally: Ta
           isClean = false;
           tally.unanswered.delete(path);
         } else if (!KeeperError.is(error, 'NoNode')) {
-          if (isUnanswered(error)) tally.unanswered.add(path);
+          if (hasUnknownOutcome(error)) tally.unanswered.add(path);
           failure ??= { error };
         }
       }

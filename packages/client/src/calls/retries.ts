@@ -41,7 +41,7 @@ export function stepFailure(error: KeeperError, path: string | undefined = error
 }
 
 /** The request was sent and not answered. */
-export function isUnanswered(error: unknown): boolean {
+export function hasUnknownOutcome(error: unknown): boolean {
   return failureOf(error)?.outcome === 'unknown';
 }
 

@@ -16,7 +16,7 @@ import type { Stat } from '../stat.ts';
 import type { CallOptions } from './call-options.ts';
 import type { CallDeadline, CallSession } from './call-deadline.ts';
 import { nextVersion, readOrNull, sameBytes } from './idempotent.ts';
-import { failureOf, isUnanswered, delayMsMax, retryUntilSessionEnds, withOutcome } from './retries.ts';
+import { failureOf, hasUnknownOutcome, delayMsMax, retryUntilSessionEnds, withOutcome } from './retries.ts';
 import { unlimitedRetryPolicy } from './retry-policy.ts';
 import type { DataAndStat, ZnodeCalls } from './znode-calls.ts';
 
@@ -72,7 +72,7 @@ export async function update(
     } catch (error) {
       if (KeeperError.is(error, 'BadVersion', 'NodeExists')) continue;
       if (create !== undefined && before !== null && KeeperError.is(error, 'NoNode')) continue;
-      if (!isUnanswered(error) || deadline.remainingMs === 0) throw error;
+      if (!hasUnknownOutcome(error) || deadline.remainingMs === 0) throw error;
       const found = await resolveUnknownWrite(session, znodes, path, before, bytes, idempotent, deadline, error);
       if (found !== undefined) return found;
     }

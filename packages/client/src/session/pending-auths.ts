@@ -3,7 +3,7 @@
  * proves it on every connection, so a caller that stops waiting ends only its own call.
  */
 import { ErrorCode, type Millis } from '@tskeeper/protocol';
-import type { Credentials } from '../auth/credentials.ts';
+import type { AuthCall, Credentials } from '../auth/credentials.ts';
 import { type TimerHandle, timerMsMax } from '../clock.ts';
 import { RequestFailure } from '../keeper-error.ts';
 import type { MachineDriver } from './machine-driver.ts';
@@ -11,7 +11,7 @@ import { holdUntilSettled } from './process-hold.ts';
 import type { RequestLimits } from './request-limits.ts';
 import type { RequestTimeLimit } from './request-time-limit.ts';
 import type { RequestTimer } from './request-timer.ts';
-import type { AuthCall, AuthOutput } from './session-auth.ts';
+import type { AuthOutput } from './session-auth.ts';
 import type { SessionEnvironment } from './session-environment.ts';
 
 export class PendingAuths implements AuthOutput {

@@ -6,11 +6,12 @@
  * can be trusted either, and the connection ends.
  */
 import { ErrorCode, type Millis, type Reader, readReplyHeader, readWatcherEvent, Xid, type Zxid } from '@tskeeper/protocol';
+import type { AuthCall } from '../auth/credentials.ts';
 import type { KeepAlive } from './keep-alive.ts';
 import type { NegotiatedSession } from './negotiated-session.ts';
 import type { Outbox } from './outbox.ts';
 import type { Request } from './request.ts';
-import type { AuthCall, SessionAuth } from './session-auth.ts';
+import type { SessionAuth } from './session-auth.ts';
 import type { SessionEnd } from './session-end.ts';
 import type { SessionLiveness } from './session-liveness.ts';
 import type { SessionOutputs } from './session-output.ts';

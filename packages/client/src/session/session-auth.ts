@@ -10,21 +10,13 @@
  * what an answer means for the session.
  */
 import { ErrorCode, type Millis, OpCode, operations, type Reader, writeAuthRequest, Xid } from '@tskeeper/protocol';
-import type { Credentials } from '../auth/credentials.ts';
+import type { AuthCall } from '../auth/credentials.ts';
 import { RequestFailure } from '../keeper-error.ts';
 import type { ServerAddress } from '../transport.ts';
 import { Fifo } from '../fifo.ts';
 import type { NegotiatedSession } from './negotiated-session.ts';
 import type { Outbox } from './outbox.ts';
 import type { Request } from './request.ts';
-
-/**
- * Credentials whose caller waits for the first answer. One object per call, which identifies the
- * call.
- */
-export interface AuthCall {
-  readonly credentials: Credentials;
-}
 
 export interface SaslOutput {
   /**

@@ -38,6 +38,7 @@ import {
   Xid,
   type Zxid,
 } from '@tskeeper/protocol';
+import type { AuthCall } from '../auth/credentials.ts';
 import type { Random } from '../clock.ts';
 import { formatServer } from '../connect-string.ts';
 import { RequestFailure } from '../keeper-error.ts';
@@ -54,7 +55,7 @@ import { QuorumProbe } from './quorum-probe.ts';
 import { type ReplyConsequence, ReplyMatcher } from './reply-matcher.ts';
 import type { Request } from './request.ts';
 import { ServerAttempt } from './server-attempt.ts';
-import { type AuthCall, SessionAuth } from './session-auth.ts';
+import { SessionAuth } from './session-auth.ts';
 import { type EndReason, SessionEnd } from './session-end.ts';
 import { SessionLiveness } from './session-liveness.ts';
 import type { SessionOptions } from './session-options.ts';

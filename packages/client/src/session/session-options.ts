@@ -1,7 +1,7 @@
 /** The settings of one session, as `SessionMachine` and its parts use them. */
 import type { Millis, SessionId } from '@tskeeper/protocol';
+import type { AuthCall } from '../auth/credentials.ts';
 import type { DialPlanOptions } from './dial-plan.ts';
-import type { AuthCall } from './session-auth.ts';
 
 export interface SessionOptions extends DialPlanOptions {
   /** The requested time-out; a server grants it or the nearest value that it allows. */

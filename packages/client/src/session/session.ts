@@ -10,7 +10,7 @@
  *               └──────> PendingCalls, PendingAuths, EventDelivery, Session ──> program
  */
 import { ErrorCode, type Millis, type SessionId, type Zxid } from '@tskeeper/protocol';
-import type { Credentials } from '../auth/credentials.ts';
+import type { AuthCall, Credentials } from '../auth/credentials.ts';
 import type { Clock, Random } from '../clock.ts';
 import { formatServer } from '../connect-string.ts';
 import { RequestFailure } from '../keeper-error.ts';
@@ -30,7 +30,6 @@ import { PendingCalls } from './pending-calls.ts';
 import { holdUntilSettled } from './process-hold.ts';
 import { RequestTimeLimit } from './request-time-limit.ts';
 import { ServerCnxn } from './server-cnxn.ts';
-import type { AuthCall } from './session-auth.ts';
 import type { EndReason } from './session-end.ts';
 import type { SessionEnvironment } from './session-environment.ts';
 import { SessionMachine } from './session-machine.ts';

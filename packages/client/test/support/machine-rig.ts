@@ -9,7 +9,7 @@ import { ErrorCode, errorName, OpCode, type Reader, Writer } from '@tskeeper/pro
 import type { RequestFailure } from '../../src/keeper-error.ts';
 import { HostProvider } from '../../src/session/host-provider.ts';
 import { Request } from '../../src/session/request.ts';
-import type { AuthCall } from '../../src/session/session-auth.ts';
+import type { AuthCall } from '../../src/auth/credentials.ts';
 import { SessionMachine } from '../../src/session/session-machine.ts';
 import type { SessionOptions } from '../../src/session/session-options.ts';
 import type { SessionOutputs } from '../../src/session/session-output.ts';

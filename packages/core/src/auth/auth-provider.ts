@@ -2,7 +2,7 @@
  * The interface of authentication schemes. A provider validates the credentials of clients, decides
  * which ids are valid in an ACL, and matches ids with ACL entries when a znode is accessed.
  */
-import type { CnxnContext } from '../cnxn/cnxn-context.ts';
+import type { CnxnContext } from '../cnxn-context.ts';
 import type { AclKeys } from '../tree/acl-index.ts';
 import type { Identity } from './identity.ts';
 

@@ -7,7 +7,7 @@
  * identities.
  */
 import { type Acl, Perms } from '@tskeeper/protocol';
-import { unitsPerAclEntry } from '../request/step-budget.ts';
+import { unitsPerAclEntry } from '../step-budget.ts';
 import { type AclIndex, type AclSchemeKeys, equalityKeys } from '../tree/acl-index.ts';
 import type { AclId, AclTable } from '../tree/acl-table.ts';
 import type { AuthProvider, AuthRegistry } from './auth-provider.ts';

@@ -3,11 +3,11 @@
  */
 import type { Millis } from '@tskeeper/protocol';
 import type { CloseReason, CnxnId, ClientOutput } from '../client-output.ts';
-import { AddressLoad, type Load } from '../request/load.ts';
+import { AddressLoad, type Load } from '../pending/load.ts';
 import type { SessionTracker } from '../session/session-tracker.ts';
 import type { WatchTable } from '../tree/watch-table.ts';
 import { Cnxn } from './cnxn.ts';
-import type { CnxnContext } from './cnxn-context.ts';
+import type { CnxnContext } from '../cnxn-context.ts';
 
 export class CnxnTable {
   readonly #cnxns = new Map<CnxnId, Cnxn>();

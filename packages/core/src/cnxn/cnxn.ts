@@ -10,10 +10,10 @@ import { Fifo } from '../fifo.ts';
 import { type Fingerprint, fingerprintBytes } from '../fingerprint.ts';
 import type { CnxnInfo } from '../inspector.ts';
 import type { CloseReason, CnxnId } from '../client-output.ts';
-import type { AddressLoad } from '../request/load.ts';
-import { fingerprintWriteOrigin } from '../request/proposal.ts';
-import type { ParkedFrame, PendingRequest } from '../request/pending-request.ts';
-import type { CnxnContext } from './cnxn-context.ts';
+import type { AddressLoad } from '../pending/load.ts';
+import { fingerprintWriteOrigin } from '../pending/proposal.ts';
+import type { ParkedFrame, PendingRequest } from '../pending/pending-request.ts';
+import type { CnxnContext } from '../cnxn-context.ts';
 
 /**
  * - `new`: no handshake yet.

@@ -6,9 +6,9 @@ import type { Millis } from '@tskeeper/protocol';
 import type { Cnxn } from '../cnxn/cnxn.ts';
 import { Fifo } from '../fifo.ts';
 import type { CoreOptions } from '../options.ts';
-import type { Load } from './load.ts';
-import type { ForwardedRequest } from './proposal.ts';
-import type { ParkedFrame } from './pending-request.ts';
+import type { Load } from '../pending/load.ts';
+import type { ForwardedRequest } from '../pending/proposal.ts';
+import type { ParkedFrame } from '../pending/pending-request.ts';
 
 export type QueuedRequest =
   | { readonly kind: 'frame'; readonly cnxn: Cnxn; readonly frame: ParkedFrame }

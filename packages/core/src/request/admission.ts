@@ -5,23 +5,23 @@
  * to the sequencer, a read or a sync to the session queue.
  */
 import { ErrorCode, type Millis, OpCode, Reader } from '@tskeeper/protocol';
-import type { Authentication } from '../auth/authentication.ts';
+import type { Authentication } from './authentication.ts';
 import type { Cnxn } from '../cnxn/cnxn.ts';
 import type { CnxnTable } from '../cnxn/cnxn-table.ts';
 import type { Now } from '../now.ts';
 import type { Observer } from '../observer.ts';
 import type { CoreOptions } from '../options.ts';
-import type { Handshakes } from '../session/handshake.ts';
+import type { Handshakes } from './handshake.ts';
 import { localOwner, previousOwner, type SessionTracker } from '../session/session-tracker.ts';
 import { AdmissionQueue } from './admission-queue.ts';
-import type { Load } from './load.ts';
+import type { Load } from '../pending/load.ts';
 import { LongWriteQueue, type QueuedForward } from './long-write-queue.ts';
 import type { MemoryLimits } from './memory-limits.ts';
-import { parkFrame, type ParkedFrame } from './pending-request.ts';
-import { type ForwardedRequest, isWrite, noCnxn, type WriteOrigin } from './proposal.ts';
+import { parkFrame, type ParkedFrame } from '../pending/pending-request.ts';
+import { type ForwardedRequest, isWrite, noCnxn, type WriteOrigin } from '../pending/proposal.ts';
 import { Request } from './request.ts';
 import type { SessionQueue } from './session-queue.ts';
-import { bytesPerUnit, type StepBudget, unitsPerRequest } from './step-budget.ts';
+import { bytesPerUnit, type StepBudget, unitsPerRequest } from '../step-budget.ts';
 import type { StepScheduler } from './step-scheduler.ts';
 import type { WriteSequencer } from './write-sequencer.ts';
 

@@ -10,7 +10,7 @@ import type { Millis } from '@tskeeper/protocol';
 import type { Now } from '../now.ts';
 import type { CoreOptions } from '../options.ts';
 import type { DataTree } from '../tree/data-tree.ts';
-import { StepBudget } from './step-budget.ts';
+import { StepBudget } from '../step-budget.ts';
 import type { PendingZnode } from './outstanding-changes.ts';
 import { isContainerOwner, ttlOfOwner } from './ephemeral-type.ts';
 

@@ -5,7 +5,7 @@
  * before members that wait all the time: usage without competition is forgotten, and only that
  * little credit can be saved.
  */
-import { stepUnitsDefault } from './step-budget.ts';
+import { stepUnitsDefault } from '../step-budget.ts';
 
 /** The credit that can be saved: enough for a thousand small requests, but for no long one. */
 const creditUnitsMax = stepUnitsDefault;

@@ -25,9 +25,9 @@ import { idOfSession, type SessionRef } from '../session/session-ref.ts';
 import { localOwner, type SessionTracker } from '../session/session-tracker.ts';
 import type { SequencerDependencies } from './local-sequencer.ts';
 import type { WriteSequencer } from './write-sequencer.ts';
-import { noCnxn, type Proposal, type WriteOrigin } from './proposal.ts';
+import { noCnxn, type Proposal, type WriteOrigin } from '../pending/proposal.ts';
 import type { Replica } from './replica.ts';
-import type { PendingSync } from './pending-request.ts';
+import type { PendingSync } from '../pending/pending-request.ts';
 import { SyncsAwaitingApply } from './syncs-awaiting-apply.ts';
 
 /** Sends requests of clients from a learner to its leader. */

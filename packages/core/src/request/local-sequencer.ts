@@ -15,13 +15,13 @@ import { SessionExpiry } from '../session/session-expiry.ts';
 import type { SessionRef } from '../session/session-ref.ts';
 import type { SessionSlot } from '../session/session-table.ts';
 import { localOwner, type SessionTracker } from '../session/session-tracker.ts';
-import { type Job, startJob, unitsPerAclEntry, unitsPerChange, unitsPerRequest } from './step-budget.ts';
-import type { Load } from './load.ts';
+import { type Job, startJob, unitsPerAclEntry, unitsPerChange, unitsPerRequest } from '../step-budget.ts';
+import type { Load } from '../pending/load.ts';
 import type { WriteSequencer } from './write-sequencer.ts';
 import { Preparer, type PrepareJob } from './prepare.ts';
 import type { ValidationDependencies } from './write-validator.ts';
-import { type Proposal, serverOrigin, type WriteOrigin, fingerprintWriteOrigin } from './proposal.ts';
-import type { PendingSync } from './pending-request.ts';
+import { type Proposal, serverOrigin, type WriteOrigin, fingerprintWriteOrigin } from '../pending/proposal.ts';
+import type { PendingSync } from '../pending/pending-request.ts';
 import { SyncsAwaitingApply } from './syncs-awaiting-apply.ts';
 import { ContainerManager } from './container-manager.ts';
 

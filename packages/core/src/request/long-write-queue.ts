@@ -13,7 +13,7 @@ import { Cnxn } from '../cnxn/cnxn.ts';
 import { Fifo } from '../fifo.ts';
 import { idOfSession, type SessionRef } from '../session/session-ref.ts';
 import { FairQueue, FairShare } from './fair-queue.ts';
-import type { ForwardedRequest } from './proposal.ts';
+import type { ForwardedRequest } from '../pending/proposal.ts';
 
 /**
  * The usage of this many parties that do not wait is remembered. Beyond that, all of them start

@@ -15,7 +15,7 @@ import type { Observer } from '../observer.ts';
 import type { CoreOptions } from '../options.ts';
 import type { DataTree } from '../tree/data-tree.ts';
 import type { WatchTable } from '../tree/watch-table.ts';
-import type { Load } from './load.ts';
+import type { Load } from '../pending/load.ts';
 
 /**
  * - `ample`: nothing is refused.

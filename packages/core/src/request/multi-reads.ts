@@ -22,7 +22,7 @@ import type { ReadReplies } from './read-replies.ts';
 import type { Replica } from './replica.ts';
 import type { ReplyWriter } from './reply-writer.ts';
 import type { Request } from './request.ts';
-import { bytesPerUnit, copyForJob, type Job, startJob, type StepBudget, unitsPerName } from './step-budget.ts';
+import { bytesPerUnit, copyForJob, type Job, startJob, type StepBudget, unitsPerName } from '../step-budget.ts';
 
 /** Replaces the size for a part that has failed. */
 const nothingRead = -1;
@@ -54,7 +54,7 @@ export class MultiReads {
 
   handle(request: Request, reader: Reader): Job | undefined {
     if (reader.remaining > this.#budget.shortFrameBytes)
-      return this.#replies.startDecodingJob({ ...request }, (own) => this.#multiReadInSteps(own, copyForJob(reader), []));
+      return this.#replies.startDecodingJob(request.copy(), (own) => this.#multiReadInSteps(own, copyForJob(reader), []));
     const ops: MultiOp[] = [];
     for (let op = readMultiRequestOp(reader); op !== undefined; op = readMultiRequestOp(reader)) ops.push(op);
     if (!this.#areReads(request, ops)) return undefined;
@@ -69,7 +69,7 @@ export class MultiReads {
       if (node !== 0) names += tree.childCountOf(node);
       if (names > this.#budget.names || writer.offset > end) {
         this.#replyWriter.discard(writer);
-        return startJob(this.#multiReadInSteps({ ...request }, undefined, ops));
+        return startJob(this.#multiReadInSteps(request.copy(), undefined, ops));
       }
       if (node === 0) continue;
       const from = writer.offset;

@@ -7,8 +7,8 @@
 import type { Zxid } from '@tskeeper/protocol';
 import type { DataTree, NodeId } from '../tree/data-tree.ts';
 import { type OutstandingChanges, PendingZnode } from './outstanding-changes.ts';
-import type { WriteOrigin } from './proposal.ts';
-import { bytesPerUnit, unitsPerChange } from './step-budget.ts';
+import type { WriteOrigin } from '../pending/proposal.ts';
+import { bytesPerUnit, unitsPerChange } from '../step-budget.ts';
 import { parentOf } from './write-validator.ts';
 
 /** The state of a parent after the close, and its share in the tree digest before. */

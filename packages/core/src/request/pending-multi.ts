@@ -6,8 +6,8 @@ import { ErrorCode, type MultiMember, type MultiTxn, OpCode, type Reader, readMu
 import type { Now } from '../now.ts';
 import { type MultiWrite, toMultiWrite } from './multi-parts.ts';
 import type { OutstandingChanges } from './outstanding-changes.ts';
-import { errorTxn, type PrepareResult, type WriteOrigin } from './proposal.ts';
-import { bytesPerUnit, unitsPerPart } from './step-budget.ts';
+import { errorTxn, type PrepareResult, type WriteOrigin } from '../pending/proposal.ts';
+import { bytesPerUnit, unitsPerPart } from '../step-budget.ts';
 import type { WriteValidator } from './write-validator.ts';
 
 export class PendingMulti {

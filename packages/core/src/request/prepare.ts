@@ -40,9 +40,9 @@ import type { TxnLog } from '../txn-log.ts';
 import { OutstandingChanges, type PendingZnode } from './outstanding-changes.ts';
 import { PendingClose } from './pending-close.ts';
 import { PendingMulti } from './pending-multi.ts';
-import { errorTxn, type PrepareResult, type Proposal, type TypedTxn, type WriteOrigin } from './proposal.ts';
+import { errorTxn, type PrepareResult, type Proposal, type TypedTxn, type WriteOrigin } from '../pending/proposal.ts';
 import type { Replica } from './replica.ts';
-import { copyForJob, StepBudget } from './step-budget.ts';
+import { copyForJob, StepBudget } from '../step-budget.ts';
 import { type ValidationDependencies, WriteValidator } from './write-validator.ts';
 
 /** Validation over several steps, and its result. */

@@ -18,7 +18,7 @@ import { ReadReplies } from './read-replies.ts';
 import type { Replica } from './replica.ts';
 import type { ReplyWriter } from './reply-writer.ts';
 import type { Request } from './request.ts';
-import { type Job, startJob, type StepBudget, unitsPerName, unitsPerPath } from './step-budget.ts';
+import { type Job, startJob, type StepBudget, unitsPerName, unitsPerPath } from '../step-budget.ts';
 import { WatchRequests } from './watch-requests.ts';
 
 export class ReadHandler {
@@ -83,7 +83,7 @@ export class ReadHandler {
       case OpCode.getChildren2:
         return this.#getChildren(request, reader);
       case OpCode.ping:
-        return this.#replies.ok({ ...request, xid: Xid.ping });
+        return this.#ping(request);
       case OpCode.getACL:
         return this.#getAcl(request, reader);
       case OpCode.sync:
@@ -157,6 +157,13 @@ export class ReadHandler {
     return true;
   }
 
+  /** The reply has the xid of pings, whatever the request had. */
+  #ping(request: Request): undefined {
+    const ping = request.copy();
+    ping.xid = Xid.ping;
+    this.#replies.ok(ping);
+  }
+
   #getData(request: Request, reader: Reader): undefined {
     const node = this.#lookup(reader);
     const watch = reader.boolean();
@@ -201,7 +208,7 @@ export class ReadHandler {
     const rest = tree.writeNames(tree.firstChildOf(node), writer, this.#budget.names, writer.offset + this.#budget.replyBytes);
     if (rest !== 0) {
       this.#replyWriter.discard(writer);
-      return startJob(this.#getChildrenInSteps({ ...request }, node));
+      return startJob(this.#getChildrenInSteps(request.copy(), node));
     }
     this.#workUnits += tree.childCountOf(node) * unitsPerName;
     this.#replies.reportRead(node, reader, this.#replies.namesBytes(node, writer.offset - from));
@@ -249,7 +256,7 @@ export class ReadHandler {
     const { tree } = this.#replica;
     const prefix = prefixPath === null || prefixPath.trim() === '' || prefixPath.trim() === '/' ? '' : prefixPath;
     if (tree.ephemeralCountOf(sessionHigh, sessionLow) > this.#budget.ephemerals)
-      return startJob(this.#getEphemeralsInSteps({ ...request }, prefix));
+      return startJob(this.#getEphemeralsInSteps(request.copy(), prefix));
     this.#workUnits += tree.ephemeralCountOf(sessionHigh, sessionLow) * unitsPerPath;
     const paths = this.#replica.ephemeralPaths(sessionHigh, sessionLow).filter((path) => path.startsWith(prefix));
     const writer = this.#replies.begin(request);
@@ -286,7 +293,7 @@ export class ReadHandler {
     if (tree.isRoot(node)) return this.#replyCount(request, tree.size - 1);
     let count = 0;
     for (let at = tree.nextBelow(node, node); at !== 0; at = tree.nextBelow(at, node)) {
-      if (++count === this.#budget.visits) return this.#countInSteps({ ...request }, node, at, count);
+      if (++count === this.#budget.visits) return this.#countInSteps(request.copy(), node, at, count);
     }
     this.#workUnits += count;
     return this.#replyCount(request, count);

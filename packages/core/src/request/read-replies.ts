@@ -13,7 +13,7 @@ import type { LongReply } from './long-reply.ts';
 import type { Replica } from './replica.ts';
 import type { ReplyWriter } from './reply-writer.ts';
 import type { Request } from './request.ts';
-import { type Job, startJob, type StepBudget } from './step-budget.ts';
+import { type Job, startJob, type StepBudget } from '../step-budget.ts';
 
 /** Length prefix of a string or vector. */
 const lengthBytes = 4;

@@ -9,10 +9,10 @@ import type { SessionTracker } from '../session/session-tracker.ts';
 import type { AclId } from '../tree/acl-table.ts';
 import type { NamespaceId } from '../tree/namespace-table.ts';
 import type { WatchTable } from '../tree/watch-table.ts';
-import { isCloseSession } from './proposal.ts';
+import { isCloseSession } from '../pending/proposal.ts';
 import type { ChangeListener } from './replica.ts';
 import type { ReplyWriter } from './reply-writer.ts';
-import type { Job } from './step-budget.ts';
+import type { Job } from '../step-budget.ts';
 import type { WatchNotifier } from './watch-notifier.ts';
 
 export interface ReplicaListenerParts {

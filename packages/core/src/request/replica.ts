@@ -33,7 +33,7 @@ import { SnapshotWriter } from '../snapshot/snapshot-writer.ts';
 import type { AclId } from '../tree/acl-table.ts';
 import { DataTree, type NodeId } from '../tree/data-tree.ts';
 import type { NamespaceId } from '../tree/namespace-table.ts';
-import { bytesPerUnit, type Job, startJob, StepBudget, stepUnitsDefault, unitsPerChange } from './step-budget.ts';
+import { bytesPerUnit, type Job, startJob, StepBudget, stepUnitsDefault, unitsPerChange } from '../step-budget.ts';
 import { containerOwner, ttlOwner } from './ephemeral-type.ts';
 
 /**

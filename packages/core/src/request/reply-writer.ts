@@ -6,7 +6,7 @@ import { ErrorCode, type Millis, type Writer, Xid, Writer as ProtocolWriter, typ
 import type { Cnxn } from '../cnxn/cnxn.ts';
 import type { Observer } from '../observer.ts';
 import type { ClientOutput } from '../client-output.ts';
-import { bytesPerUnit } from './step-budget.ts';
+import { bytesPerUnit } from '../step-budget.ts';
 
 const lengthBytes = 4;
 /** Finding the output, writing a header and counting the reply. */

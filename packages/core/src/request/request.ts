@@ -7,8 +7,8 @@ import type { Millis } from '@tskeeper/protocol';
 import { Identities } from '../auth/identities.ts';
 import { Cnxn } from '../cnxn/cnxn.ts';
 import type { Now } from '../now.ts';
-import { AddressLoad } from './load.ts';
-import { noCnxn } from './proposal.ts';
+import { AddressLoad } from '../pending/load.ts';
+import { noCnxn } from '../pending/proposal.ts';
 
 export class Request {
   cnxn: Cnxn;
@@ -23,9 +23,26 @@ export class Request {
   /** Where its frame starts in the bytes of its reader. */
   frameStart = 0;
 
-  constructor(now: Now) {
-    const context = { remoteAddress: '', remotePort: 0, localPort: 0, secure: false, peerCertificate: undefined };
-    this.cnxn = new Cnxn(noCnxn, context, new AddressLoad(''), now.wallMs);
+  constructor(now: Now, cnxn = unusedCnxn(now)) {
+    this.cnxn = cnxn;
     this.now = now;
   }
+
+  /** For a job that may still run when the next request is admitted. */
+  copy(): Request {
+    const own = new Request(this.now, this.cnxn);
+    own.xid = this.xid;
+    own.opCode = this.opCode;
+    own.identities = this.identities;
+    own.arrivedMs = this.arrivedMs;
+    own.isThrottled = this.isThrottled;
+    own.frameStart = this.frameStart;
+    return own;
+  }
+}
+
+/** In place of a connection before the first request. */
+function unusedCnxn(now: Now): Cnxn {
+  const context = { remoteAddress: '', remotePort: 0, localPort: 0, secure: false, peerCertificate: undefined };
+  return new Cnxn(noCnxn, context, new AddressLoad(''), now.wallMs);
 }

@@ -13,14 +13,14 @@ import type { CnxnTable } from '../cnxn/cnxn-table.ts';
 import type { Fingerprint } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
 import type { Observer } from '../observer.ts';
-import type { Load } from './load.ts';
-import { parkFrame, type ParkedFrame, type PendingSync } from './pending-request.ts';
-import { isWrite, type WriteOrigin } from './proposal.ts';
+import type { Load } from '../pending/load.ts';
+import { parkFrame, type ParkedFrame, type PendingSync } from '../pending/pending-request.ts';
+import { isWrite, type WriteOrigin } from '../pending/proposal.ts';
 import type { ReadHandler } from './read-handler.ts';
 import type { Replica } from './replica.ts';
 import type { ReplyWriter } from './reply-writer.ts';
 import { Request } from './request.ts';
-import { unitsPerRequest } from './step-budget.ts';
+import { unitsPerRequest } from '../step-budget.ts';
 import type { StepScheduler } from './step-scheduler.ts';
 import type { WriteSequencer } from './write-sequencer.ts';
 

@@ -6,10 +6,10 @@ import type { Permissions } from '../auth/permissions.ts';
 import type { CnxnId } from '../client-output.ts';
 import type { Now } from '../now.ts';
 import type { Observer } from '../observer.ts';
-import { noCnxn } from './proposal.ts';
+import { noCnxn } from '../pending/proposal.ts';
 import type { ReadHandler } from './read-handler.ts';
 import type { Replica } from './replica.ts';
-import type { Job, StepBudget, StepKind } from './step-budget.ts';
+import type { Job, StepBudget, StepKind } from '../step-budget.ts';
 import type { WriteSequencer } from './write-sequencer.ts';
 
 export class StepScheduler {

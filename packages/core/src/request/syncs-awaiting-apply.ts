@@ -1,7 +1,7 @@
 import type { Zxid } from '@tskeeper/protocol';
 import { Fifo } from '../fifo.ts';
 import type { Fingerprint } from '../fingerprint.ts';
-import type { PendingSync } from './pending-request.ts';
+import type { PendingSync } from '../pending/pending-request.ts';
 
 /**
  * Syncs that wait only for txns to be applied here, in the order of these txns. They include syncs

@@ -13,7 +13,7 @@ import type { CnxnId } from '../client-output.ts';
 import { type AclId, openAclId } from '../tree/acl-table.ts';
 import type { WatchTable } from '../tree/watch-table.ts';
 import type { ReplyWriter } from './reply-writer.ts';
-import { type Job, type StepBudget } from './step-budget.ts';
+import { type Job, type StepBudget } from '../step-budget.ts';
 
 export class WatchNotifier {
   readonly #watches: WatchTable;

@@ -24,7 +24,7 @@ import type { ReadReplies } from './read-replies.ts';
 import type { Replica } from './replica.ts';
 import type { ReplyWriter } from './reply-writer.ts';
 import type { Request } from './request.ts';
-import { copyForJob, type Job, type StepBudget, unitsPerPath } from './step-budget.ts';
+import { copyForJob, type Job, type StepBudget, unitsPerPath } from '../step-budget.ts';
 
 type WatchKind = 'data' | 'exist' | 'child' | 'persistent' | 'recursive';
 /** In the order in which setWatches2 lists them; setWatches has the first three. */
@@ -88,7 +88,7 @@ export class WatchRequests {
   /** setWatches has the first three kinds of lists, setWatches2 all five. */
   setWatches(request: Request, reader: Reader): Job | undefined {
     const kinds = request.opCode === OpCode.setWatches ? watchKinds.slice(0, 3) : watchKinds;
-    return this.#replies.startDecodingJob({ ...request }, (own) => this.#setWatches(own, copyForJob(reader), kinds));
+    return this.#replies.startDecodingJob(request.copy(), (own) => this.#setWatches(own, copyForJob(reader), kinds));
   }
 
   /**

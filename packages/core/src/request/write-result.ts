@@ -2,7 +2,7 @@
  * Writes the result of a write, after the reply's header, once its txn has been applied.
  */
 import { OpCode, type Writer, writeMultiEnd } from '@tskeeper/protocol';
-import type { Proposal } from './proposal.ts';
+import type { Proposal } from '../pending/proposal.ts';
 import type { Replica } from './replica.ts';
 
 /**

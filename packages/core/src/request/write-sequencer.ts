@@ -8,9 +8,9 @@ import type { Millis, Reader, Zxid } from '@tskeeper/protocol';
 import type { Fingerprint } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
 import type { SessionRef } from '../session/session-ref.ts';
-import type { Job } from './step-budget.ts';
-import type { Proposal, WriteOrigin } from './proposal.ts';
-import type { PendingSync } from './pending-request.ts';
+import type { Job } from '../step-budget.ts';
+import type { Proposal, WriteOrigin } from '../pending/proposal.ts';
+import type { PendingSync } from '../pending/pending-request.ts';
 
 /** The role of a server as its clients see it. */
 export type Role = 'standalone' | 'leader' | 'follower' | 'observer';

@@ -33,9 +33,9 @@ import type { SessionTracker } from '../session/session-tracker.ts';
 import { containerOwner, isSessionOwner, ttlMax, ttlOwner } from './ephemeral-type.ts';
 import { isTtlMode } from './multi-parts.ts';
 import { type OutstandingChanges, PendingZnode } from './outstanding-changes.ts';
-import type { PrepareResult, WriteOrigin } from './proposal.ts';
+import type { PrepareResult, WriteOrigin } from '../pending/proposal.ts';
 import type { Replica } from './replica.ts';
-import { unitsPerAclEntry } from './step-budget.ts';
+import { unitsPerAclEntry } from '../step-budget.ts';
 
 /** What validation needs from the server. */
 export interface ValidationDependencies {

@@ -2,7 +2,7 @@ import type { Millis, PacketView, ServerState, Sid, Zxid } from '@tskeeper/proto
 import type { Fingerprint } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
 import { LocalSequencer } from '../request/local-sequencer.ts';
-import { StepBudget } from '../request/step-budget.ts';
+import { StepBudget } from '../step-budget.ts';
 import type { Server } from '../server.ts';
 import type { LeaderConfig, LeaderHost } from '../zab/leader-host.ts';
 import { Leader } from '../zab/leader.ts';

@@ -1,7 +1,7 @@
 import type { Millis, PacketView, Zxid } from '@tskeeper/protocol';
 import type { Fingerprint } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
-import { StepBudget } from '../request/step-budget.ts';
+import { StepBudget } from '../step-budget.ts';
 import { LeaderForwarder, type LeaderLink, type LeaderTxn } from '../request/leader-forwarder.ts';
 import { Replica } from '../request/replica.ts';
 import type { Server } from '../server.ts';

@@ -3,10 +3,10 @@
  * of a leader after SNAP.
  *
  * Reads snapshots of ZooKeeper 3.6 to 3.9 and our own; the layout is in
- * protocol/snapshot-format.ts. A wrong seal, a znode before its parent, or an impossible length is
- * a `ProtocolError` that names the expectation and the byte offset in the (uncompressed) file.
- * Nothing of a rejected snapshot can be used: the caller continues with an older one and a new
- * loader.
+ * protocol/disk/snapshot-format.ts. A wrong seal, a znode before its parent, or an impossible
+ * length is a `ProtocolError` that names the expectation and the byte offset in the (uncompressed)
+ * file. Nothing of a rejected snapshot can be used: the caller continues with an older one and a
+ * new loader.
  *
  * Counts and lengths are trusted only as far as they can be true: a duplicate session, or an item
  * larger than any request could have made it, is rejected before memory is allocated for it. A few

@@ -4,11 +4,11 @@
  * It contains the state of the moment at which the source was created: sessions, ACLs and digest
  * are recorded then, and the tree writes a znode before it changes (`TreeSnapshots.begin`).
  * ZooKeeper's own snapshots are fuzzy and repaired by replaying the log; ours need no repair, and
- * any ZooKeeper reads them. The layout is in protocol/snapshot-format.ts.
+ * any ZooKeeper reads them. The layout is in protocol/disk/snapshot-format.ts.
  *
  * A leader sends the middle part of it after a packet SNAP: sessions, ACLs and znodes, and then a
- * mark instead of the seal (protocol/learner-records.ts). There is no header, checksum, digest or
- * zxid; the packet contains the zxid.
+ * mark instead of the seal (protocol/ensemble/learner-records.ts). There is no header, checksum,
+ * digest or zxid; the packet contains the zxid.
  *
  * Several snapshots may be in progress, each of its own moment (tree/snapshot-walk.ts).
  */

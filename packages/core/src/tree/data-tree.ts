@@ -17,7 +17,7 @@
  * This class applies changes. It notifies the snapshots being written (tree-snapshot.ts) before a
  * change, and the quotas (quota-usage.ts) after it.
  */
-import { ErrorCode, formatSessionId, type Millis, readOnlyAcl, sessionIdOf, systemPath, type Zxid } from '@tskeeper/protocol';
+import { ErrorCode, formatSessionId, type Millis, readOnlyAcl, sessionIdOf, statBytes, systemPath, type Zxid } from '@tskeeper/protocol';
 import { type AclId, AclTable, openAclId } from './acl-table.ts';
 import { copyBytes, int32At, putInt32, putInt64 } from './bytes.ts';
 import { EphemeralTable } from './ephemeral-table.ts';
@@ -57,7 +57,6 @@ import {
   noDigestFlag,
   persistent,
   pzxidAt,
-  statBytes,
   ttl,
   versionAt,
   visibleCversionAt,
@@ -67,7 +66,7 @@ import { lastSlash, utf16Length, ZnodePaths } from './znode-paths.ts';
 
 export type { AclId } from './acl-table.ts';
 export type { NodeId } from './node-store.ts';
-export type { QuotaTotals, QuotaViolation } from './quota-table.ts';
+export type { QuotaTotals } from './quota-table.ts';
 export { type DigestedStat, nodeDigest } from './tree-digest.ts';
 export type { NodeKind } from './znode-fields.ts';
 

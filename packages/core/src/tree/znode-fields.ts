@@ -6,7 +6,7 @@
  * number of the Stat is decoded where it is asked for. `DataTree` extends this class: it finds
  * znodes and changes them, and callers read them through the same object.
  */
-import type { Millis, Writer, Zxid } from '@tskeeper/protocol';
+import { type Millis, statBytes, type Writer, type Zxid } from '@tskeeper/protocol';
 import type { AclId } from './acl-table.ts';
 import { ByteArena } from './byte-arena.ts';
 import { copyBytes, int32At, int64At, putInt32 } from './bytes.ts';
@@ -55,7 +55,6 @@ export const visibleOwnerAt = 44;
 export const dataLengthAt = 52;
 const childCountAt = 56;
 export const pzxidAt = 60;
-export const statBytes = 68;
 /** StatPersisted, the form in snapshots: no counts, pzxid last, internal cversion, raw owner. */
 const persistedStatBytes = 60;
 

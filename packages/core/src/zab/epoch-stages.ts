@@ -15,7 +15,7 @@ import type { Now } from '../now.ts';
 import type { QuorumVerifier } from '../quorum/quorum-verifier.ts';
 import type { LeaderStart } from './leader-host.ts';
 import type { DurableState, EpochName } from './peer-storage.ts';
-import type { RoleEndReason } from './role-end.ts';
+import type { RoleEndReason } from '../role-end.ts';
 import type { ZabOptions } from './zab-options.ts';
 
 export type LeaderStage =

@@ -33,7 +33,7 @@ import type { LeaderStatus } from '../inspector.ts';
 import type { Now } from '../now.ts';
 import type { QuorumVerifier, SidSet } from '../quorum/quorum-verifier.ts';
 import type { SequencerLeader } from '../request/local-sequencer.ts';
-import type { PendingSync } from '../request/pending-request.ts';
+import type { PendingSync } from '../pending/pending-request.ts';
 import type { Server } from '../server.ts';
 import type { TxnLog } from '../txn-log.ts';
 import { Broadcast } from './broadcast.ts';
@@ -46,7 +46,7 @@ import { LearnerTable } from './learner-table.ts';
 import type { DurableState, EpochName } from './peer-storage.ts';
 import { entryOf, ProposalQueue } from './proposal-queue.ts';
 import type { ChannelId, ChannelRank, QuorumLinks } from './quorum-links.ts';
-import type { RoleEndReason } from './role-end.ts';
+import type { RoleEndReason } from '../role-end.ts';
 import { SyncConfirmations } from './sync-confirmation.ts';
 import type { ZabOptions } from './zab-options.ts';
 

@@ -7,7 +7,7 @@
 import { type Millis, packetTypeName, type PacketView } from '@tskeeper/protocol';
 import type { ConnectFailure } from './leader-connector.ts';
 import type { ChannelId, QuorumLinks } from './quorum-links.ts';
-import type { RoleEndReason } from './role-end.ts';
+import type { RoleEndReason } from '../role-end.ts';
 import type { ZabOptions } from './zab-options.ts';
 
 export type LearnerStage =

@@ -16,7 +16,7 @@ import type { ChannelId, QuorumLinks } from './quorum-links.ts';
 /** A txn of the log on disk. */
 export interface LogEntry {
   readonly zxid: Zxid;
-  /** Header, record and digest. */
+  /** Header, record and digest, without the framing. */
   readonly bytes: Buffer;
 }
 

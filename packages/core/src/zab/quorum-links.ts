@@ -1,5 +1,5 @@
 import type { Sid, Writer } from '@tskeeper/protocol';
-import type { RoleEndReason } from './role-end.ts';
+import type { RoleEndReason } from '../role-end.ts';
 
 /**
  * A stream between a leader and one of its learners, numbered by the port: a small integer, which

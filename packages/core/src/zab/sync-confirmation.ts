@@ -11,7 +11,7 @@ import { Fifo } from '../fifo.ts';
 import type { Fingerprint } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
 import type { QuorumVerifier } from '../quorum/quorum-verifier.ts';
-import type { PendingSync } from '../request/pending-request.ts';
+import type { PendingSync } from '../pending/pending-request.ts';
 import type { Server } from '../server.ts';
 import type { LearnerPings } from './learner-pings.ts';
 import type { LearnerProgress } from './learner-progress.ts';

@@ -9,7 +9,7 @@ import { ForwardedIdentities } from '../../src/auth/forwarded-identities.ts';
 import { type CoreOptions, type ClientOutput, type TxnLog, Server, silentObserver } from '../../src/index.ts';
 import { LocalSequencer, type SequencerDependencies } from '../../src/request/local-sequencer.ts';
 import { LeaderForwarder } from '../../src/request/leader-forwarder.ts';
-import { noCnxn, type WriteOrigin } from '../../src/request/proposal.ts';
+import { noCnxn, type WriteOrigin } from '../../src/pending/proposal.ts';
 import { packet } from '../zab/packets.ts';
 import { testOptions } from '../support/script.ts';
 

@@ -17,7 +17,7 @@ import { describe, expect, it } from 'vitest';
 import { type ClientOutput, type TxnLog, Server, silentObserver } from '../../src/index.ts';
 import { LocalSequencer, type SequencerDependencies } from '../../src/request/local-sequencer.ts';
 import { LeaderForwarder } from '../../src/request/leader-forwarder.ts';
-import type { PendingSync } from '../../src/request/pending-request.ts';
+import type { PendingSync } from '../../src/pending/pending-request.ts';
 import { bytesOf } from '../support/records.ts';
 import { testOptions } from '../support/script.ts';
 

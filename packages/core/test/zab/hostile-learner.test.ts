@@ -6,7 +6,7 @@
 import { ErrorCode, makeZxid, OpCode, openAcl, operations, PacketType, Reader, readTxn, Writer } from '@tskeeper/protocol';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { sample } from '../../../../test/breadth.ts';
-import { isWrite } from '../../src/request/proposal.ts';
+import { isWrite } from '../../src/pending/proposal.ts';
 import { ChannelRank } from '../../src/zab/quorum-links.ts';
 import { LoneLeader } from './lone-leader.ts';
 

@@ -1,6 +1,6 @@
 /** The settings of a double barrier, for entering and leaving. */
 import { type Acl, type ClientView, type Data, KeeperError } from '@tskeeper/client';
-import { retryForever } from '../waiting/next-event.ts';
+import { retryForever } from '../waiting/own-znode.ts';
 import { readyName } from './ready.ts';
 
 export interface BarrierContext {

@@ -30,8 +30,8 @@ import { type CheckOp, type ClientView, KeeperError, op } from '@tskeeper/client
 import { childPath, nameOf } from '@tskeeper/client/internal';
 import { nodeDeletedError } from '../wait-queue/wait-queue.ts';
 import type { Deadline } from '../waiting/deadline.ts';
-import { WatchedRead } from '../waiting/watched-read.ts';
-import { retryForever } from '../waiting/next-event.ts';
+import { retryForever } from '../waiting/own-znode.ts';
+import { WatchedRead } from '../waiting/watch-once.ts';
 import { type BarrierContext, participantNames } from './barrier-context.ts';
 import { ParticipantNode } from './participant-node.ts';
 import { readReady, readyData, readyName } from './ready.ts';

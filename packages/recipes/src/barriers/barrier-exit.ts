@@ -19,7 +19,7 @@
  * its znode still exists is lower than the one it waits for.
  */
 import { childPath, nameOf } from '@tskeeper/client/internal';
-import { waitForEventUnless } from '../waiting/next-event.ts';
+import { waitForEventUnless } from '../waiting/watch-once.ts';
 import { type BarrierContext, participantNames } from './barrier-context.ts';
 import type { EnteredBarrier } from './barrier-entry.ts';
 

@@ -12,9 +12,10 @@
 import { type Acl, type Data, KeeperError } from '@tskeeper/client';
 import { checkArgumentCount, checkSourceAndPath, checkConstructorOptions } from '../validation.ts';
 import { Deadline } from '../waiting/deadline.ts';
-import { waitForEvent, retryForever } from '../waiting/next-event.ts';
+import { retryForever } from '../waiting/own-znode.ts';
+import { waitForEvent } from '../waiting/watch-once.ts';
 import { runAcrossSessions, type SessionSource } from '../sessions/session-source.ts';
-import type { WaitOptions } from '../waiting/wait-options.ts';
+import type { WaitOptions } from '../wait-options.ts';
 
 /** What the znode of a barrier is like, when `set` creates it. */
 export interface BarrierOptions {

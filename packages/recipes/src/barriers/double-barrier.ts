@@ -14,7 +14,7 @@ import { checkArgumentCount, checkFunction, checkName, checkSourceAndPath, check
 import { Hold } from '../wait-queue/hold.ts';
 import { Deadline } from '../waiting/deadline.ts';
 import { runAcrossSessions, type SessionSource } from '../sessions/session-source.ts';
-import type { WaitOptions } from '../waiting/wait-options.ts';
+import type { WaitOptions } from '../wait-options.ts';
 import { checkBarrierSize } from './barrier-size.ts';
 import type { BarrierContext } from './barrier-context.ts';
 import { enterBarrier } from './barrier-entry.ts';

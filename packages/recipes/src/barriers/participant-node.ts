@@ -2,8 +2,7 @@
 import { KeeperError, op } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
 import { WaitQueue, QueueNode } from '../wait-queue/wait-queue.ts';
-import { createOwnZnode } from '../waiting/own-znode.ts';
-import { isUnanswered } from '../waiting/unanswered.ts';
+import { createOwnZnode, isUnanswered } from '../waiting/own-znode.ts';
 import type { BarrierContext } from './barrier-context.ts';
 import { readyName } from './ready.ts';
 

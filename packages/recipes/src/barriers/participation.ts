@@ -4,7 +4,7 @@ import { checkArgumentCount, argumentCountError } from '../validation.ts';
 import { type InspectFunction, inspectObject } from '../inspect-custom.ts';
 import type { Hold, HoldState } from '../wait-queue/hold.ts';
 import { Deadline } from '../waiting/deadline.ts';
-import type { WaitOptions } from '../waiting/wait-options.ts';
+import type { WaitOptions } from '../wait-options.ts';
 
 /** A participation, between entering the barrier and `leave` or the loss. */
 export class Participation implements AsyncDisposable {

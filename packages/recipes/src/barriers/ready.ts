@@ -6,7 +6,7 @@
  * twice. Other clients create it without data.
  */
 import { type ClientView, KeeperError } from '@tskeeper/client';
-import { retryForever } from '../waiting/next-event.ts';
+import { retryForever } from '../waiting/own-znode.ts';
 
 export const readyName = 'ready';
 

@@ -22,12 +22,10 @@ import { checkArgumentCount, checkFunction, checkName, checkSourceAndPath, const
 import { Hold } from '../wait-queue/hold.ts';
 import { WaitQueue, QueueNode } from '../wait-queue/wait-queue.ts';
 import { Deadline } from '../waiting/deadline.ts';
-import { WatchedRead } from '../waiting/watched-read.ts';
-import { createOwnZnode } from '../waiting/own-znode.ts';
-import { waitForEventUnless, retryForever } from '../waiting/next-event.ts';
-import { undefinedIfNoNode } from '../waiting/no-node.ts';
+import { createOwnZnode, retryForever } from '../waiting/own-znode.ts';
+import { undefinedIfNoNode, waitForEventUnless, WatchedRead } from '../waiting/watch-once.ts';
 import { runAcrossSessions, type SessionSource } from '../sessions/session-source.ts';
-import type { WaitOptions } from '../waiting/wait-options.ts';
+import type { WaitOptions } from '../wait-options.ts';
 import { checkBarrierSize } from './barrier-size.ts';
 import { runInside, Participation } from './participation.ts';
 

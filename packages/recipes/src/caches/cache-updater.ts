@@ -17,7 +17,7 @@ import { type ClientView, KeeperError, type Stat, type WatchLoop, type WatchLoop
 import { childPath, parentOf } from '@tskeeper/client/internal';
 import { isRecipeError } from '../recipe-error.ts';
 import { followSessions, isSessions, type SessionSource } from '../sessions/session-source.ts';
-import { pause } from '../waiting/pause.ts';
+import { pause } from '../waiting/promises.ts';
 import type { CacheChange } from './cached-znode.ts';
 import { CacheContents, type CacheContentsOptions } from './cache-contents.ts';
 import { ReadQueue, type ReadKind } from './read-queue.ts';

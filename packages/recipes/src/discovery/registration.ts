@@ -4,10 +4,10 @@ import { checkValue } from '@tskeeper/client/internal';
 import { checkArgumentCount, argumentCountError } from '../validation.ts';
 import type { PersistentNode, PersistentNodeState } from '../nodes/persistent-node.ts';
 import { currentClient, isEndOfSession, type SessionSource } from '../sessions/session-source.ts';
-import { bothSettled } from '../waiting/both-settled.ts';
 import { Deadline, unlessAborted } from '../waiting/deadline.ts';
-import { retryForever } from '../waiting/next-event.ts';
-import type { WaitOptions } from '../waiting/wait-options.ts';
+import { retryForever } from '../waiting/own-znode.ts';
+import { bothSettled } from '../waiting/promises.ts';
+import type { WaitOptions } from '../wait-options.ts';
 import { type RawInstance, parseRawInstance, mergeRawInstance } from './instance-json.ts';
 import { instanceChangeType, type InstanceChange } from './service-instance.ts';
 

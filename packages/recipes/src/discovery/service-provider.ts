@@ -16,8 +16,8 @@ import {
 } from '../validation.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { followSessions, isEndOfSession, type SessionSource } from '../sessions/session-source.ts';
-import type { WaitOptions } from '../waiting/wait-options.ts';
-import { Waiters } from '../waiting/waiters.ts';
+import type { WaitOptions } from '../wait-options.ts';
+import { Waiters } from '../waiting/promises.ts';
 import { DownInstances } from './down-instances.ts';
 import type { ServiceCache } from './service-cache.ts';
 import type { ServiceInstance } from './service-instance.ts';

@@ -24,11 +24,10 @@ import { acquire, type AcquireOptions, type LockRequest } from '../wait-queue/ac
 import type { Contender } from '../wait-queue/contender.ts';
 import { WaitQueue, type ContenderOptions, previousContender } from '../wait-queue/wait-queue.ts';
 import { Deadline } from '../waiting/deadline.ts';
-import { retryForever } from '../waiting/next-event.ts';
+import { connectionLossCodes, retryForever } from '../waiting/own-znode.ts';
 import { runAcrossSessions, type SessionSource, watchAcrossSessions } from '../sessions/session-source.ts';
-import type { WaitOptions } from '../waiting/wait-options.ts';
+import type { WaitOptions } from '../wait-options.ts';
 import { acknowledgedPath, Leadership } from './leadership.ts';
-import { connectionLossCodes } from '../waiting/unanswered.ts';
 
 /** How an election is held. All candidates use the same options, except `data`. */
 export interface ElectionOptions extends ContenderOptions {

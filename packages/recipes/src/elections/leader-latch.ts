@@ -23,11 +23,11 @@ import { Listeners } from '../listeners.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { currentClient, isEndOfSession, type SessionSource, sessionsOf } from '../sessions/session-source.ts';
 import { Deadline } from '../waiting/deadline.ts';
-import type { WaitOptions } from '../waiting/wait-options.ts';
-import { Waiters } from '../waiting/waiters.ts';
+import { connectionLossCodes } from '../waiting/own-znode.ts';
+import { Waiters } from '../waiting/promises.ts';
+import type { WaitOptions } from '../wait-options.ts';
 import { Election, type ElectionOptions } from './election.ts';
 import type { Leadership } from './leadership.ts';
-import { connectionLossCodes } from '../waiting/unanswered.ts';
 
 /** Is in an election until it is closed: leads whenever it is its turn. */
 export class LeaderLatch implements AsyncDisposable {

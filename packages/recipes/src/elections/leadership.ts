@@ -4,8 +4,7 @@ import { CallSignature, callOptionTypes, childPath, nameOf, optionTypes } from '
 import { checkArgumentCount } from '../validation.ts';
 import { type InspectFunction, inspectObject } from '../inspect-custom.ts';
 import type { Hold, HoldState } from '../wait-queue/hold.ts';
-import { retryForever } from '../waiting/next-event.ts';
-import { isUnanswered, connectionLossCodes } from '../waiting/unanswered.ts';
+import { connectionLossCodes, isUnanswered, retryForever } from '../waiting/own-znode.ts';
 
 /** The znode by which the leader acknowledges its leadership. */
 export function acknowledgedPath(election: string): string {

@@ -29,9 +29,9 @@ import { nodeDeletedError, WaitQueue, type ContenderOptions, previousContender, 
 import { IdempotencyMarkers } from '../markers/idempotency-markers.ts';
 import { runAcrossSessions, type SessionSource } from '../sessions/session-source.ts';
 import { Deadline } from '../waiting/deadline.ts';
-import { waitForEventUnless, retryForever } from '../waiting/next-event.ts';
-import { isUnsettled, markUnsettled } from '../waiting/unanswered.ts';
-import type { WaitOptions } from '../waiting/wait-options.ts';
+import { isUnsettled, markUnsettled, retryForever } from '../waiting/own-znode.ts';
+import { waitForEventUnless } from '../waiting/watch-once.ts';
+import type { WaitOptions } from '../wait-options.ts';
 
 /** How an event is kept. All clients of an event use the same options. */
 export interface EventHandleOptions extends ContenderOptions {

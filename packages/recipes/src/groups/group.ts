@@ -21,9 +21,9 @@ import { observeCache } from '../caches/observe-cache.ts';
 import { PersistentNode } from '../nodes/persistent-node.ts';
 import { currentClient, runAcrossSessions, type SessionSource } from '../sessions/session-source.ts';
 import { Deadline } from '../waiting/deadline.ts';
-import { retryForever } from '../waiting/next-event.ts';
-import { undefinedIfNoNode } from '../waiting/no-node.ts';
-import type { WaitOptions } from '../waiting/wait-options.ts';
+import { retryForever } from '../waiting/own-znode.ts';
+import { undefinedIfNoNode } from '../waiting/watch-once.ts';
+import type { WaitOptions } from '../wait-options.ts';
 import { type GroupNaming, namings } from './naming.ts';
 
 /** How a group is kept. All of its members use the same options. */

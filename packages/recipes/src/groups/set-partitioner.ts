@@ -35,8 +35,8 @@ import { RecipeError } from '../recipe-error.ts';
 import { isEndOfSession } from '../sessions/session-source.ts';
 import { Listeners } from '../listeners.ts';
 import type { SessionSource } from '../sessions/session-source.ts';
-import type { WaitOptions } from '../waiting/wait-options.ts';
-import { Waiters } from '../waiting/waiters.ts';
+import type { WaitOptions } from '../wait-options.ts';
+import { Waiters } from '../waiting/promises.ts';
 import { Group, type Membership } from './group.ts';
 import { type OwnedPartition, PartitionClaim, type PartitionWork } from './partition-claim.ts';
 

@@ -23,7 +23,7 @@ import { checkArgumentCount, checkMulti, argumentCountError } from '../validatio
 import { RecipeError } from '../recipe-error.ts';
 import { callAcrossSessions, currentClient, mayHaveBeenApplied, type SessionSource } from '../sessions/session-source.ts';
 import { fencedMulti } from '../wait-queue/fenced-multi.ts';
-import { isUnanswered } from '../waiting/unanswered.ts';
+import { isUnanswered } from '../waiting/own-znode.ts';
 import { formatRecord } from './lease-record.ts';
 
 export interface HeldLeaseSettings {

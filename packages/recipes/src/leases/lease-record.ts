@@ -1,7 +1,7 @@
 /** The data of `lease_holder`, as kazoo writes them: JSON, with an end in whole seconds of UTC. */
 import { type ClientView, KeeperError } from '@tskeeper/client';
 import { RecipeError } from '../recipe-error.ts';
-import { retryForever } from '../waiting/next-event.ts';
+import { retryForever } from '../waiting/own-znode.ts';
 
 export interface LeaseRecord {
   readonly holder: string;

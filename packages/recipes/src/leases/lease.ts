@@ -26,14 +26,12 @@ import { contendersIn } from '../wait-queue/contender.ts';
 import { fencedMulti } from '../wait-queue/fenced-multi.ts';
 import { nodeDeletedError, WaitQueue, type ContenderOptions, previousContender } from '../wait-queue/wait-queue.ts';
 import type { Hold } from '../wait-queue/hold.ts';
-import { firstOf } from '../waiting/first-of.ts';
 import { Deadline } from '../waiting/deadline.ts';
-import { createOwnZnode } from '../waiting/own-znode.ts';
-import { waitForEvent, retryForever } from '../waiting/next-event.ts';
-import { pause } from '../waiting/pause.ts';
-import { isUnanswered } from '../waiting/unanswered.ts';
+import { createOwnZnode, isUnanswered, retryForever } from '../waiting/own-znode.ts';
+import { firstOf, pause } from '../waiting/promises.ts';
+import { waitForEvent } from '../waiting/watch-once.ts';
 import { runAcrossSessions, type SessionSource } from '../sessions/session-source.ts';
-import type { WaitOptions } from '../waiting/wait-options.ts';
+import type { WaitOptions } from '../wait-options.ts';
 import { HeldLease } from './held-lease.ts';
 import { type LeaseRecord, readRecord, formatRecord } from './lease-record.ts';
 

@@ -9,7 +9,7 @@ import { childPath } from '@tskeeper/client/internal';
 import { checkArgumentCount, checkOptions, checkSourceAndPath, checkConstructorOptions } from '../validation.ts';
 import { Deadline } from '../waiting/deadline.ts';
 import type { SessionSource } from '../sessions/session-source.ts';
-import type { WaitOptions } from '../waiting/wait-options.ts';
+import type { WaitOptions } from '../wait-options.ts';
 import type { HeldLease } from './held-lease.ts';
 import { Lease, type LeaseOptions } from './lease.ts';
 

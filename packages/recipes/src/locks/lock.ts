@@ -14,7 +14,7 @@ import { acquire, type AcquireOptions, type LockRequest, revoke, type RevokeOpti
 import type { Hold } from '../wait-queue/hold.ts';
 import { WaitQueue, type ContenderOptions, previousContender } from '../wait-queue/wait-queue.ts';
 import type { SessionSource } from '../sessions/session-source.ts';
-import type { WaitOptions } from '../waiting/wait-options.ts';
+import type { WaitOptions } from '../wait-options.ts';
 
 /** How a lock is kept. All contenders of a lock use the same options. */
 export interface LockOptions extends ContenderOptions {

@@ -15,7 +15,7 @@ import type { Hold } from '../wait-queue/hold.ts';
 import { HoldSet, releaseAll } from '../wait-queue/hold-set.ts';
 import { Deadline } from '../waiting/deadline.ts';
 import { runAcrossSessions, type SessionSource } from '../sessions/session-source.ts';
-import type { WaitOptions } from '../waiting/wait-options.ts';
+import type { WaitOptions } from '../wait-options.ts';
 
 /** A part of a MultiLock: a Lock, a Semaphore, a side of a ReadWriteLock. */
 export interface Acquirable {

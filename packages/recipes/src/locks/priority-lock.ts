@@ -46,9 +46,9 @@ import type { Hold } from '../wait-queue/hold.ts';
 import { type FindBlocker, WaitQueue, type ContenderOptions, previousContender, type QueueNode } from '../wait-queue/wait-queue.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { Deadline } from '../waiting/deadline.ts';
-import { waitForEvent } from '../waiting/next-event.ts';
+import { waitForEvent } from '../waiting/watch-once.ts';
 import { runAcrossSessions, type SessionSource } from '../sessions/session-source.ts';
-import type { WaitOptions } from '../waiting/wait-options.ts';
+import type { WaitOptions } from '../wait-options.ts';
 import type { LockHandle } from './read-write-lock.ts';
 
 /** How a priority lock is kept. All contenders of a lock use the same options, except `data`. */

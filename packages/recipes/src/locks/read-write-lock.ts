@@ -18,7 +18,7 @@ import type { Contender } from '../wait-queue/contender.ts';
 import type { Hold } from '../wait-queue/hold.ts';
 import { type FindBlocker, WaitQueue, type ContenderOptions, previousContender } from '../wait-queue/wait-queue.ts';
 import type { SessionSource } from '../sessions/session-source.ts';
-import type { WaitOptions } from '../waiting/wait-options.ts';
+import type { WaitOptions } from '../wait-options.ts';
 
 /** How a shared lock is kept. All contenders of a lock use the same options. */
 export interface ReadWriteLockOptions extends ContenderOptions {

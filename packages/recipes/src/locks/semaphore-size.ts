@@ -2,9 +2,10 @@
 import { type Acl, type ClientView, KeeperError, type ReadOptions } from '@tskeeper/client';
 import { RecipeError } from '../recipe-error.ts';
 import { Deadline } from '../waiting/deadline.ts';
-import { waitForEventUnless, retryForever } from '../waiting/next-event.ts';
+import { retryForever } from '../waiting/own-znode.ts';
+import { waitForEventUnless } from '../waiting/watch-once.ts';
 import { runAcrossSessions, type SessionSource } from '../sessions/session-source.ts';
-import type { WaitOptions } from '../waiting/wait-options.ts';
+import type { WaitOptions } from '../wait-options.ts';
 
 const utf8 = new TextDecoder();
 /** Data that are not a number have another purpose, such as the address that Curator writes. */

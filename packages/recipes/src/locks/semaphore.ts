@@ -29,11 +29,11 @@ import { type Contender, contendersIn } from '../wait-queue/contender.ts';
 import { Hold } from '../wait-queue/hold.ts';
 import { HoldSet, releaseAll } from '../wait-queue/hold-set.ts';
 import { nodeDeletedError, WaitQueue, type ContenderOptions, previousContender, type QueueNode } from '../wait-queue/wait-queue.ts';
-import { firstOf } from '../waiting/first-of.ts';
 import { Deadline } from '../waiting/deadline.ts';
-import { waitForEventUnless } from '../waiting/next-event.ts';
+import { firstOf } from '../waiting/promises.ts';
+import { waitForEventUnless } from '../waiting/watch-once.ts';
 import { runAcrossSessions, type SessionSource } from '../sessions/session-source.ts';
-import type { WaitOptions } from '../waiting/wait-options.ts';
+import type { WaitOptions } from '../wait-options.ts';
 import { checkSemaphoreSize, SemaphoreSize } from './semaphore-size.ts';
 
 /** How a semaphore is kept. All contenders of a semaphore use the same options, except `data`. */

@@ -19,9 +19,7 @@ import { type Acl, type ClientView, KeeperError, op, type Stat, type WriteOp } f
 import { childPath } from '@tskeeper/client/internal';
 import { RecipeError } from '../recipe-error.ts';
 import { unlessAborted } from '../waiting/deadline.ts';
-import { createOwnZnode } from '../waiting/own-znode.ts';
-import { retryForever } from '../waiting/next-event.ts';
-import { markUnsettled } from '../waiting/unanswered.ts';
+import { createOwnZnode, markUnsettled, retryForever } from '../waiting/own-znode.ts';
 
 /**
  * The result of a write. `results` has an entry for each operation; it is undefined if the reply

@@ -29,10 +29,9 @@ import { Lock } from '../locks/lock.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { runAcrossSessions, isEndOfSession, type SessionSource } from '../sessions/session-source.ts';
 import { Deadline } from '../waiting/deadline.ts';
-import { retryForever } from '../waiting/next-event.ts';
-import { isUnanswered } from '../waiting/unanswered.ts';
-import { undefinedIfNoNode } from '../waiting/no-node.ts';
-import type { WaitOptions } from '../waiting/wait-options.ts';
+import { isUnanswered, retryForever } from '../waiting/own-znode.ts';
+import { undefinedIfNoNode } from '../waiting/watch-once.ts';
+import type { WaitOptions } from '../wait-options.ts';
 
 /**
  * One change. After it has been applied anywhere, neither it nor the migrations before it in the

@@ -3,7 +3,7 @@ import type { ClientView, PlainReadOptions } from '@tskeeper/client';
 import { CallSignature, callOptionTypes, childPath, valueTypes, optionTypes } from '@tskeeper/client/internal';
 import { ChildrenCache, type ChildrenCacheOptions } from '../caches/children-cache.ts';
 import { callAcrossSessions, type SessionSource } from '../sessions/session-source.ts';
-import { undefinedIfNoNode } from '../waiting/no-node.ts';
+import { undefinedIfNoNode } from '../waiting/watch-once.ts';
 import type { Codec } from '../codecs/codec.ts';
 import { decodeValue, type ModelValue } from './model-value.ts';
 import type { PathParams, PathTemplate } from './path-template.ts';

@@ -22,10 +22,10 @@ import {
 import { CallSignature, callOptionTypes as clientCallOptionTypes, valueTypes, optionTypes, parentOf } from '@tskeeper/client/internal';
 import { callOptionTypes, checkCallOptions, checkArgumentCount, checkFunction, checkSourceAndPath } from '../validation.ts';
 import { callAcrossSessions, mayHaveBeenApplied, type SessionSource, watchAcrossSessions } from '../sessions/session-source.ts';
-import { undefinedIfNoNode } from '../waiting/no-node.ts';
+import { connectionLossCodes } from '../waiting/own-znode.ts';
+import { undefinedIfNoNode } from '../waiting/watch-once.ts';
 import { NodeCache } from '../caches/node-cache.ts';
 import { decodeValue, encodeValue, type ModelOptions, type ModelValue } from './model-value.ts';
-import { connectionLossCodes } from '../waiting/unanswered.ts';
 
 /** The options of `ModelZnode.create`. */
 export interface ModelCreateOptions extends Pick<CreateExtras, 'protection' | 'idempotent'>, CallOptions {}

@@ -5,9 +5,8 @@
 import { type CallOptions, type ClientView, type Data, KeeperError } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
 import { isEndOfSession, type SessionSource, sessionsOf } from '../sessions/session-source.ts';
-import { retryForever } from '../waiting/next-event.ts';
-import { isUnanswered } from '../waiting/unanswered.ts';
-import { undefinedIfNoNode } from '../waiting/no-node.ts';
+import { isUnanswered, retryForever } from '../waiting/own-znode.ts';
+import { undefinedIfNoNode } from '../waiting/watch-once.ts';
 
 /**
  * The data that a znode shall have. Compared by identity: data that were set later are different,

@@ -8,9 +8,8 @@
  */
 import { type Acl, type ClientView, type CreateResult, KeeperError, type Millis, type Stat } from '@tskeeper/client';
 import { RecipeError } from '../recipe-error.ts';
-import { createOwnZnode } from '../waiting/own-znode.ts';
-import { waitForEventUnless, retryForever } from '../waiting/next-event.ts';
-import { isUnanswered } from '../waiting/unanswered.ts';
+import { createOwnZnode, isUnanswered, retryForever } from '../waiting/own-znode.ts';
+import { waitForEventUnless } from '../waiting/watch-once.ts';
 import { type NodeContent, type CreatedNode, writeNode } from './created-node.ts';
 
 export interface NodeCreatorOptions {

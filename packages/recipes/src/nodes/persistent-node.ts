@@ -24,10 +24,9 @@ import {
 import { RecipeError } from '../recipe-error.ts';
 import { currentClient, followSessions, isEndOfSession, type SessionSource } from '../sessions/session-source.ts';
 import { Listeners } from '../listeners.ts';
-import { bothSettled } from '../waiting/both-settled.ts';
 import { Deadline, unlessAborted } from '../waiting/deadline.ts';
-import type { WaitOptions } from '../waiting/wait-options.ts';
-import { Waiters } from '../waiting/waiters.ts';
+import { bothSettled, Waiters } from '../waiting/promises.ts';
+import type { WaitOptions } from '../wait-options.ts';
 import { registerClosing, whenClosed } from './closing-nodes.ts';
 import { Heartbeat } from './heartbeat.ts';
 import { type NodeContent, type CreatedNode, deleteNode, deleteNodeInAnySession, touchPathOf, writeNode } from './created-node.ts';

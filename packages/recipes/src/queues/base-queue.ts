@@ -25,9 +25,9 @@ import {
 import { RecipeError } from '../recipe-error.ts';
 import { currentClient, runAcrossSessions, PerSession, isSessions, type SessionSource } from '../sessions/session-source.ts';
 import { Deadline, unlessAborted } from '../waiting/deadline.ts';
-import { bothSettled } from '../waiting/both-settled.ts';
-import { isUnsettled } from '../waiting/unanswered.ts';
-import type { WaitOptions } from '../waiting/wait-options.ts';
+import { isUnsettled } from '../waiting/own-znode.ts';
+import { bothSettled } from '../waiting/promises.ts';
+import type { WaitOptions } from '../wait-options.ts';
 import { ClaimedItem } from './claimed-item.ts';
 import type { ParsedItemName, ItemNaming } from './item-names.ts';
 import { toQueueItem, type QueueItem, type RankKind } from './queue-item.ts';

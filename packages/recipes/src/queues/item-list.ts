@@ -17,7 +17,7 @@
  */
 import { type ClientView, KeeperError, type WatchListener } from '@tskeeper/client';
 import { unlessAborted } from '../waiting/deadline.ts';
-import { retryForever } from '../waiting/next-event.ts';
+import { retryForever } from '../waiting/own-znode.ts';
 import { compareItems, type ParsedItemName, type ItemNaming } from './item-names.ts';
 
 interface Listing {

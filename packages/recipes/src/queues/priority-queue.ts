@@ -2,7 +2,7 @@
 import type { Data } from '@tskeeper/client';
 import { callOptionTypes, checkCallOptions, checkArgumentCount, checkOptions, checkConstructorOptions } from '../validation.ts';
 import type { SessionSource } from '../sessions/session-source.ts';
-import type { WaitOptions } from '../waiting/wait-options.ts';
+import type { WaitOptions } from '../wait-options.ts';
 import { priorityNaming, type PriorityNaming } from './item-names.ts';
 import { BaseQueue, type BaseQueueOptions } from './base-queue.ts';
 

@@ -36,12 +36,12 @@ export class QueueSession<Label> {
     const sidePath = `${path}-aside`;
     const claimsRoot = claimsPath ?? childPath(sidePath, 'claims');
     const marks = new IdempotencyMarkers(zk, childPath(sidePath, 'marks'), acl);
-    const createShard = (each: string, claimsPath: string) =>
+    const createShard = (each: string, shardClaimsPath: string) =>
       new QueueShard(zk, marks, {
         path: each,
         naming,
         acl,
-        claimsPath,
+        claimsPath: shardClaimsPath,
         mode: `${items}Sequential`,
         claimsNamedAsItems: claimsPath !== undefined,
         isRanked: rankKind !== undefined,

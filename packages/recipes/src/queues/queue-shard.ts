@@ -17,8 +17,8 @@
  */
 import { type Acl, type CheckOp, type ClientView, type Data, KeeperError, op, type ReadOptions, type Stat } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
-import { retryForever } from '../waiting/next-event.ts';
-import { undefinedIfNoNode } from '../waiting/no-node.ts';
+import { retryForever } from '../waiting/own-znode.ts';
+import { undefinedIfNoNode } from '../waiting/watch-once.ts';
 import { ItemList } from './item-list.ts';
 import { compareItems, type ParsedItemName, type ItemNaming } from './item-names.ts';
 import type { IdempotencyMarkers } from '../markers/idempotency-markers.ts';

@@ -12,7 +12,7 @@
 import type { Data } from '@tskeeper/client';
 import { checkArgumentCount, checkOptions, checkConstructorOptions } from '../validation.ts';
 import type { SessionSource } from '../sessions/session-source.ts';
-import type { WaitOptions } from '../waiting/wait-options.ts';
+import type { WaitOptions } from '../wait-options.ts';
 import { plainNaming } from './item-names.ts';
 import { BaseQueue, type BaseQueueOptions } from './base-queue.ts';
 

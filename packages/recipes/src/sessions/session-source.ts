@@ -13,10 +13,9 @@ import { type CallOptions, type ClientView, KeeperError, type WatchLoopEvent } f
 import { onAbort, RequestFailure } from '@tskeeper/client/internal';
 import { isRecipeError, RecipeError } from '../recipe-error.ts';
 import { Deadline } from '../waiting/deadline.ts';
-import { retryForever } from '../waiting/next-event.ts';
-import { isUnsettled, connectionLossCodes } from '../waiting/unanswered.ts';
+import { connectionLossCodes, isUnsettled, retryForever } from '../waiting/own-znode.ts';
 import type { Sessions } from './sessions.ts';
-import { hasSessionsBrand } from './sessions-brand.ts';
+import { hasSessionsBrand } from '../sessions-brand.ts';
 
 /**
  * A client, with whose session everything ends; or clients, one after another, and then it

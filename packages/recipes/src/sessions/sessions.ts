@@ -20,9 +20,9 @@ import {
 } from '../validation.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { Listeners } from '../listeners.ts';
-import { sessionsBrand } from './sessions-brand.ts';
+import { sessionsBrand } from '../sessions-brand.ts';
 import { Deadline } from '../waiting/deadline.ts';
-import type { WaitOptions } from '../waiting/wait-options.ts';
+import type { WaitOptions } from '../wait-options.ts';
 
 /**
  * Opens a client, for instance `(signal) => connect(servers, { connectTimeoutMs: Infinity, signal

@@ -12,11 +12,10 @@ import { type Acl, type ClientView, KeeperError, op } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
 import { RecipeError } from '../recipe-error.ts';
 import { Deadline } from '../waiting/deadline.ts';
-import { retryForever } from '../waiting/next-event.ts';
+import { connectionLossCodes, retryForever } from '../waiting/own-znode.ts';
 import { ChangeWatch } from './change-watch.ts';
 import { deleteOwnPresence } from './own-ephemeral.ts';
 import { type Vote, waitForVote, parseVote } from './votes.ts';
-import { connectionLossCodes } from '../waiting/unanswered.ts';
 
 /** What all code for a transaction needs. */
 export interface Transaction {

@@ -8,10 +8,10 @@
  */
 import { KeeperError, op } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
-import { waitForEvent, retryForever } from '../waiting/next-event.ts';
+import { connectionLossCodes, retryForever } from '../waiting/own-znode.ts';
+import { waitForEvent } from '../waiting/watch-once.ts';
 import { decisionPath, presenceNames, reservedNames, type Transaction } from './decision.ts';
 import type { Vote } from './votes.ts';
-import { connectionLossCodes } from '../waiting/unanswered.ts';
 
 /**
  * Removes a site from the transaction. Resolves also if it is removed already. Rejects as

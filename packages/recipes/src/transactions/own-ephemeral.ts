@@ -3,8 +3,7 @@
  * distinguishes them.
  */
 import { type Acl, type CallOptions, type ClientView, KeeperError, op } from '@tskeeper/client';
-import { retryForever } from '../waiting/next-event.ts';
-import { connectionLossCodes } from '../waiting/unanswered.ts';
+import { connectionLossCodes, retryForever } from '../waiting/own-znode.ts';
 
 /**
  * Creates it, in place of one that an earlier session has left. Rejects as `create` does, and with

@@ -6,7 +6,7 @@ import { checkArgumentCount } from '../validation.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { currentClient, runAcrossSessions, type SessionSource } from '../sessions/session-source.ts';
 import { Deadline, unlessAborted } from '../waiting/deadline.ts';
-import type { WaitOptions } from '../waiting/wait-options.ts';
+import type { WaitOptions } from '../wait-options.ts';
 import { decide, type Transaction } from './decision.ts';
 import { deleteIfAcknowledged, acknowledgeSite } from './ending.ts';
 import { deleteOwnPresence } from './own-ephemeral.ts';

@@ -7,9 +7,8 @@
  */
 import { type ClientView, type GetDataResult, KeeperError } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
-import { retryForever } from '../waiting/next-event.ts';
+import { connectionLossCodes, retryForever } from '../waiting/own-znode.ts';
 import { ChangeWatch } from './change-watch.ts';
-import { connectionLossCodes } from '../waiting/unanswered.ts';
 
 /**
  * A site's vote, after it has found out whether it can do its part: ZooKeeper's recipe has these

@@ -20,9 +20,8 @@ import { Lock } from '../locks/lock.ts';
 import { IdempotencyMarkers } from '../markers/idempotency-markers.ts';
 import { runAcrossSessions, mayHaveBeenApplied, PerSession, type SessionSource } from '../sessions/session-source.ts';
 import { Deadline, unlessAborted } from '../waiting/deadline.ts';
-import { retryForever } from '../waiting/next-event.ts';
-import { isUnsettled } from '../waiting/unanswered.ts';
-import type { WaitOptions } from '../waiting/wait-options.ts';
+import { isUnsettled, retryForever } from '../waiting/own-znode.ts';
+import type { WaitOptions } from '../wait-options.ts';
 import { bigint64, type NumberFormat } from './number-format.ts';
 
 /** How a number is kept. All clients that change it use the same format. */

@@ -5,9 +5,9 @@
  *     number 200 ──add 100──> number 300        200 .. 299 are ours, and handed out one by one
  */
 import { checkArgumentCount, describeValue, argumentCountError } from '../validation.ts';
-import { bothSettled } from '../waiting/both-settled.ts';
 import { Deadline, unlessAborted } from '../waiting/deadline.ts';
-import type { WaitOptions } from '../waiting/wait-options.ts';
+import { bothSettled } from '../waiting/promises.ts';
+import type { WaitOptions } from '../wait-options.ts';
 import { AtomicNumber } from './atomic-number.ts';
 
 interface NumberRange<Value> {

@@ -19,8 +19,8 @@ import { NodeCache } from '../caches/node-cache.ts';
 import type { Codec } from '../codecs/codec.ts';
 import { runAcrossSessions, mayHaveBeenApplied, type SessionSource } from '../sessions/session-source.ts';
 import { Deadline } from '../waiting/deadline.ts';
-import { retryForever } from '../waiting/next-event.ts';
-import type { WaitOptions } from '../waiting/wait-options.ts';
+import { retryForever } from '../waiting/own-znode.ts';
+import type { WaitOptions } from '../wait-options.ts';
 
 /** How a value is kept. */
 export interface SharedValueOptions {

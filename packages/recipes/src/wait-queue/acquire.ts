@@ -3,12 +3,13 @@ import { type ClientView, type Data, KeeperError } from '@tskeeper/client';
 import { callOptionTypes, checkCallOptions, checkFunction, checkOptions, checkPath, describeValue } from '../validation.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { runAcrossSessions, type SessionSource } from '../sessions/session-source.ts';
-import type { WaitOptions } from '../waiting/wait-options.ts';
+import type { WaitOptions } from '../wait-options.ts';
 import type { Contender } from './contender.ts';
 import { Hold } from './hold.ts';
 import { Deadline } from '../waiting/deadline.ts';
+import { retryForever } from '../waiting/own-znode.ts';
+import { waitForEvent } from '../waiting/watch-once.ts';
 import type { FindBlocker, WaitQueue } from './wait-queue.ts';
-import { waitForEvent, retryForever } from '../waiting/next-event.ts';
 
 /** How to wait in the queue. */
 export interface AcquireOptions extends WaitOptions {

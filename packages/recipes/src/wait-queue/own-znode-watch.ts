@@ -8,7 +8,7 @@
  * Curator had two leaders (CURATOR-498, 620, 644, 696).
  */
 import { type ClientView, KeeperError, type Stat, type WatchedEvent, type WatchListener } from '@tskeeper/client';
-import { retryForever } from '../waiting/next-event.ts';
+import { retryForever } from '../waiting/own-znode.ts';
 
 export interface OwnZnodeListener {
   /** Another client has deleted it, or it belongs to another session. */

@@ -18,11 +18,11 @@ import { childPath } from '@tskeeper/client/internal';
 import { checkName } from '../validation.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { runAcrossSessions, type SessionSource } from '../sessions/session-source.ts';
-import type { WaitOptions } from '../waiting/wait-options.ts';
+import type { WaitOptions } from '../wait-options.ts';
 import { type Contender, type Prefixes, contendersIn } from './contender.ts';
 import { Deadline } from '../waiting/deadline.ts';
-import { createOwnZnode } from '../waiting/own-znode.ts';
-import { waitForEvent, retryForever } from '../waiting/next-event.ts';
+import { createOwnZnode, retryForever } from '../waiting/own-znode.ts';
+import { waitForEvent } from '../waiting/watch-once.ts';
 import { OwnZnodeWatch } from './own-znode-watch.ts';
 
 /** How a queue of contenders is kept, whatever it is for. */

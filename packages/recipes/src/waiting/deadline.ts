@@ -6,7 +6,7 @@ import type { ClientView, TimerHandle } from '@tskeeper/client';
 import { onAbort, type OptionTypes } from '@tskeeper/client/internal';
 import { callOptionTypes, checkCallOptions } from '../validation.ts';
 import { RecipeError } from '../recipe-error.ts';
-import type { WaitOptions } from './wait-options.ts';
+import type { WaitOptions } from '../wait-options.ts';
 
 export class Deadline implements Disposable {
   readonly #controller = new AbortController();

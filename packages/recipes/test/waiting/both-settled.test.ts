@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { bothSettled } from '../../src/waiting/both-settled.ts';
+import { bothSettled } from '../../src/waiting/promises.ts';
 
 it('bothSettled keeps no earlier results, so that a long chain of puts does not stay in memory', async () => {
   expect(await bothSettled(Promise.resolve('much'), Promise.reject(new Error('no')))).toBe(undefined);

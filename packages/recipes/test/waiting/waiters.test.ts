@@ -1,6 +1,6 @@
 import { ManualClock } from '@tskeeper/runtime';
 import { expect, it } from 'vitest';
-import { Waiters } from '../../src/waiting/waiters.ts';
+import { Waiters } from '../../src/waiting/promises.ts';
 import { leftOf } from '../support/garbage.ts';
 import { failureOf } from '../support/recipe-world.ts';
 

@@ -3,11 +3,9 @@
  * the first part of a path; the core numbers those that it counts.
  */
 import { type Inspector, namespaceIdEnd, type NamespaceId, noNamespace, type QuotaTotals } from '@tskeeper/core';
+import { statBytes } from '@tskeeper/protocol';
 import { type MetricEntries, summaryEntries, whole } from './metric-entries.ts';
 import { NamespaceSummaries } from './namespace-summaries.ts';
-
-/** Every read counts as a read of the Stat too. */
-const statBytes = 68;
 
 export class NamespaceMetrics {
   readonly #names: string[] = [];
@@ -23,6 +21,7 @@ export class NamespaceMetrics {
   }
 
   read(namespace: NamespaceId, bytes: number): void {
+    // Every read counts as a read of the Stat too.
     if (namespace !== noNamespace) this.#reads.add(namespace, bytes + statBytes);
   }
 

@@ -8,14 +8,13 @@
  * currentEpoch says that the history with which that epoch began is on this disk. So acceptedEpoch
  * is written before currentEpoch, and the txns and the snapshot before both.
  */
+import type { EpochName } from '@tskeeper/core';
 import { epochMax, epochOf, formatZxid, type Zxid } from '@tskeeper/protocol';
 import type { Disk } from '../disk.ts';
 import type { Logger } from '../logger.ts';
 import { replaceFile, withFile } from './disk-helpers.ts';
 import { epochRemedyFor, remedyFor } from './remedy.ts';
 import { StorageRefused } from './storage-refused.ts';
-
-export type EpochName = 'acceptedEpoch' | 'currentEpoch';
 
 /** Longer than any number can be. */
 const bytesMax = 64;

@@ -6,14 +6,9 @@
  * goes further than the log before it, the txns gathered until then are dropped: a list with a hole
  * would spread the hole (ZOOKEEPER-2418, ZOOKEEPER-4925).
  */
+import type { LogEntry } from '@tskeeper/core/internal';
 import type { Zxid } from '@tskeeper/protocol';
 import { isContiguous } from './log-order.ts';
-
-/** A txn as stored in the log: header, txn and digest, without the framing. */
-export interface LogEntry {
-  readonly zxid: Zxid;
-  readonly bytes: Buffer;
-}
 
 export interface RecentTxnsLimits {
   /** zookeeper.commitLogCount */

@@ -9,7 +9,7 @@
  *
  * Everything is checked before anything is changed, so a refusal leaves the folder as it was.
  */
-import { isPossibleSuccessor } from '@tskeeper/core/internal';
+import { isPossibleSuccessor, type LogEntry } from '@tskeeper/core/internal';
 import {
   epochMax,
   epochOf,
@@ -32,7 +32,7 @@ import { logPrefix, markName, numberedFiles, type NumberedFile, unfinishedPrefix
 import { isAllZero, type LogEnd, type OnLogEntry, readLog } from './log-reader.ts';
 import { lostLogs, findOrphanMarks } from './lost-logs.ts';
 import { afterZxid, damageOf, describeLogEnd, isTruncated, logConditionOf, markMismatch, misplacedEntry } from './log-condition.ts';
-import { type LogEntry, RecentTxns, type RecentTxnsLimits } from './recent-txns.ts';
+import { RecentTxns, type RecentTxnsLimits } from './recent-txns.ts';
 import { isUnreadable, listSnapshots, loadSnapshot, looksComplete, type SnapshotSink } from './snapshot-files.ts';
 import { remedyFor } from './remedy.ts';
 import { StorageRefused } from './storage-refused.ts';

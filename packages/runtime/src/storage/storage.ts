@@ -14,15 +14,15 @@
  *     installSnapshot  replaces everything by the leader's snapshot (SNAP)
  *     iterateLog    reads the log for others (DIFF)
  */
+import type { EpochName } from '@tskeeper/core';
 import { formatZxid, type Millis, type Zxid } from '@tskeeper/protocol';
 import type { Clock, TimerHandle } from '../clock.ts';
 import { type Disk, DiskError, type FolderLock } from '../disk.ts';
 import type { Logger } from '../logger.ts';
-import type { StorageOptions } from '../options.ts';
 import type { Random } from '../random.ts';
 import type { SnappyCodec } from '../world.ts';
 import { folderBytes, withFile } from './disk-helpers.ts';
-import { EpochFiles, type EpochName } from './epoch-files.ts';
+import { EpochFiles } from './epoch-files.ts';
 import { logPrefix, markName, numberedFiles, snapshotPrefix } from './file-names.ts';
 import { readLog } from './log-reader.ts';
 import { finishInstall, type NotedFolders, removeOlderHistory, writeInstallNote } from './install-note.ts';
@@ -44,6 +44,7 @@ import {
   writeUnnamedSnapshot,
 } from './snapshot-files.ts';
 import { SnapshotTrigger } from './snapshot-trigger.ts';
+import type { StorageOptions } from './storage-options.ts';
 import { StorageRefused } from './storage-refused.ts';
 import { readMark } from './synced-mark.ts';
 import { truncateLogs, TruncationImpossible } from './truncation.ts';

@@ -7,12 +7,12 @@
  * a history that might be incomplete: at a hole, at damage, or when the folder is changed
  * meanwhile, it ends with `gone`, and the follower must get a snapshot (ZOOKEEPER-2418).
  */
+import type { LogEntry } from '@tskeeper/core/internal';
 import { formatZxid, type Zxid } from '@tskeeper/protocol';
 import { type Disk, DiskError, type DiskFile } from '../disk.ts';
 import type { NumberedFile } from './file-names.ts';
 import { type LogEndReason, readLog } from './log-reader.ts';
 import { isContiguous } from './log-order.ts';
-import type { LogEntry } from './recent-txns.ts';
 
 export type TxnLogChunk =
   /** At least one. */

@@ -6,7 +6,6 @@
 import type { Millis } from '@tskeeper/protocol';
 import type { Clock } from '../clock.ts';
 import type { Endpoint, StreamId } from '../network.ts';
-import type { VirtualNetwork } from './virtual-network.ts';
 
 /** The part of a clock that the wire uses. */
 export type WireScheduler = Pick<Clock, 'now' | 'after'>;
@@ -23,6 +22,21 @@ export interface PipeConditions {
   pieceBytes: number;
   /** Interval between two pieces. */
   pieceIntervalMs: Millis;
+}
+
+/** The stack of the machine at one end of a connection, as the wire and its pipes see it. */
+export interface StreamStack {
+  readonly address: string;
+  /** Bytes that its streams have sent. */
+  sentBytes: number;
+  reportAccepted(side: StreamEnd, remote: Endpoint): void;
+  reportConnected(side: StreamEnd): void;
+  reportDrained(side: StreamEnd): void;
+  scheduleRead(side: StreamEnd, delayMs: Millis): void;
+  /** As `Network.reset`. */
+  reset(stream: StreamId): void;
+  /** `error`: a code of Node; undefined if the connection ended in order. */
+  breakStream(side: StreamEnd, error: string | undefined): void;
 }
 
 /** One direction of a connection. */
@@ -223,7 +237,7 @@ export class Pipe {
 
 /** One end of a connection. */
 export class StreamEnd {
-  readonly stack: VirtualNetwork;
+  readonly stack: StreamStack;
   readonly stream: StreamId;
   readonly endpoint: Endpoint;
   out!: Pipe;
@@ -238,7 +252,7 @@ export class StreamEnd {
   /** `closed` is scheduled or has been delivered. */
   isClosed = false;
 
-  constructor(stack: VirtualNetwork, stream: StreamId, endpoint: Endpoint) {
+  constructor(stack: StreamStack, stream: StreamId, endpoint: Endpoint) {
     this.stack = stack;
     this.stream = stream;
     this.endpoint = endpoint;

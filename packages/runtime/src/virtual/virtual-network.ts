@@ -9,8 +9,7 @@ import type { Millis } from '@tskeeper/protocol';
 import type { Endpoint, Listener, ListenOptions, Network, NetworkSink, SendBatch, StreamId } from '../network.ts';
 import { ReceivedList } from '../received-list.ts';
 import { StreamTable } from '../stream-table.ts';
-import { StreamEnd, type WireScheduler } from './pipe.ts';
-import type { VirtualWire } from './virtual-wire.ts';
+import { StreamEnd, type StreamStack, type WireScheduler } from './pipe.ts';
 
 /** First of the ports for dialling sides, as in Linux. */
 const firstEphemeralPort = 32_768;
@@ -19,10 +18,18 @@ interface MemoryListener extends Listener {
   readonly address: string | undefined;
 }
 
+/** What a machine needs of the wire between the machines. */
+export interface NetworkWire {
+  dial(side: StreamEnd, endpoint: Endpoint): void;
+  addressesOf(host: string): readonly string[];
+  /** The stream is over. */
+  forget(side: StreamEnd): void;
+}
+
 /** One node's stack. */
-export class VirtualNetwork implements Network {
+export class VirtualNetwork implements Network, StreamStack {
   readonly address: string;
-  readonly #wire: VirtualWire;
+  readonly #wire: NetworkWire;
   readonly #scheduler: WireScheduler;
   #sink: NetworkSink | undefined;
   readonly #listeners = new Set<MemoryListener>();
@@ -38,7 +45,7 @@ export class VirtualNetwork implements Network {
   sendCalls = 0;
   acceptedCount = 0;
 
-  constructor(wire: VirtualWire, address: string, scheduler: WireScheduler) {
+  constructor(wire: NetworkWire, address: string, scheduler: WireScheduler) {
     this.#wire = wire;
     this.address = address;
     this.#scheduler = scheduler;

@@ -6,7 +6,7 @@ import type { Millis } from '@tskeeper/protocol';
 import type { Endpoint } from '../network.ts';
 import type { AcceptingProxy } from './accepting-proxy.ts';
 import { Pipe, type PipeConditions, StreamEnd, type WireScheduler } from './pipe.ts';
-import { VirtualNetwork } from './virtual-network.ts';
+import { type NetworkWire, VirtualNetwork } from './virtual-network.ts';
 
 const defaultConditions: PipeConditions = { delayMs: 0, windowBytes: 1024 * 1024, pieceBytes: Infinity, pieceIntervalMs: 0 };
 /** Interval between two attempts of an early acceptor to reach a machine that does not answer. */
@@ -21,7 +21,7 @@ export interface VirtualCnxn {
   readonly backward: Pipe;
 }
 
-export class VirtualWire {
+export class VirtualWire implements NetworkWire {
   readonly #scheduler: WireScheduler;
   readonly #stacks = new Map<string, VirtualNetwork>();
   readonly #names = new Map<string, readonly string[]>();

@@ -15,11 +15,11 @@ const unanswered: ReadonlySet<string> = new Set(['notSent', 'unknown']);
 export const clientDeliveries: Checker = {
   property: 'P3, P15',
   promise: 'A client library passes each reply and each event from the servers to its program once and in order.',
-  check({ clientDeliveries, cnxns }) {
+  check({ clientDeliveries: deliveries, cnxns }) {
     const violations: string[] = [];
-    for (const client of new Set(clientDeliveries.map((each) => each.client))) {
+    for (const client of new Set(deliveries.map((each) => each.client))) {
       const own = cnxns.filter((cnxn) => cnxn.client === client).toSorted((a, b) => a.openedMs - b.openedMs);
-      const texts = clientDeliveries
+      const texts = deliveries
         .filter(({ kind, text, client: who }) => who === client && (kind === 'event' || (kind === 'reply' && !unanswered.has(text))))
         .map(({ text }) => text);
       const fault = firstDifference(texts, own);

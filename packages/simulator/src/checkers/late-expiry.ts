@@ -46,16 +46,16 @@ function excusedMs(recording: Recording, fromMs: Millis, toMs: Millis): Millis {
   const { disturbances, jobs, pauses, processes, ensemble, limits } = recording;
   const overlapMs = (each: { readonly fromMs: Millis; readonly toMs: Millis }) =>
     Math.max(0, Math.min(each.toMs, toMs) - Math.max(each.fromMs, fromMs));
-  let excusedMs = pauses.reduce((sum, each) => sum + overlapMs(each), 0);
+  let totalMs = pauses.reduce((sum, each) => sum + overlapMs(each), 0);
   // A session that is due ends when the job in progress is done, before the next one starts.
-  excusedMs += jobs.reduce((longest, each) => Math.max(longest, overlapMs(each)), 0);
-  if (ensemble.size === 0) return excusedMs;
+  totalMs += jobs.reduce((longest, each) => Math.max(longest, overlapMs(each)), 0);
+  if (ensemble.size === 0) return totalMs;
   // Learners report the sessions from which they received something with the next PING. The leader
   // waits up to syncLimit for a server that vanished.
   const silenceMaxMs = ((limits.syncLimitTicks ?? 0) + 1) * limits.tickMs;
-  excusedMs += limits.tickMs + disturbances.reduce((sum, each) => sum + overlapMs(each), 0);
+  totalMs += limits.tickMs + disturbances.reduce((sum, each) => sum + overlapMs(each), 0);
   const hasServerGone = processes.some(({ endedMs = Infinity }) => endedMs >= fromMs - silenceMaxMs && endedMs <= toMs);
-  return hasServerGone ? excusedMs + silenceMaxMs : excusedMs;
+  return hasServerGone ? totalMs + silenceMaxMs : totalMs;
 }
 
 function servedThroughout(recording: Recording, fromMs: Millis, toMs: Millis): boolean {

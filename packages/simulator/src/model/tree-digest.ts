@@ -9,16 +9,16 @@ interface DigestMapping {
 }
 
 /** The sum of a CRC-32 of each znode's path, data and stat. */
-export function treeDigest(tree: ModelTree, { wallMsOf, sessionOf }: DigestMapping): bigint {
+export function treeDigest(tree: ModelTree, mapping: DigestMapping): bigint {
   let sum = 0n;
   for (const [path, znode] of tree.entries()) {
     if (path === '/' || path.startsWith('/zookeeper/')) continue;
     const stat = Buffer.alloc(60);
-    [znode.czxid, znode.mzxid, znode.pzxid, wallMsOf(znode.ctime), wallMsOf(znode.mtime)].forEach((value, index) =>
+    [znode.czxid, znode.mzxid, znode.pzxid, mapping.wallMsOf(znode.ctime), mapping.wallMsOf(znode.mtime)].forEach((value, index) =>
       stat.writeBigInt64BE(BigInt(value), index * 8),
     );
     [znode.version, znode.creates, znode.aversion].forEach((value, index) => stat.writeInt32BE(value, 40 + index * 4));
-    stat.writeBigInt64BE(storedOwner(znode.owner, sessionOf), 52);
+    stat.writeBigInt64BE(storedOwner(znode.owner, mapping), 52);
     sum += BigInt(crc32(Buffer.concat([Buffer.from(path, 'utf8'), Buffer.from(znode.data ?? '', 'latin1'), stat])));
   }
   return BigInt.asIntN(64, sum);
@@ -28,7 +28,7 @@ export function treeDigest(tree: ModelTree, { wallMsOf, sessionOf }: DigestMappi
  * ephemeralOwner as in snapshots: TTL znodes have 0xff in the top byte and the ttl in the low 40
  * bits.
  */
-function storedOwner(owner: Owner, sessionOf: (session: bigint) => bigint): bigint {
+function storedOwner(owner: Owner, mapping: DigestMapping): bigint {
   switch (owner.kind) {
     case 'persistent':
       return 0n;
@@ -37,7 +37,7 @@ function storedOwner(owner: Owner, sessionOf: (session: bigint) => bigint): bigi
     case 'ttl':
       return BigInt.asIntN(64, (0xffn << 56n) | BigInt(owner.ttl));
     case 'ephemeral':
-      return sessionOf(owner.session);
+      return mapping.sessionOf(owner.session);
     default:
       owner satisfies never;
       throw new Error('unknown owner');

@@ -38,7 +38,7 @@ function answered(err: number): Count {
 }
 
 /** Counts the times that servers logged an event. */
-function logged(event: LogEvent): Count {
+function loggedEvents(event: LogEvent): Count {
   return ({ world }) => sum(world.servers, ({ logEvents }) => logEvents.filter((each) => each.event === event).length);
 }
 
@@ -90,20 +90,20 @@ const limitMarks: Readonly<Record<string, Count>> = {
   'a limit was reached: identitiesPerCnxnMax or identityBytesPerCnxnMax': requests(
     ({ name, reply }) => name === 'auth' && reply?.err === ErrorCode.AuthFailed,
   ),
-  'memory became tight': logged('memory.tight'),
-  'memory was full': logged('memory.full'),
-  'a limit was reached: maxClientCnxns': logged('cnxn.address-limit'),
+  'memory became tight': loggedEvents('memory.tight'),
+  'memory was full': loggedEvents('memory.full'),
+  'a limit was reached: maxClientCnxns': loggedEvents('cnxn.address-limit'),
   'a limit was reached: maxCnxns': lines(/^warn There are \d+ connections already; one of/),
   'a limit was reached: reserved part of maxCnxns': lines(/the last places are for addresses that have fewer/),
-  'a limit was reached: sessionlessTimeoutMs': logged('cnxn.half-open'),
-  'a limit was reached: tokens of the connection throttle': logged('cnxn.throttled'),
-  'a limit was reached: largeRequestMaxBytes': logged('cnxn.large-request'),
-  'a limit was reached: queuedOutputBytesMax': logged('cnxn.slow'),
+  'a limit was reached: sessionlessTimeoutMs': loggedEvents('cnxn.half-open'),
+  'a limit was reached: tokens of the connection throttle': loggedEvents('cnxn.throttled'),
+  'a limit was reached: largeRequestMaxBytes': loggedEvents('cnxn.large-request'),
+  'a limit was reached: queuedOutputBytesMax': loggedEvents('cnxn.slow'),
   'a limit was reached: behindBytesMax': lines(/was cut off: \d+ bytes wait for it/),
   'a limit was reached: waitingBytesMax': lines(/was cut off: \d+ bytes wait for all learners/),
   'a limit was reached: halfOpenMax of the quorum port': lines(/too many connections to the quorum port have not introduced/),
   'a limit was reached: halfOpenMax of the election port': lines(/too many connections to the election port have not introduced/),
-  'a limit was reached: unknownPeersMax': logged('peer.strangers'),
+  'a limit was reached: unknownPeersMax': loggedEvents('peer.strangers'),
   'a limit was reached: unknownObserversMax': lines(/such observers are connected already/),
 };
 
@@ -211,9 +211,9 @@ export const marks: Readonly<Record<string, Count>> = {
     recording.log.filter(({ logged }) => logged.txn.kind === 'create' && /--\d{9,10}$/.test(logged.txn.path)).length,
   'a torn tail was truncated at start': lines(/torn|was cut|cut off/),
   'a start read several logs': ({ world }) => sum(world.servers, (server) => Number(server.evidence('log').size > 2)),
-  'old files were purged': logged('purge.done'),
-  'a snapshot was written during requests': logged('snapshot.written'),
-  'a snapshot could not be written': logged('snapshot.failed'),
+  'old files were purged': loggedEvents('purge.done'),
+  'a snapshot was written during requests': loggedEvents('snapshot.written'),
+  'a snapshot could not be written': loggedEvents('snapshot.failed'),
   'snapshots and logs were in two folders': ({ world }) =>
     sum(world.servers, (server) => Number(server.snapshotFolder !== server.logFolder)),
   'the clock was set back while a server was down': ({ recording }) => clockSetBackOverRestart(recording),

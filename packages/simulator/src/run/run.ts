@@ -15,6 +15,7 @@ import type { Pipe, VirtualCnxn } from '@tskeeper/runtime/internal';
 import { drawCrashChoice } from '../faults/crash-choice.ts';
 import { snappy } from '../world/snappy.ts';
 import { recoverReplica } from './snapshot-states.ts';
+import type { RunContext } from './run-context.ts';
 import { ServerDisks } from './server-disks.ts';
 import { Strangers } from './strangers.ts';
 
@@ -39,7 +40,7 @@ const pieceBytes = 4096;
 /** A stage of the memory guard lasts at least a second, and a server checks every 100 ms. */
 const memoryNoticedMs = 1200;
 
-export class Run {
+export class Run implements RunContext {
   readonly world: VirtualWorld;
   readonly actors: Actor[] = [];
   readonly strangers: Strangers;

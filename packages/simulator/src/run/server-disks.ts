@@ -8,10 +8,10 @@ import { lastLogged, lastServed } from '../record/committed-history.ts';
 import { isQuorum } from '../record/quorum-rule.ts';
 import type { ServerHost } from '../world/server-host.ts';
 import type { ServerProcess } from '../world/server-process.ts';
-import type { Run } from './run.ts';
+import type { RunContext } from './run-context.ts';
 
 export class ServerDisks {
-  readonly #run: Run;
+  readonly #run: RunContext;
   readonly #slowUntilMs = new Map<ServerHost, Millis>();
   /** The longest fsync of a server's disk without faults; 1 ms, as for other calls, if absent. */
   readonly syncMsMax = new Map<ServerHost, Millis>();
@@ -22,7 +22,7 @@ export class ServerDisks {
   /** Servers that lost their disks and may not have everything again. */
   readonly #wiped = new Set<ServerHost>();
 
-  constructor(run: Run) {
+  constructor(run: RunContext) {
     this.#run = run;
     for (const server of run.world.servers) server.diskDelayMs = (call) => this.#delayMs(server, call);
   }

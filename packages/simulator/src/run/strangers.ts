@@ -10,10 +10,10 @@ import { MemoryHog, type MemoryHogOptions } from '../clients/memory-hog.ts';
 import { RawClient, type SessionDump } from '../clients/raw-client.ts';
 import { HostilePeer } from '../peers/hostile-peer.ts';
 import type { ServerHost } from '../world/server-host.ts';
-import type { Run } from './run.ts';
+import type { RunContext } from './run-context.ts';
 
 export class Strangers {
-  readonly #run: Run;
+  readonly #run: RunContext;
   readonly #random: SeededRandom;
   #impostors = 0;
   #pinnedClients = 0;
@@ -23,7 +23,7 @@ export class Strangers {
   readonly #hostilePeers: HostilePeer[] = [];
 
   /** Draws from the random numbers of the run. */
-  constructor(run: Run, random: SeededRandom) {
+  constructor(run: RunContext, random: SeededRandom) {
     this.#run = run;
     this.#random = random;
   }

@@ -102,9 +102,9 @@ export class ServerProcess {
     this.#child = child;
     this.#logFile = logFile;
     running.add(child);
-    this.exited = once(child, 'exit').then(([code, signal]) => {
+    this.exited = once(child, 'exit').then(([code, signal]): ServerExit => {
       running.delete(child);
-      return { code, signal } as ServerExit;
+      return { code, signal };
     });
   }
 
