@@ -181,7 +181,7 @@ describe.each(kinds)('the examples of recipes that wait, with %s', { timeout }, 
     expect(await Promise.all(others.map(({ ended }) => ended))).toEqual([0, 0]);
   });
 
-  it.concurrent('B24: a lease: no other process has it before its time is over, although its holder was killed and the session has ended', async () => {
+  it.concurrent('B24: a lease: no other process has it before it expires, although its holder was killed and the session has ended', async () => {
     const asked = process.hrtime.bigint();
     const victim = run('lease', '/import', 'anna', '5000', '3600000');
     await victim.line('anna begins');

@@ -329,7 +329,8 @@ function noSessionFailure(timeoutMs: Millis, troubles: readonly ServerFailures[]
 }
 
 /**
- * Settles when the session is ready, the time is over, or the signal fires, whichever comes first.
+ * Settles when the session is ready, the timeout has passed, or the signal fires, whichever comes
+ * first.
  */
 function readyOrTimeout(ready: Promise<void>, session: Session, timeoutMs: Millis, signal: AbortSignal | undefined): Promise<void> {
   const { backgroundClock: clock } = session;

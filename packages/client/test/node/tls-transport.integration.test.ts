@@ -122,7 +122,7 @@ describe('A89, B41: TLS', () => {
     const { port } = await front();
     const connectTimeoutMs = 5000;
     let giveUp = (): void => undefined;
-    // The time is over when the first attempt has failed and the client pauses before the next,
+    // The timeout passes when the first attempt has failed and the client pauses before the next,
     // however long that took.
     const after: Clock['after'] = (delayMs, callback) => {
       if (delayMs === connectTimeoutMs) giveUp = callback;

@@ -162,7 +162,7 @@ export class SmallEnsemble {
     return this.#nowMs;
   }
 
-  /** Runs until no event is left, or until the time is over. */
+  /** Runs until no event is left, or until `untilMs`. */
   run(untilMs: number): void {
     for (let event = this.#events[0]; event !== undefined && event.atMs <= untilMs; event = this.#events[0]) {
       pop(this.#events);

@@ -18,7 +18,7 @@
  *             1. a place in the queue, until it is the first, as for a Lock
  *             2. exists of set, with a watch, until it exists
  *             3. multi: delete set, write `through` to the own znode: one waiter proceeds.
- *                set does not exist any more: 2. again
+ *                set no longer exists: 2. again
  *             4. no reply: the data of the own znode show the outcome
  *             5. delete the own znode: the next one's turn
  */
