@@ -663,7 +663,7 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
     /a priority is a whole number/,
   ],
   'DelayQueue.put without options': [(zk) => new recipes.DelayQueue(zk, '/a').put('a', none), /^options are an object, as { delayMs/],
-  'DelayQueue.put without a time': [(zk) => new recipes.DelayQueue(zk, '/a').put('a', {} as Any), /needs delayMs or dueMs/],
+  'DelayQueue.put without a time': [(zk) => new recipes.DelayQueue(zk, '/a').put('a', {} as Any), /needs delayMs or dueAtMs/],
   'DelayQueue.put, NaN': [(zk) => new recipes.DelayQueue(zk, '/a').put('a', { delayMs: NaN }), /^delayMs is a number/],
   'DelayQueue.put, an invalid time': [
     (zk) => new recipes.DelayQueue(zk, '/a').put('a', { dueAtMs: new Date(5) as Any }),

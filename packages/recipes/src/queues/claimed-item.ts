@@ -96,7 +96,7 @@ export class ClaimedItem implements QueueItem, AsyncDisposable {
   readonly sequence: number;
   /** As `QueueItem.priority`. */
   readonly priority: number | undefined;
-  /** As `QueueItem.dueMs`, in ms since 1970. */
+  /** As `QueueItem.dueAtMs`, in ms since 1970. */
   readonly dueAtMs: number | undefined;
   /** As `QueueItem.id`. */
   readonly id: string | undefined;

@@ -130,7 +130,7 @@ describe('a delay queue', () => {
     const queue = new DelayQueue(t.zk, path);
     await t.until(queue.put('a', { dueAtMs: 4_000_000_000_000 }));
     expect(await t.until(queue.tryTake())).toBe(undefined);
-    expect(await t.until(queue.peek())).toMatchObject({ dueMs: 4_000_000_000_000, name: 'queue-|3A352944000|0000000000' });
+    expect(await t.until(queue.peek())).toMatchObject({ dueAtMs: 4_000_000_000_000, name: 'queue-|3A352944000|0000000000' });
     expect(await t.until(failureOf(queue.take({ timeoutMs: 100 })))).toMatchObject({ code: 'TimedOut' });
     await expect(queue.put('b', { delayMs: -1 })).rejects.toThrow('delayMs is a number of milliseconds from 0, not -1');
     await expect(queue.put('b', { dueAtMs: 0.5 })).rejects.toThrow('a time is a whole number of milliseconds since 1970, not 0.5');

@@ -12,8 +12,8 @@ const counterMax = 0xffff_0000;
 
 /** Throws a `ConfigError` when the configuration asks for something that is not supported. */
 export function ensembleOptionsOf(config: EnsembleConfig, tickTimeMs: number): EnsembleOptions {
-  const [unbuilt] = config.unsupported;
-  if (unbuilt !== undefined) throw new ConfigError(unbuilt);
+  const [unsupported] = config.unsupported;
+  if (unsupported !== undefined) throw new ConfigError(unsupported);
   const { myid, quorum, quorumListenOnAllIps } = config;
   const { addresses } = quorum.servers.get(myid)!;
   const own = (portOf: (address: (typeof addresses)[number]) => number): HostPort[] => {

@@ -145,7 +145,7 @@ describe('an ensemble', () => {
   ])('applies the setting %s', (setting, expected) => {
     const usual = ensembleOf('');
     const changed = setting.startsWith('-D') ? ensembleOf('', { definitions: [setting.slice(2)] }) : ensembleOf(setting);
-    expect({ ...changed, unbuilt: [] }).toEqual({ ...usual, ...expected });
+    expect({ ...changed, unsupported: [] }).toEqual({ ...usual, ...expected });
   });
 
   it.each([
@@ -174,11 +174,11 @@ describe('an ensemble', () => {
 
   it('refuses an observer without a log, at observers only', () => {
     const observer = `${three}server.4=d:2888:3888:observer\n`;
-    const unbuilt = (setting: string, myid: number) =>
+    const unsupported = (setting: string, myid: number) =>
       read(`${observer}${setting}`, { files: { '/d/myid': `${myid}` } }).ensemble!.unsupported;
-    expect(unbuilt('syncEnabled=false', 1)).toEqual([]);
-    expect(unbuilt('syncEnabled=false', 4)[0]).toMatch(/^zoo.cfg:9: syncEnabled=false asks for an observer without a log/);
-    expect(unbuilt('observer.syncEnabled=false', 4)[0]).toMatch(/^zoo.cfg:9: observer.syncEnabled=false asks/);
+    expect(unsupported('syncEnabled=false', 1)).toEqual([]);
+    expect(unsupported('syncEnabled=false', 4)[0]).toMatch(/^zoo.cfg:9: syncEnabled=false asks for an observer without a log/);
+    expect(unsupported('observer.syncEnabled=false', 4)[0]).toMatch(/^zoo.cfg:9: observer.syncEnabled=false asks/);
   });
 
   it('has a test above for each key that the reference marks as for ensembles', () => {
