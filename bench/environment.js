@@ -1,4 +1,4 @@
-/** Where a measurement was made: what a reader needs to judge its numbers. */
+/** Where a measurement was made: what a reader needs to compare its numbers. */
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import os from 'node:os';

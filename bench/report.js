@@ -1,6 +1,6 @@
 /**
- * Turns measurements into verdicts and into a page: pure functions, so that tests need no
- * measurement.
+ * Compares measurements with demands, and makes a page of them: pure functions, so that tests need
+ * no measurement.
  */
 
 export function median(numbers) {
@@ -62,7 +62,7 @@ const measureNames = {
   startMs: 'ms until all serve',
   fullSeconds: 's to start full',
   emptySeconds: 's to start empty',
-  fireSeconds: 's until all are told',
+  fireSeconds: 's until all are notified',
   heartbeatMs: 'ms of the slowest heartbeat',
   p50Ms: 'ms of p50',
   p99Ms: 'ms of p99',

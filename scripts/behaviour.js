@@ -1,5 +1,5 @@
 /**
- * Reads the promises of docs/reference/behaviour/ and the tests that bear their ids. `npm run
+ * Reads the promises of docs/reference/behaviour/ and the tests that have their ids. `npm run
  * promise` prints them, and test/behaviour-reference.test.ts compares them.
  *
  * The title of a test begins with ids (`C3-17, C3-18: ...`). In a golden story a line `# rows:
@@ -93,7 +93,7 @@ export function unbuiltOf(pages) {
 }
 
 /**
- * The tests that bear ids: one entry for each id of each test.
+ * The tests that have ids: one entry for each id of each test.
  *
  * @param {readonly TextFile[]} files
  * @returns {Test[]}

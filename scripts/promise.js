@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /**
- * Prints promises of docs/reference/behaviour/, with the tests that bear their ids:
+ * Prints promises of docs/reference/behaviour/, with the tests that have their ids:
  *
  *   node scripts/promise.js C3-17 A45
  */

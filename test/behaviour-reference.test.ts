@@ -39,10 +39,10 @@ function slips(pages: readonly TextFile[], files: readonly TextFile[]): string[]
   const placesOf = (one: string) => [...new Set(tests.filter(({ id }) => id === one).map(({ path }) => path))].join(', ');
   return [
     ...unbuilt.filter((one) => rows.includes(one)).map((one) => `${one} is called not built, and has a row`),
-    ...unbuilt.filter((one) => tested.has(one)).map((one) => `${one} is called not built, and a test bears its id`),
+    ...unbuilt.filter((one) => tested.has(one)).map((one) => `${one} is called not built, and a test has its id`),
     ...repeated(unbuilt).map((one) => `${one} is called not built twice`),
     ...repeated(rows).map((one) => `${one} has two rows`),
-    ...rows.filter((one) => !tested.has(one)).map((one) => `${one} is promised, and no test bears its id`),
+    ...rows.filter((one) => !tested.has(one)).map((one) => `${one} is promised, and no test has its id`),
     ...[...tested]
       .filter((one) => !rows.includes(one) && !unbuilt.includes(one))
       .map((one) => `${one} is in ${placesOf(one)}, and not on the pages`),
@@ -90,7 +90,7 @@ describe(pagesFolder, () => {
     const one = { ...both, text: "it('A1: something', f)" };
     const row = '| A1 | One. |';
     expect(slips([page(row, '- A3: none')], [one])).toEqual([]);
-    expect(slips([page(row, '- A3: none')], [both])).toEqual(['A3 is called not built, and a test bears its id']);
+    expect(slips([page(row, '- A3: none')], [both])).toEqual(['A3 is called not built, and a test has its id']);
     expect(slips([page(row, '- A1: none')], [one])).toContain('A1 is called not built, and has a row');
     expect(slips([page(row, '- A3: none'), page('- A3: none')], [one])).toEqual(['A3 is called not built twice']);
   });
@@ -101,8 +101,8 @@ describe(pagesFolder, () => {
     const check = { path: `${checksFolder}/z.ts`, text: "behaviourIds: ['A1', 'C3-4']," };
     const rows = ['| A1 | One. |', '| C3-2 | Two. |', '| C3-3 | Three. |', '| C3-4 | Four. |'];
     expect(slips([page(...rows)], [file, story, check])).toEqual([]);
-    expect(slips([page(...rows)], [file, story])).toEqual(['C3-4 is promised, and no test bears its id']);
-    expect(slips([page(...rows)], [file, check])).toEqual(['C3-3 is promised, and no test bears its id']);
+    expect(slips([page(...rows)], [file, story])).toEqual(['C3-4 is promised, and no test has its id']);
+    expect(slips([page(...rows)], [file, check])).toEqual(['C3-3 is promised, and no test has its id']);
     expect(slips([page(...rows)], [story, check])).toEqual([]);
     expect(slips([page(rows[0]!), page(rows[3]!)], [file, story, check])).toEqual([
       'C3-2 is in packages/core/test/x.test.ts, packages/core/test/golden/y.txt, and not on the pages',

@@ -3,6 +3,7 @@ import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { missingOptionals, platformOf } from '../scripts/complete-lockfile.js';
+import { oldIdiom } from './old-idiom.ts';
 
 /**
  * Rules for the repository that no other tool checks. Each rule is a function from files to
@@ -329,6 +330,29 @@ describe('the repository', () => {
     expect(machineSpecifics({ path: 'x', text: wrong })).toHaveLength(2);
     expect(machineSpecifics({ path: 'x', text: 'dataDir=/var/lib/zookeeper, /framework/, ./work/x' })).toEqual([]);
     expect(files.flatMap(machineSpecifics)).toEqual([]);
+  });
+
+  it('is written in plain technical English', () => {
+    const source = {
+      path: 'packages/core/src/x.ts',
+      text: [
+        "/** A client's verdict. A leader that nobody follows is",
+        ' * told so, and `heard` may be a name. */',
+        "const heard = /'/.test(a) ? `waits ${verdict(b)} for ever` : 'digest:nobody:x';",
+        '// The server is behind a proxy, lags behind, and leaves no watch behind.',
+      ].join('\n'),
+    };
+    expect(oldIdiom(source)).toEqual([
+      expect.stringMatching(/^packages\/core\/src\/x\.ts:1: "nobody": write the subject/),
+      expect.stringMatching(/^packages\/core\/src\/x\.ts:2: "told": write "notified"/),
+      expect.stringMatching(/^packages\/core\/src\/x\.ts:1: "verdict": write "result"/),
+      'packages/core/src/x.ts:3: "for ever": write "forever"',
+    ]);
+    expect(oldIdiom({ path: 'docs/x.md', text: 'A lease is no lock.\n\n```\nfor ever\n```\n' })).toEqual([
+      'docs/x.md:1: "is no lock": write "is not a"',
+    ]);
+    expect(oldIdiom({ ...source, path: 'fixtures/x.ts' })).toEqual([]);
+    expect(files.flatMap(oldIdiom)).toEqual([]);
   });
 
   it('has a lockfile that npm ci accepts on every platform', () => {

@@ -1,6 +1,6 @@
 /**
  * The page of the clients, and the measured part of the table in packages/client/README.md: pure
- * functions, like bench/report.js, whose medians, ratios and verdicts it uses.
+ * functions, like bench/report.js, whose medians, ratios and results of demands it uses.
  */
 import { measureOf, ratioOf, shown, table, thousands, verdicts, demandText } from '../report.js';
 
@@ -28,7 +28,7 @@ const columns = {
   ],
   watch: [
     ['CPU of the client, us/event', (result, client) => micros(measureOf(result, client, 'cpuUsPerOp'))],
-    ['until all are told, ms', (result, client) => shown(measureOf(result, client, 'allMs'))],
+    ['until all are notified, ms', (result, client) => shown(measureOf(result, client, 'allMs'))],
   ],
   connect: [
     ['CPU of the client, ms', (result, client) => millis(measureOf(result, client, 'cpuUsPerOp'))],

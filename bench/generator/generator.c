@@ -787,11 +787,11 @@ static void watches_frame(struct connection *connection, const uint8_t *frame, i
     if (sscanf(path, "/bench/d%*4d/n%7d", &number) != 1) number = -1;
   }
   if (number < 0 || number >= options.znodes || znode_path(expected, number) != path_length || memcmp(expected, path, (size_t)path_length) != 0)
-    fail(2, "connection %d was told of a path it does not watch", connection->index);
+    fail(2, "connection %d received an event of a path it does not watch", connection->index);
   if (get_int(frame + 16) != EVENT_DATA_CHANGED || get_int(frame + 20) != STATE_SYNC_CONNECTED)
     fail(2, "an event of type %d and state %d", get_int(frame + 16), get_int(frame + 20));
   uint64_t bit = (uint64_t)connection->index * (uint64_t)options.znodes + (uint64_t)number;
-  if (told[bit / 8] & (1 << (bit % 8))) fail(2, "connection %d was told of %s twice", connection->index, path);
+  if (told[bit / 8] & (1 << (bit % 8))) fail(2, "connection %d received the event of %s twice", connection->index, path);
   told[bit / 8] |= (uint8_t)(1 << (bit % 8));
   told_count++;
 }
@@ -892,7 +892,7 @@ static void list_after(struct list *list, int count, char **words, int *at) {
   do {
     char *end;
     long number = strtol(rest, &end, 10);
-    if (end == rest || (*end != 0 && *end != ',') || number <= 0) fail(1, "%s is no list of numbers, in %s %s", rest, words[*at - 1], words[*at]);
+    if (end == rest || (*end != 0 && *end != ',') || number <= 0) fail(1, "%s is not a list of numbers, in %s %s", rest, words[*at - 1], words[*at]);
     if (list->count == SERVERS_MAX) fail(1, "%s names more than %d servers", words[*at - 1], SERVERS_MAX);
     list->numbers[list->count++] = (int)number;
     rest = *end == ',' ? end + 1 : end;

@@ -32,11 +32,11 @@ function inWords(change: CacheChange<string>): string {
     case 'unreadable':
       return `${change.path} may not be read`;
     case 'outOfStep':
-      return 'what was said may be of the past';
+      return 'the state may be out of date';
     case 'inStep':
-      return `that is all: ${cache.size} znodes`;
+      return `in sync: ${cache.size} znodes`;
     case 'overflowed':
-      return `${change.dropped} changes were not told`;
+      return `${change.dropped} changes were not reported`;
     default:
       return change satisfies never;
   }

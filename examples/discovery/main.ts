@@ -28,7 +28,7 @@ if (what === 'register') {
   await using cache = registry.cache(name);
   void ended.then(() => cache.close());
   for await (const change of cache.changes()) {
-    if (change.kind === 'created') console.log(`${change.after.data?.id} has come: port ${change.after.data?.port}`);
-    if (change.kind === 'deleted') console.log(`${change.before.data?.id} has gone`);
+    if (change.kind === 'created') console.log(`${change.after.data?.id} joined: port ${change.after.data?.port}`);
+    if (change.kind === 'deleted') console.log(`${change.before.data?.id} left`);
   }
 }

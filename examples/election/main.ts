@@ -43,7 +43,7 @@ async function lookOn(): Promise<void> {
   for await (const leader of election.observe({ signal: ended.signal })) {
     // A new leader may need time for its first steps: it acknowledges when it is ready.
     if (leader?.acknowledged !== false)
-      console.log(`leader: ${leader === undefined ? 'nobody' : new TextDecoder().decode(leader.data ?? undefined)}`);
+      console.log(`leader: ${leader === undefined ? 'none' : new TextDecoder().decode(leader.data ?? undefined)}`);
   }
 }
 

@@ -29,5 +29,5 @@ try {
   console.log(`${name} ends ${process.hrtime.bigint()}`);
 } catch (error) {
   if (!ended.signal.aborted) throw error;
-  console.log(`${name} was told to end`);
+  console.log(`${name} was stopped`);
 }

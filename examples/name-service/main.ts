@@ -49,7 +49,7 @@ try {
       break;
     case 'lookup': {
       const found = await lookup(zk, name!);
-      if (found === undefined) fail(`nobody is called ${name}`);
+      if (found === undefined) fail(`no entry with the name ${name}`);
       else console.log(found);
       break;
     }

@@ -630,7 +630,7 @@ static const struct {
   void (*run)(void);
 } checks[] = {
     {"creates, reads and deletes a znode", persistent_znode},
-    {"null and empty data are told apart", null_and_empty_data},
+    {"null and empty data are distinguished", null_and_empty_data},
     {"sequences count up below one parent", sequential_znodes},
     {"create2 answers the stat", create2_answers_the_stat},
     {"a container goes after its last child", container_znode},

@@ -95,7 +95,7 @@ public class CuratorPeer {
             try {
                 zk.create().withMode(CreateMode.EPHEMERAL).forPath(path + "/inside");
             } catch (KeeperException.NodeExistsException error) {
-                throw new IllegalStateException("somebody else is inside", error);
+                throw new IllegalStateException("another client is inside", error);
             }
             int value = Integer.parseInt(new String(zk.getData().forPath(path), UTF_8));
             zk.setData().forPath(path, String.valueOf(value + 1).getBytes(UTF_8));
@@ -140,7 +140,7 @@ public class CuratorPeer {
                 case "asked":
                     return yes(asked.getCount() == 0);
                 case "await_asked":
-                    inTime(asked.await(PATIENCE, TimeUnit.SECONDS), "nobody asks");
+                    inTime(asked.await(PATIENCE, TimeUnit.SECONDS), "a revocation request");
                     return "";
                 case "revoke":
                     Revoker.attemptRevoke(zk, arguments[0]);

@@ -271,7 +271,7 @@ public class JavaDriver {
             zk.delete(base + "/c/child", -1);
             events.expect(EventType.NodeDeleted, base + "/c");
         });
-        CHECKS.put("null and empty data are told apart", () -> {
+        CHECKS.put("null and empty data are distinguished", () -> {
             make("/null", null, CreateMode.PERSISTENT);
             make("/empty", "", CreateMode.PERSISTENT);
             equal(zk.getData(base + "/null", false, null), null);
@@ -496,7 +496,7 @@ public class JavaDriver {
                 other.close();
             }
         });
-        CHECKS.put("watches are set again after a reconnect, and what was missed is told", () -> {
+        CHECKS.put("watches are set again after a reconnect, and missed events are delivered", () -> {
             try (Proxy proxy = new Proxy()) {
                 make("/same", null, CreateMode.PERSISTENT);
                 make("/changed", null, CreateMode.PERSISTENT);

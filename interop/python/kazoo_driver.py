@@ -353,9 +353,9 @@ def data_watchers_go_on_after_a_reconnect(zk, base):
         other._connection._socket.shutdown(2)
         assert lost.wait(PATIENCE), "the client did not notice"
         zk.set(base + "/a", b"new")
-        until(lambda: seen[-1:] == [b"new"], "hearing of the change")
+        until(lambda: seen[-1:] == [b"new"], "the event of the change")
         zk.set(base + "/a", b"newer")
-        until(lambda: seen[-1:] == [b"newer"], "hearing of the next change")
+        until(lambda: seen[-1:] == [b"newer"], "the event of the next change")
     finally:
         other.stop()
         other.close()
@@ -543,7 +543,7 @@ def recipes_work_on_it(zk, base):
         election = other.Election(base + "/election", "two")
         runner = threading.Thread(target=lambda: election.run(leading.set))
         runner.start()
-        assert leading.wait(PATIENCE), "nobody was elected"
+        assert leading.wait(PATIENCE), "no election finished"
         runner.join(PATIENCE)
     finally:
         other.stop()

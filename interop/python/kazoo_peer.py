@@ -58,7 +58,7 @@ class LockVerbs:
             try:
                 zk.create(path + "/inside", ephemeral=True)
             except NodeExistsError as error:
-                raise AssertionError("somebody else is inside") from error
+                raise AssertionError("another client is inside") from error
             value, _ = zk.get(path)
             zk.set(path, str(int(value) + 1).encode())
             zk.delete(path + "/inside")
@@ -219,7 +219,7 @@ class PartitionerVerbs:
 
     def owned(self):
         assert not self.trouble, self.trouble
-        assert not self.partitioner.failed, "it is no member any more"
+        assert not self.partitioner.failed, "it is no longer a member"
         return ",".join(sorted(self.mine))
 
     def close(self):

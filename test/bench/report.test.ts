@@ -39,7 +39,7 @@ describe('numbers', () => {
   });
 });
 
-describe('the verdict', () => {
+describe('the result of a demand', () => {
   it.each([
     ['met at the bound', result([100, 130]), overJava, 'met'],
     ['missed below it', result([100, 129]), overJava, 'missed'],

@@ -177,7 +177,7 @@ function undetectedTampering({ recording }: ChaosRunReport): string[] {
   const cnxn = recording.cnxns.find(({ items }) => items.some((item) => item.kind === 'event'))!;
   const event = cnxn.items.findIndex((item) => item.kind === 'event');
   cnxn.items.splice(event, 0, cnxn.items[event]!);
-  if (check(recording).length === 0) missed.push('an event that is told twice');
+  if (check(recording).length === 0) missed.push('an event that is delivered twice');
   cnxn.items.splice(event, 1);
   if (check(recording).length > 0) missed.push('nothing, and it was found wrong');
   return missed;

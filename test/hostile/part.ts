@@ -10,7 +10,7 @@ export interface PartContext {
   readonly rounds: number | undefined;
   readonly isBounded: boolean;
   /**
-   * A time limit in this run: the bounded form may run on a busy machine, and judges times only
+   * A time limit in this run: the bounded form may run on a busy machine, and checks times only
    * roughly.
    */
   readonly timeLimit: (limit: number) => number;

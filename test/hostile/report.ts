@@ -68,5 +68,5 @@ export function table(rows: readonly Row[]): string {
   const lines = rows.map(
     (row) => `| ${row.part} | ${row.name} | ${textOf(row.ours)} | ${textOf(row.java)} | ${row.limit} | ${verdictOf(row)} |`,
   );
-  return ['| part | row | ours | Java 3.9.5 | limit | verdict |', '| --- | --- | --- | --- | --- | --- |', ...lines].join('\n');
+  return ['| part | row | ours | Java 3.9.5 | limit | result |', '| --- | --- | --- | --- | --- | --- |', ...lines].join('\n');
 }

@@ -104,7 +104,7 @@ describe('a difference is detected', () => {
       ['getData stat.ephemeralOwner'],
     ],
     ['a child', [reply(getChildren, 1, 0, names(['a']))], [reply(getChildren, 1, 0, names(['a', 'b']))], ['getChildren children']],
-    ['bytes behind a record', [reply(ping, 1, 0)], [reply(ping, 1, 0, (w) => w.int8(1))], ['ping rest']],
+    ['bytes after a record', [reply(ping, 1, 0)], [reply(ping, 1, 0, (w) => w.int8(1))], ['ping rest']],
     ['a zxid not taken', [reply(create, 5, -110)], [reply(create, 4, -110)], ['create zxid']],
     ['a missing reply', [reply(ping, 1, 0)], [], ['ping message']],
     ['a close instead of a reply', [reply(ping, 1, 0)], [closed], ['ping message']],

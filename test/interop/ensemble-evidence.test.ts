@@ -57,9 +57,9 @@ test('a failed multi is equal in two logs, whichever has errors for its first pa
 test('an expected event that does not happen is named, with the last observation', async () => {
   const waiting = until(
     'the server leads',
-    () => Promise.reject(new Error('nobody answers')),
+    () => Promise.reject(new Error('connection refused')),
     0,
     () => Promise.resolve('its last words'),
   );
-  await expect(waiting).rejects.toThrow('timed out after 0 ms waiting for: the server leads: nobody answers\nits last words');
+  await expect(waiting).rejects.toThrow('timed out after 0 ms waiting for: the server leads: connection refused\nits last words');
 });

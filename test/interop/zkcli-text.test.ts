@@ -21,7 +21,7 @@ test('the moment of the connection notice makes no difference', () => {
 });
 
 test('a line that only resembles the notice makes a difference', () => {
-  const text = 'data of WATCHER::\nWATCHER:: told\nWatchedEvent state:SyncConnected type:None path:null zxid: -1 and more\n';
+  const text = 'data of WATCHER::\nWATCHER:: reported\nWatchedEvent state:SyncConnected type:None path:null zxid: -1 and more\n';
   expect(normalised(text, server)).toBe(text);
 });
 

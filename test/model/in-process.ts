@@ -150,7 +150,7 @@ export class InProcessCore {
     this.send(cnxn, frame);
   }
 
-  /** Tells the core that its log is durable up to and including that zxid. */
+  /** Reports to the core that its log is durable up to and including that zxid. */
   acknowledge(zxid: number): void {
     while (this.appends.length > 0 && this.appends[0]!.zxid <= zxid) this.appends.shift();
     this.core.appended(zxid, this.now());

@@ -160,7 +160,7 @@ describe('the memory of a client', () => {
       const growth = await growthOver(events / batch, async (turn) => {
         server.notify(EventType.nodeDataChanged, `/busy/${turn % 10}`, batch);
         const wanted = (turn + 1) * batch;
-        await until('all told', () => heard === wanted && looped === wanted, batch * turnsMax);
+        await until('all events received', () => heard === wanted && looped === wanted, batch * turnsMax);
       });
       over.abort();
       await done;

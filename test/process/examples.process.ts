@@ -114,7 +114,7 @@ describe.each(kinds)('the examples with %s', (kind) => {
     expect((await names('lookup', 'printer')).out).toBe(winner);
     expect((await names('list')).out).toBe('printer');
     await names('unbind', 'printer');
-    expect(await names('lookup', 'printer')).toEqual({ code: 1, out: '', err: 'nobody is called printer' });
+    expect(await names('lookup', 'printer')).toEqual({ code: 1, out: '', err: 'no entry with the name printer' });
   });
 
   it('C1-4: each follower of a configuration sees it now and after each change', async () => {

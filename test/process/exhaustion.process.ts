@@ -266,7 +266,7 @@ describe('F34: 224 MB for the process', () => {
             const gone = names.slice(at, at + 500).map((one) => writer.call({ kind: 'delete', path: one, version: -1 }));
             expect(new Set((await Promise.all(gone)).map((reply) => reply?.err))).toEqual(new Set([0]));
           }
-          await until(async () => (await relieved()) > before, 'memory behind the deletes');
+          await until(async () => (await relieved()) > before, 'memory freed by the deletes');
         }
         await honest.stop();
         console.log(JSON.stringify({ filled, mostMb: Math.round(mostMb), slowestMs: Math.round(honest.slowestMs) }));

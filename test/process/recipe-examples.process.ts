@@ -52,7 +52,7 @@ describe.each(kinds)('the examples of recipes that wait, with %s', { timeout }, 
 
   it.concurrent('C1-38, C1-39: an election: the next candidate leads when the leader is killed, and when it resigns', async () => {
     const watcher = run('election', '/election');
-    await watcher.line('leader: nobody');
+    await watcher.line('leader: none');
     const anna = run('election', '/election', 'anna');
     await watcher.line('leader: anna');
     const others = ['bert', 'cleo'].map((name) => run('election', '/election', name));
@@ -181,7 +181,7 @@ describe.each(kinds)('the examples of recipes that wait, with %s', { timeout }, 
     expect(await Promise.all(others.map(({ ended }) => ended))).toEqual([0, 0]);
   });
 
-  it.concurrent('B24: a lease: no other process has it before its time is over, although its holder was killed and the session has ended', async () => {
+  it.concurrent('B24: a lease: no other process has it before it expires, although its holder was killed and the session has ended', async () => {
     const asked = process.hrtime.bigint();
     const victim = run('lease', '/import', 'anna', '5000', '3600000');
     await victim.line('anna begins');

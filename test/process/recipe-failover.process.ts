@@ -64,7 +64,7 @@ class Elections extends Story {
 
   async begin(): Promise<void> {
     this.#watcher = this.run('election', '/election');
-    await this.#watcher.line('leader: nobody');
+    await this.#watcher.line('leader: none');
     this.#leader = this.run('election', '/election', 'anna');
     await this.#watcher.line('leader: anna');
   }
@@ -75,7 +75,7 @@ class Elections extends Story {
 
   async end(): Promise<void> {
     // It has led all the time: no other leader was printed.
-    expect(new Set(this.#watcher.lines)).toEqual(new Set(['leader: nobody', 'leader: anna']));
+    expect(new Set(this.#watcher.lines)).toEqual(new Set(['leader: none', 'leader: anna']));
     expect(this.#leader.lines).toEqual(['anna leads']);
     const seen = this.#watcher.lines.length;
     this.#leader.kill('SIGKILL');

@@ -29,12 +29,12 @@ describe.each(kinds)('the examples of recipes that share, with %s', { timeout },
       run('discovery', '/services', 'register', 'api', 'one', '8080'),
       run('discovery', '/services', 'register', 'api', 'two', '8081'),
     ];
-    await watcher.line('one has come: port 8080');
-    await watcher.line('two has come: port 8081');
+    await watcher.line('one joined: port 8080');
+    await watcher.line('two joined: port 8081');
     one.kill('SIGKILL');
-    await watcher.line('one has gone');
+    await watcher.line('one left');
     two.kill('SIGTERM');
-    await watcher.line('two has gone');
+    await watcher.line('two left');
     expect(await two.ended).toBe(0);
     watcher.kill('SIGTERM');
     expect(await watcher.ended).toBe(0);
@@ -42,7 +42,7 @@ describe.each(kinds)('the examples of recipes that share, with %s', { timeout },
 
   it.concurrent('B20, B23: a cache shows the kept znodes: created again after a delete, and by another process after its owner is killed', async () => {
     const watcher = run('cache', '/machines');
-    await watcher.line('that is all');
+    await watcher.line('in sync: ');
     const anna = run('persistent-node', '/machines/m7', 'anna');
     await watcher.line('/machines/m7 is "anna"');
     let seen = watcher.lines.length;

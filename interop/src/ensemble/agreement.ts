@@ -49,7 +49,7 @@ async function dumpOf(member: EnsemblePeer): Promise<Dump> {
     // `dump` lists different sessions at leaders and learners.
     sessions: new Set(),
     digests: new Map([...hash.matchAll(/^([0-9a-f]+): (.*)$/gm)].map((match) => [match[1]!, match[2]!])),
-    digestMismatches: /^zk_digest_mismatches_count\t(.*)$/m.exec(mntr)?.[1] ?? 'not told',
+    digestMismatches: /^zk_digest_mismatches_count\t(.*)$/m.exec(mntr)?.[1] ?? 'not reported',
   };
 }
 

@@ -66,7 +66,7 @@ async function transcriptOf(kind: ServerKind): Promise<string[]> {
         isOf(round),
       );
       lines.push(`a vote in ${form}: ${textOf(answer)}`);
-      lines.push(`and everyone hears: ${textOf(await first!.waitFor(`round ${round}`, isOf(round)))}`);
+      lines.push(`and all receive: ${textOf(await first!.waitFor(`round ${round}`, isOf(round)))}`);
     }
 
     // A worse vote of a later round: the server adopts the round, not the vote.

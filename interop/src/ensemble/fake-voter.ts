@@ -1,7 +1,7 @@
 /**
  * A voter that is not a server: it dials the election port of a server, or listens for it, sends
- * what it is told to send and records what it receives. It can send the same bytes to a server of
- * ZooKeeper and to ours.
+ * given messages and records what it receives. It can send the same bytes to a server of ZooKeeper
+ * and to ours.
  */
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
@@ -112,7 +112,7 @@ export class FakeVoter {
   ): Promise<Notification> {
     let saidMs = -Infinity;
     return await until(
-      `server ${this.sid} hears ${what}; it has heard ${this.received.map(textOf).slice(-5).join(' / ')}`,
+      `server ${this.sid} receives ${what}; it has received ${this.received.map(textOf).slice(-5).join(' / ')}`,
       async () => {
         if (performance.now() - saidMs > repeatMs) {
           if (this.#sockets.size === 0 && this.#dialled !== undefined) await this.dial(this.#dialled.port, this.#dialled.introduction);
@@ -128,7 +128,7 @@ export class FakeVoter {
   /** The first notification that matches, among those received and later ones. */
   async waitFor(what: string, isMeant: (notification: Notification) => boolean): Promise<Notification> {
     return await until(
-      `server ${this.sid} hears ${what}; it has heard ${this.received.map(textOf).slice(-5).join(' / ')}`,
+      `server ${this.sid} receives ${what}; it has received ${this.received.map(textOf).slice(-5).join(' / ')}`,
       async () => this.received.find(isMeant),
       replyTimeoutMs,
     );

@@ -112,8 +112,8 @@ export interface UncommittedTail {
   /** Txns that only the leader has logged when all voters are killed. */
   readonly tail: number;
   /**
-   * Writes before it comes back: without any, it can be told to truncate its log; with some, it
-   * needs a snapshot.
+   * Writes before it comes back: without any, it can truncate its log; with some, it needs a
+   * snapshot.
    */
   readonly writes: number;
 }

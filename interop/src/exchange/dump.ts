@@ -63,10 +63,10 @@ export async function dump(server: ServerProcess, { treeFirst }: { treeFirst: bo
   const mntr = await server.fourLetterWord('mntr');
   return {
     znodes: before ?? (await dumpTree(server.port)),
-    zxid: /^Zxid: (.*)$/m.exec(srvr)?.[1] ?? 'not told',
+    zxid: /^Zxid: (.*)$/m.exec(srvr)?.[1] ?? 'not reported',
     sessions,
     digests: new Map([...hash.matchAll(/^([0-9a-f]+): (.*)$/gm)].map((match) => [match[1]!, match[2]!])),
-    digestMismatches: /^zk_digest_mismatches_count\t(.*)$/m.exec(mntr)?.[1] ?? 'not told',
+    digestMismatches: /^zk_digest_mismatches_count\t(.*)$/m.exec(mntr)?.[1] ?? 'not reported',
   };
 }
 

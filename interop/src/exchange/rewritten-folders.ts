@@ -34,7 +34,7 @@ export function rewritingsFor(kind: ServerKind, seed: number): RewritingScenario
   ];
 }
 
-/** Storage needs a recovery target; the servers judge the result. */
+/** Storage needs a recovery target; the servers validate the result. */
 const ignoredRecovery: RecoveryTarget = {
   beginSnapshot: () => ({ feed: () => undefined, finish: () => undefined }),
   apply: () => undefined,

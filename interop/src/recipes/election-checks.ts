@@ -31,7 +31,7 @@ async function candidate(
 function turnCheck(agreement: ElectionPair): Check {
   const { theirs, recipe, name } = agreement;
   return {
-    name: `election ${name} and ${theirs}'s ${recipe}: each leads in its turn, and all see the same candidates`,
+    name: `election ${name} and ${theirs}'s ${recipe}: each leads in order, and all see the same candidates`,
     hasRoot: theirs === 'kazoo',
     async run(context) {
       for (const [first, second] of [['ours', theirs] as const, [theirs, 'ours'] as const]) {

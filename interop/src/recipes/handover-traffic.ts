@@ -27,7 +27,7 @@ import { feedCrowd, handOverCrowd } from './waiters.ts';
  */
 const handoverCost: Traffic = { received: 2, sent: 4 };
 
-/** Longer than all steps: the next waiter would get a lease whose time is over. */
+/** Longer than all steps: the next waiter would get an expired lease. */
 const leaseMs = 600_000;
 
 export const handoverTraffic: Readonly<Record<string, TrafficCase>> = {

@@ -45,7 +45,7 @@ function openContenders({ clients, root }: RecipeCheckContext, openings: LockPai
 }
 
 /**
- * Each joins when the one before it waits; then each acquires the lock in its turn, and none
+ * Each joins when the one before it waits; then each acquires the lock in this order, and none
  * earlier.
  */
 async function inTurn(context: RecipeCheckContext, contenders: readonly Contender[]): Promise<void> {
@@ -71,7 +71,7 @@ async function inTurn(context: RecipeCheckContext, contenders: readonly Contende
 function turnChecks({ name, openings }: LockPair): Check[] {
   return [
     {
-      name: `${name}: each acquires it in its turn, in any order of kinds`,
+      name: `${name}: each acquires it in order, in any order of kinds`,
       hasRoot: openings.kazoo !== undefined,
       async run(context) {
         const contenders = await openContenders(context, openings);

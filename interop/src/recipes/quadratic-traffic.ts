@@ -44,7 +44,7 @@ const lastOneOut: SetUpCrowd = async (clients, path) => {
   }
   for (const each of waits.flat()) each.catch(() => undefined);
   return {
-    // Its own znode, and those who wait that nobody is there.
+    // Its own znode, and those who wait watch that all have left.
     watches: own.length * participantCount(clients.length),
     async step() {
       await Promise.all([own.shift()!.leave(), ...waits.shift()!]);
@@ -85,7 +85,7 @@ export const quadraticTraffic: Readonly<Record<string, TrafficCase>> = {
   },
   'sites vote, and each watches the votes': {
     setUp: votes,
-    // Each writes one, is told of each, and reads it.
+    // Each writes one, receives the event of each, and reads it.
     expected: (clients) => ({
       received: participantCount(clients) + participantCount(clients) ** 2,
       sent: participantCount(clients) + 2 * participantCount(clients) ** 2,

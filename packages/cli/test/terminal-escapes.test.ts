@@ -69,7 +69,7 @@ describe('on a terminal', () => {
   });
 });
 
-describe('where standard output is no terminal', () => {
+describe('where standard output is not a terminal', () => {
   it('get prints the bytes unchanged', async () => {
     const terminal = new FakeTerminal();
     terminal.isTty = false;

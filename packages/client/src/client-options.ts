@@ -19,8 +19,8 @@ import type { ConnectFailure, NodeEvent, SessionEvent, WatchListener } from './w
  * - `connectedReadOnly`: connected to a server that has lost its quorum; the server answers reads
  *   and rejects writes with NotReadOnly. Only with the option `readOnly`.
  * - `suspended`: the connection is lost, and the client looks for another server. The session and
- *   its ephemerals may still exist; only a server can tell (`sessionRemainingMs` says for how long that
- *   is likely). Calls wait.
+ *   its ephemerals may still exist; only a server knows (`sessionRemainingMs` says for how long
+ *   that is likely). Calls wait.
  * - `expired`, `authFailed`, `closed`, `moved`: the client has ended, for this reason
  *   (`EndReason`). It rejects every call, and the state is final: connect again.
  */

@@ -28,8 +28,8 @@ import type { SessionEvent } from './watched-event.ts';
 /** The options of `connect` and `createClient`. */
 export interface ConnectOptions {
   /**
-   * How long the ensemble keeps the session and its ephemerals without hearing from the client.
-   * Servers grant this or the nearest value that they allow (2 to 20 ticks by default);
+   * How long the ensemble keeps the session and its ephemerals while it receives nothing from the
+   * client. Servers grant this or the nearest value that they allow (2 to 20 ticks by default);
    * `client.sessionTimeoutMs` is the granted value. Default: 30 000.
    */
   readonly sessionTimeoutMs?: Millis | undefined;
@@ -116,7 +116,7 @@ export interface ConnectOptions {
   /**
    * What the client does if another client uses the same session, for example because a second
    * process resumed it with `session`. Servers give a session to the client that connected last and
-   * close the other connection, so both clients take it from each other for ever, with growing
+   * close the other connection, so both clients take it from each other forever, with growing
    * pauses; ZooKeeper's clients do so, and it is the default. With `true` this client gives up
    * after five consecutive connections that were closed within a second: its state becomes `moved`,
    * calls fail with SessionMoved, and the session continues with the other client.
@@ -329,7 +329,8 @@ function noSessionFailure(timeoutMs: Millis, troubles: readonly ServerFailures[]
 }
 
 /**
- * Settles when the session is ready, the time is over, or the signal fires, whichever comes first.
+ * Settles when the session is ready, the timeout has passed, or the signal fires, whichever comes
+ * first.
  */
 function readyOrTimeout(ready: Promise<void>, session: Session, timeoutMs: Millis, signal: AbortSignal | undefined): Promise<void> {
   const { backgroundClock: clock } = session;

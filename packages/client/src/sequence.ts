@@ -3,7 +3,7 @@
  *
  * The counter of a parent is a signed 32-bit number: 2147483647 is followed by -2147483648, which
  * is eleven characters long. So neither the alphabetical nor the numerical order is the order of
- * the creates: after an overflow, a lock that uses either order elects its newest waiter for ever.
+ * the creates: after an overflow, a lock that uses either order elects its newest waiter forever.
  */
 import { sequenceSuffix } from '@tskeeper/protocol';
 import { checkValue, type ValueType, valueTypes } from './arguments.ts';

@@ -54,9 +54,9 @@ export interface TransportSink {
 export interface TransportCnxn {
   /** Sends bytes. The transport owns them from here on. Only after `connected`. */
   send(bytes: Uint8Array): void;
-  /** Sends what is queued, and closes the connection. The sink is not called any more. */
+  /** Sends what is queued, and closes the connection. The sink is no longer called. */
   end(): void;
-  /** Closes the connection at once. The sink is not called any more. */
+  /** Closes the connection at once. The sink is no longer called. */
   destroy(): void;
 }
 

@@ -102,7 +102,7 @@ describe('C2-4: a client under /app/a', () => {
     const watch = ({ type, path }: WatchedEvent) => {
       if (path !== null) lines.push(`${type} ${path}`);
     };
-    zk.on('event', ({ type, path }) => void lines.push(`heard ${type} ${path}`));
+    zk.on('event', ({ type, path }) => void lines.push(`event ${type} ${path}`));
     await go(zk.exists('/x', { watch }));
     await go(zk.getChildren('/', { watch }));
     await go(zk.addWatch('/', { mode: 'persistentRecursive', watch }));
@@ -111,7 +111,7 @@ describe('C2-4: a client under /app/a', () => {
     await world.untilSo(() => zk.state === 'connected');
     await go(outside.create('/app/a/x'));
     await world.settle();
-    expect(lines).toEqual(['heard NodeCreated /x', 'NodeCreated /x', 'heard NodeChildrenChanged /', 'NodeChildrenChanged /']);
+    expect(lines).toEqual(['event NodeCreated /x', 'NodeCreated /x', 'event NodeChildrenChanged /', 'NodeChildrenChanged /']);
     await go(zk.removeWatches('/'));
     await world.settle();
     expect(lines.at(-1)).toBe('PersistentWatchRemoved /');

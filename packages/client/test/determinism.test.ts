@@ -39,7 +39,7 @@ async function run(seed: number): Promise<string[]> {
     const zk = clients[who]!;
     const path = `/${random.below(4)}`;
     const name = 'abc'[who]!;
-    const told = ({ type }: { readonly type: string }) => note(name, `is told ${type}`);
+    const told = ({ type }: { readonly type: string }) => note(name, `receives ${type}`);
     const calls = [
       () => zk.create(path, String(step)),
       () => zk.setData(path, String(step)),

@@ -93,7 +93,7 @@ describe('through a proxy with faults', () => {
     const accepted = [first.accepted, second.accepted];
     const { zk, heard } = await opened({ sessionTimeoutMs: 900 });
     expect([zk.state, zk.connectedServer]).toEqual(['connected', third.connectString]);
-    // Once, or again if the third server was too late in its turn.
+    // Once, or again if the third server also answered too late.
     for (const [at, passedOver] of [first, second].entries()) expect(passedOver.accepted).toBeGreaterThan(accepted[at]!);
     expect(await heard.atLeast(1)).toEqual(['SyncConnected']);
   });

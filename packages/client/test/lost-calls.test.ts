@@ -275,7 +275,7 @@ describe('timeoutMs and signal', () => {
     expect((await world.until(own)).outcome).toBe('done');
   });
 
-  it('a call whose time is over while it waits for a server was not sent', async () => {
+  it('a call that times out while it waits for a server was not sent', async () => {
     world.kill();
     await world.untilSo(() => zk.state === 'suspended');
     const [late, patient] = [settle(zk.create('/late', null, { timeoutMs: 20 })), settle(zk.create('/patient'))];

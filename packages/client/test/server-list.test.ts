@@ -207,7 +207,7 @@ describe('B37: an SRV name', () => {
     );
   });
 
-  it('is named in the error after the time is over', async () => {
+  it('is named in the error after the timeout', async () => {
     const { transport } = withService(() => Promise.resolve([]));
     await expect(
       world.until(connect('srv:_zookeeper._tcp.example.com', world.options({ transport, connectTimeoutMs: 3000 }))),

@@ -197,7 +197,7 @@ describe('a resumed session', () => {
     const first = await world.connect();
     await world.until(first.create('/e', null, { mode: 'ephemeral' }));
     const saved = { id: first.sessionId, password: first.sessionPassword };
-    // The process is gone without a goodbye.
+    // The process is gone without closing its session.
     partition();
     await world.pass(5000);
     const second = await world.connect({ session: saved });

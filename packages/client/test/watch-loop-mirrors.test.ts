@@ -285,7 +285,7 @@ describe('mirrors of watch loops', () => {
         if (this.length < 5) push.call(this, change);
       });
     },
-    'claims to have told more than it has': () => {
+    'claims to have reported more than it has': () => {
       vi.spyOn(ChangeQueue.prototype, 'reread').mockImplementation(function (this: ChangeQueue, because, since) {
         reread.call(this, because, since === undefined ? undefined : since + 1n);
       });

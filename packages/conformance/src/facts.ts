@@ -79,7 +79,7 @@ async function supportsExtendedTypes(zk: Client, path: string): Promise<boolean>
   try {
     await zk.create(path, null, { mode: 'persistentWithTtl', ttlMs: 3_600_000 });
   } catch (error) {
-    // The checks judge any other rejection.
+    // The checks handle any other rejection.
     return !KeeperError.is(error, 'Unimplemented');
   }
   await zk.delete(path);

@@ -1,8 +1,8 @@
 import type { Writer } from '@tskeeper/protocol';
 
 /**
- * A connection, numbered by whoever carries it: a small integer, used again only after the core has
- * been told `disconnected`.
+ * A connection, numbered by its port: a small integer, which the port uses again only after it has
+ * called `disconnected`.
  */
 export type CnxnId = number;
 
@@ -43,11 +43,11 @@ export interface ClientOutput {
   reply(cnxn: CnxnId): Writer;
 
   /**
-   * Whether so much output waits for the connection that answers which can wait should. Once it has
-   * been said, the core hears `drained` when there is room again.
+   * Whether so much output waits for the connection that the core should hold back replies that can
+   * wait. After a call that returned true, the port calls `drained` when there is room again.
    */
   isFull(cnxn: CnxnId): boolean;
 
-  /** Closes the connection once its output has been sent. The core still hears `disconnected`. */
+  /** Closes the connection once its output has been sent. `disconnected` is still called. */
   close(cnxn: CnxnId, reason: CloseReason): void;
 }

@@ -53,7 +53,7 @@ export interface CoreOptions {
   /** znode.container.maxPerMinute */
   readonly containerMaxPerMinute: number;
   /**
-   * znode.container.maxNeverUsedIntervalMs; 0 keeps a container that never had a child for ever.
+   * znode.container.maxNeverUsedIntervalMs; 0 keeps a container that never had a child forever.
    */
   readonly containerMaxNeverUsedIntervalMs: Millis;
   /**

@@ -15,7 +15,7 @@ export type RoleEndReason =
   | 'paused'
   /** A learner. */
   | 'leader silent'
-  | 'leader deaf'
+  | 'leader not receiving'
   | 'leader disconnected'
   | 'leader resigned'
   | 'leader of an older epoch'

@@ -245,8 +245,8 @@ export class Server implements ClientFront {
 
   /**
    * Time has passed. All input that had arrived by `heardMs` has been delivered, by `frame` or
-   * `heard`. Sessions are judged as of that time, since later input may contain the last sign of
-   * life of one.
+   * `heard`. Sessions expire as of that time, since later input may contain the last sign of life
+   * of one.
    */
   wake(now: Now, inputWatermarkMs: Millis = now.elapsedMs): void {
     this.#inputWatermarkMs = inputWatermarkMs;

@@ -315,7 +315,7 @@ describe('the end of a session', () => {
     const notes = new Notes('sessionClosed');
     const script = scriptWith(notes);
     script.run('b connects');
-    script.run('log when told');
+    script.run('log on request');
     script.run('a closeSession');
     script.run('a goes away');
     script.run('appended');
@@ -331,7 +331,7 @@ describe('the request throttle', () => {
 
   function withOneUnderWay(notes: Notes, options: Partial<CoreOptions> = {}): Script {
     const script = new Script({ ...throttled, ...options }, undefined, notes.observer);
-    for (const line of ['log at once', 'a connects', 'b connects', 'c connects', 'log when told', 'a create /app']) script.run(line);
+    for (const line of ['log at once', 'a connects', 'b connects', 'c connects', 'log on request', 'a create /app']) script.run(line);
     notes.take();
     return script;
   }

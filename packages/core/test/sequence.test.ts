@@ -28,6 +28,6 @@ it('A6, C3-19, C3-20, E7: after 2147483647 the counter of a parent continues at 
     'a <- create 0x5 /q/n-2147483647',
     'a <- create 0x6 /q/n--2147483648',
   ]);
-  script.run('log when told');
+  script.run('log on request');
   expect(run(one, one, 'appended')).toEqual(['a <- create 0x7 /q/n--2147483647', 'a <- create 0x8 /q/n--2147483646']);
 });

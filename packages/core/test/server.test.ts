@@ -195,7 +195,7 @@ describe('outstanding requests', () => {
     core.connect(2, context, now);
     core.frame(2, connectRequest(), now);
     expect(core.wantsInput(2)).toBe(false);
-    // Frames of a broken connection are delivered all the same.
+    // Frames of a broken connection are still delivered.
     core.lastFrame(2, setMuch(1), now);
     core.frame(2, setMuch(2), now);
     for (let round = 0; round < 10; round++) {

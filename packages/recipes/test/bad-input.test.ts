@@ -846,7 +846,7 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
     (zk) => recipes.Sessions.start(() => Promise.resolve(zk), { signal: 5 as Any }),
     /^Sessions\.start: signal must be an AbortSignal/,
   ],
-  'Sessions.start with a session, which each would take up again': [
+  'Sessions.start with a session, which each client would resume': [
     () => recipes.Sessions.start('zk1:2181', { session: { id: 5n, password: new Uint8Array(16) } } as Any),
     /^Sessions\.start: unknown option "session"/,
   ],

@@ -1,6 +1,6 @@
 /**
- * What the files that run a server share: how far its life has come, and the parts that exist only
- * after recovery. They are set before the stage leaves `starting`, and no turn runs earlier.
+ * What the files that run a server share: its stage, and the parts that exist only after recovery.
+ * They are set before the stage leaves `starting`, and no turn runs earlier.
  */
 import { type Peer, Server } from '@tskeeper/core';
 import type { EnsembleRuntime } from './ensemble-runtime.ts';
@@ -8,8 +8,8 @@ import type { ClientPort } from './ports/client/client-port.ts';
 
 export class ServerParts {
   /**
-   * `closing`: no more input is accepted, and accepted input is completed. `ended`: nothing happens
-   * any more.
+   * `closing`: no more input is accepted, and accepted input is completed. `ended`: no further work
+   * is done.
    */
   stage: 'starting' | 'serving' | 'closing' | 'ended' = 'starting';
   core!: Server | Peer;

@@ -115,7 +115,7 @@ export class TurnLoop {
    * A session is silent only as far as the server has listened: the process may have been suspended
    * or busy, and bytes may wait unread. A round reads everything that arrived before it began: one
    * pass of the loop to accept connections, one to read their bytes, one to deliver them. Sessions
-   * are judged as of its beginning, so that gaps in time need not be detected, and none postpones
+   * expire as of its beginning, so that gaps in time need not be detected, and none postpones
    * anything.
    */
   #startInputRound(now: Now): void {
@@ -141,7 +141,7 @@ export class TurnLoop {
     this.#isWakeScheduled = false;
     this.run((now) => {
       const { stage, core, clientPort, ensemble } = this.#parts;
-      // A closing server does not listen any more, and expires no session.
+      // A closing server no longer listens, and expires no session.
       core.wake(now, stage === 'serving' ? this.#inputWatermarkMs : -Infinity);
       clientPort.wake(now);
       if (ensemble !== undefined) for (const port of ensemble.ports) port.wake(now);

@@ -282,7 +282,7 @@ describe('an owner', () => {
     expect(ownerStateOf({ ...here, ...owner }, here, running)).toBe(verdict);
   });
 
-  it('without /proc is judged by pid on the same host only', () => {
+  it('without /proc counts as alive by its pid, on the same host only', () => {
     const plain: Owner = { pid: 1, host: 'h', started: '', boot: '', pidNamespace: '' };
     const startOf = (pid: number) => (pid === 5 ? '' : undefined);
     expect(ownerStateOf({ ...plain, pid: 5 }, plain, startOf)).toBe('alive');

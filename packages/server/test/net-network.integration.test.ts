@@ -234,7 +234,7 @@ describe('NetNetwork', () => {
     await sink.untilHeard('closed 0 undefined');
     await gone;
     expect(sink.text.size).toBe(0);
-    network.send(batchOf([0, 'to nobody']));
+    network.send(batchOf([0, 'to no stream']));
     network.end(0);
     network.pause(0);
     network.resume(0);

@@ -1,4 +1,4 @@
-/** Very many clients reconnect at once, to the real core behind the real port. */
+/** Very many clients reconnect at once, to the real core and the real port. */
 import type { MemoryProbe } from '@tskeeper/runtime';
 import { describe, expect, it } from 'vitest';
 import { VirtualServer } from './support/virtual-server.ts';

@@ -41,7 +41,7 @@ describe('a run', () => {
     add('standalone', ['reads']);
     add('standalone', []);
     expect(summary.text(1)).toContain(
-      'checkers with something to judge, in percent of the seeds: reads 75\ncheckers with something to judge, in percent of the ensembles: zab 50',
+      'checkers with something to check, in percent of the seeds: reads 75\ncheckers with something to check, in percent of the ensembles: zab 50',
     );
   });
 

@@ -89,7 +89,7 @@ export class ActivityTracker {
       try {
         callbacks[index]!();
       } catch (error) {
-        // Throws the error as a timer would, and calls the remaining callbacks all the same.
+        // Throws the error as a timer would, and calls the remaining callbacks nevertheless.
         this.#nextTurnCallbacks.unshift(...callbacks.slice(index + 1));
         if (this.#nextTurnCallbacks.length > 0) this.#scheduleTurn();
         throw error;
@@ -206,7 +206,7 @@ export class ActivityTracker {
   }
 }
 
-/** One pass of the event loop: what has arrived is read, and deferred callbacks have run. */
+/** One pass of the event loop: input that has arrived is read, and deferred callbacks have run. */
 function eventLoopTurn(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(resolve);

@@ -338,7 +338,7 @@ export class PeerNetwork implements Network {
     }
   }
 
-  /** Takes from a stream what has arrived. A reset also passes a paused stream. */
+  /** Takes the bytes of a stream that have arrived. A reset also passes a paused stream. */
   #deliverArrivals(end: StreamEnd, batch: ReceivedList, endings: (() => void)[], sink: NetworkSink): void {
     if (end.isClosed || end.arrivals.length === 0 || this.#ensembleNetwork.isCut(end.other!.network.machine, this.machine)) return;
     const isReset = end.arrivals.at(-1) === 'reset';

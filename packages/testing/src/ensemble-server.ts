@@ -148,7 +148,7 @@ export class TestPeer {
     await mkdir(this.#dataDir, { recursive: true });
     await writeFile(join(this.#dataDir, 'myid'), `${this.sid}\n`, { flag: 'wx' }).catch(async (error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw error;
-      // The server judges an existing myid.
+      // The server validates an existing myid.
       await readFile(join(this.#dataDir, 'myid'));
     });
   }

@@ -25,7 +25,7 @@ test('a session outlives the leader', async () => {
   expect((await other.exists('/lock'))?.ephemeralOwner).toBe(zk.sessionId);
 });
 
-test('a client that is cut off with the leader gets no reply, and no client is told of a write that did not happen', async () => {
+test('a client that is cut off with the leader gets no reply, and no client receives an event of a write that was not committed', async () => {
   await zk.create('/config', 'old');
   const { leader } = ensemble;
   await using behind = await connect(leader.connectString);

@@ -37,7 +37,7 @@ test('a lost connection is not a lost session', async () => {
   expect(await zk.exists('/lock')).not.toBeNull();
 });
 
-test('a call does not wait for ever', async () => {
+test('a call does not wait forever', async () => {
   const partition = server.partition();
 
   await expect(zk.getData('/', { timeoutMs: 50 })).rejects.toMatchObject({ code: 'RequestTimeout' });

@@ -1,5 +1,5 @@
 /**
- * Runs each attack beside honest clients, against ours and against Java's servers, and judges the
+ * Runs each attack beside honest clients, against ours and against Java's servers, and checks the
  * measurements of the clients and the machine.
  */
 import { setMaxListeners } from 'node:events';

@@ -1,9 +1,9 @@
 /**
  * `tskeeper txnlog verify`: checks that logs hold every acknowledged txn.
  *
- * Each log is read and judged as a starting server does (runtime/storage/log-condition.ts), txns
- * must follow each other from log to log without a gap, and if there is a state to start from, the
- * txns are replayed and the tree must have the digests in the txns.
+ * Each log is read and classified as a starting server does (runtime/storage/log-condition.ts),
+ * txns must follow each other from log to log without a gap, and if there is a state to start from,
+ * the txns are replayed and the tree must have the digests in the txns.
  */
 import { counterOf, epochOf, formatZxid, type TxnLogEntry, type Zxid } from '@tskeeper/protocol';
 import {

@@ -338,7 +338,7 @@ describe('txnlog verify', () => {
     expect(await isRefused(files)).toBe(true);
   });
 
-  it('A72: reaches the verdict of a server that starts from the same folder, for every flipped bit', async () => {
+  it('A72: reaches the same result as a server that starts from the same folder, for every flipped bit', async () => {
     const log = readFileSync(join(fixtures, 'disk-3.9.5/log.1')).subarray(0, 3800);
     const snapshot = readFileSync(join(fixtures, 'disk-3.9.5/snapshot.0'));
     const seen = new Set<string>();

@@ -65,7 +65,7 @@ export class Gssapi implements SaslMechanism {
     const { serviceName = 'zookeeper', serviceHost = server.host, principal } = this.#options;
     const service = `${serviceName}@${serviceHost}`;
     let client: KerberosClient;
-    let phase: 'context' | 'layer' | 'verdict' = 'context';
+    let phase: 'context' | 'layer' | 'outcome' = 'context';
     return {
       firstToken: async () => {
         client = await withKerberosHint(
@@ -77,7 +77,7 @@ export class Gssapi implements SaslMechanism {
         return tokenBytes(await withKerberosHint(client.step('')));
       },
       nextToken: async (challenge) => {
-        if (phase === 'verdict') return undefined;
+        if (phase === 'outcome') return undefined;
         if (challenge === null) throw new Error('the server is not configured for Kerberos: it answered a token without a token');
         const token = Buffer.from(challenge).toString('base64');
         if (phase === 'context') {
@@ -88,7 +88,7 @@ export class Gssapi implements SaslMechanism {
         const offer = tokenBytes(await withKerberosHint(client.unwrap(token)));
         if ((offer[0]! & noLayer) === 0)
           throw new Error("the server requires a protection layer, which ZooKeeper's protocol does not support; use TLS instead");
-        phase = 'verdict';
+        phase = 'outcome';
         return tokenBytes(await withKerberosHint(client.wrap(noProtectionChoice, {})));
       },
     };

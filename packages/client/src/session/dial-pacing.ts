@@ -2,7 +2,7 @@
  * When to make the next attempt to connect.
  *
  * A client that was cut off must not add to the herd that a dead server leaves, nor take a session
- * from another client for ever. So attempts have random pauses that grow with each failure, and
+ * from another client forever. So attempts have random pauses that grow with each failure, and
  * connections that ended early are counted.
  */
 import type { Millis } from '@tskeeper/protocol';

@@ -1,5 +1,5 @@
 /**
- * Drives the session machine: tells it the time, wakes it at its deadline, and sends at the end of
+ * Drives the session machine: passes it the time, wakes it at its deadline, and sends at the end of
  * each turn what the inputs of the turn have written.
  *
  * Every part that gives the machine an input calls `scheduleFlush` afterwards if the program made

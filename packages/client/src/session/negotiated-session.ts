@@ -22,7 +22,7 @@ import {
 import type { SessionOptions } from './session-options.ts';
 import { effectiveTimeoutMs } from './timings.ts';
 
-/** `refused`: this server cannot serve the session. `expired`: no server can any more. */
+/** `refused`: this server cannot serve the session. `expired`: no server can serve it. */
 export type HandshakeResult =
   | { readonly kind: 'opened' }
   | { readonly kind: 'refused'; readonly reason: string }
@@ -126,7 +126,7 @@ export class NegotiatedSession {
     if (sessionId === 0n) return { kind: 'refused', reason: 'the server opened a session without an id' };
     if (asked !== 0n && sessionId !== asked) {
       // Servers other than ZooKeeper do this. The old session's ephemerals are no longer ours, and
-      // only this tells the program.
+      // the program learns it only from this.
       return { kind: 'expired', reason: `${server} opened session ${formatSessionId(sessionId)} instead of ${formatSessionId(asked)}` };
     }
     this.#id = sessionId;

@@ -4,7 +4,7 @@
  * been on its way for long.
  *
  * This is not a guarantee. Only the leader expires sessions, based on what servers have forwarded
- * to it: a server that dies loses what it heard within its last half tick, and a server that was
+ * to it: a server that dies loses what it received within its last half tick, and a server that was
  * cut off continues to answer, for syncLimit ticks at most. An action that must not happen after
  * the end of the session needs a fence: a check of a znode of the session.
  *
@@ -60,7 +60,7 @@ export class SessionLiveness {
     this.#pingSentMs = undefined;
   }
 
-  /** Sent requests will not be answered any more. */
+  /** Sent requests will no longer be answered. */
   disconnected(): void {
     this.#trackedOrdinal = 0;
     this.#pingSentMs = undefined;

@@ -285,7 +285,7 @@ export class SessionMachine<R extends Request> {
 
   /**
    * Replaces the list of servers. Returns whether the client leaves the connected server, at random
-   * to spread clients (`HostProvider.update`), or because that server is not in the list any more.
+   * to spread clients (`HostProvider.update`), or because that server is no longer in the list.
    * Pending requests are answered first; later ones wait for the next server.
    */
   updateServers(servers: readonly ServerAddress[], nowMs: Millis): boolean {

@@ -22,8 +22,8 @@ export interface SessionOptions extends DialPlanOptions {
    */
   readonly expireLocally: boolean;
   /**
-   * Whether to leave the session to another client that uses it too, instead of taking it back for
-   * ever.
+   * Whether to leave the session to another client that uses it too, instead of taking it back
+   * forever.
    */
   readonly yieldSession: boolean;
   /**

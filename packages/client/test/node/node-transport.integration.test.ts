@@ -91,7 +91,7 @@ describe('TCP', () => {
     expect([...gently.received, ...hard.received]).toEqual([]);
   });
 
-  it('does not wait for ever for a peer that never closes its side', async () => {
+  it('does not wait forever for a peer that never closes its side', async () => {
     const closed: Promise<string>[] = [];
     const server = createServer({ allowHalfOpen: true }, (socket) => {
       sockets.push(socket);

@@ -24,7 +24,7 @@ import { identity, jks, pkcs12 } from '../support/certificates.ts';
 import { type Front, TlsFronts } from '../support/tls-fronts.ts';
 
 const ca = identity({ cn: 'authority', isAuthority: true });
-const otherCa = identity({ cn: 'somebody else', isAuthority: true });
+const otherCa = identity({ cn: 'another authority', isAuthority: true });
 const good = identity({ cn: 'zk', names: ['DNS:localhost', 'IP:127.0.0.1', 'IP:::1'], by: ca });
 const client = identity({ cn: 'app', by: ca });
 const trusting: TlsOptions = { ca: ca.cert };
@@ -122,7 +122,7 @@ describe('A89, B41: TLS', () => {
     const { port } = await front();
     const connectTimeoutMs = 5000;
     let giveUp = (): void => undefined;
-    // The time is over when the first attempt has failed and the client pauses before the next,
+    // The timeout passes when the first attempt has failed and the client pauses before the next,
     // however long that took.
     const after: Clock['after'] = (delayMs, callback) => {
       if (delayMs === connectTimeoutMs) giveUp = callback;

@@ -147,7 +147,7 @@ export const sessionChecks: readonly RunnableCheck[] = [
       expectEqual('the events', recorder.takeText(context.rootPath), ['NodeDeleted /e']);
       expectEqual('the persistent znode', (await other.getChildren(context.rootPath)).children, ['p']);
       await expectError('a call', zk.exists(path), 'SessionExpired');
-      await expectError('a taking up', context.openClient({ session }), 'SessionExpired');
+      await expectError('a resumption', context.openClient({ session }), 'SessionExpired');
     },
   },
   {
@@ -215,7 +215,7 @@ export const sessionChecks: readonly RunnableCheck[] = [
       expectEqual('the state of the reconnected client', await context.waitFor('a reply to the reconnected client', back), 'Expired');
       expectEqual('the events that it receives', states, ['Disconnected', 'Expired']);
       await expectError('a call', zk.exists(context.rootPath), 'SessionExpired');
-      await expectError('a taking up', context.openClient({ session }), 'SessionExpired');
+      await expectError('a resumption', context.openClient({ session }), 'SessionExpired');
     },
   },
   {

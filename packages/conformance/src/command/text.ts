@@ -53,12 +53,16 @@ export function factsText(facts: Facts): string {
     caller: 'as --release says',
     default: 'because srvr does not answer; --release sets another',
   };
-  const servers = facts.servers.map(({ address, version, mode }) => [formatServer(address), version ?? 'not told', mode ?? 'not told']);
+  const servers = facts.servers.map(({ address, version, mode }) => [
+    formatServer(address),
+    version ?? 'not reported',
+    mode ?? 'not reported',
+  ]);
   const { min, max } = facts.sessionTimeoutMs;
   return `${tableOf(
     ['server', 'version', 'mode'],
     [...servers, ...facts.unreachable.map((server) => [server, 'not reached', ''])],
-  )}judged as ZooKeeper ${formatRelease(facts.release)}, ${from[facts.releaseFrom]}; sessions of ${min} to ${max} ms; extended types ${
+  )}checked as ZooKeeper ${formatRelease(facts.release)}, ${from[facts.releaseFrom]}; sessions of ${min} to ${max} ms; extended types ${
     facts.hasExtendedTypes ? 'on' : 'off'
   }\n`;
 }

@@ -53,7 +53,7 @@ describe('the command', () => {
     expect({ code, err }).toEqual({ code: 0, err: '' });
     expect(progress).toMatch(/^1\/9 create\.ttl\n.*\n9\/9 stat\.zxids-grow\n\n$/s);
     expect(out).toContain(`${server.connectString}  3.9.5-`);
-    expect(out).toContain('judged as ZooKeeper 3.9.5, as reported by srvr; sessions of 400 to 4000 ms; extended types off');
+    expect(out).toContain('checked as ZooKeeper 3.9.5, as reported by srvr; sessions of 400 to 4000 ms; extended types off');
     expect(out).toMatch(/^ok {14}\d+ +stat\.set-data$/m);
     expect(out).toContain(
       'not applicable, because zookeeper.extendedTypesEnabled is off: the server answers Unimplemented to a create with a TTL:\n  create.ttl\n',
@@ -116,7 +116,7 @@ describe('the command', () => {
     const { code, out } = await run(['--release', '3.8', '--only', 'watches-once.zxid,reads.exists', `${server.connectString}/app`]);
     await zk.delete('/app');
     expect(code).toBe(0);
-    expect(out).toContain('judged as ZooKeeper 3.8.0, as --release says');
+    expect(out).toContain('checked as ZooKeeper 3.8.0, as --release says');
     expect(out).toContain('it came with ZooKeeper 3.9.0, and the servers are compared with 3.8.0');
   });
 
@@ -124,13 +124,13 @@ describe('the command', () => {
     await using silent = await WrongServer.start(server.port, () => ({ isMute: true }));
     const { code, out } = await run([silent.connectString, '--only', 'reads.exists']);
     expect(code).toBe(0);
-    expect(out).toContain('not told');
-    expect(out).toContain('judged as ZooKeeper 3.9.5, because srvr does not answer; --release sets another');
+    expect(out).toContain('not reported');
+    expect(out).toContain('checked as ZooKeeper 3.9.5, because srvr does not answer; --release sets another');
   });
 
   it('removes the scratch znode when it is interrupted, and ends with 130', async () => {
     const before = await tree();
-    const { code, out } = await run([server.connectString, '--slow'], 'judged as');
+    const { code, out } = await run([server.connectString, '--slow'], 'checked as');
     expect(code).toBe(130);
     expect(out).toMatch(/\n0 passed, 0 failed, 0 not applicable\n$/);
     expect(await tree()).toEqual(before);

@@ -101,7 +101,7 @@ export const canaries: Readonly<Record<string, Bug | readonly Bug[]>> = {
   'sessions.refused-frame': 'refused handshakes have a password',
   'sessions.two-handles': 'each connection gets a new session',
   'sessions.reconnect': 'each connection gets a new session',
-  'sessions.expiry': ['sessions that are gone are taken up', 'time-outs are granted four times as long as they are kept'],
+  'sessions.expiry': ['sessions that have ended are resumed', 'time-outs are granted four times as long as they are kept'],
   'sessions.ended': 'closeSession is answered as done, and not done',
   'chroot.paths': 'creates answer the path of the parent',
   'chroot.events': 'NodeCreated has the path of the parent',

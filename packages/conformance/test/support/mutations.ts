@@ -187,7 +187,7 @@ export const mutations: Readonly<Record<string, () => Wrongness>> = {
     let sent = 0;
     return { outgoing: (frame) => (frame.kind !== 'event' || sent++ === 0 ? [frame] : []) };
   },
-  'events come behind the next reply': () => {
+  'events arrive after the next reply': () => {
     const held: Outgoing[] = [];
     return {
       outgoing: (frame) => {
@@ -230,7 +230,7 @@ export const mutations: Readonly<Record<string, () => Wrongness>> = {
         : frame,
     ],
   }),
-  'refusals by ACL are not told': refusals(
+  'operations that an ACL forbids succeed': refusals(
     names.map(([, type]) => type),
     ErrorCode.NoNode,
     ErrorCode.NoAuth,
@@ -391,7 +391,7 @@ export const mutations: Readonly<Record<string, () => Wrongness>> = {
     request: (asked) => (isTooShort(asked) ? { ...asked, body: Buffer.concat([asked.body, Buffer.alloc(1)]) } : asked),
   }),
   'creates make ephemerals of all': request(creates, (record) => ({ ...record, flags: Number(record['flags']) | 1 })),
-  'no refusal of a read is told': refusals(
+  'reads that an ACL forbids succeed': refusals(
     [OpCode.getData, OpCode.getChildren, OpCode.getChildren2, OpCode.exists],
     ErrorCode.SystemError,
     ErrorCode.NoAuth,
@@ -617,7 +617,7 @@ export const mutations: Readonly<Record<string, () => Wrongness>> = {
   'refused handshakes grant a time-out': handshake((response) =>
     response.timeOut === 0 ? { ...response, timeOut: 4000, sessionId: 9n } : response,
   ),
-  'sessions that are gone are taken up': () => {
+  'sessions that have ended are resumed': () => {
     let sessionId = 0n;
     return {
       connectRequest: (asked) => {
@@ -641,7 +641,7 @@ export const mutations: Readonly<Record<string, () => Wrongness>> = {
       return undefined;
     },
   }),
-  'whoAmI lists nobody': reply([OpCode.whoAmI], () => ({ clientInfo: [] })),
+  'whoAmI lists no identity': reply([OpCode.whoAmI], () => ({ clientInfo: [] })),
   'whoAmI shows passwords': reply([OpCode.whoAmI], (record) => ({
     clientInfo: (record['clientInfo'] as Fields[]).map((info) => ({ ...info, user: `${String(info['user'])}:secret` })),
   })),

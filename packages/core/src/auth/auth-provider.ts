@@ -7,7 +7,7 @@ import type { AclKeys } from '../tree/acl-index.ts';
 import type { Identity } from './identity.ts';
 
 /**
- * Identifies one authentication that is decided elsewhere. Never reused, so a late verdict cannot
+ * Identifies one authentication that is decided elsewhere. Never reused, so a late result cannot
  * reach another client.
  */
 export type AuthTicket = number;
@@ -26,7 +26,7 @@ export type AuthResult =
 export type AuthOutcome =
   | AuthResult
   /**
-   * The verdict comes from outside the core. The connection accepts no further requests until
+   * The result comes from outside the core. The connection accepts no further requests until
    * `Server.authenticated` is called with the ticket, exactly once, whatever the result.
    */
   | { readonly kind: 'later' };

@@ -56,7 +56,7 @@ class IdentityList {
   }
 }
 
-/** A few cached verdicts for some identities, by question number. */
+/** Caches a few ACL decisions for some identities, by question number. */
 export class AclDecisionCache {
   readonly #decisions = new Map<number, boolean>();
 
@@ -83,7 +83,7 @@ export class Identities {
   /** One of them passes every ACL check. */
   readonly isSuper: boolean;
 
-  /** See `Permissions`. Most connections need no cached verdict. */
+  /** See `Permissions`. Most connections need no cached decision. */
   #aclDecisions: AclDecisionCache | undefined;
 
   private constructor(collected: IdentityList, count: number, bytes: number, isSuper: boolean) {

@@ -3,7 +3,7 @@
  *
  * One entry must have one of the requested permission bits, and match. An empty list permits
  * everything; so does a `super` identity. Short lists are scanned. In long ones possible matches
- * are looked up, so that the cost does not depend on the list, and the verdict is cached with the
+ * are looked up, so that the cost does not depend on the list, and the decision is cached with the
  * identities.
  */
 import { type Acl, Perms } from '@tskeeper/protocol';

@@ -22,7 +22,7 @@ import type { CnxnContext } from '../cnxn-context.ts';
  * - `parked`: an authentication is being decided elsewhere; frames wait for it.
  * - `queued`: a long write waits for its turn (long-write-queue.ts), the first of the early frames;
  *   frames wait for it.
- * - `closed`: no input is read any more; closed by the runtime or by the core.
+ * - `closed`: input is no longer read; closed by the runtime or by the core.
  */
 export type CnxnState = 'new' | 'opening' | 'open' | 'parked' | 'queued' | 'closed';
 

@@ -42,8 +42,8 @@ export class Eligibility {
    * A leader was elected that this server could not reach; or this server itself, which got no
    * quorum. Until `untilMs` its vote is not adopted, or, if it is our own, not announced. Otherwise
    * the server with the best vote is elected over and over, if some server receives its votes and
-   * passes them on, while a quorum cannot reach it. A leader on which others have settled is
-   * followed all the same.
+   * passes them on, while a quorum cannot reach it. A leader on which others have settled is still
+   * followed.
    */
   backOff(sid: Sid, untilMs: Millis): void {
     this.#backedOff.set(sid, untilMs);
@@ -53,8 +53,7 @@ export class Eligibility {
    * An elected leader did not answer a dial, though its votes may still arrive over a link that is
    * cut in one direction. It gets no vote until there is a new connection with it, which needs both
    * directions, or until `untilMs`: a quorum without another candidate must find that out together.
-   * The owner closes any older connection. A leader on which others have settled is followed all
-   * the same.
+   * The owner closes any older connection. A leader on which others have settled is still followed.
    */
   markUnresponsive(sid: Sid, untilMs: Millis): void {
     this.#unresponsive.set(sid, untilMs);

@@ -241,8 +241,7 @@ export class FastLeaderElection {
 
   /**
    * Input: another configuration is active, or was seen; or the oracle has changed its answer. A
-   * running election is judged by it at once and keeps its votes: if the voters differ, `start` a
-   * new one.
+   * running election uses it at once and keeps its votes: if the voters differ, `start` a new one.
    */
   reconfigure(config: ElectionConfig, now: Now): void {
     this.#config = config;
@@ -298,10 +297,10 @@ export class FastLeaderElection {
   }
 
   /**
-   * A server that shuns itself sends nothing, so voters of an earlier round do not learn that it
-   * has started a new one. If a quorum votes for it there, they elect it, find that it does not
-   * lead, and shun it; by then it may announce its vote again, to voters that do not adopt it any
-   * more. So it announces its vote as soon as a quorum votes for it.
+   * A server that backs off from its own candidacy sends nothing, so voters of an earlier round do
+   * not learn that it has started a new one. If a quorum votes for it there, they elect it, find
+   * that it does not lead, and back off from it; by then it may announce its vote again, to voters
+   * that no longer adopt it. So it announces its vote as soon as a quorum votes for it.
    */
   #noteSupport(from: Sid, leader: Sid, now: Now): void {
     if (leader === this.#sid) this.#supporters.add(from);

@@ -42,10 +42,10 @@ export class LeaderBackoff {
   }
 
   /**
-   * The attempt has failed. Returns for how long to shun its leader. A first short failure has no
-   * effect: the leader may just have failed. After that it is shunned longer each time, so that
+   * The attempt has failed. Returns how long to back off from its leader. A first short failure has
+   * no effect: the leader may just have failed. After that the backoff grows each time, so that
    * others get their chance. They may fail as well, each after up to initLimit: the first must not
-   * be elected again before the last has failed, or they take turns for ever.
+   * be elected again before the last has failed, or they take turns forever.
    *
    * `wasRefused`: its host answered, but no process listened. It can be reached, and does not lead
    * yet or no longer; such an attempt counts as short.
@@ -63,7 +63,7 @@ export class LeaderBackoff {
 
   /**
    * How long to wait before this leader is dialled. Otherwise a leader that rejects a server could
-   * be elected again within a millisecond, for ever.
+   * be elected again within a millisecond, forever.
    */
   dialDelayMs(leader: Sid): Millis {
     const failures = this.#failuresOf(leader);

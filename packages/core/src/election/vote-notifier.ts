@@ -2,7 +2,7 @@
  * Sends this server's notifications: to every voter, again after ever longer intervals, and to
  * single servers as replies.
  *
- * Two servers that answer each other could continue for ever, as fast as the network allows: for
+ * Two servers that answer each other could continue forever, as fast as the network allows: for
  * example an observer, and a voter whose round is earlier than the observer's. So this class
  * remembers the last notification sent to each server, for as long as it matters.
  */
@@ -70,7 +70,7 @@ export class VoteNotifier {
     this.#repeatAtMs = undefined;
   }
 
-  /** That server may not know any more what was sent to it, so it may be sent again at once. */
+  /** That server may no longer know what was sent to it, so it may be sent again at once. */
   forget(sid: Sid): void {
     this.#lastSent.delete(sid);
   }

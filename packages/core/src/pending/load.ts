@@ -135,8 +135,8 @@ export class Load {
   }
 
   /**
-   * Forgets the queue of a closed connection. A proposal is applied all the same, and holds its
-   * memory until then.
+   * Forgets the queue of a closed connection. A proposal is still applied, and holds its memory
+   * until then.
    */
   pendingDropped(requests: readonly PendingRequest[], address: AddressLoad): void {
     for (const one of requests) {

@@ -34,7 +34,7 @@ export function newerConfig(text: string | undefined, own: ElectionConfig): Quor
     const config = parseQuorumConfig(text);
     return config.version > own.version ? config : undefined;
   } catch (error) {
-    // No server could use it. The vote with it is judged by the present configuration, as in
+    // No server could use it. The vote with it is counted under the current configuration, as in
     // ZooKeeper.
     if (error instanceof QuorumConfigError) return undefined;
     throw error;

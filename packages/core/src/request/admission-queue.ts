@@ -20,8 +20,8 @@ export type QueuedRequest =
     };
 
 /**
- * Whether a request waited for a long write of its session whose turn has come; `last` for the last
- * request before the next long write.
+ * Whether a request waited for a long write of its session that is now admitted; `last` for the
+ * last request before the next long write.
  */
 export type AfterLongWrite = 'no' | 'yes' | 'last';
 
@@ -74,7 +74,7 @@ export class AdmissionQueue {
   }
 
   /**
-   * Puts forwarded requests that waited for a long write whose turn has come before all that
+   * Puts forwarded requests that waited for a long write that is now admitted before all that
    * arrived later.
    */
   requeueForwarded(requests: readonly { readonly request: ForwardedRequest; readonly sessionMoves: number }[], nowMs: Millis): void {

@@ -227,7 +227,7 @@ export class Admission {
    */
   #onStaleRequest(cnxn: Cnxn, frame: ParkedFrame, now: Now): void {
     const opCode = opCodeOf(frame);
-    // A client that closes its session disconnects at once; the closeSession is valid all the same.
+    // A client that closes its session disconnects at once; the closeSession is still valid.
     const isCloseRequest = opCode === OpCode.closeSession;
     if (opCode === OpCode.auth || opCode === OpCode.sasl) cnxn.authPendingAtClose = true;
     const isUnwanted = !isCloseRequest && (this.#options.requestThrottleDropStale || cnxn.authPendingAtClose);
@@ -281,7 +281,7 @@ export class Admission {
   /**
    * @param movesAtArrival how often the session had moved when the request arrived, if the request
    * was held.
-   * @param isLongWriteTurn for a long write whose turn has come, and for requests that waited for
+   * @param isLongWriteTurn for a long write that is now admitted, and for requests that waited for
    * one.
    */
   #submitForwarded(forwarded: ForwardedRequest, now: Now, movesAtArrival?: number, isLongWriteTurn = false): void {
@@ -306,7 +306,7 @@ export class Admission {
   /**
    * Whether this is the createSession of a learner for a new session. A createSession that a client
    * of a ZooKeeper server sends as an ordinary request comes the same way, with any record: it is
-   * judged like any other unknown request.
+   * treated like any other unknown request.
    */
   #isSessionCreation({ sessionHigh: high, sessionLow: low }: WriteOrigin, reader: Reader): boolean {
     if (reader.remaining < int32Bytes || (high === 0 && low === 0) || this.#tracker.sessions.find(high, low) !== -1) return false;
@@ -538,7 +538,7 @@ export class Admission {
     if (outcome.kind === 'create') {
       this.#sessionQueue.enqueueWrite(cnxn, outcome.origin);
       this.#sequencer.openSession(outcome.origin, cnxn.timeoutMs, now);
-    } else if (outcome.kind === 'taken up') {
+    } else if (outcome.kind === 'resumed') {
       this.admitDeferred(cnxn, now);
     }
   }

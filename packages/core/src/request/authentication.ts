@@ -14,7 +14,7 @@ import type { ReplyWriter } from './reply-writer.ts';
 import type { AuthRegistry, AuthTicket, AuthResult } from '../auth/auth-provider.ts';
 import type { Identities, IdentityLimits } from '../auth/identities.ts';
 
-/** An authentication that waits for its verdict. */
+/** An authentication that waits for its result. */
 interface PendingAuth {
   readonly cnxn: Cnxn;
   readonly opCode: number;
@@ -84,12 +84,12 @@ export class Authentication {
   }
 
   /**
-   * Takes a verdict decided elsewhere. Returns the connection that is served again; undefined if it
-   * is closed, or was closed by the verdict.
+   * Applies a result decided elsewhere. Returns the connection that is served again; undefined if
+   * it is closed, or was closed by the result.
    */
   complete(ticket: AuthTicket, result: AuthResult, now: Now): Cnxn | undefined {
     const pending = this.#pending.get(ticket);
-    if (pending === undefined) throw new Error(`no authentication waits for ticket ${ticket}: it already has a verdict`);
+    if (pending === undefined) throw new Error(`no authentication waits for ticket ${ticket}: it already has a result`);
     this.#pending.delete(ticket);
     const { cnxn } = pending;
     if (cnxn.isClosed) return undefined;
@@ -139,7 +139,7 @@ export class Authentication {
 
   /**
    * A client that receives AuthFailed gives up. If its connection were only closed, it would
-   * reconnect and send the same credentials again, for ever.
+   * reconnect and send the same credentials again, forever.
    */
   #rejectCredentials(pending: PendingAuth, reason: CloseReason, now: Now): void {
     const { cnxn, scheme } = pending;
@@ -161,7 +161,7 @@ export class Authentication {
   }
 }
 
-/** Credentials outlive their frame if the verdict comes later. */
+/** Credentials outlive their frame if the result arrives later. */
 function copyCredentials(bytes: Uint8Array | null): Buffer | null {
   return bytes === null ? null : Buffer.from(bytes);
 }

@@ -45,11 +45,11 @@ const sessionIdAt = 16;
  */
 export type HandshakeOutcome =
   | { readonly kind: 'create'; readonly origin: WriteOrigin }
-  | { readonly kind: 'taken up' }
+  | { readonly kind: 'resumed' }
   | { readonly kind: 'asked' }
   | { readonly kind: 'closed' };
 
-const resumed: HandshakeOutcome = { kind: 'taken up' };
+const resumed: HandshakeOutcome = { kind: 'resumed' };
 const revalidating: HandshakeOutcome = { kind: 'asked' };
 const closed: HandshakeOutcome = { kind: 'closed' };
 

@@ -248,7 +248,7 @@ export class LeaderForwarder implements WriteSequencer {
   }
 
   expireSessions(): undefined {
-    // Only the leader judges silence.
+    // Only the leader expires sessions.
   }
 
   deadline(): undefined {

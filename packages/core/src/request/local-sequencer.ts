@@ -212,7 +212,7 @@ export class LocalSequencer implements WriteSequencer {
   }
 
   /**
-   * The time as of which sessions may be judged. A leader asks its learners once for each time at
+   * The time as of which sessions may be expired. A leader asks its learners once for each time at
    * which a session is due.
    */
   #expiryWatermarkMs(now: Now, heardMs: Millis): Millis {
@@ -231,7 +231,8 @@ export class LocalSequencer implements WriteSequencer {
     if (this.#sessionExpiry.hasForcedExpirations) return 0;
     const due = this.#tracker.expiry.deadline();
     if (due === undefined || this.#leader === undefined) return due;
-    // Learners have been asked: the last reply causes the turn in which the session is judged.
+    // Learners have been asked: the last reply causes the turn that decides whether the session
+    // expires.
     const waits = this.#leader.learnersPolledMs >= due && this.#leader.learnersWatermarkMs < due;
     return waits ? this.#leader.unknownObserversAwaitedUntilMs(due) : due;
   }

@@ -138,7 +138,7 @@ export class MemoryLimits {
   }
 
   /**
-   * Judged by the tree without the outstanding changes: pipelined writes may be off by the size
+   * Computed from the tree without the outstanding changes: pipelined writes may be off by the size
    * that one znode had a moment ago.
    */
   #setDataGrows(reader: Reader): boolean {

@@ -82,11 +82,11 @@ export function replicaOptions(options: CoreOptions, random: Random): ReplicaOpt
 /**
  * From when on a txn whose digest differs from the state's shows divergence. A ZooKeeper server
  * sends its learners fuzzy snapshots, so until the leader has sent all txns that may be in one,
- * digests differ without an error (`when told`). Such a snapshot has no known digest when it is
+ * digests differ without an error (`when synced`). Such a snapshot has no known digest when it is
  * written to disk either; after a restart the end of that range is unknown, so it ends at the first
  * digest that agrees (`once one agrees`).
  */
-export type DigestComparison = 'at once' | 'when told' | 'once one agrees';
+export type DigestComparison = 'at once' | 'when synced' | 'once one agrees';
 
 /** A snapshot and the zxid in its name. */
 export interface LoadedState {

@@ -144,7 +144,7 @@ export class SessionQueue {
     if (job !== undefined) this.#scheduler.startJob(job, cnxn.id, (later) => this.answerPendingReads(cnxn, later));
   }
 
-  // ---- requests whose turn has come
+  // ---- requests that may proceed
 
   /** Whether parked reads of some connections are due. */
   get hasReplies(): boolean {

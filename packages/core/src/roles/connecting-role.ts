@@ -14,8 +14,8 @@ import type { PeerState } from './peer-state.ts';
 const unresponsiveInitLimits = 3;
 
 /**
- * Stops the connector of a leader that, as the election knows by now, does not lead any more or
- * does not receive from this server.
+ * Stops the connector of a leader that, as the election knows by now, no longer leads or does not
+ * receive from this server.
  */
 export function stopIfLeaderIsLost(connector: LeaderConnector, election: FastLeaderElection): void {
   if (election.isLeaderNotReceiving) connector.leaderNotReceiving();

@@ -97,7 +97,7 @@ export class LearningRole extends PeerRole implements LearnerHost {
     const state = this.#state;
     // The snapshot holds the leader's configuration; which one this server uses is another matter
     // (ZOOKEEPER-2819).
-    state.replaceReplica(new Replica(state.replicaOptions, { snapshot: loader.finish(), zxid, digestComparison: 'when told' }));
+    state.replaceReplica(new Replica(state.replicaOptions, { snapshot: loader.finish(), zxid, digestComparison: 'when synced' }));
     state.committedLog.clear();
     state.logCompleteFromZxid = zxid;
     this.#learner.snapshotLoaded(now);
@@ -164,8 +164,8 @@ export class LearningRole extends PeerRole implements LearnerHost {
     if (!wasSynced && resyncEpoch === undefined) state.leaderAttemptFailed(connector.leader, now);
     state.observer.roleEnded(endReason, endText);
     if (resyncEpoch === undefined) return { to: 'flushing', delayMs: this.#electionDelayMs() };
-    // At once, and to the same leader, which does not wait for ever: an election could find no one
-    // else.
+    // At once, and to the same leader, which does not wait forever: an election could elect no
+    // other server.
     state.resyncEpoch = resyncEpoch;
     return { to: 'connecting', connector: state.connectTo(connector.leader, now) };
   }

@@ -117,7 +117,7 @@ export class PeerState {
 
   // ---- the configuration
 
-  /** `text` is in force, or this server has only heard of it and is late. */
+  /** `text` is the active configuration, or a later one that this server has only seen. */
   maybeAdoptConfig(text: string, now: Now): void {
     if (this.config.maybeAdopt(text)) this.#configAdopted(now);
   }

@@ -1,8 +1,8 @@
 /**
- * Finds sessions that have timed out. A session is judged by received input, never by the clock
- * alone: it expires if it gave no sign of life before its due time, and all input that had arrived
- * by then has been read. So no delay of our own (a paused process, a long job, a leader whose
- * learners have not been asked) can expire it, and none delays the expiry of a dead session.
+ * Finds sessions that have timed out. Expiry depends on received input, never on the clock alone:
+ * it expires if it gave no sign of life before its due time, and all input that had arrived by then
+ * has been read. So no delay of our own (a paused process, a long job, a leader whose learners have
+ * not been asked) can expire it, and none delays the expiry of a dead session.
  */
 import type { Millis } from '@tskeeper/protocol';
 import type { SessionSlot } from './session-table.ts';

@@ -136,10 +136,10 @@ export class DataTree extends ZnodePaths {
    * before 3.4). It is applied, together with pzxid, only if it is later than the parent's, because
    * a replay may meet a parent that is later already. "Later" uses serial-number arithmetic, so
    * that sequence numbers continue from 2147483647 to -2147483648; ZooKeeper since 3.6 compares
-   * plainly and stays at the largest number for ever.
+   * plainly and stays at the largest number forever.
    *
    * If the znode exists, it gets the txn's ACL, and, with `raiseParentOnExists` (txns of type
-   * `create`), the parent is raised all the same: the snapshot under the replay may contain the
+   * `create`), the parent is raised nevertheless: the snapshot under the replay may contain the
    * parent from before, and the child from after, a delete and a new create.
    */
   create(

@@ -26,7 +26,7 @@ export class QuotaUsage {
     this.#tree = tree;
   }
 
-  /** True if any path has limits. While it is false, no verdicts are needed. */
+  /** True if any path has limits. While it is false, no quota check is needed. */
   get hasQuotas(): boolean {
     return this.#table.hasQuotas;
   }

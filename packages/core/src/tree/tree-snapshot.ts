@@ -33,11 +33,11 @@ export class TreeSnapshots {
   }
 
   /**
-   * Begins a snapshot of this moment. Until `end` every znode is written once, as it is now: in its
-   * turn, depth first, or, if it is about to change, ahead of its turn. So a snapshot can be
-   * written slowly while changes continue, and is still exact for one zxid. Several may be in
-   * progress. One that would have to hold more than `preservedBytesMax` of records written ahead is
-   * abandoned: `isActive` returns false.
+   * Begins a snapshot of this moment. Until `end` every znode is written once, as it is now: in
+   * depth-first order, or earlier if it is about to change. So a snapshot can be written slowly
+   * while changes continue, and is still exact for one zxid. Several may be in progress. One that
+   * would have to hold more than `preservedBytesMax` of records written ahead is abandoned:
+   * `isActive` returns false.
    */
   begin(preservedBytesMax = Infinity): SnapshotWalk {
     const walk = new SnapshotWalk(this.#tree.root, this.#rows.end, this.#acls.pin(), preservedBytesMax);

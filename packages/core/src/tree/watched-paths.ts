@@ -164,13 +164,13 @@ export class WatchedPaths {
     return (path << keyPathShift) | (colour * keyColour) | mode;
   }
 
-  /** Detaches the ring of a one-shot mode: its rows are not live any more. */
+  /** Detaches the ring of a one-shot mode: its rows are no longer live. */
   detachRing(path: number, mode: number): void {
     this.setRing(path, mode, 0);
     this.#word.set(path, this.#word.get(path) ^ (1 << mode));
   }
 
-  /** Frees the number of a path if it is not watched any more. */
+  /** Frees the number of a path if it is no longer watched. */
   maybeFree(path: number): void {
     const at = path * modeCount;
     if (this.#ring.get(at) !== 0 || this.#ring.get(at + 1) !== 0 || this.#ring.get(at + 2) !== 0 || this.#ring.get(at + 3) !== 0) {

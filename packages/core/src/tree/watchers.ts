@@ -119,7 +119,7 @@ export class Watchers {
     return true;
   }
 
-  /** The connection is closed: its watches do not count any more. */
+  /** The connection is closed: its watches no longer count. */
   close(cnxn: CnxnId, watcher: number): void {
     this.#ofCnxn.set(cnxn, 0);
     this.#cnxn.set(watcher, closedCnxn);

@@ -84,9 +84,9 @@ export class LeaderConnector {
   }
 
   /**
-   * The leader is known not to lead any more, so no attempt is started. A running one still shows
-   * whether the server can be reached; if it has not answered, syncLimit must pass, since its votes
-   * may arrive all the same.
+   * The leader is known to have stopped leading, so no attempt is started. A running one still
+   * shows whether the server can be reached; if it has not answered, syncLimit must pass, since its
+   * votes may still arrive.
    */
   abandon(): void {
     if (this.#retryMs !== undefined && (this.#unansweredMs === 0 || this.isUnanswered)) this.#isExhausted = true;

@@ -205,10 +205,10 @@ export class Leader implements TxnLog, SequencerLeader {
   }
 
   /**
-   * Some voters will not come any more, as far as known (`VoterReachability.lostVoters`). If the others
-   * are not a quorum, waiting is useless: this server starts an election with them, instead of
-   * waiting alone until initLimit. A voter that has connected counts as present, whatever it voted
-   * before. A leader in broadcast ends only by the silence of its learners.
+   * Some voters will not join, as far as known (`VoterReachability.lostVoters`). If the others are
+   * not a quorum, waiting is useless: this server starts an election with them, instead of waiting
+   * alone until initLimit. A voter that has connected counts as present, whatever it voted before.
+   * A leader in broadcast ends only by the silence of its learners.
    */
   maybeStepDown(lostVoters: SidSet): void {
     if (this.#stages.stage === 'broadcast' || this.#stages.stage === 'over') return;
@@ -291,8 +291,8 @@ export class Leader implements TxnLog, SequencerLeader {
   }
 
   /**
-   * All input that had arrived by `heardMs` has been delivered: the silence of learners is judged
-   * as of that time.
+   * All input that had arrived by `heardMs` has been delivered: the silence of learners is measured
+   * up to that time.
    */
   wake(now: Now, inputWatermarkMs: Millis = now.elapsedMs): void {
     this.#nowMs = now.elapsedMs;

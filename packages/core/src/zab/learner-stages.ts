@@ -103,7 +103,7 @@ export class LearnerStages {
 
   get silentMaxMs(): Millis {
     const { tickTimeMs, initLimitTicks, syncLimitTicks } = this.#options;
-    // A proxy that accepts for the leader may be silent for ever; a leader sends LEADERINFO as soon
+    // A proxy that accepts for the leader may be silent forever; a leader sends LEADERINFO as soon
     // as a quorum has connected, which should not take longer than another election. Later it may
     // have to wait for a disk, or for snapshots sent to others.
     const isShort = this.#stage === 'introduced' || this.isSynced;

@@ -194,7 +194,7 @@ export class LearnerTable {
     const { stage, epoch } = this.#stages;
     if (stage === 'discovery') {
       // Any process may claim to be an observer. One that has accepted a later epoch than the
-      // chosen one follows all the same, or, if it runs ZooKeeper, stays outside until a later one
+      // chosen one follows nevertheless, or, if it runs ZooKeeper, stays outside until a later one
       // is chosen.
       if (this.isVoting(learner)) this.#stages.voterDiscovered(learner.sid, learner.acceptedEpoch);
     } else if (learner.acceptedEpoch > epoch && this.isVoting(learner)) {

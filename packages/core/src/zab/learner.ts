@@ -216,7 +216,7 @@ export class Learner {
   wake(now: Now): void {
     if (this.stages.isOver) return;
     this.requests.send();
-    // While packets are not processed, the leader's silence cannot be judged.
+    // While packets are not processed, the leader's silence cannot be measured.
     if (this.stages.isWaitingForDisk && this.stages.stage !== 'loading') this.#lastReceivedMs = now.elapsedMs;
     const silentMs = now.elapsedMs - this.#lastReceivedMs;
     if (silentMs <= this.stages.silentMaxMs) return;
@@ -231,7 +231,7 @@ export class Learner {
   /** The leader does not receive the messages of this server, so it will not answer. */
   leaderNotReceiving(): void {
     this.stages.connectFailure = 'silent';
-    this.stages.end('leader deaf', 'the leader does not receive the messages of this server');
+    this.stages.end('leader not receiving', 'the leader does not receive the messages of this server');
   }
 
   /**
@@ -472,7 +472,7 @@ export class Learner {
 
   /**
    * After ACKEPOCH a leader of ZooKeeper accepts only the ACK of NEWLEADER; for any other packet it
-   * closes the stream. It sends PINGs before that all the same, and its own learners answer after
+   * closes the stream. It sends PINGs before that nevertheless, and its own learners answer after
    * UPTODATE. So do ours.
    */
   #onPing(zxid: Zxid): void {

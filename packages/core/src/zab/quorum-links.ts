@@ -2,8 +2,8 @@ import type { Sid, Writer } from '@tskeeper/protocol';
 import type { RoleEndReason } from '../role-end.ts';
 
 /**
- * A stream between a leader and one of its learners, numbered by the port: a small integer, used
- * again only after the core has been told that the stream is closed.
+ * A stream between a leader and one of its learners, numbered by the port: a small integer, which
+ * the port uses again only after it has reported to the core that the stream is closed.
  */
 export type ChannelId = number;
 

@@ -1,9 +1,8 @@
 /**
  * Sends the requests of a learner's clients to the leader. While the stream is full they wait here,
- * in order, and not in the stream: ACKs, answers to PINGs and other packets by which the leader
- * judges a learner are sent before them, so no number of requests makes the leader drop the
- * learner. REVALIDATE waits in the same order: the leader's answer covers the requests sent before
- * it.
+ * in order, and not in the stream: ACKs, answers to PINGs and other packets that keep the learner
+ * connected are sent before them, so no number of requests makes the leader drop the learner.
+ * REVALIDATE waits in the same order: the leader's answer covers the requests sent before it.
  */
 import {
   beginQuorumPacket,

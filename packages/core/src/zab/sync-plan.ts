@@ -31,7 +31,7 @@ export type SnapshotReason =
   | 'the learner has no data'
   | 'the learner has no txn from which the committed txns in memory go on, and the log may not be read'
   | 'the learner stands at the beginning of an epoch that the leader has no txn of'
-  | 'there is no txn that the learner could cut its log behind'
+  | 'the learner has no txn after which to truncate its log'
   | 'the log to be read is too large beside a snapshot'
   | 'the log does not reach back to the last txn of the learner'
   | 'the last txn of the learner is not in the history, and nothing says where it left it'
@@ -101,7 +101,7 @@ export function planSync(facts: SyncFacts, committed: CommittedLog): SyncPlan {
     // Nor can a log be truncated after one. ZooKeeper sends such a TRUNC, and its learner then
     // keeps the first txn above it. (A learner that is sent a snapshot must not keep txns above it
     // in its log either: the next start would apply them.)
-    if (isEpochStart(max)) return snapshotPlan('there is no txn that the learner could cut its log behind');
+    if (isEpochStart(max)) return snapshotPlan('the learner has no txn after which to truncate its log');
     return { kind: 'trunc', zxid: max, from: max };
   }
   if (learnerLast >= min) return planFromMemory(learnerLast, max, committed);

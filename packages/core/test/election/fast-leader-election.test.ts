@@ -81,7 +81,7 @@ class Bench {
 
 function shown({ state, leader, zxid, peerEpoch, electionEpoch }: Notification): string {
   return leader === noVote
-    ? `${state} nobody round ${electionEpoch}`
+    ? `${state} none round ${electionEpoch}`
     : `${state} ${leader} zxid ${zxid} epoch ${peerEpoch} round ${electionEpoch}`;
 }
 
@@ -133,7 +133,7 @@ describe('the start of an election', () => {
   ] as const)('%s asks the voters and votes for no server', (_, options) => {
     const bench = new Bench([1, 2, 3], options);
     bench.start();
-    expect(bench.take()).toEqual([1, 2, 3].map((to) => `${to} <- looking nobody round 1`));
+    expect(bench.take()).toEqual([1, 2, 3].map((to) => `${to} <- looking none round 1`));
     expect(bench.said[0]!.notification).toMatchObject({ leader: noVote, zxid: noVote, peerEpoch: noVote });
   });
 
@@ -816,7 +816,7 @@ describe('a server that is not looking', () => {
 describe('a configuration of a higher version', () => {
   const newer = { config: 'server.1=h:1:2:participant\nversion=6' };
 
-  it('is passed to the owner, before the vote that came with it is judged', () => {
+  it('is passed to the owner, before the vote that arrived with it is counted', () => {
     const bench = new Bench([1, 2, 3], { reconfigEnabled: true });
     bench.start();
     bench.take();
@@ -915,8 +915,11 @@ describe('the fingerprint', () => {
   });
 });
 
-describe('a shunned server', () => {
-  /** Server 1 of five, which shuns itself, in its second round: it has announced nothing. */
+describe('a server that backs off', () => {
+  /**
+   * Server 1 of five, which backs off from its own candidacy, in its second round: it has announced
+   * nothing.
+   */
   function shunnedInRound2(): Bench {
     const bench = new Bench([1, 2, 3, 4, 5]);
     bench.start();
@@ -1007,7 +1010,7 @@ describe('a shunned server', () => {
     expect(bench.take()).toEqual([]);
   });
 
-  it('is forgiven after a success', () => {
+  it('has no backoff after a success', () => {
     const bench = new Bench([1, 2, 3]);
     bench.machine.eligibility.backOff(3, bench.nowMs + 500);
     bench.machine.eligibility.clearBackoff();

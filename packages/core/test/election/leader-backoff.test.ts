@@ -7,7 +7,7 @@ class Bench {
   readonly attempts = new LeaderBackoff({ tickTimeMs: 2000, initLimitTicks: 10 });
   #nowMs = 5000;
 
-  /** Returns for how long the leader must be shunned. */
+  /** Returns the backoff of the leader. */
   failAfter(ms: number, leader: number, wasRefused = false): number {
     this.attempts.attemptStarted({ elapsedMs: this.#nowMs, wallMs: 0 });
     this.#nowMs += ms;
@@ -23,29 +23,29 @@ class Bench {
 }
 
 describe('a leader with failed attempts', () => {
-  it('is not shunned after one short attempt: it may just have failed', () => {
+  it('has no backoff after one short attempt: it may just have failed', () => {
     expect(new Bench().failAfter(1999, 3)).toBe(0);
   });
 
-  it('is shunned at once after a long attempt', () => {
+  it('has a backoff at once after a long attempt', () => {
     expect(new Bench().failAfter(2000, 3)).toBe(4000);
   });
 
-  it('is not shunned after one refused attempt, however long: it can be reached, and does not lead yet', () => {
+  it('has no backoff after one refused attempt, however long: it can be reached, and does not lead yet', () => {
     const bench = new Bench();
     expect([bench.failAfter(2000, 3, true), bench.failAfter(2000, 3, true)]).toEqual([0, 4000]);
   });
 
-  it('is shunned for longer each time, up to initLimit', () => {
+  it('has a longer backoff each time, up to initLimit', () => {
     const bench = new Bench();
     expect(Array.from({ length: 6 }, () => bench.failAfter(10, 3))).toEqual([0, 4000, 8000, 16_000, 20_000, 20_000]);
   });
 
-  it('is shunned for at least as long as the attempt took', () => {
+  it('has a backoff of at least the length of the attempt', () => {
     expect(new Bench().failAfter(15_000, 3)).toBe(15_000);
   });
 
-  it('is shunned until all others with failed attempts have had another chance', () => {
+  it('is not elected again before all others with failed attempts have had another chance', () => {
     const bench = new Bench();
     bench.failAfter(20_000, 3);
     expect(bench.failAfter(20_000, 2)).toBe(50_000);

@@ -41,7 +41,10 @@ export interface EnsembleSpec {
   /** Voters that stay down after the faults; the others must work without them. */
   readonly downForEver: readonly Sid[];
   readonly maxNotificationIntervalMs: number;
-  /** Each server is told at the start of each election, wrongly, that no other can be reached. */
+  /**
+   * Each server receives at the start of each election the wrong input that no other can be
+   * reached.
+   */
   readonly falseAlarms?: boolean;
   /** A defect of all machines, to show that the checks can fail. */
   readonly broken?: Broken;
@@ -159,7 +162,7 @@ export class SmallEnsemble {
     return this.#nowMs;
   }
 
-  /** Runs until no event is left, or until the time is over. */
+  /** Runs until no event is left, or until `untilMs`. */
   run(untilMs: number): void {
     for (let event = this.#events[0]; event !== undefined && event.atMs <= untilMs; event = this.#events[0]) {
       pop(this.#events);

@@ -53,13 +53,13 @@ describe('two votes count together', () => {
   }
 
   it.each([
-    ['all the same', 'looking', {}, 'looking', {}, true],
+    ['equal votes', 'looking', {}, 'looking', {}, true],
     ['another leader', 'looking', {}, 'looking', { leader: 2 }, false],
     ['another zxid', 'looking', {}, 'looking', { zxid: 8 }, false],
     ['another round', 'looking', {}, 'looking', { electionEpoch: 5 }, false],
     ['another epoch', 'looking', {}, 'looking', { peerEpoch: 3 }, false],
     ['another zxid', 'looking', {}, 'following', { zxid: 8 }, false],
-    ['all the same', 'looking', {}, 'leading', {}, true],
+    ['equal votes', 'looking', {}, 'leading', {}, true],
     ['another version', 'looking', {}, 'looking', { version: 0 }, true],
     ['another zxid and round', 'following', {}, 'leading', { zxid: 8, electionEpoch: 9 }, true],
     ['another leader', 'following', {}, 'following', { leader: 2 }, false],

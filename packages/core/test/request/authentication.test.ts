@@ -20,7 +20,7 @@ const now = { elapsedMs: 1000, wallMs: 1_700_000_000_000 };
 const context = { remoteAddress: '127.0.0.1', remotePort: 1, localPort: 2181, secure: false, peerCertificate: undefined };
 
 /** A provider with scripted outcomes; keeps the tickets that wait. */
-class ToldProvider implements AuthProvider {
+class FakeProvider implements AuthProvider {
   readonly scheme: string;
   readonly provesIdentity = true;
   readonly asked: { credentials: string | undefined; ticket: number }[] = [];
@@ -44,14 +44,14 @@ class ToldProvider implements AuthProvider {
 }
 
 class Host implements ClientOutput, TxnLog {
-  readonly provider: ToldProvider;
+  readonly provider: FakeProvider;
   readonly core: Server;
   closed: string[] = [];
   #lastAppended = 0;
   readonly #outputs = new Map<number, Writer>();
 
-  constructor(scheme = 'told', options: Partial<CoreOptions> = {}) {
-    this.provider = new ToldProvider(scheme);
+  constructor(scheme = 'fake', options: Partial<CoreOptions> = {}) {
+    this.provider = new FakeProvider(scheme);
     const all = { ...coreDefaults, ...options, authProviders: [this.provider] };
     this.core = new Server(all, this, { uint32: () => 7 }, silentObserver, now, standaloneOrder(this));
   }
@@ -89,7 +89,7 @@ class Host implements ClientOutput, TxnLog {
     output.clear();
     output.raw(behind);
   }
-  auth(cnxn: number, credentials: string, scheme = 'told'): void {
+  auth(cnxn: number, credentials: string, scheme = 'fake'): void {
     const request = { type: 0, scheme, auth: Buffer.from(credentials) };
     this.#request(cnxn, -4, OpCode.auth, (writer) => operations.auth.request.write(writer, request));
   }
@@ -147,8 +147,8 @@ function described(xid: number, body: Reader): string[] {
   return (clientInfo ?? []).map(({ authScheme, user }) => `${authScheme}:${user}`);
 }
 
-const anna: AuthOutcome = { kind: 'done', identities: [{ scheme: 'told', id: 'anna' }] };
-const bert = { kind: 'done', identities: [{ scheme: 'told', id: 'bert' }] } as const;
+const anna: AuthOutcome = { kind: 'done', identities: [{ scheme: 'fake', id: 'anna' }] };
+const bert = { kind: 'done', identities: [{ scheme: 'fake', id: 'bert' }] } as const;
 
 describe('an authentication decided elsewhere', () => {
   it('delays later requests, which then run with the new identities', () => {
@@ -160,7 +160,7 @@ describe('an authentication decided elsewhere', () => {
     expect(server.core.wantsInput(1)).toBe(false);
     expect(server.provider.asked).toEqual([{ credentials: 'secret', ticket: 1 }]);
     server.core.authenticated(1, bert, now);
-    expect(server.heard(1)).toEqual(['-4 0', '100 0 ip:127.0.0.1 told:bert']);
+    expect(server.heard(1)).toEqual(['-4 0', '100 0 ip:127.0.0.1 fake:bert']);
     expect(server.core.wantsInput(1)).toBe(true);
   });
 
@@ -173,7 +173,7 @@ describe('an authentication decided elsewhere', () => {
     server.core.authenticated(1, bert, now);
     expect(server.heard(1)).toEqual(['-4 0']);
     server.applied();
-    expect(server.heard(1)).toEqual(['5 0', '100 0 ip:127.0.0.1 told:bert']);
+    expect(server.heard(1)).toEqual(['5 0', '100 0 ip:127.0.0.1 fake:bert']);
   });
 
   it('does not change the identities of earlier requests', () => {
@@ -197,7 +197,7 @@ describe('an authentication decided elsewhere', () => {
     server.applied();
     expect(server.heard(1)).toEqual(['5 0', '100 0 ip:127.0.0.1']);
     server.core.authenticated(1, bert, now);
-    expect(server.heard(1)).toEqual(['-4 0', '101 0 ip:127.0.0.1 told:bert']);
+    expect(server.heard(1)).toEqual(['-4 0', '101 0 ip:127.0.0.1 fake:bert']);
   });
 
   it('that is decided first leaves later requests waiting for an earlier write', () => {
@@ -209,7 +209,7 @@ describe('an authentication decided elsewhere', () => {
     server.core.authenticated(1, bert, now);
     expect(server.heard(1)).toEqual(['-4 0']);
     server.applied();
-    expect(server.heard(1)).toEqual(['5 0', '100 0 ip:127.0.0.1 told:bert']);
+    expect(server.heard(1)).toEqual(['5 0', '100 0 ip:127.0.0.1 fake:bert']);
     expect(server.core.inspect.outstandingRequests()).toBe(0);
   });
 
@@ -224,7 +224,7 @@ describe('an authentication decided elsewhere', () => {
     expect(server.core.inspect.outstandingRequests()).toBe(0);
   });
 
-  it('has no effect when its verdict comes after the connection has closed and its id was reused', () => {
+  it('has no effect when its result arrives after the connection has closed and its id was reused', () => {
     const server = new Host();
     server.connect(1);
     server.auth(1, 'secret');
@@ -257,11 +257,11 @@ describe('credentials sent after the handshake', () => {
       server.whoAmI(1, 101);
     });
     server.opened(1);
-    expect(server.heard(1)).toEqual(['100 0 ip:127.0.0.1', '-4 0', '101 0 ip:127.0.0.1 told:anna']);
+    expect(server.heard(1)).toEqual(['100 0 ip:127.0.0.1', '-4 0', '101 0 ip:127.0.0.1 fake:anna']);
   });
 
   it('are processed before frames that arrived while requests were held', () => {
-    const server = new Host('told', { requestThrottleLimit: 1 });
+    const server = new Host('fake', { requestThrottleLimit: 1 });
     server.provider.outcome = anna;
     server.connect(2);
     // Its session is the only request there is room for; later frames are held.
@@ -271,12 +271,12 @@ describe('credentials sent after the handshake', () => {
     });
     server.whoAmI(2, 102);
     server.opened(1);
-    expect(server.heard(1)).toEqual(['-4 0', '100 0 ip:127.0.0.1 told:anna']);
+    expect(server.heard(1)).toEqual(['-4 0', '100 0 ip:127.0.0.1 fake:anna']);
     expect(server.heard(2)).toEqual(['102 0 ip:127.0.0.1']);
   });
 
   it('are not overtaken by any frame of their connection, whatever delays each', () => {
-    const server = new Host('told', { requestThrottleLimit: 2 });
+    const server = new Host('fake', { requestThrottleLimit: 2 });
     server.connect(2);
     server.connect(1, () => {
       // There is room for one more, which waits for the session. Then there is none, and the others
@@ -290,13 +290,13 @@ describe('credentials sent after the handshake', () => {
     server.opened(1);
     server.core.authenticated(1, bert, now);
     server.applied();
-    expect(server.heard(1)).toEqual(['-4 0', '6 0', '100 0 ip:127.0.0.1 told:bert']);
+    expect(server.heard(1)).toEqual(['-4 0', '6 0', '100 0 ip:127.0.0.1 fake:bert']);
   });
 });
 
 describe('held credentials whose connection closes before their turn', () => {
   const throttled = () => {
-    const server = new Host('told', { requestThrottleLimit: 1, requestThrottleDropStale: false });
+    const server = new Host('fake', { requestThrottleLimit: 1, requestThrottleDropStale: false });
     server.connect(1);
     server.connect(2);
     server.setRoot(1, 5);
@@ -340,7 +340,7 @@ class CountedIdentity {
   }
   get scheme(): string {
     CountedIdentity.reads++;
-    return 'told';
+    return 'fake';
   }
   get id(): string {
     CountedIdentity.reads++;
@@ -349,11 +349,11 @@ class CountedIdentity {
 }
 
 describe('A35: the identities of a connection', () => {
-  const known = (...ids: readonly string[]): AuthOutcome => ({ kind: 'done', identities: ids.map((id) => ({ scheme: 'told', id })) });
+  const known = (...ids: readonly string[]): AuthOutcome => ({ kind: 'done', identities: ids.map((id) => ({ scheme: 'fake', id })) });
   const tooMany = `-4 ${ErrorCode.AuthFailed}`;
 
   it('are limited in number: one too many is answered AuthFailed and closes only that connection', () => {
-    const server = new Host('told', { identitiesPerCnxnMax: 3 });
+    const server = new Host('fake', { identitiesPerCnxnMax: 3 });
     server.connect(1);
     server.connect(2);
     for (const id of ['a', 'b', 'c']) {
@@ -368,7 +368,7 @@ describe('A35: the identities of a connection', () => {
 
   it('are limited in bytes, in the form servers send each other', () => {
     // The address takes 8 bytes of lengths, 2 of scheme and 9 of id; the others 8, 4, and the rest.
-    const server = new Host('told', { identityBytesPerCnxnMax: 19 + 12 + 30 });
+    const server = new Host('fake', { identityBytesPerCnxnMax: 19 + 12 + 30 });
     server.connect(1);
     server.provider.outcome = known('é'.repeat(15));
     server.auth(1, 'fits');
@@ -379,7 +379,7 @@ describe('A35: the identities of a connection', () => {
   });
 
   it('are limited to what servers accept from each other, if that is less', () => {
-    const server = new Host('told', { juteMaxBuffer: 30, juteMaxBufferExtra: 20 });
+    const server = new Host('fake', { juteMaxBuffer: 30, juteMaxBufferExtra: 20 });
     server.connect(1);
     server.provider.outcome = known('x'.repeat(20));
     server.auth(1, 'too long');
@@ -387,16 +387,16 @@ describe('A35: the identities of a connection', () => {
   });
 
   it('may be sent again any number of times', () => {
-    const server = new Host('told', { identitiesPerCnxnMax: 2 });
+    const server = new Host('fake', { identitiesPerCnxnMax: 2 });
     server.connect(1);
     server.provider.outcome = known('a');
     for (let i = 0; i < 3; i++) server.auth(1, 'a');
     server.whoAmI(1, 100);
-    expect(server.heard(1)).toEqual(['-4 0', '-4 0', '-4 0', '100 0 ip:127.0.0.1 told:a']);
+    expect(server.heard(1)).toEqual(['-4 0', '-4 0', '-4 0', '100 0 ip:127.0.0.1 fake:a']);
   });
 
   it('are looked up, not scanned: one more costs the same however many there are', () => {
-    const server = new Host('told');
+    const server = new Host('fake');
     server.connect(1);
     for (let i = 0; i < 900; i++) {
       server.provider.outcome = { kind: 'done', identities: [new CountedIdentity(`id${i}`)] };

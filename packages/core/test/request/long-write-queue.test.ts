@@ -271,7 +271,7 @@ describe('on a standalone server', () => {
     expect(scene.core.inspect.outstandingRequests()).toBe(0);
   });
 
-  it('waiting requests of a closed connection are performed in their turn, including a closeSession after them', () => {
+  it('waiting requests of a closed connection are performed in order, including a closeSession after them', () => {
     const scene = stepper({ requestThrottleDropStale: false });
     multi(scene, one, 1);
     judge(scene);

@@ -56,7 +56,7 @@ describe('F34: with memory full', () => {
 
   it('a refusal keeps its place after earlier requests of its session', () => {
     const script = server('full');
-    script.run('log when told');
+    script.run('log on request');
     script.run('a delete /y');
     expect(script.run('a create /z ""')).toEqual([]);
     expect(script.run('appended')).toEqual(['a <- delete 0x4 ok', throttled]);
@@ -160,7 +160,7 @@ describe('F34: watches', () => {
 describe('requests whose connection closes before their turn', () => {
   it('have no effect after one of them was refused for lack of memory', () => {
     const script = new Script({ requestThrottleLimit: 1, requestThrottleDropStale: false });
-    for (const line of ['log at once', 'a connects', 'b connects', 'a create /kept ""', 'log when told']) script.run(line);
+    for (const line of ['log at once', 'a connects', 'b connects', 'a create /kept ""', 'log on request']) script.run(line);
     for (const line of ['a create /under-way ""', 'b create /refused ""', 'b delete /kept', 'b goes away']) script.run(line);
     script.core.setMemoryState('full', true);
     script.run('log at once');
@@ -171,7 +171,7 @@ describe('requests whose connection closes before their turn', () => {
 
   it('have no effect after one of them has waited too long', () => {
     const script = new Script({ requestThrottleLimit: 1, requestThrottleDropStale: false, throttledOpWaitMs: 100 });
-    for (const line of ['log at once', 'a connects', 'b connects', 'a create /kept ""', 'log when told']) script.run(line);
+    for (const line of ['log at once', 'a connects', 'b connects', 'a create /kept ""', 'log on request']) script.run(line);
     for (const line of ['a create /under-way ""', 'b create /refused ""', 'after 90', 'b delete /kept', 'b goes away', 'after 20'])
       script.run(line);
     script.run('log at once');

@@ -46,7 +46,7 @@ function learner(stream: Buffer, digestComparison: DigestComparison): { replica:
 describe('a snapshot that contains effects of later txns', () => {
   it('causes no notice while these are applied, and the next wrong digest does', () => {
     const { digests, stream } = history();
-    const { replica, alarms } = learner(stream, 'when told');
+    const { replica, alarms } = learner(stream, 'when synced');
     for (let zxid = 4; zxid <= 6; zxid++) apply(replica, zxid, digests[zxid]);
     expect([replica.isExact, alarms]).toEqual([false, []]);
     replica.markExact();
@@ -65,7 +65,7 @@ describe('a snapshot that contains effects of later txns', () => {
 
   it('is written to disk without a digest, and compared after a restart once a digest agrees', () => {
     const { digests, stream } = history();
-    const { replica: first } = learner(stream, 'when told');
+    const { replica: first } = learner(stream, 'when synced');
     const snapshot = load(drain(first.snapshot()));
     expect(snapshot.digest).toBeUndefined();
     const replica = new Replica(options, { snapshot, zxid: 3, digestComparison: 'once one agrees' });
@@ -97,7 +97,7 @@ describe('a snapshot that contains effects of later txns', () => {
 
   it('has no tree digest remembered before the leader has sent all txns that may be in it', () => {
     const { stream } = history();
-    const { replica } = learner(stream, 'when told');
+    const { replica } = learner(stream, 'when synced');
     for (let zxid = 4; zxid <= 128; zxid++) apply(replica, zxid);
     expect(replica.digests).toEqual([]);
     replica.markExact();

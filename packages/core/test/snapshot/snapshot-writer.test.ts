@@ -209,7 +209,7 @@ describe('SnapshotSource', () => {
     const source = new SnapshotWriter(tree, noSessions, 2000, true);
     const writer = new Writer();
     for (let done = false; !done; writer.clear()) {
-      // A create among already written znodes adds nothing to write, but is visited all the same.
+      // A create among already written znodes adds nothing to write, but is visited nevertheless.
       tree.create(`/new${writer.offset}`, null, tree.acls.intern(open), 0, 0, -1, 2001, 1, true);
       done = source.next(writer, 4096);
       expect(writer.offset).toBeLessThan(4096 + 200);

@@ -1,5 +1,5 @@
 /**
- * Runs a story told in plain lines against a standalone core, and tells what came of it in plain lines.
+ * Runs a story against a standalone core. Both the story and the results are plain lines.
  *
  * ```
  * a connects [timeout=MS] [as b] [password=wrong] [seen=0x9]   a client connects and shakes hands
@@ -9,7 +9,7 @@
  * a leaves behind create /x                                    a request that had arrived when the connection broke; `goes away` follows
  * appended [0x3]                                               the log has everything, or everything up to there
  * after 1000                                                   time passes; what was due by then happens
- * log at once | log when told                                  whether the log answers by itself
+ * log at once | log on request                                  whether the log answers by itself
  * ```
  */
 import {
@@ -126,7 +126,7 @@ export class Script implements ClientOutput, TxnLog {
 
   #perform(line: string): void {
     const words = split(line);
-    if (line === 'log at once' || line === 'log when told') {
+    if (line === 'log at once' || line === 'log on request') {
       this.#logsAtOnce = line === 'log at once';
     } else if (words[0] === 'appended') {
       this.core.appended(words[1] === undefined ? this.#logged : Number(words[1]), this.#now);
@@ -217,7 +217,7 @@ export class Script implements ClientOutput, TxnLog {
   }
 
   #request(client: Client, text: string): [cnxn: number, reader: Reader] {
-    if (!client.connected) throw new Error(`${client.name} is not connected any more`);
+    if (!client.connected) throw new Error(`${client.name} is no longer connected`);
     const writer = new Writer();
     const raw = /^opcode (-?\d+)(?: ([0-9a-f]+))?$/.exec(text);
     const name = text.split(' ')[0]!;

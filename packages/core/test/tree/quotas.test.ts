@@ -89,7 +89,7 @@ describe('quotas', () => {
     },
   );
 
-  describe('verdicts', () => {
+  describe('quota checks', () => {
     const limited = (limits: string): DataTree => new Keeper().create('/a', '1234').create('/a/b').quota('/a', limits).tree;
 
     it.each([

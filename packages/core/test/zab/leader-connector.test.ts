@@ -110,7 +110,7 @@ describe('a leader being dialled', () => {
     expect([bench.connector.isExhausted, bench.connector.isUnanswered]).toEqual([true, true]);
   });
 
-  it('is not dialled again once it is known not to lead any more', () => {
+  it('is not dialled again once it is known to have stopped leading', () => {
     const bench = new Bench();
     bench.fail();
     bench.connector.abandon();

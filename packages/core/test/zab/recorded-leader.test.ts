@@ -9,8 +9,8 @@
  *
  * - The clock. A txn contains its time of creation; our clock shows it when the request arrives, or
  *   the session is due. Ticks begin when the recorded leader's did.
- * - Most PINGs, so silence is not judged. Ours are left out of the comparison, and each is answered
- *   at once, once the learner has been sent UPTODATE.
+ * - Most PINGs, so silence is not measured. Ours are left out of the comparison, and each is
+ *   answered at once, once the learner has been sent UPTODATE.
  * - The leader's log of earlier epochs. It is assembled from the recorded txns.
  *
  * Allowed differences, and why:

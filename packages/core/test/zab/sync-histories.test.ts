@@ -91,7 +91,7 @@ describe('the synchronisation of a learner', () => {
       expect.arrayContaining([
         'diff',
         'trunc',
-        'there is no txn that the learner could cut its log behind',
+        'the learner has no txn after which to truncate its log',
         'the last txn of the learner is not in the history, and nothing says where it left it',
         'the learner has no txn from which the committed txns in memory go on, and the log may not be read',
         'the learner stands at the beginning of an epoch that the leader has no txn of',
@@ -145,7 +145,7 @@ describe('the synchronisation of a learner', () => {
     [
       'a learner is sent a TRUNC to the beginning of an epoch',
       replanned((plan, { leaderLast }, committed) =>
-        plan.kind === 'snap' && plan.reason === 'there is no txn that the learner could cut its log behind'
+        plan.kind === 'snap' && plan.reason === 'the learner has no txn after which to truncate its log'
           ? { kind: 'trunc', zxid: committed.max(leaderLast), from: leaderLast }
           : plan,
       ),

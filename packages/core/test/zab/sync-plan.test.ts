@@ -55,7 +55,7 @@ interface Case {
 
 const noLog = 'the learner has no txn from which the committed txns in memory go on, and the log may not be read';
 const beyond = 'the learner stands at the beginning of an epoch that the leader has no txn of';
-const uncuttable = 'there is no txn that the learner could cut its log behind';
+const uncuttable = 'the learner has no txn after which to truncate its log';
 const undecided = 'the last txn of the learner is not in the history, and nothing says where it left it';
 
 describe('planSync', () => {

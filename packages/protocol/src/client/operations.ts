@@ -133,8 +133,8 @@ export function operationOf(opCode: number): (Operation & { readonly name: Opera
 
 /**
  * The record after a ReplyHeader, or undefined if there is none. An error has no record, except
- * that SASL sends its token all the same, and that an empty list of results may follow a multiRead
- * refused because it contains writes.
+ * that SASL still sends its token, and that an empty list of results may follow a multiRead refused
+ * because it contains writes.
  */
 export function readReplyBody(reader: Reader, operation: Operation, err: number): unknown {
   if (err === ErrorCode.Ok) return operation.reply.read(reader);

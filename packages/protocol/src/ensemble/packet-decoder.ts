@@ -134,7 +134,7 @@ export class PacketDecoder {
     return !this.#paused;
   }
 
-  /** Drops everything; nothing is delivered any more. May be called during a delivery. */
+  /** Drops everything; no further packet is delivered. May be called during a delivery. */
   close(): void {
     this.#closed = true;
     this.#pending.release();

@@ -112,7 +112,7 @@ export class FrameDecoder {
     return !this.#paused;
   }
 
-  /** Drops everything; nothing is delivered any more. May be called while a frame is delivered. */
+  /** Drops everything; no further frame is delivered. May be called while a frame is delivered. */
   close(): void {
     this.#closed = true;
     this.#pending.release();

@@ -18,7 +18,7 @@
  *             1. a place in the queue, until it is the first, as for a Lock
  *             2. exists of set, with a watch, until it exists
  *             3. multi: delete set, write `through` to the own znode: one waiter proceeds.
- *                set does not exist any more: 2. again
+ *                set no longer exists: 2. again
  *             4. no reply: the data of the own znode show the outcome
  *             5. delete the own znode: the next one's turn
  */
@@ -142,7 +142,7 @@ export class EventHandle {
    *
    * With `autoReset` neither `signal` nor `timeoutMs` ends it while it waits for the reply that
    * lets it proceed, so that an event that was taken has let a waiter proceed. When the session
-   * ends, or the znode is deleted, the event may have been taken all the same.
+   * ends, or the znode is deleted, the event may still have been taken.
    */
   async wait(options: WaitOptions = {}): Promise<void> {
     checkArgumentCount(arguments.length, 1, 'wait(options)');

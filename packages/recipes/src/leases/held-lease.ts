@@ -1,7 +1,7 @@
 /**
  * A lease, from its acquisition until its end, `release`, or the loss.
  *
- *     held ──its time is over──> lost                     without a message from any server
+ *     held ──expires──> lost                              without a message from any server
  *     held ──renew or a write finds it taken──> lost      by a holder of the same name, by kazoo
  *                                                         with a clock ahead of ours, or by hand
  *     held ──release──> released
@@ -69,8 +69,8 @@ export class HeldLease implements AsyncDisposable {
   }
 
   /**
-   * `held` until its time is over, or until `renew` or `multi` finds that another process has it,
-   * which makes it `lost`; or until `release`.
+   * `held` until it expires, or until `renew` or `multi` finds that another process has it, which
+   * makes it `lost`; or until `release`.
    */
   get state(): 'held' | 'lost' | 'released' {
     return this.#state;
@@ -82,8 +82,7 @@ export class HeldLease implements AsyncDisposable {
   }
 
   /**
-   * Aborted when its time is over or it is lost, with a RecipeError, Lost, as its reason; not by
-   * `release`.
+   * Aborted when it expires or is lost, with a RecipeError, Lost, as its reason; not by `release`.
    */
   get signal(): AbortSignal {
     return this.#endController.signal;

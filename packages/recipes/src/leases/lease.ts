@@ -41,8 +41,8 @@ export interface LeaseOptions extends ContenderOptions {
   readonly durationMs: number;
   /**
    * The name of the holder. A process with the same name takes the lease over at once, such as
-   * after a restart. The previous process believes in its lease until it renews, writes, or its
-   * time is over; even if its successor has already released the lease, or held it for a shorter
+   * after a restart. The previous process believes in its lease until it renews, writes, or the
+   * lease expires; even if its successor has already released the lease, or held it for a shorter
    * time, and a third process has it now.
    */
   readonly holder: string;

@@ -21,8 +21,8 @@
  *
  * Invariants. `holding` alone decides who holds, so the lock is as safe as a ReadWriteLock,
  * whatever is wrong with the gate. A contender that arrived at the gate before another one last
- * looked at it (2.), and precedes that one, goes first. A contender that has passed 3. is not
- * overtaken any more; two that pass it at once are in the order of `holding`.
+ * looked at it (2.), and precedes that one, goes first. A contender that has passed 3. is no longer
+ * overtaken; two that pass it at once are in the order of `holding`.
  *
  * No herd: each contender watches one other. An arrival that overtakes others moves the next one
  * back, which notices when it wakes: at most one extra wake-up for each arrival. Starvation: as

@@ -67,7 +67,7 @@ export class Consumers<Label> {
     }
   }
 
-  /** Waits until there may be a new item, or the time of an item has come. */
+  /** Waits until there may be a new item, or an item is due. */
   #waitForChange(signal: AbortSignal): Promise<void> {
     const lists = this.#shards.map(({ list }) => list);
     const waitsMs = this.#shards.map(({ untilNextMs }) => untilNextMs ?? Infinity);

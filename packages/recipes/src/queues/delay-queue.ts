@@ -42,7 +42,7 @@ export class DelayQueue extends BaseQueue<number> {
   }
 
   /**
-   * Puts an item that is available when its time has come. Rejects as `Queue.put` does, and with a
+   * Puts an item that is available once it is due. Rejects as `Queue.put` does, and with a
    * RangeError.
    */
   async put(data: Data, options: DelayPutOptions): Promise<void> {

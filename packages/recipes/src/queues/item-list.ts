@@ -126,7 +126,7 @@ export class ItemList {
     return { watch: this.#onEvent };
   }
 
-  /** Removes the watches: no caller waits any more. */
+  /** Removes the watches: the last caller has stopped waiting. */
   unwatch(): void {
     for (const path of this.#watchedPaths) this.#removeWatch(path);
     this.#watchedPaths.clear();

@@ -58,7 +58,7 @@ export async function deleteIfAcknowledged(transaction: Transaction, signal: Abo
       return;
     } catch (error) {
       if (KeeperError.is(error, 'NoNode')) return;
-      // A reply was lost, or another client has come to count, and finds the decision.
+      // A reply was lost, or another client counts the votes too, and finds the decision.
       if (!KeeperError.is(error, ...connectionLossCodes, 'NotEmpty')) throw error;
     }
   }

@@ -95,7 +95,7 @@ export class TwoPhaseCommit {
 
   /**
    * Begins the transaction: it is created with all its sites, or not at all. After that this client
-   * is not needed any more. Creates missing parents, as containers. Rejects with a TypeError for
+   * is no longer needed. Creates missing parents, as containers. Rejects with a TypeError for
    * invalid names of sites; with NodeExists when there is already one of this name; with a
    * RecipeError, TimedOut, and with the signal's reason, when it may have begun, which `outcome`
    * and `abort` show; with SessionExpired and the like; and with NoAuth, InvalidACL or

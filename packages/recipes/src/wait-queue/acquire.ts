@@ -122,7 +122,7 @@ class Revocation {
 
   /**
    * What the program throws here is its own error, and becomes an unhandled rejection; the hold is
-   * released all the same.
+   * released nevertheless.
    */
   async #releaseAfterConsent(hold: Hold): Promise<void> {
     try {

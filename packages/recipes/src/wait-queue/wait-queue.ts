@@ -164,8 +164,8 @@ export class QueueNode {
 
   /**
    * Leaves the queue, with or without the result of `have`. A contender that may not delete its
-   * znode would block all others, including itself: so this rejects with NoAuth, after giving the
-   * result back.
+   * znode would block all others, including itself: so this rejects with NoAuth, after releasing
+   * the result.
    */
   async leaveWithResult<Had>(acquire: () => Promise<Had>, release: (result: Had) => Promise<unknown> | undefined): Promise<Had> {
     let result: Had;

@@ -95,7 +95,7 @@ describe('entering a double barrier', () => {
     expect(lines.length).toBeLessThanOrEqual(4 * 99 + 2);
   });
 
-  it('ends when the time is over or the signal is aborted, and others do not count a participant that has given up', async () => {
+  it('ends at its timeout or when the signal is aborted, and others do not count a participant that has given up', async () => {
     const [one, two, three] = await clients(3);
     const late = failureOf(new DoubleBarrier(one!, path, 2).enter({ timeoutMs: 500 }));
     await t.pass(1000);
@@ -288,7 +288,7 @@ describe('leaving a double barrier', () => {
     expect(waiting.length).toBe(1);
   });
 
-  it('ends when the time is over, and the znode is deleted all the same', async () => {
+  it('times out, and the znode is still deleted', async () => {
     const inside = entering(await clients(2), 2);
     await t.settle();
     const late = failureOf(inside[0]!.leave({ timeoutMs: 500 }));

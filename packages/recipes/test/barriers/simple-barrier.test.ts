@@ -110,7 +110,7 @@ describe('a simple barrier', () => {
     await t.until(inside.leave());
   });
 
-  it('is no longer waited for when the time is over, and others do not count a participant that has given up', async () => {
+  it('times out, and others do not count a participant that has given up', async () => {
     const barrier = await t.until(SimpleBarrier.create(t.zk, path, 2));
     expect(await t.until(failureOf(barrier.enter({ timeoutMs: 500 })))).toMatchObject({ name: 'RecipeError', code: 'TimedOut' });
     expect(await t.childrenOf(path)).toEqual([]);

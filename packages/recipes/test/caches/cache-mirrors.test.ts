@@ -10,7 +10,7 @@ import { run, Tally, withLoops } from './cache-story.ts';
 
 describe('caches', () => {
   it.each(breadth([0], [0, 60, 120, 180, 240, 300]))(
-    'B20, B21: show the tree, and report what has happened and nothing else, over the seeds after %i',
+    'B20, B21: show the tree, and report each change and nothing else, over the seeds after %i',
     async (behind) => {
       const tally = new Tally();
       for (let seed = behind + 1; seed <= behind + breadth(5, 60); seed++) expect(await run(seed, tally), `seed ${seed}`).toBe(undefined);

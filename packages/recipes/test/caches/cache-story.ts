@@ -30,7 +30,7 @@ import { Storm, storyWorld } from '../support/storm.ts';
 const root = '/m';
 const paths = [root, '/m/a', '/m/b', '/m/c', '/m/a/x', '/m/a/y', '/m/b/x', '/m/a/x/1', '/m/a/x/2', '/m/a/x/1/i'];
 
-/** Counts of what has happened in a run. */
+/** Counts of the events of a run. */
 export class Tally {
   changes = 0;
   recreated = 0;
@@ -224,11 +224,11 @@ class Mirror {
     const seenUpTo = known?.stat.mzxid ?? -1n;
     if (this.#perhapsSeen.has(path) && (after === undefined ? seenUpTo !== before?.stat.mzxid : seenUpTo >= after.stat.mzxid)) return;
     this.#perhapsSeen.delete(path);
-    must(known?.stat.mzxid === before?.stat.mzxid, `${change.kind} ${path}: what was shown before is not what was told`);
+    must(known?.stat.mzxid === before?.stat.mzxid, `${change.kind} ${path}: the state before differs from the last reported one`);
     const last = this.#last.get(path);
     if (change.kind === 'created') {
       if (last !== undefined && !last.hidden) {
-        must(after!.stat.czxid > last.czxid, `created ${path}: it was told of before`);
+        must(after!.stat.czxid > last.czxid, `created ${path}: its creation was reported before`);
         this.#tally.recreated++;
       }
       if (last?.hidden === true) must(after!.stat.mzxid >= last.mzxid, `created ${path}: older than before`);
@@ -279,7 +279,8 @@ class Mirror {
     const expected = this.#expected(tree);
     if (!this.cache!.isSynced) return `${this.kind} of ${this.top}: not in step`;
     if (shown.join() !== expected.join()) return `${this.kind} of ${this.top}: shows ${shown.join(', ')} instead of ${expected.join(', ')}`;
-    if (replayed.join() !== shown.join()) return `${this.kind} of ${this.top}: told ${replayed.join(', ')} and shows ${shown.join(', ')}`;
+    if (replayed.join() !== shown.join())
+      return `${this.kind} of ${this.top}: reported ${replayed.join(', ')} and shows ${shown.join(', ')}`;
     return undefined;
   }
 }

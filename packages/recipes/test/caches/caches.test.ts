@@ -168,7 +168,7 @@ describe('a TreeCache', () => {
     expect([bare.get('/t/b')!.data, bare.get('/t/b')!.stat.version]).toEqual([undefined, 1]);
   });
 
-  it('B20: reports after a lost connection what has happened meanwhile, and nothing else, and reads no data that it has', async () => {
+  it('B20: reports after a lost connection exactly the changes made meanwhile, and reads no data that it has', async () => {
     await wait(build());
     await using cache = new TreeCache(zk, '/t');
     await wait(cache.ready());
@@ -223,9 +223,9 @@ describe('a TreeCache', () => {
     expect(cache.unreadable).toEqual(['/t/a']);
     expect([...cache].map(({ path }) => path).toSorted()).toEqual(['/t', '/t/b']);
     expect(await told()).toEqual(['outOfStep', 'unreadable /t/a/1/i', 'unreadable /t/a/1', 'unreadable /t/a', 'inStep']);
-    await wait(other.setData('/t/b', 'still told'));
+    await wait(other.setData('/t/b', 'still reported'));
     await world.settle();
-    expect(text(cache.get('/t/b'))).toBe('still told');
+    expect(text(cache.get('/t/b'))).toBe('still reported');
     await wait(zk.addAuth('digest', 'u:p'));
     await away(() => Promise.resolve());
     await wait(cache.ready());

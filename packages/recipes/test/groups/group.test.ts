@@ -126,7 +126,7 @@ describe('a group', () => {
     expect(seen).toHaveLength(3);
   });
 
-  it("C1-5: uses kazoo's names if told to: Party and ShallowParty", async () => {
+  it("C1-5: uses kazoo's names with the naming of Party and ShallowParty", async () => {
     const party = new Group(t.zk, path, { naming: 'party' });
     await t.until(party.join('alice'));
     await t.until(party.join('alice'));

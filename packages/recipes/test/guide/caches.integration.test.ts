@@ -45,7 +45,7 @@ test('the guide to caches works as described', async () => {
   const aborter = new AbortController();
   const enough = new Error('enough');
   const following = guide.follow(zk, tell, aborter.signal).catch((error: unknown) => error);
-  await isTold('we know all there is');
+  await isTold('the state is complete');
   expect(lines).toContain('/app/settings is {"colour":7}');
   await other.delete('/app/workers/a');
   await isTold('/app/workers/a is gone');

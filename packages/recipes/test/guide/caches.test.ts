@@ -39,7 +39,7 @@ test('settings, workers and changes are available after a cut, and in the next s
   await t.world.untilSo(isKnown('green'));
   await change('yellow');
   await t.world.untilSo(isKnown('yellow'));
-  expect(lines.filter((line) => line === 'what we know may be of the past')).toHaveLength(2);
+  expect(lines.filter((line) => line === 'the state may be out of date')).toHaveLength(2);
   stop.abort(new Error('enough'));
   expect(await t.until(following)).toMatchObject({ message: 'enough' });
   await t.until(Promise.all([settings.cache.close(), workers.cache.close(), program.sessions.close()]));

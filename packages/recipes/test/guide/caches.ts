@@ -56,13 +56,13 @@ function inWords(change: CacheChange): string {
     case 'deleted':
       return `${change.path} is gone`;
     case 'unreadable':
-      return `${change.path} is none of our business`;
+      return `${change.path} may not be read`;
     case 'outOfStep':
-      return 'what we know may be of the past';
+      return 'the state may be out of date';
     case 'inStep':
-      return 'we know all there is';
+      return 'the state is complete';
     case 'overflowed':
-      return `we did not listen, and missed ${change.dropped} changes; the cache has them all the same`;
+      return `the queue was full: ${change.dropped} changes were not reported; the cache has them`;
     default:
       return change satisfies never;
   }

@@ -29,7 +29,7 @@ test('an instance is found as long as its process wants it, whatever happens to 
   await t.world.untilSo(() => lines.length === 3);
   await t.until(registration.unregister());
   await t.settle();
-  const [come, gone] = ['10.0.0.1:8080 has come', '10.0.0.1:8080 has gone'];
+  const [come, gone] = ['10.0.0.1:8080 joined', '10.0.0.1:8080 left'];
   expect(lines).toEqual([come, gone, come, gone]);
   abort.abort();
   await t.until(reporting);
@@ -71,7 +71,7 @@ test('a client finds instances, and an operator learns of them, after a cut and 
     await t.world.untilSo(() => provider.isSynced && provider.instances.length === 1);
     expect(await ask()).toBe('http://10.0.0.1:8080');
   }
-  expect(lines.at(-1)).toBe('10.0.0.1:8080 has come');
+  expect(lines.at(-1)).toBe('10.0.0.1:8080 joined');
   await t.until(guide.setEnabled(client.sessions, '10.0.0.1:8080', false));
   await t.world.untilSo(() => provider.instances.length === 0);
   stop.abort(new Error('enough'));

@@ -69,7 +69,7 @@ export async function setEnabled(source: Client | Sessions, id: string, enabled:
 export async function report(source: Client | Sessions, tell: (line: string) => void, signal: AbortSignal): Promise<void> {
   await using cache = new ServiceDiscovery<Zone>(source, '/services').cache('api');
   for await (const change of cache.changes({ signal })) {
-    if (change.kind === 'created') tell(`${change.after.data?.id} has come`);
-    if (change.kind === 'deleted') tell(`${change.before.data?.id} has gone`);
+    if (change.kind === 'created') tell(`${change.after.data?.id} joined`);
+    if (change.kind === 'deleted') tell(`${change.before.data?.id} left`);
   }
 }

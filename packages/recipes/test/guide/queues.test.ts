@@ -109,7 +109,7 @@ test('news are announced and received through cuts and sessions, each at most on
   await t.until(Promise.all([speaker.sessions.close(), listener.sessions.close()]));
 });
 
-test('a job that is in process when the connection is cut, or the session expires, is done all the same', async () => {
+test('a job that is in process when the connection is cut, or the session expires, is still done', async () => {
   const program = await Program.start(t);
   const jobs = new Queue(t.zk, '/jobs');
   const done: string[] = [];

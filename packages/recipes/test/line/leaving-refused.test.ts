@@ -74,7 +74,7 @@ describe('a client that has got what it queued for, and then may not leave the q
     expect(await t.until(event.isSet())).toBe(false);
   });
 
-  it('is rejected, as its next put would wait for its own place; the item is put all the same', async () => {
+  it('is rejected, as its next put would wait for its own place; the item is still put', async () => {
     const queue = new Queue(await refusing(), path, { maxItems: 2 });
     expect(await t.until(failureOf(queue.put('a')))).toMatchObject({ code: 'NoAuth', op: 'delete' });
     expect(await t.until(queue.size())).toBe(1);

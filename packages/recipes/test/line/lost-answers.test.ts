@@ -79,7 +79,7 @@ const recipes: Record<string, Recipe> = {
   },
   'Lease, renewed': async (zk, path) => {
     const held = (await new Lease(zk, path, { holder: 'one', durationMs: 60_000 }).tryAcquire())!;
-    // The outcome of a renewal may be unknown, and the lease can be released all the same.
+    // The outcome of a renewal may be unknown, and the lease can still be released.
     await held.renew().catch((error: unknown) => expect(KeeperError.is(error, 'ConnectionLoss', 'RequestTimeout')).toBe(true));
     return () => held.release();
   },

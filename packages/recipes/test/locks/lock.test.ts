@@ -82,7 +82,7 @@ describe('a lock', () => {
     expect(await childrenOf(path)).toEqual([]);
   });
 
-  it('gives its place up when the time is over or the signal is aborted', async () => {
+  it('leaves the queue at its timeout or when the signal is aborted', async () => {
     const held = await world.until(new Lock(zk, path).acquire());
     const late = new Lock(zk, path).acquire({ timeoutMs: 500 }).catch((error: unknown) => error);
     const abort = new AbortController();

@@ -113,7 +113,7 @@ describe('a semaphore', () => {
     expect(await t.childrenOf(`${path}/locks`)).toEqual([]);
   });
 
-  it('gives its places up when the time is over, the signal is aborted, or one of its znodes is deleted', async () => {
+  it('leaves its queues at its timeout, when the signal is aborted, or when one of its znodes is deleted', async () => {
     const semaphore = new Semaphore(t.zk, path, { size: 1, data: 'me' });
     const held = await t.until(semaphore.acquire());
     const late = failureOf(semaphore.acquire({ timeoutMs: 500 }));

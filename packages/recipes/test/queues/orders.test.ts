@@ -99,7 +99,7 @@ describe('a priority queue', () => {
 });
 
 describe('a delay queue', () => {
-  it('B8: delivers an item when its time has come, by the time of the ensemble, and not before; it sends no requests meanwhile', async () => {
+  it('B8: delivers an item when it is due, by the time of the ensemble, and not before; it sends no requests meanwhile', async () => {
     const producer = new DelayQueue(t.zk, path);
     const { zk, lines } = await t.recorded();
     const queue = new DelayQueue(zk, path);

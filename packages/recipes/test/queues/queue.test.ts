@@ -204,7 +204,7 @@ describe('a queue', () => {
     expect(textOf(await t.until(taking))).toBe('b');
   });
 
-  it('gives up when the time is over, the signal is aborted, or it is closed, and leaves nothing behind', async () => {
+  it('ends at its timeout, when the signal is aborted, or when it is closed, and leaves nothing behind', async () => {
     const queue = new Queue(t.zk, path);
     await t.until(queue.put('a'));
     await t.until(queue.take());

@@ -38,7 +38,7 @@ describe('calls that share a list', () => {
     await t.until(other.take());
     await t.until(other.put('claimed by the other'));
     const claim = await t.until(other.claim());
-    // The first works through the rest of the list, whose items are gone by now, and takes the
+    // The first works through the rest of the list, whose items no longer exist, and takes the
     // claimed item from the list of the second.
     const both = [znode.first(znode.claim, signal, false), znode.first(znode.claim, signal, true)];
     expect(await t.until(Promise.all(both))).toEqual([undefined, undefined]);
@@ -48,7 +48,7 @@ describe('calls that share a list', () => {
     expect(znode.list.isCurrent).toBe(false);
   });
 
-  it('C1-16: leave no watch behind by a list whose reply arrives when no call waits any more', async () => {
+  it('C1-16: remove the watch of a list whose reply arrives after the last call has ended', async () => {
     for (const each of [path, '/jobs-aside/consumers']) await t.until(t.zk.ensurePath(each));
     const { zk, lines } = await t.recorded();
     const abort = new AbortController();

@@ -42,7 +42,7 @@ export async function fated(t: RecipeWorld, fateOf: (request: Departing) => Fate
     connect: (address, sink) => {
       let isHandshake = true;
       let isDeaf = false;
-      /** Finds the replies to pings, when nothing else is answered any more. */
+      /** Finds the replies to pings, when nothing else is answered. */
       let pings: FrameDecoder | undefined;
       let isCut = false;
       let isHeld = false;

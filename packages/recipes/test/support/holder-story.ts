@@ -143,7 +143,7 @@ class Worker {
       // A holder that continues although it has lost its hold.
       if (held.signal.aborted) {
         await write(hold);
-        throw new Error(`${hold.paths.join()} is lost, and has written all the same`);
+        throw new Error(`${hold.paths.join()} was lost, and still wrote`);
       }
     } finally {
       this.#register.leave(hold);

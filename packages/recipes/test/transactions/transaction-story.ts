@@ -49,11 +49,11 @@ class Entry {
   told(who: string, outcome: Vote): void {
     const missing = sites.filter((site) => !this.#votes.has(`${site} ${outcome}`));
     if (this.#outcome !== undefined && this.#outcome !== outcome)
-      throw new Error(`${this.name}: ${who} was told ${outcome}, and others ${this.#outcome}`);
+      throw new Error(`${this.name}: ${who} received ${outcome}, and others ${this.#outcome}`);
     if (outcome === 'commit' && missing.length > 0)
-      throw new Error(`${this.name}: ${who} was told commit, for which ${missing.join()} has not voted`);
+      throw new Error(`${this.name}: ${who} received commit, for which ${missing.join()} has not voted`);
     if (outcome === 'abort' && !this.isExcused && missing.length === sites.length)
-      throw new Error(`${this.name}: ${who} was told abort, for which no site has voted`);
+      throw new Error(`${this.name}: ${who} received abort, for which no site has voted`);
     this.#outcome = outcome;
   }
 
@@ -265,7 +265,8 @@ export async function run(seed: number, tally: Tally): Promise<void> {
   if (last <= sites.length) start[last]!();
   const isDone = () => story.entries.every(({ done }) => done.size === sites.length);
   for (let left = 400; story.trouble.length === 0 && !isDone(); left--) {
-    if (left === 0) throw new Error(`never told: ${story.entries.map(({ name, done }) => `${name} ${[...done].join()}`).join('; ')}`);
+    if (left === 0)
+      throw new Error(`no outcome received: ${story.entries.map(({ name, done }) => `${name} ${[...done].join()}`).join('; ')}`);
     await world.pass(500, 250);
   }
   // What an earlier session has left ends by now, and with it all waits for that.

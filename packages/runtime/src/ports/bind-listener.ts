@@ -16,7 +16,7 @@ export interface BindOptions {
   readonly address: HostPort;
   /** zookeeper.electionPortBindRetry: number of tries; 0 = no limit. */
   readonly attemptsMax: number;
-  /** Whether the caller does not need the port any more. */
+  /** Whether the caller no longer needs the port. */
   readonly isCancelled: () => boolean;
 }
 

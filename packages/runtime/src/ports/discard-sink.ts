@@ -1,6 +1,6 @@
 import { Writer } from '@tskeeper/protocol';
 
-/** Much output to a closed connection is no reason to keep its memory. */
+/** Output to a closed connection may be large: above this size its memory is released. */
 const bytesMax = 64 * 1024;
 
 /**

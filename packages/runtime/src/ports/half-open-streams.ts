@@ -56,7 +56,7 @@ export class HalfOpenStreams<T extends HalfOpenStream> {
     return undefined;
   }
 
-  /** Connections whose time is over, which are no longer counted here. */
+  /** Connections that have timed out, which are no longer counted here. */
   takeDue(elapsedMs: Millis): T[] {
     const due: T[] = [];
     for (const cnxn of this.#cnxns) {

@@ -280,7 +280,7 @@ export class PeerStreams<S extends PeerStream> {
     return due === Infinity ? undefined : due;
   }
 
-  /** Gives up on streams whose time is over. */
+  /** Closes streams that have timed out. */
   wake(now: Now): void {
     const { log, portName, halfOpenTimeoutMs } = this.#dependencies;
     for (const stream of this.#halfOpen.takeDue(now.elapsedMs)) {

@@ -4,7 +4,7 @@
  * does not contain exactly one number is refused, and a missing one is derived only where the
  * history proves its value.
  *
- * acceptedEpoch is a promise to a prospective leader: this server follows no older epoch any more.
+ * acceptedEpoch is a promise to a prospective leader: this server follows no older epoch.
  * currentEpoch says that the history with which that epoch began is on this disk. So acceptedEpoch
  * is written before currentEpoch, and the txns and the snapshot before both.
  */

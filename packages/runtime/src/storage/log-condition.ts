@@ -4,7 +4,7 @@
  *
  * The reader of logs (log-reader.ts) reports where it stopped and why, the mark (synced-mark.ts)
  * how far the log is known to be durable. This module combines the two, for recovery, which acts on
- * the verdict, and for tools that only report it.
+ * the result, and for tools that only report it.
  */
 import { formatZxid, type Zxid } from '@tskeeper/protocol';
 import type { LogEnd, OutOfOrder } from './log-reader.ts';
@@ -64,7 +64,7 @@ export function misplacedEntry({ outOfOrder }: LogEnd, mark: SyncedMark): OutOfO
   return outOfOrder !== undefined && outOfOrder.offset < mark.offset ? outOfOrder : undefined;
 }
 
-/** The place and the kind of damage; for the verdicts 'lost' and 'damaged'. */
+/** The place and the kind of damage; for the conditions 'lost' and 'damaged'. */
 export interface LogDamage {
   readonly offset: number;
   /** The last zxid before the damage. */

@@ -2,7 +2,7 @@
  * Reads a transaction log, entry by entry, a piece of the file at a time.
  *
  * The end of a log is half of its meaning. A clean end is padding or the end of the file; anything
- * else may be a torn tail or rot, which the reader cannot tell apart. So it reports exactly where
+ * else may be a torn tail or rot, which the reader cannot distinguish. So it reports exactly where
  * it stopped and why, and recovery decides.
  */
 import { fileHeaderBytes, int64, LogEntryCursor, logMagic, OpCode, txnHeaderBytes, type Zxid } from '@tskeeper/protocol';
@@ -163,7 +163,7 @@ export async function readLog(
     pieceStart = offset;
     piece = await file.read(offset, Math.max(pieceBytes, wanted));
     // No other process writes the file; without this check, a file that shrinks during the reading
-    // would loop for ever.
+    // would loop forever.
     if (piece.length < Math.min(wanted, size - offset)) return end('cut entry');
   }
 }

@@ -4,7 +4,7 @@
  * Recovery distinguishes three kinds of trouble. What a crash left (a torn tail, a file without a
  * name or without a header) was never acknowledged: it is removed and the server starts. What was
  * acknowledged and is missing or damaged is never ignored: the server refuses to start, with a
- * sentence that names what, where and what to do. What cannot be told apart is decided by
+ * sentence that names what, where and what to do. Cases that cannot be distinguished are decided by
  * ZooKeeper's own rules, and never by cutting.
  *
  * Everything is checked before anything is changed, so a refusal leaves the folder as it was.

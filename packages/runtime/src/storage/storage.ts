@@ -79,7 +79,7 @@ export interface StorageHooks {
 export interface StorageSink {
   /** Every txn up to this one is durable. */
   appended(zxid: Zxid): void;
-  /** The disk has failed. Called once; nothing is appended any more, and the process should end. */
+  /** The disk has failed. Called once; no further txn is appended, and the process should end. */
   failed(error: unknown): void;
   /**
    * A snapshot is due: the log has been rolled. The runtime answers with `takeSnapshot` when the
@@ -313,7 +313,7 @@ export class Storage {
    *
    * Rejects with `TruncationImpossible` or `StorageRefused`: nothing has changed, and the state in
    * `target` is useless. Rejects with `DiskError` after `failed` has been called: part of it may
-   * have been done, and nothing is appended any more (ZOOKEEPER-3701).
+   * have been done, and no further txn is appended (ZOOKEEPER-3701).
    */
   async truncate(zxid: Zxid, target: RecoveryTarget): Promise<RecoveryResult> {
     return await this.#rewrite(() =>
@@ -340,7 +340,7 @@ export class Storage {
    * see install-note.ts. A power loss meanwhile leaves the old history, its beginning, or the
    * snapshot.
    *
-   * `source` must reject when its content does not arrive any more: `close` waits for it.
+   * `source` must reject when its content will not arrive completely: `close` waits for it.
    *
    * Resolves to false when storage is closing; then nothing has changed. Rejects with the error of
    * `source`, with `SnapshotReadBackFailed` when the content read back is not a complete snapshot,

@@ -1,8 +1,8 @@
 /**
  * Removing the end of a history, in steps that may be interrupted.
  *
- * A leader tells a learner which of its txns were never committed (TRUNC), or sends a snapshot in
- * place of an unrelated history (SNAP). Removal goes from the newest to the oldest, logs before
+ * A leader notifies a learner which of its txns were never committed (TRUNC), or sends a snapshot
+ * in place of an unrelated history (SNAP). Removal goes from the newest to the oldest, logs before
  * snapshots, and each step is durable before the next one begins. So a power loss leaves the old
  * history, or a part of it from the beginning on, never one with a hole: a log without its
  * predecessor would prevent the next start. And a snapshot is removed only when no log has anything
@@ -42,8 +42,8 @@ export class TruncationImpossible extends Error {
 }
 
 /**
- * Removes a log and its mark. The mark is removed first, durably: without one, a log is judged by
- * its content alone, while a mark without its log says that acknowledged txns are missing.
+ * Removes a log and its mark. The mark is removed first, durably: without one, only the content of
+ * a log counts, while a mark without its log says that acknowledged txns are missing.
  */
 async function removeLog(disk: Disk, folder: string, names: ReadonlySet<string>, { name, zxid }: NumberedFile): Promise<void> {
   if (names.has(markName(zxid))) {

@@ -61,7 +61,7 @@ export class TxnLogIterator {
   #finalChunk: TxnLogChunk | undefined;
   #pendingRead: Promise<TxnLogChunk> | undefined;
 
-  /** `ended` is called when the logs are not needed any more, perhaps more than once. */
+  /** `ended` is called when the logs are no longer needed, perhaps more than once. */
   constructor(disk: Disk, start: TxnLogIteratorOptions, ended: (reading: TxnLogIterator) => void) {
     this.#disk = disk;
     this.#options = start;
@@ -95,7 +95,7 @@ export class TxnLogIterator {
     await this.stop({ kind: 'end' });
   }
 
-  /** From now on every call returns this. Resolves when no file is open any more. */
+  /** From now on every call returns this. Resolves when all files are closed. */
   async stop(finalChunk: TxnLogChunk): Promise<void> {
     this.#finalChunk ??= finalChunk;
     await this.#pendingRead;

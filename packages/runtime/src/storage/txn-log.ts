@@ -296,7 +296,7 @@ export class TxnLog {
   }
 
   #recycleBatch(batch: Batch): void {
-    // Without syncs nothing reports that the disk does not use the bytes any more.
+    // Without syncs nothing reports that the disk no longer uses the bytes.
     if (batch.writer.bytes.length > batchBytesKept || !this.#options.forceSync) return;
     batch.writer.clear();
     batch.count = batch.arrivalsCounted = 0;
@@ -488,8 +488,7 @@ function newBatch(capacity = 4096): Batch {
 }
 
 /**
- * The txns of a batch that have not been counted yet have arrived now, as far as the time of a turn
- * can tell.
+ * The txns of a batch that have not been counted yet have arrived now, to the resolution of a turn.
  */
 function recordArrivals(batch: Batch, atMs: Millis): void {
   const txns = batch.count - batch.arrivalsCounted;

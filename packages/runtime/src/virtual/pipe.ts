@@ -157,7 +157,7 @@ export class Pipe {
     this.#inTransitBytes = 0;
   }
 
-  /** Delivers what has arrived; the receiving stack calls it in its turn. */
+  /** Delivers the bytes that have arrived; the receiving stack calls it when it reads. */
   read(add: (bytes: Buffer) => void): { readonly ended: boolean } {
     const { elapsedMs } = this.#scheduler.now();
     this.#readScheduledMs = undefined;

@@ -288,7 +288,7 @@ export class VirtualDisk implements Disk {
       (call) => {
         if (folder === undefined) throw new DiskError('ENOENT', 'syncFolder', path);
         // As with files: several syncs may be in progress, and changes that another one has made
-        // durable, or that were lost, are not in the list any more.
+        // durable, or that were lost, are no longer in the list.
         const still = new Set(folder.unsynced);
         const durable = covered.filter((change) => still.has(change) && !change.hasSyncFailed);
         for (const change of durable) applyName(folder.synced, change);
@@ -364,7 +364,7 @@ export class VirtualDisk implements Disk {
     const generation = this.#generation;
     return new Promise((resolve, reject) => {
       this.schedule(call, () => {
-        // The process has ended: its promises stay pending for ever, unlike its memory.
+        // The process has ended: its promises stay pending forever, unlike its memory.
         if (generation !== this.#generation) return;
         if (fault !== undefined) {
           onFault?.();

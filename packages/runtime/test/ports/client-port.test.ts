@@ -197,7 +197,7 @@ describe('back-pressure', () => {
     const rig = await PortRig.open();
     rig.join();
     rig.core.busyTurns = 50;
-    // In one turn: there is no later turn that could process it.
+    // In one turn: no later turn could process it.
     rig.runTurn((now) => {
       const bytes = Buffer.concat([frame('a'), frame('b'), frame('cut off').subarray(0, 8)]);
       rig.port.received({ count: 1, streams: [0], buffers: [bytes], starts: [0], ends: [bytes.length] }, now);

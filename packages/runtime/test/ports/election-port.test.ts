@@ -208,7 +208,7 @@ describe('two servers that dial each other', () => {
     await rig.run(60);
     const settled = [smaller!.network.acceptedCount, larger!.network.acceptedCount];
     await rig.run(4000, 500);
-    expect([smaller!.network.acceptedCount, larger!.network.acceptedCount], 'nobody goes on dialling').toEqual(settled);
+    expect([smaller!.network.acceptedCount, larger!.network.acceptedCount], 'no server continues to dial').toEqual(settled);
     expect(rig.cnxns.length).toBe(1);
     expect(rig.cnxns[0]!.dialer.address).toBe(addressOf(2));
     expect(smaller!.events.at(-1)).toBe('2: 12');
@@ -512,7 +512,7 @@ describe('reachable and unreachable', () => {
     expect(node.events).toEqual(['reachable 1', '1: 0', 'reachable 1', '1: 0']);
   });
 
-  test('after reconnect a server is not received over the old connection any more, and is reachable with the new one', async () => {
+  test('after reconnect the old connection to a server is no longer read, and the server is reachable with the new one', async () => {
     const { rig, node } = await openTwo();
     const host = await speakingHostOf(rig, addressOf(1));
     node.notify(1, noteOf(7));

@@ -85,7 +85,7 @@ export const testFacts: ServerFacts = {
 export class FakeCore implements ClientCore {
   readonly log: string[] = [];
   readonly frames: FakeFrame[] = [];
-  /** Connections that were reported as heard. */
+  /** Connections that were reported as active. */
   readonly heardOf: CnxnId[] = [];
   readonly contexts = new Map<CnxnId, CnxnContext>();
   readonly #open = new Map<CnxnId, CnxnInfo>();

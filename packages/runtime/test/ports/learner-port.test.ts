@@ -234,7 +234,7 @@ describe('dialling the leader', () => {
     expect(node.network.streamCount).toBe(1);
   });
 
-  test('a new dial replaces an older one, which is not reported any more', async () => {
+  test('a new dial replaces an older one, which is no longer reported', async () => {
     const { rig, node } = await open();
     const slow = new RawHost(rig, addressOf(2));
     await slow.listen(quorumPort);
@@ -372,7 +372,7 @@ describe('output', () => {
 
   // After the end of a snapshot, which the learner may not have read yet, follow the committed txns
   // that memory holds and new proposals.
-  test('the limit of what waits for a learner leaves room for all committed txns that memory holds, and as much again', () => {
+  test('the limit of what waits for a learner is at least twice the size of the committed txns that memory holds', () => {
     expect(learnerPortDefaults.queuedBytesMax).toBeGreaterThanOrEqual(2 * committedLogDefaults.bytesMax);
   });
 

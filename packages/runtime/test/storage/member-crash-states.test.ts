@@ -190,7 +190,7 @@ test('a power loss during a truncation leaves the old history, its beginning, or
         await member.write([makeZxid(4, 1)]);
         const longest = [...old, makeZxid(4, 1)];
         const recorder = new Recorder(disk, ({ history }) =>
-          history.length >= target.length && isPrefix(history, longest) ? undefined : 'it is no beginning of the old history',
+          history.length >= target.length && isPrefix(history, longest) ? undefined : 'it is not a prefix of the old history',
         );
         recorder.capture();
         const finish = (other: Member) => other.truncate(target.at(-1) ?? 0);

@@ -72,7 +72,7 @@ describe('a missing log', () => {
     expect(namesIn(disk)).not.toContain('synced.100000009');
   });
 
-  test('does not count any more once another log of the same name has been begun', async () => {
+  test('no longer counts once another log of the same name has been begun', async () => {
     const disk = await fourLogs();
     await withMember(disk, (member) => member.snapshot());
     disk.eraseFile(last);
@@ -199,7 +199,7 @@ describe('the newest snapshot, when it is damaged and the log with its txns is m
 });
 
 describe("a leader's snapshot that is the only source of its history", () => {
-  test('is detected as missing, although the old history was not removed any more when it was installed', async () => {
+  test('is detected as missing, although the old history was not removed when it was installed', async () => {
     const disk = await fourLogs();
     const old = filesOf(disk).map(([path, bytes]) => [path, Buffer.from(bytes)] as const);
     await withMember(disk, async (member) => {

@@ -210,7 +210,7 @@ export class Server {
     return zxid;
   }
 
-  /** Resolves when the txn is acknowledged, or when nothing will be acknowledged any more. */
+  /** Resolves when the txn is acknowledged, or when no further txn will be acknowledged. */
   async settled(zxid: Zxid): Promise<void> {
     if (this.acked >= zxid || this.failure !== undefined) return;
     await new Promise<void>((resolve) => this.#waiters.push({ zxid, resolve }));

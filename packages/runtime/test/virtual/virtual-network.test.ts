@@ -250,10 +250,10 @@ describe('pipes', () => {
     clock.advance(0);
     wire.cutOneWay('10.0.0.1', '10.0.0.2');
     here.send(stream, 'lost?');
-    there.send(0, 'heard');
+    there.send(0, 'received');
     const second = here.network.connect(target);
     clock.advance(100_000);
-    expect([there.bytes.get(0), here.bytes.get(stream)]).toEqual([undefined, 'heard']);
+    expect([there.bytes.get(0), here.bytes.get(stream)]).toEqual([undefined, 'received']);
     expect(here.lines).not.toContain(`connected ${second}`);
     here.network.reset(stream);
     clock.advance(100_000);

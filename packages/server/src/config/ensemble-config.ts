@@ -286,7 +286,7 @@ function readLastSeen({ configFile, dynamicConfigFile }: QuorumLines, settings: 
       );
 }
 
-/** The text of a file; undefined when there is no file of that name. */
+/** The text of a file; undefined if it does not exist. */
 function maybeRead(path: string, settings: ConfigSettings): string | undefined {
   try {
     return settings.readFile(path);

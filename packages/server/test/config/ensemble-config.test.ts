@@ -33,7 +33,7 @@ function read(lines: string, world: World = {}): ServerConfig {
 
 function ensembleOf(lines: string, world: World = {}): EnsembleConfig {
   const { ensemble } = read(three + lines, world);
-  if (ensemble === undefined) throw new Error('it is no ensemble');
+  if (ensemble === undefined) throw new Error('it is not an ensemble');
   return ensemble;
 }
 
@@ -344,7 +344,7 @@ describe('a configuration of an ensemble is refused', () => {
       'zoo.cfg:5: one participant alone runs standalone, and the observer has nothing to observe. Add participants, or set standaloneEnabled=false.',
     ],
     [
-      'of nobody',
+      'without a participant',
       `${base}${limits}standaloneEnabled=false`,
       'zoo.cfg:5: standaloneEnabled=false asks for an ensemble, but no server is a participant. Add a line such as server.1=host:2888:3888.',
     ],

@@ -8,7 +8,7 @@ export interface Checker {
   /** What the checker verifies, in one sentence or two. */
   readonly promise: string;
   /**
-   * How often the recording had something to judge. Summed over many seeds, it shows whether the
+   * How often the recording had something to check. Summed over many seeds, it shows whether the
    * checker is exercised.
    */
   casesExercised?(recording: Recording, replay: Replay): number;

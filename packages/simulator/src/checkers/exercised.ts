@@ -1,7 +1,7 @@
 /**
- * Whether a recording contains what a checker judges. A checker that finds nothing wrong in a
+ * Whether a recording contains what a checker checks. A checker that finds nothing wrong in a
  * recording without events proves nothing about events, so the summary counts the seeds in which
- * each checker had something to judge.
+ * each checker had something to check.
  */
 import { CreateMode, ErrorCode } from '@tskeeper/protocol';
 import type { PeerEvent } from '../record/peer-event.ts';

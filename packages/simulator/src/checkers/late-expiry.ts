@@ -50,8 +50,8 @@ function excusedMs(recording: Recording, fromMs: Millis, toMs: Millis): Millis {
   // A session that is due ends when the job in progress is done, before the next one starts.
   totalMs += jobs.reduce((longest, each) => Math.max(longest, overlapMs(each)), 0);
   if (ensemble.size === 0) return totalMs;
-  // Learners report the sessions they heard from with the next PING. The leader waits up to
-  // syncLimit for a server that vanished.
+  // Learners report the sessions from which they received something with the next PING. The leader
+  // waits up to syncLimit for a server that vanished.
   const silenceMaxMs = ((limits.syncLimitTicks ?? 0) + 1) * limits.tickMs;
   totalMs += limits.tickMs + disturbances.reduce((sum, each) => sum + overlapMs(each), 0);
   const hasServerGone = processes.some(({ endedMs = Infinity }) => endedMs >= fromMs - silenceMaxMs && endedMs <= toMs);

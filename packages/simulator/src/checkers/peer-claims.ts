@@ -17,8 +17,8 @@ export const peerClaims: Checker = {
     const everDurable = new Map<string, Zxid>();
     const accepted = new Map<string, Set<number>>();
     /**
-     * The epochs to whose leader a server has sent its last zxid, and those whose leader told it to
-     * truncate its log, which it could not.
+     * The epochs to whose leader a server has sent its last zxid, and those whose leader sent a
+     * TRUNC that it could not apply.
      */
     const ackedEpochs = new Map<string, number>();
     const truncationRefused = new Map<string, number>();

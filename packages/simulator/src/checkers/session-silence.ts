@@ -93,9 +93,9 @@ function reachesLeaderInTime(
   const epoch = epochOf(life.closedZxid);
   const leaderEpoch = leaderEpochsOf(recording).find((each) => each.epoch === epoch);
   const servingPeriods = servingPeriodsOf(recording);
-  // A learner reports the sessions it heard from with each PING it answers, and the leader asks
-  // when a session is due. A leader that was paused asks before it expires; a learner that is
-  // paused or gone when its leader wakes may not be asked.
+  // A learner reports the active sessions with each PING it answers, and the leader asks when a
+  // session is due. A leader that was paused asks before it expires; a learner that is paused or
+  // gone when its leader wakes may not be asked.
   const pingIntervalMs = recording.limits.tickMs;
   const resumedMs = (leader: string, atMs: Millis): Millis =>
     recording.pauses.reduce(

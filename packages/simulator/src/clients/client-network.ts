@@ -34,8 +34,7 @@ export class ClientNetwork implements ClientMachine {
   }
 
   /**
-   * The machine is off the network for good: its connections stay as they are, and nothing leaves
-   * any more.
+   * The machine is off the network for good: its connections stay as they are, and nothing is sent.
    */
   unplug(): void {
     this.#unplugged = true;

@@ -1,8 +1,8 @@
 /**
- * A minimal client: it does the handshake, keeps its session alive, and sends what it is told to.
- * After a broken connection it resumes its session and repeats nothing: requests in transit have an
- * unknown outcome. It can also misbehave: use two connections, send half a frame, a wrong password,
- * or a zxid from the future.
+ * A minimal client: it does the handshake, keeps its session alive, and sends the requests of its
+ * program. After a broken connection it resumes its session and repeats nothing: requests in
+ * transit have an unknown outcome. It can also misbehave: use two connections, send half a frame, a
+ * wrong password, or a zxid from the future.
  */
 import {
   AddWatchMode,

@@ -31,7 +31,7 @@ export interface SeedReport {
   readonly expired: number;
   readonly restarts: number;
   readonly marks: Readonly<Record<string, number>>;
-  /** Checkers that had something to judge. */
+  /** Checkers that had something to check. */
   readonly exercised?: readonly string[];
   /** Kinds of load and of servers that the seed chose. */
   readonly kinds?: readonly string[];

@@ -18,7 +18,7 @@ export class Summary {
   readonly #totals = { simulatedMs: 0, txns: 0, operations: 0, writes: 0, events: 0, sessions: 0, expired: 0, restarts: 0 };
   readonly #marks: Map<string, number>;
   /**
-   * By checker: the number of seeds in which it had something to judge, and how many of them had
+   * By checker: the number of seeds in which it had something to check, and how many of them had
    * one server.
    */
   readonly #exercised = new Map<string, { seeds: number; standalone: number }>();
@@ -78,7 +78,7 @@ export class Summary {
       ([kind, { seeds, operations, txns, sessions }]) =>
         `${kind}: ${seeds} seeds, ${operations} requests, ${txns} txns, ${sessions} sessions`,
     );
-    // A checker with something to judge in no seed with one server is about ensembles.
+    // A checker with something to check in no seed with one server is about ensembles.
     const ensembles = this.#kinds.get('ensemble')?.seeds ?? 0;
     const judged = [...this.#exercised].map(([name, { seeds, standalone }]) => ({
       name,
@@ -90,7 +90,7 @@ export class Summary {
       const share = (seeds: number) => Math.floor((100 * seeds) / Math.max(1, ensemblesOnly ? ensembles : this.#seeds));
       if (those.length === 0) continue;
       const texts = those.map(({ name, seeds }) => `${name} ${share(seeds)}`).join(', ');
-      rows.push(`checkers with something to judge, in percent of the ${ensemblesOnly ? 'ensembles' : 'seeds'}: ${texts}`);
+      rows.push(`checkers with something to check, in percent of the ${ensemblesOnly ? 'ensembles' : 'seeds'}: ${texts}`);
     }
     const { rare } = this;
     if (this.#seeds >= rarePerSeeds / rareHits && rare.length > 0)

@@ -36,7 +36,7 @@ export interface JoinPoint {
   readonly commitments: Commitments;
 }
 
-/** Everything that the judge of a crash state needs. */
+/** Everything that the check of a crash state needs. */
 export interface JoinRecording {
   readonly points: readonly JoinPoint[];
   /** DIFF, TRUNC or SNAP: the packet with which the leader began. */

@@ -246,8 +246,8 @@ export class Invariants {
   }
 
   /**
-   * A client is told that its session exists or its put succeeded. What is committed is known at
-   * the end of the step, and checked then.
+   * A client receives the confirmation of its session or its put. What is committed is known at the
+   * end of the step, and checked then.
    */
   clientAcknowledged(name: string): void {
     this.#told.push(name);

@@ -1,7 +1,7 @@
 /**
  * Elections as one choice: all members of a set receive each other's notifications, and time passes
- * when there are none, until no member looks any more. That such an election ends, and elects the
- * server with the latest history, is checked here.
+ * when there are none, until each member has left LOOKING. That such an election ends, and elects
+ * the server with the latest history, is checked here.
  */
 import type { Millis } from '@tskeeper/protocol';
 import type { Fingerprint } from '@tskeeper/core/internal';
@@ -58,7 +58,7 @@ export class JointElections {
     const members = this.#network.members(mask);
     if (!this.#isQuorum(members)) return false;
     if (members.some(({ peer }) => peer === undefined) || !members.some(({ isLooking }) => isLooking)) return false;
-    // Members that are not looking may be unable to help the others, who would ask again for ever.
+    // Members that are not looking may be unable to help the others, which would ask again forever.
     if (this.#fruitless >= this.#fruitlessMax && !members.every(({ isLooking }) => isLooking)) return false;
     return this.#network.isWhole(mask);
   }

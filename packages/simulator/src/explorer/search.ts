@@ -175,7 +175,7 @@ class Search {
     return this.#takeShallowest();
   }
 
-  /** Ceases faults in the world at the end of a path, which is not needed any more. */
+  /** Ceases faults in the world at the end of a path, which is no longer needed. */
   #maybeQuiesce(world: SmallWorld): void {
     const { quiesceEvery } = this.#options;
     if (quiesceEvery === undefined || ++this.#descents % quiesceEvery !== 0) return;

@@ -1,6 +1,6 @@
 /**
  * A server's part in elections: the connections over which notifications arrive, and what the
- * explorer must know to choose and judge elections. Most of it decides nothing in the server
+ * explorer must know to choose and check elections. Most of it decides nothing in the server
  * itself.
  */
 import type { Notification, Sid } from '@tskeeper/protocol';

@@ -1,7 +1,7 @@
 /**
  * A production server of a small world: a `Peer`, and around it what a process has: streams, a disk
- * that carries out one request when told to, a clock that moves when told to, and clients that send
- * one request each.
+ * that performs one request when the explorer chooses so, a clock that the explorer advances, and
+ * clients that send one request each.
  *
  * The parts take the outputs of the peer: `SmallStorage` what it writes, `SmallStreams` its
  * packets, `SmallElection` its notifications, `SmallCnxns` its replies. This file has the inputs.

@@ -183,7 +183,7 @@ export class SmallStreams implements QuorumLinks {
     } else if (type === PacketType.PROPOSAL && end.lastSyncPacket === 'DIFF') {
       world.hit(this.isReadingLog ? 'DIFF from the log' : 'DIFF from memory');
     } else if (type === PacketType.PROPOSAL && end.lastSyncPacket === 'TRUNC') {
-      world.hit('txns behind TRUNC');
+      world.hit('txns after TRUNC');
     } else if (type === PacketType.TRUNC || type === PacketType.SNAP) {
       world.hit(type === PacketType.TRUNC ? 'TRUNC' : 'SNAP');
     }

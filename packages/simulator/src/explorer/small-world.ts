@@ -255,7 +255,7 @@ export class SmallWorld implements SmallServerEnvironment {
   #markGroupAlone(): void {
     const [one, other, third] = this.servers.map(({ disk }) => disk.durable.at(-1)?.zxid ?? 0);
     const last = this.invariants.committed.at(-1)?.zxid ?? 0;
-    if (Math.min(one!, other!) > Math.max(last, third!)) this.hit('one group is no quorum');
+    if (Math.min(one!, other!) > Math.max(last, third!)) this.hit('one group is not a quorum');
   }
 
   #execute({ kind, a, b, c }: DecodedChoice): void {
@@ -330,7 +330,7 @@ export class SmallWorld implements SmallServerEnvironment {
 
   /**
    * Makes a server believe that an election was won by another, or by itself. The others are made
-   * to say so, whatever they think: everything that follows must be safe whoever leads.
+   * to say so, whatever they think: everything that follows must be safe with any leader.
    */
   #forceElection(server: SmallServer, leader: Sid): void {
     const others = this.servers.filter((each) => each !== server);

@@ -188,7 +188,9 @@ export const reconnectWithPendingRequests: Fault = {
   },
 };
 
-/** Sends writes that differ in content, so they can be told apart even if their xids are equal. */
+/**
+ * Sends writes that differ in content, so they can be distinguished even if their xids are equal.
+ */
 function submitDistinctWrite(client: RawClient, random: SeededRandom, what: string): void {
   const data = Buffer.from(what);
   const counted = { path: '/q-', data, acl: openAcl, flags: CreateMode.persistentSequential };

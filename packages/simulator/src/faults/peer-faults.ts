@@ -18,7 +18,7 @@ export const unknownPeer: Fault = {
 export const impersonator: Fault = {
   id: 'F30',
   description:
-    "a peer outside the ensemble uses a server's id, or sends requests to the leader on behalf of clients; no guarantee to clients holds then",
+    "a peer outside the ensemble uses a server's id, or sends requests to the leader as those of clients; no guarantee to clients holds then",
   ensembleOnly: true,
   inject(run, random) {
     run.world.recording.isImpersonated = true;

@@ -1,8 +1,8 @@
 /**
  * Damage to files at rest. A server must notice it when it starts and refuse with a sentence that
  * names the remedy, or reach the same state as without the damage. Only what is known to have been
- * durable is damaged: after the mark of a log (docs/internals/storage.md) damage cannot be told
- * from a torn tail.
+ * durable is damaged: after the mark of a log (docs/internals/storage.md) damage cannot be
+ * distinguished from a torn tail.
  */
 import { adler32, type Zxid } from '@tskeeper/protocol';
 import { decodeMark } from '@tskeeper/runtime/internal';

@@ -1,7 +1,7 @@
 /**
- * Watches: the requests that add and remove them, and the events of changes. The order of events
- * is that of the changes; a connection that may not read the znode receives none, but its watch is
- * used up all the same.
+ * Watches: the requests that add and remove them, and the events of changes. The order of events is
+ * that of the changes; a connection that may not read the znode receives none, but its watch is
+ * removed nevertheless.
  */
 import { AddWatchMode, ErrorCode, EventType, KeeperState, Perms, WatcherType } from '@tskeeper/protocol';
 import type { AccessRules, Acl } from './access-rules.ts';
@@ -69,7 +69,7 @@ export class Watches {
 
   /**
    * Sends events for what a client missed, except for znodes that it may not read; such a watch is
-   * used up all the same.
+   * removed nevertheless.
    */
   setAgain(request: Omit<Extract<Operation, { kind: 'setWatches2' }>, 'kind'>, cnxn: number): void {
     const { dataWatches, childWatches, identities } = this.#connections.get(cnxn);

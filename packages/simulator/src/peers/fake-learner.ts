@@ -27,7 +27,7 @@ export class FakeLearner implements CnxnHandler {
   readonly #script: FakeLearnerScript;
   readonly #cutter = new PacketDecoder(packetBytesMax);
   #newLeaderZxid: Zxid = 0;
-  /** The end of what has arrived of a snapshot. */
+  /** The last bytes received of a snapshot. */
   #tail = Buffer.alloc(0);
 
   constructor(plan: FakeLearnerScript) {

@@ -1,5 +1,5 @@
 /**
- * What a peer can do that uses the id of a configured server, or sends requests on behalf of
+ * What a peer can do that uses the id of a configured server, or sends requests as those of
  * clients: servers do not authenticate each other, so it may write anything, take over ids and
  * sessions, and lose what it has acknowledged. No guarantee to clients holds then. What must hold:
  * none of its bytes ends a process or keeps one busy for good, and once it is gone the honest

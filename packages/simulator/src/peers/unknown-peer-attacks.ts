@@ -1,7 +1,7 @@
 /**
- * What a stranger may do without harm: it uses no other server's id, requests nothing on behalf of
- * clients, and touches no session; so every guarantee holds meanwhile. Its bytes may be valid but
- * out of place, extreme, truncated, or missing.
+ * What a stranger may do without harm: it uses no other server's id, requests nothing in the name
+ * of clients, and touches no session; so every guarantee holds meanwhile. Its bytes may be valid
+ * but out of place, extreme, truncated, or missing.
  */
 import { PacketType, type Sid } from '@tskeeper/protocol';
 import { electionPort, quorumPort } from '../world/peer-ports.ts';

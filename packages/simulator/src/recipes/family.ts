@@ -1,5 +1,5 @@
 /**
- * What a family of recipes contributes to its runs: a program for the processes, and a judge of
+ * What a family of recipes contributes to its runs: a program for the processes, and a check of
  * what they did.
  */
 import type { Client } from '@tskeeper/client';

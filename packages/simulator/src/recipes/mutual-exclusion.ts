@@ -1,9 +1,9 @@
 /**
- * What processes believed to hold, and how long; and the rules for it. One judge serves every hold
- * by a place in a wait queue: locks, leaderships, permits. Everything is checked against the
+ * What processes believed to hold, and how long; and the rules for it. One checker serves every
+ * hold by a place in a wait queue: locks, leaderships, permits. Everything is checked against the
  * history of the ensemble:
  *
- * - turn: a process told that it holds has seen that everyone who goes first is gone.
+ * - turn: a process that acquires a hold has seen that everyone who goes first is gone.
  * - loss: a hold whose znode is gone ends for its holder within the time that a server can lag,
  *   unless the process is paused; and no hold is lost without a reason.
  * - silence: no hold is suspended for longer than the session timeout.
@@ -143,7 +143,7 @@ export class MutualExclusionChecker {
   readonly all: ObservedHold[] = [];
   readonly fencedStore = new FencedStore();
 
-  /** Records that a process was told that it holds. */
+  /** Records that a process has acquired a hold. */
   acquired(process: RecipeProcess, zk: Client, holding: HoldHandle, kind: string): ObservedHold {
     if ((numberOf(holding.path, kind) ?? 0) < 0) process.hitMark('a sequence number overflowed');
     const hold = new ObservedHold(process, zk, holding);
@@ -176,7 +176,7 @@ export class MutualExclusionChecker {
       if (first.length < holdersMax) return [];
       const who = first.map(({ life }) => `${life.path} (until ${life.deletedZxid})`).join(', ');
       return [
-        `turn: ${process.name} was told at ${fromMs.toFixed(3)}, at zxid ${seenZxid}, that it holds ${path}, with these before it: ${who}`,
+        `turn: ${process.name} acquired at ${fromMs.toFixed(3)}, at zxid ${seenZxid}, the hold ${path}, with these before it: ${who}`,
       ];
     });
   }

@@ -1,5 +1,5 @@
 /**
- * Checks what processes were told of their puts, takes and acknowledgements against the history:
+ * Checks the results of puts, takes and acknowledgements against the history:
  *
  * - an item that was put exists once, in the order in which its process put it; one that was
  *   reported not to be put never exists;
@@ -186,7 +186,7 @@ export class QueueChecker {
       const count = items.filter((item) => isRemovedBy(removal, item)).length;
       const { process, id, reported } = removal;
       if (reported === undefined || reported.count === count) return [];
-      return [`removed: ${process} was told that it removed ${reported.count} items of ${id}, but removed ${count}`];
+      return [`removed: ${process} received the count ${reported.count} for items of ${id}, but removed ${count}`];
     });
   }
 

@@ -152,7 +152,7 @@ export class RecipeProcess implements TimerOwner {
 
   // --- Life cycle
 
-  /** Repeats the program until it is told to stop. */
+  /** Repeats the program until it is stopped. */
   async run(turn: Turn, restMsMax: Millis): Promise<void> {
     while (!this.#stop.signal.aborted) {
       try {

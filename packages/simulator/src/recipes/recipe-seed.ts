@@ -1,7 +1,7 @@
 /**
  * One seed of a family: an ensemble, processes that live by the family's recipes, and faults; then
- * everything heals, each process must succeed, and the programs end and must leave nothing.
- * The family judges what they did.
+ * everything heals, each process must succeed, and the programs end and must leave nothing. The
+ * family checks what they did.
  */
 import type { Client } from '@tskeeper/client';
 import type { Millis } from '@tskeeper/protocol';
@@ -46,7 +46,7 @@ export interface RecipeRunOptions {
   readonly onEvent?: ((what: string, elapsedMs: Millis) => void) | undefined;
 }
 
-/** Runs a seed to its end, and judges it. */
+/** Runs a seed to its end, and checks it. */
 export async function runRecipeSeed(seed: number, { family, onEvent }: RecipeRunOptions = {}): Promise<RecipeOutcome> {
   const name = family ?? familyNames[seed % familyNames.length]!;
   const random = new SeededRandom(seed);

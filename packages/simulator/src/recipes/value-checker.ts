@@ -1,5 +1,5 @@
 /**
- * Checks what processes were told of their changes of values against the history:
+ * Checks the results of changes of values against the history:
  *
  * - changed: a change that was carried out is there once, a refused one never, one with an unknown
  *   outcome at most once; and nothing else is there.
@@ -93,7 +93,7 @@ export class ValueChecker {
       if (fits?.(step) === false) findings.push(`over: ${what} of ${process} made ${after} of ${before} at ${zxid}`);
       if (reported !== undefined && (reported.before !== before || reported.after !== after))
         findings.push(
-          `over: ${what} of ${process} made ${after} of ${before} at ${zxid}, but was told ${reported.after} of ${reported.before}`,
+          `over: ${what} of ${process} made ${after} of ${before} at ${zxid}, but the result was ${reported.after} of ${reported.before}`,
         );
     }
     for (const change of changes) {

@@ -123,7 +123,7 @@ export interface LeftoverCounts {
   readonly outstanding: number;
 }
 
-/** The state of a server of an ensemble when nothing happens any more. */
+/** The state of a server of an ensemble when no work is pending. */
 export interface QuiescentState {
   readonly server: string;
   readonly lastZxid: Zxid;
@@ -240,8 +240,8 @@ export interface Recording {
   /** What was done to the world, above all faults. */
   readonly annotations: { readonly atMs: Millis; readonly text: string }[];
   /**
-   * A peer has used a server's id, or sent requests on behalf of clients: no guarantee to clients
-   * can be judged.
+   * A peer has used a server's id, or sent requests as those of clients: no guarantee to clients
+   * can be checked.
    */
   isImpersonated: boolean;
   endedMs: Millis;

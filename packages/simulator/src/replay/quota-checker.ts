@@ -1,8 +1,8 @@
 /**
  * Quotas in a recording. A server checks a request against its tree, which lags the proposals by an
  * amount that the recording does not show. So the model takes the decision from the log, and the
- * judge checks it: it must be right for the tree at some moment after the last txn that the server
- * had certainly applied when the request was sent, and before the request was proposed.
+ * checker validates it: it must be right for the tree at some moment after the last txn that the
+ * server had certainly applied when the request was sent, and before the request was proposed.
  */
 import { epochOf, ErrorCode, type TxnLogEntry, type Millis, type Zxid } from '@tskeeper/protocol';
 import { exceedsQuota, type QuotaCheck, type Quotas } from '../model/quotas.ts';
@@ -50,7 +50,9 @@ export class QuotaChecker {
     if (text !== this.#history.at(-1)?.text) this.#history.push({ fromZxid: zxid, quotas, text });
   }
 
-  /** Returns the log's decision on this request, or on this operation of a multi, and judges it. */
+  /**
+   * Returns the log's decision on this request, or on this operation of a multi, and validates it.
+   */
   check(request: Request, { header, txn }: TxnLogEntry, question: QuotaCheck): boolean {
     const { zxid } = header;
     const isRefused = errorOf(txn, question.part) === ErrorCode.QuotaExceeded;

@@ -166,8 +166,8 @@ class Replayer {
       life.closedBy = byClient ? 'client' : 'server';
       life.ephemerals = ephemerals;
     }
-    // A client that closes its session twice through a learner is heard twice, by ZooKeeper's
-    // leader as well.
+    // If a client closes its session twice through a learner, the leader processes both requests,
+    // as in ZooKeeper.
     return byClient || (wasOpen && cxid === 0);
   }
 

@@ -200,7 +200,7 @@ export function canResultFrom({ name, record }: Request, { txn }: Pick<TxnLogEnt
   }
 }
 
-/** Some errors tell the kind of request. Those of a multi are in its operations. */
+/** Some errors show the kind of request. Those of a multi are in its operations. */
 function canFailWith(name: string | undefined, err: number): boolean {
   switch (err) {
     case ErrorCode.NodeExists:

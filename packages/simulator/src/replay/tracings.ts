@@ -1,7 +1,7 @@
 /**
  * Tries other tracings of doubtful txns: those that can have come from one of several requests
- * without a reply. What no client was told cannot be distinguished, so a recording is right if one
- * tracing makes it so.
+ * without a reply. Requests without a reply to any client cannot be distinguished, so a recording
+ * is right if one tracing makes it so.
  */
 import type { DoubtfulTxn, Tracing } from './replay-result.ts';
 

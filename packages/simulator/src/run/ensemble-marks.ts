@@ -48,7 +48,7 @@ export const ensembleMarks: Readonly<Record<string, Count>> = {
   'groups and weights': ({ recording }) => Number([...recording.ensemble.values()].some(({ group }) => group !== undefined)),
   'a server without weight served': ({ recording }) => servedWithoutWeight(recording),
   'a txn was committed by less than a majority': ({ recording }) => committedByMinority(recording),
-  'a majority was no quorum': ({ recording }) => majorityWithoutQuorum(recording),
+  'a majority was not a quorum': ({ recording }) => majorityWithoutQuorum(recording),
   'an oracle let one server serve alone': ({ world }) =>
     world.servers.reduce(
       (sum, { logEvents }) => sum + logEvents.filter((each) => each.event === 'oracle.answered' && each.allowed === true).length,

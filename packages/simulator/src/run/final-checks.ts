@@ -278,7 +278,7 @@ export class FinalChecks {
     );
     if (snapshots.length === 0) return;
     // A snapshot named after the beginning of an epoch without a txn stays: without it a start
-    // cannot tell that nothing is missing before the next log.
+    // cannot determine that nothing is missing before the next log.
     const needed = snapshots.findLastIndex(({ zxid }) => zxid > 0 && counterOf(zxid) === 0);
     const kept = Math.max(needed, this.#random.below(snapshots.length));
     for (const { name } of snapshots.slice(kept + 1)) {

@@ -51,7 +51,7 @@ function annotated(mark: string): Count {
   return ({ marks }) => marks.get(mark) ?? 0;
 }
 
-/** 1 for a seed in which a checker had something to judge. */
+/** 1 for a seed in which a checker had something to check. */
 function exercisedIn(name: 'staleness' | 'earlyExpiry' | 'lateExpiry'): Count {
   return ({ recording }, replayed) => Number((checkers[name].casesExercised?.(recording, replayed) ?? 0) > 0);
 }

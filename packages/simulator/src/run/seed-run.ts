@@ -209,7 +209,7 @@ class SeedRun {
 
   /**
    * A client creates an ephemeral sequential znode and closes its session, so that nearly every
-   * seed has both to judge.
+   * seed has both to check.
    */
   async #oneClosesSession(rests: () => boolean): Promise<boolean> {
     const { world, run } = this;
@@ -273,8 +273,8 @@ class SeedRun {
   }
 
   /**
-   * An impersonator may write anything, so its history cannot be judged; but all servers must start
-   * from it and serve.
+   * An impersonator may write anything, so its history cannot be checked; but all servers must
+   * start from it and serve.
    */
   async #afterImpersonation(isWell: boolean): Promise<void> {
     const { world, run } = this;

@@ -119,7 +119,7 @@ const frequencies: Partial<Record<FaultName, number>> = {
 };
 /**
  * One of so many seeds has the fault; the others are in every second seed. After an impersonator no
- * guarantee to clients can be judged.
+ * guarantee to clients can be checked.
  */
 const oneIn: Partial<Record<FaultName, number>> = { impersonator: 12, memoryPressure: 4 };
 

@@ -58,7 +58,7 @@ function expectSoleLeader(scenario: ScenarioRun, leader: ServerHost): void {
 
 export const duplicateMyid: Scenario = {
   description:
-    'a server is configured with the id of another: the others tell the two apart, there is only one leader, and clients continue',
+    'a server is configured with the id of another: the others distinguish the two, there is only one leader, and clients continue',
   run: () =>
     ScenarioRun.executeEnsemble(81, async (scenario) => {
       const { leader } = scenario;

@@ -33,7 +33,7 @@ export const wallOffsetMs = 1_700_000_000_000;
 /**
  * The world's time moves in steps of this length, in milliseconds, so sums and differences of times
  * are exact. With rounding errors a timer could fire slightly too early, and its owner would set it
- * again for ever.
+ * again forever.
  */
 const stepMs = 1 / 65_536;
 

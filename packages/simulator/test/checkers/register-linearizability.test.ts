@@ -1,6 +1,5 @@
 /**
- * The checker that does not use zxids reaches a verdict, however many requests stay without an
- * answer.
+ * The checker that does not use zxids terminates, however many requests stay without an answer.
  */
 import { ErrorCode } from '@tskeeper/protocol';
 import { expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** The judge of crash states gets folders that break each of its rules. */
+/** The check of crash states detects folders that break each of its rules. */
 import { makeZxid, type Notification, type Zxid } from '@tskeeper/protocol';
 import { describe, expect, test } from 'vitest';
 import { checkFolder, checkFirstVote, type FolderHistory, type JoinRecording } from '../../src/internal.ts';

@@ -1,5 +1,5 @@
 /**
- * Only the small world can judge whether elections end, since it knows which servers can reach each
+ * Only the small world can check that elections end, since it knows which servers can reach each
  * other.
  */
 import { Peer } from '@tskeeper/core';

@@ -163,7 +163,7 @@ describe('a search', () => {
 
   test('that finds a violation returns the run that leads to it, and the run can be shortened', () => {
     vi.spyOn(Invariants.prototype, 'clientAcknowledged').mockImplementation((name) => {
-      throw new Violation('AcknowledgedIsCommitted', `${name}: no client may ever be told`);
+      throw new Violation('AcknowledgedIsCommitted', `${name}: no client may receive this`);
     });
     const { violation } = search(options(scopeDefaults));
     const { error, run } = violation!;

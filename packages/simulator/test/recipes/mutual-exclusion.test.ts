@@ -1,5 +1,5 @@
 /**
- * The judge of holds gets a correct history, and histories with one change, in which it must find
+ * The checker of holds gets a correct history, and histories with one change, in which it must find
  * the change.
  */
 import type { Client } from '@tskeeper/client';
@@ -121,7 +121,7 @@ describe('a lock that is held', () => {
   test('while another process is before the holder is a finding, unless both may hold it', () => {
     const scene = new Scene().joins(1, 1).joins(2, 2).goes(9, 1);
     scene.holdsFrom(8, 2, 2);
-    expect(scene.found()).toEqual([expect.stringMatching(/^turn: process-2 was told at 80.000, at zxid 8/)]);
+    expect(scene.found()).toEqual([expect.stringMatching(/^turn: process-2 acquired at 80.000, at zxid 8/)]);
     expect(scene.found({ ...rules, holdersMax: 2 })).toEqual([]);
     expect(scene.found({ ...rules, goesFirst: () => false })).toEqual([]);
   });

@@ -1,5 +1,5 @@
 /**
- * The judges of barriers, values, leases, events, caches, kept znodes, onlookers, migrations and
+ * The checkers of barriers, values, leases, events, caches, kept znodes, onlookers, migrations and
  * queues get a correct history, and beliefs that contradict the history, which they must find.
  */
 import type { Txn } from '@tskeeper/protocol';
@@ -156,7 +156,7 @@ describe('changes of values', () => {
     const fits: ValueChange = { ...add(3), fits: ({ before }) => before === '0' };
     expect(await found(counted, [add(2), true], [fits, true])).toEqual(['over: add 3 of process-1 made 5 of 2 at 3']);
     expect(await found(counted, [add(2), { before: '1', after: '3' }], [add(3), true])).toEqual([
-      'over: add 2 of process-1 made 2 of 0 at 2, but was told 3 of 1',
+      'over: add 2 of process-1 made 2 of 0 at 2, but the result was 3 of 1',
     ]);
   });
 
@@ -292,7 +292,7 @@ describe('events', () => {
   });
 
   test('that are set more often than requested, or not at all, are findings', () => {
-    const never = (from: number, to: number) => `set: process-3 was told that the event is set, but it never was between ${from} and ${to}`;
+    const never = (from: number, to: number) => `set: process-3 observed the event as set, but it never was between ${from} and ${to}`;
     const tooOften = 'set: session 1 set the event at 1, once more than it was asked to';
     const found = (...settings: readonly SetCall[]) => checkSetCalls(settings, '/e', true, taken);
     expect(found(setOnce, setting(3n, 'carried out', 3n, 4n), setting(3n, 'carried out', 0n, 0n))).toEqual([never(3, 4), never(0, 0)]);
@@ -434,8 +434,8 @@ describe('migrations', () => {
     expect(checkMigrations([first, first, second], places, history)).toHaveLength(1);
     expect(checkMigrations([first, { ...second, made: ['change-2', 'change-3'] }], places, history)).toHaveLength(1);
     expect(checkMigrations([first, { ...second, seenZxid: 2n }, run(3n, 2, [], 'too old')], places, history)).toEqual([
-      'changes: process-2 knew 2 and had seen 1, but was told that it is up to date',
-      'changes: process-3 knew 2 and had seen 2, but was told that it is too old',
+      'changes: process-2 knew 2 and had seen 1, but the result was up to date',
+      'changes: process-3 knew 2 and had seen 2, but the result was too old',
     ]);
   });
 
@@ -462,7 +462,7 @@ describe('queues', () => {
     witness.removals.push(removal);
     expect(witness.check(history)).toEqual([]);
     removal.reported = { count: 1, toZxid: 3n };
-    expect(witness.check(history)).toEqual(['removed: process-2 was told that it removed 1 items of a, but removed 2']);
+    expect(witness.check(history)).toEqual(['removed: process-2 received the count 1 for items of a, but removed 2']);
     removal.reported = { count: 0, toZxid: 2n };
     expect(witness.check(history)).toEqual([
       'lost: /q/queue-|a|1 is gone, but no process has taken it',
@@ -491,7 +491,7 @@ describe('kept znodes', () => {
     expect(checkReportedNodes([told], rules, history)).toEqual([]);
     expect(checkReportedNodes([{ ...told, seenZxid: 1n }], rules, history)).toHaveLength(1);
     expect(checkReportedNodes([{ ...told, path: '/k/two', text: 'text-3', seenZxid: 3n }], rules, history)).toEqual([
-      'kept: process-1 was told at 3 that /k/two exists, but it belongs to session 2',
+      'kept: process-1 observed at 3 that /k/two exists, but it belongs to session 2',
     ]);
   });
 

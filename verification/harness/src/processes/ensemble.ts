@@ -361,7 +361,7 @@ export class ProcessEnsemble implements AsyncDisposable {
   async evidence(): Promise<string> {
     const lines: string[] = [];
     for (const peer of this.peers) {
-      const { mode = 'none', zxid = 'not told' } = (await peer.status()) ?? {};
+      const { mode = 'none', zxid = 'unknown' } = (await peer.status()) ?? {};
       lines.push(`--- ${peer.name} (${peer.kind}), life ${peer.startCount}, ${peer.isUp ? 'up' : 'down'}, mode ${mode}, zxid ${zxid}`);
       lines.push(...(await peer.logTail()));
     }

@@ -112,8 +112,8 @@ export class RawClient {
   }
 
   /**
-   * What has arrived when there are this many replies, or the connection is lost, or the time is
-   * over.
+   * The frames received once there are this many replies, or the connection is lost, or the wait
+   * has timed out.
    */
   async #answers(count: number): Promise<Message[]> {
     const isForgetful = lostWakeupPorts.has(this.#port);

@@ -64,7 +64,7 @@ export class WireCnxn {
 
   /**
    * Waits until the condition holds, which is checked whenever something arrives. False if the
-   * connection ends or the time is over first.
+   * connection ends or the timeout passes first.
    */
   async until(holds: () => boolean, timeoutMs: number): Promise<boolean> {
     const deadlineMs = performance.now() + timeoutMs;
@@ -97,7 +97,7 @@ export class WireCnxn {
     await this.until(() => this.closed, timeoutMs);
   }
 
-  /** Takes what has arrived so far. */
+  /** Takes the messages received so far. */
   take(): Message[] {
     return this.inbox.splice(0);
   }

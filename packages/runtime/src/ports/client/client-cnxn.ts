@@ -47,9 +47,9 @@ export class ClientCnxn {
   readonly share = new FairShare();
   /** The client has sent its end, after frames that wait. */
   hasPeerEnded = false;
-  /** The core has been told that the output is full, and waits for `drained`. */
+  /** `isFull` has returned true: the core waits for `drained`. */
   backpressureSignalled = false;
-  /** The network has been told to stop reading. */
+  /** The network was asked to stop reading. */
   isPaused = false;
   /** It is read for a moment nevertheless, until bytes arrive or the round ends. */
   isProbed = false;
@@ -65,7 +65,7 @@ export class ClientCnxn {
   /** The network holds the slice that ends at `sliceEnd` and has not released it. */
   writePending = false;
   sliceEnd = 0;
-  /** The network kept a slice of `sending`: its memory is not ours any more. */
+  /** The network kept a slice of `sending`: its memory is no longer ours. */
   bufferDonated = false;
   /** Listed for the next flush. */
   isDirty = false;
@@ -75,9 +75,9 @@ export class ClientCnxn {
   progressMs: Millis = 0;
 
   closingMs: Millis = 0;
-  /** The network has been told to end the stream. */
+  /** The network was asked to end the stream. */
   endSent = false;
-  /** The stream is closed, or the network has been told to reset it. */
+  /** The stream is closed, or the network was asked to reset it. */
   isDropped = false;
   discardedBytes = 0;
 

@@ -1,7 +1,7 @@
 /**
  * The connections of a client port: by stream, by address, and listed by what ends them. All
  * closing goes through here, so that a connection that closes is in no list of live ones, and its
- * bytes and its place are counted no more.
+ * bytes and its place are no longer counted.
  *
  * A connection ends in two steps. `close` accepts no more input and sends waiting output, then the
  * end; `remove` follows when the network reports that the stream is gone. `drop` is a `close` that

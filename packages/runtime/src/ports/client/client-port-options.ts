@@ -28,7 +28,7 @@ export interface ClientPortOptions {
   readonly inFlightBytesMax: number;
   /** The work of the core in one step, in its units. */
   readonly stepUnits: number;
-  /** How often a connection that is not read, and was not heard from, is read a little. */
+  /** How often a connection that is not read, and has sent nothing recently, is read a little. */
   readonly probeIntervalMs: Millis;
   /** Waiting output above which a connection is not read. */
   readonly outputHighWaterBytes: number;

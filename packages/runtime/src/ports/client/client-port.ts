@@ -256,7 +256,7 @@ export class ClientPort implements PeerClients {
     this.#readGate.endProbes();
   }
 
-  /** Closes connections whose time is over. */
+  /** Closes connections that have timed out. */
   wake(now: Now): void {
     this.#turn.now = now;
     this.#reaper.closeDue();

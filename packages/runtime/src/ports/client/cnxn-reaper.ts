@@ -1,5 +1,5 @@
 /**
- * Closes connections whose time is over: those without a handshake, those that are silent, those
+ * Closes connections that have timed out: those without a handshake, those that are silent, those
  * whose client takes no output, and those that were sent the end and stay open.
  *
  * Each list has the connection that is due first at its front, or is a queue by due time, so a

@@ -12,7 +12,7 @@ import type { ClientAddress } from './client-address.ts';
 import type { ClientCnxn } from './client-cnxn.ts';
 
 /**
- * Share of the limit that one address may hold before it is not read any more, whatever the others
+ * Share of the limit that one address may hold before it is no longer read, whatever the others
  * hold.
  */
 const readShare = 0.5;

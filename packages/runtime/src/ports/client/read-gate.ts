@@ -4,7 +4,7 @@
  * to be held here.
  *
  * A connection that is not read may have sent bytes nevertheless: it waits for its turn, or does
- * not read its replies. So those not heard from for a while are read between `beginProbes` and
+ * not read its replies. So connections without recent input are read between `beginProbes` and
  * `endProbes`, a chunk each, so that no active client counts as silent.
  */
 import type { Millis } from '@tskeeper/protocol';

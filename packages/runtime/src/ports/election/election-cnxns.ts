@@ -223,7 +223,7 @@ export class ElectionCnxns implements PeerStreamOwner<ElectionCnxn>, DialReceive
     this.#close(cnxn);
   }
 
-  /** The connection does not belong to that server any more. */
+  /** The connection no longer belongs to that server. */
   #unlink(link: ElectionLink, cnxn: ElectionCnxn): void {
     cnxn.link = undefined;
     link.cnxn = undefined;

@@ -44,12 +44,12 @@ export class ElectionLink {
   dialBackDueMs: Millis = Infinity;
   /**
    * Number of connections in a row that were accepted and then closed without a message; one that
-   * asked it to dial back, in vain, counts double.
+   * asked it to dial back, without success, counts double.
    */
   silentCnxnCount = 0;
   /**
-   * The core was told that it is unreachable, or there has been nothing to report since it was last
-   * reachable.
+   * It was reported to the core as unreachable, or there has been nothing to report since it was
+   * last reachable.
    */
   isUnreachableReported = true;
   /** The result of the last dial, so that repetitions are logged once. */

@@ -218,7 +218,7 @@ export class ElectionPort implements ElectionLinks {
     return this.#needsTurn;
   }
 
-  /** Gives up on connections and dials whose time is over. */
+  /** Closes connections and ends dials that have timed out. */
   wake(now: Now): void {
     this.#turn.now = now;
     this.#dialler.wake(now);

@@ -2,7 +2,7 @@
  * When the election port dials a server, and when it reports one as unreachable.
  *
  * A closed connection is followed by a dial at once, because only a dial that is refused proves
- * that a server is down. Two pauses keep servers from dialling each other for ever: one after a
+ * that a server is down. Two pauses keep servers from dialling each other forever: one after a
  * request to dial back, and one between dials because of connections that close as soon as they are
  * made.
  *
@@ -33,7 +33,8 @@ export interface DialReceiver {
 
 /**
  * A server that was asked to dial back has this long before it is asked again. Being asked makes it
- * drop its connection, so two servers that ask and answer at the same time could go on for ever.
+ * drop its connection, so two servers that ask and answer at the same time could repeat this
+ * forever.
  */
 const dialBackIntervalMs: Millis = 500;
 /**

@@ -13,7 +13,7 @@ export class LearnerChannel extends PeerStream {
   readonly packetDecoder: PacketDecoder;
   readonly output: ChannelOutput;
   isDirty = false;
-  /** The core was told that the output is full, and needs `channelDrained` when there is room. */
+  /** `channelIsFull` has returned true: the core needs `channelDrained` when there is room. */
   backpressureSignalled = false;
 
   constructor(stream: StreamId, remote: Endpoint, sinceMs: Millis, cutter: PacketDecoder, pool: WriterPool, shared: SharedBytes) {

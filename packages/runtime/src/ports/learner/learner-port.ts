@@ -227,7 +227,7 @@ export class LearnerPort implements QuorumLinks {
     return this.#turn.needsAnother;
   }
 
-  /** Gives up on channels whose time is over. */
+  /** Closes channels that have timed out. */
   wake(now: Now): void {
     this.#turn.now = now;
     this.#dialler.wake(now);

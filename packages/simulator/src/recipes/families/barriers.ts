@@ -68,7 +68,7 @@ class BarrierRun implements FamilyRun {
   }
 }
 
-/** If all wait after they have seen the barrier set, they would wait for ever. */
+/** If all wait after they have seen the barrier set, they would wait forever. */
 function waitOf(process: RecipeProcess): WaitOptions {
   return { timeoutMs: 4000, signal: process.stopping, ...drawWaitOptions(process) };
 }

@@ -138,7 +138,7 @@ class CacheRun implements FamilyRun {
     }
   }
 
-  /** No process writes any more: by now each cache must show what exists. */
+  /** All processes have stopped writing: by now each cache must show what exists. */
   async leftovers(zk: Client): Promise<readonly string[]> {
     const there = new Map<string, bigint>();
     if ((await zk.exists(root)) !== null) for await (const { path, stat } of zk.walk(root)) if (path !== root) there.set(path, stat.mzxid);

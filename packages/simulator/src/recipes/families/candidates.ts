@@ -172,7 +172,7 @@ async function workUntilStopped(process: RecipeProcess, candidate: LeaderLatch, 
   while (!stop.aborted && !process.isHealed) {
     await process.sleep(100);
     if (leadership.signal.aborted && !stop.aborted)
-      process.reportViolation(`${leadership.path} is lost, but its work was not told to stop`);
+      process.reportViolation(`${leadership.path} is lost, but the signal of its work was not aborted`);
   }
   await process.sleep(process.below(200));
   if (leadership.state === 'released') process.reportViolation(`${leadership.path} was released while the work was in progress`);

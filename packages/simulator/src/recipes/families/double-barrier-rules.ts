@@ -1,6 +1,6 @@
 /**
- * Judges the rounds of a double barrier by the history: `ready` names the openers of a round, and a
- * latecomer has written to its own znode.
+ * Checks the rounds of a double barrier against the history: `ready` names the openers of a round,
+ * and a latecomer has written to its own znode.
  */
 import type { Zxid } from '@tskeeper/protocol';
 import type { ZnodeHistory, ZnodeLife } from '../znode-history.ts';

@@ -77,7 +77,7 @@ class DoubleBarrierRun implements FamilyRun {
   }
 }
 
-/** A barrier may be waited for in vain, when the others have ended. */
+/** A wait for a barrier may never succeed, if the others have ended. */
 function wait(process: RecipeProcess): { timeoutMs?: number; signal: AbortSignal } {
   return { signal: process.stopping, ...drawWaitOptions(process) };
 }

@@ -120,7 +120,7 @@ class ElectionRun implements FamilyRun {
     await deleteAsOperator(zk, leader.path);
   }
 
-  /** No process is a candidate any more, and observers must have seen that. */
+  /** All candidates have left, and observers must have seen that. */
   async leftovers(zk: Client): Promise<readonly string[]> {
     for (const observer of this.#currentObservers.values()) if (!observer.isOver) observer.expectUpToDate(zk.lastZxid);
     return (await new Election(zk, waitQueuePath).contenders()).map(({ path }) => path);
@@ -136,13 +136,13 @@ class ElectionRun implements FamilyRun {
     ];
   }
 
-  /** An acknowledgement that a leader was told to have made must be in a znode. */
+  /** An acknowledgement that succeeded for a leader must be in a znode. */
   #missingAcknowledgements({ writes }: ZnodeHistory): string[] {
     return this.#acknowledged.flatMap(({ process, path, seenZxid }) => {
       const word = writes.find((write) => write.path === acknowledgedPath && `${waitQueuePath}/${write.data}` === path);
       return word !== undefined && word.zxid <= seenZxid
         ? []
-        : [`acknowledged: ${process} was told at ${seenZxid} that it acknowledged ${path}`];
+        : [`acknowledged: the acknowledgement of ${path} by ${process} returned at ${seenZxid}, and is missing`];
     });
   }
 }

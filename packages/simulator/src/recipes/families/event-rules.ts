@@ -59,8 +59,7 @@ export function checkSetCalls(settings: readonly SetCall[], path: string, autoRe
   );
   return [
     ...unset.map(
-      ({ process, fromZxid, toZxid }) =>
-        `set: ${process} was told that the event is set, but it never was between ${fromZxid} and ${toZxid}`,
+      ({ process, fromZxid, toZxid }) => `set: ${process} observed the event as set, but it never was between ${fromZxid} and ${toZxid}`,
     ),
     ...(autoReset ? setTooOften(settings, times) : []),
   ];

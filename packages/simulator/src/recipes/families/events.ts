@@ -77,7 +77,7 @@ class EventRun implements FamilyRun {
 
   /**
    * A late reset, during the healing, is made up for: processes that have set the event by then
-   * would otherwise wait for ever.
+   * would otherwise wait forever.
    */
   async #reset(process: RecipeProcess, event: EventHandle, options?: WaitOptions): Promise<void> {
     try {
@@ -131,7 +131,7 @@ class EventRun implements FamilyRun {
 }
 
 function waitOf(process: RecipeProcess): WaitOptions {
-  // If all wait and none sets it, they would wait for ever.
+  // If all wait and none sets it, they would wait forever.
   return process.isHealed ? { signal: process.stopping } : { timeoutMs: 4000, ...drawWaitOptions(process) };
 }
 

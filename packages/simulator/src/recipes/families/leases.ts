@@ -100,8 +100,8 @@ class LeaseRun implements FamilyRun {
       if (process.below(2) === 0) {
         await renew(process, lease);
       }
-      // Sometimes a process continues although its time is over: its writes count until another
-      // process has the lease.
+      // Sometimes a process continues although its lease has expired: its writes count until
+      // another process has the lease.
       if (lease.state !== 'held' && process.below(3) > 0) return;
       await lease.multi([op.setData(storeOf(parentOf(lease.path)), `${lease.path} ${lease.fencingToken}`)]);
     }

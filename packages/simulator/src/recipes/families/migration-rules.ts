@@ -4,8 +4,8 @@
  * - each change is made once, after the one before it, in the txn that creates its record;
  * - every change is reported to the process that made it, unless its call was interrupted, and to
  *   no other;
- * - a process told that it is up to date has seen all changes made, and one told that it is too old
- *   has seen more than it knows.
+ * - a process with the result "up to date" has seen all changes made, and one with "too old" has
+ *   seen more than it knows.
  */
 import type { SessionId } from '@tskeeper/protocol';
 import type { ZnodeHistory } from '../znode-history.ts';
@@ -16,7 +16,7 @@ export interface MigrateCall {
   readonly session: SessionId;
   /** The number of changes that its program knows. */
   readonly known: number;
-  /** Names of the changes that it was told it has made. */
+  /** Names of the changes that it has made, as its call returned them. */
   made: readonly string[];
   /** `open`: the call failed, or its process has ended. */
   result: 'open' | 'up to date' | 'too old';
@@ -47,10 +47,10 @@ export function checkMigrations(
   const madeBy = (zxid: bigint) => writes.filter((write) => write.zxid <= zxid).length;
   for (const { process, known, made, result, seenZxid } of runs) {
     const unwritten = made.filter((name) => !writes.some(({ data }) => data === name));
-    if (unwritten.length > 0) findings.push(`changes: ${process} was told that it made ${unwritten.join(', ')}, which no process has made`);
+    if (unwritten.length > 0) findings.push(`changes: the call of ${process} returned ${unwritten.join(', ')}, which no process has made`);
     const count = seenZxid === undefined ? 0 : madeBy(seenZxid);
     if ((result === 'up to date' && count < known) || (result === 'too old' && count <= known))
-      findings.push(`changes: ${process} knew ${known} and had seen ${count}, but was told that it is ${result}`);
+      findings.push(`changes: ${process} knew ${known} and had seen ${count}, but the result was ${result}`);
   }
   return findings;
 }

@@ -11,8 +11,8 @@ export interface Observation {
   /** Not earlier than this. */
   readonly fromZxid: bigint;
   /**
-   * When it was shown. A zxid cannot tell: a client tracks the zxids of replies, not those of
-   * events.
+   * When it was shown. A zxid does not show this: a client tracks the zxids of replies, not those
+   * of events.
    */
   readonly atMs: Millis;
 }

@@ -1,14 +1,14 @@
 /**
  * Rules for znodes that are kept across sessions (kept):
  *
- * - what a keeper is told to be in its znode was written, and the znode belongs to one of its
+ * - the text that a keeper observes in its znode was written, and the znode belongs to one of its
  *   sessions;
  * - after all faults each keeper has one znode, of its current session, with its latest data.
  */
 import type { Millis, SessionId } from '@tskeeper/protocol';
 import type { ZnodeHistory, ZnodeLife } from '../znode-history.ts';
 
-/** A keeper was told that its znode exists with this text. */
+/** A keeper has observed its znode with this text. */
 export interface ReportedNode {
   readonly process: string;
   /** All sessions of the process, also later ones. */
@@ -42,13 +42,13 @@ export function checkReportedNodes(
 ): string[] {
   return told.flatMap(({ process, sessions, path, text, seenZxid }) => {
     const writes = history.writes.filter((each) => each.path === path && textIn(each.data) === text && each.zxid <= seenZxid);
-    if (writes.length === 0) return [`kept: ${process} was told at ${seenZxid} that ${path} has ${text}, which was never written by then`];
+    if (writes.length === 0) return [`kept: ${process} observed at ${seenZxid} that ${path} has ${text}, which was never written by then`];
     const lives = history.lives.filter((each) => each.path === path);
     const written = writes.map(({ zxid }) => lives.find((life) => life.czxid <= zxid && life.deletedZxid > zxid));
     // A znode of another session, created in its place just then, may have been written before its
     // own.
     if (outlivesSessions || written.some((life) => life !== undefined && sessions.has(life.session))) return [];
-    return [`kept: ${process} was told at ${seenZxid} that ${path} exists, but it belongs to session ${written[0]?.session}`];
+    return [`kept: ${process} observed at ${seenZxid} that ${path} exists, but it belongs to session ${written[0]?.session}`];
   });
 }
 

@@ -209,7 +209,7 @@ class PersistentNodeRun implements FamilyRun {
     await deleteAsOperator(zk, victim);
   }
 
-  /** No process keeps anything any more, and observers must have seen that. */
+  /** All processes have closed their znodes, and observers must have seen that. */
   leftovers(zk: Client): Promise<readonly string[]> {
     for (const { observer } of this.#observers.values()) if (!observer.isOver) observer.expectUpToDate(zk.lastZxid);
     return childPaths(zk, this.#variant.parent);

@@ -16,7 +16,7 @@ export const priorityLocks: Family = {
   marks: [
     'a priority lock was preempted',
     'a priority lock was broken by hand',
-    'somebody was taken out of the gate by hand',
+    'a contender was deleted at the gate by hand',
     'a hold was released on revocation',
   ],
   drawRun: (random) => new PriorityLockRun(random),
@@ -70,7 +70,7 @@ class PriorityLockRun implements FamilyRun {
     const line = await (atGate ? lock.contenders() : lock.holders());
     const victim = line[operator.below(3)];
     if (victim === undefined) return;
-    operator.hitMark(atGate ? 'somebody was taken out of the gate by hand' : 'a priority lock was broken by hand');
+    operator.hitMark(atGate ? 'a contender was deleted at the gate by hand' : 'a priority lock was broken by hand');
     await deleteAsOperator(zk, victim.path);
   }
 

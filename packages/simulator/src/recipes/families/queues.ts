@@ -92,7 +92,7 @@ class QueueRun implements FamilyRun {
   async #put(process: RecipeProcess, zk: Client, { queue, putAll }: OpenQueue): Promise<void> {
     const items = Array.from({ length: this.#maxItems === undefined && process.below(4) === 0 ? 3 : 1 }, () => `item-${++this.#puts}`);
     const put = this.#checker.beginCall('put', process.name, zk.sessionId, items);
-    // A process that begins before the healing only puts, so not all may wait for room for ever.
+    // A process that begins before the healing only puts, so not all may wait for room forever.
     const wait = waitOf(process);
     if (this.#maxItems !== undefined && (await queue.size(wait)) >= this.#maxItems) process.hitMark('a bounded queue was full');
     await recordOutcome(process, put, putAll(process, items, wait));

@@ -52,7 +52,7 @@ class SetPartitionRun implements FamilyRun {
     const hold = holds.acquired(process, zk, claimed, kind);
     try {
       while (!signal.aborted) {
-        if (hold.isLost) process.reportViolation(`${hold.path} is lost, but the work on ${item} was not told`);
+        if (hold.isLost) process.reportViolation(`${hold.path} is lost, but the signal of the work on ${item} was not aborted`);
         // Some write rarely.
         if (!hold.isSuspended && !hold.isLost && process.below(3) === 0) {
           holds.fencedStore.write(hold);

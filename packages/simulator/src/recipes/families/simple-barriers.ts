@@ -89,7 +89,7 @@ class SimpleBarrierRun implements FamilyRun {
   }
 }
 
-/** A gathering may be waited for in vain, when the others have ended. */
+/** A wait for a gathering may never succeed, if the others have ended. */
 function waitOf(process: RecipeProcess): WaitOptions {
   return { signal: process.stopping, ...drawWaitOptions(process) };
 }

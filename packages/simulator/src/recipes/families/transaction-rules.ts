@@ -4,20 +4,20 @@
  * - beginning: it begins once.
  * - vote: each site has one vote, which it asked for, except `abort` written for a site that was
  *   gone or when an operator aborted.
- * - told: a process told the outcome has seen the votes from which it follows: `commit` if all
- *   sites have voted so, `abort` if one has.
+ * - received: a process that received the outcome has seen the votes from which it follows:
+ *   `commit` if all sites have voted so, `abort` if one has.
  * - record: the recorded decision follows from the votes as well.
  * - departure: no site leaves before the decision is recorded.
  */
 import type { Vote } from '@tskeeper/recipes';
 import type { ZnodeHistory } from '../znode-history.ts';
 
-/** What the participants of a transaction said and were told. */
+/** What the participants of a transaction sent and received. */
 export interface TransactionRecord {
   readonly path: string;
   readonly sites: readonly string[];
   readonly presence: boolean;
-  /** Whether the process that began it was told so. */
+  /** Whether the call that began it returned. */
   hasBegun: boolean;
   /** Whether an operator has aborted it. */
   isAborted: boolean;
@@ -67,7 +67,7 @@ export function checkTransaction(record: TransactionRecord, history: ZnodeHistor
   for (const { who, outcome, seenZxid } of reportedOutcomes) {
     if (decision?.outcome !== outcome || BigInt(decision.zxid) > seenZxid)
       findings.push(
-        `told: ${who} was told ${outcome} of ${path} by ${seenZxid}, but it was ${decision?.outcome ?? 'open'} from ${decision?.zxid} on`,
+        `received: ${who} received ${outcome} of ${path} by ${seenZxid}, but it was ${decision?.outcome ?? 'open'} from ${decision?.zxid} on`,
       );
   }
   for (const { path: written, data, zxid } of history.writes) {

@@ -7,7 +7,7 @@ import { KeeperError } from '@tskeeper/client';
 import { type Hold, RecipeError } from '@tskeeper/recipes';
 import type { RecipeProcess } from '../recipe-process.ts';
 
-/** How long processes wait: for ever, for a while, or until their program aborts. */
+/** How long processes wait: forever, for a while, or until their program aborts. */
 export function drawWaitOptions(process: RecipeProcess): { timeoutMs?: number; signal?: AbortSignal } {
   if (process.isHealed) return {};
   switch (process.below(5)) {
@@ -34,7 +34,7 @@ export function maybeFreeze(process: RecipeProcess, oneIn: number): void {
   });
 }
 
-/** When asked to release, it takes its time; after it has agreed it must not hold any more. */
+/** When asked to release, it takes its time; after it has agreed it must no longer hold. */
 export function drawRevocationHandler(process: RecipeProcess): ((held: Hold) => Promise<void>) | undefined {
   if (process.below(2) === 0) return undefined;
   return async (held) => {
