@@ -33,7 +33,7 @@ export type LimitName =
   | 'framesPerQuantum'
   | 'framesPerTurn'
   | 'sliceBytes'
-  | 'fullBytes'
+  | 'learnerOutputHighWaterBytes'
   | 'packetsPerQuantum'
   | 'messagesPerQuantum';
 

@@ -73,7 +73,7 @@ const countedLimits: readonly LimitName[] = [
   'framesPerQuantum',
   'framesPerTurn',
   'sliceBytes',
-  'fullBytes',
+  'learnerOutputHighWaterBytes',
   'packetsPerQuantum',
   'messagesPerQuantum',
 ];
@@ -99,7 +99,7 @@ const limitMarks: Readonly<Record<string, Count>> = {
   'a limit was reached: tokens of the connection throttle': loggedEvents('cnxn.throttled'),
   'a limit was reached: largeRequestMaxBytes': loggedEvents('cnxn.large-request'),
   'a limit was reached: queuedOutputBytesMax': loggedEvents('cnxn.slow'),
-  'a limit was reached: behindBytesMax': lines(/was cut off: \d+ bytes wait for it/),
+  'a limit was reached: queuedBytesMax': lines(/was cut off: \d+ bytes wait for it/),
   'a limit was reached: waitingBytesMax': lines(/was cut off: \d+ bytes wait for all learners/),
   'a limit was reached: halfOpenMax of the quorum port': lines(/too many connections to the quorum port have not introduced/),
   'a limit was reached: halfOpenMax of the election port': lines(/too many connections to the election port have not introduced/),
@@ -112,7 +112,7 @@ const limitMarks: Readonly<Record<string, Count>> = {
  * hits each of them twenty times.
  */
 export const rareMarks: ReadonlySet<string> = new Set([
-  'a limit was reached: behindBytesMax',
+  'a limit was reached: queuedBytesMax',
   'a limit was reached: diffSyncsMax',
   'a limit was reached: halfOpenMax of the quorum port',
   'a limit was reached: snapSyncsMax',

@@ -119,7 +119,9 @@ class SeedRun {
     for (const [at, a] of servers.entries()) {
       for (const b of servers.slice(at + 1)) {
         if (this.#random.below(100) >= percent) continue;
-        Object.assign(this.world.link(a.name, b.name), { distanceMs, early: earlyAccept });
+        const link = this.world.link(a.name, b.name);
+        link.distanceMs = distanceMs;
+        link.earlyAccept = earlyAccept;
       }
     }
   }

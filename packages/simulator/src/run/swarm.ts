@@ -13,6 +13,7 @@ import {
   type AcceptingProxy,
   electionPortDefaults,
   learnerPortDefaults,
+  type LearnerPortOptions,
 } from '@tskeeper/runtime/internal';
 import type { WorkloadOptions } from '../clients/workload.ts';
 import { type FaultName, faults } from '../faults/faults.ts';
@@ -307,20 +308,31 @@ function drawEnsemble(random: SeededRandom, voters: number): EnsemblePlan {
   const links = random.below(3) === 0 ? drawLinks(random) : undefined;
   // With a distance, little would get through.
   const windowBytes = links === undefined ? pick(Infinity, 1500) : Infinity;
-  const narrow =
-    windowBytes === Infinity ? {} : pick({}, { fullBytes: 200, behindBytesMax: 400_000 }, { fullBytes: 200, waitingBytesMax: 400_000 });
+  const narrow: Partial<LearnerPortOptions> =
+    windowBytes === Infinity
+      ? {}
+      : pick<Partial<LearnerPortOptions>>(
+          {},
+          { outputHighWaterBytes: 200, queuedBytesMax: 400_000 },
+          { outputHighWaterBytes: 200, waitingBytesMax: 400_000 },
+        );
   return {
     observers,
     options: {
       // With 0 there is none in memory after a start. What a learner is sent at once (a DIFF from
       // memory, a piece of the log, a slice of a snapshot) must be less than may wait, as in
       // production; otherwise it would be dropped each time it joins.
-      commitLogCount: 'fullBytes' in narrow ? pick(0, 1, 2, 3) : pick(0, 1, 2, 3, 10, 30, 500),
+      commitLogCount: narrow.outputHighWaterBytes !== undefined ? pick(0, 1, 2, 3) : pick(0, 1, 2, 3, 10, 30, 500),
       snapshotSizeFactor: pick(-1, 0, 0, 0.33, 5),
       // Requests wait for room in the stream to the leader, and learners share packets, even if
       // there is little to send.
       learnerPort: {
-        ...pick({}, { fullBytes: 1 }, { fullBytes: 200, sharedBytesMin: 1 }, { fullBytes: 4096, sharedBytesMin: 100 }),
+        ...pick<Partial<LearnerPortOptions>>(
+          {},
+          { outputHighWaterBytes: 1 },
+          { outputHighWaterBytes: 200, sharedBytesMin: 1 },
+          { outputHighWaterBytes: 4096, sharedBytesMin: 100 },
+        ),
         ...narrow,
         packetsPerQuantum: pick(learnerPortDefaults.packetsPerQuantum, 3, 1),
         // Honest servers need it only for a moment, but all at once after an election.

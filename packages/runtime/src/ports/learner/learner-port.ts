@@ -195,7 +195,7 @@ export class LearnerPort implements QuorumLinks {
     if (channel === undefined || channel.stage !== 'open' || channel.output.waitingBytes <= this.#options.outputHighWaterBytes)
       return false;
     channel.backpressureSignalled = true;
-    this.#limitObserver.limitReached('fullBytes');
+    this.#limitObserver.limitReached('learnerOutputHighWaterBytes');
     return true;
   }
 
