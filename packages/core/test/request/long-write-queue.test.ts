@@ -154,7 +154,7 @@ describe('on a learner', () => {
 
     constructor(cnxns: number) {
       const link: LeaderLink = {
-        request: (_high, _low, cxid) => void this.passedOn.push(cxid),
+        request: (_session, cxid) => void this.passedOn.push(cxid),
         revalidate: () => undefined,
         queuedBytes: 0,
       };

@@ -18,8 +18,8 @@ it.each([
   ['maxCnxns counts where there are descriptors for it', 500, host(1024), 500, false],
   ['descriptors count where maxCnxns asks for more', 5000, host(1024), 824, true],
   ['without a known limit there is none but maxCnxns', 0, host(undefined), 0, false],
-])('F34: %s', (_title, maxCnxns, facts, cnxns, byDescriptors) => {
-  expect(planDescriptors({ ...alone, maxCnxns }, facts)).toMatchObject({ cnxns, byDescriptors });
+])('F34: %s', (_title, maxCnxns, facts, cnxnsMax, isLimitedByDescriptors) => {
+  expect(planDescriptors({ ...alone, maxCnxns }, facts)).toMatchObject({ cnxnsMax, isLimitedByDescriptors });
 });
 
 it('F34: other servers and unknown connections to their ports have descriptors that clients cannot take', () => {

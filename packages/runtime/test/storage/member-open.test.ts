@@ -10,7 +10,7 @@ describe('a server of an ensemble that starts', () => {
     const disk = new VirtualDisk();
     const member = new Member(disk);
     const recovered = await member.storage.openForEnsemble(member.state, { recent: recentLimits, canRefetch: true });
-    expect(recovered).toMatchObject({ lastZxid: 0, found: false, needsSnapshot: true, acceptedEpoch: 0, currentEpoch: 0, recent: [] });
+    expect(recovered).toMatchObject({ lastZxid: 0, hasData: false, needsSnapshot: true, acceptedEpoch: 0, currentEpoch: 0, recent: [] });
     expect(namesIn(disk)).toEqual(['acceptedEpoch', 'currentEpoch']);
     expect(() => member.storage.append(1, Buffer.alloc(40), 0, 40)).toThrow(/before the first snapshot is durable/);
   });
@@ -20,7 +20,7 @@ describe('a server of an ensemble that starts', () => {
     await withMember(disk, (member) => member.write(zxids(1, 1, 3)));
     const before = namesIn(disk);
     await withMember(disk, async (_member, recovered) => {
-      expect(recovered).toMatchObject({ found: true, needsSnapshot: false, txnCount: 3, acceptedEpoch: 1, currentEpoch: 1 });
+      expect(recovered).toMatchObject({ hasData: true, needsSnapshot: false, txnCount: 3, acceptedEpoch: 1, currentEpoch: 1 });
     });
     expect(namesIn(disk)).toEqual(before);
   });
@@ -32,7 +32,7 @@ describe('a server of an ensemble that starts', () => {
     await server.write(Buffer.from('a'), Buffer.from('b'));
     await server.storage.close();
     await withMember(disk, async (_member, recovered) => {
-      expect(recovered).toMatchObject({ found: true, lastZxid: 2, acceptedEpoch: 0, currentEpoch: 0 });
+      expect(recovered).toMatchObject({ hasData: true, lastZxid: 2, acceptedEpoch: 0, currentEpoch: 0 });
     });
     expect(disk.contents(`${folder}/acceptedEpoch`).toString()).toBe('0');
   });

@@ -38,7 +38,7 @@ describe.each(leaders)('a snapshot of a leader %s', (_title, history) => {
       expect(namesIn(disk)).toEqual(['acceptedEpoch', 'currentEpoch', `snapshot.${zxid.toString(16)}`]);
     });
     await withMember(disk, async (member, recovered) => {
-      expect(recovered).toMatchObject({ lastZxid: zxid, snapshotZxid: zxid, txnCount: 0, found: true, needsSnapshot: false });
+      expect(recovered).toMatchObject({ lastZxid: zxid, snapshotZxid: zxid, txnCount: 0, hasData: true, needsSnapshot: false });
       expect(member.state.history).toEqual(historyOf(history));
       expect(member.warnings).toEqual([]);
     });
@@ -75,7 +75,7 @@ test('an empty folder that is not trusted to be new gets its data this way', asy
   const options = { dbAutocreate: false };
   const member = new Member(disk, options);
   const recovered = await member.storage.openForEnsemble(member.state, { recent: { count: 0, bytes: 0 }, canRefetch: true });
-  expect(recovered).toMatchObject({ lastZxid: -1, found: false, needsSnapshot: true });
+  expect(recovered).toMatchObject({ lastZxid: -1, hasData: false, needsSnapshot: true });
   await member.replace(zxids(2, 1, 5));
   await member.write(zxids(2, 6, 6));
   await member.storage.close();

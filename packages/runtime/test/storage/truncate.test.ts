@@ -169,7 +169,7 @@ describe('a truncation that is impossible', () => {
     disk.eraseFile(`${folder}/snapshot.0`);
     const { member, error } = await attempt(disk, makeZxid(1, 5));
     expect(error).toBeInstanceOf(TruncationImpossible);
-    expect(error).toMatchObject({ zxid: makeZxid(1, 5), heldZxid: undefined });
+    expect(error).toMatchObject({ zxid: makeZxid(1, 5), nearestZxid: undefined });
     expect((error as Error).message).toMatch(
       /^the history in .* cannot be cut after 0x100000005: no snapshot that can be loaded is that old$/,
     );
@@ -183,14 +183,14 @@ describe('a truncation that is impossible', () => {
     const disk = await fourLogs();
     disk.flipBit(`${folder}/snapshot.0`, 140);
     const { error } = await attempt(disk, makeZxid(1, 5));
-    expect(error).toMatchObject({ name: 'TruncationImpossible', heldZxid: undefined });
+    expect(error).toMatchObject({ name: 'TruncationImpossible', nearestZxid: undefined });
   });
 
   test('because the log never had the txn names the last one before it, which is possible', async () => {
     const disk = await fourLogs();
     await withMember(disk, (member) => member.write(zxids(3, 1, 2)));
     const { member, error } = await attempt(disk, makeZxid(2, 7));
-    expect(error).toMatchObject({ name: 'TruncationImpossible', heldZxid: makeZxid(1, 12) });
+    expect(error).toMatchObject({ name: 'TruncationImpossible', nearestZxid: makeZxid(1, 12) });
     await member.truncate(makeZxid(1, 12));
     await member.storage.close();
     await expectFolder(disk, zxids(1, 1, 12));
@@ -198,7 +198,7 @@ describe('a truncation that is impossible', () => {
 
   test('because it is beyond the end of the log', async () => {
     const { error } = await attempt(await fourLogs(), makeZxid(1, 13));
-    expect(error).toMatchObject({ name: 'TruncationImpossible', heldZxid: makeZxid(1, 12) });
+    expect(error).toMatchObject({ name: 'TruncationImpossible', nearestZxid: makeZxid(1, 12) });
   });
 
   test('because the log is damaged before the txn, rejects with StorageRefused', async () => {
