@@ -57,7 +57,7 @@ function heard(port: 'election' | 'quorum', ...bytes: Buffer[]): PeerClaim[] {
   return words;
 }
 
-const ownVote = { word: 'vote', zxid: makeZxid(3, 4), current: 3 };
+const ownVote = { packet: 'vote', zxid: makeZxid(3, 4), current: 3 };
 
 describe('PeerWords gets from the bytes that a server sends', () => {
   test.each([
@@ -83,8 +83,8 @@ describe('PeerWords gets from the bytes that a server sends', () => {
 
   test('its introduction to a leader and its ACKEPOCH', () => {
     expect(heard('quorum', joining())).toEqual([
-      { word: 'info', accepted: 7 },
-      { word: 'ackEpoch', zxid: makeZxid(3, 4), current: 6 },
+      { packet: 'info', accepted: 7 },
+      { packet: 'ackEpoch', zxid: makeZxid(3, 4), current: 6 },
     ]);
   });
 });

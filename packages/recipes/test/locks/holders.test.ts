@@ -75,7 +75,7 @@ describe('holders of a lock', () => {
         vi.spyOn(HeldClass.prototype, 'multi').mockImplementation(async function (this: Hold, ops) {
           return (await clientOf.get(this)!.multi(ops)) as never;
         }),
-      finds: /written all the same|follows one of holder/,
+      finds: /and still wrote|follows one of holder/,
     },
     'relies on its session forever': {
       plant: () => vi.spyOn(ClientView.prototype, 'sessionRemainingMs', 'get').mockReturnValue(1_000_000),

@@ -42,7 +42,7 @@ describe('sites', () => {
           if (data !== 'abort' || options?.version !== 0) return setData.call(this, path, data, options);
           return (await exists.call(this, path))!;
         }),
-      finds: /and others|never told/,
+      finds: /and others|no outcome received/,
     },
     'leaves without writing the decision': {
       plant: () =>
@@ -53,7 +53,7 @@ describe('sites', () => {
             options,
           );
         }),
-      finds: /and others|is gone before|never told|left behind/,
+      finds: /and others|is gone before|no outcome received|left behind/,
     },
     'counts only the votes of the sites that still exist': {
       plant: () =>
@@ -70,7 +70,7 @@ describe('sites', () => {
         spy('getData', function (this: ClientView, path: string, options?: ReadOptions) {
           return getData.call(this, path, { ...options, watch: undefined });
         }),
-      finds: /never told/,
+      finds: /no outcome received/,
     },
   };
 

@@ -12,7 +12,7 @@ const leads = (atMs: number, server: string, epoch: number, historyEnd: number):
   historyEnd,
 });
 const applied = (atMs: number, server: string, zxid: number): PeerEvent => ({ atMs, server, kind: 'applied', zxid });
-const faultsOf = (...peers: PeerEvent[]) => zab.check({ peers } as never, undefined as never);
+const faultsOf = (...peerEvents: PeerEvent[]) => zab.check({ peerEvents } as never, undefined as never);
 
 const end = makeZxid(5, 2);
 /** Epoch 7 has a leader and one txn. */

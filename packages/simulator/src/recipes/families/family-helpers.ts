@@ -38,7 +38,7 @@ export async function deleteAsOperator(zk: Client, path: string): Promise<void> 
  * ephemeral could stay as long as its session.
  */
 export async function holdEphemeralBriefly(operator: RecipeProcess, zk: Client, path: string, msBelow: Millis): Promise<boolean> {
-  const retry = { attempts: Infinity, maxElapsedMs: Infinity };
+  const retry = { maxAttempts: Infinity, maxElapsedMs: Infinity };
   try {
     await zk.create(path, null, { mode: 'ephemeral', idempotent: true, timeoutMs: Infinity, retry });
   } catch (error) {
