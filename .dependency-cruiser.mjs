@@ -9,10 +9,16 @@ const imports = {
   core: ['protocol'],
   runtime: ['core', 'protocol'],
   server: ['runtime', 'core', 'protocol'],
-  simulator: ['runtime', 'core', 'recipes', 'client', 'protocol'],
   testing: ['server', 'runtime', 'core', 'protocol'],
   conformance: ['client', 'protocol'],
   cli: ['client', 'server', 'runtime', 'core', 'protocol'],
+};
+
+/** The same for the packages of verification/, which are not published. */
+const verificationImports = {
+  simulator: ['runtime', 'core', 'recipes', 'client', 'protocol'],
+  harness: ['protocol', 'simulator'],
+  interop: ['harness', 'conformance', 'server', 'runtime', 'recipes', 'client', 'protocol'],
 };
 
 /** Pure functions of Node: the same input gives the same output, and nothing outside changes. */
@@ -30,23 +36,35 @@ const pureNodeModules = [
   'stream/promises',
 ];
 
-const layers = Object.entries(imports).map(([name, allowed]) => ({
+const folderOf = (name) => `${name in imports ? 'packages' : 'verification'}/${name}`;
+
+const layers = Object.entries({ ...imports, ...verificationImports }).map(([name, allowed]) => ({
   name: `${name}-imports`,
-  comment: `packages/${name} may import ${allowed.length === 0 ? 'no sibling' : allowed.join(', ')}.`,
+  comment: `${folderOf(name)} may import ${allowed.length === 0 ? 'no sibling' : allowed.join(', ')}.`,
   severity: 'error',
-  from: { path: `^packages/${name}/src/` },
-  to: { path: '^packages/', pathNot: `^packages/(${[name, ...allowed].join('|')})/` },
+  from: { path: `^${folderOf(name)}/src/` },
+  to: { path: '^(packages|verification)/', pathNot: `^(${[name, ...allowed].map(folderOf).join('|')})/` },
 }));
 
 export default {
   forbidden: [
     ...layers,
     {
+      name: 'packages-do-not-import-verification',
+      comment: 'What is shipped, and its own tests, work without what proves it.',
+      severity: 'error',
+      from: { path: '^packages/' },
+      to: { path: '^verification/' },
+    },
+    {
       name: 'front-doors-only',
       comment: 'A sibling package is entered by index.ts or internal.ts, never by a deep path.',
       severity: 'error',
-      from: { path: '^packages/([^/]+)/' },
-      to: { path: '^packages/[^/]+/src/', pathNot: ['^packages/$1/', '^packages/[^/]+/src/(index|internal)[.]ts$'] },
+      from: { path: '^(packages|verification)/([^/]+)/' },
+      to: {
+        path: '^(packages|verification)/[^/]+/src/',
+        pathNot: ['^$1/$2/', '^(packages|verification)/[^/]+/src/(index|internal)[.]ts$'],
+      },
     },
     {
       name: 'purity',
@@ -68,11 +86,11 @@ export default {
       name: 'declared-dependencies',
       comment: 'What a source imports stands in its own package.json.',
       severity: 'error',
-      from: { path: '^packages/[^/]+/src/' },
+      from: { path: '^(packages|verification)/[^/]+/src/' },
       to: { dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown'] },
     },
     { name: 'resolvable', severity: 'error', from: {}, to: { couldNotResolve: true } },
-    { name: 'no-cycles', severity: 'error', from: { path: '^packages/[^/]+/src/' }, to: { circular: true } },
+    { name: 'no-cycles', severity: 'error', from: { path: '^(packages|verification)/[^/]+/src/' }, to: { circular: true } },
     { name: 'sources-do-not-import-tests', severity: 'error', from: { path: '/src/' }, to: { path: '(^|/)test/' } },
   ],
   options: {

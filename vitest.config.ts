@@ -35,8 +35,8 @@ export default defineConfig(({ mode }) => {
             name: 'unit',
             ...limits,
             ...kept,
-            include: ['packages/*/test/**/*.test.ts', 'test/**/*.test.ts'],
-            exclude: ['**/*.integration.test.ts', ...(mode === 'full' ? ['test/model/**'] : [])],
+            include: ['packages/*/test/**/*.test.ts', 'verification/**/*.test.ts', 'test/**/*.test.ts'],
+            exclude: ['**/*.integration.test.ts', ...(mode === 'full' ? ['verification/model/**'] : [])],
             pool: 'threads',
             maxWorkers: '100%',
             sequence: { groupOrder: 1 },
@@ -49,7 +49,7 @@ export default defineConfig(({ mode }) => {
             name: 'integration',
             ...limits,
             ...kept,
-            include: ['packages/*/test/**/*.integration.test.ts', 'test/**/*.integration.test.ts'],
+            include: ['packages', 'verification', 'test'].map((folder) => `${folder}/**/*.integration.test.ts`),
             pool: 'forks',
             // More than there are processors of a small machine, since these tests wait for real
             // time to pass, and no more, since each worker imports everything. They do not run

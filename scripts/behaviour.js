@@ -58,7 +58,7 @@ export function readPages() {
 }
 
 export function readTestFiles() {
-  const folders = [...readdirSync(join(root, 'packages')).map((name) => `packages/${name}/test`), 'test'];
+  const folders = [...readdirSync(join(root, 'packages')).map((name) => `packages/${name}/test`), 'verification', 'test'];
   const tests = folders.flatMap((folder) => filesIn(folder, (name) => /\.(?:test|process)\.ts$|golden\/.*\.txt$/.test(name)));
   return [...tests.filter(({ path }) => path !== ownTest), ...filesIn(checksFolder, (name) => name.endsWith('.ts'))];
 }

@@ -15,7 +15,7 @@
  *   TSKEEPER_WATCH_EVENTS          events during which it must not grow (400,000; by itself 1,000,000)
  *   TSKEEPER_SEED                  another seed than 1
  *
- * The long form of test/hostile is `npm run test:hostile`.
+ * The long form of verification/hostile is `npm run test:hostile`.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
@@ -53,14 +53,14 @@ function prove(name, args) {
 }
 
 /**
- * Attacks real servers, restarts them and cuts them off from each other: test/hostile. Each of its
- * rows counts.
+ * Attacks real servers, restarts them and cuts them off from each other: verification/hostile. Each
+ * of its rows counts.
  */
 function proveHostile() {
   const results = join(root, '.cache', 'proofs-hostile.json');
   mkdirSync(join(root, '.cache'), { recursive: true });
   rmSync(results, { force: true });
-  const args = ['--import', './test/hostile/typescript.js', 'test/hostile/main.ts', '--bounded', '--json', results];
+  const args = ['--import', './verification/hostile/typescript.js', 'verification/hostile/main.ts', '--bounded', '--json', results];
   const { status } = spawnSync(process.execPath, args, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] });
   try {
     const verdicts = JSON.parse(readFileSync(results, 'utf8')).map(({ verdict }) => verdict);
@@ -73,9 +73,9 @@ function proveHostile() {
   }
 }
 
-prove('model', ['--mode', 'proofs', '--project', 'unit', 'test/model/']);
-prove('process', ['--config', 'test/process/vitest.config.ts']);
-prove('chaos', ['--config', 'test/chaos/vitest.config.ts']);
+prove('model', ['--mode', 'proofs', '--project', 'unit', 'verification/model/']);
+prove('process', ['--config', 'verification/processes/vitest.config.ts']);
+prove('chaos', ['--config', 'verification/chaos/vitest.config.ts']);
 proveHostile();
 console.log(`${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
 process.exitCode = total.failed === 0 ? 0 : 1;

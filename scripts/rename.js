@@ -316,7 +316,7 @@ function isLocal(declaration) {
 
 // --- The patches of mutants
 
-const mutantFolder = 'packages/simulator/src/mutants/';
+const mutantFolder = 'verification/simulator/src/mutants/';
 
 /** The patches in a file of mutants, with the literals of their texts. */
 function patchesIn(source) {
@@ -513,8 +513,8 @@ function movedImports(file, text, moves, exists) {
 }
 
 function pathMentions(text, moves) {
-  // As docs name them: without packages/ and src/. All at once, since a path that becomes free may be the new one of another file.
-  const short = (path) => path.replace(/^packages\//, '').replace('/src/', '/');
+  // As docs name them: without packages/, verification/ and src/. All at once, since a path that becomes free may be the new one of another file.
+  const short = (path) => path.replace(/^(?:packages|verification)\//, '').replace('/src/', '/');
   const escaped = (path) => path.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&');
   const all = new Map(
     [...moves].flatMap(([from, to]) => [

@@ -10,7 +10,7 @@ import { DefaultReporter } from 'vitest/node';
 /** @typedef {{ files: number, passed: number, failed: number, skipped: number, ms: number }} Row */
 
 /** The packages and folders of tests, by the beginning of a path. */
-const groupOf = (path) => /^(?:packages\/[^/]+|test\/[^/]+(?=\/)|[^/]+)/.exec(path.replaceAll('\\', '/'))?.[0] ?? path;
+const groupOf = (path) => /^(?:(?:packages|verification)\/[^/]+|test\/[^/]+(?=\/)|[^/]+)/.exec(path.replaceAll('\\', '/'))?.[0] ?? path;
 
 export default class TestReporter extends DefaultReporter {
   printTestModule() {

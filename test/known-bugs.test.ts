@@ -6,7 +6,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { mutants } from '../packages/simulator/src/mutants/mutants.ts';
+import { mutants } from '../verification/simulator/src/mutants/mutants.ts';
 
 const root = join(import.meta.dirname, '..');
 const folder = join(root, 'docs/internals');

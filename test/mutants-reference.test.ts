@@ -5,14 +5,14 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { Mutant } from '../packages/simulator/src/mutants/mutant.ts';
-import { mutants } from '../packages/simulator/src/mutants/mutants.ts';
-import { packageSymbols, SourceSymbols } from '../packages/simulator/src/mutants/source-symbols.ts';
+import type { Mutant } from '../verification/simulator/src/mutants/mutant.ts';
+import { mutants } from '../verification/simulator/src/mutants/mutants.ts';
+import { packageSymbols, SourceSymbols } from '../verification/simulator/src/mutants/source-symbols.ts';
 
 const root = join(import.meta.dirname, '..');
 const pagePath = join(root, 'docs/internals/mutants.md');
 const write = process.env['GOLDEN_WRITE'] === '1';
-const mark = '<!-- The rest of this page is generated from packages/simulator/src/mutants. -->';
+const mark = '<!-- The rest of this page is generated from verification/simulator/src/mutants. -->';
 
 type Mutants = Readonly<Record<string, Omit<Mutant, 'original' | 'replacement'>>>;
 

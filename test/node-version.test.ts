@@ -28,7 +28,8 @@ function satisfies(version: string): boolean {
 }
 
 it('is in the manifest of each package', () => {
-  const folders = ['.', 'interop', 'examples', ...readdirSync(join(root, 'packages')).map((name) => `packages/${name}`)];
+  const workspaces = ['packages', 'verification'].flatMap((folder) => readdirSync(join(root, folder)).map((name) => `${folder}/${name}`));
+  const folders = ['.', 'examples', ...workspaces.filter((folder) => existsSync(join(root, folder, 'package.json')))];
   for (const folder of folders) {
     const { engines } = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8')) as { engines?: { node: string } };
     expect([folder, engines?.node]).toEqual([folder, range]);

@@ -7,16 +7,16 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { checkers } from '../packages/simulator/src/checkers/checkers.ts';
-import { faults } from '../packages/simulator/src/faults/faults.ts';
-import { mutants } from '../packages/simulator/src/mutants/mutants.ts';
-import { recipeFaults } from '../packages/simulator/src/recipes/recipe-faults.ts';
-import { faults as chaosFaults } from './chaos/faults.ts';
+import { checkers } from '../verification/simulator/src/checkers/checkers.ts';
+import { faults } from '../verification/simulator/src/faults/faults.ts';
+import { mutants } from '../verification/simulator/src/mutants/mutants.ts';
+import { recipeFaults } from '../verification/simulator/src/recipes/recipe-faults.ts';
+import { faults as chaosFaults } from '../verification/chaos/faults.ts';
 
 const root = join(import.meta.dirname, '..');
 const propertiesPage = 'docs/internals/properties.md';
 const faultsPage = 'docs/internals/faults.md';
-const simulator = 'packages/simulator/src';
+const simulator = 'verification/simulator/src';
 const write = process.env['GOLDEN_WRITE'] === '1';
 
 interface TextFile {
@@ -38,13 +38,13 @@ function filesIn(folder: string, pattern: RegExp): TextFile[] {
 /** Sources and tests, without the tests of such pages, which cite ids only as examples. */
 function codeFiles(): TextFile[] {
   const folders = readdirSync(join(root, 'packages')).flatMap((name) => [`packages/${name}/src`, `packages/${name}/test`]);
-  return [...folders, 'test', 'interop/src', 'scripts']
+  return [...folders, 'verification', 'test', 'scripts']
     .flatMap((folder) => filesIn(folder, /\.(?:ts|js)$/))
     .filter(({ path }) => !/^test\/[\w-]+-reference\.test\.ts$|^test\/known-bugs\.test\.ts$/.test(path));
 }
 
 function docFiles(): TextFile[] {
-  return ['docs', 'test']
+  return ['docs', 'verification', 'test']
     .flatMap((folder) => filesIn(folder, /\.md$/))
     .concat(filesIn('packages', /^packages\/[^/]+\/README\.md$/))
     .filter(({ path }) => path !== propertiesPage && path !== faultsPage);
@@ -145,7 +145,7 @@ function generatedProperties(page: string): string {
   const homes = homesOf(Object.keys(checkers), checkerFiles);
   const judges = byId(each(checkers, ({ property }) => property));
   const caught = byId(each(mutants, ({ origin }) => origin));
-  const canaries = canariesOf(read('packages/simulator/test/canaries.test.ts'));
+  const canaries = canariesOf(read('verification/simulator/test/canaries.test.ts'));
   // A run that does not become quiet, or makes no progress, is a finding without a checker.
   const run = link('the run', `${simulator}/run/seed-run.ts`);
   const judgedBy = (id: string) => [

@@ -32,7 +32,10 @@ const files: TextFile[] = paths
   .filter((path) => textual.test(path) && path !== 'package-lock.json')
   .map((path) => ({ path, text: readFileSync(join(root, path), 'utf8') }));
 const packages = readdirSync(join(root, 'packages'));
-const sources = files.filter(({ path }) => /^packages\/[^/]+\/src\/.*\.ts$/.test(path));
+/** The folders of verification/ that are packages: the others contain only tests. */
+const verifiers = readdirSync(join(root, 'verification')).filter((name) => existsSync(join(root, 'verification', name, 'package.json')));
+const workspaces = [...packages.map((name) => `packages/${name}`), ...verifiers.map((name) => `verification/${name}`)];
+const sources = files.filter(({ path }) => /^(?:packages|verification)\/[^/]+\/src\/.*\.ts$/.test(path));
 const packageOf = (path: string) => path.split('/')[1]!;
 
 /**
@@ -46,10 +49,16 @@ const imports: Record<string, readonly string[]> = {
   core: ['protocol'],
   runtime: ['core', 'protocol'],
   server: ['runtime', 'core', 'protocol'],
-  simulator: ['runtime', 'core', 'recipes', 'client', 'protocol'],
   testing: ['server', 'runtime', 'core', 'protocol'],
   conformance: ['client', 'protocol'],
   cli: ['client', 'server', 'runtime', 'core', 'protocol'],
+};
+
+/** The same for the packages of verification/, which are not published. */
+const verificationImports: Record<string, readonly string[]> = {
+  simulator: ['runtime', 'core', 'recipes', 'client', 'protocol'],
+  harness: ['protocol', 'simulator'],
+  interop: ['harness', 'conformance', 'server', 'runtime', 'recipes', 'client', 'protocol'],
 };
 
 function importsOf(text: string): string[] {
@@ -58,11 +67,12 @@ function importsOf(text: string): string[] {
 
 function forbiddenImports({ path, text }: TextFile): string[] {
   const own = packageOf(path);
+  const allowed = (path.startsWith('verification/') ? verificationImports : imports)[own] ?? [];
   return importsOf(text)
     .filter((name) => name.startsWith('@tskeeper/') || name === 'tskeeper')
     .filter((name) => {
       const match = /^@tskeeper\/([^/]+)(?:\/internal)?$/.exec(name);
-      return match === null || !(imports[own] ?? []).includes(match[1]!);
+      return match === null || !allowed.includes(match[1]!);
     })
     .map((name) => `${path} imports ${name}`);
 }
@@ -182,8 +192,8 @@ function orphans(all: readonly TextFile[], doors: readonly string[]): string[] {
 }
 
 /**
- * Tests of `npm test`: those of test/process and test/chaos have their own configurations, and
- * other names.
+ * Tests of `npm test`: those of verification/processes and verification/chaos have their own
+ * configurations, and other names.
  */
 const isTest = ({ path }: TextFile): boolean => path.endsWith('.test.ts');
 /** A call that begins a test, a group of them, or a hook, at the start of a line. */
@@ -223,8 +233,12 @@ describe('sources', () => {
     };
     expect(forbiddenImports(wrong)).toHaveLength(2);
     expect(forbiddenImports({ ...wrong, text: "import { B } from '@tskeeper/protocol/internal';" })).toEqual([]);
+    const simulator = "import { Simulation } from '@tskeeper/simulator';";
+    expect(forbiddenImports({ ...wrong, text: simulator })).toHaveLength(1);
+    expect(forbiddenImports({ path: 'verification/harness/src/x.ts', text: simulator })).toEqual([]);
     expect(sources.flatMap(forbiddenImports)).toEqual([]);
     expect(Object.keys(imports).sort()).toEqual([...packages].sort());
+    expect(Object.keys(verificationImports).sort()).toEqual([...verifiers].sort());
   });
 
   it('of protocol, core, runtime, client and recipes use no clock, randomness, environment, socket, file or timer', () => {
@@ -264,14 +278,17 @@ describe('sources', () => {
     expect(sources.filter(({ path }) => /\/src\/(?:index|internal)\.ts$/.test(path)).flatMap(moreThanReExports)).toEqual([]);
   });
 
-  it('are all reachable from an index', () => {
+  it('are all reachable from an index or a program', () => {
     const all = [
       { path: 'packages/a/src/index.ts', text: "export { b } from './b.ts';" },
       { path: 'packages/a/src/b.ts', text: '' },
       { path: 'packages/a/src/lost.ts', text: "import './b.ts';" },
     ];
     expect(orphans(all, ['packages/a/src/index.ts'])).toEqual(['packages/a/src/lost.ts']);
-    const doors = packages.flatMap((name) => [`packages/${name}/src/index.ts`, `packages/${name}/src/internal.ts`]);
+    const programs = ['src/main.ts', 'src/recipes/own-peer.ts', 'src/suites/java-stand-in.ts'].map(
+      (path) => `verification/interop/${path}`,
+    );
+    const doors = [...workspaces.flatMap((folder) => [`${folder}/src/index.ts`, `${folder}/src/internal.ts`]), ...programs];
     expect(orphans(sources, doors)).toEqual([]);
   });
 });
@@ -307,7 +324,7 @@ describe('tests', () => {
 
 describe('the repository', () => {
   it('has a README for every package', () => {
-    expect(packages.filter((name) => !existsSync(join(root, 'packages', name, 'README.md')))).toEqual([]);
+    expect(workspaces.filter((folder) => !existsSync(join(root, folder, 'README.md')))).toEqual([]);
   });
 
   it('has no link to a page or heading that does not exist', () => {

@@ -4,10 +4,10 @@
  * sees that there is none.
  *
  * The listing follows a `sync`: without it, the first request may be committed after the listing
- * (packages/simulator/test/protected-creates.test.ts shows that). After a `sync`, requests of the
- * lost connection can no longer take effect: the ensemble rejects requests forwarded for a session
- * that has moved (SessionMoved), and earlier requests are ordered before the sync. So a missing
- * znode was never created, and the create may be sent again.
+ * (verification/simulator/test/protected-creates.test.ts shows that). After a `sync`, requests of
+ * the lost connection can no longer take effect: the ensemble rejects requests forwarded for a
+ * session that has moved (SessionMoved), and earlier requests are ordered before the sync. So a
+ * missing znode was never created, and the create may be sent again.
  */
 import { ErrorCode, type SessionId } from '@tskeeper/protocol';
 import type { Random } from '../clock.ts';

@@ -164,7 +164,7 @@ export const clientCanaries: Readonly<Record<string, ClientCanary>> = {
 
 /**
  * Checks that no tskeeper server can pass, so that a wrong one would prove nothing: tskeeper has no
- * reconfiguration. The canary of this check is in interop/src/conformance/run.ts, with a server of
- * Apache, which passes the check.
+ * reconfiguration. The canary of this check is in verification/interop/src/conformance/run.ts, with
+ * a server of Apache, which passes the check.
  */
 export const withoutCanary: readonly string[] = ['config.reconfig'];
