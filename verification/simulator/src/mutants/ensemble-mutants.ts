@@ -39,7 +39,7 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
   },
   'touches-not-reported': {
     detector: 'scenarios',
-    description: 'a learner does not report to its leader the sessions it heard from',
+    description: 'a learner does not report to its leader the sessions that sent something',
     origin: 'P21',
     symbol: 'Learner.#onPing',
     original: 'this.#server?.takeTouched((high, low, timeoutMs) => writeTouchedSession(writer, high, low, timeoutMs));',
@@ -47,7 +47,7 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
   },
   'expiry-before-learner-pings': {
     detector: 'scenarios',
-    description: 'after a pause a leader expires sessions before its learners have reported which they heard from',
+    description: 'after a pause a leader expires sessions before its learners have reported which sent something',
     origin: 'F14, P21',
     symbol: 'LocalSequencer.#expiryWatermarkMs',
     original: 'return Math.min(heardMs, this.#leader.learnersWatermarkMs);',
@@ -55,7 +55,7 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
   },
   'old-ping-answer-counts': {
     detector: 'scenarios',
-    description: 'the reply to a PING counts as a report for sessions that the learner heard from after that PING was sent',
+    description: 'the reply to a PING counts as a report for sessions that sent something to the learner after that PING was sent',
     origin: 'F14, P21',
     symbol: 'Leader.#onPing',
     original: 'learner.touchesWatermarkMs = learner.pingTimes.shift() ?? learner.touchesWatermarkMs;',

@@ -239,7 +239,7 @@ const staleStateKept: Readonly<Record<string, RandomMutant>> = {
     replacement: '',
   },
   'session-touch-repeated-forever': {
-    description: 'a learner that heard from a session reports it with every later PING',
+    description: 'a learner that received something from a session reports it with every later PING',
     symbol: 'SessionTracker.takeTouched',
     original: 'this.#touched.clear();',
     replacement: '',
@@ -399,7 +399,7 @@ const miscounted: Readonly<Record<string, RandomMutant>> = {
     replacement: 'parentAfter.childCount -= 2;',
   },
   'throttled-request-never-released': {
-    description: 'a request that was parked counts as outstanding for ever',
+    description: 'a request that was parked counts as outstanding forever',
     symbol: 'Load.unparked',
     original: 'unparked(frame: ParkedFrame, address: AddressLoad): void {\n    this.requests--;',
     replacement: 'unparked(frame: ParkedFrame, address: AddressLoad): void {',
@@ -453,7 +453,7 @@ const miscounted: Readonly<Record<string, RandomMutant>> = {
  */
 const resourceAccounting: Readonly<Record<string, RandomMutant>> = {
   'held-input-never-released': {
-    description: 'input that was held for a client counts for ever, even after its connection is closed',
+    description: 'input that was held for a client counts forever, even after its connection is closed',
     symbol: 'HeldBytes.countInput',
     original: 'const more = cnxn.decoder.retainedBytes - cnxn.countedInputBytes;',
     replacement: 'const more = Math.max(0, cnxn.decoder.retainedBytes - cnxn.countedInputBytes);',
@@ -465,7 +465,7 @@ const resourceAccounting: Readonly<Record<string, RandomMutant>> = {
     replacement: 'if (cnxn.address.cnxnCount === 0)',
   },
   'txn-load-never-released': {
-    description: 'the bytes of an outstanding txn count for ever',
+    description: 'the bytes of an outstanding txn count forever',
     symbol: 'Load.applied',
     original: 'this.bytes -= proposalBytes(proposal);',
     replacement: 'void proposalBytes(proposal);',

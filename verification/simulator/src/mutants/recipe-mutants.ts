@@ -233,7 +233,7 @@ export const recipeMutants: Readonly<Record<string, Mutant>> = Object.fromEntrie
     'leader-observer-loses-acknowledgement': {
       description:
         "an observer of an election reads the acknowledgement after the leader's znode, so a leader seems not to have acknowledged",
-      origin: 'found here: the word behind the leader',
+      origin: 'found here: the word after the leader',
       symbol: 'Election.#leaderInSession',
       original:
         'const acknowledged = await dataOf(zk, acknowledgedPath(this.path), signal);\n      const leader = await dataOf(zk, first.path, signal);',
@@ -273,7 +273,7 @@ export const recipeMutants: Readonly<Record<string, Mutant>> = Object.fromEntrie
       replacement: 'void signal;\n      void (() => this.#untilEmpty(zk, signal));',
     },
     'simple-barrier-full-not-announced': {
-      description: 'a participant that sees a simple barrier full does not record it, and a slow one waits for ever',
+      description: 'a participant that sees a simple barrier full does not record it, and a slow one waits forever',
       origin: 'C0-7',
       symbol: 'SimpleBarrier.#untilFull',
       original: 'if (stat.version === 0) await this.#markFull(zk, signal);',

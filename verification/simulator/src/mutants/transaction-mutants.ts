@@ -67,7 +67,7 @@ export const transactionMutants: Readonly<Record<string, Mutant>> = Object.fromE
       replacement: '',
     },
     'transaction-start-unmarked': {
-      description: 'a begin without a reply cannot be told from one that failed',
+      description: 'a begin without a reply cannot be distinguished from one that failed',
       origin: 'C1-32',
       symbol: 'TwoPhaseCommit.#createTransaction',
       original: "      op.create(beginning, null, { mode: 'ephemeral', acl }),\n",
