@@ -68,18 +68,18 @@ describe('docs/internals/known-bugs.md', () => {
   });
 
   it('fails this test for a mutant or a test that does not exist, a row that has neither, or a mutant missing from its row', () => {
-    const mutants = { 'half-quorum': { origin: 'ZOOKEEPER-7' } };
+    const made = { 'half-quorum': { origin: 'ZOOKEEPER-7' } };
     const page =
       '| 7, 8 | It is lost. | `half-quorum`; [loses nothing](../x.test.ts) |\n| 9 | It is slow. | cannot be: there is no `wait` |';
     const has = (path: string) => (path === '../x.test.ts' ? "it('loses nothing', f)" : undefined);
-    expect(slips(rowsOf(page), mutants, has)).toEqual([]);
+    expect(slips(rowsOf(page), made, has)).toEqual([]);
     expect(slips(rowsOf(page), {}, has)).toEqual(['there is no mutant half-quorum']);
-    expect(slips(rowsOf(page), { ...mutants, more: { origin: 'F1' } }, has)).toEqual([]);
-    expect(slips(rowsOf(page), { ...mutants, more: { origin: 'ZOOKEEPER-8' } }, has)).toHaveLength(1);
-    expect(slips(rowsOf(page), mutants, () => undefined)).toEqual(['../x.test.ts has no test “loses nothing”']);
+    expect(slips(rowsOf(page), { ...made, more: { origin: 'F1' } }, has)).toEqual([]);
+    expect(slips(rowsOf(page), { ...made, more: { origin: 'ZOOKEEPER-8' } }, has)).toHaveLength(1);
+    expect(slips(rowsOf(page), made, () => undefined)).toEqual(['../x.test.ts has no test “loses nothing”']);
     expect(slips(rowsOf(`${page}\n| 10 | It is gone. | Somehow. |`), mutants, has)).toHaveLength(1);
     expect(
-      slips(rowsOf(`${page}\n| 10 | It is gone. | \`other-mutant\` |`), { ...mutants, 'other-mutant': { origin: 'ZOOKEEPER-8' } }, has),
+      slips(rowsOf(`${page}\n| 10 | It is gone. | \`other-mutant\` |`), { ...made, 'other-mutant': { origin: 'ZOOKEEPER-8' } }, has),
     ).toHaveLength(1);
   });
 });
