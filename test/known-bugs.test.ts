@@ -35,10 +35,10 @@ function rowsOf(text: string): Row[] {
 
 type Made = Readonly<Record<string, { readonly origin: string }>>;
 
-function slips(rows: readonly Row[], mutants: Made, read: (path: string) => string | undefined): string[] {
+function slips(rows: readonly Row[], made: Made, read: (path: string) => string | undefined): string[] {
   const named = new Set(rows.flatMap((row) => row.mutants));
   return [
-    ...[...named].filter((name) => mutants[name] === undefined).map((name) => `there is no mutant ${name}`),
+    ...[...named].filter((name) => made[name] === undefined).map((name) => `there is no mutant ${name}`),
     ...rows
       .filter((row) => !row.isImpossible && row.mutants.length + row.tests.length === 0)
       .map(({ ids }) => `${ids.join(', ')}: neither a mutant nor a test nor a reason`),
@@ -46,7 +46,7 @@ function slips(rows: readonly Row[], mutants: Made, read: (path: string) => stri
       .flatMap(({ tests }) => tests)
       .filter(({ title, path }) => read(path)?.includes(title) !== true)
       .map(({ title, path }) => `${path} has no test “${title}”`),
-    ...Object.entries(mutants).flatMap(([name, { origin }]) =>
+    ...Object.entries(made).flatMap(([name, { origin }]) =>
       [...origin.matchAll(/ZOOKEEPER-(\d+)/g)]
         .map(([, id]) => rows.filter(({ ids }) => ids.includes(id!)))
         .filter((own) => own.length > 0 && !own.some((row) => row.mutants.includes(name)))
@@ -77,7 +77,7 @@ describe('docs/internals/known-bugs.md', () => {
     expect(slips(rowsOf(page), { ...made, more: { origin: 'F1' } }, has)).toEqual([]);
     expect(slips(rowsOf(page), { ...made, more: { origin: 'ZOOKEEPER-8' } }, has)).toHaveLength(1);
     expect(slips(rowsOf(page), made, () => undefined)).toEqual(['../x.test.ts has no test “loses nothing”']);
-    expect(slips(rowsOf(`${page}\n| 10 | It is gone. | Somehow. |`), mutants, has)).toHaveLength(1);
+    expect(slips(rowsOf(`${page}\n| 10 | It is gone. | Somehow. |`), made, has)).toHaveLength(1);
     expect(
       slips(rowsOf(`${page}\n| 10 | It is gone. | \`other-mutant\` |`), { ...made, 'other-mutant': { origin: 'ZOOKEEPER-8' } }, has),
     ).toHaveLength(1);
