@@ -131,8 +131,30 @@ function loadTable(results) {
   return table(head, results.map(cells));
 }
 
+/** Two builds of our server in one run; undefined when only one was measured. */
+function buildsTable(results) {
+  const both = results.filter((result) => measureOf(result, 'before', 'cpuUsPerOp') !== undefined);
+  if (both.length === 0) return undefined;
+  const cells = (result) => {
+    const of = (measure, show) => ['before', 'ours'].map((server) => show(measureOf(result, server, measure) ?? Number.NaN)).join(' / ');
+    const percent = (measure) => {
+      const ratio = ratioOf(result, measure, 'before');
+      return ratio === undefined ? '-' : `${ratio >= 1 ? '+' : ''}${((ratio - 1) * 100).toFixed(1)} %`;
+    };
+    return [
+      result.title,
+      of('cpuUsPerOp', (value) => value.toFixed(2)),
+      percent('cpuUsPerOp'),
+      of('throughput', thousands),
+      percent('throughput'),
+    ];
+  };
+  const head = ['work', 'server CPU, us/op (before / ours)', 'change', 'op/s (before / ours)', 'change'];
+  return table(head, both.map(cells));
+}
+
 function scenarioTable(result) {
-  const servers = ['java', 'ours'].filter((server) => result.rounds.some((one) => one[server] !== undefined));
+  const servers = ['java', 'before', 'ours'].filter((server) => result.rounds.some((one) => one[server] !== undefined));
   const measures = [...new Set(result.rounds.flatMap((one) => servers.flatMap((server) => Object.keys(one[server] ?? {}))))];
   const lines = measures.map((measure) => [measure, ...servers.map((server) => shown(measureOf(result, server, measure)))]);
   return `### ${result.title}\n\n${table(['measure', ...servers], lines)}`;
@@ -150,6 +172,7 @@ export function verdicts(results) {
 export function markdown({ environment, settings, results, failures }) {
   const judged = verdicts(results);
   const loads = results.filter((result) => result.kind === 'load');
+  const builds = buildsTable(loads);
   const lines = (level) =>
     judged
       .filter((one) => one.level === level)
@@ -167,6 +190,7 @@ export function markdown({ environment, settings, results, failures }) {
       .join('\n'),
     `${settings.rounds} rounds of ${settings.seconds} s each after ${settings.warmUp} s of warm-up, servers taking turns; numbers are medians over the rounds, ratios are taken within a round.`,
     ...(loads.length > 0 ? ['## Throughput and latency', loadTable(loads)] : []),
+    ...(builds === undefined ? [] : ['## Beside another build', builds]),
     ...(results.length > loads.length
       ? ['## Other measurements', ...results.filter((result) => result.kind !== 'load').map(scenarioTable)]
       : []),

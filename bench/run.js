@@ -34,6 +34,7 @@ const usage = `npm run bench -- [group ...] [options]
   --znodes N         instead of the number that million-znodes and restart load, for a trial
   --data-dir DIR     where servers keep their data, on a disk (.cache/bench)
   --our-command C    how our server is started; the path of zoo.cfg is appended
+  --before-command C how another build of our server is started: it takes turns with ours ("before")
   --name NAME        of the files in bench/results (the first group, or else the date and time)
   --list             shows the rows and what they demand
   --check            only proves that the load generator is right
@@ -51,6 +52,7 @@ const { values, positionals: groups } = parseArgs({
     znodes: { type: 'string' },
     'data-dir': { type: 'string', default: path.join(repositoryFolder, '.cache', 'bench') },
     'our-command': { type: 'string', default: defaultOurCommand },
+    'before-command': { type: 'string' },
     name: { type: 'string' },
     list: { type: 'boolean', default: false },
     check: { type: 'boolean', default: false },
@@ -59,6 +61,9 @@ const { values, positionals: groups } = parseArgs({
 });
 
 const say = (line) => console.error(line);
+
+/** How the builds of our server are started. */
+const commands = { ourCommand: values['our-command'], beforeCommand: values['before-command'] };
 
 function chosen(text, all, what) {
   const names = text.split(',');
@@ -116,7 +121,7 @@ async function measureOutages(row, kinds, folderOf, result, failures) {
   const start = async (kind) => {
     const folder = folderOf(kind);
     await rm(folder, { recursive: true, force: true });
-    const ensemble = await startEnsemble(kind, folder, { count: row.ensemble, ourCommand: values['our-command'] });
+    const ensemble = await startEnsemble(kind, folder, { count: row.ensemble, ...commands });
     started.push(ensemble);
     return ensemble;
   };
@@ -203,7 +208,8 @@ async function main() {
   if (values.check) return;
 
   const settings = { rounds: positive('rounds', 3), seconds: positive('seconds', 8), warmUp: positive('warm-up', 5) };
-  const kinds = chosen(values.server ?? serverKinds.join(','), serverKinds, 'server');
+  const available = serverKinds.filter((kind) => kind !== 'before' || values['before-command'] !== undefined);
+  const kinds = chosen(values.server ?? available.join(','), available, 'server');
   const name = values.name ?? groups[0] ?? new Date().toISOString().slice(0, 16).replaceAll(':', '');
   const names = chosenRows();
   const dataDir = await dataFolder();
@@ -217,7 +223,7 @@ async function main() {
     const result = { ...scaled, rounds: [] };
     results.push(result);
     const folderOf = (kind) => path.join(dataDir, `${name}-${row.name}-${kind}`);
-    const those = row.servers.filter((one) => kinds.includes(one));
+    const those = kinds.filter((kind) => row.servers.includes(kind === 'before' ? 'ours' : kind));
     if (outages[row.kind] !== undefined) {
       await measureOutages(row, those, folderOf, result, failures);
       continue;
@@ -233,7 +239,7 @@ async function main() {
         const start = async ({ fresh = false, ...options }) => {
           if (fresh) await rm(folder, { recursive: true, force: true });
           await mkdir(folder, { recursive: true });
-          const all = { ourCommand: values['our-command'], ...options };
+          const all = { ...commands, ...options };
           const server =
             row.ensemble === undefined
               ? await startServer(kind, folder, all)

@@ -1,7 +1,7 @@
 /**
  * The measured servers, each a process with a fresh data folder: Apache ZooKeeper ("java"), this
- * repository's server ("ours") and the bare Node server of ceiling/ ("ceiling"). An ensemble has
- * ZooKeeper's default settings.
+ * repository's server ("ours"), another build of it ("before", with --before-command) and the bare
+ * Node server of ceiling/ ("ceiling"). An ensemble has ZooKeeper's default settings.
  */
 import { statfs } from 'node:fs/promises';
 import path from 'node:path';
@@ -10,7 +10,7 @@ import { once } from 'node:events';
 import { freePort, launchServer, peersOf, ProcessEnsemble } from '@tskeeper/harness';
 import { repositoryFolder } from '../scripts/foreign-programs.js';
 
-export const serverKinds = ['java', 'ours', 'ceiling'];
+export const serverKinds = ['java', 'ours', 'before', 'ceiling'];
 
 const entry = path.join(repositoryFolder, 'packages', 'cli', 'bin', 'tskeeper.js');
 export const defaultOurCommand = `${process.execPath} ${entry} serve`;
@@ -35,13 +35,21 @@ export async function assertOnDisk(folder) {
   if (name !== undefined) throw new Error(`${folder} is on ${name}, where fsync costs nothing; choose a folder on a disk with --data-dir`);
 }
 
-/** What the harness starts for a kind of this benchmark. */
-function programOf(kind, ourCommand = defaultOurCommand) {
+/**
+ * What the harness starts for a kind of this benchmark.
+ *
+ * @param {string} kind
+ * @param {{ ourCommand?: string, beforeCommand?: string }} commands
+ */
+function programOf(kind, { ourCommand = defaultOurCommand, beforeCommand }) {
   switch (kind) {
     case 'java':
       return { kind: 'java-3.9.5' };
     case 'ours':
       return { kind: 'ours', command: ourCommand.split(' ') };
+    case 'before':
+      if (beforeCommand === undefined) throw new Error('"before" is another build of this server: name its command with --before-command');
+      return { kind: 'ours', command: beforeCommand.split(' ') };
     case 'ceiling':
       return { kind: 'ours', command: ceilingCommand };
     default:
@@ -66,9 +74,9 @@ async function accepts(port) {
  * Starts a server on `folder`, which contains zoo.cfg, server.log and data/. `startSeconds` of the
  * result is the time from the start of the process to its first answer.
  */
-export async function startServer(kind, folder, { heap = '1g', ourCommand, config = {} } = {}) {
+export async function startServer(kind, folder, { heap = '1g', config = {}, ...commands } = {}) {
   const port = await freePort();
-  const server = await launchServer({ ...programOf(kind, ourCommand), folder, heap, config }, port);
+  const server = await launchServer({ ...programOf(kind, commands), folder, heap, config }, port);
   const isReady = kind === 'ceiling' ? { isReady: () => accepts(port) } : {};
   await server.untilReady({ timeoutMs: readyTimeoutMs, everyMs: pollMs, ...isReady });
   server.startSeconds = (performance.now() - server.startedMs) / 1000;
@@ -76,7 +84,7 @@ export async function startServer(kind, folder, { heap = '1g', ourCommand, confi
 }
 
 /** Starts `count` servers in folders below `folder`. */
-export function startEnsemble(kind, folder, { count = 3, heap = '1g', ourCommand, config = {} }) {
-  const { kind: harnessKind, command } = programOf(kind, ourCommand);
+export function startEnsemble(kind, folder, { count = 3, heap = '1g', config = {}, ...commands }) {
+  const { kind: harnessKind, command } = programOf(kind, commands);
   return ProcessEnsemble.start(peersOf(harnessKind, count), { folder, heap, command, config: { ...ensembleDefaults, ...config } });
 }

@@ -22,13 +22,13 @@ const ownTest = 'test/behaviour-reference.test.ts';
  * the repository
  */
 /**
- * @typedef {{ readonly id: string, readonly promise: string, readonly path: string, readonly
- * chapter: string }} Row
+ * @typedef {{ readonly id: string, readonly promise: string, readonly path: string,
+ * readonly chapter: string }} Row
  */
 /** @typedef {{ readonly id: string, readonly what: string, readonly path: string }} Unbuilt */
 /**
- * @typedef {{ readonly id: string, readonly title: string, readonly path: string, readonly line:
- * number }} Test
+ * @typedef {{ readonly id: string, readonly title: string, readonly path: string,
+ * readonly line: number }} Test
  */
 
 const id = String.raw`(?:A|B|D|E|F|C\d-)\d+a?`;

@@ -242,7 +242,7 @@ async function unpackDebianSource(folder, name) {
 }
 
 /**
- * @type {Record<import('./foreign-programs.js').ForeignProgramNameForeignProgramName, { text: string, install(folder: string):
+ * @type {Record<import('./foreign-programs.js').ForeignProgramName, { text: string, install(folder: string):
  * Promise<void>, facts(folder: string): Promise<Record<string, string>> }>}
  */
 const installers = {
@@ -323,7 +323,7 @@ async function ensureForeignProgram(name, log) {
  * Makes the named peers available, one after the other; returns for each its folder or the reason
  * why it is missing.
  *
- * @template {import('./foreign-programs.js').ForeignProgramNameForeignProgramName} Name
+ * @template {import('./foreign-programs.js').ForeignProgramName} Name
  * @param {readonly Name[]} names
  * @param {{ log?: (line: string) => void }} [options]
  */

@@ -3,8 +3,8 @@
 /** `parent` is the parent pid of this process, read before any module was loaded. */
 export async function start(parent) {
   // Loading takes long enough for npm to end in the meantime, so look for its processes first.
-  const { lineToNpm, processTable } = await import('../dist/npm-watch.js');
-  const npm = lineToNpm({ environment: process.env, program: process.argv[1], parent }, processTable);
+  const { findNpmAncestors, processTable } = await import('../dist/npm-watch.js');
+  const npm = findNpmAncestors({ environment: process.env, program: process.argv[1], parentPid: parent }, processTable);
 
   // Node opens all modules that one module imports at once. Importing the packages one by one lets
   // a server start with few file descriptors.
