@@ -130,7 +130,7 @@ export interface Observer {
   /** A leader has answered a learner whether a session is alive. */
   sessionValidated(session: SessionId, lives: boolean): void;
   roleChanged(role: 'standalone' | 'leader' | 'follower' | 'observer' | 'looking' | 'read-only'): void;
-  /** An election has ended after `lookedMs` with `leader`, which may be this server. */
+  /** An election has ended after `electionMs` with `leader`, which may be this server. */
   elected(leader: Sid, electionMs: Millis): void;
   /**
    * This server serves in an epoch, as its leader or as a learner. `historyEnd` was the end of its

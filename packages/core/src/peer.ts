@@ -148,7 +148,7 @@ export class Peer {
   }
 
   /**
-   * A snapshot of this moment, to be written in slices. See `SnapshotSource` for `writeLastZxid`.
+   * A snapshot of this moment, to be written in slices. See `SnapshotWriter` for `writeLastZxid`.
    */
   snapshot(writeLastZxid = true): SnapshotWriter {
     return this.replica.snapshot(writeLastZxid);

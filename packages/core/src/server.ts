@@ -434,7 +434,7 @@ export class Server implements ClientFront {
 
   /**
    * A snapshot of this moment, to be written in slices while requests continue. One at a time. See
-   * `SnapshotSource` for `writeLastZxid`.
+   * `SnapshotWriter` for `writeLastZxid`.
    */
   snapshot(writeLastZxid = true): SnapshotWriter {
     return this.#replica.snapshot(writeLastZxid);

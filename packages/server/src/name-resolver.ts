@@ -17,7 +17,9 @@ export class NameResolver {
   readonly #pendingLookups = new Map<string, Promise<string[]>>();
   #last: Promise<unknown> = Promise.resolve();
 
-  /** `patienceMs`: how long a caller waits for a new answer when there is an earlier one. */
+  /**
+   * `freshAnswerTimeoutMs`: how long a caller waits for a new answer when there is an earlier one.
+   */
   constructor(lookupAll: (host: string) => Promise<string[]> = systemLookup, freshAnswerTimeoutMs = 1000) {
     this.#lookup = lookupAll;
     this.#freshAnswerTimeoutMs = freshAnswerTimeoutMs;

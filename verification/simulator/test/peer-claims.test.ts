@@ -59,7 +59,7 @@ function heard(port: 'election' | 'quorum', ...bytes: Buffer[]): PeerClaim[] {
 
 const ownVote = { packet: 'vote', zxid: makeZxid(3, 4), current: 3 };
 
-describe('PeerWords gets from the bytes that a server sends', () => {
+describe('PeerClaims gets from the bytes that a server sends', () => {
   test.each([
     ['that the server dialled', [greeting(), vote()]],
     ['that the other server dialled', [vote()]],

@@ -5,7 +5,7 @@ export type OutputFormat = 'text' | 'json';
 
 /** The reader has closed the pipe, as `head` does; the tool ends without an error. */
 export class OutputClosed extends Error {
-  override readonly name = 'ReaderGone';
+  override readonly name = 'OutputClosed';
 }
 
 const lineBreak = Buffer.from('\n');

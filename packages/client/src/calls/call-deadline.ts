@@ -40,8 +40,8 @@ export class CallDeadline {
   }
 
   /**
-   * The limits of the next request. Throws the signal's reason, or a Refusal when the call has
-   * timed out.
+   * The limits of the next request. Throws the signal's reason, or a RequestFailure when the call
+   * has timed out.
    */
   get requestLimits(): RequestLimits {
     const { signal, timeoutMs } = this.#limits;

@@ -35,8 +35,8 @@ export class CallRunner {
   }
 
   /**
-   * `make` may throw a Refusal; then nothing is sent. `isRepeatable`: the call changes nothing, so
-   * it may be repeated even without an answer.
+   * `make` may throw a RequestFailure; then nothing is sent. `isRepeatable`: the call changes
+   * nothing, so it may be repeated even without an answer.
    */
   call<Result>(
     method: string,
@@ -129,9 +129,9 @@ export class CallRunner {
   }
 
   /**
-   * Turns a Refusal into a KeeperError. The error is created here, after the await, because here
-   * its stack shows the caller; to record the stack of each call in case it fails would take longer
-   * than the call.
+   * Turns a RequestFailure into a KeeperError. The error is created here, after the await, because
+   * here its stack shows the caller; to record the stack of each call in case it fails would take
+   * longer than the call.
    */
   runWithRetries<Result>(
     method: string,

@@ -9,7 +9,7 @@ import type { RequestLimits } from '../session/request-limits.ts';
 import type { CallDeadline, CallSession } from './call-deadline.ts';
 import { type FullRetryPolicy, unlimitedRetryPolicy } from './retry-policy.ts';
 
-/** The known facts of a failure, as a Refusal or as a KeeperError. */
+/** The known facts of a failure, as a RequestFailure or as a KeeperError. */
 export type FailureFields = Pick<RequestFailure, 'errno' | 'outcome' | 'reason' | 'failedIndex' | 'results'> & { readonly cause?: unknown };
 
 /**

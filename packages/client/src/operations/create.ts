@@ -89,8 +89,8 @@ export interface CreateRequest {
 }
 
 /**
- * The request of a create; `path` is the server's path. Throws a Refusal or a TypeError for invalid
- * settings.
+ * The request of a create; `path` is the server's path. Throws a RequestFailure or a TypeError for
+ * invalid settings.
  */
 export function createRequest(path: string, data: Data | undefined, settings: CreateSettings): CreateRequest {
   const mode = settings.mode ?? 'persistent';

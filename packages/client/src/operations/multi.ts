@@ -164,7 +164,7 @@ function writeEncodedOps(writer: Writer, parts: readonly EncodedOp[]): void {
   writeMultiEnd(writer);
 }
 
-/** Adds to a Refusal which operation is invalid. */
+/** Adds to a RequestFailure which operation is invalid. */
 function encodeOp<Op extends WriteOp | ReadOp>(each: Op, index: number, make: (each: Op) => EncodedOp): EncodedOp {
   try {
     return make(each);

@@ -11,7 +11,8 @@ export interface Operation<Result> {
   /**
    * Reads the record after the header, in the order of the stream, so that a watch that it
    * registers is known before the next event is read. Not called if the caller no longer waits.
-   * Throws a ProtocolError if the record cannot be read, and a Refusal if it contains an error.
+   * Throws a ProtocolError if the record cannot be read, and a RequestFailure if it contains an
+   * error.
    */
   read(reader: Reader): Result;
   /** Whether an error is a valid answer, as for `exists`. Does not throw. */

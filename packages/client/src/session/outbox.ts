@@ -52,8 +52,8 @@ export class Outbox<R extends Request> {
   // --- Requests
 
   /**
-   * Adds a request. Throws a Refusal if it is too long, or what writing it throws; then nothing is
-   * changed.
+   * Adds a request. Throws a RequestFailure if it is too long, or what writing it throws; then
+   * nothing is changed.
    */
   addPending(request: R): void {
     const start = this.#writeRequestFrame(this.#output, request);

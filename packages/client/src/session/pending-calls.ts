@@ -42,8 +42,8 @@ export class PendingCalls implements CallOutput<PendingCall> {
   }
 
   /**
-   * Makes a request. Rejects with a Refusal, with the signal's reason, or with what the operation
-   * throws while it writes.
+   * Makes a request. Rejects with a RequestFailure, with the signal's reason, or with what the
+   * operation throws while it writes.
    */
   perform<Result>(operation: Operation<Result>, { signal, timeoutMs, traced }: RequestLimits): Promise<Result> {
     return new Promise<Result>((resolve, reject) => {

@@ -2,9 +2,9 @@
  * The states of a session, and the inputs that move it from one to another.
  *
  * The machine is pure. Inputs are method calls with the time; outputs go, in order, to the
- * receivers in `SessionOutputs`, which never call back. `deadline()` says when to call `wake` if there is no
- * other input before. So a test can play any sequence of events, and a simulator can run real
- * clients.
+ * receivers in `SessionOutputs`, which never call back. `deadline()` says when to call `wake` if
+ * there is no other input before. So a test can play any sequence of events, and a simulator can
+ * run real clients.
  *
  *     waiting ─wake─> connecting ─> handshaking ─> connected ─close─> closing ─> closed
  *        ^                │              │             │
@@ -225,7 +225,9 @@ export class SessionMachine<R extends Request> {
 
   // --- Inputs from the program
 
-  /** Accepts a request. Throws a Refusal if that is not possible; then nothing is changed. */
+  /**
+   * Accepts a request. Throws a RequestFailure if that is not possible; then nothing is changed.
+   */
   submit(request: R): void {
     if (this.#phase === 'closed' || this.#phase === 'closing') throw this.#end.failure();
     if (this.#phase === 'connected' && !this.#drain.isActive) this.#outbox.addPending(request);

@@ -64,7 +64,7 @@ describe('keepProcessAlive', () => {
     const { ended, code, output } = await run(`
       const zk = createClient('127.0.0.1:1', { keepProcessAlive: false, connectTimeoutMs: 500 });
       zk.on('connectFailed', ({ server, reason, attempt }) => { if (attempt === 1) console.log(server, reason); });
-      try { await zk.connected(); } catch (error) { console.log(error.code); }
+      try { await zk.ready(); } catch (error) { console.log(error.code); }
       const waiting = createClient(servers, { keepProcessAlive: false });
       console.log((await waiting.getData('/')).stat.version);
       await waiting.close();

@@ -240,7 +240,7 @@ describe('D18: the session of a traced client', () => {
 });
 
 describe('a custom tracer', () => {
-  it('with hearsCalls and hearsSession false is asked, and receives nothing', async () => {
+  it('with tracesCalls and tracesSession false receives no calls and no session events', async () => {
     const told: string[] = [];
     const tracer: Tracer = {
       tracesCalls: false,

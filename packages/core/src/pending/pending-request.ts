@@ -20,7 +20,7 @@ export interface ParkedFrame {
   readonly identities: Identities;
   /** It waited too long for its turn, and is answered ThrottledOp. */
   readonly isThrottled: boolean;
-  /** Its reply may take many steps; see `Reads.isLong`. */
+  /** Its reply may take many steps. */
   readonly isLong: boolean;
 }
 

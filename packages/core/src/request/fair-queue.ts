@@ -19,7 +19,7 @@ export class FairShare {
   heapIndex = -1;
 }
 
-/** A binary heap. Each member has its `Turn` and is in at most one queue. */
+/** A binary heap. Each member has its `FairShare` and is in at most one queue. */
 export class FairQueue<T extends { readonly share: FairShare }> {
   readonly #heap: T[] = [];
   #virtualTime = 0;

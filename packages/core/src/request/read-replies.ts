@@ -1,5 +1,6 @@
 /**
- * Writes the replies to reads, short ones at once and long ones in steps, and reports what was read.
+ * Writes the replies to reads, short ones at once and long ones in steps, and reports what was
+ * read.
  *
  * Every part of the server that answers reads uses it. On the common path it allocates nothing: a
  * reply is written into the connection's output in wire form.

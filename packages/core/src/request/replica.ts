@@ -181,7 +181,7 @@ export class Replica {
 
   /**
    * A snapshot of this moment; its slices may be taken while further txns are applied. See
-   * `SnapshotSource` for `writeLastZxid`.
+   * `SnapshotWriter` for `writeLastZxid`.
    */
   snapshot(writeLastZxid = true): SnapshotWriter {
     const { tree, sessions, lastZxid, isExact } = this;

@@ -6,8 +6,8 @@ import type { PeerState } from './peer-state.ts';
 
 /**
  * The front of a server of an ensemble while it serves no clients: it neither leads nor follows, or
- * it leads and leaves clients to its learners (`leaderServes`). Each connection is closed as soon as
- * it opens. Input of connections that the last server has closed has no effect.
+ * it leads and leaves clients to its learners (`leaderServes`). Each connection is closed as soon
+ * as it opens. Input of connections that the last server has closed has no effect.
  */
 export class ClosedFront implements ClientFront {
   readonly isBusy = false;

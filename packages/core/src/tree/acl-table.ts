@@ -308,7 +308,7 @@ export class AclTable {
     }
   }
 
-  /** A snapshot begins: every list in use is kept until `letGo` with the returned number. */
+  /** A snapshot begins: every list in use is kept until `unpin` with the returned number. */
   pin(): number {
     this.#pins.push(++this.#lastPin);
     this.#addedSinceLastPin.clear();

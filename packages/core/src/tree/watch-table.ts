@@ -9,8 +9,8 @@
  *     child table of P, as "children changed" of P                         created, deleted
  *
  * There can be millions of watches. The rows of watches (watch-rows.ts), of watched paths
- * (watched-paths.ts) and of connections (watchers.ts) are arrays of numbers. The cost of a change is
- * the path's depth plus the number of watchers.
+ * (watched-paths.ts) and of connections (watchers.ts) are arrays of numbers. The cost of a change
+ * is the path's depth plus the number of watchers.
  *
  * A path here is any string of bytes; its validity and permissions are checked elsewhere.
  */

@@ -15,8 +15,9 @@ export const ChannelRank = { voter: 0, observer: 1, stranger: 2 } as const;
 export type ChannelRank = (typeof ChannelRank)[keyof typeof ChannelRank];
 
 /**
- * Why a stream between a leader and a learner is closed. Programs compare these names; the text that
- * goes with one is for the operator. A learner that ends closes its stream for the reason of its end.
+ * Why a stream between a leader and a learner is closed. Programs compare these names; the text
+ * that goes with one is for the operator. A learner that ends closes its stream for the reason of
+ * its end.
  */
 export type ChannelCloseReason =
   | RoleEndReason

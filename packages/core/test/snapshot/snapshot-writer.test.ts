@@ -20,7 +20,7 @@ function expectHolds(bytes: Buffer, model: Model, zxid: number): void {
   expect(sessionIdOf(loaded.digest!.high, loaded.digest!.low)).toBe(digestOf(loaded.tree));
 }
 
-describe('SnapshotSource', () => {
+describe('SnapshotWriter', () => {
   it('writes an empty tree byte for byte as a Java server does', () => {
     const tree = new DataTree(treeOptions);
     expect(snapshotOf(tree, 0).toString('hex')).toBe(fixtureBytes('disk-3.9.5/snapshot.0').toString('hex'));

@@ -288,7 +288,7 @@ export class LoneLeader implements PeerClients, ElectionLinks, QuorumLinks, Peer
   readonly installSnapshot = unexpected('installSnapshot');
   readonly reply = unexpected('reply');
   readonly dialLeader = unexpected('dialLeader');
-  readonly cancelDial = unexpected('dialNobody');
+  readonly cancelDial = unexpected('cancelDial');
   readonly reconnect = unexpected('reconnect');
   readonly close = unexpected('close');
   notify(): void {}

@@ -16,26 +16,26 @@ it('an observer of events gets the election, the epoch, each durable txn, and th
     node.observer = {
       ...silentObserver,
       elected: (leader) => note('elected', leader),
-      epochStarted: (epoch, historyEnd) => note('epochBegun', epoch, historyEnd),
+      epochStarted: (epoch, historyEnd) => note('epochStarted', epoch, historyEnd),
       roleChanged: (role) => note('roleChanged', role),
       roleEnded: (reason) => note('roleEnded', reason),
       txnDurable: (zxid) => note('logged', zxid.toString(16)),
-      learnerSyncStarted: (by, from) => note('learnerSynchronised', by, from),
+      learnerSyncStarted: (by, from) => note('learnerSyncStarted', by, from),
     };
     node.start();
   }
   expect(ensemble.runUntil(() => ensemble.isWhole, 5000)).toBe(true);
   expect(lines.filter((line) => !line.includes('looking')).toSorted()).toEqual([
     '1 elected 3',
-    '1 epochBegun 1 0',
+    '1 epochStarted 1 0',
     '1 roleChanged follower',
     '2 elected 3',
-    '2 epochBegun 1 0',
+    '2 epochStarted 1 0',
     '2 roleChanged follower',
     '3 elected 3',
-    '3 epochBegun 1 0',
-    '3 learnerSynchronised diff memory',
-    '3 learnerSynchronised diff memory',
+    '3 epochStarted 1 0',
+    '3 learnerSyncStarted diff memory',
+    '3 learnerSyncStarted diff memory',
     '3 roleChanged leader',
   ]);
   lines.length = 0;

@@ -220,7 +220,7 @@ class Replayed implements PeerClients, ElectionLinks, QuorumLinks, PeerStorage {
   readonly readLog = unexpected('readLog');
   readonly reply = unexpected('reply');
   readonly dialLeader = unexpected('dialLeader');
-  readonly cancelDial = unexpected('dialNobody');
+  readonly cancelDial = unexpected('cancelDial');
   readonly reconnect = unexpected('reconnect');
   readonly close = unexpected('close');
   notify(): void {}

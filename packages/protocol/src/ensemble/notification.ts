@@ -50,7 +50,7 @@ export interface Notification {
 
 /**
  * Notifications are framed: an int with the number of bytes that follow, within these bounds. A
- * FrameCutter cuts them.
+ * FrameDecoder splits them.
  */
 export const notificationBytesMin = 1;
 export const notificationBytesMax = 524_288;

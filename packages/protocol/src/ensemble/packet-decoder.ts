@@ -40,7 +40,7 @@ export class PacketDecoder {
   #raw = false;
 
   // State of the incomplete packet. Positions count from its first byte.
-  /** Minimum length of the packet; its length once `#isKnown`. */
+  /** Minimum length of the packet; its length once `#isLengthKnown`. */
   #lengthMin = packetHeadBytes;
   #isLengthKnown = false;
   /** Position of authinfo; 0 while the length of the data is unknown. */

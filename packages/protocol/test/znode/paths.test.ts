@@ -106,7 +106,7 @@ describe('invalid paths', () => {
   });
 });
 
-test('pathFault and isValidPath agree on any text of relevant characters', () => {
+test('pathProblem and isValidPath agree on any text of relevant characters', () => {
   const unit = fc.constantFrom(
     '/',
     '/',
@@ -134,7 +134,7 @@ test('pathFault and isValidPath agree on any text of relevant characters', () =>
   );
 });
 
-test('pathFault and isValidPath follow a plain statement of the rules', () => {
+test('pathProblem and isValidPath follow a plain statement of the rules', () => {
   const refused = (code: number): boolean =>
     code <= 0x1f || (code >= 0x7f && code <= 0x9f) || (code >= 0xd800 && code <= 0xf8ff) || (code >= 0xfff0 && code <= 0xffff);
   const obeys = (path: string): boolean =>

@@ -32,8 +32,8 @@ export class BindError extends Error {
 const pauseMs: Millis = 1000;
 
 /**
- * Resolves with undefined when `isOver` before the port could be bound. Rejects with a sentence for
- * the operator.
+ * Resolves with undefined when `isCancelled()` before the port is bound. Rejects with a sentence
+ * for the operator.
  */
 export async function bindListener(
   network: Network,

@@ -77,7 +77,7 @@ export interface SnapshotJob {
  * changed, and it can be written again.
  */
 export class SnapshotReadBackFailed extends Error {
-  override readonly name = 'SnapshotSpoiled';
+  override readonly name = 'SnapshotReadBackFailed';
   readonly path: string;
 
   constructor(path: string) {

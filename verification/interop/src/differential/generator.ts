@@ -122,7 +122,7 @@ export class Generator {
   readonly #options: GeneratorOptions;
   /** Paths chosen by the servers, that is of sequential znodes, newest last. */
   readonly #sequentialPaths: string[] = [];
-  /** zxids in replies of the first server, for relativeZxid. */
+  /** The latest zxid in a reply of the first server; zxids in expectations are relative to it. */
   #lastZxid = 0;
   /** Opcodes requested so far, by name. */
   readonly counts = new Map<string, number>();

@@ -22,7 +22,7 @@ import { parentOf } from '../record/parent-of.ts';
 import type { ZnodeHistory, ZnodeLife } from './znode-history.ts';
 import type { RecipeProcess } from './recipe-process.ts';
 
-/** What `Held` and `Leadership` have in common. */
+/** What `Hold` and `Leadership` have in common. */
 export interface HoldHandle {
   readonly path: string;
   readonly fencingToken: bigint;

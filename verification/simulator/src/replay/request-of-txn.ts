@@ -54,8 +54,9 @@ export interface Candidate {
  * The candidate that asked for the txn; undefined if none did. If several can have, those that
  * agree with the guarantees of a session are preferred. A txn that breaks a guarantee must not be
  * taken for an exchange of two requests, and is not, since the other one comes too. `agrees`
- * returns whether the reference model gives the same result for a refused request, `goesOn` whether
- * the next txns of the session can be traced too if this one came from the candidate.
+ * returns whether the reference model gives the same result for a refused request, and
+ * `laterTxnsFit` whether the next txns of the session can be traced too if this one came from the
+ * candidate.
  */
 export function requestOfTxn<T extends Candidate>(
   candidates: readonly T[],

@@ -105,8 +105,8 @@ export class ClientPort implements PeerClients {
   }
 
   /**
-   * Delivers the input of clients to `front` from here on. The front is made after the port, because
-   * it writes to the port.
+   * Delivers the input of clients to `front` from here on. The front is made after the port,
+   * because it writes to the port.
    */
   attach(front: ClientFront): void {
     this.#turn.front = front;
