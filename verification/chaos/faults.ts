@@ -112,8 +112,10 @@ const smallChunks: Fault = {
   inject(context) {
     const { network } = context.world;
     const [a, b] = [context.anyServer(), context.anyServer()];
-    const dribbleBytes = context.drawBetween(1, 40);
-    context.impair([network.direction(a.name, b.name)], context.drawBetween(100, 700), (lane) => Object.assign(lane, { dribbleBytes }));
+    const chunkBytes = context.drawBetween(1, 40);
+    context.impair([network.direction(a.name, b.name)], context.drawBetween(100, 700), (lane) => {
+      lane.chunkBytes = chunkBytes;
+    });
   },
 };
 

@@ -108,7 +108,8 @@ describe('a cable', () => {
     socket.write('late');
     await eventually(() => received === 'late', soonMs, 1);
     expect(performance.now() - sentMs).toBeGreaterThanOrEqual(50);
-    Object.assign(lane, { delayMs: 0, dribbleBytes: 1 });
+    lane.delayMs = 0;
+    lane.chunkBytes = 1;
     socket.write('bytes');
     await eventually(() => received === 'latebytes', soonMs, 1);
     // A busy server reads several at once.

@@ -52,7 +52,7 @@ export function checkPath(path: string): void {
 
 /** Throws a TypeError for a value that is not a string; `what`: `the name of a znode`. */
 export function checkString(value: unknown, what: string): void {
-  if (typeof value !== 'string') throw new TypeError(`${what} is a string, not ${describeValue(value)}`);
+  if (typeof value !== 'string') throw new TypeError(`${what} must be a string, not ${describeValue(value)}`);
 }
 
 /**
@@ -60,19 +60,19 @@ export function checkString(value: unknown, what: string): void {
  */
 export function checkName(value: unknown, what: string): void {
   if (typeof value !== 'string' || value === '' || value.includes('/'))
-    throw new TypeError(`${what} is a non-empty string without "/", not ${describeValue(value)}`);
+    throw new TypeError(`${what} must be a non-empty string without "/", not ${describeValue(value)}`);
 }
 
 /** Throws a TypeError for a value that cannot be the data of a znode. */
 export function checkData(value: unknown): void {
   if (value !== null && typeof value !== 'string' && !(value instanceof Uint8Array))
-    throw new TypeError(`data are a Uint8Array, a string or null, not ${describeValue(value)}`);
+    throw new TypeError(`data must be a Uint8Array, a string or null, not ${describeValue(value)}`);
 }
 
 /** Throws a TypeError for a value that is not a codec. */
 export function checkCodec(value: unknown, example: string): void {
   if (!isObject(value) || typeof value['encode'] !== 'function' || typeof value['decode'] !== 'function')
-    throw new TypeError(`a codec is an object with encode and decode, as ${example}, not ${describeValue(value)}`);
+    throw new TypeError(`a codec must be an object with encode and decode, as ${example}, not ${describeValue(value)}`);
 }
 
 /** A program's validation of values: a function, or a schema of a library. */
@@ -95,19 +95,19 @@ export function checkMulti(ops: unknown, options: unknown): void {
   checkOps(ops, 'multi');
 }
 
-/** Throws a TypeError for a value that is not an array; `what`: `items are`. */
+/** Throws a TypeError for a value that is not an array; `what`: `items`. */
 export function checkArray(value: unknown, what: string): void {
-  if (!Array.isArray(value)) throw new TypeError(`${what} an array, not ${describeValue(value)}`);
+  if (!Array.isArray(value)) throw new TypeError(`${what} must be an array, not ${describeValue(value)}`);
 }
 
 /** Throws a TypeError for a value that is not a function; `what`: `work`. */
 export function checkFunction(value: unknown, what: string): void {
-  if (typeof value !== 'function') throw new TypeError(`${what} is a function, not ${describeValue(value)}`);
+  if (typeof value !== 'function') throw new TypeError(`${what} must be a function, not ${describeValue(value)}`);
 }
 
 /** Throws a TypeError for a value that is not an object; `example`: `{ timeoutMs: 5000 }`. */
-export function checkOptions(value: unknown, example: string, what = 'options are'): void {
-  if (!isObject(value)) throw new TypeError(`${what} an object, as ${example}, not ${describeValue(value)}`);
+export function checkOptions(value: unknown, example: string, what = 'options'): void {
+  if (!isObject(value)) throw new TypeError(`${what} must be an object, as ${example}, not ${describeValue(value)}`);
 }
 
 const waitTypes = {

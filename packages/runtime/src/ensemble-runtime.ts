@@ -63,7 +63,7 @@ export class EnsembleRuntime {
   }
 
   get peer(): Peer {
-    if (this.#peer === undefined) throw new Error('the member has not been opened');
+    if (this.#peer === undefined) throw new Error('the peer has not been opened');
     return this.#peer;
   }
 

@@ -3,8 +3,8 @@
  * with one kind of server.
  *
  * Each part names its requirements; parts whose requirements cannot be installed on this machine
- * are skipped by name. Parts run one after the other, since they share the machine with one or two
- * JVMs. The last line counts all checks.
+ * are skipped by name. Two parts run at a time, and each prints its results when it ends. The last
+ * line counts all checks.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -29,25 +29,26 @@ import { rewritingsFor, runRewriting } from './exchange/rewritten-folders.ts';
 import { recipeClientPrograms } from './recipes/recipe-client.ts';
 import { countRequests, runRecipes } from './recipes/run.ts';
 import { crowdTimeoutMs } from './recipes/traffic.ts';
-import { Report } from './report.ts';
+import { type Counts, Report, summaryOf } from './report.ts';
 import { superAuth, superDigestProperty, versionOf } from './settings.ts';
 import { runCSuite } from './suites/c-suite.ts';
 import { runKazooSuite } from './suites/kazoo-suite.ts';
 import { twoAtATime } from './two-at-a-time.ts';
 
+/** In this order: the long parts first, so that the last two end at about the same time. */
 const partNames = [
-  'kazoo',
-  'kazoo-suite',
-  'java',
-  'cli',
-  'c',
-  'c-suite',
+  'ensemble',
   'client',
   'recipes',
-  'conformance',
   'exchange',
+  'conformance',
+  'c-suite',
   'differential',
-  'ensemble',
+  'cli',
+  'java',
+  'kazoo-suite',
+  'kazoo',
+  'c',
 ] as const;
 type PartName = (typeof partNames)[number];
 const kinds: readonly ServerKind[] = ['ours', 'java-3.9.5', 'java-3.8.0'];
@@ -283,36 +284,53 @@ function seconds(sinceMs: number): string {
   return `${((performance.now() - sinceMs) / 1000).toFixed(1)} s`;
 }
 
+/**
+ * Runs a part and prints its results when it has ended, so that the lines of two parts that run at
+ * the same time do not mix. Returns its counts.
+ */
+async function runPart(name: PartName, settings: Settings & { verbose: boolean }, print: (line: string) => void): Promise<Counts> {
+  const lines: string[] = [`\n${name}`];
+  const keep = (line: string): void => {
+    lines.push(line);
+  };
+  const report = new Report(keep, settings.verbose);
+  const start = performance.now();
+  const part = parts[name];
+  const peers = await ensureForeignPrograms(part.peers);
+  const missing = Object.values(peers).find((peer) => !peer.installed);
+  if (missing?.installed === false) {
+    report.skip(name, `cannot install ${missing.name}: ${missing.reason}`);
+  } else {
+    try {
+      await part.run(settings, report);
+    } catch (error) {
+      report.fail(name, error instanceof Error ? error.message : String(error));
+    }
+  }
+  print([...lines, `  ${report.summary} in ${seconds(start)}`].join('\n'));
+  return report.counts;
+}
+
 async function main(): Promise<void> {
   const settings = parse();
   const print = (line: string): void => {
     process.stdout.write(`${line}\n`);
   };
-  const report = new Report(print, settings.verbose);
   const begin = performance.now();
   print(`interop of ${settings.kind}: ${settings.only.join(', ')}`);
-  for (const name of settings.only) {
-    const part = parts[name];
-    const start = performance.now();
-    const before = { ...report.counts };
-    print(`\n${name}`);
-    const peers = await ensureForeignPrograms(part.peers, { log: (line) => print(`  ${line}`) });
-    const missing = Object.values(peers).find((peer) => !peer.installed);
-    if (missing?.installed === false) {
-      report.skip(name, `cannot install ${missing.name}: ${missing.reason}`);
-    } else {
-      try {
-        await part.run(settings, report);
-      } catch (error) {
-        report.fail(name, error instanceof Error ? error.message : String(error));
-      }
-    }
-    const { passed, failed, skipped } = report.counts;
-    print(`  ${passed - before.passed} passed, ${failed - before.failed} failed, ${skipped - before.skipped} skipped in ${seconds(start)}`);
-  }
+  // Two parts must not install the same program at the same time.
+  const needed = new Set(settings.only.flatMap((name) => parts[name].peers));
+  await ensureForeignPrograms([...needed], { log: (line) => print(`  ${line}`) });
+  const total: Counts = { passed: 0, failed: 0, skipped: 0 };
+  await twoAtATime(settings.only, async (name) => {
+    const { passed, failed, skipped } = await runPart(name, settings, print);
+    total.passed += passed;
+    total.failed += failed;
+    total.skipped += skipped;
+  });
   print(`\nall in ${seconds(begin)}`);
-  print(report.summary);
-  process.exitCode = report.counts.failed > 0 ? 1 : 0;
+  print(summaryOf(total));
+  process.exitCode = total.failed > 0 ? 1 : 0;
 }
 
 try {

@@ -1,7 +1,4 @@
-/**
- * Counts checks and prints each as soon as it has a result: failures with their reason, successes
- * by name.
- */
+/** Counts checks and prints each: failures with their reason, successes by name. */
 
 export interface Counts {
   passed: number;
@@ -49,7 +46,10 @@ export class Report {
   }
 
   get summary(): string {
-    const { passed, failed, skipped } = this.counts;
-    return `${passed} passed, ${failed} failed, ${skipped} skipped`;
+    return summaryOf(this.counts);
   }
+}
+
+export function summaryOf({ passed, failed, skipped }: Counts): string {
+  return `${passed} passed, ${failed} failed, ${skipped} skipped`;
 }

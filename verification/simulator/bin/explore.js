@@ -1,4 +1,4 @@
 #!/usr/bin/env node
-import { explore } from '../dist/explorer/command.js';
+import { exploreCommand } from '../dist/explorer/command.js';
 
-explore(process.argv.slice(2));
+exploreCommand(process.argv.slice(2));

@@ -24,7 +24,11 @@ async function started(seed: number, tickTimeMs: number, delayMs: number, early:
   // No two segments take the same time; otherwise all seeds would be the same.
   world.wire.conditionsOf = (from, to) => ({ delayMs: world.extraDelayMs(from, to) + random.below(64 * 3) / 64 });
   for (const [at, a] of world.servers.entries()) {
-    for (const b of world.servers.slice(at + 1)) Object.assign(world.link(a.name, b.name), { distanceMs: delayMs, early });
+    for (const b of world.servers.slice(at + 1)) {
+      const link = world.link(a.name, b.name);
+      link.distanceMs = delayMs;
+      link.earlyAccept = early;
+    }
   }
   for (const server of world.servers) await server.start();
   expect(await world.runUntil(() => isWhole(world), 20_000)).toBe(true);

@@ -56,7 +56,7 @@ export class ChangeStream<Data> implements CacheChanges<Data> {
     checkCallOptions(options, callOptionTypes.changes, 'changes');
     const { signal, maxQueuedChanges = maxQueuedChangesDefault } = options;
     if (!Number.isInteger(maxQueuedChanges) || maxQueuedChanges < 1)
-      throw new RangeError(`maxQueuedChanges is a whole number from 1, not ${maxQueuedChanges}`);
+      throw new RangeError(`maxQueuedChanges must be a whole number from 1, not ${maxQueuedChanges}`);
     this.#maxChanges = maxQueuedChanges;
     this.#onEnd = onEnd;
     if (signal?.aborted === true) this.#finish({ reason: signal.reason });

@@ -21,7 +21,8 @@ export class ReadQueue {
 
   /** `visit` never rejects. */
   constructor(concurrency: number, read: (path: string, kind: ReadKind) => Promise<void>) {
-    if (!Number.isInteger(concurrency) || concurrency < 1) throw new RangeError(`concurrency is a whole number from 1, not ${concurrency}`);
+    if (!Number.isInteger(concurrency) || concurrency < 1)
+      throw new RangeError(`concurrency must be a whole number from 1, not ${concurrency}`);
     this.#concurrency = concurrency;
     this.#read = read;
   }

@@ -30,7 +30,7 @@ export class TreeCache<Data = Uint8Array | null> extends Cache<Data> implements 
     const { maxDepth = Infinity } = options;
     if (maxDepth !== Infinity && (!Number.isInteger(maxDepth) || maxDepth < 1))
       throw new RangeError(
-        `maxDepth is a whole number from 1, or left out for all levels, not ${maxDepth}; a NodeCache has the root alone`,
+        `maxDepth must be a whole number from 1, or left out for all levels, not ${maxDepth}; a NodeCache has the root alone`,
       );
     super(source, path, { ...options, maxDepth, includesRootChanges: true });
   }

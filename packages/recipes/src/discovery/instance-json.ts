@@ -78,7 +78,7 @@ function field(raw: RawInstance, name: string, type: 'number'): number | null;
 function field(raw: RawInstance, name: string, type: 'boolean'): boolean | null;
 function field(raw: RawInstance, name: string, type: 'string' | 'number' | 'boolean'): unknown {
   const value = raw[name] ?? null;
-  if (value !== null && typeof value !== type) throw new TypeError(`${name} is a ${type}, not ${JSON.stringify(value)}`);
+  if (value !== null && typeof value !== type) throw new TypeError(`${name} must be a ${type}, not ${JSON.stringify(value)}`);
   return value;
 }
 

@@ -68,9 +68,9 @@ export class ServiceProvider<Payload = unknown> implements AsyncDisposable {
     checkFunction(include, 'include');
     if (!Number.isInteger(downAfterErrors) || downAfterErrors < 1)
       throw new RangeError(
-        `downAfterErrors is a whole number from 1, not ${downAfterErrors}; if no instance is to be skipped, do not call noteError`,
+        `downAfterErrors must be a whole number from 1, not ${downAfterErrors}; if no instance is to be skipped, do not call noteError`,
       );
-    if (!(downForMs >= 0)) throw new RangeError(`downForMs is a number of milliseconds from 0, not ${downForMs}`);
+    if (!(downForMs >= 0)) throw new RangeError(`downForMs must be a number of milliseconds from 0, not ${downForMs}`);
     this.name = name;
     this.#strategy = strategy;
     this.#include = include;
@@ -123,7 +123,7 @@ export class ServiceProvider<Payload = unknown> implements AsyncDisposable {
    */
   noteError(instance: ServiceInstance<Payload>): void {
     checkArgumentCount(arguments.length, 1, 'noteError(instance)');
-    checkOptions(instance, 'choose() gives', 'an instance is');
+    checkOptions(instance, 'choose() gives', 'an instance');
     this.#downInstances.recordError(instance);
   }
 

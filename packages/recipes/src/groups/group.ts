@@ -94,7 +94,7 @@ export class Group {
     checkSourceAndPath(source, path);
     checkConstructorOptions(options, 'Group', arguments.length);
     const { naming = 'plain', acl } = options;
-    if (!Object.hasOwn(namings, naming)) throw new TypeError(`naming is one of ${Object.keys(namings).join(', ')}, not ${naming}`);
+    if (!Object.hasOwn(namings, naming)) throw new TypeError(`naming must be one of ${Object.keys(namings).join(', ')}, not ${naming}`);
     this.path = path;
     this.#source = source;
     this.#naming = naming;

@@ -112,10 +112,10 @@ export class SetPartitioner implements AsyncDisposable {
     checkName(name, 'the name of a member');
     // A string is iterable by letters, which is never meant.
     if (typeof items === 'string' || typeof (items as Partial<Iterable<string>> | undefined)?.[Symbol.iterator] !== 'function')
-      throw new TypeError(`items are an array or a Set of names, not ${describeValue(items)}`);
+      throw new TypeError(`items must be an array or a Set of names, not ${describeValue(items)}`);
     checkFunction(work, 'work');
     const { timeBoundaryMs = timeBoundaryMsDefault } = options;
-    if (!(timeBoundaryMs >= 0)) throw new RangeError(`timeBoundaryMs is a number of milliseconds from 0, not ${timeBoundaryMs}`);
+    if (!(timeBoundaryMs >= 0)) throw new RangeError(`timeBoundaryMs must be a number of milliseconds from 0, not ${timeBoundaryMs}`);
     this.path = path;
     this.name = name;
     this.#source = source;

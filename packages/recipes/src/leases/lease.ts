@@ -74,9 +74,9 @@ export class Lease {
     checkConstructorOptions(options, 'Lease', arguments.length);
     const { durationMs, holder } = options;
     if (!(typeof durationMs === 'number' && durationMs > 0 && durationMs <= durationMsMax))
-      throw new RangeError(`durationMs is a positive number of milliseconds, up to a hundred years, not ${describeValue(durationMs)}`);
+      throw new RangeError(`durationMs must be a positive number of milliseconds, up to a hundred years, not ${describeValue(durationMs)}`);
     if (typeof holder !== 'string' || holder === '')
-      throw new TypeError(`the holder of a lease is a string that no other holder has, not ${describeValue(holder)}`);
+      throw new TypeError(`the holder of a lease must be a string that no other holder has, not ${describeValue(holder)}`);
     this.path = path;
     this.#source = source;
     this.#options = options;

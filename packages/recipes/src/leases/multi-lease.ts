@@ -35,7 +35,7 @@ export class MultiLease {
     checkOptions(options, "{ count: 3, durationMs: 60_000, holder: 'host7' }");
     checkConstructorOptions(options, 'MultiLease', arguments.length);
     const { count, ...ofEach } = options;
-    if (!Number.isSafeInteger(count) || count < 1) throw new RangeError(`count is a whole number from 1, not ${count}`);
+    if (!Number.isSafeInteger(count) || count < 1) throw new RangeError(`count must be a whole number from 1, not ${count}`);
     this.path = path;
     this.#source = source;
     this.#leases = Array.from({ length: count }, (_, at) => new Lease(source, childPath(path, String(at)), ofEach));

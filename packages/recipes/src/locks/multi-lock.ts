@@ -42,13 +42,13 @@ export class MultiLock {
    */
   constructor(locks: readonly Acquirable[]) {
     checkArgumentCount(arguments.length, 1, 'new MultiLock(locks)');
-    checkArray(locks, 'the parts of a MultiLock are');
+    checkArray(locks, 'the parts of a MultiLock');
     for (const part of locks) {
       if (typeof (part as Partial<Acquirable> | undefined)?.tryAcquire !== 'function')
-        throw new TypeError(`a part of a MultiLock is a lock, a semaphore or a side of a shared lock, not ${describeValue(part)}`);
+        throw new TypeError(`a part of a MultiLock must be a lock, a semaphore or a side of a shared lock, not ${describeValue(part)}`);
     }
     const [first] = locks;
-    if (first === undefined) throw new TypeError('a MultiLock has at least one part');
+    if (first === undefined) throw new TypeError('a MultiLock must have at least one part');
     this.#source = first.source;
     this.locks = locks.toSorted((one, other) => (one.path < other.path ? -1 : 1));
     this.locks.forEach(({ path, source }, at) => {

@@ -169,7 +169,7 @@ export class PriorityLock {
     checkCallOptions(options, callOptionTypes.preempt, mode === 'read' ? 'readLock' : 'writeLock');
     const { preempt = false } = options;
     if (!Number.isInteger(priority) || priority < 0 || priority > 99)
-      throw new RangeError(`a priority is an integer from 0 to 99, not ${priority}`);
+      throw new RangeError(`a priority must be an integer from 0 to 99, not ${priority}`);
     if (typeof preempt !== 'boolean') checkOptions(preempt, '{ deleteAfterMs: 5000 }', 'preempt is true, or');
     const request: LockRequest = {
       queue: this.#holderQueue,

@@ -66,7 +66,7 @@ export class ReadWriteLock {
     checkSourceAndPath(source, path);
     checkConstructorOptions(options, 'ReadWriteLock', arguments.length);
     const { prefixes = { read: 'read-', write: 'write-' }, data = null } = options;
-    checkOptions(prefixes, "{ read: 'read-', write: 'write-' }", 'names are');
+    checkOptions(prefixes, "{ read: 'read-', write: 'write-' }", 'names');
     const queue = new WaitQueue(path, [prefixes.read, prefixes.write], options);
     if (prefixes.read.endsWith(prefixes.write) || prefixes.write.endsWith(prefixes.read))
       throw new TypeError(

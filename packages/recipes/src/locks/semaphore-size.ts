@@ -12,7 +12,8 @@ const utf8 = new TextDecoder();
 const sizePattern = /^[1-9]\d{0,8}$/;
 
 export function checkSemaphoreSize(size: number, what: string): void {
-  if (!Number.isSafeInteger(size) || size < 1 || size > 999_999_999) throw new RangeError(`${what} is from 1 to 999999999, not ${size}`);
+  if (!Number.isSafeInteger(size) || size < 1 || size > 999_999_999)
+    throw new RangeError(`${what} must be from 1 to 999999999, not ${size}`);
 }
 
 export class SemaphoreSize {

@@ -86,15 +86,15 @@ export class Migrations {
     this.#source = source;
     this.path = path;
     this.#acl = acl;
-    checkArray(migrations, 'migrations are');
+    checkArray(migrations, 'migrations');
     const seen = new Set<string>();
     this.#migrations = migrations.map((migration, at) => {
-      checkOptions(migration, "{ name: 'add the users', ops: [...] }", `migration ${at + 1} of ${path} is`);
+      checkOptions(migration, "{ name: 'add the users', ops: [...] }", `migration ${at + 1} of ${path}`);
       checkNamedOptions(migration, migrationTypes, `migrations[${at}]`);
       const { name, ops } = migration;
       if (seen.has(name)) throw new TypeError(`two migrations of ${path} have the name "${name}"; give each another name`);
       seen.add(name);
-      checkArray(ops, `the operations of "${name}" are`);
+      checkArray(ops, `the operations of "${name}"`);
       checkOps(ops, 'multi', `migrations[${at}]`);
       if (ops.length === 0) throw new TypeError(`migration ${at + 1} of ${path}, "${name}", has no operations`);
       if (ops.some((each) => each.op === 'create' && each.mode?.startsWith('ephemeral') === true))

@@ -60,9 +60,9 @@ export class SchemaRules {
   readonly #unmatched: 'allowed' | 'refused';
 
   constructor(schemas: readonly PathSchema[], { unmatched = 'allowed' }: SchemaSetOptions = {}) {
-    checkArray(schemas, 'schemas are');
+    checkArray(schemas, 'schemas');
     schemas.forEach((schema, at) => {
-      checkOptions(schema, "{ path: '/users/{user}' }", 'a schema is');
+      checkOptions(schema, "{ path: '/users/{user}' }", 'a schema');
       checkNamedOptions(schema, schemaTypes, `schemas[${at}]`);
     });
     const rules = schemas.map((schema): Rule => ({ ...schema, template: new PathTemplate<string>(schema.path) }));

@@ -114,7 +114,7 @@ export class PersistentNode implements AsyncDisposable {
       throw new TypeError(`there is no mode ${describeValue(mode)} of a PersistentNode; modes are ${modes.join(', ')}`);
     if ((mode === 'persistentWithTtl') !== (ttlMs !== undefined))
       throw new TypeError('ttlMs and the mode persistentWithTtl need each other; give both or neither');
-    if (ttlMs !== undefined && !(ttlMs >= 1)) throw new RangeError(`ttlMs is a number of milliseconds from 1, not ${ttlMs}`);
+    if (ttlMs !== undefined && !(ttlMs >= 1)) throw new RangeError(`ttlMs must be a number of milliseconds from 1, not ${ttlMs}`);
     checkData(data);
     if (protection === true && !mode.startsWith('ephemeral'))
       throw new TypeError(`after a restart, a ${mode} znode with a guid could not be found again; leave protection out`);

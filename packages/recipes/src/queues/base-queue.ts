@@ -111,7 +111,7 @@ export abstract class BaseQueue<Label> implements AsyncDisposable {
     checkSourceAndPath(source, path);
     const { acl, items = 'persistent', maxItems, claimsPath } = options;
     if (items !== 'persistent' && items !== 'ephemeral')
-      throw new TypeError(`items are "persistent" or "ephemeral", not "${String(items)}"`);
+      throw new TypeError(`items must be "persistent" or "ephemeral", not "${String(items)}"`);
     if (claimsPath !== undefined) checkPath(claimsPath);
     checkMaxItems(maxItems);
     this.path = path;
@@ -129,7 +129,7 @@ export abstract class BaseQueue<Label> implements AsyncDisposable {
     labelOf: (signal: AbortSignal) => Label | Promise<Label>,
     options: WaitOptions,
   ): Promise<void> {
-    checkArray(items, 'items are');
+    checkArray(items, 'items');
     for (const item of items) checkData(item);
     if (this.#maxItems !== undefined) checkPutCount(items.length, this.#maxItems);
     const previousPut = this.#lastPut;

@@ -9,7 +9,7 @@ import { failedAt } from './queue-shard.ts';
 /** Throws a RangeError for a value that is not a limit. */
 export function checkMaxItems(maxItems: number | undefined): void {
   if (maxItems !== undefined && (!Number.isInteger(maxItems) || maxItems < 1))
-    throw new RangeError(`maxItems is a whole number from 1, not ${maxItems}; leave it out for a queue without a limit`);
+    throw new RangeError(`maxItems must be a whole number from 1, not ${maxItems}; leave it out for a queue without a limit`);
 }
 
 /** Throws a RangeError for a number of items that never fits. */

@@ -176,7 +176,7 @@ export class ClaimedItem implements QueueItem, AsyncDisposable {
    */
   async acknowledge(ops: readonly WriteOp[] = []): Promise<void> {
     checkArgumentCount(arguments.length, 1, 'acknowledge(ops)');
-    checkArray(ops, 'the operations of acknowledge are');
+    checkArray(ops, 'the operations of acknowledge');
     this.signal.throwIfAborted();
     try {
       await this.#node.acknowledge(ops);

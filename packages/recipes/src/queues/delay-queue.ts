@@ -60,7 +60,7 @@ export class DelayQueue extends BaseQueue<number> {
     if (delayMs === undefined && dueAtMs === undefined)
       throw new TypeError('put to a DelayQueue needs delayMs or dueAtMs: write { delayMs: 5000 }');
     if (delayMs !== undefined && !(Number.isFinite(delayMs) && delayMs >= 0))
-      throw new RangeError(`delayMs is a number of milliseconds from 0, not ${delayMs}`);
+      throw new RangeError(`delayMs must be a number of milliseconds from 0, not ${delayMs}`);
     await this.putItems(items, async (within) => dueAtMs ?? Math.ceil((await this.ensembleTimeMs(within)) + delayMs), {
       signal,
       timeoutMs,

@@ -90,13 +90,13 @@ const priorityFormats: Readonly<Record<PriorityNaming, PriorityFormat>> = {
 };
 
 export function priorityNaming(naming: PriorityNaming): ItemNaming<number> {
-  if (!Object.hasOwn(priorityFormats, naming)) throw new TypeError(`naming is "page", "kazoo" or "curator", not "${naming}"`);
+  if (!Object.hasOwn(priorityFormats, naming)) throw new TypeError(`naming must be "page", "kazoo" or "curator", not "${naming}"`);
   const { prefix, suffix, min, max, format, parse } = priorityFormats[naming];
   const { length } = format(min);
   return {
     prefixOf: (priority) => {
       if (!Number.isInteger(priority) || priority < min || priority > max)
-        throw new RangeError(`a priority is a whole number from ${min} to ${max}, lower first, not ${priority}`);
+        throw new RangeError(`a priority must be a whole number from ${min} to ${max}, lower first, not ${priority}`);
       return `${prefix}${format(priority)}${suffix}`;
     },
     parse: (name) => {
@@ -112,7 +112,7 @@ export function priorityNaming(naming: PriorityNaming): ItemNaming<number> {
 export const delayNaming: ItemNaming<number> = {
   prefixOf: (dueMs) => {
     if (!Number.isSafeInteger(dueMs) || dueMs < 0)
-      throw new RangeError(`a time is a whole number of milliseconds since 1970, not ${dueMs}`);
+      throw new RangeError(`a time must be a whole number of milliseconds since 1970, not ${dueMs}`);
     return formatLabel(dueMs.toString(16).toUpperCase().padStart(8, '0'));
   },
   parse: (name) => {
@@ -126,7 +126,7 @@ export const delayNaming: ItemNaming<number> = {
 export const idNaming: ItemNaming<string> = {
   prefixOf: (id) => {
     if (typeof id !== 'string' || id === '' || /[/|]/.test(id))
-      throw new TypeError(`an id is a non-empty string without "/" and "|", not "${id}"`);
+      throw new TypeError(`an id must be a non-empty string without "/" and "|", not "${id}"`);
     return formatLabel(id);
   },
   parse: (name) => {

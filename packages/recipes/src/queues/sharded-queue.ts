@@ -35,7 +35,8 @@ export class ShardedQueue extends BaseQueue<undefined> {
     checkOptions(options, '{ shards: 4 }');
     checkConstructorOptions(options, 'ShardedQueue', arguments.length);
     const { shards: count } = options;
-    if (!Number.isInteger(count) || count < 1 || count > 100) throw new RangeError(`shards is a whole number from 1 to 100, not ${count}`);
+    if (!Number.isInteger(count) || count < 1 || count > 100)
+      throw new RangeError(`shards must be a whole number from 1 to 100, not ${count}`);
     const shards = Array.from({ length: count }, (_, at) => `shard-${String(at).padStart(2, '0')}`);
     super(source, { path, shards, naming: plainNaming('queue-'), rankKind: undefined }, options);
   }

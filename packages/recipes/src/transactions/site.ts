@@ -48,7 +48,7 @@ export class Site implements AsyncDisposable {
    */
   async vote(vote: Vote, options: WaitOptions = {}): Promise<Vote> {
     checkArgumentCount(arguments.length, 2, 'vote(vote, options)');
-    if (vote !== 'commit' && vote !== 'abort') throw new TypeError(`a vote is "commit" or "abort", not "${String(vote)}"`);
+    if (vote !== 'commit' && vote !== 'abort') throw new TypeError(`a vote must be "commit" or "abort", not "${String(vote)}"`);
     using deadline = new Deadline(this.#source, options, `the vote of ${this.path}`);
     const { signal } = deadline;
     return await runAcrossSessions(this.#source, signal, (zk) => castVote(zk, this.path, vote, this.#ballot, signal));

@@ -87,7 +87,7 @@ export class TwoPhaseCommit {
     checkConstructorOptions(options, 'TwoPhaseCommit', arguments.length);
     const { watchedBy = 'sites', presence = false, acl } = options;
     if (watchedBy !== 'sites' && watchedBy !== 'coordinator')
-      throw new TypeError(`votes are watched by "sites" or "coordinator", not "${String(watchedBy)}"`);
+      throw new TypeError(`watchedBy must be "sites" or "coordinator", not "${String(watchedBy)}"`);
     this.path = path;
     this.#source = source;
     this.#settings = { path, watchedBy, presence, acl };
@@ -244,8 +244,8 @@ export class TwoPhaseCommit {
 }
 
 function checkSites(sites: readonly string[]): void {
-  checkArray(sites, 'sites are');
-  if (sites.length === 0) throw new TypeError('a transaction has at least one site');
+  checkArray(sites, 'sites');
+  if (sites.length === 0) throw new TypeError('a transaction must have at least one site');
   for (const site of sites) {
     if (typeof site !== 'string' || site === '' || site.includes('/') || reservedNames.includes(site))
       throw new TypeError(`"${site}" is not a name of a site: use a non-empty name without a slash, and not ${reservedNames.join(', ')}`);

@@ -200,7 +200,8 @@ export class AtomicNumber<Value extends number | bigint = bigint> implements Asy
    */
   #checkValueType(value: Value): void {
     const wanted = typeof this.format.zero;
-    if (typeof value !== wanted) throw new TypeError(`a number of ${this.path} is a ${wanted}, not ${describeValue(value)}, by its format`);
+    if (typeof value !== wanted)
+      throw new TypeError(`a number of ${this.path} must be a ${wanted}, not ${describeValue(value)}, by its format`);
   }
 
   async #change(next: (before: Value) => Value, options: WaitOptions): Promise<NumberChange<Value>> {

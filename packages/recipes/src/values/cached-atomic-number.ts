@@ -30,7 +30,7 @@ export class CachedAtomicNumber<Value extends number | bigint = bigint> {
   constructor(number: AtomicNumber<Value>, size: number) {
     checkArgumentCount(arguments.length, 2, 'new CachedAtomicNumber(number, size)');
     if (!(number instanceof AtomicNumber)) throw new TypeError(`ranges are taken of an AtomicNumber, not of ${describeValue(number)}`);
-    if (!Number.isSafeInteger(size) || size < 1) throw new RangeError(`the size of a range is a whole number from 1, not ${size}`);
+    if (!Number.isSafeInteger(size) || size < 1) throw new RangeError(`the size of a range must be a whole number from 1, not ${size}`);
     this.#number = number;
     this.#size = size;
   }

@@ -139,14 +139,14 @@ class Revocation {
  * then.
  */
 export async function revoke(source: SessionSource, contender: Contender, options: RevokeOptions): Promise<void> {
-  checkOptions(contender, 'contenders() lists them', 'a contender is');
+  checkOptions(contender, 'contenders() lists them', 'a contender');
   checkCallOptions(options, callOptionTypes.revoke, 'revoke');
   const { path } = contender;
   checkPath(path);
   const { deleteAfterMs, timeoutMs = Infinity } = options;
   if (deleteAfterMs !== undefined && !(typeof deleteAfterMs === 'number' && deleteAfterMs >= 0))
     throw new RangeError(
-      `deleteAfterMs is a number of milliseconds from 0, not ${describeValue(deleteAfterMs)}; leave it out to wait for consent`,
+      `deleteAfterMs must be a number of milliseconds from 0, not ${describeValue(deleteAfterMs)}; leave it out to wait for consent`,
     );
   if (deleteAfterMs !== undefined && timeoutMs <= deleteAfterMs)
     throw new RangeError(

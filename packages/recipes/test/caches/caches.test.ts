@@ -362,14 +362,14 @@ describe('caches', () => {
   it('reject invalid options, at once', () => {
     expect(() => new NodeCache(zk, 'a')).toThrow('"a" is not a path of a znode: it must start with "/"');
     expect(() => new TreeCache(zk, '/a', { maxDepth: 0 })).toThrow(
-      /^maxDepth is a whole number from 1, or left out for all levels, not 0; a NodeCache has/,
+      /^maxDepth must be a whole number from 1, or left out for all levels, not 0; a NodeCache has/,
     );
-    expect(() => new TreeCache(zk, '/a', { concurrency: 0 })).toThrow('concurrency is a whole number from 1, not 0');
+    expect(() => new TreeCache(zk, '/a', { concurrency: 0 })).toThrow('concurrency must be a whole number from 1, not 0');
     expect(() => new TreeCache(zk, '/a', { data: false, decode: String })).toThrow(
       /with data: false there is nothing to decode; leave out/,
     );
     const cache = new NodeCache(zk, '/a');
-    expect(() => cache.changes({ maxQueuedChanges: 0.5 })).toThrow('maxQueuedChanges is a whole number from 1, not 0.5');
+    expect(() => cache.changes({ maxQueuedChanges: 0.5 })).toThrow('maxQueuedChanges must be a whole number from 1, not 0.5');
     void cache.close();
   });
 });

@@ -232,7 +232,7 @@ describe('a service registry', () => {
     const registry = registryOf(t.zk);
     const make = (more: object) => failureOf(registry.register({ ...api, ...more }));
     expect(await make({ name: 'a/b' })).toEqual(
-      new TypeError('the name or the id of a service is a non-empty string without "/", not "a/b"'),
+      new TypeError('the name or the id of a service must be a non-empty string without "/", not "a/b"'),
     );
     expect(await make({ id: '' })).toBeInstanceOf(TypeError);
     expect(await make({ uriSpec: '{a' })).toBeInstanceOf(TypeError);

@@ -180,10 +180,10 @@ describe('a service provider', () => {
 
   it('B26: rejects numbers out of range', () => {
     expect(() => registry.provider('api', { downAfterErrors: 0 })).toThrow(
-      new RangeError('downAfterErrors is a whole number from 1, not 0; if no instance is to be skipped, do not call noteError'),
+      new RangeError('downAfterErrors must be a whole number from 1, not 0; if no instance is to be skipped, do not call noteError'),
     );
     expect(() => registry.provider('api', { downForMs: -1 })).toThrow(
-      new RangeError('downForMs is a number of milliseconds from 0, not -1'),
+      new RangeError('downForMs must be a number of milliseconds from 0, not -1'),
     );
     expect(() => registry.provider('a/b')).toThrow(TypeError);
   });

@@ -145,7 +145,9 @@ describe('a group', () => {
     expect(seen.at(-1)).toBe('from-kazoo host-7');
     await expect(party.join('bob', { data: 'x' })).rejects.toThrow('leave data out');
     await expect(party.join('')).rejects.toThrow(TypeError);
-    expect(() => new Group(t.zk, path, { naming: 'other' as 'plain' })).toThrow('naming is one of plain, party, shallowParty, not other');
+    expect(() => new Group(t.zk, path, { naming: 'other' as 'plain' })).toThrow(
+      'naming must be one of plain, party, shallowParty, not other',
+    );
   });
 
   it('C1-3: has a member once if the reply to its join was lost, and not at all if the join is given up', async () => {

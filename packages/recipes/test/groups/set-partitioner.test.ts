@@ -191,7 +191,7 @@ describe('a set partitioner', () => {
     expect(await t.until(failureOf(broken.ready()))).toMatchObject({ message: 'no plan' });
     expect(broken.signal.reason).toMatchObject({ message: 'no plan' });
     expect(() => new SetPartitioner(t.zk, path, 'x', ['a/b'], () => undefined)).toThrow(
-      'an item is a non-empty string without "/", not "a/b"',
+      'an item must be a non-empty string without "/", not "a/b"',
     );
     expect(await t.until(failureOf(share(await t.client(), 'c').ready({ timeoutMs: 100 })))).toMatchObject({ code: 'TimedOut' });
   });

@@ -185,7 +185,7 @@ describe('a lease', () => {
   });
 
   it('B24: rejects znodes that are not leases, and gives up by time and signal', async () => {
-    expect(() => leaseOf('one', 0)).toThrow('durationMs is a positive number of milliseconds, up to a hundred years, not 0');
+    expect(() => leaseOf('one', 0)).toThrow('durationMs must be a positive number of milliseconds, up to a hundred years, not 0');
     const held = (await t.until(leaseOf('one').tryAcquire()))!;
     expect(await t.until(failureOf(leaseOf('two').acquire({ timeoutMs: 500 })))).toMatchObject({ code: 'TimedOut' });
     expect((await t.childrenOf(path)).length).toBe(2);

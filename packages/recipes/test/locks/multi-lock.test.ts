@@ -93,7 +93,7 @@ describe('a MultiLock', () => {
 
   it('rejects an empty list, two parts with the same path, and parts of different clients', async () => {
     const lock = new ReadWriteLock(t.zk, '/a');
-    expect(() => new MultiLock([])).toThrow('a MultiLock has at least one part');
+    expect(() => new MultiLock([])).toThrow('a MultiLock must have at least one part');
     expect(() => new MultiLock([lock.readLock, new Lock(t.zk, '/b'), lock.writeLock])).toThrow('/a is listed twice');
     const other = await t.client();
     expect(() => new MultiLock([new Lock(t.zk, '/a'), new Lock(other, '/b')])).toThrow(

@@ -196,7 +196,7 @@ describe('a priority lock', () => {
     expect(await t.childrenOf(`${path}/holding`)).toEqual([]);
     expect(await t.childrenOf(`${path}/waiting`)).toEqual([]);
     for (const priority of [-1, 100, 1.5])
-      expect(() => lock.readLock(priority)).toThrow(`a priority is an integer from 0 to 99, not ${priority}`);
+      expect(() => lock.readLock(priority)).toThrow(`a priority must be an integer from 0 to 99, not ${priority}`);
   });
 });
 

@@ -96,7 +96,7 @@ describe('a semaphore', () => {
     await t.until(again.release());
     expect([(await t.until(fewer)).state, (await t.until(one)).state]).toEqual(['held', 'held']);
     await expect(semaphore.acquireMany(5)).rejects.toThrow(RangeError);
-    await expect(semaphore.acquireMany(0)).rejects.toThrow('the number of leases is from 1 to 999999999, not 0');
+    await expect(semaphore.acquireMany(0)).rejects.toThrow('the number of leases must be from 1 to 999999999, not 0');
   });
 
   it('is tried without waiting, and leaves no znode behind', async () => {

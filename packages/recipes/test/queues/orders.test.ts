@@ -42,9 +42,9 @@ describe('a priority queue', () => {
       ['c', 7],
       ['d', 20],
     ]);
-    await expect(queue.put('x', { priority: 100 })).rejects.toThrow('a priority is a whole number from 0 to 99, lower first, not 100');
+    await expect(queue.put('x', { priority: 100 })).rejects.toThrow('a priority must be a whole number from 0 to 99, lower first, not 100');
     expect(() => new PriorityQueue(t.zk, path, { naming: 'other' as never })).toThrow(
-      'naming is "page", "kazoo" or "curator", not "other"',
+      'naming must be "page", "kazoo" or "curator", not "other"',
     );
   });
 
@@ -66,7 +66,7 @@ describe('a priority queue', () => {
     const queue = new PriorityQueue(t.zk, path, { maxItems: 1 });
     await t.until(queue.put('a', { priority: 1 }));
     expect(await t.until(failureOf(queue.put('b', { priority: 100, timeoutMs: 1000 })))).toMatchObject({
-      message: 'a priority is a whole number from 0 to 99, lower first, not 100',
+      message: 'a priority must be a whole number from 0 to 99, lower first, not 100',
     });
   });
 
@@ -132,8 +132,8 @@ describe('a delay queue', () => {
     expect(await t.until(queue.tryTake())).toBe(undefined);
     expect(await t.until(queue.peek())).toMatchObject({ dueAtMs: 4_000_000_000_000, name: 'queue-|3A352944000|0000000000' });
     expect(await t.until(failureOf(queue.take({ timeoutMs: 100 })))).toMatchObject({ code: 'TimedOut' });
-    await expect(queue.put('b', { delayMs: -1 })).rejects.toThrow('delayMs is a number of milliseconds from 0, not -1');
-    await expect(queue.put('b', { dueAtMs: 0.5 })).rejects.toThrow('a time is a whole number of milliseconds since 1970, not 0.5');
+    await expect(queue.put('b', { delayMs: -1 })).rejects.toThrow('delayMs must be a number of milliseconds from 0, not -1');
+    await expect(queue.put('b', { dueAtMs: 0.5 })).rejects.toThrow('a time must be a whole number of milliseconds since 1970, not 0.5');
   });
 
   it("B8: delivers nothing too early when the leader's clock is set back meanwhile, which it reads when an item seems to be due", async () => {
@@ -185,7 +185,7 @@ describe('an id queue', () => {
     expect((await t.until(queue.contents())).map(({ id }) => id)).toEqual(['order 12', 'order 13']);
     expect(await t.until(queue.remove('order 12'))).toBe(1);
     expect(textOf(await t.until(queue.take()))).toBe('c');
-    await expect(queue.put('x', { id: 'a/b' })).rejects.toThrow('an id is a non-empty string without "/" and "|", not "a/b"');
+    await expect(queue.put('x', { id: 'a/b' })).rejects.toThrow('an id must be a non-empty string without "/" and "|", not "a/b"');
   });
 });
 
@@ -209,7 +209,7 @@ describe('a sharded queue', () => {
     await t.settle();
     await t.until(claimed.release());
     expect((await t.until(waiting)).attempt).toBe(2);
-    expect(() => new ShardedQueue(t.zk, path, { shards: 0 })).toThrow('shards is a whole number from 1 to 100, not 0');
+    expect(() => new ShardedQueue(t.zk, path, { shards: 0 })).toThrow('shards must be a whole number from 1 to 100, not 0');
   });
 
   it('B8: spreads the items of a client that takes one for each that it puts', async () => {
@@ -275,6 +275,6 @@ describe('the names of items', () => {
     expect(await t.childrenOf(path)).toEqual(['qn-0000000000']);
     await t.until(t.zk.create(`${path}/qn-`, 'b', { mode: 'persistentSequential' }));
     expect([textOf(await t.until(queue.take())), textOf(await t.until(queue.take()))]).toEqual(['a', 'b']);
-    expect(() => new Queue(t.zk, path, { prefix: 'a/' })).toThrow('the prefix of items is a non-empty string without "/", not "a/"');
+    expect(() => new Queue(t.zk, path, { prefix: 'a/' })).toThrow('the prefix of items must be a non-empty string without "/", not "a/"');
   });
 });

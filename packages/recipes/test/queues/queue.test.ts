@@ -38,7 +38,7 @@ describe('a queue', () => {
     await t.until(producer.close());
     expect(await t.until(new Queue(t.zk, '/kept').size())).toBe(1);
     expect(await t.until(new Queue(t.zk, '/gone').size())).toBe(0);
-    expect(() => new Queue(t.zk, path, { items: 'lasting' as never })).toThrow('items are "persistent" or "ephemeral", not "lasting"');
+    expect(() => new Queue(t.zk, path, { items: 'lasting' as never })).toThrow('items must be "persistent" or "ephemeral", not "lasting"');
   });
 
   it('C1-16: lists, takes the lowest, and does not list again before the list is used up', async () => {
@@ -293,7 +293,7 @@ describe('a queue with maxItems', () => {
     await expect(producers[0]!.putAll(['a', 'b', 'c', 'd'])).rejects.toThrow(
       '4 items at once exceed maxItems, which is 3; put fewer, or raise maxItems',
     );
-    expect(() => new Queue(t.zk, path, { maxItems: 0 })).toThrow('maxItems is a whole number from 1, not 0');
+    expect(() => new Queue(t.zk, path, { maxItems: 0 })).toThrow('maxItems must be a whole number from 1, not 0');
   });
 
   it('gives up waiting for room, and lets the next one put in its place', async () => {

@@ -196,16 +196,14 @@ describe('B15: a transaction', () => {
 
   it('rejects invalid sites, votes and options', async () => {
     const transaction = await begin(['berlin']);
-    await expect(transaction.begin([])).rejects.toThrow('a transaction has at least one site');
+    await expect(transaction.begin([])).rejects.toThrow('a transaction must have at least one site');
     await expect(transaction.begin(['a/b'])).rejects.toThrow('"a/b" is not a name of a site');
     await expect(transaction.join('decision')).rejects.toThrow('and not beginning, coordinator, decision');
     await expect(transaction.begin(['a', 'b', 'a'])).rejects.toThrow('the sites must have different names, got a, b, a');
     expect(await t.until(failureOf(transaction.begin(['paris'])))).toMatchObject({ code: 'NodeExists' });
-    expect(() => new TwoPhaseCommit(t.zk, path, { watchedBy: 'nobody' as 'sites' })).toThrow(
-      'votes are watched by "sites" or "coordinator"',
-    );
+    expect(() => new TwoPhaseCommit(t.zk, path, { watchedBy: 'nobody' as 'sites' })).toThrow('watchedBy must be "sites" or "coordinator"');
     const berlin = await join(t.zk, 'berlin');
-    await expect(berlin.vote('yes' as 'commit')).rejects.toThrow('a vote is "commit" or "abort", not "yes"');
+    await expect(berlin.vote('yes' as 'commit')).rejects.toThrow('a vote must be "commit" or "abort", not "yes"');
     await expect(berlin.acknowledge()).rejects.toThrow('await outcome(), do what it says, and then acknowledge it');
     await t.until(t.zk.create('/app/empty'));
     expect(await t.until(failureOf(new TwoPhaseCommit(t.zk, '/app/empty').outcome()))).toMatchObject({ code: 'Lost' });

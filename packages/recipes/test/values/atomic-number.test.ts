@@ -163,7 +163,7 @@ describe('a cached number', () => {
     const given = await t.until(Promise.all(Array.from({ length: 40 }, (_each, index) => (index % 4 === 0 ? two : one).next())));
     expect(new Set(given).size).toBe(40);
     expect(await t.until(taken.get())).toBe(50n);
-    expect(() => new CachedAtomicNumber(new AtomicNumber(zk, path), 0)).toThrow('the size of a range is a whole number from 1, not 0');
+    expect(() => new CachedAtomicNumber(new AtomicNumber(zk, path), 0)).toThrow('the size of a range must be a whole number from 1, not 0');
   });
 
   it('B19: hands none out twice, whatever replies are lost, and continues after a failure', async () => {

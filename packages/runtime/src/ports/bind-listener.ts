@@ -68,7 +68,7 @@ export async function bindListener(
           cause: error,
         });
       }
-      log.warn(clock.now().elapsedMs, `${failure} It is tried again.`, {
+      log.warn(clock.now().elapsedMs, `${failure} The server tries again.`, {
         event: 'port.bind-failed',
         address: formatHostPort(address),
         reason: sentenceOf(error),

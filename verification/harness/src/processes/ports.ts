@@ -15,6 +15,8 @@ export async function freePort(): Promise<number> {
 }
 
 const lowestReservedPort = 10_000;
+/** The test suites of kazoo and of ZooKeeper's C client use fixed ports from here on. */
+const portsOfForeignSuites = 20_000;
 const reservePortTries = 200;
 const reservedPorts = new Set<number>();
 
@@ -24,7 +26,7 @@ const reservedPorts = new Set<number>();
  * while the server is down.
  */
 export async function reservePort(): Promise<number> {
-  const above = Math.max(lowestReservedPort + 1000, await firstOutgoingPort());
+  const above = Math.max(lowestReservedPort + 1000, Math.min(await firstOutgoingPort(), portsOfForeignSuites));
   for (let tries = 0; tries < reservePortTries; tries++) {
     const port = lowestReservedPort + Math.floor(Math.random() * (above - lowestReservedPort));
     if (reservedPorts.has(port) || !(await isFree(port))) continue;

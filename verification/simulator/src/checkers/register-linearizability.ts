@@ -91,8 +91,8 @@ export const registerLinearizability: Checker = {
         // A server of an ensemble may lag, so a read may show any earlier state; only the order
         // within a connection counts.
         const isStale = ensemble.size > 0 && readsOnly.has(request.name ?? '');
-        const from = isStale ? { fromMs: 0 } : {};
-        addOperations(request, (path, operation) => addOne(path, { ...operation, ...from, process, index, loggedZxid }), implicit, {
+        const since: Partial<Operation> = isStale ? { invokedMs: 0 } : {};
+        addOperations(request, (path, operation) => addOne(path, { ...operation, ...since, process, index, loggedZxid }), implicit, {
           process,
           index,
           loggedZxid,

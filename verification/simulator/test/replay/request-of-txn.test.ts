@@ -80,7 +80,7 @@ describe('a txn with the session and xid of two requests', () => {
 
   it('does not belong to a request whose connection had shown a later state before', () => {
     const moved = refused(ErrorCode.SessionMoved);
-    const left = { movedMs: 5, mayBeLeft: true };
+    const left = { movedMs: 5, mayHaveMoved: true };
     const first = candidate(setData('first'), { ...left, movedMs: 4 });
     const second = candidate(setData('second'), { ...left, shownZxid: at });
     expect(requestOfTxn([first, second], moved, 20, always, always)).toBe(first);
@@ -90,7 +90,7 @@ describe('a txn with the session and xid of two requests', () => {
 
   it('can also belong to another possible request, if neither got a reply', () => {
     const moved = refused(ErrorCode.SessionMoved);
-    const left = { movedMs: 5, mayBeLeft: true };
+    const left = { movedMs: 5, mayHaveMoved: true };
     const [first, second] = [candidate(setData('first'), left), candidate(setData('second'), left)];
     expect(alternatives([first, second], first, moved, 20)).toEqual([second]);
     const answered = candidate(setData('third', answer(ErrorCode.SessionMoved)), left);
