@@ -57,7 +57,7 @@ describe('the JSON of an instance', () => {
     ['{"id":"a"}', 'the field name is missing'],
     ['{"name":"a"}', 'the field id is missing'],
     ['{"name":"a","id":"b","port":"80"}', 'port must be a number, not "80"'],
-    ['{"name":"a","id":"b","enabled":1}', 'enabled is a boolean, not 1'],
+    ['{"name":"a","id":"b","enabled":1}', 'enabled must be a boolean, not 1'],
     ['{"name":"a","id":"b","serviceType":"LOCAL"}', 'unknown serviceType "LOCAL"'],
     ['{"name":"a","id":"b","uriSpec":{}}', 'the uriSpec must have an array of parts'],
   ])('B26: is rejected when it is %s: %s', (text, why) => {
