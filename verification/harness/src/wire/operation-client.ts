@@ -48,13 +48,16 @@ export class OperationClient {
    * connection ends first.
    */
   async #until(what: string, wanted: (message: Message) => boolean, timeoutMs: number): Promise<Message[]> {
-    let at = -1;
+    let taken: Message[] | undefined;
+    // Takes at once: other calls wait as well, and take what is theirs before this one continues.
     const hasArrived = (): boolean => {
       this.#take();
-      at = this.#inbox.findIndex(wanted);
-      return at >= 0;
+      const at = this.#inbox.findIndex(wanted);
+      if (at >= 0) taken = this.#inbox.splice(0, at + 1);
+      return taken !== undefined;
     };
-    if (await this.#cnxn.until(hasArrived, timeoutMs)) return this.#inbox.splice(0, at + 1);
+    await this.#cnxn.until(hasArrived, timeoutMs);
+    if (taken !== undefined) return taken;
     if (!this.closed) throw new Error(`timed out after ${timeoutMs} ms waiting for ${what}`);
     return this.#inbox.splice(0);
   }

@@ -1,27 +1,10 @@
 /** A minimal client with a server that delays its answers until the next request. */
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
-import { OpCode, Writer, Xid } from '@tskeeper/protocol';
+import { OpCode, Xid } from '@tskeeper/protocol';
 import { expect, test } from 'vitest';
-import { frameOf, lostWakeupPorts, RawClient, record } from '@tskeeper/harness';
-
-function answerTo(xid: number): Buffer {
-  const writer = new Writer(16);
-  writer.int32(xid);
-  writer.int64(1);
-  writer.int32(0);
-  return frameOf(Buffer.from(writer.written()));
-}
-
-function welcome(): Buffer {
-  const writer = new Writer(64);
-  writer.int32(0);
-  writer.int32(30_000);
-  writer.bigint64(1n);
-  writer.buffer(Buffer.alloc(16));
-  writer.boolean(false);
-  return frameOf(Buffer.from(writer.written()));
-}
+import { lostWakeupPorts, RawClient, record } from '@tskeeper/harness';
+import { answerTo, welcome } from './answers.ts';
 
 test('a missing answer is requested by a ping, whose own answer is skipped', async () => {
   const asked: number[] = [];
