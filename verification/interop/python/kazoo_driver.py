@@ -588,7 +588,7 @@ def hold(path):
 
 @check
 def the_program_of_the_readme_runs_and_runs_again(zk, base):
-    readme = (pathlib.Path(__file__).parents[2] / "README.md").read_text(encoding="utf8")
+    readme = (pathlib.Path(__file__).parents[3] / "README.md").read_text(encoding="utf8")
     program = re.search(r"^```python\n(.*?)^```", readme, re.DOTALL | re.MULTILINE).group(1)
     assert "127.0.0.1:2181" in program
     for _ in range(2):
