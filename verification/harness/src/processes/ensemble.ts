@@ -375,12 +375,7 @@ export class ProcessEnsemble implements AsyncDisposable {
 
   /** Ends every process and deletes every file. */
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all(
-      this.running.map(async ({ process }) => {
-        process!.resume();
-        await process!.kill();
-      }),
-    );
+    await Promise.all(this.running.map(({ process }) => process!.kill()));
     for (const { disk } of this.peers) disk?.close();
     this.network.close();
     await rm(this.#folder, { recursive: true, force: true });
