@@ -267,8 +267,8 @@ export class TestEnsemble implements AsyncDisposable {
 
   /** Waits until a started server serves clients, if it can reach a quorum. */
   async #waitUntilServing(server: TestPeer): Promise<void> {
-    const heard = this.#peers.filter((other) => other.isRunning && this.#canReachEachOther(server, other));
-    if (!this.#quorum.containsQuorum(new Set(heard.map(({ sid }) => sid)))) return;
+    const reachable = this.#peers.filter((other) => other.isRunning && this.#canReachEachOther(server, other));
+    if (!this.#quorum.containsQuorum(new Set(reachable.map(({ sid }) => sid)))) return;
     const isServing = (): boolean => {
       const leader = this.#leader();
       if (!server.isRunning) return true;

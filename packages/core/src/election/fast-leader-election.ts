@@ -162,7 +162,7 @@ export class FastLeaderElection {
       this.#notifier.reply(from, notification, this.#notification(this.#round), now);
       return;
     }
-    this.voterReachability.heardFrom(from);
+    this.voterReachability.receivedFrom(from);
     if (this.#state === 'looking') {
       this.#onNotification(from, notification, now);
       return;
