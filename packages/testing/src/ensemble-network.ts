@@ -200,7 +200,7 @@ export class PeerNetwork implements Network {
     this.machine = machine;
   }
 
-  /** Whether the process is starting: after `started` a dial no longer waits long. */
+  /** Whether the process is starting: after `markStarted` a dial no longer waits long. */
   get isStarting(): boolean {
     return this.#isStarting;
   }

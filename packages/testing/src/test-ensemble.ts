@@ -251,8 +251,8 @@ export class TestEnsemble implements AsyncDisposable {
   }
 
   /**
-   * Resolves as soon as `isSo` returns true; rejects on a timeout. It is called after each action
-   * of a server, so ask about servers: `ensemble.until(() => ensemble.server(1).role ===
+   * Resolves as soon as `condition` returns true; rejects on a timeout. It is called after each
+   * action of a server, so ask about servers: `ensemble.until(() => ensemble.server(1).role ===
    * 'looking')`.
    */
   async until(condition: () => boolean, options?: WaitOptions): Promise<void> {

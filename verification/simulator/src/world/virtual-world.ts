@@ -373,7 +373,7 @@ const stepsPerTurn = 32;
 
 /**
  * Calls `step` until it returns something, and resolves with that. Before each call, settled
- * promises have had their effect, as with `drained`: Node runs them between any two callbacks of
+ * promises have had their effect, as with `settlePromises`: Node runs them between any two callbacks of
  * `setImmediate`.
  */
 function stepUntil<T>(step: () => T | undefined): Promise<T> {
