@@ -69,8 +69,8 @@ export class WatchTable {
   }
 
   /**
-   * Whether another watcher than `except` needs the watch that the server has, or is about to have. A
-   * removal sent now arrives after the pending requests, and would remove what they set.
+   * Whether another watcher than `except` needs the watch that the server has, or is about to have.
+   * A removal sent now arrives after the pending requests, and would remove what they set.
    */
   isNeeded(kind: WatchKind, path: string, except: Watcher): boolean {
     if (this.#pending[kind].has(path)) return true;
