@@ -1,6 +1,6 @@
 /**
  * The measurements and their demands. A row of kind `load` is one run of the generator with each
- * server in each round; the other kinds are stories, in scenarios.js and outages.js. Rows with
+ * server in each round; the other kinds are in scenarios.js and outages.js. Rows with
  * `ensemble` are measured on that many servers; a word of the command line (`npm run bench --
  * ensemble failover`) selects the rows of that group.
  *

@@ -228,7 +228,7 @@ async function main() {
       await measureOutages(row, those, folderOf, result, failures);
       continue;
     }
-    // Stories take minutes and their results hardly vary, so they run once.
+    // Scenarios take minutes and their results hardly vary, so they run once.
     const rounds = row.kind === 'load' ? settings.rounds : 1;
     for (let round = 0; round < rounds; round++) {
       const measured = {};

@@ -51,7 +51,8 @@ export interface Terminal {
 const npmWatchMs = 500;
 
 /**
- * The terminal of this process; `line` is the chain of ancestors up to npm, as found at the start.
+ * The terminal of this process; `npmAncestors` is the chain of ancestors up to npm, as found at the
+ * start.
  */
 export function processTerminal(npmAncestors: NpmAncestors): Terminal {
   // Asked now: after a terminal has been closed, isatty says false.

@@ -173,7 +173,7 @@ function checkNames(given: object, options: OptionTypes, what: string): void {
 }
 
 /**
- * `count` is `arguments.length` of a call of this form, which takes at most `most` arguments.
+ * `count` is `arguments.length` of a call of this form, which takes at most `max` arguments.
  * Throws a TypeError.
  */
 export function checkArgumentCount(count: number, max: number, form: string): void {

@@ -168,7 +168,7 @@ export interface ClientEvents {
    *
    *     const zk = createClient(servers);
    *     zk.on('connectFailed', ({ server, reason }) => console.error(`${server}: ${reason}`));
-   *     await zk.connected();
+   *     await zk.ready();
    */
   readonly connectFailed: ConnectFailure;
 }

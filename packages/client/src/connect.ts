@@ -138,8 +138,8 @@ export interface ConnectOptions {
   /**
    * Whether an open client keeps the process running. With `false` a program or a test runner can
    * exit although a client was not closed: idle connections, pings and attempts to connect do not
-   * keep the process alive. Whatever the program waits for still does: `connect`, `connected`,
-   * calls, `close`. If the process exits, the session expires after its time-out, and its
+   * keep the process alive. Whatever the program waits for still does: `connect`, `ready`, calls,
+   * `close`. If the process exits, the session expires after its time-out, and its
    * ephemerals with it. Only with the default transport and clock. Default: true.
    */
   readonly keepProcessAlive?: boolean | undefined;
@@ -215,8 +215,8 @@ async function connectClient(servers: ServerList, options: ConnectOptions, trace
 
 /**
  * Returns a client at once, which then looks for a server, like `new ZooKeeper(...)` in Java. Calls
- * made before the session exists wait for it, in order. `client.connected()` resolves when a server
- * has opened the session, `client.on('connectFailed', ...)` reports each failed attempt, and
+ * made before the session exists wait for it, in order. `client.ready()` resolves when a server has
+ * opened the session, `client.on('connectFailed', ...)` reports each failed attempt, and
  * `close` works at any time. If no server opens the session within `connectTimeoutMs`, the client
  * closes and waiting calls fail with ConnectionLoss; the state event `Closed` contains the reason.
  * `servers` and `options` are those of `connect`.

@@ -9,7 +9,7 @@ import { CheckContext, type OpenOptions } from '../src/check-context.ts';
 import { type CheckResult, checks, Suite, type SuiteOptions } from '../src/index.ts';
 import { canaries, clientCanaries, ensembleCanaries, superCanaries, withoutCanary } from './support/canaries.ts';
 import { mutations } from './support/mutations.ts';
-import { cases, ensembleCases } from './support/wrongnesses.ts';
+import { cases, ensembleCases } from './support/defects.ts';
 import { WrongServer, type Wrongness } from './support/wrong-server.ts';
 
 let server: TestServer;

@@ -164,7 +164,8 @@ export interface Observer {
   jobBegan(): void;
   jobEnded(): void;
   /**
-   * A long write must wait until fewer units are proposed and not applied; `passedOn` on a learner.
+   * A long write must wait until fewer units are proposed and not applied. `isForwarded`: a learner
+   * forwarded it.
    */
   longWriteQueued(isForwarded: boolean): void;
   notice(notice: Notice): void;

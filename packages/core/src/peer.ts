@@ -351,7 +351,7 @@ export class Peer {
     this.#advanceRole(now);
   }
 
-  /** See `Server.wake` for `heardMs`. */
+  /** See `Server.wake` for `inputWatermarkMs`. */
   wake(now: Now, inputWatermarkMs: Millis = now.elapsedMs): void {
     this.#inputWatermarkMs = inputWatermarkMs;
     this.#wakeRole(now);

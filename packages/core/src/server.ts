@@ -76,8 +76,8 @@ export class Server implements ClientFront {
   #inputWatermarkMs: Millis = -Infinity;
 
   /**
-   * @param createSequencer creates the order of the server's writes: `standaloneOrder`, or that of
-   * a leader or a learner.
+   * @param createSequencer creates the sequencer of the server's writes: `standaloneOrder`, or the
+   * factory of a leader or a learner.
    * @param replica the state that the storage has recovered; by default the server starts empty.
    * @param recordsTouches whether `takeTouched` will be called: another server decides which
    * sessions live.
@@ -161,7 +161,7 @@ export class Server implements ClientFront {
   /**
    * Takes a frame, without its length; the first frame is the handshake. `reader` is placed over
    * it; its bytes may be reused after the call. A frame that had to wait in the port arrived at
-   * `arrivedMs`, and `heard` was called then.
+   * `arrivedMs`, and `bytesReceived` was called then.
    */
   frame(id: CnxnId, reader: Reader, now: Now, arrivedMs: Millis = now.elapsedMs): void {
     const cnxn = this.#cnxns.get(id);
@@ -244,9 +244,9 @@ export class Server implements ClientFront {
   }
 
   /**
-   * Time has passed. All input that had arrived by `heardMs` has been delivered, by `frame` or
-   * `heard`. Sessions expire as of that time, since later input may contain the last sign of life
-   * of one.
+   * Time has passed. All input that had arrived by `inputWatermarkMs` has been delivered, by
+   * `frame` or `bytesReceived`. Sessions expire as of that time, since later input may contain the
+   * last sign of life of one.
    */
   wake(now: Now, inputWatermarkMs: Millis = now.elapsedMs): void {
     this.#inputWatermarkMs = inputWatermarkMs;

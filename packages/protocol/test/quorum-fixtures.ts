@@ -204,8 +204,8 @@ export function recordedData({ decoded }: RecordedMessage): unknown {
 }
 
 /**
- * Takes packets as hex, and raw bytes after each SNAP until `rawBytes` of them have arrived.
- * Everything for which `accepts` returns false waits.
+ * Takes packets as hex, and after each SNAP as many raw bytes as the next number in `rawLengths`
+ * says. Everything for which `accepts` returns false waits.
  */
 export class RecordingConsumer implements PacketConsumer {
   readonly cutter: PacketDecoder;

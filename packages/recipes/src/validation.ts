@@ -120,7 +120,8 @@ const waitTypes = {
 };
 
 /**
- * A value that is checked elsewhere. `wanted` describes it, for the error about a misspelt option.
+ * A value that is checked elsewhere. `expected` describes it, for the error about a misspelt
+ * option.
  */
 export function anyValue(expected: string): ValueType {
   return { expected, accepts: () => true };

@@ -53,7 +53,7 @@ export class EnsembleRuntime {
   #listensForLearners = false;
   /** Incremented whenever this server starts or stops leading. */
   #listenGeneration = 0;
-  /** Empty before `begin`. */
+  /** Empty before `startPeer`. */
   ports: readonly PeerPort[] = [];
 
   constructor(parts: EnsembleRuntimeDependencies) {

@@ -2,11 +2,11 @@
 import { writeConnectRequest, Writer } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
 import { addressOf, electionPort, quorumPort } from './ports/peer-rig.ts';
-import { clientPort, type MemberNode, MemberRig } from './member-rig.ts';
+import { clientPort, type EnsembleRuntimeNode, EnsembleRuntimeRig } from './ensemble-runtime-rig.ts';
 
 describe('the quorum port', () => {
   it('is open at the server that leads, and at no other', async () => {
-    const rig = await MemberRig.start({ observers: 1, servers: 4 });
+    const rig = await EnsembleRuntimeRig.start({ observers: 1, servers: 4 });
     const ends = rig.nodes.map((node) => rig.dial(node, quorumPort));
     await rig.rig.run(20);
     const refused = rig.nodes.filter((_, index) => ends[index]!.closed === 'ECONNREFUSED');
@@ -14,7 +14,7 @@ describe('the quorum port', () => {
   });
 
   it('is closed with the end of the leadership, and opened by the next leader', async () => {
-    const rig = await MemberRig.start();
+    const rig = await EnsembleRuntimeRig.start();
     const old = rig.leader;
     const others = rig.learners;
     for (const { sid } of others) rig.rig.wire.cut(addressOf(old.sid), addressOf(sid));
@@ -28,7 +28,7 @@ describe('the quorum port', () => {
   });
 
   it('that cannot be bound keeps a server from leading until it can be bound', async () => {
-    const rig = new MemberRig({ options: { bindTriesMax: 1 } });
+    const rig = new EnsembleRuntimeRig({ options: { bindTriesMax: 1 } });
     const best = rig.nodes[2]!;
     const squatter = await rig.rig.wire.stack(addressOf(best.sid)).listen({ address: undefined, port: quorumPort, backlog: undefined });
     await Promise.all([...rig.nodes.map((node) => rig.boot(node)), rig.rig.run(50)]);
@@ -43,7 +43,7 @@ describe('the quorum port', () => {
 describe('a server whose own name does not resolve yet', () => {
   it('waits for it, answers four letter words meanwhile, and takes part once it resolves', async () => {
     const electionAddresses = [{ host: 'zk', port: electionPort }];
-    const rig = new MemberRig({ servers: 1, options: { electionAddresses } });
+    const rig = new EnsembleRuntimeRig({ servers: 1, options: { electionAddresses } });
     const only = rig.nodes[0]!;
     const booting = rig.boot(only);
     await rig.rig.run(3000, 50);
@@ -57,13 +57,13 @@ describe('a server whose own name does not resolve yet', () => {
 });
 
 describe('an operator', () => {
-  const info = (node: MemberNode) =>
+  const info = (node: EnsembleRuntimeNode) =>
     node.lines.filter((line) => /^info (server|election)/.test(line)).map((line) => line.slice(5).replace(/\d+ ms/, 'N ms'));
 
   it('reads in the log which server of which ensemble this is, and each change of its role in one line', async () => {
-    const rig = await MemberRig.start({ servers: 4, observers: 1 });
+    const rig = await EnsembleRuntimeRig.start({ servers: 4, observers: 1 });
     const [old] = [rig.leader];
-    const told = (node: MemberNode, role: string) => [
+    const told = (node: EnsembleRuntimeNode, role: string) => [
       `server ${node.sid} looks for a leader`,
       `server ${node.sid} of 3 voters and 1 observer, listening for clients on 10.0.0.${node.sid}:2181 and for votes on 10.0.0.${node.sid}:3888, from zxid 0x0 (0 txns replayed, loaded in N ms)`,
       `election finished in N ms: ${node === old ? 'leading' : `following server ${old.sid}`}`,
@@ -84,8 +84,8 @@ describe('an operator', () => {
   });
 
   it('reads in four letter words the role of each server, and what it knows of the others', async () => {
-    const rig = await MemberRig.start({ servers: 4, observers: 1 });
-    const metricsOf = async (node: MemberNode) =>
+    const rig = await EnsembleRuntimeRig.start({ servers: 4, observers: 1 });
+    const metricsOf = async (node: EnsembleRuntimeNode) =>
       new Map((await rig.word(node, 'mntr')).split('\n').map((line) => line.split('\t') as [string, string]));
     const client = rig.dial(rig.nodes[3]!, clientPort);
     client.send(handshake());
@@ -120,9 +120,9 @@ describe('an operator', () => {
 
 describe('sessions in the logs of an ensemble', () => {
   it('are logged at info by the server of the client, and by the leader when they expire; other servers log their end at debug', async () => {
-    const rig = await MemberRig.start();
-    const [here, there] = rig.learners as [MemberNode, MemberNode];
-    const linesOf = (node: MemberNode) =>
+    const rig = await EnsembleRuntimeRig.start();
+    const [here, there] = rig.learners as [EnsembleRuntimeNode, EnsembleRuntimeNode];
+    const linesOf = (node: EnsembleRuntimeNode) =>
       node.logged.flatMap((fields, at) =>
         fields.event.startsWith('session.') ? [`${node.lines[at]!.split(' ')[0]} ${fields.event}`] : [],
       );
@@ -145,7 +145,7 @@ describe('sessions in the logs of an ensemble', () => {
   });
 
   it('name the role, the leader, the epoch and the zxid of each change of role', async () => {
-    const rig = await MemberRig.start();
+    const rig = await EnsembleRuntimeRig.start();
     const follower = rig.learners[0]!;
     expect(follower.logged.filter(({ event }) => /^(role|leader)\./.test(event))).toEqual([
       { event: 'role.looking', reason: undefined },
@@ -157,7 +157,7 @@ describe('sessions in the logs of an ensemble', () => {
 
 describe('an oracle', () => {
   it('A57: that says yes lets one of two servers serve without the other, until the other returns', async () => {
-    const rig = await MemberRig.start({ servers: 2, oracle: true });
+    const rig = await EnsembleRuntimeRig.start({ servers: 2, oracle: true });
     const [leader, follower] = [rig.leader, rig.learners[0]!];
     leader.oracle = '1';
     // While both servers run, the oracle has no effect.
@@ -175,7 +175,7 @@ describe('an oracle', () => {
   });
 
   it('that says no, or does not answer, lets no server serve alone', async () => {
-    const rig = await MemberRig.start({ servers: 2, oracle: true });
+    const rig = await EnsembleRuntimeRig.start({ servers: 2, oracle: true });
     const leader = rig.leader;
     await rig.close(rig.learners[0]!);
     await rig.until(() => leader.role === 'looking', 20_000);
@@ -188,7 +188,7 @@ describe('an oracle', () => {
   });
 
   it('is asked again when the other server is lost: an earlier answer does not count', async () => {
-    const rig = await MemberRig.start({ servers: 2, oracle: true });
+    const rig = await EnsembleRuntimeRig.start({ servers: 2, oracle: true });
     const leader = rig.leader;
     leader.oracle = '1';
     await rig.rig.run(500, 5);
@@ -209,11 +209,11 @@ describe('an oracle', () => {
 describe('observer.election.DelayMs', () => {
   it('spreads the elections of the observers of a lost leader over time, and of no other server', async () => {
     const delays = async (observerElectionDelayMs: number) => {
-      const rig = await MemberRig.start({ servers: 7, observers: 4, options: { observerElectionDelayMs } });
+      const rig = await EnsembleRuntimeRig.start({ servers: 7, observers: 4, options: { observerElectionDelayMs } });
       const old = rig.leader;
       await rig.close(old);
       await rig.until(() => rig.nodes.every((node) => node === old || (node.role !== 'looking' && node.role !== undefined)), 10_000);
-      const foundAfterMs = (node: MemberNode) =>
+      const foundAfterMs = (node: EnsembleRuntimeNode) =>
         Number(/finished in (\d+) ms/.exec(node.lines.findLast((line) => line.includes('election finished')) ?? '')![1]);
       const of = (role: string) => rig.nodes.filter((node) => node.role === role).map(foundAfterMs);
       return { voters: Math.max(...of('follower'), ...of('leader')), observers: of('observer') };
@@ -227,7 +227,7 @@ describe('observer.election.DelayMs', () => {
 
 describe('standaloneEnabled=false', () => {
   it('A59: a single server is an ensemble: it elects itself and serves', async () => {
-    const rig = await MemberRig.start({ servers: 1 });
+    const rig = await EnsembleRuntimeRig.start({ servers: 1 });
     const only = rig.nodes[0]!;
     const client = rig.dial(only, clientPort);
     client.send(handshake());
@@ -239,7 +239,7 @@ describe('standaloneEnabled=false', () => {
 
 describe('leaderServes=no', () => {
   it('A61: the leader refuses clients, and reports that it does not serve', async () => {
-    const rig = new MemberRig({ options: { leaderServes: false } });
+    const rig = new EnsembleRuntimeRig({ options: { leaderServes: false } });
     await Promise.all([...rig.nodes.map((node) => rig.boot(node)), rig.rig.run(50)]);
     await rig.until(() => rig.nodes.filter(({ role }) => role === 'follower').length === 2, 5000);
     const leader = rig.nodes.find(({ role }) => role !== 'follower')!;
@@ -264,7 +264,7 @@ describe('leaderServes=no', () => {
 
 describe('expireSession', () => {
   it('ends a session of any server, whichever server is asked, and resolves to false for an unknown one', async () => {
-    const rig = await MemberRig.start({ observers: 1, servers: 4 });
+    const rig = await EnsembleRuntimeRig.start({ observers: 1, servers: 4 });
     for (const asked of rig.nodes) {
       for (const node of rig.nodes) {
         const end = rig.dial(node, clientPort);
@@ -282,7 +282,7 @@ describe('expireSession', () => {
   });
 
   it('is requested again when the role that it was requested from ends', async () => {
-    const rig = await MemberRig.start();
+    const rig = await EnsembleRuntimeRig.start();
     const asked = rig.learners[0]!;
     const end = rig.dial(asked, clientPort);
     end.send(handshake());

@@ -4,7 +4,7 @@
  */
 import { makeZxid, PacketType, Writer, writeAckEpoch, writeLearnerInfo, writeQuorumPacket } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
-import { MemberRig } from './member-rig.ts';
+import { EnsembleRuntimeRig } from './ensemble-runtime-rig.ts';
 import { quorumPort } from './ports/peer-rig.ts';
 
 const epoch = 1;
@@ -19,7 +19,7 @@ function packetOf(type: number, zxid: number, write?: (writer: Writer) => void):
 
 describe('a follower that restarts while its leader still has its old connection', () => {
   it.each([1000, 2000, 6000])('serves within 2 s of its start, with ticks of %i ms', async (tickTimeMs) => {
-    const rig = new MemberRig({ zab: { tickTimeMs } });
+    const rig = new EnsembleRuntimeRig({ zab: { tickTimeMs } });
     const [lost, ...others] = rig.nodes;
     await Promise.all([...others.map((node) => rig.boot(node)), rig.rig.run(50)]);
     await rig.until(() => others.some(({ role }) => role === 'leader') && others.some(({ role }) => role === 'follower'), 20_000);

@@ -5,7 +5,7 @@
 import { FrameDecoder, type Reader, readConnectResponse, type SessionId, writeConnectRequest, Writer } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
 import { breadth } from '../../../test/breadth.ts';
-import { clientPort, type MemberNode, MemberRig } from './member-rig.ts';
+import { clientPort, type EnsembleRuntimeNode, EnsembleRuntimeRig } from './ensemble-runtime-rig.ts';
 import type { RawEnd } from './ports/peer-rig.ts';
 
 const count = breadth(2000, 6000);
@@ -48,12 +48,12 @@ function answerOf({ received }: RawEnd): { readonly timeOut: number; readonly se
 
 describe('an ensemble whose clients have all lost their connections', () => {
   it('C2-13: resumes thousands of sessions at once at other servers, although the leader is asked about each, and keeps its followers', async () => {
-    const rig = await MemberRig.start({ runtime: { maxClientCnxns: 0 } });
+    const rig = await EnsembleRuntimeRig.start({ runtime: { maxClientCnxns: 0 } });
     const { leader, learners } = rig;
     const zxid = () => leader.runtime!.inspect.lastZxid();
     const isAnswered = (end: RawEnd) => end.pieces.length > 0 || end.closed !== undefined;
     /** The clients alternate between the two followers. */
-    const shake = async (sessions: readonly Session[], serverOf: (at: number) => MemberNode): Promise<RawEnd[]> => {
+    const shake = async (sessions: readonly Session[], serverOf: (at: number) => EnsembleRuntimeNode): Promise<RawEnd[]> => {
       const ends = sessions.map((session, at) => {
         const end = rig.dial(serverOf(at), clientPort);
         end.send(handshake(session));

@@ -1,7 +1,7 @@
 /** Clients of a follower write more than its link to the leader can carry. */
 import { OpCode, operations, writeConnectRequest, Writer } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
-import { clientPort, MemberRig } from './member-rig.ts';
+import { clientPort, EnsembleRuntimeRig } from './ensemble-runtime-rig.ts';
 import { addressOf, type RawEnd } from './ports/peer-rig.ts';
 
 const writers = 90;
@@ -40,7 +40,7 @@ function answerOf({ received }: RawEnd): number | undefined {
 
 describe('a follower whose clients write 90 times 1 MB over a link of 11 MB/s', () => {
   it('stays with its leader, and all of them are answered', async () => {
-    const rig = await MemberRig.start({ runtime: { maxClientCnxns: 0 } });
+    const rig = await EnsembleRuntimeRig.start({ runtime: { maxClientCnxns: 0 } });
     const { leader } = rig;
     const follower = rig.learners[0]!;
     const ends = Array.from({ length: writers }, () => rig.dial(follower, clientPort));

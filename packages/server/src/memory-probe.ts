@@ -220,8 +220,8 @@ function usableBytes(oldBytes: number): number {
  * and young.
  */
 function oldSpaceBytes(): number {
-  const told = flagMiB('max-old-space-size');
-  if (told !== undefined) return told * mebibyte;
+  const limitMiB = flagMiB('max-old-space-size');
+  if (limitMiB !== undefined) return limitMiB * mebibyte;
   return getHeapStatistics().heap_size_limit - 3 * (flagMiB('max-semi-space-size') ?? semiSpaceMiB) * mebibyte;
 }
 

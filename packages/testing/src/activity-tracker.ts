@@ -116,7 +116,7 @@ export class ActivityTracker {
   }
 
   /**
-   * Resolves with true when `isSo` returns true, or with false after `timeoutMs` of real time.
+   * Resolves with true when `condition` returns true, or with false after `timeoutMs` of real time.
    * Checks it after each change.
    */
   async until(condition: () => boolean, timeoutMs: number): Promise<boolean> {

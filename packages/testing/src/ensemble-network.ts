@@ -177,7 +177,7 @@ interface PeerListener extends Listener {
 
 interface PendingOpen {
   readonly end: StreamEnd;
-  readonly tell: (sink: NetworkSink) => void;
+  readonly deliver: (sink: NetworkSink) => void;
 }
 
 /** The network between servers as one process sees it. */
@@ -200,7 +200,7 @@ export class PeerNetwork implements Network {
     this.machine = machine;
   }
 
-  /** Whether the process is starting: after `started` a dial no longer waits long. */
+  /** Whether the process is starting: after `markStarted` a dial no longer waits long. */
   get isStarting(): boolean {
     return this.#isStarting;
   }
@@ -302,8 +302,8 @@ export class PeerNetwork implements Network {
     const end = this.#addStream(from);
     end.other = dialler;
     dialler.other = end;
-    this.#opened.push({ end, tell: (sink) => sink.accepted(end.stream, listener, from) });
-    dialler.network.#opened.push({ end: dialler, tell: (sink) => sink.connected(dialler.stream) });
+    this.#opened.push({ end, deliver: (sink) => sink.accepted(end.stream, listener, from) });
+    dialler.network.#opened.push({ end: dialler, deliver: (sink) => sink.connected(dialler.stream) });
     return true;
   }
 
@@ -322,7 +322,7 @@ export class PeerNetwork implements Network {
     if (sink === undefined) return;
     const opened = this.#opened;
     this.#opened = [];
-    for (const { end, tell } of opened) if (!end.isClosed && !this.#hasEnded) tell(sink);
+    for (const { end, deliver } of opened) if (!end.isClosed && !this.#hasEnded) deliver(sink);
     const batch = new ReceivedList();
     const endings: (() => void)[] = [];
     for (const end of this.#ends.values()) this.#deliverArrivals(end, batch, endings, sink);

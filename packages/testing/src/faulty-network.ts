@@ -64,7 +64,7 @@ export class FaultyNetwork implements Network, NetworkSink {
     this.#streams.set(stream, ++this.#opened);
   }
 
-  /** Runs `happens` now, or when the silence ends if the stream is still the same. */
+  /** Runs `action` now, or when the silence ends if the stream is still the same. */
   #runIfStreamOpen(stream: StreamId, action: () => void): void {
     const opened = this.#streams.get(stream);
     this.#runOrDelay(() => {

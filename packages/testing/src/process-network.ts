@@ -127,7 +127,7 @@ export class ProcessNetwork implements Network {
   // --- Events of the networks
 
   #sinkOf(side: Side, sink: NetworkSink): NetworkSink {
-    const tell = (what: () => void): void => {
+    const deliver = (what: () => void): void => {
       if (this.#hasEnded) return;
       what();
       if (side === toClients) this.#activity.notifyExternalTraffic();
@@ -138,13 +138,13 @@ export class ProcessNetwork implements Network {
       accepted: (stream, listener, remote) => {
         // It was opened while the process ended: the system resets it.
         if (this.#hasEnded) this.#networkOf(side).reset(stream);
-        else tell(() => sink.accepted(outer(stream), listener, remote));
+        else deliver(() => sink.accepted(outer(stream), listener, remote));
       },
-      connected: (stream) => tell(() => sink.connected(outer(stream))),
-      received: (batch) => tell(() => sink.received(renumber(batch, outer))),
-      drained: (stream) => tell(() => sink.drained(outer(stream))),
-      ended: (stream) => tell(() => sink.ended(outer(stream))),
-      closed: (stream, error) => tell(() => sink.closed(outer(stream), error)),
+      connected: (stream) => deliver(() => sink.connected(outer(stream))),
+      received: (batch) => deliver(() => sink.received(renumber(batch, outer))),
+      drained: (stream) => deliver(() => sink.drained(outer(stream))),
+      ended: (stream) => deliver(() => sink.ended(outer(stream))),
+      closed: (stream, error) => deliver(() => sink.closed(outer(stream), error)),
     };
   }
 }

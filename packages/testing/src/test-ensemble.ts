@@ -251,8 +251,8 @@ export class TestEnsemble implements AsyncDisposable {
   }
 
   /**
-   * Resolves as soon as `isSo` returns true; rejects on a timeout. It is called after each action
-   * of a server, so ask about servers: `ensemble.until(() => ensemble.server(1).role ===
+   * Resolves as soon as `condition` returns true; rejects on a timeout. It is called after each
+   * action of a server, so ask about servers: `ensemble.until(() => ensemble.server(1).role ===
    * 'looking')`.
    */
   async until(condition: () => boolean, options?: WaitOptions): Promise<void> {
@@ -267,8 +267,8 @@ export class TestEnsemble implements AsyncDisposable {
 
   /** Waits until a started server serves clients, if it can reach a quorum. */
   async #waitUntilServing(server: TestPeer): Promise<void> {
-    const heard = this.#peers.filter((other) => other.isRunning && this.#canReachEachOther(server, other));
-    if (!this.#quorum.containsQuorum(new Set(heard.map(({ sid }) => sid)))) return;
+    const reachable = this.#peers.filter((other) => other.isRunning && this.#canReachEachOther(server, other));
+    if (!this.#quorum.containsQuorum(new Set(reachable.map(({ sid }) => sid)))) return;
     const isServing = (): boolean => {
       const leader = this.#leader();
       if (!server.isRunning) return true;

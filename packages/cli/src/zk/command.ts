@@ -126,7 +126,7 @@ export function validPath(path: string): string {
   return path;
 }
 
-/** The value of a numeric option; `otherwise` if the option is missing. */
+/** The value of a numeric option; `defaultValue` if the option is missing. */
 export function numberOption({ line }: CommandCall, option: string, defaultValue: number): number {
   const text = line.value(option);
   if (text === undefined) return defaultValue;

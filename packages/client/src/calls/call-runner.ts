@@ -87,7 +87,7 @@ export class CallRunner {
   /**
    * A linearizable read. The sync and the read are sent together on one connection, and are lost
    * together. A server answers a session in order, so when the read is answered the result of the
-   * sync is known. The call awaits the promise of the read itself, as directly as `guard` does, so
+   * sync is known. The call awaits the promise of the read itself, as directly as `call` does, so
    * that its answer keeps its order relative to events.
    */
   readAfterSync<Result>(method: string, path: string | undefined, options: CallOptions, make: () => Operation<Result>): Promise<Result> {

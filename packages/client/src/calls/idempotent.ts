@@ -11,8 +11,8 @@ import { failureOf, type Retries } from './retries.ts';
 import type { CreatedZnode, DataAndStat, ZnodeCalls } from './znode-calls.ts';
 
 /**
- * `settle` decides about a rejection that follows an attempt without an answer: undefined if the
- * rejection is final. It may read; a failure of that read counts as one more failed attempt.
+ * `resolveRejection` decides about a rejection that follows an attempt without an answer: undefined
+ * if the rejection is final. It may read; a failure of that read counts as one more failed attempt.
  */
 async function idempotently<Result>(
   retries: Retries,

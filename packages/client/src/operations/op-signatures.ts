@@ -53,7 +53,7 @@ const opListTypes = {
 } as const satisfies Readonly<Record<string, ValueType>>;
 
 /**
- * Throws a TypeError if `ops` is not an array of operations of this method. `what` names the value
+ * Throws a TypeError if `ops` is not an array of operations of this method. `label` names the value
  * in errors, if it is not an argument of the method.
  */
 export function checkOps(ops: unknown, method: 'multi' | 'multiRead', label: string = method): void {

@@ -1,6 +1,6 @@
 /**
  * The requests about one znode or about the session: one operation each. Paths in requests are
- * those of the server; `inner` turns paths in answers into those of the program.
+ * those of the server; `stripChroot` turns paths in answers into those of the program.
  */
 import { type Acl, type ClientInfo, ErrorCode, OpCode, operations, readCreate2Reply } from '@tskeeper/protocol';
 import { RequestFailure } from '../keeper-error.ts';

@@ -190,7 +190,7 @@ export class DialPlan {
 
   /**
    * Replaces the list, or the SRV name. Returns whether the current server must be left
-   * (`HostProvider.update`); `isBetweenAttempts`: there is no current server.
+   * (`HostProvider.updateServerList`); `isBetweenAttempts`: there is no current server.
    */
   updateServerList(servers: readonly ServerAddress[], isBetweenAttempts: boolean): boolean {
     const moves = this.#hostProvider.updateServerList(servers, isBetweenAttempts ? undefined : this.#server);

@@ -34,7 +34,7 @@ export class HostProvider {
   #attempts = 0;
   #rebalancing: Rebalancing | undefined;
 
-  /** The list may be empty until `renew` is called. */
+  /** The list may be empty until `replace` is called. */
   constructor(servers: readonly ServerAddress[], random: Random) {
     this.#random = random;
     this.#groups = [shuffled(random, distinct(servers))];

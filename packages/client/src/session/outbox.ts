@@ -22,7 +22,7 @@ export class Outbox<R extends Request> {
   #xid = 0;
   #ordinal = 0;
   /**
-   * `order` of the last request whose bytes have been taken. Later requests have certainly not been
+   * Ordinal of the last request whose bytes have been taken. Later requests have certainly not been
    * sent.
    */
   #ordinalTaken = 0;
@@ -60,7 +60,7 @@ export class Outbox<R extends Request> {
     this.#addToPending(request, start);
   }
 
-  /** Keeps a request for the next connection. Throws like `add`. */
+  /** Keeps a request for the next connection. Throws like `addPending`. */
   addWaiting(request: R): void {
     const writer = new Writer();
     this.#writeRequestFrame(writer, request);

@@ -31,7 +31,9 @@ export class SessionLiveness {
     return this.#confirmedMs;
   }
 
-  /** A server has opened or resumed the session, in answer to something sent at `askedMs`. */
+  /**
+   * A server has opened or resumed the session, in answer to a request sent at `requestSentMs`.
+   */
   opened(requestSentMs: Millis): void {
     this.#confirmedMs = requestSentMs;
   }

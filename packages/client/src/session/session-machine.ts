@@ -24,7 +24,7 @@
  * request fails: its result is unknown, and no later request may be applied after one that was not.
  * Later requests wait for the next connection, until every address of every server has failed.
  * Before the first connection, requests wait as long as the session is being opened: that has its
- * own time limit (`giveUp`), and a server that starts late should not make them fail.
+ * own time limit (`connectTimeoutMs`), and a server that starts late should not make them fail.
  */
 import {
   ErrorCode,
@@ -287,8 +287,8 @@ export class SessionMachine<R extends Request> {
 
   /**
    * Replaces the list of servers. Returns whether the client leaves the connected server, at random
-   * to spread clients (`HostProvider.update`), or because that server is no longer in the list.
-   * Pending requests are answered first; later ones wait for the next server.
+   * to spread clients (`HostProvider.updateServerList`), or because that server is no longer in the
+   * list. Pending requests are answered first; later ones wait for the next server.
    */
   updateServers(servers: readonly ServerAddress[], nowMs: Millis): boolean {
     if (this.#phase === 'closed') return false;

@@ -28,8 +28,8 @@ export interface SessionOptions extends DialPlanOptions {
   readonly yieldSession: boolean;
   /**
    * Whether requests wait for the first connection as long as the session is being opened, which
-   * the owner limits (`giveUp`). If not, they fail after all servers have failed, as after the loss
-   * of a connection.
+   * the owner limits (`connectTimeoutMs`). If not, they fail after all servers have failed, as
+   * after the loss of a connection.
    */
   readonly waitForFirstConnection: boolean;
   /** Whether to prove an identity by SASL on each connection, before any request. */

@@ -51,7 +51,7 @@ export class ViewWatches {
     this.#chroot = chroot;
   }
 
-  /** Registers a watch that the server has set. `outer` is the server's path. */
+  /** Registers a watch that the server has set. `serverPath` is the server's path. */
   add(kind: WatchKind, serverPath: string, watch: WatchListener | true): void {
     this.#session.watches.add(kind, serverPath, this.#watcherOf(watch));
   }

@@ -53,7 +53,7 @@ export class WatchTable {
   };
 
   /**
-   * Announces a request for these watches. `settle` must be called when it is answered or
+   * Announces a request for these watches. `removePending` must be called when it is answered or
    * cancelled.
    */
   addPending({ path, kinds }: PendingWatches): void {
@@ -69,8 +69,8 @@ export class WatchTable {
   }
 
   /**
-   * Whether another watcher than `but` needs the watch that the server has, or is about to have. A
-   * removal sent now arrives after the pending requests, and would remove what they set.
+   * Whether another watcher than `except` needs the watch that the server has, or is about to have.
+   * A removal sent now arrives after the pending requests, and would remove what they set.
    */
   isNeeded(kind: WatchKind, path: string, except: Watcher): boolean {
     if (this.#pending[kind].has(path)) return true;

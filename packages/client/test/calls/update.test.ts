@@ -101,8 +101,8 @@ describe('update', () => {
 });
 
 /**
- * Loses the answer to the write while `work` changes the znode; `carriedOut`: whether the request
- * had arrived.
+ * Loses the answer to the write while `meanwhile` changes the znode; `carriedOut`: whether the
+ * request had arrived.
  */
 async function losing(
   carriedOut: boolean,

@@ -166,15 +166,15 @@ describe('D18: a traced call', () => {
       })();
       for (sent.length = 0; sent.length === 0;) await world.settle();
       const answer = reply(xid, 5, 0, (writer) => operations.sync.reply.write(writer, { path: '/' }));
-      sink.received(Buffer.concat([notification(3, '/before'), answer, notification(3, '/behind')]));
+      sink.received(Buffer.concat([notification(3, '/before'), answer, notification(3, '/after')]));
       await sync;
       await world.settle();
       off();
       return order;
     };
-    expect(await story(1)).toEqual(['/before', 'answer', '/behind']);
+    expect(await story(1)).toEqual(['/before', 'answer', '/after']);
     const told = listenToCalls();
-    expect(await story(2)).toEqual(['/before', 'answer', '/behind']);
+    expect(await story(2)).toEqual(['/before', 'answer', '/after']);
     expect(told).toHaveLength(4);
     void zk.close();
     transport.latest.sink.closed(undefined);

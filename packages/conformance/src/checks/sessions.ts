@@ -242,10 +242,10 @@ export const sessionChecks: readonly RunnableCheck[] = [
       const isThere = (await other.exists(`${context.rootPath}/silent`, { watch: gone.watch })) !== null;
       // When the silent session has expired, the other one has sent nothing but pings for as long.
       const over = new AbortController();
-      const told = gone.waitForCount(isThere ? 1 : 0).then(() => over.abort());
+      const ended = gone.waitForCount(isThere ? 1 : 0).then(() => over.abort());
       while (!over.signal.aborted) {
         expectEqual('xid and error of a ping', await idle.ping().then((reply) => [reply?.xid, reply?.err]), [Xid.ping, 0]);
-        await Promise.race([told, pause(context.facts.sessionTimeoutMs.min / 8)]);
+        await Promise.race([ended, pause(context.facts.sessionTimeoutMs.min / 8)]);
       }
       const left = (await other.getChildren(context.rootPath)).children;
       expectEqual('the remaining ephemeral znodes', left, ['idle']);

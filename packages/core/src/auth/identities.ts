@@ -119,7 +119,7 @@ export class Identities {
     return list.length === this.count ? list : list.slice(0, this.count);
   }
 
-  /** These identities and the new ones of `shown`; undefined if they exceed the limits. */
+  /** These identities and the new ones of `candidates`; undefined if they exceed the limits. */
   with(candidates: readonly Identity[], limits: IdentityLimits): Identities | undefined {
     const added = candidates.filter(({ scheme, id }, at) => !this.has(scheme, id) && isFirst(candidates, at));
     if (added.length === 0) return this;

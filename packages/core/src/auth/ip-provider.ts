@@ -46,7 +46,7 @@ interface Prefix {
   readonly bits: number;
 }
 
-/** Parses `address` or `address/bits`; undefined if it is neither. */
+/** Parses an address or `address/bits`; undefined if `text` is neither. */
 function parsePrefix(text: string): Prefix | undefined {
   const slash = text.indexOf('/');
   const bytes = parseAddress(slash === -1 ? text : text.slice(0, slash));

@@ -57,7 +57,7 @@ export class Cnxn {
   readonly pendingRequests = new Fifo<PendingRequest>();
   /**
    * Frames that arrived while the connection was `opening`, `parked` or `queued`, after all in
-   * `waiting`. They are admitted when it is open.
+   * `pendingRequests`. They are admitted when it is open.
    */
   readonly deferredFrames = new Fifo<ParkedFrame>();
 
@@ -75,11 +75,11 @@ export class Cnxn {
    * It closed before its credentials were decided: the identities of later requests are unknown.
    */
   authPendingAtClose = false;
-  /** Writes in `waiting`. */
+  /** Writes in `pendingRequests`. */
   pendingWriteCount = 0;
   /**
-   * Reads in `waiting` whose replies may take many steps. No further frame is read after one: a
-   * write would have to wait for it, and all clients for the write.
+   * Reads in `pendingRequests` whose replies may take many steps. No further frame is read after
+   * one: a write would have to wait for it, and all clients for the write.
    */
   pendingLongReadCount = 0;
   /**

@@ -65,7 +65,7 @@ export class Eligibility {
   }
 
   /** That server may be voted for again. */
-  unshun(sid: Sid): void {
+  endBackoff(sid: Sid): void {
     this.#backedOff.delete(sid);
   }
 

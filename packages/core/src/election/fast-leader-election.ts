@@ -162,7 +162,7 @@ export class FastLeaderElection {
       this.#notifier.reply(from, notification, this.#notification(this.#round), now);
       return;
     }
-    this.voterReachability.heardFrom(from);
+    this.voterReachability.receivedFrom(from);
     if (this.#state === 'looking') {
       this.#onNotification(from, notification, now);
       return;
@@ -307,7 +307,7 @@ export class FastLeaderElection {
     else this.#supporters.delete(from);
     if (this.#proposal.leader !== this.#sid || this.eligibility.isEligible(this.#sid, now)) return;
     if (!this.#config.verifier.containsQuorum({ has: (sid) => sid === this.#sid || this.#supporters.has(sid) })) return;
-    this.eligibility.unshun(this.#sid);
+    this.eligibility.endBackoff(this.#sid);
     this.#notifyAll(now);
   }
 

@@ -17,7 +17,7 @@ export class VoterReachability {
    */
   readonly #notReceiving = new Set<Sid>();
   /** They have sent a notification since this server started looking. */
-  readonly #heardFrom = new Set<Sid>();
+  readonly #receivedFrom = new Set<Sid>();
 
   unreachable(sid: Sid): void {
     this.#unreachable.add(sid);
@@ -35,7 +35,7 @@ export class VoterReachability {
   startRound(): void {
     this.#votersElsewhere.clear();
     this.#notReceiving.clear();
-    this.#heardFrom.clear();
+    this.#receivedFrom.clear();
   }
 
   finalize(): void {
@@ -43,8 +43,8 @@ export class VoterReachability {
     this.#notReceiving.clear();
   }
 
-  heardFrom(from: Sid): void {
-    this.#heardFrom.add(from);
+  receivedFrom(from: Sid): void {
+    this.#receivedFrom.add(from);
   }
 
   /**
@@ -79,10 +79,10 @@ export class VoterReachability {
    * carry nothing, without an error. If it comes after all, it needs an election anyway.
    */
   get lostVoters(): SidSet {
-    return { has: (sid) => this.isGone(sid) || !this.#heardFrom.has(sid) };
+    return { has: (sid) => this.isGone(sid) || !this.#receivedFrom.has(sid) };
   }
 
   fingerprint(to: Fingerprint): void {
-    for (const sids of [this.#unreachable, this.#votersElsewhere, this.#notReceiving, this.#heardFrom]) fingerprintSet(to, sids);
+    for (const sids of [this.#unreachable, this.#votersElsewhere, this.#notReceiving, this.#receivedFrom]) fingerprintSet(to, sids);
   }
 }

@@ -58,7 +58,7 @@ export class AdmissionQueue {
     this.#load.admissionQueued(frame, cnxn.addressLoad);
   }
 
-  /** Adds a request forwarded by a learner. `moves` is how often its session had moved. */
+  /** Adds a request forwarded by a learner. `sessionMoves` is how often its session had moved. */
   pushForwarded(request: ForwardedRequest, sessionMoves: number, nowMs: Millis): void {
     if (this.isEmpty) this.scheduleRetry(nowMs);
     this.#requests.push({ kind: 'forwarded', request, sessionMoves, afterLongWrite: 'no' });

@@ -28,8 +28,8 @@ const idleFlowsMax = 1024;
 const disconnectedCnxnsMax = 8;
 
 /**
- * A request forwarded by a learner; `moves` is how often its session had moved by then. `units` is
- * 0 for a short request.
+ * A request forwarded by a learner; `sessionMoves` is how often its session had moved by then.
+ * `units` is 0 for a short request.
  */
 export interface QueuedForward {
   readonly request: ForwardedRequest;

@@ -157,7 +157,7 @@ export class Preparer {
 
   /**
    * Closes a session, for any reason. Its ephemerals are deleted in the same txn. Returns a job if
-   * there are very many; see `request`.
+   * there are very many; see `prepare`.
    */
   closeSession(origin: WriteOrigin, now: Now): Proposal | PrepareJob {
     const { sessionHigh: high, sessionLow: low } = origin;

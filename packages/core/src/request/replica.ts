@@ -40,7 +40,7 @@ import { containerOwner, ttlOwner } from './ephemeral-type.ts';
  * Receives each change for watchers: the znode, the event type, and the ACL that permits the event.
  */
 export interface ChangeListener {
-  /** False if no watch is set, so that `changed` need not be called. */
+  /** False if no watch is set, so that `znodeChanged` need not be called. */
   readonly isListening: boolean;
   /** Units spent on events so far. */
   readonly workUnits: number;
@@ -118,7 +118,7 @@ export class Replica {
   readonly sessions: SessionTable;
   readonly #digestEnabled: boolean;
   readonly #budget: StepBudget;
-  /** Receives changes; `nobody` during a replay. */
+  /** Receives changes; `silentChangeListener` during a replay. */
   listener: ChangeListener = silentChangeListener;
   onNotice: (notice: Notice) => void = () => {};
 

@@ -64,7 +64,7 @@ export class ReplyWriter {
   }
 
   /**
-   * Writes the header of a reply whose body of `bodyBytes` follows in pieces, by `piece`, over
+   * Writes the header of a reply whose body of `bodyBytes` follows in pieces, by `writePiece`, over
    * several steps.
    */
   beginLong(cnxn: Cnxn, xid: number, zxid: Zxid, error: number, bodyBytes: number): void {

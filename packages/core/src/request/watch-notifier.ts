@@ -51,7 +51,7 @@ export class WatchNotifier {
     this.#watchersPerStep = Math.max(1, budget.units / unitsPerWatcher);
   }
 
-  /** See `ChangeListener.changed`. */
+  /** See `ChangeListener.znodeChanged`. */
   znodeChanged(path: string, eventType: number, zxid: Zxid, acl: AclId, parentAcl: AclId | undefined): Job | undefined {
     this.#path = path;
     this.#zxid = zxid;

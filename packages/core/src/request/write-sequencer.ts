@@ -81,8 +81,8 @@ export interface WriteSequencer {
   expireNow(session: SessionRef): boolean;
   /**
    * Time has passed: does the server's own work, until `isBudgetSpent`. All input that had arrived
-   * at this server by `heardMs` has been delivered: sessions expire as of that time. Returns a job
-   * as `write` does.
+   * at this server by `inputWatermarkMs` has been delivered: sessions expire as of that time.
+   * Returns a job as `submitWrite` does.
    */
   wake(now: Now, inputWatermarkMs: Millis, isBudgetSpent: () => boolean): Job | undefined;
   /**

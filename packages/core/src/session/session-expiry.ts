@@ -36,7 +36,7 @@ export class SessionExpiry {
 
   /**
    * Takes the next session that has timed out; -1 if there is none. All input that had arrived
-   * anywhere by `heardMs` has been delivered.
+   * anywhere by `inputWatermarkMs` has been delivered.
    */
   nextExpired(inputWatermarkMs: Millis): SessionSlot {
     const condemned = this.#forcedExpirations.shift();

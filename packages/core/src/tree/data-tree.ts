@@ -378,7 +378,8 @@ export class DataTree extends ZnodePaths {
   }
 
   /**
-   * Removes a znode without children, after `#beforeChange`. The caller updates its parent's pzxid.
+   * Removes a znode without children. The caller calls `snapshots.beforeChange` for it first, and
+   * updates its parent's pzxid afterwards.
    */
   #removeNode(node: NodeId): void {
     const rows = this.rows;

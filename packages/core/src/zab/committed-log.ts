@@ -90,9 +90,9 @@ export class CommittedLog {
    * are kept, not copied: the caller gives up ownership. A txn with the zxid of the one before it
    * is skipped, and the result is false (see `isPossibleSuccessor`).
    *
-   * `settled`: the zxid that both the tree and the log on disk have reached. A learner that is sent
-   * a snapshot of the tree, or txns from that log, gets the later txns from here: so the last
-   * settled txn, and those after it, are kept whatever their size.
+   * `persistedZxid`: the zxid that both the tree and the log on disk have reached. A learner that
+   * is sent a snapshot of the tree, or txns from that log, gets the later txns from here: so the
+   * txn at `persistedZxid`, and those after it, are kept whatever their size.
    *
    * Throws an `Error` if the txn does not follow the newest.
    */

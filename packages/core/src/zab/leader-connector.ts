@@ -47,8 +47,8 @@ export class LeaderConnector {
   #isNotReceiving = false;
 
   /**
-   * A dial ends with a stream, or with `failed`. If nothing is received over the stream, the owner
-   * calls `failed` then.
+   * A dial ends with a stream, or with `attemptFailed`. The owner also calls `attemptFailed` when a
+   * stream ends over which nothing was received.
    */
   constructor(leader: Sid, options: LeaderConnectorOptions, links: Pick<QuorumLinks, 'dialLeader'>, now: Now) {
     this.leader = leader;

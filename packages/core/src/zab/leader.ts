@@ -291,8 +291,8 @@ export class Leader implements TxnLog, SequencerLeader {
   }
 
   /**
-   * All input that had arrived by `heardMs` has been delivered: the silence of learners is measured
-   * up to that time.
+   * All input that had arrived by `inputWatermarkMs` has been delivered: the silence of learners is
+   * measured up to that time.
    */
   wake(now: Now, inputWatermarkMs: Millis = now.elapsedMs): void {
     this.#nowMs = now.elapsedMs;

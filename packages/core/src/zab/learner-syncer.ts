@@ -272,10 +272,10 @@ export class LearnerSyncer {
     writer.int64(zxid);
     writer.int32(bytes.length);
     this.#links.writeShared(channel, bytes, 0);
-    const behind = this.#links.packets(channel);
+    const suffix = this.#links.packets(channel);
     // No identities.
-    behind.int32(-1);
-    writeEmptyPacket(behind, PacketType.COMMIT, zxid);
+    suffix.int32(-1);
+    writeEmptyPacket(suffix, PacketType.COMMIT, zxid);
   }
 }
 

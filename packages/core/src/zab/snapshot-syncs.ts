@@ -42,8 +42,9 @@ interface SnapshotSync {
   readonly zxid: Zxid;
   /** When it was last sent a slice. */
   lastSliceMs: Millis;
-  /** Bytes sent since `sinceMs`, for its speed. */
+  /** When the count in `rateBytes` began. */
   rateSinceMs: Millis;
+  /** Bytes sent since `rateSinceMs`, for its speed. */
   rateBytes: number;
 }
 

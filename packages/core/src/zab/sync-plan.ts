@@ -160,7 +160,7 @@ export type LogStep =
  * A log may also lack txns without showing it. The log of a server that was sent a snapshot has a
  * hole before the snapshot, and the txns before the hole may be a discarded history, the reason for
  * the snapshot (ZOOKEEPER-2846). Within an epoch a hole is visible, since zxids increase by one;
- * between epochs it is not. Such a step is trusted only from `wholeFrom` on: the zxid of the
+ * between epochs it is not. Such a step is trusted only from `completeFromZxid` on: the zxid of the
  * snapshot that this server started from or was sent since, whichever is later, after which it has
  * applied every txn of its log itself. ZooKeeper trusts all.
  */

@@ -10,9 +10,9 @@ export interface SyncTarget {
   /** The last txn in its log. */
   readonly lastZxid: Zxid;
   /**
-   * From here on the learner receives everything committed or proposed, after `done`, which must
-   * follow in the same turn. Returns the last committed txn: the learner must be sent all txns up
-   * to it.
+   * From here on the learner receives everything committed or proposed, after `historySent`, which
+   * must follow in the same turn. Returns the last committed txn: the learner must be sent all txns
+   * up to it.
    */
   startReplicating(): Zxid;
   historySent(): void;

@@ -920,7 +920,7 @@ describe('a server that backs off', () => {
    * Server 1 of five, which backs off from its own candidacy, in its second round: it has announced
    * nothing.
    */
-  function shunnedInRound2(): Bench {
+  function backedOffInRound2(): Bench {
     const bench = new Bench([1, 2, 3, 4, 5]);
     bench.start();
     bench.machine.eligibility.backOff(1, bench.nowMs + 5000);
@@ -982,7 +982,7 @@ describe('a server that backs off', () => {
   });
 
   it('announces its vote again, if it is this one, when a quorum votes for it in an earlier round', () => {
-    const bench = shunnedInRound2();
+    const bench = backedOffInRound2();
     bench.hear(2, 'looking', [1, 7, 1], 1);
     bench.hear(3, 'looking', [1, 7, 1], 1);
     expect(bench.take().filter((line) => line.startsWith('4'))).toEqual(['4 <- looking 1 zxid 7 epoch 1 round 2']);
@@ -993,7 +993,7 @@ describe('a server that backs off', () => {
   });
 
   it('stays silent, if it is this one, while fewer vote for it, or did so before its last election', () => {
-    const bench = shunnedInRound2();
+    const bench = backedOffInRound2();
     bench.hear(2, 'looking', [1, 7, 1], 1);
     bench.hear(2, 'looking', [2, 7, 1], 1);
     bench.hear(3, 'looking', [1, 7, 1], 1);
@@ -1003,7 +1003,7 @@ describe('a server that backs off', () => {
   });
 
   it('stays silent, if it is this one, when a voter for it in an earlier round has since joined its round', () => {
-    const bench = shunnedInRound2();
+    const bench = backedOffInRound2();
     bench.hear(2, 'looking', [1, 7, 1], 1);
     bench.hear(2, 'looking', [2, 6, 1], 2);
     bench.hear(3, 'looking', [1, 7, 1], 1);

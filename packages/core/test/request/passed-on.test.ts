@@ -63,7 +63,7 @@ class Host implements ClientOutput, TxnLog {
   write(cnxn: number, xid: number): void {
     this.ask(cnxn, xid, OpCode.setData, (writer) => operations.setData.request.write(writer, setRoot));
   }
-  /** Delivers `count` txns of the leader. */
+  /** Delivers txns of the leader, one for each of `cxids`. */
   commit(first: number, type: number, cxids: readonly number[], session: { high: number; low: number }): void {
     const forwarding = this.order as LeaderForwarder;
     for (const [at, cxid] of cxids.entries()) {

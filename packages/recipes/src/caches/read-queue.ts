@@ -19,7 +19,7 @@ export class ReadQueue {
   readonly #inFlight = new Map<string, ReadKind | undefined>();
   #hasEnded = false;
 
-  /** `visit` never rejects. */
+  /** `read` never rejects. */
   constructor(concurrency: number, read: (path: string, kind: ReadKind) => Promise<void>) {
     if (!Number.isInteger(concurrency) || concurrency < 1)
       throw new RangeError(`concurrency must be a whole number from 1, not ${concurrency}`);

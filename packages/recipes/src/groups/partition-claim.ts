@@ -6,7 +6,7 @@ import { RecipeError } from '../recipe-error.ts';
 
 /**
  * An item that this member owns: no other member works on it, as far as this one knows, and no
- * other can write what is written through `held`.
+ * other can write what is written through `hold`.
  */
 export interface OwnedPartition {
   /** Its name. */

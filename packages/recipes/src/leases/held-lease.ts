@@ -177,8 +177,8 @@ export class HeldLease implements AsyncDisposable {
   /**
    * Other holders with this package delete the znode of the hold before they write the record.
    * kazoo does not know that znode: it deletes the record and creates another. So this checks both:
-   * it writes what `make` returns for a version of the record; the operation at `at` requires that
-   * version.
+   * it writes what `make` returns for a version of the record; the operation at `recordOpIndex`
+   * requires that version.
    */
   async #writeFenced<const Ops extends readonly WriteOp[]>(
     zk: ClientView,

@@ -6,7 +6,7 @@ import type { SchemaRules } from './schema-rules.ts';
 /** All methods that can write, and the view of a view. */
 type GuardedMethods = Pick<ClientView, 'chroot' | 'create' | 'delete' | 'deleteRecursive' | 'ensurePath' | 'multi' | 'setData' | 'update'>;
 
-/** `above` is the prefix that the view has cut off: schemas use full paths. */
+/** `pathPrefix` is the prefix that the view has cut off: schemas use full paths. */
 export function schemaView(zk: ClientView, schemas: SchemaRules, pathPrefix: string): ClientView {
   const fullPath = (path: string) => (path === '/' ? pathPrefix || '/' : pathPrefix + path);
   const guarded: GuardedMethods = {

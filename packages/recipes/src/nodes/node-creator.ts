@@ -36,7 +36,7 @@ export class NodeCreator {
   }
 
   /**
-   * Creates it with the content that `wanted` returns at the time. undefined if `closing` was
+   * Creates it with the content that `getContent` returns then. undefined if `closing` was
    * aborted while the znode belonged to another session. Rejects as a server rejects it, and with
    * the end of the session.
    */

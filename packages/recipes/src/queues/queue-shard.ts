@@ -103,8 +103,8 @@ export class QueueShard<Label> {
   }
 
   /**
-   * The result of `get` for the first item that it can get; undefined if none is available. With
-   * `watches` the list watches for anything that may change that.
+   * The result of `takeOrClaim` for the first item that it can get; undefined if none is available.
+   * With `watches` the list watches for anything that may change that.
    */
   async first<Got>(
     takeOrClaim: (item: ParsedItemName, search: ItemSearch) => Promise<Got | undefined>,

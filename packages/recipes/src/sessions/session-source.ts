@@ -39,7 +39,7 @@ export function currentClient(source: SessionSource): ClientView {
   return isSessions(source) ? source.client : source;
 }
 
-/** Calls `begin` at once, and for each later session; returns a function that ends it. */
+/** Calls `onSession` at once, and for each later session; returns a function that ends it. */
 export function followSessions(source: SessionSource, user: SessionListener): () => void {
   if (!isSessions(source)) return followOneSession(source, user);
   if (source.signal.aborted) {
@@ -116,7 +116,7 @@ function nextClient(source: Sessions, last: ClientView | undefined, signal: Abor
     };
     if (signal !== undefined) cleanups.push(onAbort(signal, () => (cleanUp(), reject(signal.reason))));
     cleanups.push(followSessions(source, user));
-    // `begin` may have been called before the function that ends it was known.
+    // `onSession` may have been called before the function that ends it was known.
     if (isOver) cleanUp();
   });
 }

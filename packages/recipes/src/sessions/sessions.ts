@@ -139,8 +139,8 @@ export class Sessions implements AsyncDisposable {
   }
 
   /**
-   * Calls `begin` with the current client, now, and with each one that follows; returns a function
-   * that ends it.
+   * Calls `listener` with the current client, now, and with each one that follows; returns a
+   * function that ends it.
    */
   onSession(listener: (zk: Client) => void): () => void {
     checkArgumentCount(arguments.length, 1, 'onSession(listener)');

@@ -25,7 +25,7 @@ export class Site implements AsyncDisposable {
   readonly #decision: Promise<Vote>;
   #outcome: Vote | undefined;
 
-  /** Made by `TwoPhaseCommit.join`. `seen`: its znode as read. */
+  /** Made by `TwoPhaseCommit.join`. `data`: that of its znode as read. */
   constructor(source: SessionSource, settings: Omit<Transaction, 'zk'>, path: string, data: Uint8Array | null, ballot: Ballot) {
     this.path = path;
     this.data = data;

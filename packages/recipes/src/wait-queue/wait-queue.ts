@@ -163,7 +163,7 @@ export class QueueNode {
   }
 
   /**
-   * Leaves the queue, with or without the result of `have`. A contender that may not delete its
+   * Leaves the queue, with or without the result of `acquire`. A contender that may not delete its
    * znode would block all others, including itself: so this rejects with NoAuth, after releasing
    * the result.
    */

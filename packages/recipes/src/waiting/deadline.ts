@@ -15,7 +15,7 @@ export class Deadline implements Disposable {
   readonly #removeAbortListener: (() => void) | undefined;
 
   /**
-   * `what` completes "timed out waiting for": `lock /a`. `kinds` are the options of the call, if it
+   * `what` completes "timed out waiting for": `lock /a`. `types` are the options of the call, if it
    * takes more than those of a wait.
    */
   constructor(zk: Pick<ClientView, 'clock'>, options: WaitOptions, what: string, types: OptionTypes = callOptionTypes.wait) {

@@ -6,7 +6,7 @@ import { ChangeStream } from '../../src/caches/change-stream.ts';
 import { ReadQueue } from '../../src/caches/read-queue.ts';
 import { ZnodeStore } from '../../src/caches/znode-store.ts';
 import { Cache, type CachedZnode } from '../../src/index.ts';
-import { run, Tally, withLoops } from './cache-story.ts';
+import { run, Tally, withLoops } from './cache-run.ts';
 
 describe('caches', () => {
   it.each(breadth([0], [0, 60, 120, 180, 240, 300]))(

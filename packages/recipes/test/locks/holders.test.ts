@@ -5,7 +5,7 @@ import { expectHappened } from '../../../../test/breadth.ts';
 import { type Hold, Lock, ReadWriteLock } from '../../src/index.ts';
 import { Hold as HeldClass } from '../../src/wait-queue/hold.ts';
 import { WaitQueue, QueueNode } from '../../src/wait-queue/wait-queue.ts';
-import { clientOf, runSeeds, storyOf, type Subject } from '../support/holder-story.ts';
+import { clientOf, runSeeds, runOf, type Subject } from '../support/holder-runs.ts';
 import { type Canary, itFindsOut } from '../support/seeds.ts';
 
 const path = '/locks/x';
@@ -83,5 +83,5 @@ describe('holders of a lock', () => {
     },
   };
 
-  itFindsOut(canaries, storyOf(sharedLock));
+  itFindsOut(canaries, runOf(sharedLock));
 });

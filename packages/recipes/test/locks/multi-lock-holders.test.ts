@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { expectHappened, sample } from '../../../../test/breadth.ts';
 import { type Hold, Lock, MultiLock } from '../../src/index.ts';
 import { HoldSet, releaseAll } from '../../src/wait-queue/hold-set.ts';
-import { runSeeds, storyOf, type Subject } from '../support/holder-story.ts';
+import { runSeeds, runOf, type Subject } from '../support/holder-runs.ts';
 import { findings } from '../support/seeds.ts';
 
 const names = ['a', 'b', 'c'];
@@ -63,6 +63,6 @@ describe('a holder of several locks', () => {
       1,
     ),
   )('is found out otherwise: $inOrder, $givesBack', async (how) => {
-    expect(await findings(storyOf(byHand(how)), { enough: 1 })).toEqual([expect.stringMatching(/still not so/)]);
+    expect(await findings(runOf(byHand(how)), { enough: 1 })).toEqual([expect.stringMatching(/still not so/)]);
   });
 });

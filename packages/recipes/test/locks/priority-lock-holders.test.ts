@@ -3,7 +3,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { breadth, expectHappened } from '../../../../test/breadth.ts';
 import { PriorityLock } from '../../src/index.ts';
 import { QueueNode } from '../../src/wait-queue/wait-queue.ts';
-import { runSeeds, storyOf, type Subject } from '../support/holder-story.ts';
+import { runSeeds, runOf, type Subject } from '../support/holder-runs.ts';
 import { findings } from '../support/seeds.ts';
 
 const path = '/locks/x';
@@ -49,7 +49,7 @@ describe('holders of a priority lock', () => {
       return this.path.includes('/holding/') ? Promise.resolve(undefined) : blocker.call(this, ahead, signal);
     });
     vi.spyOn(PriorityLock.prototype, 'holders').mockResolvedValue([]);
-    const caught = await findings(storyOf({ ...priorityLock, znodes: () => Promise.resolve([]) })).finally(() => vi.restoreAllMocks());
+    const caught = await findings(runOf({ ...priorityLock, znodes: () => Promise.resolve([]) })).finally(() => vi.restoreAllMocks());
     const two = expect.stringMatching(/two hold/);
     expect(caught).toEqual(breadth([two], [two, two, two]));
   });

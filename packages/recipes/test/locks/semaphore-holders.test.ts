@@ -5,7 +5,7 @@ import { breadth, expectHappened } from '../../../../test/breadth.ts';
 import { HoldSet, Semaphore } from '../../src/index.ts';
 import { contendersIn } from '../../src/wait-queue/contender.ts';
 import { QueueNode } from '../../src/wait-queue/wait-queue.ts';
-import { runSeeds, storyOf, type Subject } from '../support/holder-story.ts';
+import { runSeeds, runOf, type Subject } from '../support/holder-runs.ts';
 import { findings } from '../support/seeds.ts';
 
 const path = '/semaphores/x';
@@ -51,7 +51,7 @@ describe('holders of leases', () => {
           .map(({ name }) => name),
       };
     });
-    const caught = await findings(storyOf(semaphore)).finally(() => vi.restoreAllMocks());
+    const caught = await findings(runOf(semaphore)).finally(() => vi.restoreAllMocks());
     const two = expect.stringMatching(/two hold/);
     expect(caught).toEqual(breadth([two], [two, two, two]));
   });

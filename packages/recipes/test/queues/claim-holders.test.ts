@@ -7,7 +7,7 @@ import { breadth, isFull } from '../../../../test/breadth.ts';
 import { Queue } from '../../src/index.ts';
 import { ItemList } from '../../src/queues/item-list.ts';
 import { IdempotencyMarkers } from '../../src/markers/idempotency-markers.ts';
-import { runSeeds, storyOf, type Subject } from '../support/holder-story.ts';
+import { runSeeds, runOf, type Subject } from '../support/holder-runs.ts';
 import { type Canary, itFindsOut } from '../support/seeds.ts';
 
 const path = '/jobs';
@@ -71,5 +71,5 @@ describe('consumers that claim items', () => {
     },
   };
 
-  itFindsOut(canaries, storyOf(itemsToWorkOn(1)));
+  itFindsOut(canaries, runOf(itemsToWorkOn(1)));
 });

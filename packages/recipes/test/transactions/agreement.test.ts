@@ -3,7 +3,7 @@ import { type CallOptions, ClientView, type Data, type ReadOptions, type SetData
 import { describe, expect, it, vi } from 'vitest';
 import { breadth, expectHappened } from '../../../../test/breadth.ts';
 import { type Canary, itFindsOut, overSeeds } from '../support/seeds.ts';
-import { run, Tally } from './transaction-story.ts';
+import { run, Tally } from './transaction-run.ts';
 
 type Method = 'getData' | 'setData' | 'getChildren' | 'exists' | 'multi';
 

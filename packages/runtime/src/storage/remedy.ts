@@ -14,7 +14,7 @@ export interface DamagedFolders {
 
 /**
  * The end of a sentence about damage: how to fetch the data anew where that is possible
- * (`canRefetch`), and `alone` where it is not.
+ * (`canRefetch`), and `standaloneRemedy` where it is not.
  */
 export function remedyFor(canRefetch: boolean, folders: DamagedFolders, standaloneRemedy: string): string {
   return canRefetch ? refetchRemedy(folders) : standaloneRemedy;

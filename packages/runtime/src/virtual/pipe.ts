@@ -104,7 +104,7 @@ export class Pipe {
     if (this.deliveredBytes >= count) this.#break();
   }
 
-  /** Nothing arrives until `release`, and neither side is notified: an unplugged cable. */
+  /** Nothing arrives until `heal`, and neither side is notified: an unplugged cable. */
   cut(): void {
     this.#isCut = true;
   }
@@ -129,7 +129,7 @@ export class Pipe {
     return this.#pending.length > 0;
   }
 
-  /** Call this after a change of `manners`. */
+  /** Call this after a change of `conditions`. */
   conditionsChanged(): void {
     this.#fill();
     this.#scheduleRead();

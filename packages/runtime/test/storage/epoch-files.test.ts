@@ -2,7 +2,7 @@ import { makeZxid, type Zxid } from '@tskeeper/protocol';
 import { DiskError, VirtualDisk, StorageRefused } from '@tskeeper/runtime';
 import { describe, expect, test } from 'vitest';
 import { type StoredEpochs, resolveEpochs } from '../../src/storage/epoch-files.ts';
-import { filesOf, folder, Member, namesIn, withMember, zxids } from './member.ts';
+import { filesOf, folder, EnsembleStorageRig, namesIn, withEnsembleStorage, zxids } from './ensemble-storage-rig.ts';
 
 const none: StoredEpochs = { accepted: undefined, current: undefined, acceptedTemporary: undefined, currentTemporary: undefined };
 const settle = (found: Partial<StoredEpochs>, lastZxid: Zxid, hasData = true, canRefetch = true) =>
@@ -66,71 +66,71 @@ describe('the epochs with which a server of an ensemble starts', () => {
 describe('saveEpoch', () => {
   test('is durable when it resolves, and read by the next start', async () => {
     const disk = new VirtualDisk();
-    const member = new Member(disk);
-    await member.open();
-    await member.storage.saveEpoch('acceptedEpoch', 3);
-    await member.storage.saveEpoch('currentEpoch', 3);
-    await member.storage.saveEpoch('acceptedEpoch', 4);
+    const rig = new EnsembleStorageRig(disk);
+    await rig.open();
+    await rig.storage.saveEpoch('acceptedEpoch', 3);
+    await rig.storage.saveEpoch('currentEpoch', 3);
+    await rig.storage.saveEpoch('acceptedEpoch', 4);
     disk.crash(() => 0);
-    await withMember(disk, async (_next, recovered) => expect(recovered).toMatchObject({ acceptedEpoch: 4, currentEpoch: 3 }));
+    await withEnsembleStorage(disk, async (_next, recovered) => expect(recovered).toMatchObject({ acceptedEpoch: 4, currentEpoch: 3 }));
     expect(disk.contents(`${folder}/acceptedEpoch`).toString()).toBe('4');
   });
 
   test('writes one after the other, in the order of the calls', async () => {
     const disk = new VirtualDisk();
-    const member = new Member(disk);
-    await member.open();
+    const rig = new EnsembleStorageRig(disk);
+    await rig.open();
     const seen: string[] = [];
     disk.onChanged = ({ operation, path }) => {
       if (operation === 'rename') seen.push(`${path.slice(folder.length + 1)} ${disk.contents(path.replace('.tmp', '')).toString()}`);
     };
     await Promise.all([
-      member.storage.saveEpoch('acceptedEpoch', 2),
-      member.storage.saveEpoch('currentEpoch', 2),
-      member.storage.saveEpoch('acceptedEpoch', 5),
-      member.storage.saveEpoch('acceptedEpoch', 6),
+      rig.storage.saveEpoch('acceptedEpoch', 2),
+      rig.storage.saveEpoch('currentEpoch', 2),
+      rig.storage.saveEpoch('acceptedEpoch', 5),
+      rig.storage.saveEpoch('acceptedEpoch', 6),
     ]);
     expect(seen).toEqual(['acceptedEpoch.tmp 2', 'currentEpoch.tmp 2', 'acceptedEpoch.tmp 5', 'acceptedEpoch.tmp 6']);
   });
 
   test('does not write an epoch that is already saved', async () => {
     const disk = new VirtualDisk();
-    const member = new Member(disk);
-    await member.open();
-    await member.storage.saveEpoch('acceptedEpoch', 2);
+    const rig = new EnsembleStorageRig(disk);
+    await rig.open();
+    await rig.storage.saveEpoch('acceptedEpoch', 2);
     const { calls } = disk;
-    await member.storage.saveEpoch('acceptedEpoch', 2);
+    await rig.storage.saveEpoch('acceptedEpoch', 2);
     expect(disk.calls).toBe(calls);
   });
 
   test('rejects smaller epochs, and a currentEpoch above acceptedEpoch', async () => {
-    const member = new Member(new VirtualDisk());
-    await member.open();
-    await member.storage.saveEpoch('acceptedEpoch', 5);
-    await expect(member.storage.saveEpoch('acceptedEpoch', 4)).rejects.toThrow('acceptedEpoch is 5 and cannot go back to 4');
-    await expect(member.storage.saveEpoch('currentEpoch', 6)).rejects.toThrow('currentEpoch cannot be 6 while acceptedEpoch is 5');
+    const rig = new EnsembleStorageRig(new VirtualDisk());
+    await rig.open();
+    await rig.storage.saveEpoch('acceptedEpoch', 5);
+    await expect(rig.storage.saveEpoch('acceptedEpoch', 4)).rejects.toThrow('acceptedEpoch is 5 and cannot go back to 4');
+    await expect(rig.storage.saveEpoch('currentEpoch', 6)).rejects.toThrow('currentEpoch cannot be 6 while acceptedEpoch is 5');
   });
 
   test('rejects all later calls after a failed write', async () => {
     const disk = new VirtualDisk();
-    const member = new Member(disk);
-    await member.open();
+    const rig = new EnsembleStorageRig(disk);
+    await rig.open();
     disk.fault = ({ operation }) => (operation === 'syncFolder' ? { code: 'EIO' } : undefined);
-    const failed = member.storage.saveEpoch('acceptedEpoch', 5);
-    const behind = member.storage.saveEpoch('currentEpoch', 5);
+    const failed = rig.storage.saveEpoch('acceptedEpoch', 5);
+    const behind = rig.storage.saveEpoch('currentEpoch', 5);
     await expect(failed).rejects.toBeInstanceOf(DiskError);
     disk.fault = undefined;
     await expect(behind).rejects.toThrow(/EIO/);
-    await expect(member.storage.saveEpoch('acceptedEpoch', 6)).rejects.toThrow(/EIO/);
-    await member.storage.close();
-    await withMember(disk, async (_next, { currentEpoch }) => expect(currentEpoch).toBe(0));
+    await expect(rig.storage.saveEpoch('acceptedEpoch', 6)).rejects.toThrow(/EIO/);
+    await rig.storage.close();
+    await withEnsembleStorage(disk, async (_next, { currentEpoch }) => expect(currentEpoch).toBe(0));
   });
 
   test('rejects for a standalone server, and for currentEpoch in a folder without a snapshot', async () => {
-    const standalone = new Member(new VirtualDisk());
+    const standalone = new EnsembleStorageRig(new VirtualDisk());
     await standalone.storage.open(standalone.state);
     await expect(standalone.storage.saveEpoch('acceptedEpoch', 1)).rejects.toThrow('a standalone server has no epochs');
-    const fresh = new Member(new VirtualDisk());
+    const fresh = new EnsembleStorageRig(new VirtualDisk());
     await fresh.storage.openForEnsemble(fresh.state, { recent: { count: 0, bytes: 0 }, canRefetch: true });
     await fresh.storage.saveEpoch('acceptedEpoch', 1);
     await expect(fresh.storage.saveEpoch('currentEpoch', 1)).rejects.toThrow(/before the first snapshot is durable/);
@@ -144,26 +144,26 @@ describe('an epoch that a start has read stays, although the sync that should ha
 
   test.each(['acceptedEpoch', 'currentEpoch'] as const)('%s', async (name) => {
     const disk = new VirtualDisk();
-    const member = new Member(disk);
-    await member.open();
-    if (name === 'currentEpoch') await member.storage.saveEpoch('acceptedEpoch', 5);
+    const rig = new EnsembleStorageRig(disk);
+    await rig.open();
+    if (name === 'currentEpoch') await rig.storage.saveEpoch('acceptedEpoch', 5);
     failNext(disk);
-    await expect(member.storage.saveEpoch(name, 5)).rejects.toThrow(/EIO/);
+    await expect(rig.storage.saveEpoch(name, 5)).rejects.toThrow(/EIO/);
     disk.fault = undefined;
-    await member.storage.close();
-    await withMember(disk, async (_member, recovered) => {
+    await rig.storage.close();
+    await withEnsembleStorage(disk, async (_member, recovered) => {
       expect(recovered).toMatchObject({ [name]: 5 });
       // Everything built on it now would be lost with it.
       disk.crash(() => 0);
     });
-    await withMember(disk, async (_member, recovered) => expect(recovered).toMatchObject({ [name]: 5 }));
+    await withEnsembleStorage(disk, async (_member, recovered) => expect(recovered).toMatchObject({ [name]: 5 }));
   });
 
   test('whatever call of the first start fails', async () => {
     let failed = 0;
     for (let nth = 0; failed === nth; nth++) {
       const disk = new VirtualDisk();
-      const first = new Member(disk);
+      const first = new EnsembleStorageRig(disk);
       let [syncs, hit] = [0, false];
       disk.fault = ({ operation }) => {
         if (operation !== 'syncFolder' || syncs++ !== nth) return undefined;
@@ -174,8 +174,8 @@ describe('an epoch that a start has read stays, although the sync that should ha
       await first.storage.close();
       disk.fault = undefined;
       if (hit) failed++;
-      await withMember(disk, async () => disk.crash(() => 0));
-      await withMember(disk, async (_member, recovered) => expect(recovered).toMatchObject({ acceptedEpoch: 0, currentEpoch: 0 }));
+      await withEnsembleStorage(disk, async () => disk.crash(() => 0));
+      await withEnsembleStorage(disk, async (_member, recovered) => expect(recovered).toMatchObject({ acceptedEpoch: 0, currentEpoch: 0 }));
     }
     expect(failed).toBeGreaterThan(3);
   });
@@ -183,20 +183,20 @@ describe('an epoch that a start has read stays, although the sync that should ha
 
 test('a refusal because of an epoch file leaves the folder as it was, and free', async () => {
   const disk = new VirtualDisk();
-  await withMember(disk, (member) => member.write(zxids(2, 1, 3)));
+  await withEnsembleStorage(disk, (rig) => rig.write(zxids(2, 1, 3)));
   disk.putFile(`${folder}/acceptedEpoch`, Buffer.from('1'));
   const before = filesOf(disk);
-  const member = new Member(disk);
-  await expect(member.open()).rejects.toThrow(/acceptedEpoch holds 1/);
+  const rig = new EnsembleStorageRig(disk);
+  await expect(rig.open()).rejects.toThrow(/acceptedEpoch holds 1/);
   expect(filesOf(disk)).toEqual(before);
   await (await disk.lock(folder)).release();
 });
 
 test('what a crash left of writing an epoch is removed', async () => {
   const disk = new VirtualDisk();
-  await withMember(disk, (member) => member.write(zxids(2, 1, 3)));
+  await withEnsembleStorage(disk, (rig) => rig.write(zxids(2, 1, 3)));
   disk.putFile(`${folder}/acceptedEpoch.tmp`, Buffer.from('3'));
   disk.putFile(`${folder}/currentEpoch.tmp`, Buffer.alloc(0));
-  await withMember(disk, async (_member, recovered) => expect(recovered).toMatchObject({ acceptedEpoch: 3, currentEpoch: 2 }));
+  await withEnsembleStorage(disk, async (_member, recovered) => expect(recovered).toMatchObject({ acceptedEpoch: 3, currentEpoch: 2 }));
   expect(namesIn(disk).filter((name) => name.endsWith('.tmp'))).toEqual([]);
 });

@@ -1,6 +1,6 @@
 import { type DiskImage, VirtualDisk, StorageRefused } from '@tskeeper/runtime';
 import { describe, expect, test } from 'vitest';
-import { filesOf, folder, Member, namesIn, withMember, zxids, recentLimits } from './member.ts';
+import { filesOf, folder, EnsembleStorageRig, namesIn, withEnsembleStorage, zxids, recentLimits } from './ensemble-storage-rig.ts';
 
 const loseAll = () => 0;
 const note = `${folder}/installing`;
@@ -10,11 +10,11 @@ const newest = `${folder}/snapshot.${target.at(-1)!.toString(16)}`;
 
 async function oldHistory(): Promise<VirtualDisk> {
   const disk = new VirtualDisk();
-  await withMember(disk, async (member) => {
-    await member.write(old.slice(0, 4));
-    await member.snapshot();
+  await withEnsembleStorage(disk, async (rig) => {
+    await rig.write(old.slice(0, 4));
+    await rig.snapshot();
   });
-  await withMember(disk, (member) => member.write(old.slice(4)));
+  await withEnsembleStorage(disk, (rig) => rig.write(old.slice(4)));
   return disk;
 }
 
@@ -29,9 +29,9 @@ async function moments(disk: VirtualDisk, work: () => Promise<unknown>): Promise
 
 async function momentsOfInstall(): Promise<DiskImage[]> {
   const disk = await oldHistory();
-  return await withMember(disk, async (member) => {
-    await member.accept(2);
-    return await moments(disk, () => member.replace(target));
+  return await withEnsembleStorage(disk, async (rig) => {
+    await rig.accept(2);
+    return await moments(disk, () => rig.replace(target));
   });
 }
 
@@ -51,10 +51,10 @@ describe('a process that is killed while a snapshot of the leader replaces all o
     const seen = { old: 0, target: 0 };
     for (const image of await momentsOfInstall()) {
       const disk = new VirtualDisk(image);
-      await withMember(disk, async (member) => {
-        const isTarget = member.zxids.at(-1) === target.at(-1);
+      await withEnsembleStorage(disk, async (rig) => {
+        const isTarget = rig.zxids.at(-1) === target.at(-1);
         seen[isTarget ? 'target' : 'old']++;
-        expect(member.zxids).toEqual(isTarget ? target : old);
+        expect(rig.zxids).toEqual(isTarget ? target : old);
         if (isTarget) expect(disk.files().filter((path) => /log\.|snapshot\./.test(path))).toEqual([newest]);
         expect(disk.files()).not.toContain(note);
       });
@@ -70,7 +70,7 @@ describe('a process that is killed while a snapshot of the leader replaces all o
       if (!disk.files().includes(newest)) continue;
       rot(disk);
       const before = filesOf(disk);
-      await expect(new Member(disk).open()).rejects.toThrow(/snapshot.* (damaged or missing|can be loaded)/);
+      await expect(new EnsembleStorageRig(disk).open()).rejects.toThrow(/snapshot.* (damaged or missing|can be loaded)/);
       expect(filesOf(disk)).toEqual(before);
       refused++;
     }
@@ -80,35 +80,35 @@ describe('a process that is killed while a snapshot of the leader replaces all o
   test('does not bring the old history back when the snapshot is missing', async () => {
     const disk = await halfWay();
     disk.eraseFile(newest);
-    await expect(new Member(disk).open()).rejects.toThrow(`${newest}, a snapshot of the leader`);
+    await expect(new EnsembleStorageRig(disk).open()).rejects.toThrow(`${newest}, a snapshot of the leader`);
   });
 
   test('loses nothing when the next two processes are killed as well', async () => {
     const disk = await halfWay();
-    const during = await moments(disk, () => withMember(disk, async () => undefined));
+    const during = await moments(disk, () => withEnsembleStorage(disk, async () => undefined));
     expect(during.length).toBeGreaterThan(10);
     for (const image of during) {
       for (const choice of [loseAll, undefined]) {
         const next = new VirtualDisk(image, choice);
-        await withMember(next, async (member) => expect(member.zxids).toEqual(target));
+        await withEnsembleStorage(next, async (rig) => expect(rig.zxids).toEqual(target));
         rot(next);
-        await expect(new Member(next).open()).rejects.toBeInstanceOf(StorageRefused);
+        await expect(new EnsembleStorageRig(next).open()).rejects.toBeInstanceOf(StorageRefused);
       }
     }
   });
 
   test('keeps the snapshot through the next start and a loss of power, although its name could not be synced', async () => {
     const disk = await oldHistory();
-    const member = new Member(disk);
-    await member.open();
-    await member.accept(2);
+    const rig = new EnsembleStorageRig(disk);
+    await rig.open();
+    await rig.accept(2);
     disk.fault = ({ operation }) => (operation === 'syncFolder' && disk.files().includes(newest) ? { code: 'EIO' } : undefined);
-    await expect(member.replace(target)).rejects.toThrow(/EIO/);
+    await expect(rig.replace(target)).rejects.toThrow(/EIO/);
     disk.fault = undefined;
     disk.kill();
-    await withMember(disk, async (next) => expect(next.zxids).toEqual(target));
+    await withEnsembleStorage(disk, async (next) => expect(next.zxids).toEqual(target));
     disk.crash(loseAll);
-    await withMember(disk, async (next) => expect(next.zxids).toEqual(target));
+    await withEnsembleStorage(disk, async (next) => expect(next.zxids).toEqual(target));
   });
 });
 
@@ -120,8 +120,8 @@ describe('changes of another server in the folder are kept', () => {
     const disk = await halfWay();
     disk.putFile(path, bytes);
     const others = namesIn(disk).filter((name) => /^(log|snapshot)\./.test(name));
-    await withMember(disk, async (member) => {
-      expect(member.warnings.join('\n')).toContain('another server has worked in this folder since; nothing is changed');
+    await withEnsembleStorage(disk, async (rig) => {
+      expect(rig.warnings.join('\n')).toContain('another server has worked in this folder since; nothing is changed');
       expect(namesIn(disk)).toEqual(expect.arrayContaining(others));
       expect(namesIn(disk)).not.toContain('installing');
     });
@@ -131,9 +131,9 @@ describe('changes of another server in the folder are kept', () => {
 test('without currentEpoch no older history returns either', async () => {
   const disk = await halfWay();
   disk.eraseFile(`${folder}/currentEpoch`);
-  await withMember(disk, async (member) => expect(member.zxids).toEqual(target));
+  await withEnsembleStorage(disk, async (rig) => expect(rig.zxids).toEqual(target));
   rot(disk);
-  await expect(new Member(disk).open()).rejects.toBeInstanceOf(StorageRefused);
+  await expect(new EnsembleStorageRig(disk).open()).rejects.toBeInstanceOf(StorageRefused);
 });
 
 test('a note with any flipped bit is refused', async () => {
@@ -142,7 +142,7 @@ test('a note with any flipped bit is refused', async () => {
   for (let bit = 0; bit < bits; bit += 5) {
     const spoilt = new VirtualDisk(disk.capture());
     spoilt.flipBit(note, bit);
-    await expect(new Member(spoilt).open()).rejects.toThrow(
+    await expect(new EnsembleStorageRig(spoilt).open()).rejects.toThrow(
       `${note} is damaged: a snapshot of the leader was replacing all other data here, and the note does not identify that snapshot; `,
     );
   }
@@ -152,6 +152,6 @@ test('a damaged note, or a snapshot that it names, makes the only voter refuse, 
   for (const damage of [(disk: VirtualDisk) => disk.flipBit(note, 8), rot]) {
     const disk = await halfWay();
     damage(disk);
-    await expect(new Member(disk).open(recentLimits, false)).rejects.toThrow(/; restore \/data\/version-2 from a backup$/);
+    await expect(new EnsembleStorageRig(disk).open(recentLimits, false)).rejects.toThrow(/; restore \/data\/version-2 from a backup$/);
   }
 });

@@ -5,15 +5,15 @@
 import { makeZxid } from '@tskeeper/protocol';
 import { VirtualDisk, readLog } from '@tskeeper/runtime';
 import { describe, expect, test } from 'vitest';
-import { filesOf, folder, Member, namesIn, withMember, zxids } from './member.ts';
+import { filesOf, folder, EnsembleStorageRig, namesIn, withEnsembleStorage, zxids } from './ensemble-storage-rig.ts';
 import { dataOf, quiesce, Server, txnBytesMax } from './support.ts';
 
 /**
  * Logs 1, 5 and 9 of epoch 1 with four txns each, and then one of epoch 2; a snapshot at 0 only.
  */
 async function fourLogs(disk = new VirtualDisk()): Promise<VirtualDisk> {
-  for (const from of [1, 5, 9]) await withMember(disk, (member) => member.write(zxids(1, from, from + 3)));
-  await withMember(disk, (member) => member.write(zxids(2, 1, 2)));
+  for (const from of [1, 5, 9]) await withEnsembleStorage(disk, (rig) => rig.write(zxids(1, from, from + 3)));
+  await withEnsembleStorage(disk, (rig) => rig.write(zxids(2, 1, 2)));
   return disk;
 }
 
@@ -27,7 +27,7 @@ describe('a missing log', () => {
     const disk = await fourLogs();
     for (const path of paths) disk.eraseFile(path);
     const before = filesOf(disk);
-    await expect(new Member(disk).open()).rejects.toThrow(
+    await expect(new EnsembleStorageRig(disk).open()).rejects.toThrow(
       `txns are missing: ${folder}/log.200000001 begins after 0x10000000c, but the txns before it end with 0x100000008; move ${folder} aside, keep /data/myid, and start this server again: it fetches everything from its leader, provided that a quorum of the other servers runs with its data intact`,
     );
     expect(filesOf(disk)).toEqual(before);
@@ -35,28 +35,28 @@ describe('a missing log', () => {
 
   test('is detected by a truncation to a txn after it', async () => {
     const disk = await fourLogs();
-    await withMember(disk, async (member) => {
+    await withEnsembleStorage(disk, async (rig) => {
       disk.eraseFile(last);
-      await expect(member.truncate(makeZxid(2, 1))).rejects.toThrow('txns are missing');
+      await expect(rig.truncate(makeZxid(2, 1))).rejects.toThrow('txns are missing');
     });
   });
 
   test('is not needed when a snapshot has its txns', async () => {
     const disk = await fourLogs();
-    await withMember(disk, (member) => member.snapshot());
+    await withEnsembleStorage(disk, (rig) => rig.snapshot());
     disk.eraseFile(last);
-    const { lastZxid } = await withMember(disk, (_member, recovered) => Promise.resolve(recovered));
+    const { lastZxid } = await withEnsembleStorage(disk, (_member, recovered) => Promise.resolve(recovered));
     expect(lastZxid).toBe(makeZxid(2, 2));
   });
 
   test('is never ignored, at the first start or at a later one', async () => {
     const disk = await fourLogs();
-    await withMember(disk, (member) => member.snapshot());
+    await withEnsembleStorage(disk, (rig) => rig.snapshot());
     disk.eraseFile(last);
     for (let start = 0; start < 2; start++) {
-      await withMember(disk, async (member) => {
-        await member.write(zxids(2, 3 + start, 3 + start));
-        const reading = (await member.storage.iterateLog(makeZxid(1, 6)))!;
+      await withEnsembleStorage(disk, async (rig) => {
+        await rig.write(zxids(2, 3 + start, 3 + start));
+        const reading = (await rig.storage.iterateLog(makeZxid(1, 6)))!;
         expect(await reading.next()).toMatchObject({ kind: 'txns' });
         expect(await reading.next()).toMatchObject({ kind: 'gone' });
       });
@@ -67,21 +67,21 @@ describe('a missing log', () => {
     const disk = await fourLogs();
     disk.eraseFile(last);
     disk.eraseFile(`${folder}/synced.200000001`);
-    const { lastZxid } = await withMember(disk, (_member, recovered) => Promise.resolve(recovered));
+    const { lastZxid } = await withEnsembleStorage(disk, (_member, recovered) => Promise.resolve(recovered));
     expect(lastZxid).toBe(makeZxid(2, 2));
     expect(namesIn(disk)).not.toContain('synced.100000009');
   });
 
   test('no longer counts once another log of the same name has been begun', async () => {
     const disk = await fourLogs();
-    await withMember(disk, (member) => member.snapshot());
+    await withEnsembleStorage(disk, (rig) => rig.snapshot());
     disk.eraseFile(last);
-    await withMember(disk, async (member) => {
-      await member.truncate(makeZxid(1, 4));
-      await member.write(zxids(3, 1, 2));
+    await withEnsembleStorage(disk, async (rig) => {
+      await rig.truncate(makeZxid(1, 4));
+      await rig.write(zxids(3, 1, 2));
     });
-    await withMember(disk, (member) => member.write(zxids(4, 1, 2)));
-    const { lastZxid } = await withMember(disk, (_member, recovered) => Promise.resolve(recovered));
+    await withEnsembleStorage(disk, (rig) => rig.write(zxids(4, 1, 2)));
+    const { lastZxid } = await withEnsembleStorage(disk, (_member, recovered) => Promise.resolve(recovered));
     expect(lastZxid).toBe(makeZxid(4, 2));
   });
 });
@@ -93,7 +93,7 @@ describe('the newest log, when it is missing and its mark is left,', () => {
     const disk = await fourLogs();
     disk.eraseFile(newest);
     const before = filesOf(disk);
-    await expect(new Member(disk).open()).rejects.toThrow(
+    await expect(new EnsembleStorageRig(disk).open()).rejects.toThrow(
       `log.200000001 in ${folder} is gone: synced.200000001 says that txns up to 0x200000002 were durable and may have been acknowledged, but the remaining data ends with 0x10000000c; move ${folder} aside, keep /data/myid, and start this server again: it fetches everything from its leader, provided that a quorum of the other servers runs with its data intact`,
     );
     expect(filesOf(disk)).toEqual(before);
@@ -128,7 +128,7 @@ describe('the newest log, when it is missing and its mark is left,', () => {
   test('is named with the other missing ones', async () => {
     const disk = await fourLogs();
     for (const path of [last, newest]) disk.eraseFile(path);
-    await expect(new Member(disk).open(undefined, false)).rejects.toThrow(
+    await expect(new EnsembleStorageRig(disk).open(undefined, false)).rejects.toThrow(
       'bring log.100000009 and log.200000001 back, or start from a backup that has them, or, if those txns may be lost, delete synced.100000009 and synced.200000001',
     );
   });
@@ -145,9 +145,9 @@ describe('the newest log, when it is missing and its mark is left,', () => {
 
   test('is not needed when a snapshot has its txns; the mark is removed', async () => {
     const disk = await fourLogs();
-    await withMember(disk, (member) => member.snapshot());
+    await withEnsembleStorage(disk, (rig) => rig.snapshot());
     disk.eraseFile(newest);
-    const { lastZxid } = await withMember(disk, (_member, recovered) => Promise.resolve(recovered));
+    const { lastZxid } = await withEnsembleStorage(disk, (_member, recovered) => Promise.resolve(recovered));
     expect(lastZxid).toBe(makeZxid(2, 2));
     expect(namesIn(disk)).not.toContain('synced.200000001');
   });
@@ -160,14 +160,14 @@ describe('the newest log, when it is missing and its mark is left,', () => {
       zxidMax: makeZxid(1, 10),
     });
     disk.putFile(last, whole.subarray(0, offset));
-    const member = new Member(disk);
-    const { lastZxid } = await member.open();
+    const rig = new EnsembleStorageRig(disk);
+    const { lastZxid } = await rig.open();
     expect(lastZxid).toBe(makeZxid(1, 10));
-    expect(member.warnings).toEqual([
+    expect(rig.warnings).toEqual([
       expect.stringContaining('it has been truncated by another server'),
       'warn log.200000001 in /data/version-2 is gone, with txns up to 0x200000002: the server that truncated the logs has removed it, and this server starts at 0x10000000a',
     ]);
-    await member.storage.close();
+    await rig.storage.close();
     expect(namesIn(disk).filter((name) => name.startsWith('synced.'))).not.toContain('synced.200000001');
   });
 });
@@ -178,23 +178,23 @@ describe('the newest snapshot, when it is damaged and the log with its txns is m
     ['is not complete', (disk: VirtualDisk, path: string) => disk.putFile(path, disk.contents(path).subarray(0, 60))],
   ])('keeps a server from starting with an older one where it %s, and nothing is changed', async (_how, spoil) => {
     const disk = await fourLogs();
-    await withMember(disk, (member) => member.snapshot());
+    await withEnsembleStorage(disk, (rig) => rig.snapshot());
     disk.eraseFile(`${folder}/log.200000001`);
     // The snapshot has its txns, so this start is right, and the mark is removed.
-    await withMember(disk, () => Promise.resolve());
+    await withEnsembleStorage(disk, () => Promise.resolve());
     const path = `${folder}/snapshot.200000002`;
     const whole = disk.contents(path);
     spoil(disk, path);
     const before = filesOf(disk);
-    await expect(new Member(disk).open()).rejects.toThrow(
+    await expect(new EnsembleStorageRig(disk).open()).rejects.toThrow(
       `txns are missing: ${path} covers those up to 0x200000002 and is damaged, and the remaining data ends with 0x10000000c; move ${folder} aside`,
     );
-    await expect(new Member(disk).open(undefined, false)).rejects.toThrow(
+    await expect(new EnsembleStorageRig(disk).open(undefined, false)).rejects.toThrow(
       `; restore ${path}, or the logs that lead there, from a backup, or, if those txns may be lost, delete ${path}`,
     );
     expect(filesOf(disk)).toEqual(before);
     disk.putFile(path, whole);
-    expect((await new Member(disk).open()).lastZxid).toBe(makeZxid(2, 2));
+    expect((await new EnsembleStorageRig(disk).open()).lastZxid).toBe(makeZxid(2, 2));
   });
 });
 
@@ -202,13 +202,13 @@ describe("a leader's snapshot that is the only source of its history", () => {
   test('is detected as missing, although the old history was not removed when it was installed', async () => {
     const disk = await fourLogs();
     const old = filesOf(disk).map(([path, bytes]) => [path, Buffer.from(bytes)] as const);
-    await withMember(disk, async (member) => {
-      await member.replace(zxids(5, 1, 4));
-      await member.write(zxids(6, 1, 2));
+    await withEnsembleStorage(disk, async (rig) => {
+      await rig.replace(zxids(5, 1, 4));
+      await rig.write(zxids(6, 1, 2));
     });
     for (const name of namesIn(disk)) if (name.startsWith('snapshot.')) disk.eraseFile(`${folder}/${name}`);
     for (const [path, bytes] of old) if (/(?:snapshot|log|synced)[.]/.test(path)) disk.putFile(path, bytes);
-    await expect(new Member(disk).open()).rejects.toThrow(
+    await expect(new EnsembleStorageRig(disk).open()).rejects.toThrow(
       'log.600000001 begins after 0x500000004, but the txns before it end with 0x200000002',
     );
   });

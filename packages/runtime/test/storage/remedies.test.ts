@@ -1,8 +1,8 @@
 /** The remedies for a damaged folder, which depend on the role of the server. */
 import { DiskError, VirtualDisk, StorageRefused } from '@tskeeper/runtime';
 import { describe, expect, it } from 'vitest';
-import { MemberRig } from '../member-rig.ts';
-import { folder, Member, withMember, zxids } from './member.ts';
+import { EnsembleRuntimeRig } from '../ensemble-runtime-rig.ts';
+import { folder, EnsembleStorageRig, withEnsembleStorage, zxids } from './ensemble-storage-rig.ts';
 import { dataOf, Server } from './support.ts';
 
 const refetch =
@@ -51,9 +51,9 @@ const damages: [string, (disk: VirtualDisk) => void, RegExp][] = [
 describe.each(damages)('%s', (_what, damage, alone) => {
   it('makes a server of an ensemble refuse, with the advice to fetch its data anew, and never to cut a log', async () => {
     const disk = new VirtualDisk();
-    for (let life = 0; life < 3; life++) await withMember(disk, (member) => member.write(zxids(1, 1 + 3 * life, 3 + 3 * life)));
+    for (let life = 0; life < 3; life++) await withEnsembleStorage(disk, (rig) => rig.write(zxids(1, 1 + 3 * life, 3 + 3 * life)));
     damage(disk);
-    const error = await new Member(disk).open().catch((reason: unknown) => reason);
+    const error = await new EnsembleStorageRig(disk).open().catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(StorageRefused);
     expect((error as Error).message).toMatch(new RegExp(`(; |; or else )${refetch}$`));
     expect((error as Error).message).not.toMatch(/truncate|cut|backup/);
@@ -80,7 +80,7 @@ describe('the only voter of an ensemble', () => {
     ['alone', 1, 0],
     ['with observers', 2, 1],
   ])('%s is never advised to move its data aside, because no other server needs to have it', async (_title, servers, observers) => {
-    const rig = await MemberRig.start({ servers, observers });
+    const rig = await EnsembleRuntimeRig.start({ servers, observers });
     const { leader } = rig;
     await rig.openSession(leader);
     await rig.close(leader);
@@ -94,7 +94,7 @@ describe('the only voter of an ensemble', () => {
   });
 
   it('makes its observers refuse, with the advice to fetch their data anew', async () => {
-    const rig = await MemberRig.start({ servers: 2, observers: 1 });
+    const rig = await EnsembleRuntimeRig.start({ servers: 2, observers: 1 });
     const [observer] = rig.learners;
     await rig.openSession(rig.leader);
     await rig.rig.run(1000);
@@ -126,7 +126,7 @@ describe('the only voter of an ensemble', () => {
       },
     ],
   ])('keeps its data and leads again after both epoch files were deleted as advised, when %s', async (_title, damage) => {
-    const rig = await MemberRig.start({ servers: 1 });
+    const rig = await EnsembleRuntimeRig.start({ servers: 1 });
     const [voter] = rig.nodes;
     const { disk } = voter!;
     await rig.openSession(voter!);
@@ -155,8 +155,10 @@ describe("a leader's snapshot that the disk has spoiled while writing it", () =>
    * A follower without data, whose disk spoils the first `count` snapshots before they are read
    * back.
    */
-  async function joining(count: number): Promise<{ rig: MemberRig; follower: MemberRig['nodes'][number]; spoiled: () => number }> {
-    const rig = await MemberRig.start();
+  async function joining(
+    count: number,
+  ): Promise<{ rig: EnsembleRuntimeRig; follower: EnsembleRuntimeRig['nodes'][number]; spoiled: () => number }> {
+    const rig = await EnsembleRuntimeRig.start();
     const [follower] = rig.learners;
     await rig.openSession(rig.leader);
     await rig.close(follower!);
@@ -198,25 +200,27 @@ describe('the advice', () => {
   it('names both folders where logs have one of their own', async () => {
     const disk = new VirtualDisk();
     const options = { dataLogDir: '/logs' };
-    const member = new Member(disk, options);
-    await member.open();
-    await member.write(zxids(1, 1, 3));
-    await member.storage.close();
+    const rig = new EnsembleStorageRig(disk, options);
+    await rig.open();
+    await rig.write(zxids(1, 1, 3));
+    await rig.storage.close();
     disk.flipBit(logs(disk)[0]!, 60 * 8);
-    await expect(new Member(disk, options).open()).rejects.toThrow('move /data/version-2 and /logs/version-2 aside, keep /data/myid');
+    await expect(new EnsembleStorageRig(disk, options).open()).rejects.toThrow(
+      'move /data/version-2 and /logs/version-2 aside, keep /data/myid',
+    );
   });
 
   it('covers damaged epoch files, too', async () => {
     const disk = new VirtualDisk();
-    await withMember(disk, (member) => member.write(zxids(1, 1, 3)));
+    await withEnsembleStorage(disk, (rig) => rig.write(zxids(1, 1, 3)));
     disk.putFile(`${folder}/currentEpoch`, Buffer.from('x'));
-    await expect(new Member(disk).open()).rejects.toThrow(
+    await expect(new EnsembleStorageRig(disk).open()).rejects.toThrow(
       /move \/data\/version-2, and version-2 of dataLogDir if that is set, aside, keep \/data\/myid, and start this server again/,
     );
   });
 
   it('helps: a follower with damaged data refuses to start, and has everything again after its version-2 was moved aside', async () => {
-    const rig = await MemberRig.start();
+    const rig = await EnsembleRuntimeRig.start();
     const [follower] = rig.learners;
     const { disk } = follower!;
     const zxid = rig.leader.runtime!.inspect.lastZxid();

@@ -2,20 +2,29 @@ import { makeZxid, type Writer, type Zxid } from '@tskeeper/protocol';
 import { DiskError, VirtualDisk } from '@tskeeper/runtime';
 import { describe, expect, test } from 'vitest';
 import { SnapshotReadBackFailed } from '../../src/storage/snapshot-files.ts';
-import { dataOfTxn, filesOf, historyOf, Member, namesIn, stateWith, withMember, zxids } from './member.ts';
+import {
+  dataOfTxn,
+  filesOf,
+  historyOf,
+  EnsembleStorageRig,
+  namesIn,
+  stateWith,
+  withEnsembleStorage,
+  zxids,
+} from './ensemble-storage-rig.ts';
 import { quiesce, txnBytes } from './support.ts';
 
 /** Two logs of epoch 1 with four txns each, a snapshot after each, and two txns more. */
 async function oldHistory(): Promise<VirtualDisk> {
   const disk = new VirtualDisk();
-  await withMember(disk, async (member) => {
-    await member.write(zxids(1, 1, 4));
-    await member.snapshot();
+  await withEnsembleStorage(disk, async (rig) => {
+    await rig.write(zxids(1, 1, 4));
+    await rig.snapshot();
   });
-  await withMember(disk, async (member) => {
-    await member.write(zxids(1, 5, 8));
-    await member.snapshot();
-    await member.write(zxids(1, 9, 10));
+  await withEnsembleStorage(disk, async (rig) => {
+    await rig.write(zxids(1, 5, 8));
+    await rig.snapshot();
+    await rig.write(zxids(1, 9, 10));
   });
   return disk;
 }
@@ -33,26 +42,26 @@ describe.each(leaders)('a snapshot of a leader %s', (_title, history) => {
 
   test('replaces all earlier data', async () => {
     const disk = await oldHistory();
-    await withMember(disk, async (member) => {
-      expect(await member.replace(history)).toBe(true);
+    await withEnsembleStorage(disk, async (rig) => {
+      expect(await rig.replace(history)).toBe(true);
       expect(namesIn(disk)).toEqual(['acceptedEpoch', 'currentEpoch', `snapshot.${zxid.toString(16)}`]);
     });
-    await withMember(disk, async (member, recovered) => {
+    await withEnsembleStorage(disk, async (rig, recovered) => {
       expect(recovered).toMatchObject({ lastZxid: zxid, snapshotZxid: zxid, txnCount: 0, hasData: true, needsSnapshot: false });
-      expect(member.state.history).toEqual(historyOf(history));
-      expect(member.warnings).toEqual([]);
+      expect(rig.state.history).toEqual(historyOf(history));
+      expect(rig.warnings).toEqual([]);
     });
   });
 
   test('is followed by a new log', async () => {
     const disk = await oldHistory();
     const after = zxids(3, 1, 3);
-    await withMember(disk, async (member) => {
-      await member.replace(history);
-      await member.write(after);
+    await withEnsembleStorage(disk, async (rig) => {
+      await rig.replace(history);
+      await rig.write(after);
     });
     expect(namesIn(disk)).toContain(`log.${after[0]!.toString(16)}`);
-    await withMember(disk, async (member) => expect(member.state.history).toEqual(historyOf([...history, ...after])));
+    await withEnsembleStorage(disk, async (rig) => expect(rig.state.history).toEqual(historyOf([...history, ...after])));
   });
 });
 
@@ -60,37 +69,37 @@ test('a snapshot of a leader that has begun an epoch and written nothing is name
   const disk = await oldHistory();
   const history = zxids(1, 1, 9);
   const zxid = makeZxid(4, 0);
-  await withMember(disk, async (member) => {
-    await member.replace(history, zxid);
-    await member.write(zxids(4, 1, 2));
+  await withEnsembleStorage(disk, async (rig) => {
+    await rig.replace(history, zxid);
+    await rig.write(zxids(4, 1, 2));
   });
-  await withMember(disk, async (member, recovered) => {
+  await withEnsembleStorage(disk, async (rig, recovered) => {
     expect(recovered).toMatchObject({ snapshotZxid: zxid, lastZxid: makeZxid(4, 2), currentEpoch: 4 });
-    expect(member.state.history).toEqual(historyOf([...history, ...zxids(4, 1, 2)]));
+    expect(rig.state.history).toEqual(historyOf([...history, ...zxids(4, 1, 2)]));
   });
 });
 
 test('an empty folder that is not trusted to be new gets its data this way', async () => {
   const disk = new VirtualDisk();
   const options = { dbAutocreate: false };
-  const member = new Member(disk, options);
-  const recovered = await member.storage.openForEnsemble(member.state, { recent: { count: 0, bytes: 0 }, canRefetch: true });
+  const rig = new EnsembleStorageRig(disk, options);
+  const recovered = await rig.storage.openForEnsemble(rig.state, { recent: { count: 0, bytes: 0 }, canRefetch: true });
   expect(recovered).toMatchObject({ lastZxid: -1, hasData: false, needsSnapshot: true });
-  await member.replace(zxids(2, 1, 5));
-  await member.write(zxids(2, 6, 6));
-  await member.storage.close();
-  await withMember(disk, async (next) => expect(next.zxids).toEqual(zxids(2, 1, 6)), options);
+  await rig.replace(zxids(2, 1, 5));
+  await rig.write(zxids(2, 6, 6));
+  await rig.storage.close();
+  await withEnsembleStorage(disk, async (next) => expect(next.zxids).toEqual(zxids(2, 1, 6)), options);
 });
 
 test('txns handed over before are removed with the rest, durable or not', async () => {
   const disk = await oldHistory();
-  await withMember(disk, async (member) => {
+  await withEnsembleStorage(disk, async (rig) => {
     const data = dataOfTxn(makeZxid(1, 11));
     const bytes = txnBytes(makeZxid(1, 11), data);
-    member.storage.append(makeZxid(1, 11), bytes, 0, bytes.length);
-    await member.replace(zxids(1, 1, 9));
+    rig.storage.append(makeZxid(1, 11), bytes, 0, bytes.length);
+    await rig.replace(zxids(1, 1, 9));
   });
-  await withMember(disk, async (member) => expect(member.zxids).toEqual(zxids(1, 1, 9)));
+  await withEnsembleStorage(disk, async (rig) => expect(rig.zxids).toEqual(zxids(1, 1, 9)));
 });
 
 test.each(['gz', 'none'] as const)(
@@ -98,17 +107,17 @@ test.each(['gz', 'none'] as const)(
   async (snapshotCompression) => {
     const disk = new VirtualDisk();
     const other = { snapshotCompression: snapshotCompression === 'gz' ? ('none' as const) : ('gz' as const) };
-    await withMember(
+    await withEnsembleStorage(
       disk,
-      async (member) => {
-        await member.write(zxids(1, 1, 4));
-        await member.snapshot();
+      async (rig) => {
+        await rig.write(zxids(1, 1, 4));
+        await rig.snapshot();
       },
       other,
     );
-    await withMember(disk, (member) => member.replace(zxids(1, 1, 4)), { snapshotCompression });
+    await withEnsembleStorage(disk, (rig) => rig.replace(zxids(1, 1, 4)), { snapshotCompression });
     expect(namesIn(disk).filter((name) => name.startsWith('snapshot'))).toHaveLength(1);
-    await withMember(disk, async (member) => expect(member.zxids).toEqual(zxids(1, 1, 4)), { snapshotCompression });
+    await withEnsembleStorage(disk, async (rig) => expect(rig.zxids).toEqual(zxids(1, 1, 4)), { snapshotCompression });
   },
 );
 
@@ -120,12 +129,12 @@ describe('the content from another server', () => {
 
   test('may arrive later', async () => {
     const disk = await oldHistory();
-    await withMember(disk, async (member) => {
+    await withEnsembleStorage(disk, async (rig) => {
       const next = written(stateWith(history).source());
-      const done = member.storage.installSnapshot(zxid, {
+      const done = rig.storage.installSnapshot(zxid, {
         next: async (writer, bytes) => {
           await quiesce();
-          member.clock.advance(0);
+          rig.clock.advance(0);
           return next(writer, bytes);
         },
       });
@@ -136,19 +145,19 @@ describe('the content from another server', () => {
 
   test('that breaks off changes nothing, and the server continues', async () => {
     const disk = await oldHistory();
-    await withMember(disk, async (member) => {
+    await withEnsembleStorage(disk, async (rig) => {
       const before = filesOf(disk);
       const broken = { next: () => Promise.reject(new Error('the leader has gone')) };
-      await expect(member.storage.installSnapshot(zxid, broken)).rejects.toThrow('the leader has gone');
+      await expect(rig.storage.installSnapshot(zxid, broken)).rejects.toThrow('the leader has gone');
       expect(filesOf(disk)).toEqual(before);
-      await member.write(zxids(1, 11, 11));
+      await rig.write(zxids(1, 11, 11));
     });
-    await withMember(disk, async (member) => expect(member.zxids).toEqual(zxids(1, 1, 11)));
+    await withEnsembleStorage(disk, async (rig) => expect(rig.zxids).toEqual(zxids(1, 1, 11)));
   });
 
   test('that is cut short is refused, and changes nothing', async () => {
     const disk = await oldHistory();
-    await withMember(disk, async (member) => {
+    await withEnsembleStorage(disk, async (rig) => {
       const before = filesOf(disk);
       const next = written(stateWith(history).source());
       const short = {
@@ -157,17 +166,17 @@ describe('the content from another server', () => {
           return true;
         },
       };
-      await expect(member.storage.installSnapshot(zxid, short)).rejects.toBeInstanceOf(SnapshotReadBackFailed);
+      await expect(rig.storage.installSnapshot(zxid, short)).rejects.toBeInstanceOf(SnapshotReadBackFailed);
       expect(filesOf(disk)).toEqual(before);
-      await member.write(zxids(1, 11, 11));
+      await rig.write(zxids(1, 11, 11));
     });
   });
 
   test('is abandoned when storage closes', async () => {
     const disk = await oldHistory();
     const before = filesOf(disk);
-    const member = new Member(disk);
-    await member.open();
+    const rig = new EnsembleStorageRig(disk);
+    await rig.open();
     let asked = 0;
     const endless = {
       next: async (writer: Writer) => {
@@ -177,13 +186,13 @@ describe('the content from another server', () => {
         return false;
       },
     };
-    const done = member.storage.installSnapshot(zxid, endless);
+    const done = rig.storage.installSnapshot(zxid, endless);
     await quiesce();
     expect(asked).toBeGreaterThan(0);
-    const closed = member.storage.close();
+    const closed = rig.storage.close();
     for (let turn = 0; turn < 10; turn++) {
       await quiesce();
-      member.clock.advance(0);
+      rig.clock.advance(0);
     }
     expect(await done).toBe(false);
     await closed;
@@ -197,12 +206,12 @@ test('a disk that fails before the snapshot is written changes nothing; a later 
   let ended = 0;
   for (let call = 0; ; call++) {
     const disk = await oldHistory();
-    const member = new Member(disk);
-    await member.open();
-    await member.accept(2);
+    const rig = new EnsembleStorageRig(disk);
+    await rig.open();
+    await rig.accept(2);
     const firstCall = disk.calls;
     disk.fault = ({ index, operation }) => (index === firstCall + call && operation !== 'close' ? { code: 'ENOSPC' } : undefined);
-    const error = await member.storage.installSnapshot(history.at(-1)!, stateWith(history).source()).then(
+    const error = await rig.storage.installSnapshot(history.at(-1)!, stateWith(history).source()).then(
       () => undefined,
       (reason: unknown) => reason,
     );
@@ -210,23 +219,23 @@ test('a disk that fails before the snapshot is written changes nothing; a later 
     disk.fault = undefined;
     if (error !== undefined) {
       expect(error instanceof DiskError || error instanceof SnapshotReadBackFailed).toBe(true);
-      if (member.failures.length === 0) {
+      if (rig.failures.length === 0) {
         unchanged++;
-        await member.write(zxids(1, 11, 11));
+        await rig.write(zxids(1, 11, 11));
       } else {
         ended++;
-        expect(member.failures).toEqual([error]);
+        expect(rig.failures).toEqual([error]);
       }
     }
     disk.kill();
-    await withMember(disk, async (next) => {
+    await withEnsembleStorage(disk, async (next) => {
       const found = next.zxids;
       const isNew = found.join() === history.join();
       if (!isNew) expect(found).toEqual(zxids(1, 1, found.length));
       await next.replace(history);
     });
     expect(namesIn(disk).some((name) => name.startsWith('new.'))).toBe(false);
-    await withMember(disk, async (next) => expect(next.state.history).toEqual(historyOf(history)));
+    await withEnsembleStorage(disk, async (next) => expect(next.state.history).toEqual(historyOf(history)));
     if (!isReached) break;
   }
   expect(unchanged).toBeGreaterThan(3);

@@ -1,16 +1,16 @@
 import { makeZxid, type Zxid } from '@tskeeper/protocol';
 import { DiskError, VirtualDisk, StorageRefused, TruncationImpossible } from '@tskeeper/runtime';
 import { describe, expect, test } from 'vitest';
-import { dataOfTxn, filesOf, folder, historyOf, Member, namesIn, withMember, zxids } from './member.ts';
+import { dataOfTxn, filesOf, folder, historyOf, EnsembleStorageRig, namesIn, withEnsembleStorage, zxids } from './ensemble-storage-rig.ts';
 import { HistoryState, txnBytes } from './support.ts';
 
 /** Logs 1, 4, 7 and 10 of epoch 1 with three txns each, and a snapshot after the second. */
 async function fourLogs(): Promise<VirtualDisk> {
   const disk = new VirtualDisk();
   for (let log = 0; log < 4; log++) {
-    await withMember(disk, async (member) => {
-      await member.write(zxids(1, 1 + log * 3, 3 + log * 3));
-      if (log === 1) await member.snapshot();
+    await withEnsembleStorage(disk, async (rig) => {
+      await rig.write(zxids(1, 1 + log * 3, 3 + log * 3));
+      if (log === 1) await rig.snapshot();
     });
   }
   return disk;
@@ -20,20 +20,20 @@ const first = makeZxid(1, 1);
 const hex = (counter: number, epoch = 1) => makeZxid(epoch, counter).toString(16);
 
 async function expectFolder(disk: VirtualDisk, history: readonly Zxid[]): Promise<void> {
-  await withMember(disk, async (member, recovered) => {
+  await withEnsembleStorage(disk, async (rig, recovered) => {
     expect(recovered.lastZxid).toBe(history.at(-1) ?? 0);
-    expect(member.state.history).toEqual(historyOf(history));
-    expect(member.warnings).toEqual([]);
+    expect(rig.state.history).toEqual(historyOf(history));
+    expect(rig.warnings).toEqual([]);
   });
 }
 
 describe('truncate', () => {
   test.each([1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12])('to txn %i of twelve leaves the txns up to it, and nothing else', async (counter) => {
     const disk = await fourLogs();
-    await withMember(disk, async (member) => {
-      const recovered = await member.truncate(makeZxid(1, counter));
+    await withEnsembleStorage(disk, async (rig) => {
+      const recovered = await rig.truncate(makeZxid(1, counter));
       expect(recovered).toMatchObject({ lastZxid: makeZxid(1, counter), snapshotZxid: counter >= 6 ? makeZxid(1, 6) : 0 });
-      expect(member.state.history).toEqual(historyOf(zxids(1, 1, counter)));
+      expect(rig.state.history).toEqual(historyOf(zxids(1, 1, counter)));
       expect(namesIn(disk)).toContain('snapshot.0');
       expect(namesIn(disk).includes(`snapshot.${hex(6)}`)).toBe(counter >= 6);
     });
@@ -43,7 +43,7 @@ describe('truncate', () => {
   test('cuts the log right after the txn, and moves its mark back', async () => {
     const disk = await fourLogs();
     const before = disk.contents(`${folder}/log.${hex(4)}`);
-    await withMember(disk, (member) => member.truncate(makeZxid(1, 5)));
+    await withEnsembleStorage(disk, (rig) => rig.truncate(makeZxid(1, 5)));
     const after = disk.contents(`${folder}/log.${hex(4)}`);
     // An entry ends with 0x42, and there is no padding after it, as in ZooKeeper.
     expect(after.at(-1)).toBe(0x42);
@@ -61,11 +61,11 @@ describe('truncate', () => {
 
   test('is followed by a new log, with other txns', async () => {
     const disk = await fourLogs();
-    await withMember(disk, async (member) => {
-      await member.truncate(makeZxid(1, 5));
-      await member.write(zxids(2, 1, 4));
-      await member.truncate(makeZxid(2, 2));
-      await member.write(zxids(3, 1, 2));
+    await withEnsembleStorage(disk, async (rig) => {
+      await rig.truncate(makeZxid(1, 5));
+      await rig.write(zxids(2, 1, 4));
+      await rig.truncate(makeZxid(2, 2));
+      await rig.write(zxids(3, 1, 2));
     });
     await expectFolder(disk, [...zxids(1, 1, 5), ...zxids(2, 1, 2), ...zxids(3, 1, 2)]);
   });
@@ -73,14 +73,14 @@ describe('truncate', () => {
   test('to the last txn changes nothing', async () => {
     const disk = await fourLogs();
     const before = filesOf(disk);
-    await withMember(disk, (member) => member.truncate(makeZxid(1, 12)));
+    await withEnsembleStorage(disk, (rig) => rig.truncate(makeZxid(1, 12)));
     expect(filesOf(disk)).toEqual(before);
   });
 
   test('to 0 goes back to the empty database', async () => {
     const disk = await fourLogs();
-    await withMember(disk, async (member) => {
-      expect(await member.truncate(0)).toMatchObject({ lastZxid: 0, snapshotZxid: 0, txnCount: 0 });
+    await withEnsembleStorage(disk, async (rig) => {
+      expect(await rig.truncate(0)).toMatchObject({ lastZxid: 0, snapshotZxid: 0, txnCount: 0 });
     });
     expect(namesIn(disk)).toEqual(['acceptedEpoch', 'currentEpoch', 'snapshot.0']);
     await expectFolder(disk, []);
@@ -88,40 +88,40 @@ describe('truncate', () => {
 
   test('to the txn of a snapshot keeps that snapshot', async () => {
     const disk = await fourLogs();
-    await withMember(disk, async (member) => {
-      expect(await member.truncate(makeZxid(1, 6))).toMatchObject({ snapshotZxid: makeZxid(1, 6), txnCount: 0 });
+    await withEnsembleStorage(disk, async (rig) => {
+      expect(await rig.truncate(makeZxid(1, 6))).toMatchObject({ snapshotZxid: makeZxid(1, 6), txnCount: 0 });
     });
     await expectFolder(disk, zxids(1, 1, 6));
   });
 
   test('removes txns that were handed over and are not durable yet', async () => {
     const disk = await fourLogs();
-    await withMember(disk, async (member) => {
-      await member.write(zxids(1, 13, 13));
+    await withEnsembleStorage(disk, async (rig) => {
+      await rig.write(zxids(1, 13, 13));
       const data = dataOfTxn(makeZxid(1, 14));
       const bytes = txnBytes(makeZxid(1, 14), data);
-      member.storage.append(makeZxid(1, 14), bytes, 0, bytes.length);
-      await member.truncate(makeZxid(1, 12));
+      rig.storage.append(makeZxid(1, 14), bytes, 0, bytes.length);
+      await rig.truncate(makeZxid(1, 12));
     });
     await expectFolder(disk, zxids(1, 1, 12));
   });
 
   test('abandons a snapshot that was begun before', async () => {
     const disk = await fourLogs();
-    await withMember(disk, async (member) => {
+    await withEnsembleStorage(disk, async (rig) => {
       let slices = 0;
-      const source = member.state.source();
-      const snapshot = member.storage.takeSnapshot(makeZxid(1, 12), {
+      const source = rig.state.source();
+      const snapshot = rig.storage.takeSnapshot(makeZxid(1, 12), {
         next: (writer, bytes) => {
           slices++;
           source.next(writer, bytes);
           return slices > 100;
         },
       });
-      const truncated = member.truncate(makeZxid(1, 8));
+      const truncated = rig.truncate(makeZxid(1, 8));
       for (let turn = 0; turn < 300; turn++) {
         await Promise.resolve();
-        member.clock.advance(0);
+        rig.clock.advance(0);
       }
       expect(await snapshot).toBe(false);
       expect(slices).toBeLessThan(100);
@@ -132,19 +132,19 @@ describe('truncate', () => {
 
   test('refuses txns and snapshots while it is in progress', async () => {
     const disk = await fourLogs();
-    await withMember(disk, async (member) => {
-      const truncated = member.truncate(makeZxid(1, 8));
-      expect(() => member.storage.append(makeZxid(1, 13), Buffer.alloc(40), 0, 40)).toThrow(/being rewritten/);
-      expect(await member.snapshot()).toBe(false);
-      await expect(member.storage.truncate(makeZxid(1, 7), new HistoryState())).rejects.toThrow(/cannot be rewritten now/);
+    await withEnsembleStorage(disk, async (rig) => {
+      const truncated = rig.truncate(makeZxid(1, 8));
+      expect(() => rig.storage.append(makeZxid(1, 13), Buffer.alloc(40), 0, 40)).toThrow(/being rewritten/);
+      expect(await rig.snapshot()).toBe(false);
+      await expect(rig.storage.truncate(makeZxid(1, 7), new HistoryState())).rejects.toThrow(/cannot be rewritten now/);
       await truncated;
     });
   });
 
   test('returns the last txns up to it, as stored in the log', async () => {
     const disk = await fourLogs();
-    await withMember(disk, async (member) => {
-      const { recent } = await member.truncate(makeZxid(1, 8));
+    await withEnsembleStorage(disk, async (rig) => {
+      const { recent } = await rig.truncate(makeZxid(1, 8));
       // From the log that is replayed after the snapshot.
       expect(recent.map(({ zxid }) => zxid)).toEqual(zxids(1, 7, 8));
     });
@@ -153,29 +153,29 @@ describe('truncate', () => {
 
 describe('a truncation that is impossible', () => {
   const attempt = async (disk: VirtualDisk, zxid: Zxid) => {
-    const member = new Member(disk);
-    await member.open();
+    const rig = new EnsembleStorageRig(disk);
+    await rig.open();
     const before = filesOf(disk);
-    const error = await member.truncate(zxid).then(
+    const error = await rig.truncate(zxid).then(
       () => undefined,
       (reason: unknown) => reason,
     );
     expect(filesOf(disk)).toEqual(before);
-    return { member, error };
+    return { rig, error };
   };
 
   test('because all snapshots are newer rejects with that reason, and changes nothing', async () => {
     const disk = await fourLogs();
     disk.eraseFile(`${folder}/snapshot.0`);
-    const { member, error } = await attempt(disk, makeZxid(1, 5));
+    const { rig, error } = await attempt(disk, makeZxid(1, 5));
     expect(error).toBeInstanceOf(TruncationImpossible);
     expect(error).toMatchObject({ zxid: makeZxid(1, 5), nearestZxid: undefined });
     expect((error as Error).message).toMatch(
       /^the history in .* cannot be cut after 0x100000005: no snapshot that can be loaded is that old$/,
     );
     // And the server continues.
-    await member.write(zxids(1, 13, 14));
-    await member.storage.close();
+    await rig.write(zxids(1, 13, 14));
+    await rig.storage.close();
     await expectFolder(disk, zxids(1, 1, 14));
   });
 
@@ -188,11 +188,11 @@ describe('a truncation that is impossible', () => {
 
   test('because the log never had the txn names the last one before it, which is possible', async () => {
     const disk = await fourLogs();
-    await withMember(disk, (member) => member.write(zxids(3, 1, 2)));
-    const { member, error } = await attempt(disk, makeZxid(2, 7));
+    await withEnsembleStorage(disk, (rig) => rig.write(zxids(3, 1, 2)));
+    const { rig, error } = await attempt(disk, makeZxid(2, 7));
     expect(error).toMatchObject({ name: 'TruncationImpossible', nearestZxid: makeZxid(1, 12) });
-    await member.truncate(makeZxid(1, 12));
-    await member.storage.close();
+    await rig.truncate(makeZxid(1, 12));
+    await rig.storage.close();
     await expectFolder(disk, zxids(1, 1, 12));
   });
 
@@ -203,10 +203,10 @@ describe('a truncation that is impossible', () => {
 
   test('because the log is damaged before the txn, rejects with StorageRefused', async () => {
     const disk = await fourLogs();
-    const member = new Member(disk);
-    await member.open();
+    const rig = new EnsembleStorageRig(disk);
+    await rig.open();
     disk.flipBit(`${folder}/log.${hex(7)}`, 8 * 60);
-    await expect(member.truncate(makeZxid(1, 8))).rejects.toBeInstanceOf(StorageRefused);
+    await expect(rig.truncate(makeZxid(1, 8))).rejects.toBeInstanceOf(StorageRefused);
     expect(namesIn(disk)).toContain(`log.${hex(10)}`);
   });
 
@@ -214,27 +214,27 @@ describe('a truncation that is impossible', () => {
     const disk = new VirtualDisk();
     const options = { snapshotTrustEmpty: true };
     const history = zxids(0, 1, 6);
-    await withMember(disk, (member) => member.write(history), options);
-    await withMember(disk, (member) => member.snapshot(), options);
+    await withEnsembleStorage(disk, (rig) => rig.write(history), options);
+    await withEnsembleStorage(disk, (rig) => rig.snapshot(), options);
     disk.eraseFile(`${folder}/snapshot.0`);
-    await withMember(disk, (member) => member.truncate(4), options);
+    await withEnsembleStorage(disk, (rig) => rig.truncate(4), options);
     expect(namesIn(disk)).not.toContain('snapshot.6');
-    await withMember(disk, async (member) => expect(member.zxids).toEqual([1, 2, 3, 4]), options);
+    await withEnsembleStorage(disk, async (rig) => expect(rig.zxids).toEqual([1, 2, 3, 4]), options);
   });
 });
 
 test('a snapshot that contains changes beyond the txn is not used, whatever its name says', async () => {
   const disk = await fourLogs();
-  const member = new Member(disk);
-  await member.open();
+  const rig = new EnsembleStorageRig(disk);
+  await rig.open();
   class Fuzzy extends HistoryState {
     override beginSnapshot(zxid?: Zxid) {
       return { ...super.beginSnapshot(), contentZxid: () => (zxid === makeZxid(1, 6) ? makeZxid(1, 8) : zxid) };
     }
   }
   const state = new Fuzzy();
-  expect(await member.storage.truncate(makeZxid(1, 7), state)).toMatchObject({ snapshotZxid: 0, lastZxid: first + 6 });
-  await member.storage.close();
+  expect(await rig.storage.truncate(makeZxid(1, 7), state)).toMatchObject({ snapshotZxid: 0, lastZxid: first + 6 });
+  await rig.storage.close();
   expect(namesIn(disk)).not.toContain(`snapshot.${hex(6)}`);
   await expectFolder(disk, zxids(1, 1, 7));
 });
@@ -243,11 +243,11 @@ test('E18: ZOOKEEPER-3701: a truncation whose disk fails ends the server, and th
   let failed = 0;
   for (let call = 0; ; call++) {
     const disk = await fourLogs();
-    const member = new Member(disk);
-    await member.open();
+    const rig = new EnsembleStorageRig(disk);
+    await rig.open();
     const firstCall = disk.calls;
     disk.fault = ({ index, operation }) => (index === firstCall + call && operation !== 'close' ? { code: 'ENOSPC' } : undefined);
-    const error = await member.truncate(makeZxid(1, 5)).then(
+    const error = await rig.truncate(makeZxid(1, 5)).then(
       () => undefined,
       (reason: unknown) => reason,
     );
@@ -255,15 +255,15 @@ test('E18: ZOOKEEPER-3701: a truncation whose disk fails ends the server, and th
     disk.fault = undefined;
     if (error instanceof TruncationImpossible) {
       // The snapshot could not be read: as if it were damaged.
-      expect(member.failures).toEqual([]);
+      expect(rig.failures).toEqual([]);
       expect(namesIn(disk)).toContain(`log.${hex(10)}`);
     } else if (error !== undefined) {
       failed++;
       expect(error).toBeInstanceOf(DiskError);
-      expect(member.failures).toEqual([error]);
+      expect(rig.failures).toEqual([error]);
     }
     disk.kill();
-    await withMember(disk, async (next) => {
+    await withEnsembleStorage(disk, async (next) => {
       expect(next.state.lastZxid).toBeGreaterThanOrEqual(makeZxid(1, 5));
       expect(next.state.history).toEqual(historyOf(zxids(1, 1, next.state.history.size)));
       await next.truncate(makeZxid(1, 5));

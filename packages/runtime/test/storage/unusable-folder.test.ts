@@ -4,7 +4,7 @@
  */
 import { DiskError, type DiskOperation, VirtualDisk, StorageRefused, type StorageOptions } from '@tskeeper/runtime';
 import { describe, expect, test } from 'vitest';
-import { Member, zxids } from './member.ts';
+import { EnsembleStorageRig, zxids } from './ensemble-storage-rig.ts';
 import { dataOf, Server } from './support.ts';
 
 const right = 'give the user of this process the right to read and write there';
@@ -53,14 +53,16 @@ describe('a folder that cannot be created or opened is refused with the key that
 
   test('the epoch files of a server of an ensemble', async () => {
     const disk = new VirtualDisk();
-    const member = new Member(disk);
-    await member.open();
-    await member.write(zxids(1, 1, 1));
-    await member.storage.close();
+    const rig = new EnsembleStorageRig(disk);
+    await rig.open();
+    await rig.write(zxids(1, 1, 1));
+    await rig.storage.close();
     disk.fault = ({ operation, path }) => (operation === 'open' && path.includes('Epoch') ? { code: 'EACCES' } : undefined);
-    await expect(new Member(disk).open()).rejects.toThrow(/^the server cannot use dataDir, \/data \(open .*Epoch: EACCES\); give the user/);
+    await expect(new EnsembleStorageRig(disk).open()).rejects.toThrow(
+      /^the server cannot use dataDir, \/data \(open .*Epoch: EACCES\); give the user/,
+    );
     disk.fault = undefined;
-    await new Member(disk).open();
+    await new EnsembleStorageRig(disk).open();
   });
 });
 

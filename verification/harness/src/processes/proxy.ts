@@ -169,7 +169,7 @@ function resetSocket(socket: Socket): void {
   else socket.resetAndDestroy();
 }
 
-/** `forth` from the dialling side, and `back`. */
+/** `forward` carries bytes from the dialling side, `backward` bytes to it. */
 export interface ProxiedCnxn {
   readonly forward: Pipe;
   readonly backward: Pipe;

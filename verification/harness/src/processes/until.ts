@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 const pollMs = 40;
 
 /**
- * Polls until there is a value, and returns it. An error of `look` counts as no value yet. After
+ * Polls until there is a value, and returns it. An error of `poll` counts as no value yet. After
  * `timeoutMs` it throws an `Error` with `what` and the text of `evidence`.
  */
 export async function until<T>(

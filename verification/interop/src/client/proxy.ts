@@ -35,7 +35,7 @@ export class Proxy {
     });
   }
 
-  /** `answered` may change the server's bytes, which arrive in pieces. */
+  /** `rewriteReplies` may change the server's bytes, which arrive in pieces. */
   static async to(port: number, rewriteReplies = (bytes: Buffer): Buffer => bytes): Promise<Proxy> {
     const proxy = new Proxy(port, rewriteReplies);
     proxy.#server.listen(0, '127.0.0.1');

@@ -112,8 +112,8 @@ const errorType = -1;
 
 /**
  * When ZooKeeper applies a failed multi, it changes the object that is being logged: the types of
- * its parts become `error`, their records stay. An observer logs a txn and applies it at once, so
- * its log has either form. Here all such parts are errors.
+ * its parts become those of errors, their records stay. An observer logs a txn and applies it at
+ * once, so its log has either form. Here all such parts are errors.
  */
 export function normalizeLogged(txn: Buffer): Buffer {
   if (txn.readInt32BE(txnTypeAt) !== OpCode.multi) return txn;

@@ -36,8 +36,8 @@ type Register = { readonly version: number; readonly value: string; readonly own
 
 interface Operation {
   /**
-   * Operations of one connection take effect in the order in which they were sent: `line` is the
-   * connection, `place` the position in it.
+   * Operations of one connection take effect in the order in which they were sent: `process` is the
+   * connection, `index` the position in it.
    */
   readonly process: number;
   readonly index: number;
@@ -310,7 +310,7 @@ function opEffect(op: MultiOp, err: number | undefined, version: number | undefi
   }
 }
 
-/** `made` is the path in the reply, if there is one. */
+/** `createdPath` is the path in the reply, if there is one. */
 function addCreate(
   create: CreateRequest,
   request: Request,

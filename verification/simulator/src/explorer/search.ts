@@ -269,7 +269,7 @@ function choiceOrder(choices: readonly Choice[], order: number): Choice[] {
 }
 
 /**
- * The result of a run. Choices that are not available at their turn are skipped, which `shorten`
+ * The result of a run. Choices that are not available at their turn are skipped, which `shrinkRun`
  * needs.
  */
 export function replayRun(

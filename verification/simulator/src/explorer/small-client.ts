@@ -25,7 +25,7 @@ import { type Invariants, Violation } from './invariants.ts';
 import type { MarkName } from './marks.ts';
 import { putName, sessionName } from './txn-names.ts';
 
-/** What it can request, by the second number of the choice `ask`. */
+/** What it can request, by the second number of the choice `request`. */
 export const clientRequests = ['put', 'sync and read', 'read'] as const;
 
 interface Pending {

@@ -373,8 +373,8 @@ export class SmallWorld implements SmallServerEnvironment {
   // ---- peace
 
   /**
-   * From here on there are no more faults, and elections follow the actual notifications. See
-   * `Healing`.
+   * From here on there are no more faults, and elections follow the actual notifications. `healing`
+   * is explained at `Healing` (quiescence.ts).
    */
   stopFaults(healing: 'all' | 'core'): void {
     this.#faultsStopped = true;

@@ -32,7 +32,7 @@ export interface Mutant {
   readonly origin: string;
   /**
    * The declaration that contains the replaced piece, such as `Leader.#checkQuorum`, `isBetterVote`,
-   * or `LeaderStages` if the piece does not lie within one member (source-symbols.ts).
+   * or `EpochStages` if the piece does not lie within one member (source-symbols.ts).
    */
   readonly symbol: string;
   /** The replaced piece. It must occur exactly once in the text of the symbol. */

@@ -42,7 +42,7 @@ export class FinalChecks {
   }
 
   /**
-   * `rests` says that everything has become quiet. If not, that is the finding, and only the log is
+   * `isQuiescent`: everything has become quiet. If not, that is the finding, and only the log is
    * left to check.
    */
   async run(isQuiescent: boolean): Promise<void> {

@@ -27,7 +27,7 @@ import { electionPort, quorumPort } from './peer-ports.ts';
 import { ServerProcess } from './server-process.ts';
 import { type MachineClock, type VirtualClock, wallOffsetMs } from './virtual-clock.ts';
 
-/** A file without and with the damage; `bad` is undefined if the file is missing. */
+/** A file without and with the damage; `damaged` is undefined if the file is missing. */
 interface Damage {
   readonly original: Buffer;
   readonly damaged: Buffer | undefined;
@@ -211,7 +211,7 @@ export class ServerHost implements MachineClock {
 
   // --- Life cycle
 
-  /** Starts the server; `serving` says when it serves. */
+  /** Starts the server; `started` of the process resolves when it serves. */
   boot(): ServerProcess {
     const { clock, wire, random, core, options, snappy, knowsMemory, recording, number } = this.#parts;
     const ensembleOptions = this.#ensembleOptions;

@@ -373,8 +373,8 @@ const stepsPerTurn = 32;
 
 /**
  * Calls `step` until it returns something, and resolves with that. Before each call, settled
- * promises have had their effect, as with `drained`: Node runs them between any two callbacks of
- * `setImmediate`.
+ * promises have had their effect, as with `settlePromises`: Node runs them between any two
+ * callbacks of `setImmediate`.
  */
 function stepUntil<T>(step: () => T | undefined): Promise<T> {
   return new Promise((resolve, reject) => {

@@ -119,7 +119,7 @@ const canaries: Readonly<Record<Exclude<InvariantName, 'NoProtocolError' | 'Elec
       propose(to, a);
       propose(to, c);
       to.check([server(1, [c]), server(2, [c]), server(3, [], down)]);
-      // `check` would report the wrong order of the log first; `served` checks only the state.
+      // `check` would report the wrong order of the log first; `checkServed` checks only the state.
       to.checkServed(server(3, [c, a], { appliedZxid: c.zxid }));
     },
     PrimaryIntegrity: (to) => {

@@ -207,7 +207,7 @@ export class ClientPort implements PeerClients {
 
   // --- What the core asks for
 
-  /** As `Out.reply`. */
+  /** As `ClientOutput.reply`. */
   reply(id: CnxnId): Writer {
     const cnxn = this.#cnxns.get(id);
     if (cnxn === undefined || cnxn.stage !== 'open') {
@@ -217,7 +217,7 @@ export class ClientPort implements PeerClients {
     return this.#sender.writer(cnxn);
   }
 
-  /** As `Out.isFull`. */
+  /** As `ClientOutput.isFull`. */
   isFull(id: CnxnId): boolean {
     const cnxn = this.#cnxns.get(id);
     if (cnxn === undefined || cnxn.waitingBytes <= this.#options.outputHighWaterBytes) return false;
@@ -226,7 +226,7 @@ export class ClientPort implements PeerClients {
     return true;
   }
 
-  /** As `Out.close`. The core gets `disconnected` at the end of the turn. */
+  /** As `ClientOutput.close`. The core gets `disconnected` at the end of the turn. */
   close(id: CnxnId): void {
     const cnxn = this.#cnxns.get(id);
     if (cnxn !== undefined && cnxn.stage === 'open') this.#cnxns.close(cnxn);

@@ -180,7 +180,7 @@ export class LearnerPort implements QuorumLinks {
     return channel.output.writer();
   }
 
-  /** As `QuorumLinks.share`. */
+  /** As `QuorumLinks.writeShared`. */
   writeShared(id: ChannelId, bytes: Buffer, start: number): void {
     const channel = this.#streams.get(id);
     if (channel === undefined || channel.stage !== 'open') return;

@@ -17,7 +17,7 @@ import { type RawEnd, RawHost, Rig, addressOf, electionPort, quorumPort } from '
 export const clientPort = 2181;
 const tickTimeMs = 1000;
 
-export interface MemberRigOptions {
+export interface EnsembleRuntimeRigOptions {
   readonly servers?: number;
   /** How many of the servers, the last ones, are observers. */
   readonly observers?: number;
@@ -28,7 +28,7 @@ export interface MemberRigOptions {
   readonly oracle?: boolean;
 }
 
-export class MemberNode {
+export class EnsembleRuntimeNode {
   readonly sid: Sid;
   readonly lines: string[] = [];
   readonly logged: LogFields[] = [];
@@ -47,20 +47,20 @@ export class MemberNode {
   }
 }
 
-export class MemberRig {
+export class EnsembleRuntimeRig {
   readonly rig = new Rig();
-  readonly nodes: readonly MemberNode[];
-  readonly #setup: MemberRigOptions;
+  readonly nodes: readonly EnsembleRuntimeNode[];
+  readonly #setup: EnsembleRuntimeRigOptions;
   readonly #hosts = new Map<string, RawHost>();
 
-  constructor(setup: MemberRigOptions = {}) {
+  constructor(setup: EnsembleRuntimeRigOptions = {}) {
     this.#setup = setup;
-    this.nodes = Array.from({ length: setup.servers ?? 3 }, (_, index) => new MemberNode(index + 1));
+    this.nodes = Array.from({ length: setup.servers ?? 3 }, (_, index) => new EnsembleRuntimeNode(index + 1));
   }
 
   /** Starts all of them, until one leads and the others follow or observe it. */
-  static async start(setup: MemberRigOptions = {}): Promise<MemberRig> {
-    const rig = new MemberRig(setup);
+  static async start(setup: EnsembleRuntimeRigOptions = {}): Promise<EnsembleRuntimeRig> {
+    const rig = new EnsembleRuntimeRig(setup);
     await Promise.all([...rig.nodes.map((node) => rig.boot(node)), rig.rig.run(50)]);
     await rig.until(() => rig.isWhole, 5000);
     return rig;
@@ -71,16 +71,16 @@ export class MemberRig {
     return roles.includes('leader') && roles.every((role) => role === 'leader' || role === 'follower' || role === 'observer');
   }
 
-  get leader(): MemberNode {
+  get leader(): EnsembleRuntimeNode {
     return this.nodes.find(({ role }) => role === 'leader')!;
   }
 
   /** Servers other than the leader, in order. */
-  get learners(): MemberNode[] {
+  get learners(): EnsembleRuntimeNode[] {
     return this.nodes.filter(({ role }) => role !== 'leader');
   }
 
-  async boot(node: MemberNode): Promise<void> {
+  async boot(node: EnsembleRuntimeNode): Promise<void> {
     const { sid } = node;
     const { observers = 0, options, zab, runtime } = this.#setup;
     const count = this.nodes.length;
@@ -129,7 +129,7 @@ export class MemberRig {
     );
   }
 
-  async close(node: MemberNode): Promise<void> {
+  async close(node: EnsembleRuntimeNode): Promise<void> {
     const { runtime } = node;
     node.runtime = undefined;
     await Promise.all([runtime!.close(), this.rig.run(1500, 10)]);
@@ -143,14 +143,14 @@ export class MemberRig {
     }
   }
 
-  dial(node: MemberNode, port: number, from = '10.0.9.9'): RawEnd {
+  dial(node: EnsembleRuntimeNode, port: number, from = '10.0.9.9'): RawEnd {
     let host = this.#hosts.get(from);
     if (host === undefined) this.#hosts.set(from, (host = new RawHost(this.rig, from)));
     return host.dial(addressOf(node.sid), port);
   }
 
   /** A client opens a session of 20 s at this server. */
-  async openSession(node: MemberNode): Promise<void> {
+  async openSession(node: EnsembleRuntimeNode): Promise<void> {
     const end = this.dial(node, clientPort);
     const writer = new Writer();
     const start = writer.beginFrame();
@@ -162,7 +162,7 @@ export class MemberRig {
   }
 
   /** The reply of a server to a four letter word. */
-  async word(node: MemberNode, word: string): Promise<string> {
+  async word(node: EnsembleRuntimeNode, word: string): Promise<string> {
     const end = this.dial(node, clientPort);
     end.send(Buffer.from(word));
     await this.until(() => end.closed !== undefined, 5000);

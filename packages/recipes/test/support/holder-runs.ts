@@ -225,6 +225,6 @@ export async function runSeeds(subject: Subject, behind: number, count: number):
 }
 
 /** The story of the subject under a seed, for canaries. */
-export function storyOf(subject: Subject): (seed: number) => Promise<void> {
+export function runOf(subject: Subject): (seed: number) => Promise<void> {
   return (seed) => run(subject, seed, new Tally());
 }

@@ -16,7 +16,7 @@ import {
 } from '@tskeeper/runtime';
 import { expect, test } from 'vitest';
 import { breadth, strided, isFull, sample } from '../../../../test/breadth.ts';
-import { historyOf, Member, stateWith, zxids } from './member.ts';
+import { historyOf, EnsembleStorageRig, stateWith, zxids } from './ensemble-storage-rig.ts';
 import { testOptions } from './support.ts';
 
 interface Found {
@@ -74,20 +74,23 @@ interface Result {
   readonly target: number;
 }
 
-async function openOn(disk: VirtualDisk, options: Partial<StorageOptions>): Promise<{ member: Member; recovered: EnsembleRecoveryResult }> {
-  const member = new Member(disk, options);
-  const recovered = await member.open();
-  expect(member.state.history).toEqual(historyOf(member.zxids));
+async function openOn(
+  disk: VirtualDisk,
+  options: Partial<StorageOptions>,
+): Promise<{ rig: EnsembleStorageRig; recovered: EnsembleRecoveryResult }> {
+  const rig = new EnsembleStorageRig(disk, options);
+  const recovered = await rig.open();
+  expect(rig.state.history).toEqual(historyOf(rig.zxids));
   expect(recovered.recent.at(-1)?.zxid ?? recovered.lastZxid).toBe(recovered.lastZxid);
-  expect(recovered.recent.map(({ zxid }) => zxid)).toEqual(member.zxids.slice(member.zxids.length - recovered.recent.length));
-  return { member, recovered };
+  expect(recovered.recent.map(({ zxid }) => zxid)).toEqual(rig.zxids.slice(rig.zxids.length - recovered.recent.length));
+  return { rig, recovered };
 }
 
 interface Goal {
   readonly old: readonly Zxid[];
   readonly target: readonly Zxid[];
   /** Repeats what the leader wanted. */
-  readonly finish: (member: Member) => Promise<unknown>;
+  readonly finish: (rig: EnsembleStorageRig) => Promise<unknown>;
 }
 
 async function check(points: readonly Point[], goal: Goal, options: Partial<StorageOptions>): Promise<Result> {
@@ -103,21 +106,21 @@ async function check(points: readonly Point[], goal: Goal, options: Partial<Stor
       seen.add(key);
       const files = disk.files();
       try {
-        const { member, recovered } = await openOn(disk, options);
-        const history = member.zxids;
+        const { rig, recovered } = await openOn(disk, options);
+        const history = rig.zxids;
         const complaint = point.judge({ history, accepted: recovered.acceptedEpoch, current: recovered.currentEpoch });
         if (complaint !== undefined) throw new Error(complaint);
         if (isSame(history, goal.target)) result.target++;
         else if (isSame(history, goal.old)) result.old++;
         else result.between++;
-        await goal.finish(member);
-        expect(member.zxids).toEqual(goal.target);
+        await goal.finish(rig);
+        expect(rig.zxids).toEqual(goal.target);
         const more = zxids(9, 1, 3);
-        await member.write(more);
-        expect(member.failures).toEqual([]);
+        await rig.write(more);
+        expect(rig.failures).toEqual([]);
         disk.crash(loseAll);
         const again = await openOn(disk, options);
-        expect(again.member.zxids).toEqual([...goal.target, ...more]);
+        expect(again.rig.zxids).toEqual([...goal.target, ...more]);
         expect(again.recovered.currentEpoch).toBe(9);
       } catch (error) {
         const kept = choice.map((bytes, index) => `${bytes} of ${JSON.stringify(point.image.unsynced[index])}`).join('\n  ');
@@ -150,11 +153,11 @@ const shapes: readonly Shape[] = [
 
 async function build(disk: VirtualDisk, { logs, snapshots, lost }: Shape, options: Partial<StorageOptions>): Promise<Zxid[]> {
   for (const [index, log] of logs.entries()) {
-    const member = new Member(disk, options);
-    await member.open();
-    await member.write(log);
-    if (snapshots.includes(index)) await member.snapshot();
-    await member.storage.close();
+    const rig = new EnsembleStorageRig(disk, options);
+    await rig.open();
+    await rig.write(log);
+    if (snapshots.includes(index)) await rig.snapshot();
+    await rig.storage.close();
   }
   if (lost !== undefined) {
     const { dataLogDir } = { ...testOptions, ...options };
@@ -185,16 +188,16 @@ test('a power loss during a truncation leaves the old history, its beginning, or
         const old = await build(disk, shape, options);
         const target = old.slice(0, length);
         if (shape.lost !== undefined && shape.logs[shape.lost]!.slice(0, -1).includes(target.at(-1)!)) continue;
-        const { member } = await openOn(disk, options);
+        const { rig } = await openOn(disk, options);
         // Something that is not in any file yet when it begins.
-        await member.write([makeZxid(4, 1)]);
+        await rig.write([makeZxid(4, 1)]);
         const longest = [...old, makeZxid(4, 1)];
         const recorder = new Recorder(disk, ({ history }) =>
           history.length >= target.length && isPrefix(history, longest) ? undefined : 'it is not a prefix of the old history',
         );
         recorder.capture();
-        const finish = (other: Member) => other.truncate(target.at(-1) ?? 0);
-        await finish(member);
+        const finish = (other: EnsembleStorageRig) => other.truncate(target.at(-1) ?? 0);
+        await finish(rig);
         recorder.expect(exactly(target));
         recorder.stop();
         total = add(total, await check(recorder.points, { old: longest, target, finish }, options));
@@ -220,8 +223,8 @@ test('a power loss while a snapshot replaces everything leaves the old history, 
         const disk = new VirtualDisk();
         const old = await build(disk, shape, options);
         const zxid = target.at(-1)!;
-        const { member } = await openOn(disk, options);
-        await member.accept(5);
+        const { rig } = await openOn(disk, options);
+        await rig.accept(5);
         const kept = old.filter((other) => other <= zxid).length;
         const recorder = new Recorder(disk, ({ history, accepted }) => {
           if (accepted !== 5) return `acceptedEpoch is ${accepted}`;
@@ -231,8 +234,8 @@ test('a power loss while a snapshot replaces everything leaves the old history, 
             : 'it is neither the snapshot nor a beginning of the old history';
         });
         recorder.capture();
-        const finish = (other: Member) => other.replace(target);
-        await finish(member);
+        const finish = (other: EnsembleStorageRig) => other.replace(target);
+        await finish(rig);
         recorder.expect(exactly(target));
         recorder.stop();
         total = add(total, await check(recorder.points, { old, target, finish }, options));
@@ -247,15 +250,15 @@ test('the test detects a truncation that does not wait for the disk', async () =
   const disk = new VirtualDisk();
   const old = await build(disk, shapes[1]!, small);
   const target = old.slice(0, 2);
-  const { member } = await openOn(disk, small);
+  const { rig } = await openOn(disk, small);
   const recorder = new Recorder(disk, exactly(target));
   // As in ZooKeeper: no folder is synced.
   const isUnsynced = (path: string) => path === '/data/version-2';
   const original = disk.syncFolder.bind(disk);
   disk.syncFolder = (path) => (isUnsynced(path) ? Promise.resolve() : original(path));
   recorder.stop();
-  const finish = (other: Member) => other.truncate(target.at(-1)!);
-  await finish(member);
+  const finish = (other: EnsembleStorageRig) => other.truncate(target.at(-1)!);
+  await finish(rig);
   recorder.capture();
   await expect(check(recorder.points, { old, target, finish }, small)).rejects.toThrow(/kept/);
 });
@@ -265,7 +268,7 @@ test('a crash at any moment of joining an epoch leaves epochs that are not large
   for (const sync of sample(['snap', 'trunc', 'diff'] as const, 1)) {
     const disk = new VirtualDisk();
     const old = await build(disk, shapes[1]!, small);
-    const { member } = await openOn(disk, small);
+    const { rig } = await openOn(disk, small);
     const basis = sync === 'trunc' ? old.slice(0, 5) : sync === 'snap' ? [...zxids(1, 1, 9), ...zxids(2, 1, 4)] : old;
     // The history with which epoch 6 begins, and what its leader has written since.
     const initial = [...basis, ...zxids(3, 1, 3)];
@@ -286,24 +289,24 @@ test('a crash at any moment of joining an epoch leaves epochs that are not large
       };
     };
     const recorder = new Recorder(disk, promised());
-    await member.storage.saveEpoch('acceptedEpoch', 6);
-    accepted = member.acceptedEpoch = 6;
+    await rig.storage.saveEpoch('acceptedEpoch', 6);
+    accepted = rig.acceptedEpoch = 6;
     longest = target;
     recorder.expect(promised());
-    if (sync === 'trunc') await member.truncate(basis.at(-1)!);
-    if (sync === 'snap') await member.storage.installSnapshot(basis.at(-1)!, stateWith(basis).source());
+    if (sync === 'trunc') await rig.truncate(basis.at(-1)!);
+    if (sync === 'snap') await rig.storage.installSnapshot(basis.at(-1)!, stateWith(basis).source());
     shortest = basis;
     recorder.expect(promised());
     // Not yet: the epoch becomes current only when all of it is durable.
-    member.currentEpoch = 6;
-    await member.write(target.slice(basis.length));
+    rig.currentEpoch = 6;
+    await rig.write(target.slice(basis.length));
     shortest = target;
     recorder.expect(promised());
-    await member.storage.saveEpoch('currentEpoch', 6);
+    await rig.storage.saveEpoch('currentEpoch', 6);
     current = 6;
     recorder.expect(promised());
     recorder.stop();
-    const finish = (other: Member) => other.replace(target);
+    const finish = (other: EnsembleStorageRig) => other.replace(target);
     total = add(total, await check(recorder.points, { old, target, finish }, small));
   }
   expect(total.states).toBeGreaterThan(breadth(20, 150));

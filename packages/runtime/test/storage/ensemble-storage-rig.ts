@@ -39,7 +39,7 @@ export function stateWith(list: readonly Zxid[]): HistoryState {
   return state;
 }
 
-export class Member {
+export class EnsembleStorageRig {
   state = new HistoryState();
   readonly storage: Storage;
   readonly clock = new ManualClock();
@@ -151,17 +151,17 @@ export class Member {
 }
 
 /** Starts a server, and closes it in good order. */
-export async function withMember<T>(
+export async function withEnsembleStorage<T>(
   disk: VirtualDisk,
-  work: (member: Member, recovered: EnsembleRecoveryResult) => Promise<T>,
+  work: (rig: EnsembleStorageRig, recovered: EnsembleRecoveryResult) => Promise<T>,
   options: Partial<StorageOptions> = {},
 ): Promise<T> {
-  const member = new Member(disk, options);
-  const recovered = await member.open();
+  const rig = new EnsembleStorageRig(disk, options);
+  const recovered = await rig.open();
   try {
-    return await work(member, recovered);
+    return await work(rig, recovered);
   } finally {
-    await member.storage.close();
+    await rig.storage.close();
   }
 }
 

@@ -2,24 +2,33 @@ import { makeZxid } from '@tskeeper/protocol';
 import { VirtualDisk } from '@tskeeper/runtime';
 import { describe, expect, test } from 'vitest';
 import { RecentTxns } from '../../src/storage/recent-txns.ts';
-import { dataOfTxn, folder, historyOf, Member, namesIn, recentLimits, withMember, zxids } from './member.ts';
+import {
+  dataOfTxn,
+  folder,
+  historyOf,
+  EnsembleStorageRig,
+  namesIn,
+  recentLimits,
+  withEnsembleStorage,
+  zxids,
+} from './ensemble-storage-rig.ts';
 import { Server, txnBytes } from './support.ts';
 
 describe('a server of an ensemble that starts', () => {
   test('over an empty folder reports that nothing was found, and accepts no txn before its first snapshot', async () => {
     const disk = new VirtualDisk();
-    const member = new Member(disk);
-    const recovered = await member.storage.openForEnsemble(member.state, { recent: recentLimits, canRefetch: true });
+    const rig = new EnsembleStorageRig(disk);
+    const recovered = await rig.storage.openForEnsemble(rig.state, { recent: recentLimits, canRefetch: true });
     expect(recovered).toMatchObject({ lastZxid: 0, hasData: false, needsSnapshot: true, acceptedEpoch: 0, currentEpoch: 0, recent: [] });
     expect(namesIn(disk)).toEqual(['acceptedEpoch', 'currentEpoch']);
-    expect(() => member.storage.append(1, Buffer.alloc(40), 0, 40)).toThrow(/before the first snapshot is durable/);
+    expect(() => rig.storage.append(1, Buffer.alloc(40), 0, 40)).toThrow(/before the first snapshot is durable/);
   });
 
   test('over a folder with data needs no snapshot, and writes none', async () => {
     const disk = new VirtualDisk();
-    await withMember(disk, (member) => member.write(zxids(1, 1, 3)));
+    await withEnsembleStorage(disk, (rig) => rig.write(zxids(1, 1, 3)));
     const before = namesIn(disk);
-    await withMember(disk, async (_member, recovered) => {
+    await withEnsembleStorage(disk, async (_member, recovered) => {
       expect(recovered).toMatchObject({ hasData: true, needsSnapshot: false, txnCount: 3, acceptedEpoch: 1, currentEpoch: 1 });
     });
     expect(namesIn(disk)).toEqual(before);
@@ -31,7 +40,7 @@ describe('a server of an ensemble that starts', () => {
     await server.open();
     await server.write(Buffer.from('a'), Buffer.from('b'));
     await server.storage.close();
-    await withMember(disk, async (_member, recovered) => {
+    await withEnsembleStorage(disk, async (_member, recovered) => {
       expect(recovered).toMatchObject({ hasData: true, lastZxid: 2, acceptedEpoch: 0, currentEpoch: 0 });
     });
     expect(disk.contents(`${folder}/acceptedEpoch`).toString()).toBe('0');
@@ -40,18 +49,18 @@ describe('a server of an ensemble that starts', () => {
 
 describe('the last txns', () => {
   const open = async (disk: VirtualDisk, recent = recentLimits) => {
-    const member = new Member(disk);
-    const recovered = await member.open(recent);
-    await member.storage.close();
+    const rig = new EnsembleStorageRig(disk);
+    const recovered = await rig.open(recent);
+    await rig.storage.close();
     return recovered;
   };
 
   test('are returned as stored in the log, from before the snapshot too', async () => {
     const disk = new VirtualDisk();
-    await withMember(disk, async (member) => {
-      await member.write(zxids(1, 1, 4));
-      await member.snapshot();
-      await member.write(zxids(1, 5, 6));
+    await withEnsembleStorage(disk, async (rig) => {
+      await rig.write(zxids(1, 1, 4));
+      await rig.snapshot();
+      await rig.write(zxids(1, 5, 6));
     });
     const { recent, snapshotZxid } = await open(disk);
     expect(snapshotZxid).toBe(makeZxid(1, 4));
@@ -60,14 +69,14 @@ describe('the last txns', () => {
 
   test('are as many as requested', async () => {
     const disk = new VirtualDisk();
-    await withMember(disk, (member) => member.write(zxids(1, 1, 40)));
+    await withEnsembleStorage(disk, (rig) => rig.write(zxids(1, 1, 40)));
     expect((await open(disk, { count: 7, bytes: 1e6 })).recent.map(({ zxid }) => zxid)).toEqual(zxids(1, 34, 40));
     expect((await open(disk, { count: 0, bytes: 1e6 })).recent).toEqual([]);
   });
 
   test('are limited in bytes, but include at least the last', async () => {
     const disk = new VirtualDisk();
-    await withMember(disk, (member) => member.write(zxids(1, 1, 40)));
+    await withEnsembleStorage(disk, (rig) => rig.write(zxids(1, 1, 40)));
     const { recent } = await open(disk, { count: 500, bytes: 3000 });
     expect(recent.at(-1)!.zxid).toBe(makeZxid(1, 40));
     const sum = recent.reduce((bytes, txn) => bytes + txn.bytes.length, 0);
@@ -78,12 +87,12 @@ describe('the last txns', () => {
 
   test('are none when the snapshot goes further than the log', async () => {
     const disk = new VirtualDisk();
-    await withMember(disk, async (member) => {
-      await member.write(zxids(1, 1, 9));
-      await member.snapshot();
+    await withEnsembleStorage(disk, async (rig) => {
+      await rig.write(zxids(1, 1, 9));
+      await rig.snapshot();
     });
     disk.eraseFile(`${folder}/snapshot.0`);
-    await withMember(disk, (member) => member.truncate(makeZxid(1, 9)));
+    await withEnsembleStorage(disk, (rig) => rig.truncate(makeZxid(1, 9)));
     const snapshot = disk.contents(`${folder}/snapshot.${makeZxid(1, 9).toString(16)}`);
     disk.putFile(`${folder}/snapshot.${makeZxid(1, 30).toString(16)}`, snapshot);
     expect((await open(disk)).recent).toEqual([]);
@@ -106,19 +115,19 @@ describe('the last txns', () => {
 
 test('a server of an ensemble can follow, go back, install a snapshot and follow again', async () => {
   const disk = new VirtualDisk();
-  await withMember(disk, async (member) => {
-    await member.write(zxids(1, 1, 20));
-    await member.truncate(makeZxid(1, 15));
-    await member.write(zxids(2, 1, 5));
-    await member.snapshot();
-    await member.write(zxids(2, 6, 8));
-    await member.replace([...zxids(1, 1, 15), ...zxids(2, 1, 7), ...zxids(4, 1, 60)]);
-    await member.write(zxids(5, 1, 3));
-    await member.truncate(makeZxid(5, 2));
+  await withEnsembleStorage(disk, async (rig) => {
+    await rig.write(zxids(1, 1, 20));
+    await rig.truncate(makeZxid(1, 15));
+    await rig.write(zxids(2, 1, 5));
+    await rig.snapshot();
+    await rig.write(zxids(2, 6, 8));
+    await rig.replace([...zxids(1, 1, 15), ...zxids(2, 1, 7), ...zxids(4, 1, 60)]);
+    await rig.write(zxids(5, 1, 3));
+    await rig.truncate(makeZxid(5, 2));
   });
-  await withMember(disk, async (member, recovered) => {
-    expect(member.state.history).toEqual(historyOf([...zxids(1, 1, 15), ...zxids(2, 1, 7), ...zxids(4, 1, 60), ...zxids(5, 1, 2)]));
+  await withEnsembleStorage(disk, async (rig, recovered) => {
+    expect(rig.state.history).toEqual(historyOf([...zxids(1, 1, 15), ...zxids(2, 1, 7), ...zxids(4, 1, 60), ...zxids(5, 1, 2)]));
     expect(recovered.recent.map(({ zxid }) => zxid)).toEqual(zxids(5, 1, 2));
-    expect(member.warnings).toEqual([]);
+    expect(rig.warnings).toEqual([]);
   });
 });
