@@ -70,6 +70,7 @@ const idioms: readonly Idiom[] = [
 const scope = /^(?:(?:packages\/[^/]+\/(?:src|test)|test|interop|bench|scripts|verification|examples|docs)\/|[^/]*\.md$|.*\/README\.md$)/;
 /** Generated and recorded files, patches of code, and this list with its test. */
 const exempt =
+  /(?:^|\/)fixtures\/|^bench\/results\/|^docs\/internals\/mutants\.md$|^verification\/simulator\/src\/mutants\/|^test\/(?:old-idiom|tidy\.test)\.ts$/;
 const code = /\.(?:ts|js|mjs|java|c|h)$/;
 
 /** Replaces everything but line breaks, so that offsets stay and no phrase spans the gap. */
