@@ -282,7 +282,7 @@ export class ProcessEnsemble implements AsyncDisposable {
       sids.map(async (sid) => {
         const { name, process, isUp } = this.peer(sid);
         if (!isUp) throw new Error(`${name} had ended by itself:\n${await this.evidence()}`);
-        // A paused server must not run again: it would log what has arrived in the meantime.
+        // A paused server must not run again: it would log the proposals that its socket holds.
         await process!.kill();
       }),
     );
