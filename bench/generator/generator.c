@@ -766,7 +766,7 @@ static void run_preload(void) {
   printf("{\"znodes\":%d,\"seconds\":%.3f,\"throughput\":%.1f}\n", options.znodes, seconds, (double)options.znodes / seconds);
 }
 
-static uint8_t *told;
+static uint8_t *delivered;
 static uint64_t told_count;
 
 static void watches_frame(struct connection *connection, const uint8_t *frame, int length, uint64_t now) {
@@ -791,8 +791,8 @@ static void watches_frame(struct connection *connection, const uint8_t *frame, i
   if (get_int(frame + 16) != EVENT_DATA_CHANGED || get_int(frame + 20) != STATE_SYNC_CONNECTED)
     fail(2, "an event of type %d and state %d", get_int(frame + 16), get_int(frame + 20));
   uint64_t bit = (uint64_t)connection->index * (uint64_t)options.znodes + (uint64_t)number;
-  if (told[bit / 8] & (1 << (bit % 8))) fail(2, "connection %d received the event of %s twice", connection->index, path);
-  told[bit / 8] |= (uint8_t)(1 << (bit % 8));
+  if (delivered[bit / 8] & (1 << (bit % 8))) fail(2, "connection %d received the event of %s twice", connection->index, path);
+  delivered[bit / 8] |= (uint8_t)(1 << (bit % 8));
   told_count++;
 }
 
@@ -817,7 +817,7 @@ static void change_more(struct connection *connection) {
 
 static void run_watches(void) {
   uint64_t wanted = (uint64_t)options.connections * (uint64_t)options.znodes;
-  told = allocate(wanted / 8 + 1);
+  delivered = allocate(wanted / 8 + 1);
   struct connection *connections = open_connections(options.connections + 1, 64);
   changer = options.connections;
   connections[changer].made = options.znodes;

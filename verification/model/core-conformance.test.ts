@@ -1,5 +1,5 @@
 /** The production core answers as the model does, and the comparison detects a difference. */
-import { coreDefaults, Server, silentObserver, standaloneOrder } from '@tskeeper/core';
+import { coreDefaults, Server, silentObserver, standaloneSequencer } from '@tskeeper/core';
 import { assert, property } from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { breadth } from '../../test/breadth.ts';
@@ -8,7 +8,7 @@ import type { MakeCore } from './in-process.ts';
 import { Prng, seedStreams } from './operations.ts';
 
 const makeCore: MakeCore = (settings, out, random, now) =>
-  new Server({ ...coreDefaults, ...settings }, out, random, silentObserver, now, standaloneOrder(out));
+  new Server({ ...coreDefaults, ...settings }, out, random, silentObserver, now, standaloneSequencer(out));
 
 function stream(seed: number, length: number): number[] {
   const random = new Prng(seed);

@@ -1,12 +1,12 @@
 /** No frame may harm the server or another client. */
-import { coreDefaults, Server, silentObserver, standaloneOrder } from '@tskeeper/core';
+import { coreDefaults, Server, silentObserver, standaloneSequencer } from '@tskeeper/core';
 import { describe, expect, it } from 'vitest';
 import { breadth } from '../../test/breadth.ts';
 import { runHostile } from './hostile.ts';
 import type { MakeCore } from './in-process.ts';
 
 const makeCore: MakeCore = (settings, out, random, now) =>
-  new Server({ ...coreDefaults, ...settings }, out, random, silentObserver, now, standaloneOrder(out));
+  new Server({ ...coreDefaults, ...settings }, out, random, silentObserver, now, standaloneSequencer(out));
 
 /** `npm run proofs` sets 50: a million frames. */
 const runs = Number(process.env['TSKEEPER_HOSTILE_RUNS'] ?? breadth(1, 3));

@@ -147,9 +147,9 @@ describe('operations', () => {
   it('B43, B44, B45: watches of each kind report the zxid, are set again after a reconnect, and can be removed', async () => {
     const zk = await world.connect();
     const other = await world.connect();
-    const told: string[] = [];
+    const received: string[] = [];
     const listener = (name: string) => (event: WatchedEvent) => {
-      if (event.type !== 'None') told.push(`${name} ${event.type} ${event.path} ${event.zxid ?? '-'}`);
+      if (event.type !== 'None') received.push(`${name} ${event.type} ${event.path} ${event.zxid ?? '-'}`);
     };
     await world.until(zk.exists('/w', { watch: listener('once') }));
     await world.until(zk.addWatch('/w', { watch: listener('stays') }));
@@ -157,13 +157,13 @@ describe('operations', () => {
     await world.until(zk.addWatch('/w', { mode: 'persistentRecursive', watch: recursive }));
     const { czxid } = (await world.until(other.create('/w'))).stat;
     await world.settle();
-    expect(told.splice(0).toSorted()).toEqual(['below', 'once', 'stays'].map((name) => `${name} NodeCreated /w ${czxid}`));
+    expect(received.splice(0).toSorted()).toEqual(['below', 'once', 'stays'].map((name) => `${name} NodeCreated /w ${czxid}`));
     world.break([...world.wire.cnxns][0]);
     await world.untilSo(() => zk.state === 'suspended');
     await world.untilSo(() => zk.state === 'connected');
     const child = (await world.until(other.create('/w/c'))).stat.czxid;
     await world.settle();
-    expect(told.splice(0).toSorted()).toEqual([`below NodeCreated /w/c ${child}`, `stays NodeChildrenChanged /w ${child}`]);
+    expect(received.splice(0).toSorted()).toEqual([`below NodeCreated /w/c ${child}`, `stays NodeChildrenChanged /w ${child}`]);
     await world.until(zk.removeWatches('/w', { type: 'persistentRecursive', watch: recursive }));
     await world.until(zk.removeWatches('/w'));
     expect(await failureOf(zk.removeWatches('/w'))).toMatchObject({ code: 'NoWatcher' });

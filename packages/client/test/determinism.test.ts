@@ -39,13 +39,13 @@ async function run(seed: number): Promise<string[]> {
     const zk = clients[who]!;
     const path = `/${random.below(4)}`;
     const name = 'abc'[who]!;
-    const told = ({ type }: { readonly type: string }) => note(name, `receives ${type}`);
+    const received = ({ type }: { readonly type: string }) => note(name, `receives ${type}`);
     const calls = [
       () => zk.create(path, String(step)),
       () => zk.setData(path, String(step)),
       () => zk.delete(path),
-      () => zk.getData(path, { watch: told }),
-      () => zk.exists(path, { timeoutMs: 200, watch: told }),
+      () => zk.getData(path, { watch: received }),
+      () => zk.exists(path, { timeoutMs: 200, watch: received }),
     ];
     if (random.below(8) === 0) world.break([...world.wire.cnxns].find(({ forward }) => !forward.from.isClosed && !forward.to.isClosed));
     calls[random.below(calls.length)]!().then(

@@ -45,7 +45,7 @@ beforeEach(async () => {
 });
 afterEach(() => world.close());
 
-interface Told {
+interface Received {
   readonly op: string;
   readonly path: string | undefined;
   readonly code: KeeperErrorCode;
@@ -53,9 +53,9 @@ interface Told {
   readonly retryable: boolean;
 }
 
-function expectError(error: unknown, { code, ...told }: Told): void {
+function expectError(error: unknown, { code, ...received }: Received): void {
   expect(KeeperError.is(error, code)).toBe(true);
-  expect(error).toMatchObject({ ...told, code, errno: ErrorCode[code as keyof typeof ErrorCode], name: 'KeeperError' });
+  expect(error).toMatchObject({ ...received, code, errno: ErrorCode[code as keyof typeof ErrorCode], name: 'KeeperError' });
   expect((error as Error).stack).toContain('theCallerThatWaits');
 }
 

@@ -306,15 +306,15 @@ describe('timeoutMs and signal', () => {
   });
 
   it('a watch whose caller no longer waits is not set', async () => {
-    let told = 0;
+    let delivered = 0;
     const controller = new AbortController();
-    const watch = () => void told++;
+    const watch = () => void delivered++;
     const call = zk.exists('/w', { watch, signal: controller.signal });
     controller.abort(new Error('never mind'));
     await world.until(Promise.allSettled([call]));
     await world.until(other.create('/w'));
     await world.settle();
-    expect(told).toBe(0);
+    expect(delivered).toBe(0);
   });
 
   it('a thousand calls share a signal, and leave no listener on it', async () => {

@@ -123,10 +123,10 @@ describe('B54: the states of a client', () => {
       expect([zk.state, zk.endReason, heard.at(-1)]).toEqual([end, end, event]);
       expect(zk.connectedServer).toBe(undefined);
       expect(await refusedFor(zk)).toBe(outcome);
-      const told = heard.length;
+      const reports = heard.length;
       await world.pass(3_600_000, 10_000);
       expect([...world.wire.cnxns].filter(({ forward }) => !forward.from.isClosed && !forward.to.isClosed)).toEqual([]);
-      expect([zk.state, zk.sessionId, heard.length]).toEqual([end, sessionId, told]);
+      expect([zk.state, zk.sessionId, heard.length]).toEqual([end, sessionId, reports]);
       await world.until(zk.close());
       expect([zk.state, await refusedFor(zk)]).toEqual([end, outcome]);
     },

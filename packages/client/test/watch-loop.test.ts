@@ -41,7 +41,7 @@ function lineOf(event: WatchLoopEvent): string {
   return event.type === 'Reread' ? `Reread ${event.cause}` : `${event.type} ${event.path}`;
 }
 
-interface Told {
+interface Reports {
   readonly lines: string[];
   readonly events: WatchLoopEvent[];
   /** `done`, or what the loop threw. */
@@ -50,21 +50,21 @@ interface Told {
 }
 
 /** Loops in the background and records everything. */
-function loopOver(path: string, options: WatchLoopOptions = {}, client = zk): Told {
-  const told: Told = { lines: [], events: [], end: undefined, loop: client.watch(path, options) };
+function loopOver(path: string, options: WatchLoopOptions = {}, client = zk): Reports {
+  const reports: Reports = { lines: [], events: [], end: undefined, loop: client.watch(path, options) };
   const run = async () => {
     try {
-      for await (const event of told.loop) {
-        told.events.push(event);
-        told.lines.push(lineOf(event));
+      for await (const event of reports.loop) {
+        reports.events.push(event);
+        reports.lines.push(lineOf(event));
       }
-      told.end = 'done';
+      reports.end = 'done';
     } catch (error) {
-      told.end = error;
+      reports.end = error;
     }
   };
   void run();
-  return told;
+  return reports;
 }
 
 /** Asks the server itself, by a removal of the watch. */
@@ -90,9 +90,9 @@ async function whileGone(happens: () => Promise<void>): Promise<void> {
 
 describe('a watch loop', () => {
   it('D7, B22, B33: starts with a Reread when the watch is set, and delivers each change of the znode and its children', async () => {
-    const told = loopOver('/a');
+    const reports = loopOver('/a');
     await world.settle();
-    expect(told.events).toEqual([{ type: 'Reread', cause: 'started', since: undefined, dropped: 0 }]);
+    expect(reports.events).toEqual([{ type: 'Reread', cause: 'started', since: undefined, dropped: 0 }]);
     await go(other.create('/a'));
     await go(other.setData('/a', '1'));
     await go(other.create('/a/b'));
@@ -101,7 +101,7 @@ describe('a watch loop', () => {
     await go(other.delete('/a/b'));
     await go(other.delete('/a'));
     await world.settle();
-    expect(told.lines.slice(1)).toEqual([
+    expect(reports.lines.slice(1)).toEqual([
       'NodeCreated /a',
       'NodeDataChanged /a',
       'NodeChildrenChanged /a',
@@ -113,7 +113,7 @@ describe('a watch loop', () => {
   it('D7: that is recursive delivers changes of everything below, with paths without the chroot', async () => {
     await go(zk.create('/app'));
     const inside = await world.connect({}, '/app');
-    const told = loopOver('/a', { recursive: true }, inside);
+    const reports = loopOver('/a', { recursive: true }, inside);
     await world.settle();
     await go(other.create('/app/a'));
     await go(other.create('/app/a/b'));
@@ -121,16 +121,16 @@ describe('a watch loop', () => {
     await go(other.create('/app/ab'));
     await go(other.create('/a'));
     await world.settle();
-    expect(told.lines.slice(1)).toEqual(['NodeCreated /a', 'NodeCreated /a/b', 'NodeDataChanged /a/b']);
+    expect(reports.lines.slice(1)).toEqual(['NodeCreated /a', 'NodeCreated /a/b', 'NodeDataChanged /a/b']);
   });
 
   it('B45: delivers the zxid of each change as a bigint, one for all of a multi', async () => {
-    const told = loopOver('/', { recursive: true });
+    const reports = loopOver('/', { recursive: true });
     await world.settle();
     const { stat } = await go(other.create('/a'));
     const [b, c] = await go(other.multi([op.create('/b'), op.create('/c')]));
     await world.settle();
-    const zxids = told.events.map((event) => (event.type === 'Reread' ? undefined : event.zxid));
+    const zxids = reports.events.map((event) => (event.type === 'Reread' ? undefined : event.zxid));
     expect(zxids).toEqual([undefined, stat.czxid, b.stat?.czxid, c.stat?.czxid]);
     expect(b.stat?.czxid).toBe(c.stat?.czxid);
   });
@@ -179,13 +179,13 @@ describe('a watch loop', () => {
   it('waits for a server without a limit', async () => {
     world.kill();
     await world.untilSo(() => zk.state === 'suspended');
-    const told = loopOver('/a');
+    const reports = loopOver('/a');
     // Every server has failed by now, again and again.
     await world.pass(5000);
-    expect(told).toMatchObject({ lines: [], end: undefined });
+    expect(reports).toMatchObject({ lines: [], end: undefined });
     await world.boot();
-    await world.untilSo(() => told.lines.length > 0);
-    expect(told.lines).toEqual(['Reread started']);
+    await world.untilSo(() => reports.lines.length > 0);
+    expect(reports.lines).toEqual(['Reread started']);
   });
 });
 
@@ -232,9 +232,9 @@ describe('leaving a watch loop', () => {
   });
 
   it('with a signal that was aborted before sets nothing', async () => {
-    const told = loopOver('/a', { signal: AbortSignal.abort('no') });
+    const reports = loopOver('/a', { signal: AbortSignal.abort('no') });
     await world.settle();
-    expect(told).toMatchObject({ lines: [], end: 'no' });
+    expect(reports).toMatchObject({ lines: [], end: 'no' });
     expect(await serverHasWatch('/a')).toBe(false);
   });
 
@@ -278,7 +278,7 @@ describe('leaving a watch loop', () => {
       const one = loopOver('/a');
       await world.settle();
       const begin = () => loopOver('/a');
-      let two: Told;
+      let two: Reports;
       if (order === 'leave first') {
         await one.loop.return();
         two = begin();
@@ -299,12 +299,12 @@ describe('leaving a watch loop', () => {
   it("leaves listeners' watches on the path, of every kind", async () => {
     await go(zk.create('/a'));
     const heard: string[] = [];
-    const told = loopOver('/a');
+    const reports = loopOver('/a');
     await world.settle();
     await go(zk.getData('/a', { watch: ({ type }) => void heard.push(`data ${type}`) }));
     await go(zk.getChildren('/a', { watch: ({ type }) => void heard.push(`child ${type}`) }));
     await go(zk.addWatch('/a', { watch: ({ type }) => void heard.push(`stays ${type}`) }));
-    await told.loop.return();
+    await reports.loop.return();
     await go(other.setData('/a', '1'));
     await go(other.create('/a/b'));
     await world.settle();
@@ -316,12 +316,12 @@ describe('leaving a watch loop', () => {
     const note = (warning: Error) => void warnings.push(warning.name);
     process.on('warning', note);
     const controller = new AbortController();
-    const told = Array.from({ length: 20 }, (_, index) => loopOver(`/${index}`, { signal: controller.signal }));
+    const reports = Array.from({ length: 20 }, (_, index) => loopOver(`/${index}`, { signal: controller.signal }));
     await world.settle();
     controller.abort('enough');
     await world.settle();
     process.off('warning', note);
-    expect(told.map(({ end }) => end)).toEqual(told.map(() => 'enough'));
+    expect(reports.map(({ end }) => end)).toEqual(reports.map(() => 'enough'));
     expect(warnings).toEqual([]);
   });
 });
@@ -330,7 +330,7 @@ describe('after a lost connection', () => {
   it('D7, E3: a loop reports once what may be missing, and continues', async () => {
     await go(zk.create('/a', '1'));
     await go(zk.create('/same', '1'));
-    const told = loopOver('/', { recursive: true });
+    const reports = loopOver('/', { recursive: true });
     const idle = loopOver('/a');
     await world.settle();
     await go(other.setData('/a', '2'));
@@ -343,9 +343,9 @@ describe('after a lost connection', () => {
     await go(other.setData('/a', '4'));
     await world.settle();
     const rest = ['NodeDataChanged /a', 'Reread reconnected', 'NodeDataChanged /a'];
-    expect(told.lines).toEqual(['Reread started', ...rest]);
+    expect(reports.lines).toEqual(['Reread started', ...rest]);
     expect(idle.lines).toEqual(['Reread started', ...rest]);
-    expect(told.events[2]).toEqual({ type: 'Reread', cause: 'reconnected', since, dropped: 0 });
+    expect(reports.events[2]).toEqual({ type: 'Reread', cause: 'reconnected', since, dropped: 0 });
     // It distinguishes unchanged znodes from changed ones.
     expect((await go(zk.exists('/same')))!.mzxid <= since).toBe(true);
     expect((await go(zk.exists('/b')))!.mzxid > since).toBe(true);
@@ -365,7 +365,7 @@ describe('after a lost connection', () => {
   });
 
   it('a read that fails with ConnectionLoss after a Reread is followed by another Reread', async () => {
-    const told: string[] = [];
+    const reports: string[] = [];
     let breaks = 2;
     const run = async () => {
       for await (const event of zk.watch('/a')) {
@@ -375,14 +375,14 @@ describe('after a lost connection', () => {
           () => 'read',
           (error: unknown) => (error as KeeperError).code,
         );
-        told.push(`${lineOf(event)}: ${read}`);
+        reports.push(`${lineOf(event)}: ${read}`);
       }
     };
     void run();
-    await world.untilSo(() => told.length === 3);
+    await world.untilSo(() => reports.length === 3);
     await go(other.create('/a'));
     await world.settle();
-    expect(told).toEqual([
+    expect(reports).toEqual([
       'Reread started: ConnectionLoss',
       'Reread reconnected: ConnectionLoss',
       'Reread reconnected: read',
@@ -423,16 +423,16 @@ describe('the end of a watch loop', () => {
   });
 
   it('C2-12: with the session is SessionExpired, after earlier events', async () => {
-    const told = loopOver('/a');
+    const reports = loopOver('/a');
     const slow = zk.watch('/a');
     await go(slow.next());
     await go(other.create('/a'));
     await world.settle();
     await whileGoneFor(15_000);
     expect(zk.endReason).toBe('expired');
-    expect(told.lines).toEqual(['Reread started', 'NodeCreated /a']);
-    expect(told.end).toMatchObject({ name: 'KeeperError', code: 'SessionExpired', op: 'watch', path: '/a', retryable: false });
-    expect((told.end as Error).message).toMatch(/SessionExpired|expired/);
+    expect(reports.lines).toEqual(['Reread started', 'NodeCreated /a']);
+    expect(reports.end).toMatchObject({ name: 'KeeperError', code: 'SessionExpired', op: 'watch', path: '/a', retryable: false });
+    expect((reports.end as Error).message).toMatch(/SessionExpired|expired/);
     expect((await slow.next()).value).toMatchObject({ type: 'NodeCreated' });
     await expect(slow.next()).rejects.toMatchObject({ code: 'SessionExpired' });
     expect(await slow.next()).toEqual({ done: true, value: undefined });
@@ -450,33 +450,33 @@ describe('the end of a watch loop', () => {
   });
 
   it('with rejected credentials is AuthFailed', async () => {
-    const told = loopOver('/a');
+    const reports = loopOver('/a');
     await world.settle();
     await world.until(Promise.allSettled([zk.addAuth('nonsense', 'x')]));
     await world.settle();
-    expect(told.end).toMatchObject({ code: 'AuthFailed', op: 'watch' });
+    expect(reports.end).toMatchObject({ code: 'AuthFailed', op: 'watch' });
   });
 
   it('C2-23: with a session that another client uses is SessionMoved', async () => {
     const yielding = await world.connect({ yieldSession: true });
-    const told = loopOver('/a', {}, yielding);
+    const reports = loopOver('/a', {}, yielding);
     await world.settle();
     const taker = await world.connect({ session: { id: yielding.sessionId, password: yielding.sessionPassword } });
     await world.untilSo(() => yielding.endReason !== undefined);
     await world.settle();
     expect(yielding.endReason).toBe('moved');
-    expect(told.end).toMatchObject({ code: 'SessionMoved', op: 'watch', path: '/a' });
+    expect(reports.end).toMatchObject({ code: 'SessionMoved', op: 'watch', path: '/a' });
     await go(taker.close());
   });
 
   it('is caused by removeWatches of the path, after earlier events', async () => {
-    const told = loopOver('/a');
+    const reports = loopOver('/a');
     await world.settle();
     await go(other.create('/a'));
     await go(zk.removeWatches('/a'));
     await go(other.delete('/a'));
     await world.settle();
-    expect(told).toMatchObject({ lines: ['Reread started', 'NodeCreated /a'], end: 'done' });
+    expect(reports).toMatchObject({ lines: ['Reread started', 'NodeCreated /a'], end: 'done' });
   });
 });
 

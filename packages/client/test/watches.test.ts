@@ -216,15 +216,15 @@ describe('after a lost connection', () => {
 
   it('C2-11: ten thousand watches are set again (B43), in pieces below every packet limit', async () => {
     const paths = Array.from({ length: 10_000 }, (_, index) => `/${'x'.repeat(100)}-${index}`);
-    let told = 0;
+    let received = 0;
     const watch: WatchListener = ({ type }) => {
-      if (type === 'NodeCreated') told++;
+      if (type === 'NodeCreated') received++;
     };
     await go(Promise.all(paths.map((path) => zk.exists(path, { watch }))));
     await whileGone(async () => {});
     await go(other.multi(paths.slice(0, 1000).map((path) => ({ op: 'create' as const, path }))));
     await world.settle();
-    expect(told).toBe(1000);
+    expect(received).toBe(1000);
   });
 });
 

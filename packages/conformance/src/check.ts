@@ -5,12 +5,12 @@ import type { Release } from './release.ts';
 /**
  * What a check needs besides a server.
  * - `ensemble`: two servers of one ensemble, both in the connect string.
- * - `patience`: permission to wait until a session with the shortest timeout has expired (`slow`).
+ * - `slow`: permission to wait until a session with the shortest timeout has expired.
  * - `super`: the credentials of the super user.
  * - `reconfig`: permission to write the configuration of the ensemble again, with the same servers.
  * - `extendedTypes`: `zookeeper.extendedTypesEnabled`, required for TTL znodes.
  */
-export type Need = 'ensemble' | 'patience' | 'super' | 'reconfig' | 'extendedTypes';
+export type Need = 'ensemble' | 'slow' | 'super' | 'reconfig' | 'extendedTypes';
 
 /** One statement of ZooKeeper's documentation about what a client sees of a server. */
 export interface Check {

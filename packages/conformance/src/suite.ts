@@ -161,7 +161,7 @@ export class Suite implements AsyncDisposable {
         return facts.servers.length > 1
           ? 'the servers of the connect string are standalone, and it needs two of one ensemble'
           : 'only one server was reached, and it needs two of one ensemble in the connect string';
-      case 'patience':
+      case 'slow':
         return slow ? undefined : `it waits until a session of ${facts.sessionTimeoutMs.min} ms has expired; --slow allows that`;
       case 'super':
         return superAuth === undefined ? 'it needs the super user; --super sets the credentials' : undefined;

@@ -15,7 +15,7 @@ export type { PeerDependencies, PeerStart } from './roles/peer-state.ts';
 export type { MemoryState } from './request/memory-limits.ts';
 export type { Random } from './random.ts';
 export { ConfigurationConflict } from './quorum/configuration.ts';
-export { standaloneOrder } from './request/local-sequencer.ts';
+export { standaloneSequencer } from './request/local-sequencer.ts';
 export { Server } from './server.ts';
 export type { AclKeys } from './tree/acl-index.ts';
 export type { QuotaTotals } from './tree/data-tree.ts';

@@ -34,7 +34,7 @@ import type { Random } from './random.ts';
 import { Admission } from './request/admission.ts';
 import { CommitApplier } from './request/commit-applier.ts';
 import { Load } from './pending/load.ts';
-import { earlierOf, type OrderFactory } from './request/local-sequencer.ts';
+import { earlierOf, type SequencerFactory } from './request/local-sequencer.ts';
 import { MemoryLimits, type MemoryState } from './request/memory-limits.ts';
 import type { PendingSync } from './pending/pending-request.ts';
 import { type ForwardedRequest, isWrite, noCnxn } from './pending/proposal.ts';
@@ -76,8 +76,8 @@ export class Server implements ClientFront {
   #inputWatermarkMs: Millis = -Infinity;
 
   /**
-   * @param createSequencer creates the sequencer of the server's writes: `standaloneOrder`, or the
-   * factory of a leader or a learner.
+   * @param createSequencer creates the sequencer of the server's writes: `standaloneSequencer`, or
+   * the factory of a leader or a learner.
    * @param replica the state that the storage has recovered; by default the server starts empty.
    * @param recordsTouches whether `takeTouched` will be called: another server decides which
    * sessions live.
@@ -88,7 +88,7 @@ export class Server implements ClientFront {
     random: Random,
     observer: Observer,
     now: Now,
-    createSequencer: OrderFactory,
+    createSequencer: SequencerFactory,
     replica: Replica = new Replica(replicaOptions(options, random)),
     recordsTouches = false,
   ) {

@@ -52,10 +52,10 @@ describe('golden scripts', () => {
     it(`${rowsOf(text)}${name.slice(0, -'.txt'.length).replaceAll('-', ' ')}`, () => {
       const script = new Script(optionsOf(text));
       const blocks = parse(text);
-      const told = blocks.map((block) => ({ ...block, output: block.input.flatMap((line) => script.run(line)) }));
-      if (write) writeFileSync(join(folder, name), render(told));
-      else expect(render(told)).toBe(render(blocks));
-      expect(told.length).toBeGreaterThan(0);
+      const received = blocks.map((block) => ({ ...block, output: block.input.flatMap((line) => script.run(line)) }));
+      if (write) writeFileSync(join(folder, name), render(received));
+      else expect(render(received)).toBe(render(blocks));
+      expect(received.length).toBeGreaterThan(0);
     });
   }
 });

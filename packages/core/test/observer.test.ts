@@ -182,21 +182,21 @@ describe('writes', () => {
   });
 
   it('the end of a session reports each of its ephemerals, watched or not', () => {
-    const told = new Notes('znodeWritten');
-    const other = scriptWith(told);
+    const received = new Notes('znodeWritten');
+    const other = scriptWith(received);
     other.run('a create /app');
     other.run('a create /app/e1 mode=1');
     other.run('a create /e2 mode=1');
     other.run('b connects');
-    told.take();
+    received.take();
     other.run('b exists /e2 watch');
     other.run('a closeSession');
-    expect(told.take().toSorted()).toEqual(['znodeWritten app 7', 'znodeWritten e2 3']);
+    expect(received.take().toSorted()).toEqual(['znodeWritten app 7', 'znodeWritten e2 3']);
   });
 
   it('that a hard limit of a quota refuses are reported with their namespace', () => {
-    const told = new Notes('quotaExceeded');
-    const limited = scriptWith(told, { enforceQuota: true });
+    const received = new Notes('quotaExceeded');
+    const limited = scriptWith(received, { enforceQuota: true });
     for (const line of [
       'create /app',
       'create /zookeeper/quota/app',
@@ -206,10 +206,10 @@ describe('writes', () => {
     ]) {
       limited.run(`a ${line}`);
     }
-    expect(told.take()).toEqual([]);
+    expect(received.take()).toEqual([]);
     expect(limited.run('a create /app/b').at(-1)).toMatch(/QuotaExceeded/);
     expect(limited.run('a setData /app/a "12345678901"').at(-1)).toMatch(/QuotaExceeded/);
-    expect(told.take()).toEqual(['quotaExceeded app', 'quotaExceeded app']);
+    expect(received.take()).toEqual(['quotaExceeded app', 'quotaExceeded app']);
   });
 });
 

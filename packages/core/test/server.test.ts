@@ -2,7 +2,7 @@ import { OpCode, operations, Reader, Writer, writeConnectRequest } from '@tskeep
 import { describe, expect, it } from 'vitest';
 import { coreDefaults, type CoreOptions, type ClientOutput, type TxnLog, silentObserver, Server } from '../src/index.ts';
 import { Script } from './support/script.ts';
-import { standaloneOrder } from '../src/request/local-sequencer.ts';
+import { standaloneSequencer } from '../src/request/local-sequencer.ts';
 
 const now = { elapsedMs: 1000, wallMs: 1_700_000_000_000 };
 const context = { remoteAddress: '127.0.0.1', remotePort: 1, localPort: 2181, secure: false, peerCertificate: undefined };
@@ -56,7 +56,7 @@ function connectRequest(): Reader {
 
 function connected(options: Partial<CoreOptions> = {}): { out: CountingOut; core: Server } {
   const out = new CountingOut();
-  const core = new Server({ ...coreDefaults, ...options }, out, { uint32: () => 7 }, silentObserver, now, standaloneOrder(out));
+  const core = new Server({ ...coreDefaults, ...options }, out, { uint32: () => 7 }, silentObserver, now, standaloneSequencer(out));
   core.connect(1, context, now);
   core.frame(1, connectRequest(), now);
   core.appended(out.lastAppended, now);

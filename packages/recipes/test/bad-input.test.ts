@@ -46,8 +46,8 @@ function judged(error: unknown): Error {
 }
 
 function expectInputError(error: Error, words: RegExp, given: unknown): void {
-  const told = { kind: error.constructor.name, message: error.message, given };
-  expect(told).toEqual({ kind: expect.stringMatching(/^(Type|Range)Error$/), message: expect.stringMatching(words), given });
+  const received = { kind: error.constructor.name, message: error.message, given };
+  expect(received).toEqual({ kind: expect.stringMatching(/^(Type|Range)Error$/), message: expect.stringMatching(words), given });
 }
 
 // --- Recipes with a client and a path

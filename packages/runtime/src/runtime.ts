@@ -2,7 +2,7 @@
  * Starts and closes a server: recovers its state, makes its parts, listens for clients, and passes
  * what the network and the storage report to the part concerned, each in a turn (turn-loop.ts).
  */
-import { type CoreOptions, type Inspector, type Observer, Server, standaloneOrder } from '@tskeeper/core';
+import { type CoreOptions, type Inspector, type Observer, Server, standaloneSequencer } from '@tskeeper/core';
 import { ConnectionThrottle, StepBudget } from '@tskeeper/core/internal';
 import type { Millis, SessionId, Zxid } from '@tskeeper/protocol';
 import type { EnsembleOptions } from './ensemble-options.ts';
@@ -182,7 +182,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     }
     this.#parts.clientPort = this.#newClientPort();
     const { clock, random } = this.#world;
-    const order = standaloneOrder(this.#storage);
+    const order = standaloneSequencer(this.#storage);
     const { clientPort } = this.#parts;
     const server = new Server(coreOptions, clientPort, random, this.#observer, clock.now(), order, recovery.finish());
     clientPort.attach(server);

@@ -63,7 +63,7 @@ describe('an operator', () => {
   it('reads in the log which server of which ensemble this is, and each change of its role in one line', async () => {
     const rig = await EnsembleRuntimeRig.start({ servers: 4, observers: 1 });
     const [old] = [rig.leader];
-    const told = (node: EnsembleRuntimeNode, role: string) => [
+    const delivered = (node: EnsembleRuntimeNode, role: string) => [
       `server ${node.sid} looks for a leader`,
       `server ${node.sid} of 3 voters and 1 observer, listening for clients on 10.0.0.${node.sid}:2181 and for votes on 10.0.0.${node.sid}:3888, from zxid 0x0 (0 txns replayed, loaded in N ms)`,
       `election finished in N ms: ${node === old ? 'leading' : `following server ${old.sid}`}`,
@@ -71,7 +71,7 @@ describe('an operator', () => {
     ];
     for (const node of rig.nodes) {
       const role = node === old ? 'leads' : `${node.sid === 4 ? 'observes' : 'follows'} server ${old.sid}`;
-      expect(info(node).toSorted()).toEqual(told(node, role).toSorted());
+      expect(info(node).toSorted()).toEqual(delivered(node, role).toSorted());
     }
     for (const node of rig.nodes) node.lines.length = 0;
     await rig.close(old);

@@ -15,7 +15,7 @@ async function statOf(client: VirtualClient, path: string): Promise<Stat> {
 
 describe('a Stat', () => {
   /** /n was created, filled, given a child and another ACL, one second after the other. */
-  async function told(): Promise<{ stat: Stat; zxids: Record<string, number>; startMs: number }> {
+  async function received(): Promise<{ stat: Stat; zxids: Record<string, number>; startMs: number }> {
     const server = await VirtualServer.start();
     const client = await server.join();
     const zxids: Record<string, number> = {};
@@ -32,7 +32,7 @@ describe('a Stat', () => {
     return { stat: await statOf(client, '/n'), zxids, startMs };
   }
 
-  it.each<[string, (told: { stat: Stat; zxids: Record<string, number>; startMs: number }) => [unknown, unknown]]>([
+  it.each<[string, (received: { stat: Stat; zxids: Record<string, number>; startMs: number }) => [unknown, unknown]]>([
     ['C3-29: czxid is the zxid of its creation', ({ stat, zxids }) => [stat.czxid, zxids['create']]],
     ['C3-29: mzxid is the zxid of the last change of its data', ({ stat, zxids }) => [stat.mzxid, zxids['setData']]],
     ['C3-29: pzxid is the zxid of the last change of its children', ({ stat, zxids }) => [stat.pzxid, zxids['delete']]],
@@ -45,7 +45,7 @@ describe('a Stat', () => {
     ['C3-29: dataLength is that of its data', ({ stat }) => [stat.dataLength, 5]],
     ['C3-29: numChildren is the number of its children', ({ stat }) => [stat.numChildren, 1]],
   ])('%s', async (_title, look) => {
-    const [seen, meant] = look(await told());
+    const [seen, meant] = look(await received());
     expect(seen).toEqual(meant);
   });
 

@@ -41,9 +41,9 @@ describe('ports for other servers', () => {
       const logger = { debug() {}, info() {}, error() {}, warn: (text: string, fields: LogFields) => void warnings.push([text, fields]) };
       const start = () => Promise.reject(new Error('far enough'));
       await expect(startServerWith(start, { configFile, logger })).rejects.toThrow('far enough');
-      const told = warnings.filter(([, { event }]) => event === 'server.exposed');
-      expect(told).toHaveLength(times);
-      for (const [text] of told) expect(text).toMatch(/trust every connection.*Let a firewall admit only the servers of the ensemble/);
+      const received = warnings.filter(([, { event }]) => event === 'server.exposed');
+      expect(received).toHaveLength(times);
+      for (const [text] of received) expect(text).toMatch(/trust every connection.*Let a firewall admit only the servers of the ensemble/);
     } finally {
       rmSync(folder, { recursive: true });
     }

@@ -30,9 +30,9 @@ describe('a probe of memory that fails', () => {
     await server.pass(1000, 100);
     await client.create('/a', 'x');
     expect(server.failure).toBeUndefined();
-    const told = server.logged.filter(({ event }) => event === 'memory.unknown');
-    expect(told.length).toBeGreaterThan(0);
-    expect(told.length).toBeLessThanOrEqual(20);
+    const received = server.logged.filter(({ event }) => event === 'memory.unknown');
+    expect(received.length).toBeGreaterThan(0);
+    expect(received.length).toBeLessThanOrEqual(20);
     expect(server.lines.find((line) => line.includes('memory'))).toBe(
       'warn cannot read how much memory this server has left (EMFILE, refused by the system); it continues, and refuses what it refused before',
     );

@@ -196,12 +196,12 @@ describe('justified differences', () => {
     // If the servers sent different numbers of events, the two forms of one path count as one
     // missing and one unexpected event.
     const setWatches = opOf(OpCode.setWatches, 'setWatches');
-    const told = [event(-1, 2, '/unreadable'), event(-1, 2, `/${'\ufffd'.repeat(6)}`), reply(setWatches, 1, 0)];
-    expect(judge(told, [event(-1, 2, '/\u{1f600}'), reply(setWatches, 1, 0)])).toEqual([
+    const received = [event(-1, 2, '/unreadable'), event(-1, 2, `/${'\ufffd'.repeat(6)}`), reply(setWatches, 1, 0)];
+    expect(judge(received, [event(-1, 2, '/\u{1f600}'), reply(setWatches, 1, 0)])).toEqual([
       'restored-watch-needs-read',
       'restored-watch-needs-read',
       'text-outside-the-bmp-is-utf-8',
     ]);
-    expect(judge(told, [event(-1, 2, '/other'), reply(setWatches, 1, 0)]).at(-1)).toBe(undefined);
+    expect(judge(received, [event(-1, 2, '/other'), reply(setWatches, 1, 0)]).at(-1)).toBe(undefined);
   });
 });

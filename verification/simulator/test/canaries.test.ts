@@ -999,8 +999,8 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
 const isUnanswered = (request: Request): boolean =>
   isWriteRequest(request) && request.reply === undefined && writeKey(request.record) !== undefined;
 
-function isAnswerOf(client: string, told: Recording['clientDeliveries'][number] | undefined): boolean {
-  return told?.client === client && told.kind === 'reply' && !['unknown', 'notSent'].includes(told.text);
+function isAnswerOf(client: string, reports: Recording['clientDeliveries'][number] | undefined): boolean {
+  return reports?.client === client && reports.kind === 'reply' && !['unknown', 'notSent'].includes(reports.text);
 }
 
 /**

@@ -24,10 +24,10 @@ async function findings(work: string, seedMaxMs: number): Promise<[number, reado
 }
 
 test('a process that never ends is killed, and the next seeds run', async () => {
-  const told = 'run: its process was killed because it was still running after 2000 ms';
+  const received = 'run: its process was killed because it was still running after 2000 ms';
   expect(await findings('for (;;);', 2000)).toEqual([
     [1, []],
-    [2, [told]],
+    [2, [received]],
     [3, []],
   ]);
 });

@@ -227,15 +227,15 @@ describe('B52: in random runs with cuts, crashes, partitions, time-outs and abor
     await world.pass(2000, 500);
     const isOver = zk.endReason !== undefined;
     const children = await childrenOf(parent);
-    const told = `seed ${seed}, ${mode}: ${outcome}, created ${created.join()}, there is ${children.join()}`;
-    expect(created.length, told).toBeLessThanOrEqual(1);
+    const received = `seed ${seed}, ${mode}: ${outcome}, created ${created.join()}, there is ${children.join()}`;
+    expect(created.length, received).toBeLessThanOrEqual(1);
     if (outcome === 'done') {
-      expect(created, told).toEqual([result!.path]);
-      expect(children, told).toHaveLength(isOver && isEphemeral ? 0 : 1);
+      expect(created, received).toEqual([result!.path]);
+      expect(children, received).toHaveLength(isOver && isEphemeral ? 0 : 1);
     } else if (outcome.endsWith('notSent') || outcome.endsWith('refused')) {
-      expect(created, told).toEqual([]);
+      expect(created, received).toEqual([]);
     } else if (!isOver || isEphemeral) {
-      expect(children, told).toEqual([]);
+      expect(children, received).toEqual([]);
     }
     await world.until(zk.close());
     await world.until(other.removeWatches(parent));

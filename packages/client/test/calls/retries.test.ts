@@ -94,12 +94,12 @@ describe('a call without an answer', () => {
 
   it('B51: a removal of watches is repeated, as the lost connection has removed the watches', async () => {
     const zk = await world.connect({ retry: true });
-    const told: string[] = [];
-    await go(zk.addWatch('/t', { watch: ({ type }) => told.push(type) }));
+    const received: string[] = [];
+    await go(zk.addWatch('/t', { watch: ({ type }) => received.push(type) }));
     expect((await losingTheAnswer(() => settle(zk.removeWatches('/t')))).outcome).toBe('done');
     await go(other.setData('/t', 'y'));
     await world.settle();
-    expect(told).toEqual(['None', 'None', 'PersistentWatchRemoved']);
+    expect(received).toEqual(['None', 'None', 'PersistentWatchRemoved']);
   });
 });
 

@@ -211,27 +211,27 @@ describe('B52: in random runs with cuts and partitions', () => {
       const random = new SeededRandom(seed);
       const path = `/count-${seed}`;
       await go(other.create(path, '0'));
-      const told: string[] = [];
+      const received: string[] = [];
       const counting = [0, 1, 2].map(async () => {
         const plan: Cut[] = [];
         for (let cuts = random.below(5); cuts > 0; cuts--) {
           plan.push({ of: random.below(2) === 0 ? 'answers' : 'requests', afterBytes: random.below(600) });
         }
         const client = await world.connect(cutting(world, world.options({ connectTimeoutMs: 60_000, retry: random.below(2) === 0 }), plan));
-        for (let times = 0; times < 4; times++) told.push((await settle(client.update(path, plusOne))).outcome);
+        for (let times = 0; times < 4; times++) received.push((await settle(client.update(path, plusOne))).outcome);
         await client.close();
       });
       await go(Promise.all(counting));
-      const [done, unknown] = ['done', 'unknown'].map((word) => told.filter((outcome) => outcome.endsWith(word)).length) as [
+      const [done, unknown] = ['done', 'unknown'].map((word) => received.filter((outcome) => outcome.endsWith(word)).length) as [
         number,
         number,
       ];
       const count = Number(await value(path));
-      expect(count, `seed ${seed}: ${told.join()}`).toBeGreaterThanOrEqual(done);
-      expect(count, `seed ${seed}: ${told.join()}`).toBeLessThanOrEqual(done + unknown);
+      expect(count, `seed ${seed}: ${received.join()}`).toBeGreaterThanOrEqual(done);
+      expect(count, `seed ${seed}: ${received.join()}`).toBeLessThanOrEqual(done + unknown);
       seen.done += done;
       seen.unknown += unknown;
-      seen.others += told.length - done - unknown;
+      seen.others += received.length - done - unknown;
     }
     expect(seen.done).toBeGreaterThan(breadth(50, 500));
     expect(seen.unknown).toBeGreaterThan(breadth(0, 20));

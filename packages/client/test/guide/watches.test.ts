@@ -142,21 +142,21 @@ test.each<[string, string, (zk: Client, watch: (event: WatchedEvent) => void) =>
   ],
   ['it was created', 'NodeCreated', (on, watch) => on.exists('/new', { watch }), (by) => by.create('/new')],
 ])('a one-shot watch delivers once, after the reconnect, that %s', async (_, type, set, change) => {
-  const told: string[] = [];
-  await world.until(set(zk, (event) => event.type !== 'None' && told.push(event.type)));
+  const received: string[] = [];
+  await world.until(set(zk, (event) => event.type !== 'None' && received.push(event.type)));
   await whileAway(() => change(other));
-  expect(told).toEqual([type]);
+  expect(received).toEqual([type]);
 });
 
 test('a one-shot watch does not deliver a znode that was created and deleted during a lost connection', async () => {
-  let told = false;
-  const next = guide.nextChange(zk, '/new').then(() => (told = true));
+  let received = false;
+  const next = guide.nextChange(zk, '/new').then(() => (received = true));
   await world.settle();
   await whileAway(async () => {
     await other.create('/new');
     await other.delete('/new');
   });
-  expect(told).toBe(false);
+  expect(received).toBe(false);
   await world.until(other.create('/new'));
   await world.until(next);
 });

@@ -45,8 +45,8 @@ it('the page lists the fields of a call, and no others', () => {
 });
 
 it('the page lists the events of a session, with their fields', () => {
-  const told = rowsBelow('kind').map(([kind, , fields]) => [namesIn(kind!)[0], namesIn(fields!)]);
-  expect(told).toEqual(Object.entries(newsFields).map(([kind, fields]) => [kind, Object.keys(fields)]));
+  const received = rowsBelow('kind').map(([kind, , fields]) => [namesIn(kind!)[0], namesIn(fields!)]);
+  expect(received).toEqual(Object.entries(newsFields).map(([kind, fields]) => [kind, Object.keys(fields)]));
 });
 
 it('the example of the page is the program that the tests run', () => {

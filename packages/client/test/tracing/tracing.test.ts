@@ -25,8 +25,8 @@ afterEach(async () => {
 
 /** The reports of calls, in order. */
 function listenToCalls(): { readonly step: Step; readonly call: TracedCall; readonly seen: TracedCall }[] {
-  const told: { step: Step; call: TracedCall; seen: TracedCall }[] = [];
-  const hear = (step: Step) => (call: TracedCall) => void told.push({ step, call, seen: { ...call } });
+  const delivered: { step: Step; call: TracedCall; seen: TracedCall }[] = [];
+  const hear = (step: Step) => (call: TracedCall) => void delivered.push({ step, call, seen: { ...call } });
   const listeners = {
     start: hear('start'),
     end: hear('end'),
@@ -37,52 +37,53 @@ function listenToCalls(): { readonly step: Step; readonly call: TracedCall; read
   const channel = tracingChannel<unknown, TracedCall>('tskeeper:request');
   channel.subscribe(listeners);
   undo.push(() => channel.unsubscribe(listeners));
-  return told;
+  return delivered;
 }
 
 function listenToSessions(): TracedSessionEvent[] {
-  const told: TracedSessionEvent[] = [];
-  const hear = (event: unknown) => void told.push(event as TracedSessionEvent);
+  const delivered: TracedSessionEvent[] = [];
+  const hear = (event: unknown) => void delivered.push(event as TracedSessionEvent);
   diagnostics.subscribe('tskeeper:session', hear);
   undo.push(() => diagnostics.unsubscribe('tskeeper:session', hear));
-  return told;
+  return delivered;
 }
 
-const stepsOf = (told: readonly { readonly step: Step; readonly call: TracedCall }[]) => told.map(({ step, call }) => `${call.op} ${step}`);
+const stepsOf = (delivered: readonly { readonly step: Step; readonly call: TracedCall }[]) =>
+  delivered.map(({ step, call }) => `${call.op} ${step}`);
 
 describe('D18: a traced call', () => {
   it('is reported from start to asyncEnd by one object, which is filled in over time', async () => {
     const zk = await world.connect({}, '/app');
     await world.until(zk.ensurePath('/'));
-    const told = listenToCalls();
+    const delivered = listenToCalls();
     const result = await world.until(zk.create('/a', 'x'));
-    expect(stepsOf(told)).toEqual(['create start', 'create end', 'create asyncStart', 'create asyncEnd']);
-    expect(new Set(told.map(({ call }) => call)).size).toBe(1);
+    expect(stepsOf(delivered)).toEqual(['create start', 'create end', 'create asyncStart', 'create asyncEnd']);
+    expect(new Set(delivered.map(({ call }) => call)).size).toBe(1);
     const known = { op: 'create', path: '/a', chroot: '/app', isCompound: false, sessionId: zk.sessionId, attempt: 1 };
-    expect(told[0]!.seen).toEqual({ ...known, server: undefined, xid: undefined, zxid: undefined });
-    expect(told[3]!.seen).toEqual({ ...known, server: 'server:2181', xid: expect.any(Number), zxid: result.stat.czxid, result });
-    expect(told[3]!.call.result).toBe(result);
+    expect(delivered[0]!.seen).toEqual({ ...known, server: undefined, xid: undefined, zxid: undefined });
+    expect(delivered[3]!.seen).toEqual({ ...known, server: 'server:2181', xid: expect.any(Number), zxid: result.stat.czxid, result });
+    expect(delivered[3]!.call.result).toBe(result);
     await world.until(zk.close());
   });
 
   it('that fails reports the same error as the program gets, before asyncStart', async () => {
     const zk = await world.connect();
-    const told = listenToCalls();
+    const delivered = listenToCalls();
     const error: unknown = await world.until(zk.delete('/none').catch((reason: unknown) => reason));
-    expect(stepsOf(told)).toEqual(['delete start', 'delete end', 'delete error', 'delete asyncStart', 'delete asyncEnd']);
+    expect(stepsOf(delivered)).toEqual(['delete start', 'delete end', 'delete error', 'delete asyncStart', 'delete asyncEnd']);
     expect(KeeperError.is(error, 'NoNode')).toBe(true);
-    expect(told[2]!.call.error).toBe(error);
-    expect('result' in told[4]!.call).toBe(false);
-    expect(told[4]!.call.zxid).toBeGreaterThan(0n);
+    expect(delivered[2]!.call.error).toBe(error);
+    expect('result' in delivered[4]!.call).toBe(false);
+    expect(delivered[4]!.call.zxid).toBeGreaterThan(0n);
     await world.until(zk.close());
   });
 
   it('that is rejected before it is sent has neither xid nor server', async () => {
     const zk = await world.connect();
-    const told = listenToCalls();
+    const delivered = listenToCalls();
     await expect(world.until(zk.getData('no/path'))).rejects.toMatchObject({ code: 'BadArguments' });
     await expect(world.until(zk.getData('/a', { signal: AbortSignal.abort('enough') }))).rejects.toBe('enough');
-    const ends = told.filter(({ step }) => step === 'asyncEnd').map(({ seen }) => seen);
+    const ends = delivered.filter(({ step }) => step === 'asyncEnd').map(({ seen }) => seen);
     expect(ends).toMatchObject([
       { path: 'no/path', server: undefined, xid: undefined, zxid: undefined },
       { path: '/a', error: 'enough', server: undefined, xid: undefined, zxid: undefined },
@@ -92,11 +93,11 @@ describe('D18: a traced call', () => {
 
   it('reports the number of its last attempt', async () => {
     const zk = await world.connect({ retry: true });
-    const told = listenToCalls();
+    const delivered = listenToCalls();
     const lost = zk.exists('/zookeeper');
     world.break();
     await world.until(lost);
-    expect(told.map(({ step, seen }) => [step, seen.attempt])).toEqual([
+    expect(delivered.map(({ step, seen }) => [step, seen.attempt])).toEqual([
       ['start', 1],
       ['end', 1],
       ['asyncStart', 2],
@@ -107,14 +108,14 @@ describe('D18: a traced call', () => {
 
   it('without an answer has the server it was sent to, and its xid', async () => {
     const zk = await world.connect();
-    const told = listenToCalls();
+    const delivered = listenToCalls();
     const asked = zk.exists('/a').catch(() => undefined);
     // It is sent at the end of the turn.
     await Promise.resolve();
     world.kill();
     await world.until(asked);
     await world.until(zk.exists('/a', { timeoutMs: 50 }).catch(() => undefined));
-    const [first, second] = told.filter(({ step }) => step === 'error').map(({ seen }) => seen);
+    const [first, second] = delivered.filter(({ step }) => step === 'error').map(({ seen }) => seen);
     expect(first).toMatchObject({ error: { outcome: 'unknown' }, xid: expect.any(Number), server: 'server:2181', zxid: undefined });
     expect(second).toMatchObject({ error: { outcome: 'notSent' }, xid: undefined, server: undefined });
   });
@@ -142,9 +143,9 @@ describe('D18: a traced call', () => {
 
   it('of the ensemble has no chroot, whatever that of the client', async () => {
     const zk = await world.connect({}, '/app');
-    const told = listenToCalls();
+    const delivered = listenToCalls();
     await world.until(zk.getConfig());
-    expect(told[0]!.seen).toMatchObject({ op: 'getConfig', path: '/zookeeper/config', chroot: '' });
+    expect(delivered[0]!.seen).toMatchObject({ op: 'getConfig', path: '/zookeeper/config', chroot: '' });
     await world.until(zk.close());
   });
 
@@ -173,9 +174,9 @@ describe('D18: a traced call', () => {
       return order;
     };
     expect(await story(1)).toEqual(['/before', 'answer', '/after']);
-    const told = listenToCalls();
+    const delivered = listenToCalls();
     expect(await story(2)).toEqual(['/before', 'answer', '/after']);
-    expect(told).toHaveLength(4);
+    expect(delivered).toHaveLength(4);
     void zk.close();
     transport.latest.sink.closed(undefined);
   });
@@ -183,27 +184,29 @@ describe('D18: a traced call', () => {
 
 describe('connect and close', () => {
   it('are reported like other calls', async () => {
-    const told = listenToCalls();
+    const delivered = listenToCalls();
     const zk = await world.connect();
     await world.until(zk.close());
-    expect(stepsOf(told)).toEqual(['connect', 'close'].flatMap((op) => [`${op} start`, `${op} end`, `${op} asyncStart`, `${op} asyncEnd`]));
-    expect(told[0]!.seen.sessionId).toBe(0n);
-    expect(told[3]!.seen).toMatchObject({ sessionId: zk.sessionId, server: 'server:2181', result: zk });
-    expect(told[7]!.seen).toMatchObject({ op: 'close', sessionId: zk.sessionId, result: undefined });
+    expect(stepsOf(delivered)).toEqual(
+      ['connect', 'close'].flatMap((op) => [`${op} start`, `${op} end`, `${op} asyncStart`, `${op} asyncEnd`]),
+    );
+    expect(delivered[0]!.seen.sessionId).toBe(0n);
+    expect(delivered[3]!.seen).toMatchObject({ sessionId: zk.sessionId, server: 'server:2181', result: zk });
+    expect(delivered[7]!.seen).toMatchObject({ op: 'close', sessionId: zk.sessionId, result: undefined });
   });
 
   it('report why there is no session', async () => {
-    const told = listenToCalls();
+    const delivered = listenToCalls();
     await expect(connect('zk1:notaport', world.options())).rejects.toThrow('port');
     await expect(world.until(connect('nowhere:1', world.options({ connectTimeoutMs: 100 })))).rejects.toMatchObject({ op: 'connect' });
-    const errors = told.filter(({ step }) => step === 'error').map(({ call }) => (call.error as Error).name);
+    const errors = delivered.filter(({ step }) => step === 'error').map(({ call }) => (call.error as Error).name);
     expect(errors).toEqual(['ConnectStringError', 'KeeperError']);
   });
 });
 
 describe('D18: the session of a traced client', () => {
   it('reports its states, unreachable servers, watched changes, and rereads', async () => {
-    const told = listenToSessions();
+    const delivered = listenToSessions();
     const zk = await world.connect({}, '/app');
     await world.until(zk.ensurePath('/a'));
     const loop = zk.watch('/a');
@@ -212,12 +215,12 @@ describe('D18: the session of a traced client', () => {
     await world.until(loop.next());
     const before = world.address;
     world.kill();
-    await world.untilSo(() => told.some(({ kind }) => kind === 'attemptFailed'));
+    await world.untilSo(() => delivered.some(({ kind }) => kind === 'attemptFailed'));
     await world.boot();
     expect(world.address).not.toBe(before);
     await world.until(loop.next());
     await world.until(zk.close());
-    const kinds = told.map((event) => (event.kind === 'state' ? event.state : event.kind));
+    const kinds = delivered.map((event) => (event.kind === 'state' ? event.state : event.kind));
     expect(kinds.filter((kind, at) => kind !== kinds[at - 1])).toEqual([
       'SyncConnected',
       'reread',
@@ -228,39 +231,45 @@ describe('D18: the session of a traced client', () => {
       'reread',
       'Closed',
     ]);
-    expect(told.every(({ sessionId, server }) => sessionId === zk.sessionId && server === 'server:2181')).toBe(true);
-    expect(told.find(({ kind }) => kind === 'watch')).toMatchObject({ type: 'NodeDataChanged', path: '/app/a', zxid: expect.any(BigInt) });
-    const rereads = told.filter(({ kind }) => kind === 'reread');
+    expect(delivered.every(({ sessionId, server }) => sessionId === zk.sessionId && server === 'server:2181')).toBe(true);
+    expect(delivered.find(({ kind }) => kind === 'watch')).toMatchObject({
+      type: 'NodeDataChanged',
+      path: '/app/a',
+      zxid: expect.any(BigInt),
+    });
+    const rereads = delivered.filter(({ kind }) => kind === 'reread');
     expect(rereads).toMatchObject([
       { path: '/app/a', cause: 'started' },
       { path: '/app/a', cause: 'reconnected' },
     ]);
-    expect(told.find((event) => event.kind === 'state' && event.state === 'Disconnected')).toMatchObject({ reason: expect.any(String) });
+    expect(delivered.find((event) => event.kind === 'state' && event.state === 'Disconnected')).toMatchObject({
+      reason: expect.any(String),
+    });
   });
 });
 
 describe('a custom tracer', () => {
   it('with tracesCalls and tracesSession false receives no calls and no session events', async () => {
-    const told: string[] = [];
+    const delivered: string[] = [];
     const tracer: Tracer = {
       tracesCalls: false,
       tracesSession: false,
       run: (call, work) => {
-        told.push(call.op);
+        delivered.push(call.op);
         return work();
       },
-      callSettled: ({ op }) => told.push(op),
-      sessionEvent: ({ kind }) => told.push(kind),
+      callSettled: ({ op }) => delivered.push(op),
+      sessionEvent: ({ kind }) => delivered.push(kind),
     };
     const options: ConnectOptions = { tracer };
     const zk = await world.connect(options);
     await world.until(zk.deleteRecursive('/a'));
     await world.until(zk.close());
-    expect(told).toEqual([]);
+    expect(delivered).toEqual([]);
   });
 
   it('replaces the channels', async () => {
-    const told = listenToCalls();
+    const delivered = listenToCalls();
     const own: string[] = [];
     const tracer: Tracer = {
       tracesCalls: true,
@@ -285,7 +294,7 @@ describe('a custom tracer', () => {
       'Closed',
       'close settled',
     ]);
-    expect(told).toEqual([]);
+    expect(delivered).toEqual([]);
   });
 });
 

@@ -13,13 +13,13 @@ function everyKindOn(path: string): WatchTable {
   return table;
 }
 
-function told(table: WatchTable, type: number, path: string): string[] {
+function received(table: WatchTable, type: number, path: string): string[] {
   const watchers = table.take(type, path);
   return [...named].filter(([, watcher]) => watchers.has(watcher)).map(([name]) => name);
 }
 
 describe('a watch table', () => {
-  it.each<[name: keyof typeof EventType, told: WatchKind[]]>([
+  it.each<[name: keyof typeof EventType, received: WatchKind[]]>([
     ['nodeCreated', ['data', 'exist', 'persistent', 'persistentRecursive']],
     ['nodeDataChanged', ['data', 'exist', 'persistent', 'persistentRecursive']],
     ['nodeDeleted', ['data', 'exist', 'child', 'persistent', 'persistentRecursive']],
@@ -27,17 +27,17 @@ describe('a watch table', () => {
     ['dataWatchRemoved', []],
   ])('returns the watchers of %s, and removes one-shot ones', (name, kinds) => {
     const table = everyKindOn('/a/b');
-    expect(told(table, EventType[name], '/a/b')).toEqual(kinds);
-    expect(told(table, EventType[name], '/a/b')).toEqual(kinds.filter((kind) => kind.startsWith('persistent')));
-    expect(told(everyKindOn('/a/b'), EventType[name], '/a')).toEqual([]);
+    expect(received(table, EventType[name], '/a/b')).toEqual(kinds);
+    expect(received(table, EventType[name], '/a/b')).toEqual(kinds.filter((kind) => kind.startsWith('persistent')));
+    expect(received(everyKindOn('/a/b'), EventType[name], '/a')).toEqual([]);
   });
 
   it('returns recursive watchers for everything below them, up to the root', () => {
     for (const path of ['/', '/a', '/a/b', '/a/b/c']) {
-      expect(told(everyKindOn(path), EventType.nodeCreated, '/a/b/c')).toContain('persistentRecursive');
+      expect(received(everyKindOn(path), EventType.nodeCreated, '/a/b/c')).toContain('persistentRecursive');
     }
-    expect(told(everyKindOn('/a/bb'), EventType.nodeCreated, '/a/b')).toEqual([]);
-    expect(told(everyKindOn('/a'), EventType.nodeCreated, '/ab')).toEqual([]);
+    expect(received(everyKindOn('/a/bb'), EventType.nodeCreated, '/a/b')).toEqual([]);
+    expect(received(everyKindOn('/a'), EventType.nodeCreated, '/ab')).toEqual([]);
   });
 
   it('contains a watcher once per kind and path', () => {

@@ -154,7 +154,7 @@ export const ensembleChecks: readonly RunnableCheck[] = [
     title: 'an expired session is gone at every server, and cannot be resumed at any',
     behaviourIds: ['C2-12', 'C2-16'],
     docs: sessions,
-    needs: ['ensemble', 'patience'],
+    needs: ['ensemble', 'slow'],
     async run(context) {
       const [other, recorder] = [await context.openClient({ server: 0 }), new EventRecorder()];
       const cnxn = await context.openRawCnxn(1);

@@ -188,7 +188,7 @@ export const sessionChecks: readonly RunnableCheck[] = [
       'the session of a silent client expires: its ephemeral znodes are deleted, watches fire, and the client learns of it when it reconnects',
     behaviourIds: ['C2-12', 'C2-14', 'C2-15', 'C2-16', 'C2-17', 'A32'],
     docs,
-    needs: ['patience'],
+    needs: ['slow'],
     async run(context) {
       const faultyTransport = new FaultyTransport();
       const zk = await context.openClient({ transport: faultyTransport, sessionTimeoutMs: 1 });
@@ -223,7 +223,7 @@ export const sessionChecks: readonly RunnableCheck[] = [
     title: 'a session whose client sends only pings stays alive',
     behaviourIds: ['C2-19', 'A32'],
     docs,
-    needs: ['patience'],
+    needs: ['slow'],
     async run(context) {
       const [other, gone] = [await context.openClient(), new EventRecorder()];
       // Raw connections, since a client closes a connection on which it receives nothing for a

@@ -4,7 +4,7 @@
  *
  * A server that looks for a leader votes for itself, notifies every voter, and adopts each better
  * vote it receives, notifying all again. So the best vote spreads. Once a quorum has announced the
- * same vote, only a better vote still in flight could change the result: the settling wait covers
+ * same vote, only a better vote still in flight could change the result: the finalize wait covers
  * that. A server that starts after the others have settled learns the result from them and joins.
  *
  * An election decides nothing for good. Any message may be late, so two servers may both believe
@@ -68,7 +68,7 @@ export class FastLeaderElection {
   #outcome: ElectionOutcome | undefined;
   /** When this server settled. */
   #finalizedMs: Millis = 0;
-  /** When the settling wait ends; undefined while no quorum agrees. */
+  /** When the finalize wait ends; undefined while no quorum agrees. */
   #finalizeAtMs: Millis | undefined;
   /** Voters that look in an earlier round and vote for this server, since its election began. */
   readonly #supporters = new Set<Sid>();
@@ -449,7 +449,7 @@ export class FastLeaderElection {
   }
 
   /**
-   * A new vote shows that votes are still in flight: the settling wait begins again. A repeated one
+   * A new vote shows that votes are still in flight: the finalize wait begins again. A repeated one
    * does not delay it.
    */
   #record(from: Sid, vote: AnnouncedVote): void {

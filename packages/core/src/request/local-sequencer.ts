@@ -25,14 +25,14 @@ import type { PendingSync } from '../pending/pending-request.ts';
 import { SyncsAwaitingApply } from './syncs-awaiting-apply.ts';
 import { ContainerManager } from './container-manager.ts';
 
-/** What an order needs from its server. */
+/** What a sequencer needs from its server. */
 export interface SequencerDependencies extends ValidationDependencies {
   readonly load: Load;
   readonly cnxns: CnxnTable;
 }
 
-/** Creates the order of a server's writes. */
-export type OrderFactory = (parts: SequencerDependencies, now: Now) => WriteSequencer;
+/** Creates the sequencer of a server's writes. */
+export type SequencerFactory = (parts: SequencerDependencies, now: Now) => WriteSequencer;
 
 /** What a leader knows through its learners. `Leader` implements it. */
 export interface SequencerLeader {
@@ -294,6 +294,6 @@ export function earlierOf(a: Millis | undefined, b: Millis | undefined): Millis 
 }
 
 /** Creates the order of a standalone server. */
-export function standaloneOrder(log: TxnLog): OrderFactory {
+export function standaloneSequencer(log: TxnLog): SequencerFactory {
   return (parts, now) => new LocalSequencer(parts, log, now);
 }

@@ -13,7 +13,7 @@ import type { PeerIo } from '../peer-io.ts';
 import { Configuration } from '../quorum/configuration.ts';
 import type { ElectionConfig } from '../quorum/election-config.ts';
 import type { Random } from '../random.ts';
-import type { OrderFactory } from '../request/local-sequencer.ts';
+import type { SequencerFactory } from '../request/local-sequencer.ts';
 import type { MemoryState } from '../request/memory-limits.ts';
 import { Replica, replicaOptions, type ReplicaOptions } from '../request/replica.ts';
 import type { LeaderTxn } from '../request/leader-forwarder.ts';
@@ -165,7 +165,7 @@ export class PeerState {
     this.election.eligibility.clearBackoff();
   }
 
-  newServer(now: Now, createSequencer: OrderFactory, recordsTouches: boolean): Server {
+  newServer(now: Now, createSequencer: SequencerFactory, recordsTouches: boolean): Server {
     // No server carries out a reconfig yet, so each answers it as if it were switched off, also
     // where `reconfigEnabled` lets servers exchange the version of their configuration.
     const options = { ...this.options.core, reconfigEnabled: false };

@@ -39,8 +39,8 @@ export class SessionExpiry {
    * anywhere by `inputWatermarkMs` has been delivered.
    */
   nextExpired(inputWatermarkMs: Millis): SessionSlot {
-    const condemned = this.#forcedExpirations.shift();
-    if (condemned !== undefined) return condemned;
+    const forced = this.#forcedExpirations.shift();
+    if (forced !== undefined) return forced;
     this.#nextDue = -1;
     this.#tracker.expiry.takeDue(inputWatermarkMs, 1, this.#setNextDue);
     return this.#nextDue;

@@ -26,7 +26,7 @@ export type LearnerStage =
   /** Txns between our history and the leader's are being received. */
   | 'synchronising'
   /** NEWLEADER has arrived; the history before it is not all on disk yet. */
-  | 'settling'
+  | 'flushing'
   | 'saving currentEpoch'
   /** NEWLEADER has been acknowledged. */
   | 'synchronised'
@@ -89,7 +89,7 @@ export class LearnerStages {
   /** Txns of the history, or proposals beyond it, arrive before UPTODATE. */
   get isSynchronising(): boolean {
     const stage = this.#stage;
-    return stage === 'synchronising' || stage === 'settling' || stage === 'saving currentEpoch' || stage === 'synchronised';
+    return stage === 'synchronising' || stage === 'flushing' || stage === 'saving currentEpoch' || stage === 'synchronised';
   }
 
   /** NEWLEADER has been acknowledged: this server is part of the epoch. */

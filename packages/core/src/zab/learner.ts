@@ -209,7 +209,7 @@ export class Learner {
   /** Every txn up to `zxid` is durable in the log. */
   appended(zxid: Zxid): void {
     this.#history.appended(zxid);
-    if (this.stages.stage === 'settling') this.#maybeSaveCurrentEpoch();
+    if (this.stages.stage === 'flushing') this.#maybeSaveCurrentEpoch();
     else if (this.stages.isSynced) this.#history.ackDurable();
   }
 
@@ -448,7 +448,7 @@ export class Learner {
     const { bytes, offset, limit } = packet.data;
     this.#leaderConfig = bytes.toString('utf8', offset, limit);
     this.#host.configSeen(this.#leaderConfig);
-    this.stages.enter('settling');
+    this.stages.enter('flushing');
     this.#history.endHistory();
     this.#maybeSaveCurrentEpoch();
   }

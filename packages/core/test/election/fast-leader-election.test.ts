@@ -366,7 +366,7 @@ describe('votes of looking servers', () => {
   });
 });
 
-describe('the settling wait', () => {
+describe('the finalize wait', () => {
   it('C4-11: the vote of a quorum is decided if no better one arrives for 200 ms', () => {
     const bench = new Bench();
     bench.start();
@@ -454,7 +454,7 @@ describe('the settling wait', () => {
   });
 });
 
-describe('settling early', () => {
+describe('finalizing early', () => {
   it('happens when every voter has announced the same vote', () => {
     const bench = new Bench();
     bench.start();

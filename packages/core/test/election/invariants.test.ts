@@ -171,7 +171,7 @@ describe('elections in small ensembles', () => {
     [true, 1, 60],
     [false, 200, 260],
   ])(
-    "C4-11: after the leader's process is killed, the next one is elected without delay (settling early: %s, %i to %i ms)",
+    "C4-11: after the leader's process is killed, the next one is elected without delay (finalizing early: %s, %i to %i ms)",
     (early, least, most) => {
       for (let seed = 0; seed < breadth(9, 200); seed++) {
         const servers = Array.from({ length: 3 + 2 * (seed % 3) }, (_, index): ServerSpec => {

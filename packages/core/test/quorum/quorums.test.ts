@@ -148,7 +148,7 @@ describe('a quorum of groups', () => {
 });
 
 describe('an oracle', () => {
-  function told(mayGoAlone: boolean, hasFollower: boolean, voters = [1, 2]): OracleQuorum {
+  function received(mayGoAlone: boolean, hasFollower: boolean, voters = [1, 2]): OracleQuorum {
     const verifier = new OracleQuorum(voters);
     verifier.oracleAnswered(mayGoAlone);
     verifier.setHasFollower(hasFollower);
@@ -163,7 +163,7 @@ describe('an oracle', () => {
   ])(
     'A57: that answered %s to a server with a follower: %s; alone it is a quorum: %s, and it must not lead: %s',
     (said, followed, alone, denied) => {
-      const verifier = told(said, followed);
+      const verifier = received(said, followed);
       expect(contains(verifier, [1])).toBe(alone);
       expect(contains(verifier, [2])).toBe(alone);
       expect(verifier.deniedByOracle()).toBe(denied);
@@ -178,10 +178,10 @@ describe('an oracle', () => {
   });
 
   it('A57: has no effect unless there are two voters', () => {
-    expect(contains(told(true, false, [1, 2, 3]), [1])).toBe(false);
-    expect(told(false, false, [1, 2, 3]).deniedByOracle()).toBe(false);
-    expect(told(false, false, [1]).deniedByOracle()).toBe(false);
-    expect(contains(told(false, false, [1]), [1])).toBe(true);
+    expect(contains(received(true, false, [1, 2, 3]), [1])).toBe(false);
+    expect(received(false, false, [1, 2, 3]).deniedByOracle()).toBe(false);
+    expect(received(false, false, [1]).deniedByOracle()).toBe(false);
+    expect(contains(received(false, false, [1]), [1])).toBe(true);
   });
 });
 

@@ -14,7 +14,7 @@ import {
   silentObserver,
   Server,
 } from '../../src/index.ts';
-import { standaloneOrder } from '../../src/request/local-sequencer.ts';
+import { standaloneSequencer } from '../../src/request/local-sequencer.ts';
 
 const now = { elapsedMs: 1000, wallMs: 1_700_000_000_000 };
 const context = { remoteAddress: '127.0.0.1', remotePort: 1, localPort: 2181, secure: false, peerCertificate: undefined };
@@ -53,7 +53,7 @@ class Host implements ClientOutput, TxnLog {
   constructor(scheme = 'fake', options: Partial<CoreOptions> = {}) {
     this.provider = new FakeProvider(scheme);
     const all = { ...coreDefaults, ...options, authProviders: [this.provider] };
-    this.core = new Server(all, this, { uint32: () => 7 }, silentObserver, now, standaloneOrder(this));
+    this.core = new Server(all, this, { uint32: () => 7 }, silentObserver, now, standaloneSequencer(this));
   }
   reply(cnxn: number): Writer {
     return this.#outputs.get(cnxn)!;

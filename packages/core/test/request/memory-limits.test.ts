@@ -24,7 +24,7 @@ describe('F34: with memory full', () => {
     'a multi [check /x; create /z ""; delete /y]',
   ])('%s is refused as ThrottledOp, and nothing reaches the log', (line) => {
     const script = server('full');
-    expect(script.run(line).filter((told) => !told.startsWith('append'))).toEqual([throttled]);
+    expect(script.run(line).filter((received) => !received.startsWith('append'))).toEqual([throttled]);
     expect(script.core.inspect.lastZxid()).toBe(3);
   });
 
@@ -40,9 +40,9 @@ describe('F34: with memory full', () => {
     'a multi [delete /y; check /x; setData /x "1234"]',
     'a closeSession',
   ])('%s is served', (line) => {
-    const told = server('full').run(line);
-    expect(told.some((one) => one.startsWith('a <- '))).toBe(true);
-    expect(told).not.toContainEqual(throttled);
+    const received = server('full').run(line);
+    expect(received.some((one) => one.startsWith('a <- '))).toBe(true);
+    expect(received).not.toContainEqual(throttled);
   });
 
   it.each([

@@ -35,7 +35,7 @@ function placeOfRefusal(bytes: Buffer): number | undefined {
 }
 
 /** The content of a loaded snapshot, in the form of the listings. */
-function told(loaded: LoadedSnapshot, listed: ListedSnapshot): ListedSnapshot {
+function received(loaded: LoadedSnapshot, listed: ListedSnapshot): ListedSnapshot {
   const { tree } = loaded;
   const hex = (value: number | bigint): string => `0x${BigInt.asUintN(64, BigInt(value)).toString(16)}`;
   const nodes = listed.nodes.map(({ path, acl }) => {
@@ -96,7 +96,7 @@ function resealed(bytes: Buffer, sealAt: number): Buffer {
 describe('SnapshotLoader', () => {
   it.each(recorded)('loads %s of a Java server as listed', (_, bytes, listed) => {
     const loaded = load(bytes);
-    expect(told(loaded, listed)).toEqual(expected(listed));
+    expect(received(loaded, listed)).toEqual(expected(listed));
     expect(loaded.missingAcls).toBeUndefined();
   });
 
@@ -109,9 +109,9 @@ describe('SnapshotLoader', () => {
   );
 
   it.each(recorded)('loads %s in pieces of any size', (_, bytes, listed) => {
-    expect(told(load(bytes, [1]), listed)).toEqual(expected(listed));
+    expect(received(load(bytes, [1]), listed)).toEqual(expected(listed));
     for (let cut = 1; cut < bytes.length; cut += breadth(101, 7)) {
-      expect(told(load(bytes, [cut, bytes.length]), listed)).toEqual(expected(listed));
+      expect(received(load(bytes, [cut, bytes.length]), listed)).toEqual(expected(listed));
     }
   });
 

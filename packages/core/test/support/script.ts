@@ -51,7 +51,7 @@ import {
   Server,
 } from '../../src/index.ts';
 import type { Replica } from '../../src/request/replica.ts';
-import { standaloneOrder } from '../../src/request/local-sequencer.ts';
+import { standaloneSequencer } from '../../src/request/local-sequencer.ts';
 
 interface Client {
   readonly name: string;
@@ -82,7 +82,7 @@ export class Script implements ClientOutput, TxnLog {
   constructor(changed: Partial<CoreOptions> = {}, replica?: Replica, observer: Observer = silentObserver) {
     let seed = 1;
     const random = { uint32: () => (seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0) };
-    this.core = new Server({ ...testOptions, ...changed }, this, random, observer, this.#now, standaloneOrder(this), replica);
+    this.core = new Server({ ...testOptions, ...changed }, this, random, observer, this.#now, standaloneSequencer(this), replica);
   }
 
   // ---- outputs

@@ -32,7 +32,7 @@ import {
 import { Replica, replicaOptions } from '../../src/request/replica.ts';
 import { testOptions } from './script.ts';
 import { workSoFar } from './work.ts';
-import { standaloneOrder } from '../../src/request/local-sequencer.ts';
+import { standaloneSequencer } from '../../src/request/local-sequencer.ts';
 
 export interface Received {
   readonly cnxn: CnxnId;
@@ -67,7 +67,7 @@ export class Stepper implements ClientOutput, TxnLog {
     const random = { uint32: () => 7 };
     this.replica = new Replica(replicaOptions(options, random));
     fill(this.replica);
-    this.core = new Server(options, this, random, observer, this.now, standaloneOrder(this), this.replica);
+    this.core = new Server(options, this, random, observer, this.now, standaloneSequencer(this), this.replica);
   }
 
   // ---- outputs

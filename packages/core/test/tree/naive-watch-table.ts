@@ -23,7 +23,7 @@ export class NaiveWatchTable {
   readonly #watches = new Map<string, { cnxn: number; path: string; modes: number }>();
   readonly #fault: Fault | undefined;
   #pending: Pending[] = [];
-  #told: string[] = [];
+  #received: string[] = [];
 
   constructor(fault?: Fault) {
     this.#fault = fault;
@@ -70,23 +70,23 @@ export class NaiveWatchTable {
       if (watch.path === parentPath && eventType !== 3) this.#collect(parent, watch, allModes.child | allModes.persistent);
     }
     this.#pending = [node, parent];
-    this.#told = [];
+    this.#received = [];
   }
 
   wasTold(cnxn: number, onParent: boolean): void {
     const pending = this.#pending.find((one) => one.onParent === onParent)!;
-    if (!pending.reasons.delete(cnxn)) this.#told.push(`not expected: ${cnxn}`);
-    this.#told.push(`${cnxn} ${pending.eventType} ${onParent}`);
-    if (this.#fault === 'tells twice') this.#told.push(`${cnxn} ${pending.eventType} ${onParent}`);
+    if (!pending.reasons.delete(cnxn)) this.#received.push(`not expected: ${cnxn}`);
+    this.#received.push(`${cnxn} ${pending.eventType} ${onParent}`);
+    if (this.#fault === 'tells twice') this.#received.push(`${cnxn} ${pending.eventType} ${onParent}`);
   }
 
   /** All events that should have been sent, sorted; pending ones included. */
   end(): string[] {
     for (const { onParent, eventType, reasons } of this.#pending) {
-      for (const cnxn of reasons.keys()) this.#told.push(`${cnxn} ${eventType} ${onParent}`);
+      for (const cnxn of reasons.keys()) this.#received.push(`${cnxn} ${eventType} ${onParent}`);
     }
     this.#pending = [];
-    return this.#told.sort();
+    return this.#received.sort();
   }
 
   get count(): number {

@@ -16,7 +16,7 @@ const newTable = () => new WatchTable({ hashSeed: 0x5eed });
 /**
  * The events of one change: `cnxn event` about the znode, `cnxn event of parent` about its parent.
  */
-function told(table: WatchTable, path: string, eventType: number): string[] {
+function received(table: WatchTable, path: string, eventType: number): string[] {
   const events: string[] = [];
   const any = table.startDispatch(path, eventType);
   expect(table.dispatch((cnxn, type, onParent) => events.push(`${cnxn} ${nameOf(type)}${onParent ? ' of parent' : ''}`), 1e9)).toBe(true);
@@ -56,9 +56,9 @@ describe('which event fires', () => {
     ] as const) {
       const table = newTable();
       table.addPath(1, where[place], mode);
-      expect(told(table, '/p/n', eventType)).toEqual(expected);
+      expect(received(table, '/p/n', eventType)).toEqual(expected);
       const oneShot = mode === data || mode === child;
-      expect(told(table, '/p/n', eventType)).toEqual(oneShot ? [] : expected);
+      expect(received(table, '/p/n', eventType)).toEqual(oneShot ? [] : expected);
       expect(table.count).toBe(oneShot && expected.length > 0 ? 0 : mode === persistent ? 2 : 1);
     }
   });
@@ -66,15 +66,15 @@ describe('which event fires', () => {
   it('a recursive watch on the root matches everything, including the root and /zookeeper', () => {
     const table = newTable();
     table.addPath(1, '/', recursive);
-    expect(told(table, '/', nodeDataChanged)).toEqual(['1 changed']);
-    expect(told(table, '/zookeeper/config', nodeDataChanged)).toEqual(['1 changed']);
-    expect(told(table, '/a/b/c/d', nodeDeleted)).toEqual(['1 deleted']);
+    expect(received(table, '/', nodeDataChanged)).toEqual(['1 changed']);
+    expect(received(table, '/zookeeper/config', nodeDataChanged)).toEqual(['1 changed']);
+    expect(received(table, '/a/b/c/d', nodeDeleted)).toEqual(['1 deleted']);
   });
 
   it('a child of the root changes the children of the root', () => {
     const table = newTable();
     table.addPath(1, '/', child);
-    expect(told(table, '/a', nodeCreated)).toEqual(['1 children of parent']);
+    expect(received(table, '/a', nodeCreated)).toEqual(['1 children of parent']);
   });
 
   it('the data table of N fires first, then the child table of N, then that of its parent, in order of registration', () => {
@@ -88,7 +88,7 @@ describe('which event fires', () => {
     table.addPath(3, '/p/n', persistent);
     table.addPath(2, '/p/n', data);
     table.addPath(1, '/p/n', data);
-    expect(told(table, '/p/n', nodeDeleted)).toEqual([
+    expect(received(table, '/p/n', nodeDeleted)).toEqual([
       '2 deleted',
       '1 deleted',
       '3 deleted',
@@ -108,15 +108,15 @@ describe('no connection is notified twice', () => {
     table.addPath(1, '/a/b', data);
     table.addPath(1, '/a', recursive);
     table.addPath(1, '/', recursive);
-    expect(told(table, '/a/b', nodeDataChanged)).toEqual(['1 changed']);
+    expect(received(table, '/a/b', nodeDataChanged)).toEqual(['1 changed']);
     expect(table.has(1, '/a/b', WatcherType.data)).toBe(false);
-    expect(told(table, '/a/b', nodeDataChanged)).toEqual(['1 changed']);
+    expect(received(table, '/a/b', nodeDataChanged)).toEqual(['1 changed']);
   });
 
   it('a connection with every kind of watch on N is notified of its deletion once, and keeps its persistent watches', () => {
     const table = newTable();
     table.addPath(1, '/n', data | child | persistent | recursive);
-    expect(told(table, '/n', nodeDeleted)).toEqual(['1 deleted']);
+    expect(received(table, '/n', nodeDeleted)).toEqual(['1 deleted']);
     expect([1, 2, 4, 5].map((type) => table.has(1, '/n', type))).toEqual([false, false, true, true]);
     expect(table.count).toBe(2);
   });
@@ -124,7 +124,7 @@ describe('no connection is notified twice', () => {
   it('a connection with a child and a persistent watch on the parent is notified once of its children', () => {
     const table = newTable();
     table.addPath(1, '/', child | persistent);
-    expect(told(table, '/n', nodeCreated)).toEqual(['1 children of parent']);
+    expect(received(table, '/n', nodeCreated)).toEqual(['1 children of parent']);
   });
 
   it('a recursive watcher that also watches the children of the parent is notified of the child first, then of the children', () => {
@@ -132,15 +132,15 @@ describe('no connection is notified twice', () => {
     table.addPath(1, '/p', child);
     table.addPath(1, '/', recursive);
     table.addPath(2, '/p', persistent | recursive);
-    expect(told(table, '/p/n', nodeCreated)).toEqual(['2 created', '1 created', '1 children of parent', '2 children of parent']);
-    expect(told(table, '/p/n', nodeDeleted)).toEqual(['2 deleted', '1 deleted', '2 children of parent']);
+    expect(received(table, '/p/n', nodeCreated)).toEqual(['2 created', '1 created', '1 children of parent', '2 children of parent']);
+    expect(received(table, '/p/n', nodeDeleted)).toEqual(['2 deleted', '1 deleted', '2 children of parent']);
   });
 
   it('setting a watch again changes nothing', () => {
     const table = newTable();
     for (let i = 0; i < 3; i++) table.addPath(1, '/n', data | persistent);
     expect(table.count).toBe(2);
-    expect(told(table, '/n', nodeDataChanged)).toEqual(['1 changed']);
+    expect(received(table, '/n', nodeDataChanged)).toEqual(['1 changed']);
   });
 });
 
@@ -210,7 +210,7 @@ describe('paths', () => {
     const request = Buffer.from('xxx/a/byyy');
     table.add(1, request, 3, 7, data);
     request.fill(0);
-    expect(told(table, '/a/b', nodeDataChanged)).toEqual(['1 changed']);
+    expect(received(table, '/a/b', nodeDataChanged)).toEqual(['1 changed']);
   });
 
   it('malformed UTF-8 is watched in its decoded form, and found by it', () => {
@@ -234,7 +234,7 @@ describe('a connection that closes', () => {
     table.removeAll(77);
     expect(table.count).toBe(3);
     expect(table.summary()).toEqual({ cnxns: 1, paths: 2, watches: 2 });
-    expect(told(table, '/a', nodeDeleted)).toEqual(['2 deleted']);
+    expect(received(table, '/a', nodeDeleted)).toEqual(['2 deleted']);
     table.removeAll(2);
     expect([table.count, table.summary()]).toEqual([0, { cnxns: 0, paths: 0, watches: 0 }]);
   });
@@ -251,11 +251,11 @@ describe('a connection that closes', () => {
       [2, ['/n1']],
       [1, ['/n19998']],
     ]);
-    expect(told(table, '/n19997', nodeDataChanged)).toEqual([]);
-    expect(told(table, '/n1', nodeDataChanged)).toEqual(['2 changed']);
+    expect(received(table, '/n19997', nodeDataChanged)).toEqual([]);
+    expect(received(table, '/n1', nodeDataChanged)).toEqual(['2 changed']);
     expect(table.reap(100)).toBe(false);
     expect(table.reap(Number.POSITIVE_INFINITY)).toBe(true);
-    expect(told(table, '/n19998', nodeDataChanged)).toEqual(['1 changed']);
+    expect(received(table, '/n19998', nodeDataChanged)).toEqual(['1 changed']);
     expect([table.count, table.summary()]).toEqual([0, { cnxns: 0, paths: 0, watches: 0 }]);
   });
 
@@ -295,7 +295,7 @@ describe('lists', () => {
 
   it('end early without an error if the table changes during the iteration', () => {
     const change: ((table: WatchTable) => void)[] = [
-      (table) => told(table, '/a', nodeDeleted),
+      (table) => received(table, '/a', nodeDeleted),
       (table) => table.startDispatch('/a', nodeDataChanged),
       (table) => table.removeAll(1),
       (table) => table.remove(1, '/a', WatcherType.any),
@@ -353,7 +353,7 @@ describe('dispatch in slices', () => {
     expect(slice(table, 10)).toEqual({ cnxns: [1, 2], done: true });
     expect(table.has(2, '/a', WatcherType.data)).toBe(true);
     expect(table.count).toBe(1);
-    expect(told(table, '/a', nodeDataChanged)).toEqual(['2 changed']);
+    expect(received(table, '/a', nodeDataChanged)).toEqual(['2 changed']);
     expect(table.count).toBe(0);
   });
 
@@ -366,7 +366,7 @@ describe('dispatch in slices', () => {
     table.addPath(2, '/a', persistent);
     table.addPath(3, '/a', data);
     expect(slice(table, 10)).toEqual({ cnxns: [1], done: true });
-    expect(told(table, '/a', nodeDataChanged)).toEqual(['3 changed', '2 changed']);
+    expect(received(table, '/a', nodeDataChanged)).toEqual(['3 changed', '2 changed']);
   });
 
   it('throws at a change while the previous one is being dispatched', () => {
@@ -550,7 +550,7 @@ describe('very many watches', () => {
     expect(table.bytes / count).toBeLessThan(100);
     expect(grown / count).toBeLessThan(100);
     // A change finds its few watches among them, and costs nothing for the rest.
-    expect(told(table, '/services/api/member-177777', nodeDeleted)).toEqual(['777 deleted']);
+    expect(received(table, '/services/api/member-177777', nodeDeleted)).toEqual(['777 deleted']);
     const { bytes } = table;
     for (let cnxn = 0; cnxn < 1000; cnxn++) table.removeAll(cnxn);
     while (!table.reap(4096));

@@ -98,12 +98,12 @@ describe('a leader waiting for a quorum', () => {
     expect(patient.endReason).toBeUndefined();
     patient.voterLooking(2, at(tickTimeMs * syncLimitTicks + 1));
     expect(patient.endReason).toBe('disloyal voter');
-    const told = leading([1, 2, 3], {}, { maxTimeToWaitForEpochMs: 200 });
-    told.voterLooking(2, at(200));
-    told.voterLooking(7, at(900));
-    expect(told.endReason).toBeUndefined();
-    told.voterLooking(2, at(201));
-    expect(told.endReason).toBe('disloyal voter');
+    const delivered = leading([1, 2, 3], {}, { maxTimeToWaitForEpochMs: 200 });
+    delivered.voterLooking(2, at(200));
+    delivered.voterLooking(7, at(900));
+    expect(delivered.endReason).toBeUndefined();
+    delivered.voterLooking(2, at(201));
+    expect(delivered.endReason).toBe('disloyal voter');
   });
 
   it('does not give up once it has a quorum', () => {
@@ -611,9 +611,9 @@ describe('a leader in broadcast', () => {
     leader.appended(makeZxid(4, 1), now);
     notes.take();
     acknowledge(leader, 2, makeZxid(4, 1));
-    const told = notes.take();
-    expect(told.filter((line) => line.startsWith('3 <- '))).toEqual(['3 <- SYNC 0x0', '3 <- COMMIT 0x400000001']);
-    expect(told.filter((line) => line.startsWith('4 <- '))).toEqual(['4 <- SYNC 0x0', '4 <- INFORM 0x400000001']);
+    const delivered = notes.take();
+    expect(delivered.filter((line) => line.startsWith('3 <- '))).toEqual(['3 <- SYNC 0x0', '3 <- COMMIT 0x400000001']);
+    expect(delivered.filter((line) => line.startsWith('4 <- '))).toEqual(['4 <- SYNC 0x0', '4 <- INFORM 0x400000001']);
   });
 
   it('takes ACKs of a later proposal by a quorum as confirmation, like answers to a PING', () => {

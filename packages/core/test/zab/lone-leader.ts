@@ -241,13 +241,13 @@ export class LoneLeader implements PeerClients, ElectionLinks, QuorumLinks, Peer
 
   #tellGone(): void {
     for (const channel of this.closed.keys()) {
-      if (this.#told.has(channel)) continue;
-      this.#told.add(channel);
+      if (this.#received.has(channel)) continue;
+      this.#received.add(channel);
       this.peer.channelGone(channel, this.now);
     }
   }
 
-  readonly #told = new Set<ChannelId>();
+  readonly #received = new Set<ChannelId>();
 
   // ---- outputs
 

@@ -75,8 +75,8 @@ class Replayed {
     const acceptedEpoch = epochOf(info.zxid);
     const ackEpoch = viewOf(sent[1]!.bytes);
     const lastZxid = ackEpoch.zxid;
-    const told = readAckEpoch(ackEpoch.data);
-    const currentEpoch = told === -1 ? acceptedEpoch : told;
+    const received = readAckEpoch(ackEpoch.data);
+    const currentEpoch = received === -1 ? acceptedEpoch : received;
     const options = {
       sid: learner,
       tickTimeMs: 500,

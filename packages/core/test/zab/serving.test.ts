@@ -26,7 +26,7 @@ function create(path: string, flags: number = CreateMode.persistent, data: strin
 }
 
 /** Sends a request and waits for the reply. */
-function told<Name extends Parameters<EnsembleClient['ask']>[0]>(
+function delivered<Name extends Parameters<EnsembleClient['ask']>[0]>(
   ensemble: Ensemble,
   client: EnsembleClient,
   name: Name,
@@ -48,13 +48,13 @@ describe('any server of an ensemble', () => {
     const ensemble = served(3, 1);
     const clients = ensemble.nodes.map((node) => joined(ensemble, node));
     for (const [at, client] of clients.entries()) {
-      expect(told(ensemble, client, 'create', create(`/n${at}`))?.err).toBe(ErrorCode.Ok);
-      expect(told(ensemble, client, 'create', create(`/n${at}`))?.err).toBe(ErrorCode.NodeExists);
-      expect(told(ensemble, client, 'delete', { path: '/nobody', version: -1 })?.err).toBe(ErrorCode.NoNode);
+      expect(delivered(ensemble, client, 'create', create(`/n${at}`))?.err).toBe(ErrorCode.Ok);
+      expect(delivered(ensemble, client, 'create', create(`/n${at}`))?.err).toBe(ErrorCode.NodeExists);
+      expect(delivered(ensemble, client, 'delete', { path: '/nobody', version: -1 })?.err).toBe(ErrorCode.NoNode);
     }
     ensemble.run(50);
     for (const client of clients) {
-      const answer = told(ensemble, client, 'getChildren', { path: '/', watch: false });
+      const answer = delivered(ensemble, client, 'getChildren', { path: '/', watch: false });
       expect((answer!.body as { children: string[] }).children.toSorted()).toEqual(['n0', 'n1', 'n2', 'n3', 'zookeeper']);
     }
     ensemble.compare();
@@ -77,8 +77,8 @@ describe('any server of an ensemble', () => {
   it('sends a watch event before it shows the change', () => {
     const ensemble = served(3);
     const [one, two] = followersOf(ensemble).map((node) => joined(ensemble, node));
-    told(ensemble, one!, 'exists', { path: '/a', watch: true });
-    told(ensemble, two!, 'create', create('/a'));
+    delivered(ensemble, one!, 'exists', { path: '/a', watch: true });
+    delivered(ensemble, two!, 'create', create('/a'));
     ensemble.runUntil(() => one!.events.length > 0, 1000);
     expect(one!.events).toMatchObject([{ type: EventType.nodeCreated, path: '/a' }]);
   });
@@ -86,10 +86,11 @@ describe('any server of an ensemble', () => {
   it('shows everything acknowledged before, after a sync', () => {
     const ensemble = served(5);
     const [writer, reader] = followersOf(ensemble).map((node) => joined(ensemble, node));
-    told(ensemble, writer!, 'create', create('/a'));
+    delivered(ensemble, writer!, 'create', create('/a'));
     for (let round = 0; round < 50; round++) {
-      const version = (told(ensemble, writer!, 'setData', { path: '/a', data: null, version: -1 })!.body as { stat: { version: number } })
-        .stat.version;
+      const version = (
+        delivered(ensemble, writer!, 'setData', { path: '/a', data: null, version: -1 })!.body as { stat: { version: number } }
+      ).stat.version;
       const sync = reader!.ask('sync', { path: '/a' });
       const read = reader!.ask('exists', { path: '/a', watch: false });
       ensemble.runUntil(() => read.answer !== undefined, 1000);
@@ -171,7 +172,7 @@ describe('any server of an ensemble', () => {
     const ensemble = served(3);
     const leader = ensemble.leader!;
     const [client, other] = [joined(ensemble, leader), joined(ensemble, leader)];
-    told(ensemble, client, 'create', create('/a', CreateMode.persistent, 'old'));
+    delivered(ensemble, client, 'create', create('/a', CreateMode.persistent, 'old'));
     for (const node of followersOf(ensemble)) ensemble.cut(leader, node);
     const write = client.ask('setData', { path: '/a', data: Buffer.from('new'), version: -1 });
     // The log of the leader has it by now, and no other server will.
@@ -191,13 +192,13 @@ describe('any server of an ensemble', () => {
     const [follower, other] = followersOf(ensemble);
     const [writer, reader] = [joined(ensemble, leader), joined(ensemble, follower!)];
     const elsewhere = joined(ensemble, other!);
-    told(ensemble, writer, 'create', create('/a', CreateMode.persistent, 'old'));
+    delivered(ensemble, writer, 'create', create('/a', CreateMode.persistent, 'old'));
     ensemble.run(50);
     const valueAt = (client: EnsembleClient) =>
-      String((told(ensemble, client, 'getData', { path: '/a', watch: false })!.body as { data: Buffer }).data);
+      String((delivered(ensemble, client, 'getData', { path: '/a', watch: false })!.body as { data: Buffer }).data);
     expect(valueAt(reader)).toBe('old');
     ensemble.endsBefore = (from, to, type) => from === leader.sid && to === follower!.sid && type === PacketType.COMMIT;
-    const { zxid } = told(ensemble, writer, 'setData', { path: '/a', data: Buffer.from('new'), version: -1 })!;
+    const { zxid } = delivered(ensemble, writer, 'setData', { path: '/a', data: Buffer.from('new'), version: -1 })!;
     ensemble.run(50);
     // It has the write on its disk, and has acknowledged it.
     const { log, durable } = follower!.folder;
@@ -215,7 +216,7 @@ describe('any server of an ensemble', () => {
       const leader = ensemble.leader!;
       const [left, ...others] = followersOf(ensemble);
       const there = joined(ensemble, others[0]!);
-      told(ensemble, there, 'create', create('/a'));
+      delivered(ensemble, there, 'create', create('/a'));
       const here = joined(ensemble, left!);
       for (const old of [leader, left!]) for (const node of others) ensemble.cut(old, node);
       // They have another leader before the old one notices, which receives no close of any stream.
@@ -276,19 +277,19 @@ describe('a session in an ensemble', () => {
     const [one, two] = followersOf(ensemble);
     const client = joined(ensemble, one!);
     const { session } = client;
-    told(ensemble, client, 'create', create('/e', CreateMode.ephemeral));
+    delivered(ensemble, client, 'create', create('/e', CreateMode.ephemeral));
     client.break();
     client.connect(two!);
     ensemble.runUntil(() => client.isAnswered, 1000);
     expect([client.session, client.timeoutMs]).toEqual([session, 2000]);
-    expect(told(ensemble, client, 'exists', { path: '/e', watch: false })?.err).toBe(ErrorCode.Ok);
-    expect(told(ensemble, client, 'setData', { path: '/e', data: null, version: 0 })?.err).toBe(ErrorCode.Ok);
+    expect(delivered(ensemble, client, 'exists', { path: '/e', watch: false })?.err).toBe(ErrorCode.Ok);
+    expect(delivered(ensemble, client, 'setData', { path: '/e', data: null, version: 0 })?.err).toBe(ErrorCode.Ok);
     // And to the leader, and back.
     for (const node of [ensemble.leader!, one!]) {
       client.break();
       client.connect(node);
       ensemble.runUntil(() => client.isAnswered, 1000);
-      expect(told(ensemble, client, 'setData', { path: '/e', data: null, version: -1 })?.err).toBe(ErrorCode.Ok);
+      expect(delivered(ensemble, client, 'setData', { path: '/e', data: null, version: -1 })?.err).toBe(ErrorCode.Ok);
     }
   });
 
@@ -305,14 +306,14 @@ describe('a session in an ensemble', () => {
       Object.assign(late, { session: client.session, password: client.password });
       late.connect(nodes[to]!);
       ensemble.runUntil(() => late.isAnswered, 1000);
-      told(ensemble, late, 'create', create('/new'));
+      delivered(ensemble, late, 'create', create('/new'));
       if (!client.isClosed) {
         const write = client.ask('create', create('/late'));
         ensemble.run(300);
         expect(write.answer).toBeUndefined();
       }
       expect(client.isClosed).toBe(true);
-      expect(told(ensemble, late, 'exists', { path: '/late', watch: false })?.err).toBe(ErrorCode.NoNode);
+      expect(delivered(ensemble, late, 'exists', { path: '/late', watch: false })?.err).toBe(ErrorCode.NoNode);
     }
   });
 
@@ -336,7 +337,7 @@ describe('a session in an ensemble', () => {
         ensemble.run(300);
         expect([asked.answer?.err, asked.answer?.body]).toEqual([ErrorCode.Ok, { path: '/later' }]);
         expect([undefined, ErrorCode.SessionMoved]).toContain(before?.answer?.err);
-        expect(told(ensemble, later, 'exists', { path: '/earlier', watch: false })?.err).toBe(ErrorCode.NoNode);
+        expect(delivered(ensemble, later, 'exists', { path: '/earlier', watch: false })?.err).toBe(ErrorCode.NoNode);
       }
     }
   });
@@ -358,7 +359,7 @@ describe('a session in an ensemble', () => {
     expect(ensemble.runUntil(() => ensemble.isWhole, 5000)).toBe(true);
     const [here] = followersOf(ensemble);
     const [busy, client] = [joined(ensemble, here!), joined(ensemble, here!)];
-    told(ensemble, client, 'create', create('/a'));
+    delivered(ensemble, client, 'create', create('/a'));
     const ahead = Array.from({ length: 100 }, () => busy.ask('setData', { path: '/', data: null, version: -1 }));
     client.ask('setData', { path: '/a', data: Buffer.from('old'), version: -1 });
     ensemble.run(1);
@@ -367,7 +368,7 @@ describe('a session in an ensemble', () => {
       Object.assign(new EnsembleClient(), { session: client.session, password: client.password }).connect(node);
     const there = goesOn(ensemble.leader!);
     ensemble.runUntil(() => there.isAnswered, 1000);
-    expect(told(ensemble, there, 'setData', { path: '/a', data: Buffer.from('new'), version: -1 })?.err).toBe(ErrorCode.Ok);
+    expect(delivered(ensemble, there, 'setData', { path: '/a', data: Buffer.from('new'), version: -1 })?.err).toBe(ErrorCode.Ok);
     there.break();
     const back = goesOn(here!);
     ensemble.run(ensemble.clientMs);
@@ -376,7 +377,7 @@ describe('a session in an ensemble', () => {
     busy.break();
     ensemble.run(300);
     expect(back.isAnswered).toBe(true);
-    const read = told(ensemble, back, 'getData', { path: '/a', watch: false });
+    const read = delivered(ensemble, back, 'getData', { path: '/a', watch: false });
     expect(String((read!.body as { data: Buffer }).data)).toBe('new');
   });
 
@@ -388,7 +389,7 @@ describe('a session in an ensemble', () => {
     const leader = ensemble.leader!;
     const [here, there] = followersOf(ensemble);
     const [busy, client] = [joined(ensemble, leader), joined(ensemble, here!)];
-    told(ensemble, client, 'create', create('/a', CreateMode.persistent, 'first'));
+    delivered(ensemble, client, 'create', create('/a', CreateMode.persistent, 'first'));
     const ahead = Array.from({ length: 100 }, () => busy.ask('setData', { path: '/', data: null, version: -1 }));
     ensemble.run(2);
     client.ask('setData', { path: '/a', data: Buffer.from('old'), version: -1 });
@@ -406,9 +407,9 @@ describe('a session in an ensemble', () => {
     expect([back.isAnswered, back.isClosed, ahead.at(-1)!.answer]).toEqual([true, false, undefined]);
     expect(ensemble.runUntil(() => ahead.at(-1)!.answer !== undefined, 20_000)).toBe(true);
     ensemble.run(300);
-    const read = told(ensemble, back, 'getData', { path: '/a', watch: false });
+    const read = delivered(ensemble, back, 'getData', { path: '/a', watch: false });
     expect(String((read!.body as { data: Buffer }).data)).toBe('first');
-    expect(told(ensemble, back, 'setData', { path: '/a', data: Buffer.from('new'), version: 0 })?.err).toBe(ErrorCode.Ok);
+    expect(delivered(ensemble, back, 'setData', { path: '/a', data: Buffer.from('new'), version: 0 })?.err).toBe(ErrorCode.Ok);
   });
 
   it('gets no reply to a request of an older connection that the leader held, at any server, though the xids are equal', () => {
@@ -420,7 +421,7 @@ describe('a session in an ensemble', () => {
       const leader = ensemble.leader!;
       const [here, there] = followersOf(ensemble);
       const [busy, client] = [joined(ensemble, leader), joined(ensemble, here!)];
-      told(ensemble, client, 'create', create('/a', CreateMode.persistent, 'first'));
+      delivered(ensemble, client, 'create', create('/a', CreateMode.persistent, 'first'));
       const ahead = Array.from({ length: 100 }, () => busy.ask('setData', { path: '/', data: null, version: -1 }));
       ensemble.run(2);
       const old = client.ask('setData', { path: '/a', data: Buffer.from('old'), version: -1 });
@@ -446,7 +447,7 @@ describe('a session in an ensemble', () => {
       const ensemble = served(3);
       const nodes = [...followersOf(ensemble), ensemble.leader!];
       const client = joined(ensemble, nodes[from]!);
-      for (const path of ['/a', '/b', '/c']) told(ensemble, client, 'create', create(path));
+      for (const path of ['/a', '/b', '/c']) delivered(ensemble, client, 'create', create(path));
       const late = new EnsembleClient();
       Object.assign(late, { session: client.session, password: client.password });
       late.connect(nodes[to]!);
@@ -471,7 +472,7 @@ describe('a session in an ensemble', () => {
       client.connect(node);
       ensemble.runUntil(() => client.isAnswered, 500);
       expect(client.timeoutMs).toBe(2000);
-      told(ensemble, client, 'closeSession', undefined);
+      delivered(ensemble, client, 'closeSession', undefined);
       for (const other of ensemble.nodes) {
         client.connect(other);
         ensemble.runUntil(() => client.isAnswered, 500);
@@ -484,8 +485,8 @@ describe('a session in an ensemble', () => {
     const ensemble = served(3, 1);
     for (const node of ensemble.nodes) {
       const client = joined(ensemble, node);
-      told(ensemble, client, 'create', create('/e', CreateMode.ephemeral));
-      expect(told(ensemble, client, 'closeSession', undefined)?.err).toBe(ErrorCode.Ok);
+      delivered(ensemble, client, 'create', create('/e', CreateMode.ephemeral));
+      expect(delivered(ensemble, client, 'closeSession', undefined)?.err).toBe(ErrorCode.Ok);
       ensemble.run(50);
       expect(ensemble.nodes.map(({ peer }) => peer!.replica.tree.ephemeralCount)).toEqual([0, 0, 0, 0]);
       expect(ensemble.nodes.map(({ peer }) => peer!.replica.sessions.count)).toEqual([0, 0, 0, 0]);
@@ -496,7 +497,7 @@ describe('a session in an ensemble', () => {
     const ensemble = served(3, 1);
     const living = ensemble.nodes.map((node) => joined(ensemble, node, 600));
     const silent = ensemble.nodes.map((node) => joined(ensemble, node, 600));
-    for (const [at, client] of silent.entries()) told(ensemble, client, 'create', create(`/e${at}`, CreateMode.ephemeral));
+    for (const [at, client] of silent.entries()) delivered(ensemble, client, 'create', create(`/e${at}`, CreateMode.ephemeral));
     const lastHeardMs = ensemble.nowMs;
     for (let round = 0; round < 20; round++) {
       for (const client of living) client.ask('ping', undefined);
@@ -515,7 +516,7 @@ describe('a session in an ensemble', () => {
     const ensemble = served(3);
     const [one] = followersOf(ensemble);
     const client = joined(ensemble, one!, 3000);
-    for (let count = 0; count < 20; count++) told(ensemble, client, 'create', create(`/n${count}`, CreateMode.ephemeral));
+    for (let count = 0; count < 20; count++) delivered(ensemble, client, 'create', create(`/n${count}`, CreateMode.ephemeral));
     ensemble.leader!.crash();
     ensemble.runUntil(() => client.isClosed, 3000);
     ensemble.runUntil(() => one!.peer!.server !== undefined, 5000);
@@ -524,7 +525,7 @@ describe('a session in an ensemble', () => {
     ensemble.runUntil(() => client.isAnswered, 1000);
     expect(client.timeoutMs).toBe(3000);
     for (let count = 0; count < 20; count++) {
-      expect(told(ensemble, client, 'exists', { path: `/n${count}`, watch: false })?.err).toBe(ErrorCode.Ok);
+      expect(delivered(ensemble, client, 'exists', { path: `/n${count}`, watch: false })?.err).toBe(ErrorCode.Ok);
     }
   });
 
@@ -563,7 +564,7 @@ describe('a quorum', () => {
     const followers = followersOf(ensemble);
     const client = joined(ensemble, leader);
     for (const node of followers.slice(0, 2)) node.crash();
-    expect(told(ensemble, client, 'create', create('/three'))?.err).toBe(ErrorCode.Ok);
+    expect(delivered(ensemble, client, 'create', create('/three'))?.err).toBe(ErrorCode.Ok);
     followers[2]!.crash();
     const write = client.ask('create', create('/two'));
     ensemble.run(300);
@@ -576,7 +577,7 @@ describe('a quorum', () => {
     const ensemble = served(11);
     const down = followersOf(ensemble).slice(0, 5);
     for (const node of down) node.crash();
-    expect(told(ensemble, joined(ensemble, ensemble.leader!), 'create', create('/five'))?.err).toBe(ErrorCode.Ok);
+    expect(delivered(ensemble, joined(ensemble, ensemble.leader!), 'create', create('/five'))?.err).toBe(ErrorCode.Ok);
     const sixth = ensemble.nodes.find((node) => !node.isDown && node !== ensemble.leader)!;
     sixth.crash();
     ensemble.run(3000);
@@ -584,12 +585,12 @@ describe('a quorum', () => {
     sixth.start();
     expect(ensemble.runUntil(() => ensemble.leader !== undefined, 5000)).toBe(true);
     const client = joined(ensemble, ensemble.leader!);
-    expect(told(ensemble, client, 'exists', { path: '/five', watch: false })?.err).toBe(ErrorCode.Ok);
+    expect(delivered(ensemble, client, 'exists', { path: '/five', watch: false })?.err).toBe(ErrorCode.Ok);
   });
 
   it('C4-3: of one is enough, since it follows itself', () => {
     const ensemble = served(1);
-    expect(told(ensemble, joined(ensemble, ensemble.leader!), 'create', create('/alone'))?.err).toBe(ErrorCode.Ok);
+    expect(delivered(ensemble, joined(ensemble, ensemble.leader!), 'create', create('/alone'))?.err).toBe(ErrorCode.Ok);
   });
 
   it('C4-6: continues undisturbed when one of its servers returns', () => {
@@ -598,7 +599,7 @@ describe('a quorum', () => {
     const [one] = followersOf(ensemble);
     one!.crash();
     const client = joined(ensemble, leader);
-    told(ensemble, client, 'create', create('/while-away'));
+    delivered(ensemble, client, 'create', create('/while-away'));
     one!.start();
     expect(ensemble.runUntil(() => ensemble.isWhole, 3000)).toBe(true);
     expect([ensemble.leader, ensemble.leaders.size, client.isClosed]).toEqual([leader, 1, false]);
@@ -619,7 +620,7 @@ describe('a quorum', () => {
 
 it('E27: an election leaves the tree of each server in memory, and nothing is loaded again', () => {
   const ensemble = served(3);
-  told(ensemble, joined(ensemble, ensemble.leader!), 'create', create('/kept'));
+  delivered(ensemble, joined(ensemble, ensemble.leader!), 'create', create('/kept'));
   ensemble.run(50);
   const left = followersOf(ensemble);
   const replicas = left.map(({ peer }) => peer!.replica);
@@ -627,7 +628,7 @@ it('E27: an election leaves the tree of each server in memory, and nothing is lo
   expect(ensemble.runUntil(() => left.every(({ peer }) => peer!.server === undefined), 5000)).toBe(true);
   expect(ensemble.runUntil(() => left.every(({ peer }) => peer!.server !== undefined), 5000)).toBe(true);
   for (const [at, { peer }] of left.entries()) expect(peer!.replica).toBe(replicas[at]);
-  expect(told(ensemble, joined(ensemble, left[0]!), 'exists', { path: '/kept', watch: false })?.err).toBe(ErrorCode.Ok);
+  expect(delivered(ensemble, joined(ensemble, left[0]!), 'exists', { path: '/kept', watch: false })?.err).toBe(ErrorCode.Ok);
 });
 
 describe('the end of an epoch', () => {
@@ -638,13 +639,13 @@ describe('the end of an epoch', () => {
     const client = joined(ensemble, leader, 20_000);
     const acknowledged = [];
     for (let count = 0; count < 10 && !client.isClosed; count++) {
-      if (told(ensemble, client, 'create', create(`/n${count}`))?.err === ErrorCode.Ok) acknowledged.push(`/n${count}`);
+      if (delivered(ensemble, client, 'create', create(`/n${count}`))?.err === ErrorCode.Ok) acknowledged.push(`/n${count}`);
     }
     expect(client.isClosed).toBe(true);
     expect(ensemble.runUntil(() => ensemble.isWhole && ensemble.leader!.peer!.epoch! > epoch!, 5000)).toBe(true);
     const other = joined(ensemble, ensemble.leader!);
     expect(acknowledged.length).toBeGreaterThan(0);
-    for (const path of acknowledged) expect(told(ensemble, other, 'exists', { path, watch: false })?.err).toBe(ErrorCode.Ok);
+    for (const path of acknowledged) expect(delivered(ensemble, other, 'exists', { path, watch: false })?.err).toBe(ErrorCode.Ok);
   });
 
   it('drops nothing that was proposed in the same turn after its last zxid, and leaves no follower without it', () => {
@@ -656,7 +657,7 @@ describe('the end of an epoch', () => {
       for (let count = 0; count < 12; count++) client.ask('create', create(`/n${count}`));
     });
     expect(ensemble.runUntil(() => ensemble.isWhole && ensemble.leader!.peer!.epoch! > epoch!, 5000)).toBe(true);
-    told(ensemble, joined(ensemble, ensemble.leader!), 'create', create('/behind'));
+    delivered(ensemble, joined(ensemble, ensemble.leader!), 'create', create('/behind'));
     ensemble.run(50);
     ensemble.compare();
   });

@@ -27,7 +27,7 @@ function show(zxid: number): string {
   return `${Math.floor(zxid / 2 ** 32)}:${zxid >>> 0}`;
 }
 
-function told(plan: SyncPlan): string {
+function received(plan: SyncPlan): string {
   switch (plan.kind) {
     case 'snap':
       return `SNAP, ${plan.reason}`;
@@ -108,7 +108,7 @@ describe('planSync', () => {
       forceSnapshotSync: force,
       logBytesMax: forbidden ? undefined : 1000,
     };
-    expect(told(planSync(facts, committedLog(memory)))).toBe(plan);
+    expect(received(planSync(facts, committedLog(memory)))).toBe(plan);
   }
 
   it.each(rule1)('A52: sends a snapshot to every learner if configured: learner at $learner', check);
@@ -123,7 +123,7 @@ describe('planSync', () => {
 
   it('sends a snapshot to a learner without a zxid', () => {
     const facts = { learnerLast: -1, leaderLast: z('1:5'), forceSnapshotSync: false, logBytesMax: Infinity };
-    expect(told(planSync(facts, committedLog('1:1-1:5')))).toBe('SNAP, the learner has no data');
+    expect(received(planSync(facts, committedLog('1:1-1:5')))).toBe('SNAP, the learner has no data');
   });
 
   it('returns how much of the log may be read', () => {
@@ -166,7 +166,7 @@ function walk(options: { learner: string | number; log: string; memory: string; 
     if (step === 'met' || step === 'refused') break;
   }
   walker.end(min);
-  return { sent: sent.map(show).join(' '), result: told(walker.result!) };
+  return { sent: sent.map(show).join(' '), result: received(walker.result!) };
 }
 
 const short = 'SNAP, the log ends before the committed txns in memory begin';
@@ -251,7 +251,7 @@ describe('LogWalk', () => {
     const walker = new LogWalk(z('1:3'), 0);
     const steps = list('1:3-1:9').map((zxid) => walker.next(zxid, zxid < z('1:5') ? z('1:4') : z('1:7'), z('1:9')));
     expect(steps).toEqual(['pass', 'send', 'send', 'send', 'send', 'met', 'met']);
-    expect(told(walker.result!)).toBe('DIFF 1:9 and all above 1:7');
+    expect(received(walker.result!)).toBe('DIFF 1:9 and all above 1:7');
   });
 
   it('has no result before it has reached memory, and then keeps it', () => {

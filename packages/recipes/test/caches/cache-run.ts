@@ -89,7 +89,7 @@ function shownBy(cache: AnyCache, prefix: string): Map<string, CachedZnode> {
 class Ledger {
   readonly #written = new Set<string>();
   readonly #unsure = new Set<string>();
-  readonly #told = new Map<string, string>();
+  readonly #received = new Map<string, string>();
 
   wrote(path: string, stat: Version): void {
     this.#written.add(versionOf(path, stat));
@@ -99,12 +99,12 @@ class Ledger {
     this.#unsure.add(path);
   }
 
-  told(path: string, stat: Version): void {
-    this.#told.set(versionOf(path, stat), path);
+  received(path: string, stat: Version): void {
+    this.#received.set(versionOf(path, stat), path);
   }
 
   get fault(): string | undefined {
-    for (const [version, path] of this.#told)
+    for (const [version, path] of this.#received)
       if (!this.#written.has(version) && !this.#unsure.has(path)) return `${version} was never written`;
     return undefined;
   }
@@ -242,7 +242,7 @@ class Mirror {
       this.replayed.delete(path);
       if (last !== undefined) last.hidden = change.kind === 'unreadable';
     } else {
-      this.#ledger.told(path, after.stat);
+      this.#ledger.received(path, after.stat);
       if (this.data && (this.kind !== 'children' || path !== this.top))
         must(textOf(after.data) === `${after.stat.version}:${path}`, `${path}: data and Stat do not belong together`);
       this.replayed.set(path, after);
@@ -292,7 +292,7 @@ function must(isSo: boolean, otherwise: string): void {
 }
 
 /** Loops that deliver other events, or none. Returns a function that restores them. */
-export function withLoops(told: (event: WatchLoopEvent) => WatchLoopEvent | undefined): () => void {
+export function withLoops(received: (event: WatchLoopEvent) => WatchLoopEvent | undefined): () => void {
   const watch = Object.getOwnPropertyDescriptor(ClientView.prototype, 'watch')!.value as (
     this: ClientView,
     path: string,
@@ -308,7 +308,7 @@ export function withLoops(told: (event: WatchLoopEvent) => WatchLoopEvent | unde
     loop.next = async () => {
       for (;;) {
         const result = await next();
-        const value = result.done === true ? undefined : told(result.value);
+        const value = result.done === true ? undefined : received(result.value);
         if (result.done === true || value !== undefined) return value === undefined ? result : { done: false, value };
       }
     };

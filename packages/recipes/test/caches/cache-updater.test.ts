@@ -14,7 +14,7 @@ afterEach(async () => {
 interface Scene {
   readonly zk: ScriptedClient;
   readonly cache: TreeCache;
-  readonly told: string[];
+  readonly received: string[];
 }
 
 /** A cache of /r. */
@@ -22,30 +22,30 @@ function open(options: TreeCacheOptions = {}): Scene {
   const zk = new ScriptedClient();
   const cache = new TreeCache(zk.view, '/r', options);
   opened.push(cache);
-  const told: string[] = [];
-  void note(cache.changes(), told);
-  return { zk, cache, told };
+  const received: string[] = [];
+  void note(cache.changes(), received);
+  return { zk, cache, received };
 }
 
-async function note(changes: AsyncIterable<CacheChange>, told: string[]): Promise<void> {
+async function note(changes: AsyncIterable<CacheChange>, received: string[]): Promise<void> {
   try {
-    for await (const change of changes) told.push('path' in change ? `${change.kind} ${change.path}` : change.kind);
+    for await (const change of changes) received.push('path' in change ? `${change.kind} ${change.path}` : change.kind);
   } catch {
-    told.push('failed');
+    received.push('failed');
   }
 }
 
 /** The same with /r/p and /r/q in it. */
 async function openInStep(options: TreeCacheOptions = {}): Promise<Scene> {
   const scene = open(options);
-  const { zk, cache, told } = scene;
+  const { zk, cache, received } = scene;
   await zk.reread();
   await zk.answer('getData /r', { czxid: 1, numChildren: 2 });
   await zk.answer('getChildren /r', { czxid: 1, numChildren: 2 }, ['p', 'q']);
   await zk.answer('getData /r/p', { czxid: 2 });
   await zk.answer('getData /r/q', { czxid: 3 });
-  expect(told).toEqual(['created /r', 'created /r/p', 'created /r/q', 'inStep']);
-  told.length = 0;
+  expect(received).toEqual(['created /r', 'created /r/p', 'created /r/q', 'inStep']);
+  received.length = 0;
   expect(cache.isSynced).toBe(true);
   return scene;
 }
@@ -54,7 +54,7 @@ const czxidOf = (cache: TreeCache, path: string) => cache.get(path)?.stat.czxid;
 
 describe('a cache', () => {
   it('reads a znode that changes while it is being read again, and only once', async () => {
-    const { zk, told } = await openInStep();
+    const { zk, received } = await openInStep();
     await zk.tell(zk.changed('NodeDataChanged', '/r/p'));
     for (let times = 0; times < 5; times++) await zk.tell(zk.changed('NodeDataChanged', '/r/p'));
     expect(zk.reads).toEqual(['getData /r/p']);
@@ -62,27 +62,27 @@ describe('a cache', () => {
     expect(zk.reads).toEqual(['getData /r/p']);
     await zk.answer('getData /r/p', { czxid: 2, mzxid: 12 });
     expect(zk.reads).toEqual([]);
-    expect(told).toEqual(['changed /r/p', 'changed /r/p']);
+    expect(received).toEqual(['changed /r/p', 'changed /r/p']);
   });
 
   it('does not read for an event of what it shows already', async () => {
-    const { zk, told } = await openInStep();
+    const { zk, received } = await openInStep();
     await zk.tell(zk.changed('NodeDataChanged', '/r/p', 10));
     await zk.answer('getData /r/p', { czxid: 2, mzxid: 12 });
     await zk.tell(zk.changed('NodeDataChanged', '/r/p', 11), zk.changed('NodeDataChanged', '/r/p', 12));
     await zk.tell(zk.changed('NodeCreated', '/r/p', 2));
     expect(zk.reads).toEqual([]);
-    expect(told).toEqual(['changed /r/p']);
+    expect(received).toEqual(['changed /r/p']);
   });
 
   it('CURATOR-476: is in step though a child in its list is gone before it is read', async () => {
-    const { zk, cache, told } = open();
+    const { zk, cache, received } = open();
     await zk.reread();
     await zk.answer('getData /r', { czxid: 1, numChildren: 1 });
     await zk.answer('getChildren /r', { czxid: 1 }, ['p']);
     await zk.answer('getData /r/p', null);
     expect(cache.isSynced).toBe(true);
-    expect(told).toEqual(['created /r', 'inStep']);
+    expect(received).toEqual(['created /r', 'inStep']);
   });
 
   it('has a bounded number of reads in flight', async () => {
@@ -99,30 +99,30 @@ describe('a cache', () => {
   });
 
   it('removes a deleted znode without a read, when its txn is known', async () => {
-    const { zk, cache, told } = await openInStep();
+    const { zk, cache, received } = await openInStep();
     await zk.tell(zk.changed('NodeDeleted', '/r/p', 9));
     expect(zk.reads).toEqual([]);
-    expect(told).toEqual(['deleted /r/p']);
+    expect(received).toEqual(['deleted /r/p']);
     expect(cache.children('/r')).toEqual(['q']);
   });
 
   it('keeps a znode that was deleted and created again by one txn, and has been read by then', async () => {
-    const { zk, cache, told } = await openInStep();
+    const { zk, cache, received } = await openInStep();
     await zk.tell(zk.changed('NodeDataChanged', '/r/p', 8));
     await zk.answer('getData /r/p', { czxid: 9 });
     await zk.tell(zk.changed('NodeDeleted', '/r/p', 9), zk.changed('NodeCreated', '/r/p', 9));
     expect(zk.reads).toEqual([]);
-    expect(told).toEqual(['deleted /r/p', 'created /r/p']);
+    expect(received).toEqual(['deleted /r/p', 'created /r/p']);
     expect(czxidOf(cache, '/r/p')).toBe(9n);
   });
 
   it('does not keep a znode whose deletion is reported before an older reply', async () => {
-    const { zk, cache, told } = await openInStep();
+    const { zk, cache, received } = await openInStep();
     await zk.tell(zk.changed('NodeCreated', '/r/n', 8));
     await zk.tell(zk.changed('NodeDeleted', '/r/n', 9));
     await zk.answer('getData /r/n', { czxid: 8 });
     await zk.answer('getData /r/n', null);
-    expect(told).toEqual(['created /r/n', 'deleted /r/n']);
+    expect(received).toEqual(['created /r/n', 'deleted /r/n']);
     expect(cache.get('/r/n')).toBe(undefined);
   });
 
@@ -147,10 +147,10 @@ describe('a cache', () => {
   });
 
   it('keeps the znodes of the new tree when its parents turn out to be new one by one', async () => {
-    const { zk, cache, told } = await openInStep({ concurrency: 1 });
+    const { zk, cache, received } = await openInStep({ concurrency: 1 });
     await zk.tell(zk.changed('NodeCreated', '/r/p/x', 6));
     await zk.answer('getData /r/p/x', { czxid: 6 });
-    told.length = 0;
+    received.length = 0;
     // p, p/x and p/x/1 are created anew, and events do not contain the txn.
     await zk.tell(
       zk.changed('NodeDataChanged', '/r/q'),
@@ -163,29 +163,29 @@ describe('a cache', () => {
     await zk.answer('getData /r/p', { czxid: 20 });
     expect(cache.children('/r/p')).toEqual(['x']);
     await zk.answer('getData /r/p/x', { czxid: 21 });
-    expect(told).toEqual(['created /r/p/x/1', 'deleted /r/p', 'created /r/p', 'deleted /r/p/x', 'created /r/p/x']);
+    expect(received).toEqual(['created /r/p/x/1', 'deleted /r/p', 'created /r/p', 'deleted /r/p/x', 'created /r/p/x']);
     expect(['/r/p', '/r/p/x', '/r/p/x/1'].map((path) => czxidOf(cache, path))).toEqual([20n, 21n, 22n]);
     expect(cache.size).toBe(5);
   });
 
   it('finds the children of a znode that has become readable', async () => {
-    const { zk, cache, told } = open();
+    const { zk, cache, received } = open();
     await zk.reread();
     await zk.answer('getData /r', { czxid: 1, numChildren: 1 });
     await zk.answer('getChildren /r', { czxid: 1, numChildren: 1 }, ['p']);
     await zk.refuse('getData /r/p', ErrorCode.NoAuth);
-    expect(told).toEqual(['created /r', 'unreadable /r/p', 'inStep']);
+    expect(received).toEqual(['created /r', 'unreadable /r/p', 'inStep']);
     expect(cache.unreadable).toEqual(['/r/p']);
     await zk.tell(zk.changed('NodeDataChanged', '/r/p', 9));
     await zk.answer('getData /r/p', { czxid: 2, mzxid: 9, numChildren: 1 });
     await zk.answer('getChildren /r/p', { czxid: 2, mzxid: 9, numChildren: 1 }, ['x']);
     await zk.answer('getData /r/p/x', { czxid: 5 });
-    expect(told.slice(3)).toEqual(['created /r/p', 'created /r/p/x']);
+    expect(received.slice(3)).toEqual(['created /r/p', 'created /r/p/x']);
     expect(cache.unreadable).toEqual([]);
   });
 
   it('removes a znode from the unreadable ones when it is deleted', async () => {
-    const { zk, cache, told } = await openInStep();
+    const { zk, cache, received } = await openInStep();
     await zk.tell(zk.changed('NodeDataChanged', '/r/p', 9), zk.changed('NodeDataChanged', '/r/q', 9));
     await zk.refuse('getData /r/p', ErrorCode.NoAuth);
     await zk.refuse('getData /r/q', ErrorCode.NoAuth);
@@ -195,7 +195,7 @@ describe('a cache', () => {
     await zk.reread('reconnected');
     await zk.answer('getChildren /r', { czxid: 1 }, []);
     expect(cache.unreadable).toEqual([]);
-    expect(told).toEqual(['unreadable /r/p', 'unreadable /r/q', 'outOfStep', 'inStep']);
+    expect(received).toEqual(['unreadable /r/p', 'unreadable /r/q', 'outOfStep', 'inStep']);
   });
 
   it('reads nothing below a znode that it does not show', async () => {
@@ -210,7 +210,7 @@ describe('a cache', () => {
   });
 
   it('is in step only when everything has been read since the last Reread', async () => {
-    const { zk, cache, told } = await openInStep();
+    const { zk, cache, received } = await openInStep();
     await zk.reread('overflowed');
     await zk.answer('getChildren /r', { czxid: 1 }, ['p', 'q']);
     expect(zk.reads).toEqual(['getChildren /r/p', 'getChildren /r/q']);
@@ -224,7 +224,7 @@ describe('a cache', () => {
     expect(cache.isSynced).toBe(false);
     await zk.answer('getChildren /r/q', { czxid: 3 });
     expect(cache.isSynced).toBe(true);
-    expect(told).toEqual(['outOfStep', 'inStep']);
+    expect(received).toEqual(['outOfStep', 'inStep']);
   });
 
   it('is not in step by a reply that was in flight when events were lost', async () => {
@@ -238,17 +238,17 @@ describe('a cache', () => {
   });
 
   it('reads nothing while there is no connection, and everything after a reconnect', async () => {
-    const { zk, told } = await openInStep({ concurrency: 1 });
+    const { zk, received } = await openInStep({ concurrency: 1 });
     await zk.tell(zk.changed('NodeDataChanged', '/r/p', 8), zk.changed('NodeDataChanged', '/r/q', 9));
     await zk.disconnect();
     expect(zk.reads).toEqual([]);
-    expect(told).toEqual(['outOfStep']);
+    expect(received).toEqual(['outOfStep']);
     await zk.reread('reconnected');
     await zk.answer('getChildren /r', { czxid: 1 }, ['p', 'q']);
     await zk.answer('getChildren /r/p', { czxid: 2, mzxid: 8 });
     await zk.answer('getData /r/p', { czxid: 2, mzxid: 8 });
     await zk.answer('getChildren /r/q', { czxid: 3 });
-    expect(told).toEqual(['outOfStep', 'changed /r/p', 'inStep']);
+    expect(received).toEqual(['outOfStep', 'changed /r/p', 'inStep']);
   });
 
   it('does not take a reply to a read from before the Reread for its survey', async () => {
@@ -302,13 +302,13 @@ describe('a cache', () => {
   });
 
   it('reads no data that it has, when it reads everything again', async () => {
-    const { zk, told } = await openInStep({ maxDepth: 1 });
+    const { zk, received } = await openInStep({ maxDepth: 1 });
     await zk.reread('reconnected');
     await zk.answer('getChildren /r', { czxid: 1 }, ['p', 'q']);
     await zk.answer('exists /r/p', { czxid: 2 });
     await zk.answer('exists /r/q', { czxid: 3, mzxid: 12 });
     await zk.answer('getData /r/q', { czxid: 3, mzxid: 12 });
-    expect(told).toEqual(['outOfStep', 'changed /r/q', 'inStep']);
+    expect(received).toEqual(['outOfStep', 'changed /r/q', 'inStep']);
   });
 
   it('repeats a read after a pause, when the server was overloaded', async () => {
@@ -323,12 +323,12 @@ describe('a cache', () => {
   });
 
   it('ends with an error that no retry could repair', async () => {
-    const { zk, cache, told } = open();
+    const { zk, cache, received } = open();
     const ready = cache.ready().catch((error: unknown) => error);
     await zk.reread();
     await zk.refuse('getData /r', ErrorCode.Unimplemented);
     expect(await ready).toMatchObject({ code: 'Unimplemented' });
-    expect(told).toEqual(['failed']);
+    expect(received).toEqual(['failed']);
     expect(cache.isClosed).toBe(true);
     await expect(cache.changes().next()).rejects.toMatchObject({ code: 'Unimplemented' });
   });

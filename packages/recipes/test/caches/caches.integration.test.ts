@@ -42,13 +42,13 @@ it('B20, B21: caches follow a tree of 1,641 znodes through churn, lost connectio
 
   const replayed = new Map<string, bigint>([...tree].map(({ path, stat }) => [path, stat.mzxid]));
   const marks: CacheChange['kind'][] = [];
-  let told = () => {};
+  let received = () => {};
   const note = async () => {
     for await (const change of tree.changes()) {
       if (!('path' in change)) marks.push(change.kind);
       else if (change.after === undefined) replayed.delete(change.path);
       else replayed.set(change.path, change.after.stat.mzxid);
-      told();
+      received();
     }
   };
   const replay = () => Array.from(replayed, ([path, mzxid]) => `${path} ${mzxid}`).toSorted();
@@ -69,7 +69,7 @@ it('B20, B21: caches follow a tree of 1,641 znodes through churn, lost connectio
   const expected = await read(writer);
   const isReplayed = () =>
     replayed.get('/big/1/1') === last.mzxid && replayed.size === expected.length && replay().join() === expected.join();
-  while (!isReplayed() || marks.length < 2) await new Promise<void>((resolve) => (told = resolve));
+  while (!isReplayed() || marks.length < 2) await new Promise<void>((resolve) => (received = resolve));
   expect(paths(tree)).toEqual(expected);
   expect(marks.slice(0, 2)).toEqual(['outOfStep', 'inStep']);
   await until(children, () => children.get('more') !== undefined);

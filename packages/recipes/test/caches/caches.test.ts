@@ -61,7 +61,7 @@ async function away(meanwhile: () => Promise<unknown>): Promise<void> {
 describe('a NodeCache', () => {
   it('B21: shows a znode that is created, changed, deleted and created again', async () => {
     await using cache = new NodeCache(zk, '/a');
-    const told = listen(cache.changes());
+    const received = listen(cache.changes());
     await wait(cache.ready());
     expect(cache.znode).toBe(undefined);
     await wait(other.create('/a', 'one'));
@@ -76,7 +76,7 @@ describe('a NodeCache', () => {
     await world.settle();
     expect(text(cache.znode)).toBe('three');
     await wait(other.delete('/a'));
-    expect(await told()).toEqual(['inStep', 'created /a', 'changed /a', 'deleted /a', 'created /a', 'deleted /a']);
+    expect(await received()).toEqual(['inStep', 'created /a', 'changed /a', 'deleted /a', 'created /a', 'deleted /a']);
     expect(cache.znode).toBe(undefined);
   });
 
@@ -101,7 +101,7 @@ describe('a NodeCache', () => {
 describe('a ChildrenCache', () => {
   it('B21: shows children and their data, and nothing deeper', async () => {
     await using cache = new ChildrenCache(zk, '/w', { include: (name) => !name.startsWith('.') });
-    const told = listen(cache.changes());
+    const received = listen(cache.changes());
     await wait(cache.ready());
     expect([cache.exists, cache.size, [...cache]]).toEqual([false, 0, []]);
     await wait(other.create('/w', 'parent'));
@@ -115,7 +115,7 @@ describe('a ChildrenCache', () => {
     expect([...cache].map((znode) => String(text(znode))).toSorted()).toEqual(['of 1', 'two']);
     expect([text(cache.get('2')), cache.get('1/deep'), cache.get('.hidden')]).toEqual(['two', undefined, undefined]);
     for (const name of ['/1/deep', '/1', '/2', '/.hidden', '']) await wait(other.delete(`/w${name}`));
-    expect(await told()).toEqual(['inStep', 'created /w/1', 'created /w/2', 'changed /w/2', 'deleted /w/1', 'deleted /w/2']);
+    expect(await received()).toEqual(['inStep', 'created /w/1', 'created /w/2', 'changed /w/2', 'deleted /w/1', 'deleted /w/2']);
     expect([cache.exists, cache.size]).toEqual([false, 0]);
   });
 
@@ -172,7 +172,7 @@ describe('a TreeCache', () => {
     await wait(build());
     await using cache = new TreeCache(zk, '/t');
     await wait(cache.ready());
-    const told = listen(cache.changes());
+    const received = listen(cache.changes());
     const getData = vi.spyOn(ClientView.prototype, 'getData');
     await away(async () => {
       await other.setData('/t/b', 'changed');
@@ -183,7 +183,7 @@ describe('a TreeCache', () => {
     expect(cache.isSynced).toBe(false);
     expect(text(cache.get('/t/b'))).toBe('of /t/b');
     await wait(cache.ready());
-    const events = await told();
+    const events = await received();
     expect([events[0], events.at(-1)]).toEqual(['outOfStep', 'inStep']);
     expect(events.slice(1, -1).toSorted()).toEqual(
       ['changed /t/b', 'created /t/a', 'created /t/n', 'deleted /t/a', 'deleted /t/a/1', 'deleted /t/a/1/i'].toSorted(),
@@ -193,7 +193,7 @@ describe('a TreeCache', () => {
     getData.mockClear();
     await away(() => other.sync('/'));
     await wait(cache.ready());
-    expect(await told()).toEqual(['outOfStep', 'inStep']);
+    expect(await received()).toEqual(['outOfStep', 'inStep']);
     expect(getData).not.toHaveBeenCalled();
   });
 
@@ -217,12 +217,12 @@ describe('a TreeCache', () => {
     await wait(other.addAuth('digest', 'u:p'));
     await using cache = new TreeCache(zk, '/t');
     await wait(cache.ready());
-    const told = listen(cache.changes());
+    const received = listen(cache.changes());
     await away(() => other.setACL('/t/a', creatorAcl));
     await wait(cache.ready());
     expect(cache.unreadable).toEqual(['/t/a']);
     expect([...cache].map(({ path }) => path).toSorted()).toEqual(['/t', '/t/b']);
-    expect(await told()).toEqual(['outOfStep', 'unreadable /t/a/1/i', 'unreadable /t/a/1', 'unreadable /t/a', 'inStep']);
+    expect(await received()).toEqual(['outOfStep', 'unreadable /t/a/1/i', 'unreadable /t/a/1', 'unreadable /t/a', 'inStep']);
     await wait(other.setData('/t/b', 'still reported'));
     await world.settle();
     expect(text(cache.get('/t/b'))).toBe('still reported');

@@ -34,13 +34,13 @@ test('the guide to caches works as described', async () => {
   expect([workers.next(), workers.next(), workers.next()]).toEqual(['a', 'b', 'a']);
 
   const lines: string[] = [];
-  let told = () => {};
+  let received = () => {};
   const tell = (line: string) => {
     lines.push(line);
-    told();
+    received();
   };
   const isTold = async (line: string) => {
-    while (!lines.includes(line)) await new Promise<void>((resolve) => (told = resolve));
+    while (!lines.includes(line)) await new Promise<void>((resolve) => (received = resolve));
   };
   const aborter = new AbortController();
   const enough = new Error('enough');

@@ -22,31 +22,31 @@ test('a lock is released whatever happens', async () => {
 
 test('a hold distinguishes suspended from lost', async () => {
   const zk = await t.client();
-  const told: string[] = [];
+  const received: string[] = [];
   let end!: () => void;
   const done = new Promise<void>((resolve) => (end = resolve));
   const stop = () => {
-    told.push('stop');
+    received.push('stop');
     end();
   };
-  const working = guide.watchedWork(zk, { pause: () => told.push('pause'), goOn: () => told.push('go on'), stop, done });
+  const working = guide.watchedWork(zk, { pause: () => received.push('pause'), goOn: () => received.push('go on'), stop, done });
   await t.settle();
   t.world.break(t.world.cnxn);
   await t.pass(5000);
-  expect(told).toEqual(['pause', 'go on']);
+  expect(received).toEqual(['pause', 'go on']);
   const [contender] = await t.until(new Lock(t.zk, '/locks/index').contenders());
   await t.until(t.zk.delete(contender!.path));
   await t.until(working);
-  expect(told).toEqual(['pause', 'go on', 'stop']);
+  expect(received).toEqual(['pause', 'go on', 'stop']);
 });
 
 test('a latch uses the names of Curator', async () => {
   const sessions = await t.until(Sessions.start(() => t.client()));
-  const told: boolean[] = [];
-  const candidate = guide.latch(sessions, 'berlin', (leads) => told.push(leads));
+  const received: boolean[] = [];
+  const candidate = guide.latch(sessions, 'berlin', (leads) => received.push(leads));
   const { path } = await t.until(candidate.waitForLeadership());
   expect(path).toMatch(/^\/election\/_c_[-0-9a-f]{36}-latch-\d{10}$/);
   await t.until(candidate.close());
-  expect(told).toEqual([true, false]);
+  expect(received).toEqual([true, false]);
   await t.until(sessions.close());
 });

@@ -19,8 +19,8 @@ afterEach(async () => {
 test('one candidate leads, and the next one does when its znode is deleted', async () => {
   await t.until(t.zk.create('/settings'));
   const stop = new AbortController();
-  const told: string[] = [];
-  const telling = guide.tellLeaders(t.zk, (leader) => told.push(leader), stop.signal);
+  const received: string[] = [];
+  const telling = guide.tellLeaders(t.zk, (leader) => received.push(leader), stop.signal);
   const work = (signal: AbortSignal) => new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
   const running = [];
   for (const id of ['one', 'two']) {
@@ -31,7 +31,7 @@ test('one candidate leads, and the next one does when its znode is deleted', asy
   await t.until(t.zk.delete(leader!.path));
   await t.settle();
   expect(new TextDecoder().decode((await t.until(t.zk.getData('/settings'))).data ?? undefined)).toBe('led by two');
-  expect(told).toEqual(['no leader', 'one, from now on', 'one', 'two, from now on', 'two']);
+  expect(received).toEqual(['no leader', 'one, from now on', 'one', 'two, from now on', 'two']);
   stop.abort(new Error('the end'));
   await expect(telling).rejects.toThrow('the end');
   for (const each of await t.until(Promise.allSettled(running)))
@@ -93,10 +93,10 @@ test('leadForever leads again in the next session, and an observer sees it', asy
   await t.until(t.zk.create('/settings'));
   const program = await Program.start(t);
   const stop = new AbortController();
-  const told: string[] = [];
+  const received: string[] = [];
   let terms = 0;
   const onlooker = await Program.start(t);
-  const telling = failureOf(guide.tellLeaders(onlooker.sessions, (leader) => told.push(leader), stop.signal));
+  const telling = failureOf(guide.tellLeaders(onlooker.sessions, (leader) => received.push(leader), stop.signal));
   const leading = failureOf(
     guide.leadForever(
       program.sessions,
@@ -117,8 +117,8 @@ test('leadForever leads again in the next session, and an observer sees it', asy
   stop.abort(new Error('the end'));
   await t.until(once);
   expect(await t.until(Promise.all([leading, telling]))).toMatchObject([{ message: 'the end' }, { message: 'the end' }]);
-  expect(told).toContain('no leader');
-  expect(told.filter((line) => line === 'one, from now on').length).toBeGreaterThanOrEqual(2);
+  expect(received).toContain('no leader');
+  expect(received.filter((line) => line === 'one, from now on').length).toBeGreaterThanOrEqual(2);
   await t.until(Promise.all([program.sessions.close(), onlooker.sessions.close()]));
 });
 

@@ -20,9 +20,9 @@ afterEach(async () => {
 test('a member is listed, seen and looked up, and leaves', async () => {
   const lines: string[] = [];
   vi.spyOn(console, 'log').mockImplementation((line: string) => void lines.push(line));
-  const told: string[] = [];
+  const received: string[] = [];
   const zk = await t.client();
-  const looking = guide.look(zk, (line) => told.push(line));
+  const looking = guide.look(zk, (line) => received.push(line));
   const stop = new AbortController();
   const serving = guide.serve('server:2181', '10.0.0.7:80', stop.signal, t.world.options());
   await t.settle();
@@ -34,7 +34,7 @@ test('a member is listed, seen and looked up, and leaves', async () => {
   stop.abort();
   await t.until(serving);
   await t.settle();
-  expect(told).toEqual(['no members', 'alice', 'no members']);
+  expect(received).toEqual(['no members', 'alice', 'no members']);
   expect(lines).toEqual(['/workers/alice is suspended', '/workers/alice is present', '/workers/alice is closed']);
   await t.until(zk.close());
   await t.until(looking);
@@ -107,22 +107,22 @@ test('a member that has to end before it has a session ends', async () => {
 
 test('an observer continues after a cut, and in the next session', async () => {
   const program = await Program.start(t);
-  const told: string[] = [];
-  const looking = guide.look(program.sessions, (line) => told.push(line));
+  const received: string[] = [];
+  const looking = guide.look(program.sessions, (line) => received.push(line));
   const group = new Group(t.zk, '/workers');
   const alice = await t.until(group.join('alice'));
   await t.settle();
   await program.cut();
   const bob = await t.until(group.join('bob'));
   await t.settle();
-  expect(told.at(-1)).toBe('alice, bob');
+  expect(received.at(-1)).toBe('alice, bob');
   await program.expire(() => t.until(alice.close()));
   await t.settle();
-  expect(told.at(-1)).toBe('bob');
-  expect(told).toContain('alice, bob, possibly out of date');
+  expect(received.at(-1)).toBe('bob');
+  expect(received).toContain('alice, bob, possibly out of date');
   await t.until(bob.close());
   await t.settle();
-  expect(told.at(-1)).toBe('no members');
+  expect(received.at(-1)).toBe('no members');
   await t.until(program.sessions.close());
   await t.until(looking);
 });

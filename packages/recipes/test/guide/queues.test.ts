@@ -18,14 +18,14 @@ afterEach(async () => {
 const textOf = (data: Uint8Array | null) => new TextDecoder().decode(data ?? undefined);
 
 test('announcements are received in order, until the signal is aborted', async () => {
-  const told: string[] = [];
+  const reports: string[] = [];
   const stop = new AbortController();
-  const listening = failureOf(guide.listen(await t.client(), (text) => told.push(text), stop.signal));
+  const listening = failureOf(guide.listen(await t.client(), (text) => reports.push(text), stop.signal));
   await t.until(guide.announce(t.zk, ['one', 'two', 'three']));
   await t.pass(500);
   stop.abort(new Error('enough'));
   expect(await t.until(listening)).toMatchObject({ message: 'enough' });
-  expect(told).toEqual(['one', 'two', 'three']);
+  expect(reports).toEqual(['one', 'two', 'three']);
   expect(await t.childrenOf('/news-aside/marks')).toEqual([]);
 });
 
@@ -94,16 +94,16 @@ test('letters of Curator are delivered, however many one znode has, and claimed 
 
 test('news are announced and received through cuts and sessions, each at most once', async () => {
   const [speaker, listener] = [await Program.start(t), await Program.start(t)];
-  const told: string[] = [];
+  const reports: string[] = [];
   const stop = new AbortController();
-  const listening = failureOf(guide.listen(listener.sessions, (line) => told.push(line), stop.signal));
+  const listening = failureOf(guide.listen(listener.sessions, (line) => reports.push(line), stop.signal));
   for (const trouble of [() => speaker.cut(), () => listener.cut(), () => speaker.expire(), () => listener.expire()]) {
     await trouble();
     await t.until(guide.announce(speaker.sessions, ['one', 'two']));
-    await t.world.untilSo(() => told.length % 2 === 0 && told.length > 0);
+    await t.world.untilSo(() => reports.length % 2 === 0 && reports.length > 0);
   }
-  await t.world.untilSo(() => told.length === 8);
-  expect(told.join(' ')).toBe('one two one two one two one two');
+  await t.world.untilSo(() => reports.length === 8);
+  expect(reports.join(' ')).toBe('one two one two one two one two');
   stop.abort(new Error('enough'));
   expect(await t.until(listening)).toMatchObject({ message: 'enough' });
   await t.until(Promise.all([speaker.sessions.close(), listener.sessions.close()]));

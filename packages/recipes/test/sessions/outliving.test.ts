@@ -426,10 +426,10 @@ describe('a view of the tree', () => {
     const children = new recipes.ChildrenCache(sessions, '/tree');
     const node = new recipes.NodeCache(sessions, '/tree/kept');
     await t.until(Promise.all([tree.ready(), children.ready(), node.ready()]));
-    const told: string[] = [];
+    const received: string[] = [];
     const telling = (async () => {
-      for await (const change of tree.changes()) told.push('path' in change ? `${change.kind} ${change.path}` : change.kind);
-      told.push('over');
+      for await (const change of tree.changes()) received.push('path' in change ? `${change.kind} ${change.path}` : change.kind);
+      received.push('over');
     })();
     const { client } = sessions;
     await program.expire(async () => {
@@ -440,15 +440,15 @@ describe('a view of the tree', () => {
     });
     await t.until(Promise.all([tree.ready(), children.ready(), node.ready()]));
     expect(sessions.client).not.toBe(client);
-    expect([told[0], told.at(-1)]).toEqual(['outOfStep', 'inStep']);
-    expect(told.slice(1, -1).sort()).toEqual(['changed /tree/kept', 'created /tree/new', 'deleted /tree/gone']);
+    expect([received[0], received.at(-1)]).toEqual(['outOfStep', 'inStep']);
+    expect(received.slice(1, -1).sort()).toEqual(['changed /tree/kept', 'created /tree/new', 'deleted /tree/gone']);
     expect([[...children.names].sort(), text(node.znode!.data)]).toEqual([['kept', 'new'], 'x']);
     await t.until(t.zk.create('/tree/newer'));
     await t.settle();
-    expect(told.at(-1)).toBe('created /tree/newer');
+    expect(received.at(-1)).toBe('created /tree/newer');
     await t.until(sessions.close());
     await t.until(telling);
-    expect([told.at(-1), tree.isClosed, children.isClosed, node.isClosed]).toEqual(['over', true, true, true]);
+    expect([received.at(-1), tree.isClosed, children.isClosed, node.isClosed]).toEqual(['over', true, true, true]);
   });
 
   it('B23: loops over leaders, values, members and instances continue', async () => {

@@ -46,7 +46,7 @@ class Entry {
     this.#votes.add(`${site} ${vote}`);
   }
 
-  told(who: string, outcome: Vote): void {
+  delivered(who: string, outcome: Vote): void {
     const missing = sites.filter((site) => !this.#votes.has(`${site} ${outcome}`));
     if (this.#outcome !== undefined && this.#outcome !== outcome)
       throw new Error(`${this.name}: ${who} received ${outcome}, and others ${this.#outcome}`);
@@ -163,7 +163,7 @@ class SiteProcess extends Process {
       entry.votes(name, vote);
       if ((await site.vote(vote)) !== vote) story.tally.inPlace++;
       const outcome = await site.outcome(story.isQuiet ? {} : { timeoutMs: 3000 });
-      entry.told(name, outcome);
+      entry.delivered(name, outcome);
       await story.pause(random, 600);
       entry.acknowledging.add(name);
       await site.acknowledge();
@@ -194,7 +194,7 @@ class CoordinatorProcess extends Process {
       story.entries.push(entry);
     }
     try {
-      entry.told('the coordinator', await transaction.outcome(story.isQuiet ? {} : { timeoutMs: 500 + random.below(3000) }));
+      entry.delivered('the coordinator', await transaction.outcome(story.isQuiet ? {} : { timeoutMs: 500 + random.below(3000) }));
     } catch (error) {
       if (KeeperError.is(error, 'NoNode')) return;
       if (!(error instanceof RecipeError) || error.code !== 'TimedOut') throw error;
@@ -202,7 +202,7 @@ class CoordinatorProcess extends Process {
       entry.isExcused = true;
       story.tally.aborted++;
       try {
-        entry.told('the coordinator', await transaction.abort());
+        entry.delivered('the coordinator', await transaction.abort());
       } catch (refusal) {
         if (!KeeperError.is(refusal, 'NoNode')) throw refusal;
       }

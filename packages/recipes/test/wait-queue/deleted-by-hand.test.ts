@@ -181,26 +181,26 @@ async function atEachStep(
 }
 
 it.each(Object.keys(comings))('a client whose znode is deleted by hand learns of it, at whichever step: %s', async (name) => {
-  const told = { lost: 0, had: 0 };
+  const received = { lost: 0, had: 0 };
   const come = async (zk: Client, path: string, label: string) => {
     const had = await t.until(comings[name]!(zk, path, {}).catch((error: unknown) => error));
     await t.pass(300, 300);
     if (had instanceof Error) {
       expect(had, label).toMatchObject({ name: 'RecipeError', code: 'Lost' });
-      told.lost++;
+      received.lost++;
       return;
     }
     const { paths, signal, giveBack } = had as Had;
     const areThere = await t.until(Promise.all(paths.map((each) => t.zk.exists(each))));
     expect(signal.aborted, label).toBe(areThere.includes(null));
     await t.until(giveBack());
-    told.had++;
+    received.had++;
   };
   await atEachStep(deleteByHand, [['ahead'], ['behind'], ['ahead', 1]], come);
   // NoNode reports the loss of the root of a simple barrier, which the program creates itself.
   if (name !== 'SimpleBarrier') await atEachStep(deleteWithParents, [['ahead']], come);
-  expect(told.lost).toBeGreaterThan(breadth(0, 1));
-  expect(told.had).toBeGreaterThan(breadth(0, 1));
+  expect(received.lost).toBeGreaterThan(breadth(0, 1));
+  expect(received.had).toBeGreaterThan(breadth(0, 1));
 });
 
 it.each(Object.keys(comings))(

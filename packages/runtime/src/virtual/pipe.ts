@@ -73,10 +73,10 @@ export class Pipe {
   /** Number of bytes delivered. */
   deliveredBytes = 0;
 
-  constructor(from: StreamEnd, to: StreamEnd, manners: PipeConditions, scheduler: WireScheduler) {
+  constructor(from: StreamEnd, to: StreamEnd, conditions: PipeConditions, scheduler: WireScheduler) {
     this.#from = from;
     this.#to = to;
-    this.conditions = manners;
+    this.conditions = conditions;
     this.#scheduler = scheduler;
   }
 

@@ -113,10 +113,10 @@ export class VirtualWire implements NetworkWire {
       this.#dialThroughProxy(side, to, early);
       return;
     }
-    const manners = (from: string, at: string): PipeConditions => this.#conditions(from, at);
-    this.#scheduler.after(manners(address, to.address).delayMs, () => {
-      // Read the manners now: they may have changed while the dial travelled.
-      const [forward, backward] = [manners(address, to.address), manners(to.address, address)];
+    const conditions = (from: string, at: string): PipeConditions => this.#conditions(from, at);
+    this.#scheduler.after(conditions(address, to.address).delayMs, () => {
+      // Read the conditions now: they may have changed while the dial travelled.
+      const [forward, backward] = [conditions(address, to.address), conditions(to.address, address)];
       if (side.isClosed || this.#isCut(address, to.address)) return;
       const stack = this.#stacks.get(to.address);
       if (stack?.isPoweredOff === true) return;

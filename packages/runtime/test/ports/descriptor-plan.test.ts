@@ -48,10 +48,10 @@ it.each([
     host(1024),
     'maxCnxns is 900, but the limit of open files allows only 824',
   ],
-])('F34: a warning is logged at the start when %s', (_title, needs, facts, told) => {
+])('F34: a warning is logged at the start when %s', (_title, needs, facts, received) => {
   const logger = new ListLogger();
   warnOfShortage(planDescriptors(needs, facts), needs.maxCnxns, logger);
-  expect(logger.lines).toEqual([expect.stringContaining(told)]);
+  expect(logger.lines).toEqual([expect.stringContaining(received)]);
   expect(logger.lines[0]).toContain('(ulimit -n, LimitNOFILE)');
 });
 

@@ -527,7 +527,7 @@ describe('reachable and unreachable', () => {
   });
 
   test('of several addresses all must refuse', async () => {
-    for (const [second, told] of [
+    for (const [second, delivered] of [
       ['10.0.1.1', ['reachable 1', '1: 0', 'unreachable 1']],
       ['10.0.2.2', ['reachable 1', '1: 0']],
     ] as const) {
@@ -543,7 +543,7 @@ describe('reachable and unreachable', () => {
       await listener.close();
       host.accepted[0]!.reset();
       await rig.settle();
-      expect(node.events).toEqual(told);
+      expect(node.events).toEqual(delivered);
     }
   });
 

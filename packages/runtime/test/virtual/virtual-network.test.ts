@@ -59,10 +59,10 @@ interface Pair {
   readonly there: Notes;
 }
 
-async function pair(manners: Partial<PipeConditions> = {}): Promise<Pair> {
+async function pair(conditions: Partial<PipeConditions> = {}): Promise<Pair> {
   const clock = new ManualClock();
   const wire = new VirtualWire(clock);
-  wire.conditionsOf = () => manners;
+  wire.conditionsOf = () => conditions;
   const here = new Notes(wire.stack('10.0.0.1'));
   const there = new Notes(wire.stack('10.0.0.2'));
   await there.network.listen({ address: undefined, port: 2181, backlog: undefined });

@@ -5,10 +5,10 @@ import { Worker } from './worker.ts';
 
 /** `next` resolves with the path of the worker's next entry. */
 function listings() {
-  const told: ((path: string) => void)[] = [];
+  const received: ((path: string) => void)[] = [];
   const paths: string[] = [];
-  const listed = (path: string) => (told.length > 0 ? told.shift()!(path) : void paths.push(path));
-  const next = () => new Promise<string>((resolve) => (paths.length > 0 ? resolve(paths.shift()!) : void told.push(resolve)));
+  const listed = (path: string) => (received.length > 0 ? received.shift()!(path) : void paths.push(path));
+  const next = () => new Promise<string>((resolve) => (paths.length > 0 ? resolve(paths.shift()!) : void received.push(resolve)));
   return { listed, next };
 }
 

@@ -121,7 +121,7 @@ const checks: readonly EnsembleCheck[] = [
       const { sessionId } = zk;
       await zk.create('/mine', null, { mode: 'ephemeral' });
       let heard = 0;
-      let told = 0;
+      let received = 0;
       let version = 0;
       for (const sid of [2, 3, 2, 1, 3, 1]) {
         await zk.sync('/mine');
@@ -135,8 +135,8 @@ const checks: readonly EnsembleCheck[] = [
         assert.equal((await zk.setData('/mine', String(sid), { version })).version, ++version);
         await syncWithLeader(other);
         assert.equal((await other.exists('/mine'))?.ephemeralOwner, sessionId);
-        await waitUntil('the moved watch fires', () => heard === told + 1);
-        told = heard;
+        await waitUntil('the moved watch fires', () => heard === received + 1);
+        received = heard;
       }
       assert.equal(zk.sessionId, sessionId);
       await zk.close();

@@ -175,8 +175,8 @@ export async function compareClis(classpath: string, forOurs: ServerProcess, for
     else report.fail(`exit code of ${args.join(' ')}`, `${own.code}, zkCli's is ${other.code}`);
   }
   const seen = await runOwnCli(forOurs, ['shell'], watchLines, lastEvent);
-  const told = await runJavaCli(classpath, forZkCli, [], watchLines, lastEvent);
-  const events = eventsIn(told);
+  const received = await runJavaCli(classpath, forZkCli, [], watchLines, lastEvent);
+  const events = eventsIn(received);
   if (events === '') report.fail('events of watches', 'zkCli printed none');
   compareOne('events of watches', eventsIn(seen), events);
   for (const { id } of cliDifferences) {

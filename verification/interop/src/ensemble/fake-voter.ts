@@ -170,6 +170,6 @@ export class FakeVoter {
  * its version.
  */
 export function textOf({ state, leader, zxid, peerEpoch, electionEpoch, version, config }: Notification): string {
-  const told = config === undefined ? 'no config' : `config ${/version=.*/.exec(config)?.[0] ?? 'without a version'}`;
-  return `${state}, votes for ${leader}, zxid 0x${zxid.toString(16)}, epoch ${peerEpoch}, round ${electionEpoch}, version ${version}, ${told}`;
+  const delivered = config === undefined ? 'no config' : `config ${/version=.*/.exec(config)?.[0] ?? 'without a version'}`;
+  return `${state}, votes for ${leader}, zxid 0x${zxid.toString(16)}, epoch ${peerEpoch}, round ${electionEpoch}, version ${version}, ${delivered}`;
 }

@@ -304,7 +304,7 @@ export async function checkSweeps({ ensemble, from, to }: Pair): Promise<void> {
 
 /** Both bound a timeout in the same way, and return the same configuration. */
 async function handshakes({ from, to }: Pair): Promise<void> {
-  const told: string[] = [];
+  const received: string[] = [];
   for (const { port } of [from, to]) {
     const negotiated: number[] = [];
     for (const asked of [1, 30_000, 2_000_000_000]) {
@@ -312,7 +312,7 @@ async function handshakes({ from, to }: Pair): Promise<void> {
       negotiated.push(client.timeOut);
       if (asked === 30_000) {
         const { value } = await client.call(OpCode.getData, record.pathAndWatch('/zookeeper/config', false));
-        told.push(value.data!.toString());
+        received.push(value.data!.toString());
       }
       // Such a short session may have expired by now.
       if (asked === 1) client.abandon();
@@ -320,7 +320,7 @@ async function handshakes({ from, to }: Pair): Promise<void> {
     }
     expect('the timeouts', negotiated.join(), `${shortestMs},30000,1200000`);
   }
-  expect('/zookeeper/config', told[1], told[0]);
+  expect('/zookeeper/config', received[1], received[0]);
 }
 
 const checks: readonly (readonly [string, (pair: Pair) => Promise<void>])[] = [

@@ -97,14 +97,14 @@ const shared: Check = {
     const all = [ours, theirs];
     const seen = async () => await Promise.all(all.map((each) => each.call('value')));
     await until('both have the same', async () => new Set(await seen()).size === 1);
-    for (const [sets, told] of [
+    for (const [sets, delivered] of [
       [ours, theirs],
       [theirs, ours],
     ] as const) {
       const text = sets === ours ? 'of ours' : 'of Curator';
       assert.equal(await sets.call('set', text), 'yes');
       // It uses the version it has seen, whatever has changed since.
-      assert.equal(await told.call('set', 'too late'), 'no');
+      assert.equal(await delivered.call('set', 'too late'), 'no');
       await until('both have it', async () => (await seen()).every((each) => each === text));
     }
   },

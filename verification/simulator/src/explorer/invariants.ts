@@ -97,7 +97,7 @@ export class Invariants {
   readonly #proposed = new Map<Zxid, string>();
   #committed: readonly NamedTxn[] = [];
   /** Writes that were acknowledged to clients in this step. */
-  readonly #told: string[] = [];
+  readonly #received: string[] = [];
   /** The latest txn that was acknowledged to any client. */
   #acknowledged: Zxid = 0;
   /** What a client read in this step, and at which zxid. */
@@ -250,7 +250,7 @@ export class Invariants {
    * end of the step, and checked then.
    */
   clientAcknowledged(name: string): void {
-    this.#told.push(name);
+    this.#received.push(name);
   }
 
   get acknowledgedZxid(): Zxid {
@@ -282,7 +282,7 @@ export class Invariants {
       this.#checkCommittedLog(server);
     }
     this.#checkDurability(servers);
-    for (const name of this.#told.splice(0)) {
+    for (const name of this.#received.splice(0)) {
       const done = this.#committed.find((txn) => txn.name === name);
       this.#acknowledged = Math.max(this.#acknowledged, done?.zxid ?? 0);
       if (done !== undefined) continue;

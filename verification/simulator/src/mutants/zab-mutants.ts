@@ -74,8 +74,8 @@ const explorerMutants: Readonly<Record<string, Mutant>> = {
     description: 'NEWLEADER is acknowledged as soon as it arrives',
     origin: 'ZOOKEEPER-3023',
     symbol: 'Learner.#onNewLeader',
-    original: "this.stages.enter('settling');",
-    replacement: "this.stages.enter('settling');\n    this.#history.ack(makeZxid(this.#epoch, 0));",
+    original: "this.stages.enter('flushing');",
+    replacement: "this.stages.enter('flushing');\n    this.#history.ack(makeZxid(this.#epoch, 0));",
   },
   'newleader-counts-for-all': {
     description: 'the ACK of NEWLEADER counts for everything proposed since',

@@ -48,9 +48,9 @@ export class ValueChecker {
     this.#changes.push(change);
     try {
       const result = await call;
-      const told = outcome(result);
-      change.state = told === false ? 'not carried out' : 'carried out';
-      if (typeof told === 'object') change.reported = told;
+      const received = outcome(result);
+      change.state = received === false ? 'not carried out' : 'carried out';
+      if (typeof received === 'object') change.reported = received;
       return result;
     } catch (error) {
       if (error instanceof RangeError || (KeeperError.is(error) && error.outcome !== 'unknown')) change.state = 'not carried out';

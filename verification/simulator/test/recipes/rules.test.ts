@@ -484,13 +484,13 @@ describe('queues', () => {
 describe('kept znodes', () => {
   const rules = { parent: '/k', outlivesSessions: false };
   const history = historyOf('1 ephemeral /k/one text-1', '1 set /k/one text-2', '2 ephemeral /k/two text-3');
-  const told = { process: 'process-1', sessions: new Set([1n]), path: '/k/one', text: 'text-2', seenZxid: 2n };
+  const delivered = { process: 'process-1', sessions: new Set([1n]), path: '/k/one', text: 'text-2', seenZxid: 2n };
   const last = { process: 'process-1', sessions: new Set([1n]), path: '/k/one', session: 1n, allowedTexts: new Set(['text-2']), atMs: 100 };
 
   test('that have the data they were given are correct; others are findings', () => {
-    expect(checkReportedNodes([told], rules, history)).toEqual([]);
-    expect(checkReportedNodes([{ ...told, seenZxid: 1n }], rules, history)).toHaveLength(1);
-    expect(checkReportedNodes([{ ...told, path: '/k/two', text: 'text-3', seenZxid: 3n }], rules, history)).toEqual([
+    expect(checkReportedNodes([delivered], rules, history)).toEqual([]);
+    expect(checkReportedNodes([{ ...delivered, seenZxid: 1n }], rules, history)).toHaveLength(1);
+    expect(checkReportedNodes([{ ...delivered, path: '/k/two', text: 'text-3', seenZxid: 3n }], rules, history)).toEqual([
       'kept: process-1 observed at 3 that /k/two exists, but it belongs to session 2',
     ]);
   });

@@ -37,11 +37,11 @@ export function checkMigrations(
     const record = records.find(({ czxid }) => czxid === zxid);
     if (record === undefined || Number(record.path.slice(-10)) !== at + 1)
       findings.push(`changes: ${data} was made at ${zxid}, but ${record?.path ?? 'nothing'} was recorded`);
-    const told = runs.filter(({ made }) => made.includes(data));
+    const received = runs.filter(({ made }) => made.includes(data));
     const isOpen = runs.some((run) => run.session === session && run.result === 'open');
-    if (told.length > 1 || told.some((run) => run.session !== session) || (told.length === 0 && !isOpen))
+    if (received.length > 1 || received.some((run) => run.session !== session) || (received.length === 0 && !isOpen))
       findings.push(
-        `changes: ${data} was made by ${session}, but reported to ${told.map(({ process }) => process).join(' and ') || 'no process'}`,
+        `changes: ${data} was made by ${session}, but reported to ${received.map(({ process }) => process).join(' and ') || 'no process'}`,
       );
   });
   const madeBy = (zxid: bigint) => writes.filter((write) => write.zxid <= zxid).length;

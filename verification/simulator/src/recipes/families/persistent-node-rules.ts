@@ -36,11 +36,11 @@ export interface PersistentNodeRules {
 }
 
 export function checkReportedNodes(
-  told: readonly ReportedNode[],
+  received: readonly ReportedNode[],
   { outlivesSessions }: PersistentNodeRules,
   history: ZnodeHistory,
 ): string[] {
-  return told.flatMap(({ process, sessions, path, text, seenZxid }) => {
+  return received.flatMap(({ process, sessions, path, text, seenZxid }) => {
     const writes = history.writes.filter((each) => each.path === path && textIn(each.data) === text && each.zxid <= seenZxid);
     if (writes.length === 0) return [`kept: ${process} observed at ${seenZxid} that ${path} has ${text}, which was never written by then`];
     const lives = history.lives.filter((each) => each.path === path);
