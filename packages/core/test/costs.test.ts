@@ -61,7 +61,7 @@ function costOf(stepper: Stepper, opCode: number, body: (writer: Writer) => void
   return stepper.core.workUnits - before;
 }
 
-describe('the work that is counted', () => {
+describe('work units', () => {
   it.each<[what: string, unitsMin: number, opCode: number, body: (writer: Writer) => void]>([
     ['names of children', 4000, OpCode.getChildren, watched('/parent')],
     ['descendants', 2000, OpCode.getAllChildrenNumber, path('/parent')],
@@ -111,7 +111,7 @@ describe('the work that is counted', () => {
       OpCode.create,
       (to) => writeCreateRequest(to, { path: '/new', data: null, acl: digests, flags: 0 }),
     ],
-  ])('%s', (_what, unitsMin, opCode, body) => {
+  ])('count %s', (_what, unitsMin, opCode, body) => {
     const stepper = serving((replica) => {
       put(replica, '/parent');
       put(replica, '/secret', [{ perms: 1, id: { scheme: 'world', id: 'anyone' } }, ...digests]);
@@ -122,13 +122,13 @@ describe('the work that is counted', () => {
     expect(costOf(stepper, opCode, body)).toBeGreaterThanOrEqual(unitsMin);
   });
 
-  it('whoAmI costs by the number of identities', () => {
+  it('count each identity in a whoAmI', () => {
     const stepper = serving(() => undefined);
     for (let at = 0; at < 500; at++) stepper.ask(client, -4, OpCode.auth, showIdentity(`u${at}`));
     expect(costOf(stepper, OpCode.whoAmI, () => undefined)).toBeGreaterThanOrEqual(1000);
   });
 
-  it('events cost by their bytes: a long path is not sent to thousands of watchers in one step', () => {
+  it('count the bytes of events: a long path is not sent to thousands of watchers in one step', () => {
     const long = `/${'x'.repeat(200_000)}`;
     const stepper = serving((replica) => put(replica, long));
     for (let at = 0; at < 100; at++) {
@@ -146,7 +146,7 @@ describe('the work that is counted', () => {
     expect(stepper.longestBytes).toBeLessThan(6_000_000);
   });
 
-  it('requests that waited for an authentication are not all answered in one step', async () => {
+  it('limit the number of requests answered in one step after an authentication', async () => {
     const later: AuthProvider = {
       scheme: 'later',
       provesIdentity: true,

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { Fifo } from '../src/fifo.ts';
 
 describe('a fifo', () => {
-  it('is a queue at both ends, for any number of items', () => {
+  it('adds items at both ends and removes them from the front, for any number of items', () => {
     const fifo = new Fifo<number>();
     const plain: number[] = [];
     const differs: number[] = [];

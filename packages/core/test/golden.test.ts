@@ -46,7 +46,7 @@ function rowsOf(text: string): string {
   return rows.length === 0 ? '' : `${[...new Set(rows)].join(', ')}: `;
 }
 
-describe('golden scripts', () => {
+describe('a golden script gives its recorded output', () => {
   for (const name of readdirSync(folder).filter((file) => file.endsWith('.txt'))) {
     const text = readFileSync(join(folder, name), 'utf8');
     it(`${rowsOf(text)}${name.slice(0, -'.txt'.length).replaceAll('-', ' ')}`, () => {

@@ -311,7 +311,7 @@ describe('handshakes', () => {
 });
 
 describe('the end of a session', () => {
-  it('is reported as an expiry or not, also if the client disconnected after its closeSession', () => {
+  it('is reported as an expiry or a close, also if the client disconnected after its closeSession', () => {
     const notes = new Notes('sessionClosed');
     const script = scriptWith(notes);
     script.run('b connects');

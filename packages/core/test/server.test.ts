@@ -80,7 +80,7 @@ const setWatches = (xid: number, paths: number): Reader =>
   );
 
 describe('replies to reads that wait for a write', () => {
-  it('are held back while the output of their connection is full, and follow when it has drained', () => {
+  it('are held back while the output of their connection is full, and are sent when it has drained', () => {
     const { out, core } = connected();
     core.frame(1, setRoot(1), now);
     for (let xid = 2; xid <= 11; xid++) core.frame(1, getRoot(xid), now);
@@ -94,7 +94,7 @@ describe('replies to reads that wait for a write', () => {
     expect(out.frames()).toBe(10);
   });
 
-  it('follow when their connection has drained while a long request of another one is running', () => {
+  it('are sent when their connection has drained while a long request of another one is running', () => {
     const { out, core } = connected({ stepUnits: 1000 });
     core.connect(2, context, now);
     core.frame(2, connectRequest(), now);

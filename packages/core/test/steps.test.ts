@@ -246,7 +246,7 @@ describe('long reads that waited for a write', () => {
     return stepper;
   }
 
-  it('let other connections in between two of them, though a write follows them', () => {
+  it('let other connections be served between two of them, though a write follows them', () => {
     const stepper = listing();
     for (let xid = 2; xid <= 4; xid++) stepper.ask(big, xid, OpCode.getChildren, at('/many', false));
     stepper.ask(big, 5, OpCode.create, create('/last'));

@@ -84,14 +84,14 @@ function anyIdentity(below: (bound: number) => number): Identity {
   }
 }
 
-describe('A35: a permission is granted by the rule', () => {
+describe('A35: an ACL check', () => {
   /** Makes a list long and grants nothing. */
   const filler = Array.from({ length: 40 }, (_, i): Acl => ({ perms: 31, id: { scheme: 'digest', id: `nobody${i}:h` } }));
 
   it.each([
     ['a short list', 0],
     ['a long list', 40],
-  ])('%s', (_name, filling) => {
+  ])('of %s grants the permissions of the plain rule, and no others', (_name, filling) => {
     const below = chance(7 + filling);
     const table = new AclTable();
     const permissions = new Permissions(table, registry, false);
@@ -116,7 +116,7 @@ describe('A35: a permission is granted by the rule', () => {
     expect(table.size).toBe(0);
   });
 
-  it('an ACL that is long only by its texts is checked through its index', () => {
+  it('uses the index of an ACL that is long only by its texts', () => {
     const table = new AclTable();
     const permissions = new Permissions(table, registry, false);
     const long = `${'x'.repeat(5000)}:h`;
@@ -130,7 +130,7 @@ describe('A35: a permission is granted by the rule', () => {
     ]);
   });
 
-  it('thousands of entries for one id, with different permissions, are one row of the index', () => {
+  it('combines thousands of entries for one id, with different permissions, into one row of the index', () => {
     const table = new AclTable();
     const permissions = new Permissions(table, registry, false);
     const ann = Identities.of([{ scheme: 'digest', id: 'ann:h' }]);
@@ -141,7 +141,7 @@ describe('A35: a permission is granted by the rule', () => {
     expect(permissions.permits(other, 3, ann)).toBe(false);
   });
 
-  it('an open ACL and disabled ACL checks grant every permission', () => {
+  it('grants every permission for an open ACL, and for any ACL if checks are disabled', () => {
     const table = new AclTable();
     const closed = table.intern([{ perms: 0, id: { scheme: 'world', id: 'anyone' } }]);
     const nobody = Identities.none;

@@ -14,7 +14,7 @@ describe('ConnectionThrottle', () => {
     expect(open.deficit).toBe(0);
   });
 
-  it("lets a burst of the bucket's size pass, then the configured rate", () => {
+  it("admits a burst of the bucket's size, then clients at the configured rate", () => {
     const limited = throttle({ tokens: 5, fillTimeMs: 100, fillCount: 2 });
     const admittedAt = (ms: number) => Array.from({ length: 10 }, () => limited.admit('global', ms)).filter(Boolean).length;
     expect(admittedAt(0)).toBe(5);
@@ -34,7 +34,7 @@ describe('ConnectionThrottle', () => {
     expect(admitted).toBeLessThanOrEqual(10 + 700);
   });
 
-  it('weighs sessions if enabled, and counts its bucket in global sessions', () => {
+  it('charges each session its weight if enabled, and sizes its bucket in global sessions', () => {
     const weighed = throttle({ tokens: 2, fillTimeMs: 1000, fillCount: 1, weightEnabled: true });
     expect(weighed.admit('global', 0)).toBe(true);
     expect(weighed.deficit).toBe(3);
@@ -46,13 +46,9 @@ describe('ConnectionThrottle', () => {
   });
 
   it.each([
-    ['a global session costs no less than a local one', { globalSessionWeight: 2, localSessionWeight: 5 }, [5, 5, 5]],
-    ['a resumed session costs no less than a local one', { renewSessionWeight: 1, localSessionWeight: 2 }, [3, 2, 2]],
-    [
-      'weights of 0 or less are replaced by the defaults',
-      { globalSessionWeight: 0, localSessionWeight: -1, renewSessionWeight: 0 },
-      [3, 1, 2],
-    ],
+    ['charges a global session no less than a local one', { globalSessionWeight: 2, localSessionWeight: 5 }, [5, 5, 5]],
+    ['charges a resumed session no less than a local one', { renewSessionWeight: 1, localSessionWeight: 2 }, [3, 2, 2]],
+    ['replaces weights of 0 or less by the defaults', { globalSessionWeight: 0, localSessionWeight: -1, renewSessionWeight: 0 }, [3, 1, 2]],
   ])('%s', (_title, weights, [global, local, renew]) => {
     const cost = (kind: 'global' | 'local' | 'renew') => {
       const weighed = throttle({ tokens: 100, weightEnabled: true, ...weights });

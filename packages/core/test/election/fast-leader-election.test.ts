@@ -145,7 +145,7 @@ describe('the start of an election', () => {
     expect(bench.machine.deadline()).toBeUndefined();
   });
 
-  it('before the first election nothing is sent and nothing is decided', () => {
+  it('a server sends and decides nothing before its first election', () => {
     const bench = new Bench();
     bench.hear(2, 'looking', [2, 7, 1]);
     bench.hear(9, 'looking', [2, 7, 1]);
@@ -464,7 +464,7 @@ describe('finalizing early', () => {
     expect(bench.outcome()).toBe('leading 1 zxid 7 epoch 1 round 1');
   });
 
-  it('happens when the voters that have not are unreachable and refused a dial', () => {
+  it('happens when each voter that has not announced it is unreachable and refused a dial', () => {
     const bench = new Bench();
     bench.machine.unreachable(3, bench.now);
     bench.start();
@@ -690,7 +690,7 @@ describe('an oracle', () => {
     expect(bench.outcome()).toBe('leading 1 zxid 7 epoch 1 round 1');
   });
 
-  it('A57: it leads at the next repetition even if the machine gets no input', () => {
+  it('A57: that voter leads at the next repetition even if its election receives no input', () => {
     const oracle = new OracleQuorum([1, 2]);
     const bench = new Bench(oracle);
     bench.start();
@@ -756,7 +756,7 @@ describe('a server that is not looking', () => {
     expect(looking.machine.electionEpoch).toBe(2);
   });
 
-  it('answers with a leader named by a reconfiguration in the same way', () => {
+  it('answers looking servers with the leader named by a reconfiguration', () => {
     const bench = leading();
     const vote = { leader: 3, zxid: 12, electionEpoch: 2, peerEpoch: 4 };
     bench.machine.finalize({ state: 'following', vote }, bench.now);
@@ -870,8 +870,8 @@ function fingerprintOf(bench: Bench): string {
   return words.join(' ');
 }
 
-describe('the fingerprint', () => {
-  it('is equal for machines that will behave the same, whatever their history', () => {
+describe('the fingerprint of an election', () => {
+  it('is equal for servers that will behave the same, whatever their history', () => {
     const [one, other] = [new Bench([1, 2, 3, 4, 5]), new Bench([1, 2, 3, 4, 5])];
     one.start();
     one.pass(50);
@@ -885,7 +885,7 @@ describe('the fingerprint', () => {
     expect(fingerprintOf(one)).toBe(fingerprintOf(other));
   });
 
-  it('changes with each input that matters', () => {
+  it('changes with each input that affects later behaviour', () => {
     const bench = new Bench([1, 2, 3, 4, 5]);
     const steps: (() => void)[] = [
       () => bench.start(),
@@ -929,7 +929,7 @@ describe('a server that backs off', () => {
     return bench;
   }
 
-  it('gets no vote, though its vote is the best; the best vote counts again after the time', () => {
+  it('gets no vote until its backoff ends, though its vote is the best', () => {
     const bench = new Bench([1, 2, 3]);
     bench.machine.eligibility.backOff(3, bench.nowMs + 500);
     bench.start();
@@ -953,7 +953,7 @@ describe('a server that backs off', () => {
     expect(bench.take()).toEqual(['2 <- looking 1 zxid 7 epoch 1 round 4', '3 <- looking 1 zxid 7 epoch 1 round 4']);
   });
 
-  it('is followed all the same if others have settled on it, so that no server is kept from a working ensemble', () => {
+  it('is followed if others have settled on it, so that every server can join a working ensemble', () => {
     const bench = new Bench([1, 2, 3]);
     bench.machine.eligibility.backOff(3, bench.nowMs + 500);
     bench.start();
@@ -962,7 +962,7 @@ describe('a server that backs off', () => {
     expect(bench.outcome()).toContain('following 3');
   });
 
-  it('does not announce its own vote if it is this server, and helps others', () => {
+  it('does not announce its own vote if it is this server, and announces a better vote of another', () => {
     const bench = new Bench([1, 2, 3]);
     bench.machine.eligibility.backOff(1, bench.nowMs + 500);
     bench.start();
@@ -973,7 +973,7 @@ describe('a server that backs off', () => {
     expect(bench.take()).toEqual(['2 <- looking 3 zxid 9 epoch 1 round 1', '3 <- looking 3 zxid 9 epoch 1 round 1']);
   });
 
-  it('announces its own vote again after the time', () => {
+  it('announces its own vote again after the backoff', () => {
     const bench = new Bench([1, 2, 3]);
     bench.machine.eligibility.backOff(1, bench.nowMs + 500);
     bench.start();
@@ -992,7 +992,7 @@ describe('a server that backs off', () => {
     expect(bench.outcome()).toBe('leading 1 zxid 7 epoch 1 round 2');
   });
 
-  it('stays silent, if it is this one, while fewer vote for it, or did so before its last election', () => {
+  it('stays silent, if it is this one, while less than a quorum votes for it, or did so before its last election', () => {
     const bench = backedOffInRound2();
     bench.hear(2, 'looking', [1, 7, 1], 1);
     bench.hear(2, 'looking', [2, 7, 1], 1);
@@ -1057,7 +1057,7 @@ describe('a server that did not answer a dial', () => {
   });
 });
 
-describe('a proposal that too much of a quorum does not share, and that is better than their votes', () => {
+describe('a proposed leader without the votes of a quorum', () => {
   /** 5 is the best, and only this server receives its votes; 4, 3 and 2 do not. */
   function alone(): Bench {
     const bench = new Bench([1, 2, 3, 4, 5]);
@@ -1078,7 +1078,7 @@ describe('a proposal that too much of a quorum does not share, and that is bette
     expect(bench.outcome()).toBe('following 4 zxid 8 epoch 1 round 1');
   });
 
-  it('is given up for the next best with an equal history, if it is the own one', () => {
+  it('is given up for the next best with an equal history, if it is this server', () => {
     const bench = new Bench([1, 2, 3, 4, 5], { sid: 5 });
     bench.start(8);
     for (const sid of [2, 3]) bench.hear(sid, 'looking', [3, 8, 1]);
@@ -1090,7 +1090,7 @@ describe('a proposal that too much of a quorum does not share, and that is bette
     expect(bench.outcome()).toBe('following 3 zxid 8 epoch 1 round 1');
   });
 
-  it('is not given up for one with less, if it is the own one: that leader could not have this server in its quorum', () => {
+  it('is not given up for a leader with a shorter history, if it is this server, which could not follow that leader', () => {
     const bench = new Bench([1, 2, 3, 4, 5], { sid: 5 });
     bench.start(8);
     for (const sid of [1, 2, 3]) bench.hear(sid, 'looking', [3, 7, 1]);
@@ -1108,7 +1108,7 @@ describe('a proposal that too much of a quorum does not share, and that is bette
     expect(bench.outcome()).toBe('following 5 zxid 9 epoch 1 round 1');
   });
 
-  it('is kept if the others vote for more: they will have to give up', () => {
+  it('is kept if the others vote for a longer history: they give up', () => {
     const bench = new Bench([1, 2, 3, 4, 5]);
     bench.machine.eligibility.backOff(5, bench.nowMs + 60_000);
     bench.start();
@@ -1140,7 +1140,7 @@ describe('a server that has settled', () => {
   }
   const lost = ({ machine }: Bench) => [2, 3, 4, 5].filter((sid) => machine.voterReachability.lostVoters.has(sid));
 
-  it('knows which voters continue without its leader: in a later round, or with another leader', () => {
+  it('reports which voters continue without its leader: in a later round, or with another leader', () => {
     const bench = leading();
     bench.hear(2, 'looking', [2, 7, 1], 2);
     bench.hear(3, 'following', [5, 7, 1], 1);
@@ -1165,7 +1165,7 @@ describe('a server that has settled', () => {
     expect(lost(bench)).toEqual([4, 5]);
   });
 
-  it('knows that its leader no longer leads when that looks in a later round, or when its host refuses connections', () => {
+  it('reports that its leader has stopped leading when it looks in a later round, or its host refuses connections', () => {
     for (const isKilled of [false, true]) {
       const bench = new Bench([1, 2, 3]);
       bench.start(9);
@@ -1181,7 +1181,7 @@ describe('a server that has settled', () => {
     }
   });
 
-  it('forgets this when they return, and in the next election', () => {
+  it('forgets such voters when they return, and in the next election', () => {
     const bench = leading();
     for (const sid of [2, 3]) bench.hear(sid, 'looking', [sid, 7, 1], 2);
     bench.hear(2, 'following', [1, 9, 1], 1);
@@ -1212,7 +1212,7 @@ describe('a server that has been looking for long', () => {
     expect(bench.outcome()).toContain('following 3');
   });
 
-  it('does not hurry for a leader whose notifications do not arrive, or that no quorum follows', () => {
+  it('does not ask sooner for a leader whose notifications do not arrive, or that no quorum follows', () => {
     const bench = lookingForLong();
     bench.hear(2, 'following', [3, 9, 1], 5);
     bench.pass(1000);

@@ -138,7 +138,7 @@ describe('elections in small ensembles', () => {
     );
   });
 
-  it.each(blocks(1000))(`that wrongly believe all others unreachable are as safe, and settle (${blockSize} seeds from %i)`, (from) => {
+  it.each(blocks(1000))(`settle safely if servers wrongly believe all others unreachable (${blockSize} seeds from %i)`, (from) => {
     for (let seed = from; seed < from + blockSize; seed++) {
       expect(play({ ...specOf(seed, 'early'), falseAlarms: true }).violations, `seed ${seed}`).toEqual([]);
     }
@@ -208,7 +208,7 @@ describe('the checks of small ensembles', () => {
     ['half of the voters are a quorum', { verifier: half }, /without the votes of a quorum|began an epoch without a quorum/],
     ['one voter is a quorum', { verifier: anyone }, /without the votes of a quorum|lead at the same time/],
     ['a server of weight 0 may win', { verifier: noWeights }, /has no voice/],
-  ])('fail for %s', (_, broken, complaint) => {
+  ])('fail if %s', (_, broken, complaint) => {
     const { violations } = playAll('early', 0, breadth(60, 200), broken);
     expect(violations.filter((violation) => complaint.test(violation)).length).toBeGreaterThan(0);
   });

@@ -52,7 +52,7 @@ describe('a leader with failed attempts', () => {
     expect(bench.failAfter(20_000, 1)).toBe(70_000);
   });
 
-  it('is counted separately from others', () => {
+  it('has its failures counted separately from those of others', () => {
     const bench = new Bench();
     bench.failAfter(10, 3);
     expect(bench.failAfter(10, 2)).toBe(0);
@@ -69,7 +69,7 @@ describe('a leader with failed attempts', () => {
     expect(bench.attempts.dialDelayMs(2)).toBe(0);
   });
 
-  it('starts again without failures after a success', () => {
+  it('has no failures left after a success', () => {
     const bench = new Bench();
     for (let times = 0; times < 5; times++) bench.failAfter(10, 3);
     bench.attempts.clear();

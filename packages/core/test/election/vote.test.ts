@@ -47,19 +47,19 @@ describe('the order of votes', () => {
   });
 });
 
-describe('two votes count together', () => {
+describe('two votes', () => {
   function announced(state: ServerState, over: Partial<AnnouncedVote> = {}): AnnouncedVote {
     return { leader: 3, zxid: 7, electionEpoch: 4, peerEpoch: 2, state, version: 2, ...over };
   }
 
   it.each([
-    ['equal votes', 'looking', {}, 'looking', {}, true],
+    ['equal fields', 'looking', {}, 'looking', {}, true],
     ['another leader', 'looking', {}, 'looking', { leader: 2 }, false],
     ['another zxid', 'looking', {}, 'looking', { zxid: 8 }, false],
     ['another round', 'looking', {}, 'looking', { electionEpoch: 5 }, false],
     ['another epoch', 'looking', {}, 'looking', { peerEpoch: 3 }, false],
     ['another zxid', 'looking', {}, 'following', { zxid: 8 }, false],
-    ['equal votes', 'looking', {}, 'leading', {}, true],
+    ['equal fields', 'looking', {}, 'leading', {}, true],
     ['another version', 'looking', {}, 'looking', { version: 0 }, true],
     ['another zxid and round', 'following', {}, 'leading', { zxid: 8, electionEpoch: 9 }, true],
     ['another leader', 'following', {}, 'following', { leader: 2 }, false],
@@ -68,12 +68,12 @@ describe('two votes count together', () => {
     ['another epoch, one old', 'following', {}, 'leading', { peerEpoch: 3, version: 0 }, true],
     ['another leader, one old', 'following', {}, 'leading', { leader: 2, version: 0 }, false],
     ['versions 1 and 2', 'following', { version: 1 }, 'following', { peerEpoch: 3 }, false],
-  ] as const)('A51: %s: %s %j and %s %j: %s', (_, stateA, a, stateB, b, together) => {
+  ] as const)('A51: with %s, as %s %j and %s %j, count together: %s', (_, stateA, a, stateB, b, together) => {
     expect(agree(announced(stateA, a), announced(stateB, b))).toBe(together);
     expect(agree(announced(stateB, b), announced(stateA, a))).toBe(together);
   });
 
-  it('if leader, zxid, round and epoch are equal', () => {
+  it('are the same only if leader, zxid, round and epoch are equal', () => {
     const one = vote([1, 2, 3]);
     expect(sameVote(one, { ...one })).toBe(true);
     for (const key of ['leader', 'zxid', 'electionEpoch', 'peerEpoch'] as const) expect(sameVote(one, { ...one, [key]: 77 })).toBe(false);

@@ -103,7 +103,7 @@ describe('the oracle of a configuration', () => {
     ]);
   });
 
-  it('must be asked again when the follower is lost, and has allowed nothing before', () => {
+  it('is asked again when the follower is lost, and allows nothing before its answer', () => {
     const verifier = new OracleQuorum([1, 2]);
     const configuration = new Configuration({ verifier, text: text('0'), version: 0 }, true);
     const may = () => verifier.containsQuorum(new Set([1]));

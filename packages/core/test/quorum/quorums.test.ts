@@ -40,7 +40,7 @@ describe('a majority', () => {
     [[1, 2, 3, 4], [1, 2, 3], true],
     [[1, 2, 3, 4, 5], [5, 3, 1], true],
     [[], [], false],
-  ])('of voters %j with %j: %s', (voters, sids, is) => {
+  ])('of voters %j is reached by %j: %s', (voters, sids, is) => {
     expect(contains(new MajorityQuorum(voters), sids)).toBe(is);
   });
 
@@ -84,7 +84,7 @@ describe('a quorum of groups', () => {
     [[2, 3], false],
     [[2, 3, 4], false],
     [[1, 4], true],
-  ])('A56: counts weights, not heads: weight 5 against 1, 1 and 1, with %j: %s', (sids, is) => {
+  ])('A56: counts weights, not servers: of weights 5, 1, 1 and 1, it is reached by %j: %s', (sids, is) => {
     const verifier = new HierarchicalQuorum({ voters: [1, 2, 3, 4], groups: new Map([[1, [1, 2, 3, 4]]]), weights: new Map([[1, 5]]) });
     expect(contains(verifier, sids)).toBe(is);
   });
@@ -161,7 +161,7 @@ describe('an oracle', () => {
     [true, true, false, false],
     [false, true, false, false],
   ])(
-    'A57: that answered %s to a server with a follower: %s; alone it is a quorum: %s, and it must not lead: %s',
+    'A57: that answered %s to a server with a follower (%s) makes it a quorum alone: %s, and forbids it to lead: %s',
     (said, followed, alone, denied) => {
       const verifier = received(said, followed);
       expect(contains(verifier, [1])).toBe(alone);
@@ -173,7 +173,7 @@ describe('an oracle', () => {
     },
   );
 
-  it('A57: that has not been read denies', () => {
+  it('A57: denies before its answer has been read', () => {
     expect(contains(new OracleQuorum([1, 2]), [1])).toBe(false);
   });
 
@@ -194,11 +194,11 @@ describe('a joint quorum', () => {
     [[1, 2, 4], false],
     [[1, 3, 4], true],
     [[1, 2, 4, 5], true],
-  ])('needs both configurations: %j: %s', (sids, is) => {
+  ])('needs a quorum of both configurations, and is reached by %j: %s', (sids, is) => {
     expect(contains(verifier, sids)).toBe(is);
   });
 
-  it('has the voters of both', () => {
+  it('has the voters of both configurations', () => {
     expect(verifier.voters).toEqual([1, 2, 3, 4, 5]);
     expect([1, 5, 6].map((sid) => verifier.isVoter(sid))).toEqual([true, true, false]);
     expect([1, 5, 6].map((sid) => verifier.weight(sid))).toEqual([1, 1, 0]);

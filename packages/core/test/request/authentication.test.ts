@@ -316,7 +316,7 @@ describe('held credentials whose connection closes before their turn', () => {
     expect(rootVersion(server)).toBe(1);
   });
 
-  it('drop them too while the credentials are being decided elsewhere', () => {
+  it('drop these writes too while the credentials are being decided elsewhere', () => {
     const server = throttled();
     server.auth(2, 'secret');
     server.setRoot(2, 6);

@@ -393,7 +393,7 @@ describe('waiting long writes', () => {
     expect(writes.isEmpty).toBe(true);
   });
 
-  it('let a new address go before those with much usage', () => {
+  it('of a new address are performed before those of addresses with much usage', () => {
     const writes = new LongWriteQueue();
     for (let round = 1; round <= 3; round++) {
       for (const session of [1, 2, 3]) writes.pushForwarded({ request: request(session, round), sessionMoves: 0, units: 100_000 });

@@ -105,7 +105,7 @@ describe('on a learner', () => {
     return host;
   }
 
-  it('forwarded writes count with their identities until they are answered', () => {
+  it('forwarded writes count against the limits, with their identities, until they are answered', () => {
     const host = follower();
     host.write(client, 1);
     host.write(client, 2);
@@ -160,7 +160,7 @@ describe('on a learner', () => {
     expect(outstanding()).toBe(1);
   });
 
-  it('syncs count likewise, and nothing is left when a connection closes', () => {
+  it('syncs count against the limits too, and those of a closed connection no longer count', () => {
     const host = follower();
     for (const xid of [1, 2]) host.ask(client, xid, OpCode.sync, (writer) => writer.ustring('/'));
     expect(host.core.wantsInput(client)).toBe(true);

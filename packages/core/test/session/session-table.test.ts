@@ -71,7 +71,7 @@ describe('SessionTable', () => {
     expect(table.count).toBe(0);
   });
 
-  it('agrees with a plain map', () => {
+  it('agrees with a plain map after any operations', () => {
     const step = fc.record({ high: fc.integer({ min: -2, max: 2 }), low: fc.integer({ min: -40, max: 40 }), remove: fc.boolean() });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 600 }), (steps) => {

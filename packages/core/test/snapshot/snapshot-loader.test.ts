@@ -144,7 +144,7 @@ describe('SnapshotLoader', () => {
     expect(() => load(Buffer.concat([bytes, Buffer.alloc(5000)]), [100])).toThrow(ProtocolError);
   });
 
-  it('reports what was expected, and where in the file', () => {
+  it('reports what it expected, and at which byte of the file', () => {
     const [, bytes] = recorded[1]!;
     expect(() => load(Buffer.alloc(100))).toThrow('expected a snapshot, which begins with "ZKSN" at byte 0');
     const flipped = Buffer.from(bytes);
@@ -186,7 +186,7 @@ describe('SnapshotLoader', () => {
     expect(load(Buffer.from(writer.written())).digest).toEqual({ zxid: 0x22, version: 1, high: 0, low: 0 });
   });
 
-  it('removes nothing of an unknown session, but lists it as an owner', () => {
+  it('keeps the ephemerals of an unknown session, and lists it as an owner', () => {
     const tree = new DataTree(treeOptions);
     tree.create('/e', null, tree.acls.intern(open), 7, 8, 1, 1, 1, true);
     const { tree: loaded, sessions } = load(snapshotOf(tree, 1, sessionList([[1, 2, 3000]])));

@@ -87,7 +87,7 @@ describe('a snapshot in a stream', () => {
   const file = snapshotOf(both.tree, 9, sessions, false);
   const bytes = streamOf(both.tree);
 
-  it('is the middle of a file, and a mark', () => {
+  it('consists of the middle of a snapshot file and a mark', () => {
     const fileHeader = 16;
     const seal = 13;
     const lastZxid = 8 + seal;
@@ -243,7 +243,7 @@ describe('a snapshot in a stream', () => {
       ['a false length of a path', changed(plainAt, -1), `expected a path, not one of length -1 at byte ${plainAt}`],
       ['a false length of data', changed(plainAt + 4 + 6, -2), `expected data of a possible length, not -2 at byte ${plainAt + 10}`],
       ['a file header', snapshotOf(both.tree, 9, sessions), 'expected '],
-    ])('is refused with the position: %s', (_, lie, message) => {
+    ])('is refused with the position of %s', (_, lie, message) => {
       expect(() => loadStream(lie)).toThrow(message);
       for (const cut of [1, 30, 45, 200, lie.length - 5]) expect(() => loadStream(lie, [cut])).toThrow(message);
     });
@@ -319,7 +319,7 @@ const recorded = recordedStreams();
 describe('a snapshot that a Java leader sent', () => {
   const hexOf = (value: bigint | number): string => `0x${BigInt.asUintN(64, BigInt(value)).toString(16)}`;
 
-  it('was recorded twice', () => {
+  it('exists in two recordings', () => {
     expect(recorded).toHaveLength(2);
   });
 
@@ -351,7 +351,7 @@ describe('a snapshot that a Java leader sent', () => {
     }
   });
 
-  it.each(recorded)('equals the one that we send after loading it', (bytes) => {
+  it.each(recorded)('equals the snapshot that a replica sends after loading it', (bytes) => {
     const { tree, sessions: loaded } = loadStream(bytes);
     const list = sessionList(loaded.map(({ high, low, timeoutMs }) => [high, low, timeoutMs]));
     expect(drain(SnapshotWriter.stream(tree, list, 0x10000000a)).toString('hex')).toBe(bytes.toString('hex'));

@@ -72,7 +72,7 @@ describe('SnapshotWriter', () => {
     );
   });
 
-  it('E15: contains the state at its start, even if others began before and after it, whatever changes between slices of any', () => {
+  it('E15: contains the state at its start, even if other snapshots begin before and after it, whatever changes between slices', () => {
     const walks = 4;
     const step = fc.oneof(
       { weight: 3, arbitrary: anyChange },
@@ -119,7 +119,7 @@ describe('SnapshotWriter', () => {
     );
   });
 
-  describe('with changes of every kind after any of its slices', () => {
+  describe('with changes of every kind', () => {
     const start: Change[] = [
       ...['/a', '/a/x', '/a/y', '/b', '/b/x', '/b/x/y', '/c', '/d'].map((path): Change => ({
         kind: 'create',
@@ -157,7 +157,7 @@ describe('SnapshotWriter', () => {
       return count;
     }
 
-    it.each(Array.from({ length: slices() + 1 }, (_, i) => i))('after %i slices', (count) => {
+    it.each(Array.from({ length: slices() + 1 }, (_, i) => i))('contains the state at its start if made after %i slices', (count) => {
       const both = new TreeAndModel();
       for (const change of start) both.change(change);
       const then = both.model.copy();
@@ -203,7 +203,7 @@ describe('SnapshotWriter', () => {
     expect(load(drain(source, 20)).sessions).toEqual(now);
   });
 
-  it('keeps to the requested size, give or take a znode', () => {
+  it('writes slices of the requested size, plus at most one znode', () => {
     const tree = new DataTree(treeOptions);
     for (let i = 0; i < 2000; i++) tree.create(`/n${i}`, Buffer.alloc(50), tree.acls.intern(open), 0, 0, -1, i, 1, true);
     const source = new SnapshotWriter(tree, noSessions, 2000, true);

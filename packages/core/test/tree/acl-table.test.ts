@@ -55,7 +55,7 @@ describe('AclTable', () => {
     expect(table.get(table.intern(open))).toEqual(open);
   });
 
-  it('has the list of the first znodes besides its entries, and does not return its id for an equal one (A66)', () => {
+  it('contains the list of the first znodes outside its entries, and gives an equal list another id (A66)', () => {
     const table = new AclTable();
     expect(table.get(openAclId)).toBe(openAcl);
     expect(wire(table, openAclId)).toEqual(open);

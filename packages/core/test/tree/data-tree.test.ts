@@ -217,7 +217,7 @@ describe('DataTree', () => {
   });
 
   describe('a replay that meets its own effects', () => {
-    it('raises the parent of an existing znode, for txns of type create only (ZOOKEEPER-3249)', () => {
+    it('raises cversion and pzxid of the parent of an existing znode, for txns of type create only (ZOOKEEPER-3249)', () => {
       const tree = new DataTree(treeOptions);
       add(tree, '/p', 1);
       add(tree, '/p/c', 2);

@@ -44,7 +44,7 @@ describe('numbers of namespaces', () => {
     expect(table.find('n3')).toBe(ownIds + 1);
   });
 
-  it('are shared by all names that get none, until a namespace is deleted', () => {
+  it('are exhausted at a limit: all further names share one number until a namespace is deleted', () => {
     const { table, named } = tableOf(ownIds);
     named.length = 0;
     expect([table.acquire('x'), table.acquire('y')]).toEqual([ownIds + 1, ownIds + 1]);
@@ -76,7 +76,7 @@ describe('a znode', () => {
     expect([tree.namespaceOfPath('/a/x/y'), tree.namespaceOfPath('/b')]).toEqual([2, 3]);
   });
 
-  it('has it again after loading a snapshot, and keeps it while one is taken', () => {
+  it('has the same namespace after loading a snapshot, and keeps it while a snapshot is taken', () => {
     const { tree: loaded } = load(snapshotOf(tree, 1));
     for (const path of ['/', '/zookeeper', '/a', '/b', '/a/b', '/a/b/c', '/b/b']) {
       const name = (of: DataTree): string | undefined => new Map(of.namespaces.entries()).get(of.namespaceOf(of.find(path)));

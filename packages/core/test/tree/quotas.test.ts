@@ -106,14 +106,14 @@ describe('quotas', () => {
       // A change of 0 is not checked, one downwards is.
       ['count=0,bytes=0=;byteHardLimit=0;countHardLimit=0', 0, 0, undefined],
       ['count=-1,bytes=-1=;byteHardLimit=0', -1, 0, { isHard: true, isSoft: false, what: 'bytes', limit: 0, usage: 3 }],
-    ])('under %s, for %i bytes and %i znodes more', (limits, bytes, count, verdict) => {
+    ])('under %s report a limit only if %i bytes and %i znodes more exceed it', (limits, bytes, count, verdict) => {
       const expected = verdict === undefined ? undefined : { ...verdict, path: '/a' };
       expect(limited(limits).quotas.check('/a/x', bytes, count)).toEqual(expected);
       expect(limited(limits).quotas.check('/a', bytes, count)).toEqual(expected);
       expect(limited(limits).quotas.check('/ab', bytes, count)).toBeUndefined();
     });
 
-    it('are given by the nearest quota upwards only', () => {
+    it('use the nearest quota upwards only', () => {
       const keeper = new Keeper()
         .create('/a')
         .create('/a/b')
@@ -137,7 +137,7 @@ describe('quotas', () => {
       expect(keeper.usage('/a')).toBe('count=1,bytes=0');
     });
 
-    it('are not given without a usage znode, as in ZooKeeper', () => {
+    it('report nothing without a usage znode, as in ZooKeeper', () => {
       const keeper = new Keeper()
         .create('/a')
         .quota('/a', 'count=-1,bytes=-1=;countHardLimit=0')
@@ -216,7 +216,7 @@ describe('the quotas of a namespace', () => {
       ({ namespace, countLimit, bytesLimit, usedCount, usedBytes }) => `${namespace} ${countLimit} ${bytesLimit} ${usedCount} ${usedBytes}`,
     );
 
-  it('add up, a hard limit before a soft one, and an unset one as -1', () => {
+  it('are added up, where a hard limit replaces a soft one and an unset one counts as -1', () => {
     const keeper = new Keeper().create('/a', 'four').create('/a/b', '12').create('/b');
     keeper.quota('/a', 'count=10,bytes=-1=;countHardLimit=7').quota('/a/b', 'count=5,bytes=100').quota('/b', 'count=1,bytes=2');
     expect(totals(keeper)).toEqual(['a 12 99 3 8', 'b 1 2 1 0']);

@@ -30,7 +30,7 @@ function nameOf(type: number): string {
   );
 }
 
-describe('which event fires', () => {
+describe('events of watches', () => {
   const where = { N: '/p/n', P: '/p', ancestor: '/', child: '/p/n/c', sibling: '/p/m', prefix: '/p/nn' };
   it.each([
     // mode, where, on create, on set, on delete
@@ -48,7 +48,7 @@ describe('which event fires', () => {
     ['recursive', recursive, 'sibling', [], [], []],
     ['recursive', recursive, 'prefix', [], [], []],
     ['data', data, 'prefix', [], [], []],
-  ] as const)('a %s watch (%i) on %s', (_name, mode, place, onCreate, onSet, onDelete) => {
+  ] as const)('a %s watch (%i) on %s fires only for the changes that it covers', (_name, mode, place, onCreate, onSet, onDelete) => {
     for (const [eventType, expected] of [
       [nodeCreated, onCreate],
       [nodeDataChanged, onSet],
@@ -71,7 +71,7 @@ describe('which event fires', () => {
     expect(received(table, '/a/b/c/d', nodeDeleted)).toEqual(['1 deleted']);
   });
 
-  it('a child of the root changes the children of the root', () => {
+  it('a child watch on the root fires when a child of the root is created', () => {
     const table = newTable();
     table.addPath(1, '/', child);
     expect(received(table, '/a', nodeCreated)).toEqual(['1 children of parent']);
@@ -153,7 +153,7 @@ describe('checking and removing by WatcherType', () => {
   ] as const;
   const everything = data | child | persistent | recursive;
 
-  it.each(kinds)('type %i is mode %i only', (type, mode) => {
+  it.each(kinds)('type %i selects mode %i only', (type, mode) => {
     const table = newTable();
     table.addPath(1, '/n', everything & ~mode);
     expect(table.has(1, '/n', type)).toBe(false);
@@ -167,7 +167,7 @@ describe('checking and removing by WatcherType', () => {
     expect(table.has(2, '/n', type)).toBe(true);
   });
 
-  it('type 3 is any mode, and removes every watch of that connection on that path', () => {
+  it('type 3 selects any mode, and removes every watch of that connection on that path', () => {
     for (const [, mode] of kinds) {
       const table = newTable();
       table.addPath(1, '/n', mode);
@@ -182,7 +182,7 @@ describe('checking and removing by WatcherType', () => {
     expect([table.has(1, '/m', WatcherType.data), table.has(2, '/n', WatcherType.data), table.count]).toEqual([true, true, 2]);
   });
 
-  it('an unknown type, an unwatched path and a connection without watches give false', () => {
+  it('an unknown type, an unwatched path and a connection without watches return false', () => {
     const table = newTable();
     table.addPath(1, '/n', everything);
     for (const type of [0, 6, -1]) expect([table.has(1, '/n', type), table.remove(1, '/n', type)]).toEqual([false, false]);
@@ -391,7 +391,7 @@ describe('dispatch in slices', () => {
   });
 });
 
-describe('against a plain model', () => {
+describe('a comparison with a plain model', () => {
   const path = fc.constantFrom('/', '/a', '/b', '/a/a', '/a/b', '/a/b/a', '/ab');
   const cnxn = fc.integer({ min: 1, max: 5 });
   const alter = fc.oneof(
@@ -475,7 +475,7 @@ describe('against a plain model', () => {
 
   const steps = fc.array(fc.oneof({ weight: 3, arbitrary: alter }, { weight: 2, arbitrary: fire }), { maxLength: 60 });
 
-  it('gives the same events, counts and lists, with changes between slices', () => {
+  it('finds the same events, counts and lists, with changes between slices', () => {
     fc.assert(
       fc.property(steps, (chosen) => {
         const { real, expected } = histories(new NaiveWatchTable(), chosen);
@@ -485,7 +485,7 @@ describe('against a plain model', () => {
     );
   });
 
-  it.each(['tells twice', 'keeps one-shots', 'counts persistent once'] as const)('detects a table that differs: %s', (fault) => {
+  it.each(['tells twice', 'keeps one-shots', 'counts persistent once'] as const)('detects a table with the fault: %s', (fault) => {
     const agree = fc.property(steps, (chosen) => {
       const { real, expected } = histories(new NaiveWatchTable(fault), chosen);
       return isDeepStrictEqual(real, expected);

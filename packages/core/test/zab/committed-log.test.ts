@@ -138,7 +138,7 @@ describe('CommittedLog', () => {
   });
 });
 
-describe('mayFollow', () => {
+describe('isPossibleSuccessor', () => {
   it.each([
     [makeZxid(1, 1), makeZxid(1, 2), true],
     [makeZxid(1, 1), makeZxid(1, 1), false],

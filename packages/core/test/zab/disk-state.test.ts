@@ -14,7 +14,7 @@ function opened() {
 }
 
 describe('a disk state', () => {
-  it('is settled at the start, and forwards requests', () => {
+  it('is flushed at the start, and forwards requests', () => {
     const { asked, disk } = opened();
     expect([disk.isFlushed, disk.logged, disk.persisted]).toEqual([true, 5, { lastZxid: 5, acceptedEpoch: 2, currentEpoch: 1 }]);
     disk.append(6, Buffer.from('.txn.'), 1, 4);
@@ -24,7 +24,7 @@ describe('a disk state', () => {
     expect(asked).toEqual(['append 6 txn', 'acceptedEpoch 3', 'truncate 4', 'install 9']);
   });
 
-  it('is not settled before the last txn is durable, and then ends with it', () => {
+  it('is not flushed before the last txn is durable, and then has its zxid as the last one', () => {
     const { disk } = opened();
     for (const zxid of [6, 7]) disk.append(zxid, Buffer.alloc(0), 0, 0);
     expect([disk.logged, disk.isFlushed, disk.isBusy]).toEqual([7, false, false]);
@@ -45,7 +45,7 @@ describe('a disk state', () => {
     expect(disk.persisted.currentEpoch).toBe(3);
   });
 
-  it('is at work while its log is truncated or replaced by a snapshot, and ends where that does', () => {
+  it('is busy while its log is truncated or replaced by a snapshot, and then has the resulting last zxid', () => {
     const { disk } = opened();
     disk.append(8, Buffer.alloc(0), 0, 0);
     disk.truncate(4);

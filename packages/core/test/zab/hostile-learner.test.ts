@@ -266,7 +266,7 @@ describe('a stream that claims the id of a connected learner', () => {
   });
 
   it.each([PacketType.FOLLOWERINFO, PacketType.OBSERVERINFO])(
-    'does not disconnect the learner, however often it comes, while the learner answers: packet type %i',
+    'does not disconnect the learner, however often it connects, while the learner answers: packet type %i',
     (type) => {
       for (let round = 0; round < 100; round++) {
         const impostor = 100 + round;
@@ -284,7 +284,7 @@ describe('a stream that claims the id of a connected learner', () => {
     },
   );
 
-  it('is sent nothing, and does not count, until the learner is known to be gone', () => {
+  it('is sent nothing, and does not count, while the learner may still be connected', () => {
     leader.introduce(100, 2, 4);
     expect(leader.take(100)).toEqual([]);
     leader.ack(100, makeZxid(4, 0));
@@ -356,7 +356,7 @@ describe('a stream that claims the id of a connected learner', () => {
     expect(leader.take(100).map(({ name }) => name)).toEqual(['LEADERINFO']);
   });
 
-  it('replaces the learner at once if it comes from the same process, but at most once per half tick', () => {
+  it('replaces the learner at once if the same process opened it, but at most once per half tick', () => {
     leader.introduce(3, 3, 4, PacketType.FOLLOWERINFO, 77);
     leader.elapse(claimWaitMs);
     leader.introduce(100, 3, 4, PacketType.FOLLOWERINFO, 77);
@@ -406,7 +406,7 @@ describe('observers outside the configuration', () => {
     expect(leader.take(201).map(({ name }) => name)).toContain('UPTODATE');
   });
 
-  it('can keep a session alive by silence for a quarter of a tick, and no longer', () => {
+  it('delay the expiry of a session by their silence for at most a quarter of a tick', () => {
     const leader = new LoneLeader();
     leader.serveWithFollower();
     observer(leader, 100, 1000);

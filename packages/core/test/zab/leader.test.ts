@@ -156,7 +156,7 @@ describe('a new epoch', () => {
     expect(notes.take()).toEqual(['4 <- LEADERINFO 0x700000000']);
   });
 
-  it('is required when a voter joins that has accepted a later one and can follow in none before', () => {
+  it('is required when a voter joins that has accepted a later epoch and can follow in no earlier one', () => {
     const leader = serving([2]);
     introduce(leader, 3, 5);
     expect(leader.endText).toContain('server 3 has accepted epoch 5');
@@ -209,7 +209,7 @@ describe('a new epoch', () => {
     expect(notes.take()).toEqual([]);
   });
 
-  it('does not become current by a server that has lost its data', () => {
+  it('does not become current by the acceptance of a server that has lost its data', () => {
     const leader = leading();
     introduce(leader, 2, 3);
     introduce(leader, 3, 3);
@@ -399,7 +399,7 @@ describe('broadcast', () => {
     expect(notes.take()).toContain('committed 0x400000001');
   });
 
-  it('ends with an epoch whose counter is exhausted', () => {
+  it('ends when the zxid counter of the epoch is exhausted', () => {
     const leader = serving();
     propose(leader, makeZxid(4, 0xffff_0000));
     expect(leader.endText).toContain('counter');
@@ -417,14 +417,14 @@ describe('a leader in broadcast', () => {
     expect(notes.take()).toContain('close 2: nothing was received from the learner for 501 ms');
   });
 
-  it('C4-5, C4-14: is over at the next tick without a quorum', () => {
+  it('C4-5, C4-14: stands down at the next tick without a quorum', () => {
     const leader = serving();
     leader.channelGone(2);
     leader.wake(at(100));
     expect(leader.endText).toBe('the leader has lost its quorum');
   });
 
-  it('as one of two voters with the oracle, is not over while the other is synchronised, and then needs it', () => {
+  it('as one of two voters with the oracle, continues while the other is synchronised, and then needs it', () => {
     const oracle = new OracleQuorum([1, 2]);
     oracle.oracleAnswered(true);
     const leader = leading([1, 2], {}, {}, oracle);
@@ -443,7 +443,7 @@ describe('a leader in broadcast', () => {
     expect(oracle.containsQuorum(new Set([1]))).toBe(true);
   });
 
-  it('is over at once when the remaining voters are not a quorum', () => {
+  it('stands down at once when the remaining voters are not a quorum', () => {
     const leader = leading([1, 2, 3, 4, 5]);
     introduce(leader, 2, 3);
     leader.maybeStepDown(new Set([3, 4]));
@@ -455,13 +455,13 @@ describe('a leader in broadcast', () => {
     expect(leader.endText).toBe('the voters that can still follow this server are not a quorum');
   });
 
-  it('is not over by votes of others once it serves', () => {
+  it('does not stand down because of votes of others once it serves', () => {
     const leader = serving();
     leader.maybeStepDown(new Set([2, 3]));
     expect(leader.endReason).toBeUndefined();
   });
 
-  it('is over when no quorum connects in time', () => {
+  it('stands down when no quorum connects within initLimit', () => {
     const leader = leading();
     leader.wake(at(1000));
     expect(leader.endReason).toBeUndefined();
@@ -632,7 +632,7 @@ describe('a leader in broadcast', () => {
   });
 });
 
-it('a leader gets forwarded requests and touched sessions from a learner', () => {
+it('a leader receives forwarded requests and touched sessions from a learner', () => {
   const leader = serving();
   leader.packet(2, packet(PacketType.REQUEST, -1, requestOf(OpCode.create)), now);
   const touched = Buffer.alloc(24);

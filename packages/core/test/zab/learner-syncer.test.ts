@@ -124,7 +124,7 @@ describe('learners that need a snapshot', () => {
     expect([1, 2, 3].map(dataLengths)).toEqual([new Set([100]), new Set([7]), new Set([9])]);
   });
 
-  it('wait for no lower rank: a voter for none, an observer for the allowed number of observers, a stranger for two', () => {
+  it('are served by rank: every voter at once, observers up to the allowed number, and two strangers', () => {
     const scene = new Scene();
     const strangers = [1, 2, 3, 4];
     const observers = [11, 12, 13, 14];
@@ -215,7 +215,7 @@ describe('learners that need a snapshot', () => {
     expect(scene.replica.tree.snapshots.preservedBytes).toBe(0);
   });
 
-  it('leave nothing when they disconnect', () => {
+  it('leave no preserved changes and no work when they disconnect', () => {
     const scene = new Scene();
     for (const channel of [1, 2, 3]) {
       scene.full.add(channel);
@@ -232,7 +232,7 @@ describe('learners that need a snapshot', () => {
 });
 
 describe('learners for which the log is read', () => {
-  it('are limited in number, and voters do not count', () => {
+  it('are limited in number, except voters', () => {
     const scene = new Scene(Infinity);
     for (const channel of [1, 2, 3, 4]) scene.add(channel, 'observer');
     for (const channel of [5, 6, 7]) scene.add(channel, 'voter');

@@ -100,7 +100,7 @@ describe('discovery', () => {
     expect(same.stages.endReason).toBeUndefined();
   });
 
-  it('an observer follows in an earlier epoch than it has accepted, since its promise binds no voter; not in one before its current epoch', () => {
+  it('an observer follows in an earlier epoch than it has accepted, but not in one before its current epoch', () => {
     const observer = { role: 'observer', acceptedEpoch: 6, currentEpoch: 5 } as const;
     const learner = learning(observer);
     learner.packet(packet(PacketType.LEADERINFO, makeZxid(5, 0)), now);
@@ -254,7 +254,7 @@ describe('synchronisation', () => {
   });
 
   it.each([
-    ['a hole', () => [proposal(makeZxid(3, 9))]],
+    ['a gap in zxids', () => [proposal(makeZxid(3, 9))]],
     ['a txn twice', () => [proposal(makeZxid(3, 8)), proposal(makeZxid(3, 8))]],
     ['an epoch that begins with 2', () => [proposal(makeZxid(4, 2))]],
     ['a COMMIT without a proposal', () => [packet(PacketType.COMMIT, makeZxid(3, 8))]],
@@ -264,7 +264,7 @@ describe('synchronisation', () => {
     ['DIFF twice', () => [packet(PacketType.DIFF, start.lastZxid)]],
     ['a packet of an unknown type', () => [packet(77, 0)]],
     ['a SYNC that was not requested', () => [packet(PacketType.SYNC, 0)]],
-  ])('E21: a leader that sends %s is left', (_what, packets) => {
+  ])('E21: a learner leaves a leader that sends %s', (_what, packets) => {
     const learner = accepted();
     learner.packet(packet(PacketType.DIFF, start.lastZxid), now);
     for (const each of packets()) learner.packet(each, now);
@@ -312,7 +312,7 @@ describe('a reconfig', () => {
     expect(notes.take()).toEqual(['config version=500000001', 'append 0x500000001', 'apply 0x500000001', 'activate version=500000001']);
   });
 
-  it('may designate another leader, and then the present one, which commits nothing more, is left', () => {
+  it('may designate another leader: the learner then leaves the present one, which commits nothing more', () => {
     const learner = accepted();
     learner.packet(packet(PacketType.DIFF, start.lastZxid), now);
     learner.packet(packet(PacketType.PROPOSAL, zxid, reconfig(zxid)), now);
@@ -321,7 +321,7 @@ describe('a reconfig', () => {
   });
 });
 
-describe('silence', () => {
+describe('silence of a leader', () => {
   it('C4-13: a silent leader is given up: after initLimit at first, after syncLimit once synchronised', () => {
     const learner = accepted();
     const at = (ms: number) => ({ elapsedMs: now.elapsedMs + ms, wallMs: 0 });
@@ -415,7 +415,7 @@ describe('requests of clients, while the stream to the leader is full', () => {
     expect(kinds()).toEqual(['REQUEST']);
   });
 
-  it('count until they have been sent', () => {
+  it('count in the queued bytes until they have been sent', () => {
     const learner = accepted();
     expect(learner.requests.queuedBytes).toBe(0);
     notes.full.add(9);

@@ -8,7 +8,7 @@ import { silentObserver } from '../../src/index.ts';
 import { EnsembleClient } from './ensemble-client.ts';
 import { Ensemble } from './ensemble.ts';
 
-it('an observer of events gets the election, the epoch, each durable txn, and the reason why a role ended', () => {
+it('an observer of events receives the election, the epoch, each durable txn, and the reason why a role ended', () => {
   const ensemble = new Ensemble(2, 3, 0, 0);
   const lines: string[] = [];
   for (const node of ensemble.nodes) {

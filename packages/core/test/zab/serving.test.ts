@@ -83,7 +83,7 @@ describe('any server of an ensemble', () => {
     expect(one!.events).toMatchObject([{ type: EventType.nodeCreated, path: '/a' }]);
   });
 
-  it('shows everything acknowledged before, after a sync', () => {
+  it('returns everything acknowledged before a sync to a read after it', () => {
     const ensemble = served(5);
     const [writer, reader] = followersOf(ensemble).map((node) => joined(ensemble, node));
     delivered(ensemble, writer!, 'create', create('/a'));
@@ -121,7 +121,7 @@ describe('any server of an ensemble', () => {
     expect(ensemble.leader).toBe(leader);
   });
 
-  it('C4-13: a follower gives up a leader that does not arrive after syncLimit, though parts of its own packets are sent meanwhile', () => {
+  it('C4-13: a follower gives up a leader whose packets do not arrive after syncLimit, though parts of its own are sent meanwhile', () => {
     const ensemble = served(3);
     const leader = ensemble.leader!;
     const follower = followersOf(ensemble)[0]!;
@@ -146,7 +146,7 @@ describe('any server of an ensemble', () => {
       (leader: number, follower: number) => `${follower}>${leader}`,
       /closes \d+: nothing was received from the learner for ([\d.]+) ms/,
     ],
-  ])('C4-13: if %s does not arrive, the other gives it up after syncLimit, and not before', (_what, direction, given) => {
+  ])('C4-13: if %s does not arrive, the receiver gives up the sender after syncLimit, and not before', (_what, direction, given) => {
     const ensemble = served(3);
     const leader = ensemble.leader!;
     const [follower] = followersOf(ensemble);
@@ -317,7 +317,7 @@ describe('a session in an ensemble', () => {
     }
   });
 
-  it('used by two processes at two servers with the same xids gets no reply to a request of the other', () => {
+  it('used by two processes at two servers with the same xids sends no process a reply to a request of the other', () => {
     for (const [seed, observers] of [1, 2, 3, 4, 5, 6, 7, 8].flatMap((each) => [[each, 0] as const, [each, 2] as const])) {
       for (const [from, to] of [
         [0, 1],
@@ -352,7 +352,7 @@ describe('a session in an ensemble', () => {
     expect([client.isClosed, first.isClosed, second.isClosed, second.isAnswered]).toEqual([true, true, false, true]);
   });
 
-  it('has no write of an old connection performed after one of a newer, though it is back at the server where the old one waits', () => {
+  it('has no write of an old connection performed after one of a newer, though it has returned to the server where the old one waits', () => {
     const ensemble = new Ensemble(1, 3, 0, 0);
     ensemble.throttle = { requestThrottleLimit: 1, requestThrottleDropStale: false };
     for (const node of ensemble.nodes) node.start();
@@ -493,7 +493,7 @@ describe('a session in an ensemble', () => {
     }
   });
 
-  it('lives as long as any server gets signs of life from its client, and no longer', () => {
+  it('stays open while any server receives pings of its client, and expires after the last one', () => {
     const ensemble = served(3, 1);
     const living = ensemble.nodes.map((node) => joined(ensemble, node, 600));
     const silent = ensemble.nodes.map((node) => joined(ensemble, node, 600));
@@ -512,7 +512,7 @@ describe('a session in an ensemble', () => {
     expect(silent.map(({ isClosed }) => isClosed)).toEqual([true, true, true, true]);
   });
 
-  it('C0-16: survives its leader, with a full timeout from there on, and nothing acknowledged is lost', () => {
+  it('C0-16: survives the loss of its leader with a new full timeout, and no acknowledged write is lost', () => {
     const ensemble = served(3);
     const [one] = followersOf(ensemble);
     const client = joined(ensemble, one!, 3000);
@@ -558,7 +558,7 @@ describe('a session in an ensemble', () => {
 });
 
 describe('a quorum', () => {
-  it('C0-11: three of five have an update; two do not, and their leader gives up', () => {
+  it('C0-11: of three in five servers acknowledges an update; with two, no update is acknowledged and the leader gives up', () => {
     const ensemble = served(5);
     const leader = ensemble.leader!;
     const followers = followersOf(ensemble);
@@ -588,7 +588,7 @@ describe('a quorum', () => {
     expect(delivered(ensemble, client, 'exists', { path: '/five', watch: false })?.err).toBe(ErrorCode.Ok);
   });
 
-  it('C4-3: of one is enough, since it follows itself', () => {
+  it('C4-3: of one server is enough, since it follows itself', () => {
     const ensemble = served(1);
     expect(delivered(ensemble, joined(ensemble, ensemble.leader!), 'create', create('/alone'))?.err).toBe(ErrorCode.Ok);
   });
@@ -632,7 +632,7 @@ it('E27: an election leaves the tree of each server in memory, and nothing is lo
 });
 
 describe('the end of an epoch', () => {
-  it('E2: comes before its zxids are exhausted: the next one begins, and nothing acknowledged is lost', () => {
+  it('E2: is reached before its zxids are exhausted: the next epoch begins, and nothing acknowledged is lost', () => {
     const ensemble = served(3, 0, 1, 8);
     const leader = ensemble.leader!;
     const { epoch } = leader.peer!;

@@ -151,7 +151,7 @@ describe('learners that need a SNAP at once', () => {
     throw new Error('it does not join');
   };
 
-  it('include an empty follower that joins in as many steps beside slow or silent strangers as alone', () => {
+  it('do not delay an empty follower: beside slow or silent strangers it joins in as many steps as alone', () => {
     const alone = stepsToJoin(() => undefined);
     const silent = stepsToJoin((leader) => {
       for (const channel of [9, 10, 11, 12]) {

@@ -63,7 +63,7 @@ function comeBack(ensemble: Ensemble, leader: Node, follower: Node, by: 'TRUNC' 
 }
 
 describe.each([1, 2, 3])('seed %i: a server', (seed) => {
-  it.each(['TRUNC', 'SNAP'] as const)('that loses the end of a session has the session and its ephemerals again, by %s', (by) => {
+  it.each(['TRUNC', 'SNAP'] as const)('that loses the end of a session by %s has the session and its ephemerals again', (by) => {
     const ensemble = started(seed);
     const client = joined(ensemble, ensemble.leader!);
     const created = client.ask('create', ephemeral('/e'));
@@ -82,7 +82,7 @@ describe.each([1, 2, 3])('seed %i: a server', (seed) => {
     expect(client.timeoutMs).toBeGreaterThan(0);
   });
 
-  it.each(['TRUNC', 'SNAP'] as const)('that loses a session has neither it nor its ephemerals any more, by %s', (by) => {
+  it.each(['TRUNC', 'SNAP'] as const)('that loses a session by %s has neither the session nor its ephemerals any more', (by) => {
     const ensemble = started(seed);
     const client = joined(ensemble, ensemble.leader!);
     ensemble.run(50);
@@ -94,7 +94,7 @@ describe.each([1, 2, 3])('seed %i: a server', (seed) => {
     expectSame(ensemble);
   });
 
-  it('that was away when a session ended has nothing left of it, however it is synchronised', () => {
+  it('that was down when a session ended has nothing left of it, however it is synchronised', () => {
     const ensemble = started(seed);
     const client = joined(ensemble, ensemble.leader!);
     const created = client.ask('create', ephemeral('/e'));

@@ -118,7 +118,7 @@ describe('planSync', () => {
     check,
   );
   it.each(rule4)('A52: uses the committed txns in memory: learner at $learner, memory [$memory]: $plan', check);
-  it.each(rule5)('A52: reads the log if memory does not reach back: learner at $learner, memory [$memory]', check);
+  it.each(rule5)('A52: reads the log if the txns in memory begin too late: learner at $learner, memory [$memory]', check);
   it.each(rule6)('A52: sends a snapshot if the log may not be read: learner at $learner, memory [$memory]', check);
 
   it('sends a snapshot to a learner without a zxid', () => {

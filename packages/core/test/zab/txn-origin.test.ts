@@ -59,7 +59,7 @@ describe('the authinfo of a PROPOSAL', () => {
 });
 
 describe('a learner', () => {
-  it('takes a txn for its own if the authinfo names it, names no server, or has another scheme', () => {
+  it('treats a txn as its own if the authinfo names it, names no server, or has another scheme', () => {
     const own = new LocalTxnFilter(3);
     const taken = [
       null,
