@@ -535,7 +535,7 @@ describe('expiry', () => {
     expectLogInOrder(stepper);
   });
 
-  it('is decided as of the time up to which all input has been delivered, not the end of a long job', () => {
+  it('uses the time up to which all input has been delivered, not the end of a long job', () => {
     const stepper = crowd(1);
     stepper.attach(3, first, 4000);
     stepper.ask(big, 1, OpCode.multi, (writer) => {

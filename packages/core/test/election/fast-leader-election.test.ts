@@ -1100,7 +1100,7 @@ describe('a proposed leader without the votes of a quorum', () => {
     expect([bench.take(), bench.outcome()]).toEqual([[], undefined]);
   });
 
-  it('is kept while the others may still adopt it: when one of them does, the wait is over', () => {
+  it('is kept while the others may still adopt it: when one of them does, the wait ends', () => {
     const bench = alone();
     bench.pass(500);
     for (const sid of [2, 3]) bench.hear(sid, 'looking', [5, 9, 1]);

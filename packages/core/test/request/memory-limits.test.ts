@@ -80,7 +80,7 @@ describe('F34: with memory full', () => {
     expect(script.core.inspect.watchCount()).toBe(1);
   });
 
-  it('everything is served again once there is memory', () => {
+  it('every request is served again once memory is released', () => {
     const script = server('full');
     script.core.setMemoryState('ample', true);
     expect(script.run('a create /z ""').at(-1)).toBe('a <- create 0x4 /z');

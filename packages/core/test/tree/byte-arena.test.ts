@@ -49,7 +49,7 @@ describe('ByteArena', () => {
     expect([arena.memoryBytes, arena.releasedBytes]).toEqual([6_000_000, 4_000_000]);
   });
 
-  it('wastes at most an eighth, or sixteen bytes', () => {
+  it('wastes at most an eighth of a string, or sixteen bytes', () => {
     const arena = new ByteArena();
     for (const bytes of [1, 16, 17, 100, 180, 512, 513, 600, 1025, 3000, 9000, 30_000, 32_768]) {
       const at = arena.alloc(bytes);

@@ -216,7 +216,7 @@ describe('DataTree', () => {
     });
   });
 
-  describe('a replay that meets its own effects', () => {
+  describe('a replay of txns whose effects are in the tree', () => {
     it('raises cversion and pzxid of the parent of an existing znode, for txns of type create only (ZOOKEEPER-3249)', () => {
       const tree = new DataTree(treeOptions);
       add(tree, '/p', 1);

@@ -273,7 +273,7 @@ describe('a connection that closes', () => {
   });
 });
 
-describe('lists', () => {
+describe('lists of watches', () => {
   it('show only the data table, each pair of connection and path once', () => {
     const table = newTable();
     table.addPath(1, '/a', data | persistent | recursive);

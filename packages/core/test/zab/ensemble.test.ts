@@ -17,7 +17,7 @@ describe('an ensemble', () => {
 });
 
 describe('a server whose votes are the best but which no learner can reach', () => {
-  it.each(sample([3, 5], 1))('gives up, and another one of %i leads for good', (voters) => {
+  it.each(sample([3, 5], 1))('gives up, and another one of %i becomes and stays the leader', (voters) => {
     const ensemble = new Ensemble(2, voters);
     const best = ensemble.nodes.at(-1)!;
     const reasons: string[] = [];

@@ -381,7 +381,7 @@ describe('a session in an ensemble', () => {
     expect(String((read!.body as { data: Buffer }).data)).toBe('new');
   });
 
-  it('has no write of an old connection performed that the leader holds, though it has moved and returned to the server through which it came', () => {
+  it('has no write of an old connection performed that the leader holds, though it has moved and returned to the server that forwarded it', () => {
     const ensemble = new Ensemble(1, 3, 0, 0);
     ensemble.throttle = { requestThrottleLimit: 1, requestThrottleDropStale: false };
     for (const node of ensemble.nodes) node.start();
