@@ -36,7 +36,7 @@ describe('docs/reference/errors.md', () => {
     expect(rowsOf(page.replace('-101', '-109')).map(({ code, name }) => ({ code, name }))).not.toEqual(codes);
   });
 
-  it('names as BadArguments of the client what is not a TypeError of its calls', () => {
+  it('lists as BadArguments of the client the errors that are not a TypeError of its calls', () => {
     const [, row] = /^\| `BadArguments` \| (.+) \|$/m.exec(page)!;
     const [refused, misused] = row!.split('. The client sent nothing. ');
     expect(refused).not.toContain('mode');
