@@ -44,7 +44,7 @@ describe('docs/reference/errors.md', () => {
     expect(() => op.create('/a', 'x', { mode: 'CONTAINER' as never })).toThrow(TypeError);
   });
 
-  it('says "never" of the codes that the server does not use, and of no other', () => {
+  it('marks the codes that the server does not use as "never", and no other', () => {
     const answered = rowsOf(page).filter(({ when }) => !when.startsWith('Never'));
     expect(answered.map(({ name }) => name).sort()).toEqual(answeredIn(sources()));
     expect(answeredIn(['fail(ErrorCode.NoNode) || ErrorCode.Ok', 'ErrorCode.NoNode'])).toEqual(['NoNode', 'Ok']);

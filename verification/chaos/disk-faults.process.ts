@@ -34,7 +34,7 @@ function written(): string {
   return stdout.trim();
 }
 
-it('a disk without faults accepts everything', () => {
+it('a disk without faults accepts all writes and syncs', () => {
   expect(written()).toBe('100 100 synced');
   expect(disk.affectedCalls).toBe(0);
 });

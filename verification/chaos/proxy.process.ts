@@ -126,7 +126,7 @@ describe('a cable', () => {
     expect(await eventually(() => received === '1234', soonMs, 1)).toBe(true);
   });
 
-  it('holds one connection and not the next', async () => {
+  it('holds back the bytes of one connection and not of the next', async () => {
     const old = dial();
     old.socket.write('o');
     await eventually(() => old.back() === 'o', soonMs, 1);

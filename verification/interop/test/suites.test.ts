@@ -64,7 +64,7 @@ describe('exceptions', () => {
     ['mt Fixture::testOne', undefined, { passed: 0, failed: 1, skipped: 0 }],
     ['mt Group::testAny', 'assertion', { passed: 0, failed: 0, skipped: 0 }],
     ['mt Group::testAny', undefined, { passed: 0, failed: 1, skipped: 0 }],
-  ])('%s with failure %s counts as %o: a list holds in both directions', (name, detail, counts) => {
+  ])('%s with failure %s counts as %o: a listed test must fail, and any other must pass', (name, detail, counts) => {
     const report = new Report(() => {}, false);
     countResult('suite', { test: name, detail }, exceptions, report);
     expect(report.counts).toEqual(counts);

@@ -203,8 +203,8 @@ test('a server does not use the stream to its previous leader as a stream to its
   expect(error?.message).toBeUndefined();
 });
 
-describe('the grounds', () => {
-  test.each(initialStateNames)('%s: all servers start from it, and serve when nothing goes wrong', (name) => {
+describe('the initial states', () => {
+  test.each(initialStateNames)('%s: all servers start from it, and serve without faults', (name) => {
     const world = new SmallWorld(scopeDefaults, buildInitialState(name));
     expect(world.servers.every(({ peer }) => peer !== undefined)).toBe(true);
     expect(runToQuiescence(world, 'all')).toBeLessThan(2000);

@@ -354,7 +354,7 @@ describe('caches that become complete', () => {
   });
 });
 
-describe('onlookers', () => {
+describe('observations', () => {
   const history = historyOf('1 create /e/a one', '1 set /e/a two', '1 delete /e/a', '1 create /e/a one');
   const phases = new Map([['/e/a', phasesOfZnode('/e/a', history, (data) => data)]]);
   // A txn takes ten milliseconds.
@@ -365,7 +365,7 @@ describe('onlookers', () => {
       phases,
     );
 
-  test('that are shown past values in their order are correct, even if they miss some', () => {
+  test('of past values in their order are correct, even if some values are missed', () => {
     expect(found([none, 5], ['one', 15], ['two', 25], [none, 35], ['one', 45])).toEqual([]);
     expect(found([none, 15], ['one', 35], ['one', 45, 4n])).toEqual([]);
     expect(found(['one', 19, 1n], ['one', 99])).toEqual([]);
@@ -380,20 +380,20 @@ describe('onlookers', () => {
         ['one', 35],
       ],
     ],
-    ['a value from before they began to look', [['two', 45, 3n]]],
+    ['a value from before the observation began', [['two', 45, 3n]]],
     ['a value that never existed', [['three', 45]]],
     [
-      'a past value although they must be up to date',
+      'a past value where the latest one is required',
       [
         ['two', 25],
         ['two', 45, 4n],
       ],
     ],
-  ])('that are shown %s are a finding', (_what, shown) => {
+  ])('of %s are findings', (_what, shown) => {
     expect(found(...shown)).toHaveLength(1);
   });
 
-  test('that are shown a znode which no process created are a finding', () => {
+  test('of a znode that no process created are findings', () => {
     const sighting = { values: new Map([['/e/b', 'one']]), fromZxid: 0n, atMs: 45 };
     expect(checkObservations('process-1', [sighting], phases)).toEqual([
       'observed: process-1 was shown one for /e/b at 45.000, which was not its value at any time since 0',
@@ -487,7 +487,7 @@ describe('kept znodes', () => {
   const delivered = { process: 'process-1', sessions: new Set([1n]), path: '/k/one', text: 'text-2', seenZxid: 2n };
   const last = { process: 'process-1', sessions: new Set([1n]), path: '/k/one', session: 1n, allowedTexts: new Set(['text-2']), atMs: 100 };
 
-  test('with the data of their owner are correct, and with other data are findings', () => {
+  test('with the data and the session of their owner are correct; others are findings', () => {
     expect(checkReportedNodes([delivered], rules, history)).toEqual([]);
     expect(checkReportedNodes([{ ...delivered, seenZxid: 1n }], rules, history)).toHaveLength(1);
     expect(checkReportedNodes([{ ...delivered, path: '/k/two', text: 'text-3', seenZxid: 3n }], rules, history)).toEqual([
