@@ -36,7 +36,7 @@ describe('docs/reference/errors.md', () => {
     expect(rowsOf(page.replace('-101', '-109')).map(({ code, name }) => ({ code, name }))).not.toEqual(codes);
   });
 
-  it('names as BadArguments of the client what is not a TypeError of its calls', () => {
+  it('lists as BadArguments of the client the errors that are not a TypeError of its calls', () => {
     const [, row] = /^\| `BadArguments` \| (.+) \|$/m.exec(page)!;
     const [refused, misused] = row!.split('. The client sent nothing. ');
     expect(refused).not.toContain('mode');
@@ -44,7 +44,7 @@ describe('docs/reference/errors.md', () => {
     expect(() => op.create('/a', 'x', { mode: 'CONTAINER' as never })).toThrow(TypeError);
   });
 
-  it('says "never" of the codes that the server does not use, and of no other', () => {
+  it('marks the codes that the server does not use as "never", and no other', () => {
     const answered = rowsOf(page).filter(({ when }) => !when.startsWith('Never'));
     expect(answered.map(({ name }) => name).sort()).toEqual(answeredIn(sources()));
     expect(answeredIn(['fail(ErrorCode.NoNode) || ErrorCode.Ok', 'ErrorCode.NoNode'])).toEqual(['NoNode', 'Ok']);

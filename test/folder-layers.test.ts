@@ -126,7 +126,7 @@ describe('folders', () => {
       expect(complaintsOf({ 'high/b.ts': text, 'high/top/c.ts': '' }), text).toHaveLength(1);
   });
 
-  it('that reach a higher one by way of a file in src are reported too', () => {
+  it('that import from a higher one by way of a file in src are reported too', () => {
     const files = { 'low/a.ts': "import { s } from '../s.ts';", 's.ts': "export * from './t.ts';", 't.ts': "export * from './high/b.ts';" };
     expect(complaintsOf({ ...files, 'high/b.ts': '' })).toEqual([
       'core/low/a.ts imports s.ts, which leads to t.ts, high/b.ts: the folder low stands below high. ' +

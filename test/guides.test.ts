@@ -168,7 +168,7 @@ describe('guides', () => {
     expect(guides.filter((path) => !page.includes(`](${path.slice('docs/guides/'.length)})`))).toEqual([]);
   });
 
-  it('name no method that the client does not have', () => {
+  it('name only methods that the client has', () => {
     const zk: unknown = Client.prototype;
     const known = (name: string): boolean => name in (zk as object);
     expect(known('getData')).toBe(true);

@@ -46,7 +46,7 @@ describe('the guide for node-zookeeper-client', () => {
     ...['ACL', 'Id', 'Permission', 'CreateMode', 'State', 'Event', 'Exception'].map(
       (name) => [`members of ${name}`, theirs[name]!.map((member) => `${name}.${member}`)] as [string, readonly string[]],
     ),
-  ])('has all %s', (_, wanted) => {
+  ])('lists all %s', (_, wanted) => {
     expect(missing(page, wanted)).toEqual([]);
   });
 });
@@ -65,13 +65,13 @@ describe('the guide for zookeeper', () => {
     ['events', theirs['events']!.map((name) => `on('${name}')`)],
     ['statics', theirs['statics']!.map((name) => `ZooKeeper.${name}`)],
     ['constants', theirs['constants']!],
-  ])('has all %s', (_, wanted) => {
+  ])('lists all %s', (_, wanted) => {
     expect(missing(page, wanted)).toEqual([]);
   });
 });
 
 describe('the columns of the guides', () => {
-  it('a missing name is found', () => {
+  it('are checked for missing names', () => {
     expect(
       missing("| theirs | here |\n| --- | --- |\n| `a(b)`, `new C(d)` | `e` |\n| `on('f', g)`, `h`: 1 | |\n", [
         'a',

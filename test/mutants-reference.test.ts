@@ -51,13 +51,13 @@ function generated(page: string, shown: Mutants, symbols: SourceSymbols): string
 }
 
 describe('docs/internals/mutants.md', () => {
-  it('has every mutant, with its own words, and no other', () => {
+  it('lists every mutant with its own description, and no other', () => {
     const page = readFileSync(pagePath, 'utf8');
     if (write) writeFileSync(pagePath, generated(page, mutants, packageSymbols()));
     expect(readFileSync(pagePath, 'utf8')).toBe(generated(page, mutants, packageSymbols()));
   });
 
-  it('fails this test for a missing mutant, a surplus one, another detector or other words', () => {
+  it('fails this test for a missing mutant, a surplus one, another detector or another description', () => {
     const one = { description: 'half of the voters are a quorum', origin: 'P32', symbol: 'Quorum.contains' };
     const symbols = new SourceSymbols(new Map([['packages/core/src/quorum.ts', 'export class Quorum {\n  contains() {}\n}']]));
     const pageOf = (text: string, some: Mutants) => generated(text, some, symbols);

@@ -27,7 +27,7 @@ function satisfies(version: string): boolean {
   });
 }
 
-it('is in the manifest of each package', () => {
+it('the manifest of each package has the range of supported Node versions', () => {
   const workspaces = ['packages', 'verification'].flatMap((folder) => readdirSync(join(root, folder)).map((name) => `${folder}/${name}`));
   const folders = ['.', 'examples', ...workspaces.filter((folder) => existsSync(join(root, folder, 'package.json')))];
   for (const folder of folders) {
@@ -36,7 +36,7 @@ it('is in the manifest of each package', () => {
   }
 });
 
-it('is the range that the packages accept', () => {
+it('the packages accept exactly the range of supported Node versions', () => {
   for (const version of [...inRange, ...outOfRange]) {
     expect([version, nodeVersionError(version) === undefined]).toEqual([version, satisfies(version)]);
   }
@@ -44,7 +44,7 @@ it('is the range that the packages accept', () => {
   expect(outOfRange.filter((version) => satisfies(version))).toEqual([]);
 });
 
-it.each(['packages/cli/bin/tskeeper.js', 'scripts/ensure-built.js'])('is the range that %s accepts', (path) => {
+it.each(['packages/cli/bin/tskeeper.js', 'scripts/ensure-built.js'])('%s accepts exactly the range of supported Node versions', (path) => {
   const [, condition] =
     /^if \((major > .*)\) \{$|^const isNodeNewEnough = (.*);$/m.exec(readFileSync(join(root, path), 'utf8'))?.filter(Boolean) ?? [];
   for (const version of [...inRange, ...outOfRange]) {
@@ -87,7 +87,7 @@ describe('npm start and npm test in a clone', () => {
   });
 });
 
-it.each(['README.md', 'CONTRIBUTING.md', 'docs/guides/first-steps.md', 'docs/reference/cli.md'])('is the range that %s names', (path) => {
+it.each(['README.md', 'CONTRIBUTING.md', 'docs/guides/first-steps.md', 'docs/reference/cli.md'])('%s names the Node versions', (path) => {
   expect(existsSync(join(root, path))).toBe(true);
   const text = readFileSync(join(root, path), 'utf8').replaceAll(/\s+/g, ' ');
   expect(text).toMatch(/Node 20\.19 or later in line 20, or (on )?22\.2 or later/);

@@ -109,7 +109,7 @@ describe('npm run packages', () => {
     expect(() => foldersOf(['clients'])).toThrow(/^Unknown package clients\. Packages are: .*\bclient, /);
   });
 
-  it('appears on pages with packages that exist', () => {
+  it('appears on pages only with names of packages that exist', () => {
     const folders = ['.', 'docs/guides', ...publicPackages().map(({ name }) => `packages/${name}`)];
     const pages = folders.flatMap((folder) => readdirSync(join(root, folder)).map((name) => join(root, folder, name)));
     const commands = pages

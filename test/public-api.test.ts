@@ -25,7 +25,7 @@ function complaints(owner: string, ...members: object[]): string[] {
 }
 
 describe('the documentation of a public symbol', () => {
-  it('is there, unless a single value needs none', () => {
+  it('exists, except for a single value that needs none', () => {
     expect(complaints('A', member('PropertySignature', 'name', 'string', ''))).toEqual(['A.name has no documentation']);
     expect(complaints('A', member('PropertySignature', 'kind', "'state'", ''))).toEqual([]);
     expect(complaints('A', member('Property', 'names', "'a' | 'b'", ''))).toEqual(['A.names has no documentation']);
@@ -52,7 +52,7 @@ describe('the documentation of a public symbol', () => {
     expect(number('version', 'Changes of data.')).toEqual([]);
   });
 
-  it('states with what a call fails', () => {
+  it('states the errors with which a call fails', () => {
     const call = (doc: string) => complaints('A', member('Method', 'ask', 'Promise<string>', doc));
     expect(call('Asks.')).toEqual(['A.ask does not say with what it fails']);
     for (const doc of ['Asks. Fails with NoNode.', 'Asks. Never rejects.', 'Asks. Throws.']) expect(call(doc)).toEqual([]);

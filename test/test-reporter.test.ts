@@ -82,7 +82,7 @@ describe('the report of the tests', () => {
     expect(countTests(readFileSync(report, 'utf8'))).toEqual({ passed: 0, failed: 1, skipped: 0 });
   });
 
-  it('of a part of .ci/run ends with a line of counts', () => {
+  it('ends with a line of counts when it belongs to a part of .ci/run', () => {
     expect(countLastLine('1 passed, 0 failed, 0 skipped\nmore\n12 passed, 3 failed, 4 skipped\n')).toEqual({
       passed: 12,
       failed: 3,

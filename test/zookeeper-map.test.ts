@@ -24,6 +24,6 @@ it('every file on the map of ZooKeeper’s classes exists', () => {
   expect(missing(page)).toEqual([]);
 });
 
-it('a missing file is reported', () => {
+it('the check of the map reports a missing file', () => {
   expect(missing('`core/request/{replica,nothing}.ts`')).toEqual(['packages/core/src/request/nothing.ts']);
 });

@@ -69,7 +69,7 @@ describe('writers', () => {
     return state;
   }
 
-  it('measure how long no write is answered, and connect to another server when theirs ends', async () => {
+  it('measure the time without a reply to a write, and connect to another server when their own ends', async () => {
     const [one, two] = [await fake(), await fake()];
     const writers = new Writers([one.port, two.port]);
     writers.start();

@@ -48,14 +48,14 @@ describe('the result of a demand', () => {
     ['missed when neither is enough', result([100, 120, 140]), overJavaOrNearCeiling, 'missed'],
     ['missed when the ceiling is not known', result([100, 120]), overJavaOrNearCeiling, 'missed'],
     ['met by the ceiling alone', result([undefined, 95, 100]), overJavaOrNearCeiling, 'met'],
-    ['a limit of its own', result([1, 450]), { measure: 'throughput', atMost: 450, level: 'goal' }, 'met'],
-    ['a limit passed', result([1, 451]), { measure: 'throughput', atMost: 450, level: 'goal' }, 'missed'],
-  ])('%s', (_title, measured, demand, expected) => {
+    ['met at a limit of its own', result([1, 450]), { measure: 'throughput', atMost: 450, level: 'goal' }, 'met'],
+    ['missed beyond a limit of its own', result([1, 451]), { measure: 'throughput', atMost: 450, level: 'goal' }, 'missed'],
+  ])('is %s', (_title, measured, demand, expected) => {
     expect(judge(measured, demand).verdict).toBe(expected);
   });
 });
 
-describe('the page', () => {
+describe('the page of a bench', () => {
   it('shows each row, each demand and the failed measurements', () => {
     const page = markdown({
       environment: { node: 'v20' },
@@ -81,7 +81,7 @@ describe('the page', () => {
     expect(page).toContain('- getData-50, round 2, ours: it ended');
   });
 
-  it('has words for every demand of every row', () => {
+  it('describes every demand of every row', () => {
     for (const row of rows) {
       for (const demand of row.demands) expect(demandText(demand)).toMatch(/^[\w ]+ (?:>=|<=) [\d.]+/);
       expect(verdicts([{ ...row, rounds: [] }]).map(({ verdict }) => verdict)).toEqual(row.demands.map(() => 'unknown'));

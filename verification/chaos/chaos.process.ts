@@ -138,7 +138,7 @@ describe('an ensemble of real processes', () => {
     expect(undetectedTampering(last!)).toEqual([]);
   });
 
-  it('fails when a line is lost, is there twice, or was written by no client', () => {
+  it('is reported as faulty when a line is lost, repeated or written by no client', () => {
     const acknowledged = new Map([['/ledger/n-1', 'a']]);
     const sent = new Set(['a', 'b']);
     expect(checkAppendLog(acknowledged, sent, new Map([['/ledger/n-1', 'a']]))).toEqual([]);

@@ -34,19 +34,19 @@ function written(): string {
   return stdout.trim();
 }
 
-it('a disk without faults accepts everything', () => {
+it('a disk without faults accepts all writes and syncs', () => {
   expect(written()).toBe('100 100 synced');
   expect(disk.affectedCalls).toBe(0);
 });
 
-it('a disk that fills up accepts what fits, and then nothing', () => {
+it('a disk that fills up accepts the bytes that fit, and fails later writes with ENOSPC', () => {
   disk.set('full', 150);
   expect(written()).toBe('100 50 synced');
   expect(written()).toBe('ENOSPC ENOSPC synced');
   expect(disk.affectedCalls).toBeGreaterThanOrEqual(2);
 });
 
-it('syncs fail, or writes do, with EIO', () => {
+it('a disk with a fault fails either syncs or writes with EIO', () => {
   disk.set('syncFails');
   expect(written()).toBe('100 100 EIO');
   disk.set('writeFails');
@@ -55,7 +55,7 @@ it('syncs fail, or writes do, with EIO', () => {
   expect(written()).toBe('100 100 synced');
 });
 
-it('a sync takes as long as requested', () => {
+it('a disk with slow syncs takes the requested time for each sync', () => {
   disk.set('slowSyncs', 300);
   const begunMs = performance.now();
   expect(written()).toBe('100 100 synced');

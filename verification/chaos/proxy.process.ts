@@ -58,7 +58,7 @@ const soonMs = 5000;
 const notSoonMs = 150;
 
 describe('a cable', () => {
-  it('passes bytes on in both directions', async () => {
+  it('forwards bytes in both directions', async () => {
     const { socket, back } = dial();
     socket.write('hello');
     expect(await eventually(() => back() === 'hello', soonMs, 1)).toBe(true);
@@ -100,7 +100,7 @@ describe('a cable', () => {
     expect(await eventually(() => isOver, soonMs, 1)).toBe(true);
   });
 
-  it('delays bytes, and passes a few at a time', async () => {
+  it('delays bytes, and forwards a few at a time', async () => {
     const lane = network.direction('a', 'b');
     lane.delayMs = 50;
     const { socket } = dial();
@@ -126,7 +126,7 @@ describe('a cable', () => {
     expect(await eventually(() => received === '1234', soonMs, 1)).toBe(true);
   });
 
-  it('holds one connection and not the next', async () => {
+  it('holds back the bytes of one connection and not of the next', async () => {
     const old = dial();
     old.socket.write('o');
     await eventually(() => old.back() === 'o', soonMs, 1);

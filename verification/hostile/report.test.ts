@@ -24,7 +24,7 @@ describe('a row of hostile runs', () => {
     expect(isRed({ ...row, ours: { failure: 'no leader' } })).toBe(true);
   });
 
-  it('does not fail for what Java misses', () => {
+  it('does not fail for a limit that only Java misses', () => {
     expect(isRed({ ...row, ours: within, java: over })).toBe(false);
     expect(isRed({ ...row, java: { failure: 'it ended' } })).toBe(false);
   });

@@ -18,7 +18,7 @@ const framesPerRun = breadth(4000, 20_000);
 const grownBytesMax = 200 * 1024 * 1024;
 
 describe('a core among hostile clients', () => {
-  it('throws nothing, keeps no memory, and serves an honest client as if it were alone', () => {
+  it('throws no error, retains no memory, and serves an honest client as if it were alone', () => {
     for (let seed = 1; seed <= runs; seed++) {
       const report = runHostile({ makeCore, seed, frames: framesPerRun });
       expect(report.violation).toBeUndefined();

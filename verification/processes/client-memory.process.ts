@@ -130,7 +130,7 @@ describe('the memory of a client', () => {
     expect(signalListeners).toBe(0);
   });
 
-  it('is not flat when a program keeps something of each reconnect', async () => {
+  it('grows when a program retains an object of each reconnect', async () => {
     const kept: unknown[] = [];
     const { growth } = await reconnectInMemory(leakyReconnects, (error) => kept.push(error));
     expect(growth).toBeGreaterThan(slackBytes);

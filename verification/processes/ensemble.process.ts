@@ -62,7 +62,7 @@ describe('an ensemble of three', () => {
 });
 
 describe('an ensemble of eleven', () => {
-  it('C0-14: serves without five of its servers, C0-15: refuses without six, and serves again when one comes back', async () => {
+  it('C0-14: serves without five of its servers, C0-15: rejects requests without six, and serves again when one restarts', async () => {
     await inFolder(async (folder) => {
       await using ensemble = await startEnsemble(folder, { voters: 11 });
       const leader = (await ensemble.leader()).sid;

@@ -137,7 +137,7 @@ describe('F34: a heap of 64 MB', () => {
     }
   }
 
-  it('is never exhausted: the server rejects what grows, serves the rest, and has every acknowledged write after a restart', async () => {
+  it('is never exhausted: the server rejects requests that add data, serves others, and has every acknowledged write after a restart', async () => {
     await inFolder(async (folder) => {
       const config = { tickTime: 2000, snapCount: 5000, preAllocSize: 1024 };
       let server = await startServer({ kind: 'ours', folder, config, nodeArguments });
@@ -229,14 +229,14 @@ describe('F34: a heap of 64 MB', () => {
   });
 });
 
-describe('F34: 224 MB for the process', () => {
+describe('F34: a process limit of 224 MB', () => {
   const limitMb = 224;
 
   async function residentMb(pid: number): Promise<number> {
     return Number(/VmRSS:\s+(\d+) kB/.exec(await readFile(`/proc/${pid}/status`, 'utf8'))![1]) / 1024;
   }
 
-  it('are not exhausted by znodes, which are outside of the heap, and deletes make room for new ones', async () => {
+  it('is not exhausted by znodes, which are outside of the heap, and deletes free memory for new ones', async () => {
     await inFolder(async (folder) => {
       const config = { tickTime: 2000, preAllocSize: 1024, 'tskeeper.memoryLimitInMb': limitMb };
       const server = await startServer({ kind: 'ours', folder, config });
@@ -282,8 +282,8 @@ describe('F34: 224 MB for the process', () => {
   });
 });
 
-describe('F34: 64 open files', () => {
-  it('are not all used by clients: logs roll and snapshots are written, and open connections stay open', async () => {
+describe('F34: a limit of 64 open files', () => {
+  it('is not exhausted by clients: logs roll, snapshots are written, and open connections stay open', async () => {
     await inFolder(async (folder) => {
       const config = { tickTime: 2000, snapCount: 100, preAllocSize: 64, 'autopurge.snapRetainCount': 3 };
       const server = await startServer({ kind: 'ours', folder, config, openFilesMax: 64 });
@@ -324,7 +324,7 @@ describe('F34: 64 open files', () => {
   });
 });
 
-describe.concurrent('F34: every thread of the pool taken', () => {
+describe.concurrent('F34: a pool without a free thread', () => {
   const preload = fileURLToPath(new URL('block-threads.js', import.meta.url));
 
   interface Blocked {
@@ -382,7 +382,7 @@ describe.concurrent('F34: every thread of the pool taken', () => {
     });
   });
 
-  it('ends the process when they do not come back, and a restart has every acknowledged write', async () => {
+  it('ends the process when no thread becomes free, and a restart has every acknowledged write', async () => {
     await blocked(async ({ server, honest, writer, folder }) => {
       const begunMs = performance.now();
       writer.send({ kind: 'setData', path: '/kept', data: 'lost?', version: -1 });

@@ -143,7 +143,7 @@ class DoubleBarriers extends Story {
 }
 
 describe('the examples of recipes', { timeout }, () => {
-  it('C1-1: continue when the leader of the ensemble is killed in the middle, and comes back', async () => {
+  it('C1-1: continue when the leader of the ensemble is killed in the middle, and restarts', async () => {
     await inFolder(async (folder) => {
       await using ensemble = await startEnsemble(folder, { voters: 3 });
       await using zk = await connect(ensemble.connectString);

@@ -24,7 +24,7 @@ describe('the chain of ancestors up to npm', () => {
     ['a shell that npm did not start', { 10: [9, 'bash'], 9: [1, 'sshd: user'] }, undefined],
     ['a folder of that name', { 10: [1, 'node /srv/npm/run.js'] }, undefined],
     ['a system without /proc', {}, [10]],
-  ])('for a child of %s', (_, processes, line) => {
+  ])('holds the processes from the parent to npm, or is undefined without npm, for a child of %s', (_, processes, line) => {
     expect(findNpmAncestors(start(byNpm), table(10, processes))).toEqual(line);
   });
 
@@ -44,16 +44,16 @@ describe('the chain of ancestors up to npm', () => {
   const running = (npm_lifecycle_script: string) => ({ ...byNpm, npm_lifecycle_script });
   it.each<[string, Readonly<Record<number, readonly [number, string]>>, number]>([
     ['init has adopted this process', { 1: [0, '/sbin/init'] }, 1],
-    ['init does, and the system says nothing of it', {}, 1],
+    ['init has adopted this process, and the system shows no command lines', {}, 1],
     ['init has adopted the shell of npm', { 10: [1, 'sh -c tskeeper serve; true'], 1: [0, '/sbin/init'] }, 10],
     ['another program has adopted this process', { 10: [1, 'python3 supervisor.py'], 1: [0, '/sbin/init'] }, 10],
-    ['a shell has, as process 1 of a container', { 1: [0, 'sh -c npm run all'] }, 1],
-  ])('is gone when npm has ended, %s, and a script of npm runs the command', (_, processes, ppid) => {
+    ['a shell that is process 1 of a container has adopted this process', { 1: [0, 'sh -c npm run all'] }, 1],
+  ])('is reported as gone when npm has ended, %s, and a script of npm runs the command', (_, processes, ppid) => {
     expect(findNpmAncestors(start(running('tskeeper serve; true'), ppid), table(ppid, processes))).toBe('gone');
     expect(findNpmAncestors(start(byNpm, ppid), table(ppid, processes))).toBeUndefined();
   });
 
-  it('is gone when the parent has changed since the process started', () => {
+  it('is reported as gone when the parent has changed since the process started', () => {
     expect(findNpmAncestors(start(running('tskeeper serve'), 10), table(1, { 1: [0, 'npm start'] }))).toBe('gone');
     expect(findNpmAncestors(start(running('sh run.sh'), 10), table(1, {}))).toBeUndefined();
   });
@@ -72,16 +72,16 @@ describe('the chain of ancestors up to npm', () => {
     ['node app.js', false],
     ['tskeeper-exporter', false],
     ['', false],
-  ])('a script of npm that says %j runs the command in the foreground: %s', (script, does) => {
+  ])('is reported as gone only if the script of npm runs the command in the foreground: %j, %s', (script, does) => {
     expect(findNpmAncestors(start(running(script), 1), table(1, {}))).toBe(does ? 'gone' : undefined);
   });
 
-  it('is not gone while npm is an ancestor of a program in between, whatever the script says', () => {
+  it('is not reported as gone while npm runs a program between it and the command, whatever the script contains', () => {
     const processes = { 10: [9, 'node /opt/shim/node tskeeper'], 9: [8, 'sh -c tskeeper serve'], 8: [1, 'npm start'] } as const;
     expect(findNpmAncestors(start(running('tskeeper serve')), table(10, processes))).toBeUndefined();
   });
 
-  it('is whole until one of its processes has another parent', () => {
+  it('is intact until one of its processes gets another parent', () => {
     const processes = { 10: [9, 'sh -c x'], 9: [1, 'npm start'] } as const;
     expect(areStillAncestors([10, 9], table(10, processes))).toBe(true);
     expect(areStillAncestors([10, 9], table(1, processes))).toBe(false);

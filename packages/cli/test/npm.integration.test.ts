@@ -206,7 +206,7 @@ describe.skipIf(process.platform === 'win32')('a server', () => {
     });
   });
 
-  it('in the background of a shell outlives the shell and SIGHUP', async () => {
+  it('continues after SIGHUP and after its shell has ended, if it runs in the background', async () => {
     const server = new Started('sh', ['-c', '"$@" & :', 'sh', 'nohup', process.execPath, bin, 'serve', ...args()], folder);
     await server.logs(/^serving clients on /);
     if (server.child.exitCode === null) await once(server.child, 'exit');

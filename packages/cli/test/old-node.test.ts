@@ -27,7 +27,7 @@ it.each(['4.9.1', '18.20.8', '20.18.3', '21.7.3', '22.1.0'])('tskeeper on Node %
   });
 });
 
-it('the first file of the command can be parsed by an old Node: no import before the version check, and no newer syntax', () => {
+it('an old Node can parse the first file of the command: no import before the version check, and no newer syntax', () => {
   const text = readFileSync(bin, 'utf8');
   expect(text).not.toMatch(/^import |\bawait\b|\?\.|\?\?/m);
   expect(text.indexOf('import(')).toBeGreaterThan(text.indexOf('process.versions'));

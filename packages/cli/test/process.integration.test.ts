@@ -106,7 +106,7 @@ describe('a server process', () => {
     expect(await server.exited).toBe(0);
   });
 
-  it('cannot start in a folder that another server uses, and can after that server was killed', async () => {
+  it('fails to start in a folder that another server uses, and starts there after that server was killed', async () => {
     const first = new ServerProcess(['--client-port', '0']);
     await first.serving();
     const second = new ServerProcess(['--client-port', '0']);
@@ -120,7 +120,7 @@ describe('a server process', () => {
     expect(await third.exited).toBe(0);
   });
 
-  it('cannot start on a port that another server uses', async () => {
+  it('fails to start on a port that another server uses', async () => {
     const first = new ServerProcess(['--client-port', '0']);
     const port = await first.serving();
     const second = new ServerProcess(['--client-port', `${port}`, '--data-dir', 'other']);

@@ -47,7 +47,7 @@ describe('on a terminal', () => {
     expect((await bytesOf(new FakeTerminal(), 'get', '-b', '/hostile')).toString()).toBe(`${hostile.toString('base64')}\n`);
   });
 
-  it('errors and events on standard error show them as escapes too', async () => {
+  it('errors and events on standard error show control characters as escapes too', async () => {
     const terminal = new FakeTerminal();
     await zkAt(server.connectString, terminal, 'get', `${path}/missing`);
     expect(terminal.errors).toBe('Node does not exist: /\\u202egnp.exe/missing\n');
@@ -57,7 +57,7 @@ describe('on a terminal', () => {
     expect(terminal.errors).toBe(`Node does not exist: ${path}/missing\n`);
   });
 
-  it('JSON with escapes stays valid and means the same', async () => {
+  it('JSON with escapes stays valid and decodes to the same data', async () => {
     const text = (await bytesOf(new FakeTerminal(), '-o', 'json', 'ls', '/')).toString();
     expect(text).not.toContain('\u202e');
     expect(JSON.parse(text)).toEqual({ path: '/', children: ['hostile', 'zookeeper', '\u202egnp.exe'] });

@@ -4,7 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { ActivityTracker } from '../src/activity-tracker.ts';
 
-it('settles when everything that follows is done, however long the chain', async () => {
+it('settle resolves after every callback and promise in a chain, however long, has run', async () => {
   const activity = new ActivityTracker();
   const done: string[] = [];
   activity.nextTurn(() => {
@@ -20,7 +20,7 @@ it('settles when everything that follows is done, however long the chain', async
   expect(done).toEqual(['one', 'two', 'three']);
 });
 
-it('settles only after pending operations have ended, such as a call to a disk', async () => {
+it('settle resolves only after pending operations have ended, such as a call to a disk', async () => {
   const activity = new ActivityTracker();
   const begun = activity.begin();
   let isDone = false;
@@ -34,7 +34,7 @@ it('settles only after pending operations have ended, such as a call to a disk',
   await reading;
 });
 
-it('settles even if new operations begin all the time', async () => {
+it('settle resolves even if new operations begin all the time', async () => {
   const activity = new ActivityTracker();
   let isOver = false;
   let count = 0;
@@ -48,7 +48,7 @@ it('settles even if new operations begin all the time', async () => {
   expect(count).toBeLessThan(100);
 });
 
-it('runs the reactions of settled promises before the next callback, as between two turns', async () => {
+it('nextTurn runs the reactions of settled promises before the next callback, as between two turns', async () => {
   const activity = new ActivityTracker();
   const order: string[] = [];
   const begun = activity.begin();
@@ -64,7 +64,7 @@ it('runs the reactions of settled promises before the next callback, as between 
   expect(order).toEqual(['promises', 'callback']);
 });
 
-it('until checks its condition exactly when something has happened', async () => {
+it('until checks its condition once at first and once after each notified change', async () => {
   const activity = new ActivityTracker();
   let looks = 0;
   let isSo = false;
@@ -86,7 +86,7 @@ it('until resolves with false after its timeout', async () => {
   expect(await new ActivityTracker().until(() => false, 1)).toBe(false);
 });
 
-it('calls the callbacks after one that throws', async () => {
+it('nextTurn calls the remaining callbacks after one that throws', async () => {
   const activity = new ActivityTracker();
   const called: string[] = [];
   activity.nextTurn(() => {

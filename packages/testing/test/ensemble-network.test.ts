@@ -68,7 +68,7 @@ async function connected(): Promise<Awaited<ReturnType<typeof world>> & { stream
 }
 
 describe('a stream', () => {
-  it('carries bytes both ways, in order, in one batch per turn', async () => {
+  it('delivers bytes in both directions, in order, in one batch per turn', async () => {
     const { one, two, settle } = await world();
     const stream = one.dial(2);
     await settle();
@@ -97,7 +97,7 @@ describe('a stream', () => {
     expect(two.take()).toEqual([`closed ${other} well`]);
   });
 
-  it('is reset by one side, and the other side is notified', async () => {
+  it('notifies the other side when one side resets it', async () => {
     const { one, two, stream, other, settle } = await connected();
     one.network.reset(stream);
     await settle();
@@ -106,7 +106,7 @@ describe('a stream', () => {
     expect(one.dial(2)).toBe(stream);
   });
 
-  it('is not read while it is paused, but a reset arrives', async () => {
+  it('delivers no bytes while it is paused, and delivers a reset', async () => {
     const { one, two, stream, other, settle } = await connected();
     two.network.pause(other);
     one.send(stream, 'a');
@@ -151,7 +151,7 @@ describe('a dial', () => {
     expect(one.take()).toEqual([`closed ${late} ECONNREFUSED`]);
   });
 
-  it('that was cancelled opens no stream', async () => {
+  it('opens no stream after it was cancelled', async () => {
     const { wire, one, two, settle } = await world();
     const heal = wire.cut(1, 2);
     const stream = one.dial(2);
@@ -163,7 +163,7 @@ describe('a dial', () => {
     expect(two.take()).toEqual([]);
   });
 
-  it('accepts names', async () => {
+  it('resolves the host names of the ensemble, and rejects others', async () => {
     const { one } = await world();
     expect(await one.network.resolve(hostOf(2))).toEqual([addressOf(2)]);
     await expect(one.network.resolve('elsewhere')).rejects.toThrow('the name elsewhere');
@@ -171,7 +171,7 @@ describe('a dial', () => {
 });
 
 describe('a cut', () => {
-  it('is one-way: bytes sent in the meantime arrive when it is healed', async () => {
+  it('holds back the bytes of one direction, and delivers them when it is healed', async () => {
     const { wire, one, two, stream, other, settle } = await connected();
     const heal = wire.cut(1, 2);
     expect(wire.isCut(1, 2)).toBe(true);
@@ -222,7 +222,7 @@ describe('a machine', () => {
     expect(() => wire.startProcess(1)).toThrow('machine 1 already runs a process');
   });
 
-  it('has each port once', async () => {
+  it('rejects a second listener on a port', async () => {
     const { one } = await world();
     await expect(one.network.listen({ address: undefined, port, backlog: undefined })).rejects.toThrow('already in use');
   });

@@ -4,7 +4,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { expect, it } from 'vitest';
 import { Loopback } from '../src/loopback.ts';
 
-it('pass resolves after the bytes that others have sent', async () => {
+it('roundTrip resolves after the bytes that other sockets sent before it have arrived', async () => {
   const loopback = await Loopback.open();
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -23,7 +23,7 @@ it('pass resolves after the bytes that others have sent', async () => {
   loopback.close();
 });
 
-it('pass resolves when the connection is closed', async () => {
+it('roundTrip resolves when the connection is closed', async () => {
   const loopback = await Loopback.open();
   const passing = loopback.roundTrip();
   loopback.close();

@@ -10,7 +10,7 @@ const isPending = async (promise: Promise<unknown>): Promise<boolean> => {
   return (await Promise.race([promise, Promise.resolve(pending)])) === pending;
 };
 
-it('a process that has ended gets no answer, and what it wrote stays', async () => {
+it('a process that has ended gets no reply from its disk, and the bytes it wrote stay', async () => {
   const memory = new VirtualDisk();
   const disk = new ProcessDisk(memory, new ActivityTracker());
   await disk.ensureFolder('/data');
@@ -44,7 +44,7 @@ it('the locks and files of a process that has ended are released', async () => {
   expect(await isPending(opening)).toBe(true);
 });
 
-it('errors reach the process', async () => {
+it('a process receives the errors of its disk', async () => {
   const memory = new VirtualDisk();
   const disk = new ProcessDisk(memory, new ActivityTracker());
   await expect(disk.remove('/data/none')).rejects.toMatchObject({ code: 'ENOENT' });

@@ -46,7 +46,7 @@ describe('a test clock', () => {
     expect(clock.now().wallMs - wallMs).toBeGreaterThanOrEqual(4000);
   });
 
-  it('advance completes everything that follows from half a tick before the next', async () => {
+  it('advance completes all consequences of one half tick before it begins the next', async () => {
     const activity = new ActivityTracker();
     const clock = new TestClock(activity, 100);
     const start = clock.now().elapsedMs;
@@ -80,7 +80,7 @@ describe('a test clock', () => {
     expect(clock.now().elapsedMs - start).toBeGreaterThanOrEqual(3000);
   });
 
-  it('does not advance by more than half a tick while the process is paused, if a timer is waiting', async () => {
+  it('advances by at most half a tick while the process is paused, if a timer is waiting', async () => {
     const clock = clockOf(100);
     const start = clock.now().elapsedMs;
     const called = new Promise<number>((resolve) => void clock.after(10, () => resolve(clock.now().elapsedMs - start)));
@@ -91,7 +91,7 @@ describe('a test clock', () => {
     expect(calledMs).toBeLessThan(70);
   });
 
-  it('never goes back', async () => {
+  it('never decreases, whether it advances by itself, by a call or over a pause', async () => {
     const clock = clockOf(10);
     let last = clock.now().elapsedMs;
     const look = (): void => {
@@ -122,7 +122,7 @@ describe('the clock of a process', () => {
   });
 });
 
-it('memory is measured in real time', async () => {
+it('throttleProbe measures memory at intervals of real time, not of calls', async () => {
   let looks = 0;
   await whileMachineStops(async () => {
     const probe = throttleProbe(() => (looks++, []));

@@ -149,7 +149,7 @@ describe('a test ensemble', () => {
   });
 });
 
-describe('its start', () => {
+describe('the start of a test ensemble', () => {
   const stopTime = (): void => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance', 'Date'] });
   afterEach(() => void vi.useRealTimers());
 
@@ -172,7 +172,7 @@ describe('its start', () => {
     expect(median).toBeLessThan(500);
   });
 
-  it.each([1, 2, 3, 4, 5, 6, 7])('of %i servers waits for nothing: it finishes before any time has passed', async (servers) => {
+  it.each([1, 2, 3, 4, 5, 6, 7])('with %i servers waits for no timer: it finishes before any time has passed', async (servers) => {
     // No timer fires and no clock advances: any wait, such as a settling time or a second attempt,
     // would never end.
     stopTime();
@@ -182,7 +182,7 @@ describe('its start', () => {
     }
   });
 
-  it('of a killed server waits for nothing either, nor does the election of another leader', async () => {
+  it('waits for no timer, and neither do an election after a kill and a restart of the killed server', async () => {
     stopTime();
     for (const servers of [3, 5, 7]) {
       await using ensemble = await TestEnsemble.start({ servers });
@@ -302,7 +302,7 @@ describe('when a server ends', () => {
   });
 });
 
-describe('its data', () => {
+describe('the data of a test ensemble', () => {
   it.each(['memory', 'folder'] as const)('survive a restart and a kill, in storage %s', async (storage) => {
     await using ensemble = await TestEnsemble.start({ storage });
     await using client = await connect(ensemble.connectString);
@@ -333,7 +333,7 @@ describe('its data', () => {
     }
   });
 
-  it('end the server when they cannot be written, and closing the ensemble reports it', async () => {
+  it('cannot be written without their folder: the server ends, and closing the ensemble reports its failure', async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'tskeeper-test-'));
     try {
       const ensemble = await TestEnsemble.start({ storage: { dataDir }, config: { snapCount: 2 } });
@@ -481,7 +481,7 @@ describe('a partition', () => {
   });
 });
 
-describe('sessions', () => {
+describe('sessions of a test ensemble', () => {
   it('can be expired by any server, wherever their client is', async () => {
     await using ensemble = await TestEnsemble.start({ observers: 1 });
     await using witness = await connect(ensemble.connectString);
@@ -537,7 +537,7 @@ describe('sessions', () => {
   });
 });
 
-describe('time', () => {
+describe('the time of a test ensemble', () => {
   it('B29: advance expires the session of a silent client, and not that of an active one', async () => {
     await using ensemble = await TestEnsemble.start({ config: { tickTime: 2000 } });
     // Its first ping is due after ten seconds of real time: far more than this test takes.
@@ -636,7 +636,7 @@ describe('time', () => {
     expect(Math.floor(leader.lastZxid / 2 ** 32)).toBe(epoch);
   });
 
-  it('cannot go back', async () => {
+  it('cannot be advanced by a negative or infinite number', async () => {
     await using ensemble = await TestEnsemble.start({ servers: 1 });
     await expect(ensemble.advance(-1)).rejects.toThrow('not -1');
     await expect(ensemble.advance(Number.NaN)).rejects.toThrow('not NaN');
@@ -644,7 +644,7 @@ describe('time', () => {
   });
 });
 
-describe('waiting', () => {
+describe('a wait of a test ensemble', () => {
   it('fails after its timeout with a sentence that describes the state', async () => {
     await using ensemble = await TestEnsemble.start();
     await ensemble.server(3).kill();
@@ -656,7 +656,7 @@ describe('waiting', () => {
     await expect(ensemble.until(() => false, { timeoutMs: 1 })).rejects.toThrow('after 1 ms');
   });
 
-  it('for all servers to be in step ends when all have applied what the leader has applied', async () => {
+  it('for all servers to be in sync ends when all have applied the last txn of the leader', async () => {
     await using ensemble = await TestEnsemble.start({ servers: 5 });
     await using client = await connect(ensemble.leader.connectString);
     for (let number = 0; number < 20; number++) {
@@ -675,8 +675,8 @@ describe('waiting', () => {
   });
 });
 
-describe('its end', () => {
-  it('leaves nothing open, whatever state the ensemble is in', async () => {
+describe('the close of a test ensemble', () => {
+  it('leaves no resource open, whatever state the ensemble is in', async () => {
     const handles = (): string[] => process.getActiveResourcesInfo().filter((name) => /TCP|Timeout|Immediate|FSReq/.test(name));
     const before = handles().length;
     const one = await TestEnsemble.start({ observers: 1 });

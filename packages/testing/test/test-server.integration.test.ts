@@ -53,7 +53,7 @@ describe('a test server', () => {
     expect(times.toSorted((a, b) => a - b)[10]).toBeLessThan(50);
   });
 
-  it('waits for nothing: it is ready before any time has passed', async () => {
+  it('waits for no timer: it is ready before any time has passed', async () => {
     // No timer fires and no clock advances: any wait would never end.
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance', 'Date'] });
     try {
@@ -84,7 +84,7 @@ describe('a test server', () => {
   });
 });
 
-describe('its data', () => {
+describe('the data of a test server', () => {
   it.each(['memory', 'folder'] as const)('survive a restart, in storage %s', async (storage) => {
     await using server = await TestServer.start({ storage });
     await using client = await connect(server.connectString);
@@ -99,7 +99,7 @@ describe('its data', () => {
     expect((await client.exists('/mine'))?.ephemeralOwner).toBe(client.sessionId);
   });
 
-  it('are gone when a server in memory is closed', async () => {
+  it('are lost when a server in memory is closed', async () => {
     const server = await TestServer.start();
     await server.close();
     await expect(server.start()).rejects.toThrow('closed');
@@ -123,8 +123,8 @@ describe('its data', () => {
   });
 });
 
-describe('what a test server does to clients', () => {
-  it('B29: expires a session: its ephemeral znodes are deleted, watches fire, and its client learns of it', async () => {
+describe('a test server with clients', () => {
+  it('B29: expires a session: its ephemeral znodes are deleted, watches fire, and its client is notified', async () => {
     await using server = await TestServer.start();
     await using other = await connect(server.connectString);
     const client = await connect(server.connectString);
@@ -140,7 +140,7 @@ describe('what a test server does to clients', () => {
     expect(client.endReason).toBe('expired');
   });
 
-  it('reports that there is no session to expire', async () => {
+  it('returns false for the expiry of a session that does not exist', async () => {
     await using server = await TestServer.start();
     expect(await server.expireSession(0x1234n)).toBe(false);
   });
@@ -179,7 +179,7 @@ describe('what a test server does to clients', () => {
     await again;
   });
 
-  it('lets nothing through during a partition, and everything afterwards', async () => {
+  it('delivers no bytes during a partition, and all of them afterwards', async () => {
     await using server = await TestServer.start();
     await using client = await connect(server.connectString);
     const partition = server.partition();
@@ -237,7 +237,7 @@ describe('what a test server does to clients', () => {
   });
 });
 
-describe('its time', () => {
+describe('the time of a test server', () => {
   it('B29: advance expires the session of a silent client, and not that of an active one', async () => {
     await using server = await TestServer.start();
     const silent = await connect(server.connectString, { sessionTimeoutMs: 20_000 });

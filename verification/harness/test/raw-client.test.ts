@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { lostWakeupPorts, RawClient, record } from '@tskeeper/harness';
 import { answerTo, welcome } from './answers.ts';
 
-test('a missing answer is requested by a ping, whose own answer is skipped', async () => {
+test('a RawClient requests a missing reply by a ping, and skips the reply to the ping', async () => {
   const asked: number[] = [];
   const server = createServer((socket) => {
     socket.on('data', (bytes) => {

@@ -69,7 +69,7 @@ function fieldsOf(comparison: Comparison): string[] {
   return comparison.differences.map(({ op, field }) => `${op} ${field}`);
 }
 
-describe('what must differ between two servers is not a difference', () => {
+describe('the comparison of two servers ignores', () => {
   test.each([
     ['times', reply(getData, 1, 0, data('x', { time: 5 })), reply(getData, 1, 0, data('x', { time: 900 }))],
     ['session ids', reply(getData, 1, 0, data('x', { owner: 1n })), reply(getData, 1, 0, data('x', { owner: 2n }))],
@@ -85,7 +85,7 @@ describe('what must differ between two servers is not a difference', () => {
   });
 });
 
-describe('a difference is detected', () => {
+describe('the comparison of two servers detects', () => {
   test.each([
     ['an error code', [reply(getData, 1, -101)], [reply(getData, 1, -102)], ['getData err']],
     ['data', [reply(getData, 1, 0, data('x', {}))], [reply(getData, 1, 0, data('y', {}))], ['getData data']],
@@ -105,12 +105,12 @@ describe('a difference is detected', () => {
     ],
     ['a child', [reply(getChildren, 1, 0, names(['a']))], [reply(getChildren, 1, 0, names(['a', 'b']))], ['getChildren children']],
     ['bytes after a record', [reply(ping, 1, 0)], [reply(ping, 1, 0, (w) => w.int8(1))], ['ping rest']],
-    ['a zxid not taken', [reply(create, 5, -110)], [reply(create, 4, -110)], ['create zxid']],
+    ['a zxid that only one server used', [reply(create, 5, -110)], [reply(create, 4, -110)], ['create zxid']],
     ['a missing reply', [reply(ping, 1, 0)], [], ['ping message']],
     ['a close instead of a reply', [reply(ping, 1, 0)], [closed], ['ping message']],
     ['a missing event', [event(3, 1, '/a'), reply(ping, 3, 0)], [reply(ping, 3, 0)], ['event missing']],
     [
-      'an event twice',
+      'a repeated event',
       [event(3, 1, '/a'), reply(ping, 3, 0)],
       [event(3, 1, '/a'), event(3, 1, '/a'), reply(ping, 3, 0)],
       ['event unexpected'],
@@ -160,7 +160,7 @@ describe('justified differences', () => {
     expect(judge([reply(getData, 1, -101), closed], [reply(getData, 1, -101), reply(ping, 1, 0)])).toEqual([undefined]);
   });
 
-  test('deleteContainer refused', () => {
+  test('a rejected deleteContainer is justified, and an accepted one is not', () => {
     const deleteContainer = opOf(OpCode.deleteContainer, 'deleteContainer /x', 'delete-container');
     expect(judge([reply(deleteContainer, 5, -101)], [reply(deleteContainer, 4, -6)])).toEqual([
       'delete-container-from-client',

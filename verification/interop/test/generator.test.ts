@@ -55,7 +55,7 @@ test('a setACL is never followed by a pipelined write', () => {
   }
 });
 
-test('every opcode of a client occurs', () => {
+test('the requests contain every opcode of a client', () => {
   const seen = new Set(
     stream(3, 400)
       .flatMap(opsOf)

@@ -125,7 +125,7 @@ const herd: SetUpCrowd = async ([first, ...others], path) => {
   };
 };
 
-test('these counters detect a herd', async () => {
+test('the counters of requests and events detect a herd', async () => {
   for (const { received, sent } of await many.traffic(herd, '/herd')) {
     expect(received).toBeGreaterThan(100);
     expect(sent).toBeGreaterThan(200);

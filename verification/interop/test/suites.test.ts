@@ -64,7 +64,7 @@ describe('exceptions', () => {
     ['mt Fixture::testOne', undefined, { passed: 0, failed: 1, skipped: 0 }],
     ['mt Group::testAny', 'assertion', { passed: 0, failed: 0, skipped: 0 }],
     ['mt Group::testAny', undefined, { passed: 0, failed: 1, skipped: 0 }],
-  ])('%s with failure %s counts as %o: a list holds in both directions', (name, detail, counts) => {
+  ])('%s with failure %s counts as %o: a listed test must fail, and any other must pass', (name, detail, counts) => {
     const report = new Report(() => {}, false);
     countResult('suite', { test: name, detail }, exceptions, report);
     expect(report.counts).toEqual(counts);
@@ -73,7 +73,7 @@ describe('exceptions', () => {
   test.each([
     ['c-suite', cSuiteExceptions],
     ['kazoo-suite', kazooSuiteExceptions],
-  ])('the page of interop shows those of %s, each with its reason', (suite, listed) => {
+  ])('the page of interop lists the exceptions of %s, each with its reason', (suite, listed) => {
     const page = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
     const rows = [...page.matchAll(/^\| `([a-z-]+)` \| `([^`]+)` \| (.+) \|$/gm)].filter(([, name]) => name === suite);
     expect(new Map(rows.map(([, , name, reason]) => [name, reason]))).toEqual(new Map(listed));
@@ -81,7 +81,7 @@ describe('exceptions', () => {
 });
 
 describe('the stand-in for a JVM', () => {
-  test('it parses properties, class and arguments, and skips options of the JVM', () => {
+  test('parses properties, class and arguments, and skips options of the JVM', () => {
     const argv = ['-Xmx1g', '-cp', 'a.jar:b.jar', '-Dzookeeper.extendedTypesEnabled=true', '-XX:+Some', 'org.Main', 'zoo.cfg', '-x'];
     expect(parseJvmCommand(argv)).toEqual({
       properties: ['-Dzookeeper.extendedTypesEnabled=true'],
@@ -90,7 +90,7 @@ describe('the stand-in for a JVM', () => {
     });
   });
 
-  test('a standalone server is started without TLS and SASL, and each omitted setting is named', () => {
+  test('starts a standalone server without TLS and SASL, and names each omitted setting', () => {
     const config = 'tickTime=500\nssl.keyStore.location=a\nsecureClientPort=22281\nlocalSessionsEnabled=true';
     const properties = ['-Dzookeeper.authProvider.1=a.b.C', '-Dznode.container.checkIntervalMs=100', '-Dreadonlymode.enabled=true'];
     expect(withoutUnsupported({ config, properties })).toEqual({
@@ -100,7 +100,7 @@ describe('the stand-in for a JVM', () => {
     });
   });
 
-  test('a server of an ensemble is started without local sessions and read-only mode as well', () => {
+  test('starts a server of an ensemble without local sessions and read-only mode as well', () => {
     const config = 'localSessionsEnabled=true\nserver.1=a:1:2;3\nreconfigEnabled=true';
     expect(withoutUnsupported({ config, properties: ['-Dreadonlymode.enabled=true'] })).toEqual({
       config: 'server.1=a:1:2;3\nreconfigEnabled=true',

@@ -1044,8 +1044,8 @@ async function recordingOf(seed: number): Promise<Recording> {
 }
 
 /** A run takes half a second, and a canary may need many. */
-describe('a checker finds a recording with', () => {
-  test.for(sample(changes, 12))('%s: %s', async ([checker, what, mutate], { skip }) => {
+describe('the checkers of recordings', () => {
+  test.for(sample(changes, 12))('%s finds %s', async ([checker, what, mutate], { skip }) => {
     const first = firstSeeds[what] ?? 1;
     let isTried = false;
     for (let seed = first; seed < first + seedMax; seed++) {
@@ -1064,7 +1064,7 @@ describe('a checker finds a recording with', () => {
     expect.fail(`in ${seedMax} runs no checker reported it`);
   });
 
-  test('servers that do not return although no fault is left (P35, which the run itself checks)', async () => {
+  test('find servers that do not return although no fault is left (P35, which the run itself checks)', async () => {
     const [heal, boot] = [vi.spyOn(Run.prototype, 'heal'), vi.spyOn(Run.prototype, 'boot')];
     try {
       // Servers that were to be started later stay down as well.
@@ -1081,7 +1081,7 @@ describe('a checker finds a recording with', () => {
     }
   });
 
-  test('at least one change, for every checker', () => {
+  test('have at least one canary each', () => {
     expect(new Set(changes.map(([checker]) => checker))).toEqual(new Set(Object.keys(checkers)));
   });
 });

@@ -89,7 +89,7 @@ describe('servers of an ensemble', () => {
     );
   });
 
-  it('lose everything with their disks: what was being written to the old disk is not on the new one after a power loss', async () => {
+  it('lose all data with their disks: no pending write of an old disk reaches the new one after a power loss', async () => {
     for (const choice of [loseAll, keepAll]) {
       const world = await started(2, 3);
       const server = world.servers[1]!;

@@ -59,29 +59,29 @@ function heard(port: 'election' | 'quorum', ...bytes: Buffer[]): PeerClaim[] {
 
 const ownVote = { packet: 'vote', zxid: makeZxid(3, 4), current: 3 };
 
-describe('PeerClaims gets from the bytes that a server sends', () => {
+describe('PeerClaims', () => {
   test.each([
     ['that the server dialled', [greeting(), vote()]],
     ['that the other server dialled', [vote()]],
-  ])('a vote for the server itself over a connection %s', (_what, bytes) => {
+  ])('extracts a vote for the server itself from a connection %s', (_what, bytes) => {
     expect(heard('election', ...bytes)).toEqual([ownVote]);
   });
 
-  test('a repeated vote once, and a different vote', () => {
+  test('extracts a repeated vote once, and then a different vote', () => {
     const words = heard('election', greeting(), vote(), vote({ electionEpoch: 6 }), vote({ zxid: makeZxid(3, 5) }));
     expect(words).toEqual([ownVote, { ...ownVote, zxid: makeZxid(3, 5) }]);
   });
 
-  test('no vote for another server, and no vote after an election', () => {
+  test('extracts no vote for another server, and no vote after an election', () => {
     expect(heard('election', vote({ leader: 1 }), vote({ state: 'leading' }))).toEqual([]);
   });
 
-  test('nothing when the bytes are on the wrong port', () => {
+  test('extracts no claim from bytes on the wrong port', () => {
     expect(heard('quorum', greeting(), vote())).toEqual([]);
     expect(heard('election', greeting(), joining())).toEqual([]);
   });
 
-  test('its introduction to a leader and its ACKEPOCH', () => {
+  test('extracts the introduction of a server to a leader and its ACKEPOCH', () => {
     expect(heard('quorum', joining())).toEqual([
       { packet: 'info', accepted: 7 },
       { packet: 'ackEpoch', zxid: makeZxid(3, 4), current: 6 },

@@ -48,7 +48,7 @@ describe('snapshot dump', () => {
     expect(at('/app/private')).toMatchObject({ acl: [{ scheme: 'digest', id: 'alice:aYXlLOpEooaV1cRAvUL1fp9Qt7E=', perms: 'cdrwa' }] });
   });
 
-  it('with --path prints only a subtree, in the words of zkCli', async () => {
+  it('prints only a subtree with --path, in the format of zkCli', async () => {
     const { out } = await tool('snapshot', 'dump', '--data', '--path', '/app/m1', join(fixtures, 'disk-3.9.5'));
     expect(out).toBe(`snapshot.22: zxid 0x22, 24 znodes, 1 session
 digest 0xa91e73969 at 0x22
@@ -117,7 +117,7 @@ function withDigest(bytes: Buffer, change: (section: Buffer) => void): Buffer {
 }
 
 describe('snapshot verify', () => {
-  it('finds snapshots of ZooKeeper and of tskeeper sound, with correct digests', async () => {
+  it('accepts snapshots of ZooKeeper and of tskeeper with correct digests', async () => {
     const { code, out } = await tool(
       'snapshot',
       'verify',

@@ -301,7 +301,7 @@ describe('txnlog verify', () => {
     expect((jsonLines(out)[0] as unknown as Verified).digests).toMatchObject({ from: null });
   });
 
-  it('finds a data folder with a snapshot and no log sound, as a server leaves it that has logged nothing', async () => {
+  it('accepts a data folder with a snapshot and no log, as a server leaves it that has logged no txn', async () => {
     const snapshot = readFileSync(join(fixtures, 'disk-3.9.5/snapshot.0'));
     expect(await verified({ 'snapshot.0': snapshot })).toEqual({ code: exitCodes.done, verdict: 'sound', logs: [], digests: null });
     using folder = temporaryFolder({ 'snapshot.0': snapshot });

@@ -47,7 +47,7 @@ describe('an argument that a command does not take', () => {
     ['removewatches', '/cfg', 'more'],
     ['reconfig', '-remove', '1', 'more'],
     ['addauth', 'digest', 'ann:secret', 'more'],
-  ])('is named in the error, and changes nothing: %s %s %s', async (...words) => {
+  ])('appears in the error, and the command changes nothing: %s %s %s', async (...words) => {
     const { code, out, err } = await server.zk(...words);
     expect([code, out]).toEqual([exitCodes.refused, '']);
     expect(err).toMatch(new RegExp(`^${words[0]}: unexpected argument "${words.at(-1)}"\\. Usage: ${words[0]} ?.*\\n$`));

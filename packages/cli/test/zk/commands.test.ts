@@ -80,7 +80,7 @@ describe('commands with -o json', () => {
     expect(out).toBe('{"path":"/many"}\n{"path":"/many/a"}\n{"path":"/many/b"}\n');
   });
 
-  it('print a warning about a quota in addition', async () => {
+  it('print the path of a quota on standard error in addition to the object', async () => {
     covered.add('listquota');
     await server.zk('create', '/quota', '123');
     await server.zk('setquota', '-b', '5', '/quota');
@@ -121,10 +121,10 @@ describe('commands with -o json', () => {
 
 describe('the exit code of a command', () => {
   it.each<[string, readonly string[], number, string]>([
-    ['no such znode', ['get', '/missing'], exitCodes.noNode, 'Node does not exist: /missing\n'],
-    ['a znode in the way', ['create', '/zookeeper'], exitCodes.nodeExists, 'Node already exists: /zookeeper\n'],
-    ['another version', ['set', '-v', '77', '/zookeeper', 'x'], exitCodes.badVersion, 'version No is not valid : /zookeeper\n'],
-    ['children', ['delete', '/full'], exitCodes.notEmpty, 'Node not empty: /full\n'],
+    ['a missing znode', ['get', '/missing'], exitCodes.noNode, 'Node does not exist: /missing\n'],
+    ['a znode that exists already', ['create', '/zookeeper'], exitCodes.nodeExists, 'Node already exists: /zookeeper\n'],
+    ['a stale version', ['set', '-v', '77', '/zookeeper', 'x'], exitCodes.badVersion, 'version No is not valid : /zookeeper\n'],
+    ['a znode with children', ['delete', '/full'], exitCodes.notEmpty, 'Node not empty: /full\n'],
     ['a znode without access', ['get', '/private'], exitCodes.noAuth, 'Insufficient permission : /private\n'],
     ['an ACL that says nothing', ['setAcl', '/full', 'x:y:'], exitCodes.failed, 'Acl is not valid : /full\n'],
     ['a relative path', ['ls', 'relative'], exitCodes.refused, 'Path must start with / character\n'],
@@ -145,19 +145,19 @@ describe('the exit code of a command', () => {
       "error: unknown command 'ruok'\n(Did you mean tskeeper 4lw ruok?)\n(tskeeper --help lists commands and options)\n",
     ],
     [
-      'a command that is none',
+      'an unknown command',
       ['nonsense'],
       exitCodes.noCommand,
       "error: unknown command 'nonsense'\n(tskeeper --help lists commands and options)\n",
     ],
-  ])('%s', async (_what, argv, code, err) => {
+  ])('is as documented for %s', async (_what, argv, code, err) => {
     await server.zk('create', '/full');
     await server.zk('create', '/full/child');
     await server.zk('create', '/private', 'x', 'digest:nobody:x=:r');
     expect(await server.zk(...argv)).toEqual({ code, out: '', err });
   });
 
-  it('no server', async () => {
+  it('is noConnection when no server answers before the timeout', async () => {
     const terminal = new FakeTerminal();
     const ended = zkAt('127.0.0.1:1', terminal, '--timeout', '300', 'ls', '/');
     await terminal.shows('trying again');
@@ -286,7 +286,7 @@ describe('single commands', () => {
     expect((await server.zk('reconfig', '-file', path)).err).toBe('KeeperErrorCode = Reconfig is disabled\n');
   });
 
-  it('print help with --help', async () => {
+  it('print their usage with --help', async () => {
     for (const { name } of zkCommands) {
       const { code, out } = await server.zk(name, '--help');
       expect([code, out]).toEqual([exitCodes.done, expect.stringContaining(`Usage: tskeeper [-s host:port] ${name}`)]);

@@ -109,7 +109,7 @@ describe('data of - and @file', () => {
     ]);
   });
 
-  it('ends on a signal while it reads', async () => {
+  it('is not read further after a signal, which ends the command', async () => {
     const terminal = new FakeTerminal();
     const reading = new Promise<void>((resolve) => {
       terminal.input.once('newListener', () => resolve());

@@ -46,7 +46,7 @@ describe('options of zkCli', () => {
     ['-q=3 /a', 'Unrecognized option: -q=3'],
     ['/a -v', 'Missing argument for option: v'],
     ['-v -s /a', 'Missing argument for option: v'],
-  ])('"%s"', (line, expected) => {
+  ])('are parsed, or rejected with the message of zkCli, in "%s"', (line, expected) => {
     expect(read(line)).toEqual(expected);
   });
 

@@ -133,7 +133,7 @@ describe('while no server opens a session', () => {
 describe('a one-shot command without a server', () => {
   const cannot = 'cannot connect to 127.0.0.1:1: connection refused';
 
-  it('reports that on standard error, and ends with 5', async () => {
+  it('reports the failed search on standard error, and ends with exit code 5', async () => {
     const terminal = new FakeTerminal();
     const ended = zkAt('127.0.0.1:1', terminal, '--timeout', '1000', 'ls', '/');
     await terminal.shows('trying again');
@@ -145,7 +145,7 @@ describe('a one-shot command without a server', () => {
     });
   });
 
-  it('reports that as JSON with -o json', async () => {
+  it('reports the failed search as JSON with -o json', async () => {
     const terminal = new FakeTerminal();
     const ended = zkAt('127.0.0.1:1', terminal, '--timeout', '1000', '-o', 'json', 'ls', '/');
     await terminal.shows('trying again');
@@ -172,7 +172,7 @@ describe('a one-shot command without a server', () => {
     expect(err).toContain(`\ncannot connect to ${server}: no answer; gave up after 30 s, --timeout <ms> sets another time\n`);
   });
 
-  it('waits 24 days for the longest --timeout, and never longer than a timer of Node can', async () => {
+  it('limits its wait to 24 days, the longest timer of Node, for the longest --timeout', async () => {
     const server = await silentServer();
     const terminal = new FakeTerminal();
     const delays: number[] = [];

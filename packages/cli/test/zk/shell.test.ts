@@ -157,7 +157,7 @@ describe('a script in the shell', () => {
     );
   });
 
-  it('lists its commands', async () => {
+  it('lists the commands of the shell with help', async () => {
     const { out } = await shell(['help']);
     for (const line of ['\tls [-s] [-w] [-R] path', '\thistory ', '\tredo cmdno', '\tquit ']) expect(out.split('\n')).toContain(line);
   });
@@ -231,7 +231,7 @@ describe('a shell with a keyboard', () => {
     rmSync(home, { recursive: true });
   });
 
-  describe('a shell while it connects', () => {
+  describe('while it connects', () => {
     /** No server listens there. */
     const nowhere = '127.0.0.1:1';
     /** A shell that waits for a session. */
@@ -276,7 +276,7 @@ describe('a shell with a keyboard', () => {
       expect((await ended).code).toBe(exitCodes.interrupted);
     });
 
-    it('shows in the prompt that the session is open, without spoiling the line being typed', async () => {
+    it('shows in the prompt that the session is open, and keeps the line being typed', async () => {
       const first = await testServer();
       const { connectString } = first;
       await first.close();
@@ -292,7 +292,7 @@ describe('a shell with a keyboard', () => {
     });
   });
 
-  it('shows an event without spoiling the line being typed', async () => {
+  it('shows an event, and keeps the line being typed', async () => {
     const home = mkdtempSync(join(tmpdir(), 'tskeeper-home-'));
     const keyboard = new Keyboard(home);
     const ended = zkAt(server.connectString, keyboard, 'shell');

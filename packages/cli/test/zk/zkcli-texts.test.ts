@@ -14,7 +14,7 @@ describe('words of a line', () => {
     [`set /a it's`, ['set', '/a', `it's`]],
     [`get "/a b"/c`, ['get', '/a b', '/c']],
     ['', []],
-  ])('%s', (line, words) => {
+  ])('are split at spaces and quotes: %s', (line, words) => {
     expect(splitWords(line)).toEqual(words);
   });
 });

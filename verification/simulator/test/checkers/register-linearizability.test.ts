@@ -33,7 +33,7 @@ function verdict(...reads: object[]): readonly string[] {
   return registerLinearizability.check(...([recording, {}] as unknown as Evidence));
 }
 
-it('a value that was read is accepted if a request without an answer can have written it', () => {
+it('a value that was read is accepted if a request without a reply may have written it', () => {
   expect(verdict(readAt(20, '3.1', 1), readAt(30, '0.3', 5), readAt(40, '3.2', 6))).toEqual([]);
 });
 

@@ -14,7 +14,7 @@ describe('crash states of joining', () => {
     { folder: 'empty', sync: 'snapshot', opening: 'SNAP' },
   ] as const;
   test.each(sample(cases, 1))(
-    'folder $folder, sync $sync: each state joins again when the leader begins with $opening',
+    'with folder $folder and sync $sync all let the server join again when the leader begins with $opening',
     async ({ folder, sync, opening }) => {
       const { finding, states, points, ...result } = await runCase({ folder, sync, seed: 1 }, 25);
       expect(finding).toBeUndefined();

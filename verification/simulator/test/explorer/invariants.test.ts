@@ -191,8 +191,8 @@ const canaries: Readonly<Record<Exclude<InvariantName, 'NoProtocolError' | 'Elec
 
 const twoOf = (sids: readonly number[]) => sids.length >= 2;
 
-describe('of the invariants', () => {
-  test.each(Object.entries(canaries))('%s is violated by an ensemble that breaks it', (name, forge) => {
+describe('the invariants', () => {
+  test.each(Object.entries(canaries))('report a violation of %s by an ensemble that breaks it', (name, forge) => {
     let caught: unknown;
     try {
       forge(new Invariants(twoOf));
@@ -204,7 +204,7 @@ describe('of the invariants', () => {
     expect((caught as Violation).message).toContain(invariants[name as InvariantName]);
   });
 
-  test('none is violated by a correct ensemble', () => {
+  test('accept a correct ensemble', () => {
     const to = new Invariants(twoOf);
     to.epochBegun(1, server(1, [], leads));
     to.check([server(1, [], leads), server(2, []), server(3, [], down)]);

@@ -71,7 +71,7 @@ afterEach(() => {
 });
 
 describe('a run', () => {
-  test('is the same after it was written and read back', () => {
+  test('is the same after it was written as text and parsed', () => {
     const words =
       'notify1>2,packet2#0,break2#1,dial3,log1,file1,wake2,sleep2,write1,crash1.2.1,start1,cut1-2,heal1-2,elect6,refuse1-3,refusal1>3,finalize2>2';
     expect(runText(parseRun(words))).toBe(words);
@@ -132,7 +132,7 @@ describe('states', () => {
 });
 
 describe('a search', () => {
-  test('that is complete has seen the same states in every order', () => {
+  test('that is complete visits the same states in every order', () => {
     const chains = search(options(tiny));
     const layers = search(options(tiny, { order: 'breadth', seed: 7 }));
     expect(chains.violation).toBeUndefined();
@@ -177,7 +177,7 @@ describe('a search', () => {
 });
 
 describe('the world', () => {
-  test('reports a message that a server must not get as a violation', () => {
+  test('reports a message that a server must not receive as a violation', () => {
     const { world } = replayRun(usual, choicesToServe(usual));
     const follower = world.servers.find(({ peer }) => peer!.role === 'learning')!;
     const [end] = follower.streams.ends.values();
@@ -193,7 +193,7 @@ describe('the world', () => {
   });
 });
 
-test('a stream to a leader that a server has left is not taken for a stream to its next leader', () => {
+test('a server does not use the stream to its previous leader as a stream to its next leader', () => {
   const beginning = { scope: scopeDefaults, initialState: buildInitialState('later accepted epoch') };
   const run = parseRun(
     'elect3,dial1,packet2#0,file2,packet1#0,file1,packet2#0,file2,packet1#0,packet1#0,file1,elect7,sleep3,elect6,wake2,break1#0,elect5,sleep3,elect6',
@@ -203,8 +203,8 @@ test('a stream to a leader that a server has left is not taken for a stream to i
   expect(error?.message).toBeUndefined();
 });
 
-describe('the grounds', () => {
-  test.each(initialStateNames)('%s: all servers start from it, and serve when nothing goes wrong', (name) => {
+describe('the initial states', () => {
+  test.each(initialStateNames)('%s: all servers start from it, and serve without faults', (name) => {
     const world = new SmallWorld(scopeDefaults, buildInitialState(name));
     expect(world.servers.every(({ peer }) => peer !== undefined)).toBe(true);
     expect(runToQuiescence(world, 'all')).toBeLessThan(2000);
@@ -213,7 +213,7 @@ describe('the grounds', () => {
   const lastOf = (name: (typeof initialStateNames)[number]) =>
     buildInitialState(name)!.disks.map(({ log, snapshot }) => (log.at(-1) ?? snapshot)?.zxid);
 
-  test('have the logs and epochs that their names say', () => {
+  test('have the logs and epochs that their names describe', () => {
     const [a, b, c] = [makeZxid(1, 1), makeZxid(1, 2), makeZxid(2, 1)];
     expect(lastOf('uncommitted tail')).toEqual([a, a, b]);
     expect(lastOf('two uncommitted tails')).toEqual([a, c, b]);

@@ -183,7 +183,7 @@ describe('a lock that is held', () => {
     expect(scene.found().filter((each) => each.startsWith('witness'))).toHaveLength(1);
   });
 
-  test('and watched by a process that is not the next one is a finding, and so is waiting for a process that may not go first', () => {
+  test('and watched by a process that is not the next one is a finding, and so is a wait for a process that does not precede it', () => {
     const scene = new Scene().joins(1, 1).joins(2, 2).joins(3, 3).watches(4, 3, 1);
     expect(scene.found()).toEqual([
       expect.stringMatching(/^herd: process-3 watches .*lock-0000000001 for .*3, though .*2 is between them$/),

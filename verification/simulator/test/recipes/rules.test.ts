@@ -63,30 +63,30 @@ function txnOf(text: string): Txn {
   }
 }
 
-describe('barriers that are used once', () => {
+describe('the rule of one-time barriers', () => {
   const gate = historyOf('1 create /gate', '1 delete /gate', '2 create /gate');
   const gathering = historyOf('1 create /hall', '1 ephemeral /hall/a', '2 ephemeral /hall/b', '1 delete /hall/a', '2 delete /hall/b');
   const gathered: SimpleBarrierPassage = { process: 'process-1', root: '/hall', enteredZxid: 3n, leavingZxid: 3n, leftZxid: 5n };
 
   test.each([
-    ['a moment without the barrier', 1n, 2n, []],
-    ['no moment without the barrier', 1n, 1n, ['early: process-1 continued between 1 and 1, while the barrier of 1 was in place']],
-    ['another barrier in place', 3n, 9n, ['early: process-1 continued between 3 and 9, while the barrier of 3 was in place']],
-  ])('a wait for the removal of a barrier, with %s', (_what, fromZxid, toZxid, findings) => {
+    ['a moment between two barriers', 1n, 2n, []],
+    ['the barrier in place throughout', 1n, 1n, ['early: process-1 continued between 1 and 1, while the barrier of 1 was in place']],
+    ['another barrier in place throughout', 3n, 9n, ['early: process-1 continued between 3 and 9, while the barrier of 3 was in place']],
+  ])('accepts a wait for a removal only if there was a moment without the barrier: %s', (_what, fromZxid, toZxid, findings) => {
     expect(checkBarrierWaits([{ process: 'process-1', fromZxid, toZxid }], '/gate', gate)).toEqual(findings);
   });
 
   test.each<[string, Partial<SimpleBarrierPassage>, string[]]>([
-    ['used correctly', {}, []],
-    ['given up inside', { leavingZxid: undefined, leftZxid: undefined }, []],
-    ['entered before the others', { enteredZxid: 2n }, ['early: process-1 entered /hall by 2, which never had 2 participants by then']],
-    ['left before the others', { leftZxid: 4n }, ['left: process-1 left /hall by 4, which was never empty since 3']],
-  ])('a simple barrier, %s', (_what, other, findings) => {
+    ['a correct passage', {}, []],
+    ['a passage given up inside', { leavingZxid: undefined, leftZxid: undefined }, []],
+    ['an early entry', { enteredZxid: 2n }, ['early: process-1 entered /hall by 2, which never had 2 participants by then']],
+    ['an early exit', { leftZxid: 4n }, ['left: process-1 left /hall by 4, which was never empty since 3']],
+  ])('accepts only an entry into a full barrier and an exit from an empty one: %s', (_what, other, findings) => {
     expect(checkSimpleBarriers([{ ...gathered, ...other }], 2, gathering)).toEqual(findings);
   });
 });
 
-describe('rounds of a double barrier', () => {
+describe('the rule of double-barrier rounds', () => {
   const barrier = '/recipes/barrier';
   /**
    * Two processes open a round. Then one of their znodes is deleted by hand and `again` happens,
@@ -108,7 +108,7 @@ describe('rounds of a double barrier', () => {
   test.each([
     ['the deleted znode of an opener is created again', `1 ephemeral ${barrier}/a`, []],
     ['another znode is created instead', `1 ephemeral ${barrier}/d`, [`entered: ${barrier}/c joined late at 9 a round that was over`]],
-  ])('continue when %s', (_what, again, findings) => {
+  ])('accepts a late participant only while its round lasts: %s', (_what, again, findings) => {
     expect(checkRounds([], 2, roundWith(again))).toEqual(findings);
   });
 });
@@ -194,7 +194,7 @@ describe('leases', () => {
   });
   const taken = [`1 create ${names[1]}`, '1 create /l/lease_holder one'];
 
-  test('that two processes have at a time are findings, unless both have the same name, one is lost, or one process is paused', () => {
+  test('held by two processes at a time are findings, unless both have the same name, one is lost, or one process is paused', () => {
     const first = hold(1, 1n, 15);
     expect(concurrentHolds(hold(2, 3n, 50), [first])).toEqual([first]);
     expect(concurrentHolds(hold(2, 3n, 50, [], 'host-1'), [first])).toEqual([]);
@@ -210,7 +210,7 @@ describe('leases', () => {
     ]);
   });
 
-  test('may have two processes if one with the same name took the lease over before, but not if another process did or none', () => {
+  test('may have two holders if a process with the same name took the lease over before, but not if another one or none did', () => {
     const first = hold(1, 1n, 15);
     const took = (holder: string) =>
       historyOf(
@@ -232,7 +232,7 @@ describe('leases', () => {
     expect(checkLeases([first, hold(2, 4n, 70, [first])], renewed)).toEqual(found);
   });
 
-  test('may have two processes after a deletion by hand, and a lease that no txn created is a finding', () => {
+  test('may have two holders after a deletion by hand, and a lease that no txn created is a finding', () => {
     const first = hold(1, 1n, 15);
     const broken = historyOf(
       ...taken,
@@ -354,7 +354,7 @@ describe('caches that become complete', () => {
   });
 });
 
-describe('onlookers', () => {
+describe('observations', () => {
   const history = historyOf('1 create /e/a one', '1 set /e/a two', '1 delete /e/a', '1 create /e/a one');
   const phases = new Map([['/e/a', phasesOfZnode('/e/a', history, (data) => data)]]);
   // A txn takes ten milliseconds.
@@ -365,14 +365,14 @@ describe('onlookers', () => {
       phases,
     );
 
-  test('that are shown past values in their order are correct, even if they miss some', () => {
+  test('of past values in their order are correct, even if some values are missed', () => {
     expect(found([none, 5], ['one', 15], ['two', 25], [none, 35], ['one', 45])).toEqual([]);
     expect(found([none, 15], ['one', 35], ['one', 45, 4n])).toEqual([]);
     expect(found(['one', 19, 1n], ['one', 99])).toEqual([]);
   });
 
   test.each<[string, Parameters<typeof found>]>([
-    ['the future', [['two', 15]]],
+    ['a value before it was written', [['two', 15]]],
     [
       'an earlier value',
       [
@@ -380,20 +380,20 @@ describe('onlookers', () => {
         ['one', 35],
       ],
     ],
-    ['a value from before they began to look', [['two', 45, 3n]]],
+    ['a value from before the observation began', [['two', 45, 3n]]],
     ['a value that never existed', [['three', 45]]],
     [
-      'a past value although they must be up to date',
+      'a past value where the latest one is required',
       [
         ['two', 25],
         ['two', 45, 4n],
       ],
     ],
-  ])('that are shown %s are a finding', (_what, shown) => {
+  ])('of %s are findings', (_what, shown) => {
     expect(found(...shown)).toHaveLength(1);
   });
 
-  test('that are shown a znode which no process created are a finding', () => {
+  test('of a znode that no process created are findings', () => {
     const sighting = { values: new Map([['/e/b', 'one']]), fromZxid: 0n, atMs: 45 };
     expect(checkObservations('process-1', [sighting], phases)).toEqual([
       'observed: process-1 was shown one for /e/b at 45.000, which was not its value at any time since 0',
@@ -456,7 +456,7 @@ describe('queues', () => {
     '2 delete /q/queue-|a|1 and delete /q/queue-|a|2',
   );
 
-  test('whose items are removed by their id report how many there were', () => {
+  test('whose items are removed by their id report the number of removed items', () => {
     const witness = new QueueChecker(rules);
     const removal = { process: 'process-2', session: 2n, id: 'a', fromZxid: 2n, reported: { count: 2, toZxid: 3n } };
     witness.removals.push(removal);
@@ -487,7 +487,7 @@ describe('kept znodes', () => {
   const delivered = { process: 'process-1', sessions: new Set([1n]), path: '/k/one', text: 'text-2', seenZxid: 2n };
   const last = { process: 'process-1', sessions: new Set([1n]), path: '/k/one', session: 1n, allowedTexts: new Set(['text-2']), atMs: 100 };
 
-  test('that have the data they were given are correct; others are findings', () => {
+  test('with the data and the session of their owner are correct; others are findings', () => {
     expect(checkReportedNodes([delivered], rules, history)).toEqual([]);
     expect(checkReportedNodes([{ ...delivered, seenZxid: 1n }], rules, history)).toHaveLength(1);
     expect(checkReportedNodes([{ ...delivered, path: '/k/two', text: 'text-3', seenZxid: 3n }], rules, history)).toEqual([
