@@ -486,7 +486,7 @@ async function callsOf(source: recipes.SessionSource): Promise<Readonly<Record<s
 /** Classes whose `multi` writes only while their hold lasts. */
 const fencedWriters = ['Hold', 'HoldSet', 'HeldLease', 'Leadership', 'Participation', 'ClaimedItem'];
 
-describe.each(['a client', 'Sessions'])('a call of the client by a recipe of %s', (kind) => {
+describe.each(['a client', 'Sessions'])('a client call through a recipe of %s', (kind) => {
   const sourceOf = () => (kind === 'Sessions' ? t.until(recipes.Sessions.start(() => t.client())) : t.zk);
 
   it('rejects unknown options, at once', async () => {

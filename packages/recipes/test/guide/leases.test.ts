@@ -37,7 +37,7 @@ test('parts that together take longer than the lease are done', async () => {
   expect(aborted).toEqual([false, false, false]);
 });
 
-test('three hosts of four crawl', async () => {
+test('three of four hosts crawl at a time', async () => {
   const may: boolean[] = [];
   for (const host of ['a', 'b', 'c', 'd']) may.push(await t.until(guide.mayCrawl(t.zk, host)));
   expect(may).toEqual([true, true, true, false]);

@@ -19,7 +19,7 @@ afterEach(async () => {
   await t.close();
 });
 
-test('a counter that many processes increment misses nothing', async () => {
+test('a counter that many processes increment loses no increment', async () => {
   await t.until(t.zk.create('/counter', '0'));
   const clients = await Promise.all([t.client(), t.client(), t.client()]);
   const counted = await t.until(Promise.all(clients.flatMap((zk) => [guide.countUp(zk), guide.countUp(zk)])));
@@ -184,7 +184,7 @@ const writing: readonly {
 const prepare = () =>
   t.until(Promise.all([t.zk.create('/counter', '0'), t.zk.create('/log'), t.zk.create('/things/a', '', { parents: true })]));
 
-test('a write through a hold is applied once when its reply is lost, the program learns of it, and the lock is released', async () => {
+test('a write through a hold is applied once when its reply is lost, its result is reported, and the lock is released', async () => {
   await prepare();
   for (const { name, run, times } of writing) {
     const forgets = await forgetful(t);

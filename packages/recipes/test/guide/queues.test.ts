@@ -59,7 +59,7 @@ test('items are counted once, though they are claimed twice', async () => {
   expect(textOf((await t.until(t.zk.getData('/total'))).data)).toBe('5');
 });
 
-test('urgent items come first, reminders later, and cancelled items not at all', async () => {
+test('urgent items are delivered first, reminders later, and cancelled items never', async () => {
   await t.until(guide.report(t.zk, 'slow', false));
   await t.until(guide.report(t.zk, 'down', true));
   expect(textOf((await t.until(new PriorityQueue(t.zk, '/troubles').take())).data)).toBe('down');
@@ -92,7 +92,7 @@ test('letters of Curator are delivered, however many one znode has, and claimed 
   expect(await t.childrenOf('/mail-locks')).toEqual([]);
 });
 
-test('news are announced and received through cuts and sessions, each at most once', async () => {
+test('news are announced and received through cut connections and new sessions, each at most once', async () => {
   const [speaker, listener] = [await Program.start(t), await Program.start(t)];
   const reports: string[] = [];
   const stop = new AbortController();

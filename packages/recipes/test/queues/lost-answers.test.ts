@@ -134,7 +134,7 @@ describe('C1-3: a lost reply', () => {
     expect(client.lost).toBe(3);
   });
 
-  it('does not depend on a deleted mark: a new one is created', async () => {
+  it('creates a new mark when the old one was deleted', async () => {
     const queue = new Queue(t.zk, path);
     await t.until(queue.put('a'));
     await t.until(t.zk.delete(`/jobs-aside/marks/${(await t.childrenOf('/jobs-aside/marks'))[0]!}`));
