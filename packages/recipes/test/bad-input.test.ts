@@ -996,7 +996,7 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
   'Sessions by new': [(zk) => new (recipes.Sessions as Any)(zk), /^create Sessions with await Sessions\.start\('zk1:2181'\), not with new/],
 };
 
-it.each(Object.entries(others))('%s', async (_title, [call, words]) => {
+it.each(Object.entries(others))('an invalid call is rejected with a reason: %s', async (_title, [call, words]) => {
   expectInputError(await mistake(() => call(t.zk)), words, 'that');
 });
 

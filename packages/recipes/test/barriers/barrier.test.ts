@@ -54,7 +54,7 @@ describe('a barrier', () => {
     expect(await t.until(t.zk.exists(path))).toBe(null);
   });
 
-  it('ends with the session that has set it, if it is ephemeral', async () => {
+  it('is removed when the session that has set it ends, if it is ephemeral', async () => {
     const client = await t.client();
     await t.until(new Barrier(client, path, { ephemeral: true }).set());
     const waiting = new Barrier(t.zk, path).wait();

@@ -339,7 +339,7 @@ test('less urgent work continues after a cut until it is revoked, and is stopped
   await t.until(program.sessions.close());
 });
 
-test('the index is rebuilt through a cut, and its work learns when the lock is lost', async () => {
+test('the index is rebuilt through a cut, and the signal of its work is aborted when the lock is lost', async () => {
   const program = await Program.start(t);
   for (const trouble of ['cut', 'expire'] as const) {
     let signal: AbortSignal | undefined;
@@ -367,7 +367,7 @@ test('a rebuild whose session expires rejects once, without unhandled rejections
   await t.until(reading.release());
 });
 
-test('urgent work continues after a cut, and learns when the lock is lost', async () => {
+test('urgent work continues after a cut, and its signal is aborted when the lock is lost', async () => {
   const program = await Program.start(t);
   for (const trouble of ['cut', 'expire'] as const) {
     let isLost: boolean | undefined;

@@ -79,7 +79,7 @@ test('a queue can be listed', async () => {
   expect(await t.until(guide.shows(t.zk, '/jobs'))).toEqual(['queue-0000000000 (in process)', 'queue-0000000001']);
 });
 
-test('letters of Curator are delivered, however many one znode has, and claimed meanwhile', async () => {
+test("letters in Curator's format are delivered, however many one znode has, and claimed meanwhile", async () => {
   const several = Buffer.from('0001000101000000036f6e65010000000374776f02', 'hex');
   await t.until(t.zk.create('/mail/queue-', several, { mode: 'persistentSequential', parents: true }));
   const delivered: string[] = [];

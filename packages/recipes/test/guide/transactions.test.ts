@@ -80,7 +80,7 @@ test('a site that crashes after its vote finishes when it is back, and one that 
   ]);
 });
 
-test('the wait for a site that never joins lasts as long as its limit', async () => {
+test('the wait for a site that never joins ends at its time limit', async () => {
   await t.until(guide.transfer(t.zk, '1', 'five'));
   const taking = guide.takePart(t.zk, '1', 'berlin', new Books());
   expect(await t.until(guide.settle(await t.client(), '1', 5000))).toBe('abort');

@@ -86,7 +86,7 @@ describe('a priority lock', () => {
     await t.until(over);
   });
 
-  it('C1-41: wakes once each contender that later, ever more urgent ones have overtaken, and then one at a time', async () => {
+  it('C1-41: wakes once each contender that later, more urgent ones have overtaken, and then one at a time', async () => {
     const { zk, lines } = await t.recorded();
     const lock = new PriorityLock(zk, path);
     const holds = [await t.until(lock.writeLock(0).acquire())];

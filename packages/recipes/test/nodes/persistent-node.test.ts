@@ -89,7 +89,7 @@ describe('a persistent node', () => {
     expect(states).toEqual(['suspended', 'present']);
   });
 
-  it('B23: waits for a closed one of the same name that is not done yet, which would take its znode for its own', async () => {
+  it('B23: waits until a closed one of the same name is done, which would take its znode for its own', async () => {
     const { zk, lose } = await forgetful(t);
     const shared = new SharedValue(t.zk, path, textCodec);
     const seen: string[] = [];

@@ -179,7 +179,7 @@ describe('B15: a transaction', () => {
     expect(await t.childrenOf('/app')).toEqual([]);
   });
 
-  it('stays until its initiator knows that it has begun, or is gone', async () => {
+  it('exists until its initiator knows that it has begun, or until the session of its initiator ends', async () => {
     const coordinator = await t.client();
     await begin(['berlin']);
     await t.until(coordinator.create(`${path}/beginning`, null, { mode: 'ephemeral' }));
