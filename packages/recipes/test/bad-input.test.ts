@@ -486,7 +486,7 @@ async function callsOf(source: recipes.SessionSource): Promise<Readonly<Record<s
 /** Classes whose `multi` writes only while their hold lasts. */
 const fencedWriters = ['Hold', 'HoldSet', 'HeldLease', 'Leadership', 'Participation', 'ClaimedItem'];
 
-describe.each(['a client', 'Sessions'])('a call of the client by a recipe of %s', (kind) => {
+describe.each(['a client', 'Sessions'])('a client call through a recipe of %s', (kind) => {
   const sourceOf = () => (kind === 'Sessions' ? t.until(recipes.Sessions.start(() => t.client())) : t.zk);
 
   it('rejects unknown options, at once', async () => {
@@ -996,7 +996,7 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
   'Sessions by new': [(zk) => new (recipes.Sessions as Any)(zk), /^create Sessions with await Sessions\.start\('zk1:2181'\), not with new/],
 };
 
-it.each(Object.entries(others))('%s', async (_title, [call, words]) => {
+it.each(Object.entries(others))('an invalid call is rejected with a reason: %s', async (_title, [call, words]) => {
   expectInputError(await mistake(() => call(t.zk)), words, 'that');
 });
 

@@ -120,7 +120,7 @@ describe('the command', () => {
     expect(out).toContain('it came with ZooKeeper 3.9.0, and the servers are compared with 3.8.0');
   });
 
-  it('compares a server that does not report its release with the default release, and says so', async () => {
+  it('compares a server that does not report its release with the default release, and reports that', async () => {
     await using silent = await WrongServer.start(server.port, () => ({ isMute: true }));
     const { code, out } = await run([silent.connectString, '--only', 'reads.exists']);
     expect(code).toBe(0);
@@ -146,7 +146,7 @@ describe('the command', () => {
     [['localhost:port'], 2, 'localhost:port'],
     [['srv:_zookeeper._tcp.example.com'], 3, 'name them one by one'],
     [['127.0.0.1:1', '--timeout', '0.2'], 3, 'cannot open a session at 127.0.0.1:1'],
-  ] as const)('explains in a sentence what is wrong with %j', async (argv, expected, sentence) => {
+  ] as const)('explains in a sentence why it rejects the arguments %j', async (argv, expected, sentence) => {
     const { code, err } = await run(argv);
     expect(code).toBe(expected);
     expect(err).toContain(sentence);
@@ -170,7 +170,7 @@ describe('the list of checks', () => {
     expect(subjects.filter((subject, at) => subject !== subjects[at - 1])).toEqual([...new Set(subjects)]);
   });
 
-  it('has the length that the README says', () => {
+  it('has the length that the README states', () => {
     const readme = readFileSync(join(import.meta.dirname, '../../README.md'), 'utf8');
     expect(readme).toContain(` ${checks.length} checks of behaviour that a client can observe`);
   });

@@ -14,7 +14,7 @@ beforeAll(() => {
   expect(built.stdout + built.stderr).toBe('');
 });
 
-it('the command ends with an exit code for the results', async () => {
+it('the command exits with a code for the results', async () => {
   await using server = await TestServer.start();
   const child = spawn(process.execPath, [bin, server.connectString, '--only', 'stat.']);
   let out = '';

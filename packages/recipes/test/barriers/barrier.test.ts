@@ -15,7 +15,7 @@ afterEach(async () => {
 const path = '/barriers/release';
 
 describe('a barrier', () => {
-  it('C1-6: is waited for by exists with a watch, and again at each event, until its znode is gone', async () => {
+  it('C1-6: is waited for by exists with a watch, repeated at each event until its znode is deleted', async () => {
     const { zk, lines } = await t.recorded();
     await t.until(new Barrier(t.zk, path).set());
     let isOver = false;
@@ -54,7 +54,7 @@ describe('a barrier', () => {
     expect(await t.until(t.zk.exists(path))).toBe(null);
   });
 
-  it('ends with the session that has set it, if it is ephemeral', async () => {
+  it('is removed when the session that has set it ends, if it is ephemeral', async () => {
     const client = await t.client();
     await t.until(new Barrier(client, path, { ephemeral: true }).set());
     const waiting = new Barrier(t.zk, path).wait();
@@ -63,7 +63,7 @@ describe('a barrier', () => {
     expect(await t.until(t.zk.exists(path))).toBe(null);
   });
 
-  it('is waited for as long as the timeout and the signal allow, through lost connections', async () => {
+  it('is waited for until the timeout or an abort of the signal, through lost connections', async () => {
     await t.until(new Barrier(t.zk, path).set());
     const client = await t.client();
     const late = failureOf(new Barrier(client, path).wait({ timeoutMs: 3000 }));

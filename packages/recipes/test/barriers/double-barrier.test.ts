@@ -73,7 +73,7 @@ describe('entering a double barrier', () => {
     expect(late.state).toBe('held');
   });
 
-  it('C1-2, C1-8: takes as many requests for each of 100 as for one, and one event', async () => {
+  it('C1-2, C1-8: sends as many requests for each of 100 participants as for one, and receives one event', async () => {
     await t.until(t.zk.create(path));
     const { zk, lines } = await t.recorded();
     const inside = entering(
@@ -120,7 +120,7 @@ describe('entering a double barrier', () => {
     expect(lines).toEqual(['exists /b/ready watch', 'create /b/guid-p ephemeral', 'removeWatches /b/ready']);
   });
 
-  it("ends when the participant's znode is deleted by hand", async () => {
+  it("fails when the participant's znode is deleted by hand", async () => {
     const waiting = failureOf(new DoubleBarrier(await t.client(), path, 2).enter());
     await t.settle();
     const [name] = await t.childrenOf(path);
@@ -132,7 +132,7 @@ describe('entering a double barrier', () => {
     for (const size of [0, -1, 1.5, NaN]) expect(() => new DoubleBarrier(t.zk, path, size)).toThrow(RangeError);
   });
 
-  it('C1-13: ignores a `ready` that a crash has left: it is deleted, and the data of the barrier stay', async () => {
+  it('C1-13: ignores and deletes a `ready` that a crash has left, and keeps the data of the barrier', async () => {
     await t.until(t.zk.create(path, 'mine'));
     const crashed = await clients(2);
     const before = entering(crashed, 2);
@@ -164,7 +164,7 @@ describe('entering a double barrier', () => {
     expect(inside.length).toBe(1);
   });
 
-  it('does not count a participant of the round before that still works', async () => {
+  it('does not count a participant of the previous round that still works', async () => {
     const inside = entering(await clients(2), 2);
     await t.settle();
     const late = await t.until(new DoubleBarrier(await t.client(), path, 2).enter());
@@ -192,7 +192,7 @@ describe('leaving a double barrier', () => {
     return all.sort((one, other) => (one.inside.path < other.inside.path ? -1 : 1));
   }
 
-  it('C1-10, C1-11: the lowest waits for the highest, the others leave and wait for the lowest; each that leaves wakes one, the last one all', async () => {
+  it('C1-10, C1-11: makes the lowest wait for the highest and the others for the lowest; each leave wakes one waiter, the last leave all', async () => {
     const [lowest, middle, highest] = await sorted(3);
     const left: string[] = [];
     const leave = (who: string, { inside }: typeof lowest & {}) => void inside.leave().then(() => left.push(who));
@@ -254,7 +254,7 @@ describe('leaving a double barrier', () => {
     expect(await t.childrenOf(path)).toEqual([]);
   });
 
-  it('waits until the own znode is gone, if no server can be reached at first', async () => {
+  it('waits until the own znode is deleted, if no server can be reached at first', async () => {
     t.world.wire.conditionsOf = () => ({ delayMs: 100 });
     const { zk, lines } = await t.recorded();
     const inside = await t.until(new DoubleBarrier(zk, path, 1).enter());
@@ -272,7 +272,7 @@ describe('leaving a double barrier', () => {
     expect(await t.childrenOf(path)).toEqual(['ready']);
   });
 
-  it('is possible for a latecomer while others wait for the next round, and those block no participant', async () => {
+  it('succeeds for a latecomer while others wait for the next round, and those block no participant', async () => {
     const [one, two] = await clients(2);
     const inside = entering([one!, two!], 2);
     await t.settle();
@@ -288,7 +288,7 @@ describe('leaving a double barrier', () => {
     expect(waiting.length).toBe(1);
   });
 
-  it('times out, and the znode is still deleted', async () => {
+  it('times out when another participant stays inside, and still deletes the znode', async () => {
     const inside = entering(await clients(2), 2);
     await t.settle();
     const late = failureOf(inside[0]!.leave({ timeoutMs: 500 }));
@@ -297,7 +297,7 @@ describe('leaving a double barrier', () => {
     expect(inside.map(({ state }) => state)).toEqual(['released', 'released']);
   });
 
-  it('happens when work fails, without waiting for the others', async () => {
+  it('does not wait for the others when the work fails', async () => {
     const [one, two] = await clients(2);
     const failing = failureOf(
       new DoubleBarrier(one!, path, 2).run(() => {
@@ -309,7 +309,7 @@ describe('leaving a double barrier', () => {
     await t.until(inside[0]!.leave());
   });
 
-  it('a participant is suspended without a connection, continues after a reconnect, and is lost with its session', async () => {
+  it('is not caused by a lost connection: a participant is suspended, held after a reconnect, and lost with its session', async () => {
     const client = await t.client({ sessionTimeoutMs: 4000 });
     const inside = entering([t.zk, client], 2);
     await t.settle();

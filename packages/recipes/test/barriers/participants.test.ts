@@ -285,7 +285,7 @@ describe('participants of a double barrier', () => {
     },
   };
 
-  it.each(sample(Object.keys(canaries), 3))('are detected when one %s', async (name) => {
+  it.each(sample(Object.keys(canaries), 3))('fail a seeded run when one %s', async (name) => {
     const { from = 1, plant, finds } = canaries[name]!;
     const caught = await findings((seed) => story(seed, new Tally(), plant), { enough: 1, first: from });
     expect(caught).toEqual([expect.stringMatching(finds)]);

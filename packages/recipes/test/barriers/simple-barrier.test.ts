@@ -26,7 +26,7 @@ describe('a simple barrier', () => {
     expect((await t.until(t.zk.getACL(path))).acl).toEqual([{ perms: 31, id: { scheme: 'world', id: 'anyone' } }]);
   });
 
-  it("C0-3, C0-4, C0-7: is entered and left by the requests of the page, under a name of each participant's own", async () => {
+  it('C0-3, C0-4, C0-7: is entered and left by the requests of the page, with a different name for each participant', async () => {
     const { zk, lines } = await t.recorded();
     const barrier = await t.until(SimpleBarrier.create(zk, path, 2, { name: 'anna' }));
     const other = await t.until(SimpleBarrier.create(t.zk, path, 2, { name: 'bert' }));
@@ -53,7 +53,7 @@ describe('a simple barrier', () => {
     expect(await t.childrenOf(path)).toEqual([]);
   });
 
-  it('C0-5: no participant begins the second half before all have ended the first, over random runs with lost connections', async () => {
+  it('C0-5: lets no participant begin the second half before all have ended the first, over random runs with lost connections', async () => {
     const all = await Promise.all([1, 2, 3, 4].map(() => t.client()));
     for (let seed = 1; seed <= breadth(8, 50); seed++) {
       const random = new SeededRandom(seed);
@@ -80,7 +80,7 @@ describe('a simple barrier', () => {
     }
   });
 
-  it('C0-6: is left by the others when one dies inside', async () => {
+  it('C0-6: is left by the other participants when one dies inside', async () => {
     const all = await Promise.all([1, 2, 3].map(() => t.client()));
     const inside = await t.until(Promise.all(all.map(async (zk) => (await SimpleBarrier.create(zk, path, 3)).enter())));
     let haveLeft = false;

@@ -20,7 +20,7 @@ describe('caches', () => {
   );
 });
 
-describe('broken caches', () => {
+describe('a broken cache', () => {
   const method = <Of extends object, Name extends keyof Of>(of: { readonly prototype: Of }, name: Name) =>
     Object.getOwnPropertyDescriptor(of.prototype, name)!.value as Of[Name];
   const enqueue = method(ReadQueue, 'enqueue');
@@ -86,7 +86,7 @@ describe('broken caches', () => {
   };
 
   it.each(breadth(['shows an older state', 'does not report an overflow'], Object.keys(canaries)))(
-    'are detected: one that %s',
+    'is detected when it %s',
     async (name) => {
       const enough = breadth(1, 3);
       let caught = 0;

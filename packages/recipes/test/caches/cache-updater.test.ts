@@ -53,7 +53,7 @@ async function openInStep(options: TreeCacheOptions = {}): Promise<Scene> {
 const czxidOf = (cache: TreeCache, path: string) => cache.get(path)?.stat.czxid;
 
 describe('a cache', () => {
-  it('reads a znode that changes while it is being read again, and only once', async () => {
+  it('reads a znode exactly once more when it changes during a read', async () => {
     const { zk, received } = await openInStep();
     await zk.tell(zk.changed('NodeDataChanged', '/r/p'));
     for (let times = 0; times < 5; times++) await zk.tell(zk.changed('NodeDataChanged', '/r/p'));
@@ -65,7 +65,7 @@ describe('a cache', () => {
     expect(received).toEqual(['changed /r/p', 'changed /r/p']);
   });
 
-  it('does not read for an event of what it shows already', async () => {
+  it('does not read a znode at an event whose change it already shows', async () => {
     const { zk, received } = await openInStep();
     await zk.tell(zk.changed('NodeDataChanged', '/r/p', 10));
     await zk.answer('getData /r/p', { czxid: 2, mzxid: 12 });
@@ -75,7 +75,7 @@ describe('a cache', () => {
     expect(received).toEqual(['changed /r/p']);
   });
 
-  it('CURATOR-476: is in step though a child in its list is gone before it is read', async () => {
+  it('CURATOR-476: is in step although a listed child is deleted before it is read', async () => {
     const { zk, cache, received } = open();
     await zk.reread();
     await zk.answer('getData /r', { czxid: 1, numChildren: 1 });
@@ -227,7 +227,7 @@ describe('a cache', () => {
     expect(received).toEqual(['outOfStep', 'inStep']);
   });
 
-  it('is not in step by a reply that was in flight when events were lost', async () => {
+  it('is not in step after a reply that was in flight when events were lost', async () => {
     const { zk, cache } = open();
     await zk.reread();
     await zk.reread('overflowed');
@@ -251,7 +251,7 @@ describe('a cache', () => {
     expect(received).toEqual(['outOfStep', 'changed /r/p', 'inStep']);
   });
 
-  it('does not take a reply to a read from before the Reread for its survey', async () => {
+  it('does not count a reply to a read sent before the Reread as a reply after it', async () => {
     const { zk, cache } = open();
     await zk.reread();
     await zk.answer('getData /r', { czxid: 1, numChildren: 2 });
@@ -301,7 +301,7 @@ describe('a cache', () => {
     expect(cache.get('/r/q')?.stat.mzxid).toBe(3n);
   });
 
-  it('reads no data that it has, when it reads everything again', async () => {
+  it('does not read unchanged data again when it reads everything again', async () => {
     const { zk, received } = await openInStep({ maxDepth: 1 });
     await zk.reread('reconnected');
     await zk.answer('getChildren /r', { czxid: 1 }, ['p', 'q']);
@@ -322,7 +322,7 @@ describe('a cache', () => {
     expect(cache.isSynced).toBe(true);
   });
 
-  it('ends with an error that no retry could repair', async () => {
+  it('ends with the error when a retry cannot succeed', async () => {
     const { zk, cache, received } = open();
     const ready = cache.ready().catch((error: unknown) => error);
     await zk.reread();

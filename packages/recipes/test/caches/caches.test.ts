@@ -80,7 +80,7 @@ describe('a NodeCache', () => {
     expect(cache.znode).toBe(undefined);
   });
 
-  it('B21: shows the result of decode, and what it throws', async () => {
+  it('B21: shows the result of decode, and the error that decode throws', async () => {
     await wait(other.create('/a', '{"size":1}'));
     const decode = vi.fn<(data: Uint8Array | null) => { readonly size: number }>((data) => JSON.parse(utf8.decode(data ?? undefined)));
     await using cache = new NodeCache(zk, '/a', { decode });
@@ -152,7 +152,7 @@ describe('a TreeCache', () => {
     expect(cache.size).toBe(3);
   });
 
-  it('B20: shows the levels and the znodes that its options say', async () => {
+  it('B20: shows only the levels and the znodes that its options select', async () => {
     await wait(build());
     await using shallow = new TreeCache(zk, '/t', { maxDepth: 1 });
     await using chosen = new TreeCache(zk, '/t', { include: (path) => path !== '/t/a' });
@@ -234,7 +234,7 @@ describe('a TreeCache', () => {
 });
 
 describe('caches', () => {
-  it('B20, B21: share a watch, which the last one removes', async () => {
+  it('B20, B21: share a watch, which the last cache removes when it is closed', async () => {
     await wait(other.create('/s', 'one'));
     const [first, second] = [new TreeCache(zk, '/s'), new ChildrenCache(zk, '/s')];
     await wait(Promise.all([first.ready(), second.ready()]));
@@ -278,7 +278,7 @@ describe('caches', () => {
     expect(await cache.changes().next()).toEqual({ done: true, value: undefined });
   });
 
-  it('B20, B21: end a waiting loop with them', async () => {
+  it('B20, B21: end a waiting loop when they are closed', async () => {
     const cache = new TreeCache(zk, '/s');
     await wait(cache.ready());
     const left = cache.changes().next();
@@ -287,7 +287,7 @@ describe('caches', () => {
     expect(await cache.changes().next()).toEqual({ done: true, value: undefined });
   });
 
-  it('B20, B21: replace changes that are too many for a loop by one entry', async () => {
+  it('B20, B21: replace the queued changes of a loop by one entry when they exceed its limit', async () => {
     await using cache = new TreeCache(zk, '/s');
     await wait(cache.ready());
     const changes = cache.changes({ maxQueuedChanges: 3 });
@@ -303,7 +303,7 @@ describe('caches', () => {
     expect((await changes.next()).value).toMatchObject({ kind: 'deleted', path: '/s', after: undefined });
   });
 
-  it('B20, B21: wait to be in step within time and signal', async () => {
+  it('B20, B21: wait to be in step until the timeout or an abort of the signal', async () => {
     const cache = new NodeCache(zk, '/a');
     await wait(cache.ready());
     await cache.ready({ timeoutMs: 0 });

@@ -56,6 +56,6 @@ export async function caches(): Promise<void> {
   }
 }
 
-it('the types of caches say what they show and report', () => {
+it('the types of caches describe what they show and report', () => {
   expectTypeOf(caches).returns.resolves.toBeVoid();
 });

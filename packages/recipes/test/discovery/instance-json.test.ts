@@ -9,14 +9,14 @@ const bytes = (text: string) => new TextEncoder().encode(text);
 const read = (text: string) => parseInstance(parseRawInstance(bytes(text)), stat, undefined);
 
 describe('the JSON of an instance', () => {
-  it.each(curatorInstances)('B26: is read and written as Curator has it: %s', (text) => {
+  it.each(curatorInstances)("B26: is read and written in Curator's format: %s", (text) => {
     const instance = read(text);
     expect(instance).toMatchObject({ name: 'api', id: '7f6c', address: '10.0.0.1', port: 8080, registrationTimeMs: 1_700_000_000_000 });
     expect(JSON.stringify(mergeRawInstance({}, instance))).toBe(text.replace(',"enabled":true', ''));
     expect(JSON.stringify(mergeRawInstance(parseRawInstance(bytes(text)), instance))).toBe(text);
   });
 
-  it('B26: contains what Curator does: types, times, addresses, and whether the instance is enabled', () => {
+  it('B26: contains the fields of Curator: types, times, addresses, and whether the instance is enabled', () => {
     expect(curatorInstances.map((text) => read(text).serviceType)).toEqual([
       'dynamic',
       'static',
@@ -64,7 +64,7 @@ describe('the JSON of an instance', () => {
     expect(() => read(text)).toThrow(new TypeError(why));
   });
 
-  it('B26: gives URIs by its uriSpec', () => {
+  it('B26: yields the URIs that its uriSpec describes', () => {
     const instance: ServiceInstance = {
       ...read(curatorInstances[0]),
       uriSpec: '{scheme}://{address}:{port}/{ path }?{[}{service-type}{]}{none}',

@@ -176,7 +176,7 @@ async function run(seed: number, tally: Tally): Promise<void> {
 }
 
 describe('instances', () => {
-  it('B26: are shown as registered under failures, over seeds', async () => {
+  it('B26: are found exactly as they are registered, under failures, over seeds', async () => {
     const tally = new Tally();
     await overSeeds(16, (seed) => run(seed, tally));
     expectHappened(tally, 3);

@@ -32,7 +32,7 @@ const rawOf = async (at: string) => JSON.parse(utf8.decode((await t.until(t.zk.g
 const sessions = () => t.until(Sessions.start(() => connect('server:2181', t.world.options({ connectTimeoutMs: Infinity }))));
 
 describe('a service registry', () => {
-  it("B26: registers by one ephemeral, in Curator's format, and watches it", async () => {
+  it("B26: registers an instance as one ephemeral znode in Curator's format, and watches it", async () => {
     const { zk, lines } = await t.recorded();
     await t.until(t.zk.ensurePath('/services/api'));
     const registration = await t.until(registryOf(zk).register(api));
@@ -49,7 +49,7 @@ describe('a service registry', () => {
     expect(registration.state).toBe('closed');
   });
 
-  it('B26: writes what Curator reads', async () => {
+  it('B26: writes instances as Curator reads them', async () => {
     const registry = new ServiceDiscovery(t.zk, '/services');
     await t.until(
       registry.register({
@@ -134,7 +134,7 @@ describe('a service registry', () => {
     expect(await rawOf(path)).toMatchObject({ port: 5, sslPort: 2 });
   });
 
-  it('B26: registers again when the znode was deleted, and in the next session when it ended with the last', async () => {
+  it('B26: registers again when its znode is deleted, and in the next session when the last one ends', async () => {
     const many = await sessions();
     const registration = await t.until(registryOf(many).register(api));
     const states: string[] = [];
@@ -154,7 +154,7 @@ describe('a service registry', () => {
     expect(await t.until(t.zk.exists(path))).toBe(null);
   });
 
-  it('CURATOR-164, CURATOR-617: an instance that is unregistered while its session ends is not registered again, and unregistering works', async () => {
+  it('CURATOR-164, CURATOR-617: does not register again an instance that is unregistered while its session ends', async () => {
     const many = await sessions();
     const all = await Promise.all(
       (['dynamic', 'static'] as const).map((serviceType) => t.until(registryOf(many).register({ ...api, id: serviceType, serviceType }))),
@@ -172,7 +172,7 @@ describe('a service registry', () => {
     await t.until(many.close());
   });
 
-  it('B26: ends with its client, with the reason', async () => {
+  it('B26: ends when its client ends, with the same reason', async () => {
     const zk = await t.client();
     const registration = await t.until(registryOf(zk).register(api));
     await expire(t, zk);
@@ -182,7 +182,7 @@ describe('a service registry', () => {
     expect(await t.until(t.zk.exists(path))).toBe(null);
   });
 
-  it('B26: waits while another session has the id, unless it takes that over', async () => {
+  it('B26: waits while another session holds the id, unless it takes the id over', async () => {
     const before = await t.client();
     await t.until(registryOf(before).register(api));
     const late = failureOf(registryOf(t.zk).register(api, { timeoutMs: 500 }));
@@ -201,7 +201,7 @@ describe('a service registry', () => {
     expect(await rawOf(path)).toMatchObject({ payload: { load: 1 } });
   });
 
-  it('B26: leaves one znode when the reply to its creation is lost, and none when that to its deletion is', async () => {
+  it('B26: leaves one znode when the reply to its creation is lost, and none when the reply to its deletion is lost', async () => {
     const deaf = await forgetful(t);
     await t.until(t.zk.ensurePath('/services/api'));
     deaf.lose('create2');

@@ -22,14 +22,14 @@ const [a, b, c] = [instance('a'), instance('b'), instance('c')];
 const chosen = (strategy: ProviderStrategy, ...turns: ServiceInstance[][]) => turns.map((instances) => strategy(instances)?.id).join('');
 
 describe('a strategy', () => {
-  it('B26: chooses one after another, also while instances come and go', () => {
+  it('B26: chooses one instance after another, also while instances are added and removed', () => {
     expect(chosen(roundRobin(), [a, b, c], [a, b, c], [a, b, c], [a, b, c], [a, b], [a], [a], [a, b])).toBe('abcabaab');
     expect(chosen(roundRobin(), [], [a, b], [], [a, b])).toBe('ab');
     const turns = Array.from({ length: 300 }, () => [a, b, c]);
     expect(chosen(roundRobin(), ...turns)).toBe('abc'.repeat(100));
   });
 
-  it('B26: chooses randomly, all with the same frequency', () => {
+  it('B26: chooses randomly, each instance with the same frequency', () => {
     const numbers = [0, 0.34, 0.99, 0.5];
     expect(
       chosen(
@@ -48,7 +48,7 @@ describe('a strategy', () => {
     ).toBe('');
   });
 
-  it('B26: keeps one as long as it is usable, whatever its fields are', () => {
+  it('B26: keeps one instance as long as it is usable, whatever its fields are', () => {
     expect(chosen(sticky(), [a, b, c], [a, b, c], [b, c], [a, b, c], [], [a, b])).toBe('aacca');
     const strategy = sticky(randomly(() => 0.99));
     expect([strategy([a, b]), strategy([a, { ...b, payload: 2 }, c])?.payload]).toEqual([b, 2]);
@@ -71,7 +71,7 @@ describe('a service provider', () => {
   const register = (id: string) => t.until(registry.register({ name: 'api', id, address: id }));
   const ids = (provider: { readonly instances: readonly ServiceInstance[] }) => provider.instances.map(({ id }) => id).join('');
 
-  it('B26: chooses among those that are registered, enabled and included, as they come and go', async () => {
+  it('B26: chooses among the registered, enabled and included instances, while they are added and removed', async () => {
     const provider = registry.provider('api', { include: ({ id }) => id !== 'x' });
     expect(provider.choose()).toBe(undefined);
     await t.until(provider.ready());
@@ -92,7 +92,7 @@ describe('a service provider', () => {
     expect(await failureOf(provider.ready())).toMatchObject({ code: 'Closed' });
   });
 
-  it('B26: skips an instance that has failed too often within a time, until that is over or it is registered again', async () => {
+  it('B26: skips an instance that has failed too often within a time, until that time is over or it is registered again', async () => {
     const provider = registry.provider('api', { downAfterErrors: 2, downForMs: 10_000 });
     const one = await register('a');
     await register('b');
@@ -141,7 +141,7 @@ describe('a service provider', () => {
     expect(await failureOf(provider.ready())).toMatchObject({ code: 'Closed' });
   });
 
-  it('B26: is waited for within time and signal, and ends with its client', async () => {
+  it('B26: is waited for until the timeout or an abort of the signal, and ends when its client ends', async () => {
     const zk = await t.client();
     const { backward } = t.world.cnxn;
     backward.cut();

@@ -18,7 +18,7 @@ const path = '/election';
 const nameOf = (leader: Leader | undefined) => (leader === undefined ? 'none' : new TextDecoder().decode(leader.data ?? undefined));
 
 describe('an election', () => {
-  it('C1-38, C1-39: watches the candidate before it; the end of one in the middle makes none a leader, that of the leader one', async () => {
+  it('C1-38, C1-39: makes each candidate watch the one before it, so that only the end of the leader makes another one lead', async () => {
     const clients = await Promise.all([t.recorded(), t.recorded(), t.recorded(), t.recorded()]);
     const leaders: number[] = [];
     for (const [index, { zk }] of clients.entries()) {
@@ -115,7 +115,7 @@ describe('an election', () => {
     await watching;
   });
 
-  it('leads while the work runs, and resigns after it', async () => {
+  it('makes the candidate lead while its work runs, and resign after it', async () => {
     const election = new Election(t.zk, path);
     const leaderships: Leadership[] = [];
     const result = await t.until(

@@ -19,7 +19,7 @@ const sessions = () => t.until(Sessions.start(() => connect('server:2181', t.wor
 const leader = async () => new TextDecoder().decode((await t.until(new Election(t.zk, path).leader()))?.data ?? undefined);
 
 describe('a candidate', () => {
-  it('is waited for within time and signal, also when it leads for a moment meanwhile', async () => {
+  it('is waited for until the timeout or an abort of the signal, also when it leads for a moment meanwhile', async () => {
     const other = new LeaderLatch(await t.client(), path);
     other.onChange((leadership) => leadership && t.zk.clock.after(300, () => void leadership.resign()));
     await t.until(other.waitForLeadership());
@@ -35,7 +35,7 @@ describe('a candidate', () => {
     await t.until(other.close());
   });
 
-  it('B16: leads until it is closed, and then the next one does', async () => {
+  it('B16: leads until it is closed, and then the next candidate leads', async () => {
     const heard: (bigint | undefined)[] = [];
     const one = new LeaderLatch(await t.client(), path, { data: 'one' });
     one.onChange((leadership) => heard.push(leadership?.fencingToken));
@@ -63,7 +63,7 @@ describe('a candidate', () => {
     expect(await t.childrenOf(path)).toEqual([]);
   });
 
-  it('B16, E29: queues again at the end when its session is over, and leads only by the new one', async () => {
+  it('B16, E29: queues again at the end when its session ends, and leads only in the new session', async () => {
     const mine = await sessions();
     const one = new LeaderLatch(mine, path, { data: 'one' });
     const first = await t.until(one.waitForLeadership());
@@ -153,7 +153,7 @@ describe('a candidate', () => {
     await t.until(one.close());
   });
 
-  it('B16: runs its work again when that has stopped because the leadership was lost, with whatever error', async () => {
+  it('B16: runs its work again after the work stopped, with any error, because the leadership was lost', async () => {
     const one = new LeaderLatch(await t.client(), path);
     const ways: ((leadership: Leadership, signal: AbortSignal) => Promise<unknown>)[] = [
       (_, signal) => new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error))),
@@ -230,7 +230,7 @@ describe('a candidate', () => {
     },
   );
 
-  it('B16, C1-39: wakes one of 100 when the leader is closed, with a constant number of requests', async () => {
+  it('B16, C1-39: is the only one of 100 to wake when the leader is closed, with a constant number of requests', async () => {
     const { zk, lines } = await t.recorded();
     const candidates = Array.from({ length: 100 }, () => new LeaderLatch(zk, path));
     await t.pass(500);

@@ -61,7 +61,7 @@ describe('an event', () => {
 });
 
 describe('an event with autoReset', () => {
-  it('C1-41: takes its steps, and admits one waiter each time that it is set', async () => {
+  it('C1-41: sends the expected requests, and admits one waiter each time that it is set', async () => {
     const event = new EventHandle(t.zk, path, { autoReset: true });
     const { zk, lines } = await t.recorded();
     const waiting = new EventHandle(zk, path, { autoReset: true }).wait();
@@ -113,7 +113,7 @@ describe('an event with autoReset', () => {
     expect(await t.childrenOf(path)).toEqual(['set']);
   });
 
-  it('C1-41, C1-2: wakes one of 100, in the order of arrival, with a constant number of requests', async () => {
+  it('C1-41, C1-2: wakes one of 100 waiters each time, in the order of arrival, with a constant number of requests', async () => {
     const event = new EventHandle(t.zk, path, { autoReset: true });
     const { zk, lines } = await t.recorded();
     const passed: number[] = [];
@@ -133,7 +133,7 @@ describe('an event with autoReset', () => {
     await t.until(over);
   });
 
-  it('C1-41: is set once, however often it is set before a waiter comes; and a waiter that gives up takes nothing', async () => {
+  it('C1-41: admits one waiter, however often it was set before; a waiter that gives up takes nothing', async () => {
     const event = new EventHandle(t.zk, path, { autoReset: true });
     expect(await t.until(failureOf(event.wait({ timeoutMs: 100 })))).toMatchObject({ code: 'TimedOut' });
     await t.until(event.set());

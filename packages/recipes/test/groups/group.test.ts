@@ -46,7 +46,7 @@ describe('a group', () => {
     expect(await t.until(new Group(zk, '/none').members())).toEqual([]);
   });
 
-  it('C1-5: loses a member that crashes when the ensemble expires its session, and all observers learn of it', async () => {
+  it('C1-5: loses a crashed member when the ensemble expires its session, and notifies all observers', async () => {
     const { seen } = watched(new Group(t.zk, path));
     await t.settle();
     const doomed = await t.client({ sessionTimeoutMs: 4000 });
@@ -107,7 +107,7 @@ describe('a group', () => {
     expect(await t.until(looking)).toMatchObject({ code: 'AuthFailed' });
   });
 
-  it('C1-2: costs each member the same, however many there are', async () => {
+  it('C1-2: costs each member the same number of requests, however many members there are', async () => {
     const members: Client[] = [];
     for (let count = 0; count < 100; count++) members.push(count % 25 === 0 ? await t.client() : members.at(-1)!);
     await t.until(Promise.all(members.map((zk, index) => new Group(zk, path).join(`member ${index}`))));

@@ -97,7 +97,7 @@ describe('a set partitioner', () => {
     expect([alice.state, owned(alice), owned(bob)]).toEqual(['acquired', 'q1 q3 q5', 'q2 q4']);
   });
 
-  it('B25: moves the items of a member whose session has ended, which learns of it', async () => {
+  it('B25: moves the items of a member whose session has ended, and notifies that member', async () => {
     const zk = await t.client();
     const alice = share(zk, 'alice');
     const bob = share(await t.client(), 'bob');
@@ -167,7 +167,7 @@ describe('a set partitioner', () => {
     expect([owned(alice), owned(bob)]).toEqual(['q1 q3 q5', 'q2 q4']);
   });
 
-  it('B25: shares with kazoo: its names, its order, its locks', async () => {
+  it('B25: shares a set with kazoo by the same names, order and locks', async () => {
     const kazoo = await t.client();
     await t.until(kazoo.create(`${path}/party/8d1b6d5d1c1f4e5a8a0f3d0f8a2a7c11-host-1`, 'host-1', { mode: 'ephemeral', parents: true }));
     const lock = await t.until(new Lock(kazoo, `${path}/locks/q2`, { prefix: '__lock__' }).acquire());

@@ -184,7 +184,7 @@ async function run(seed: number, tally: Tally): Promise<void> {
 }
 
 describe('members that share a set', () => {
-  it('B25: never work on one item at a time, and own all items in the end, over seeds', async () => {
+  it('B25: never work on the same item at the same time, and own all items in the end, over seeds', async () => {
     const tally = new Tally();
     await overSeeds(12, (seed) => run(seed, tally));
     expectHappened(tally, 3);

@@ -14,7 +14,7 @@ afterEach(async () => {
   await t.close();
 });
 
-test('a lock is released whatever happens', async () => {
+test('a lock is released when its work fails', async () => {
   const failing = guide.rewriteReport(t.zk, () => Promise.reject(new Error('no paper')));
   await expect(t.until(failing)).rejects.toThrow('no paper');
   expect(await t.until(new Lock(t.zk, '/locks/report').contenders())).toEqual([]);

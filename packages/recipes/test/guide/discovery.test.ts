@@ -58,7 +58,7 @@ test('instances that do not answer, or are disabled, are skipped', async () => {
   await t.until(sessions.close());
 });
 
-test('a client finds instances, and an operator learns of them, after a cut and in the next session', async () => {
+test('a client finds instances, and an operator receives their changes, after a cut and in the next session', async () => {
   const [server, client] = [await Program.start(t), await Program.start(t)];
   const registration = await t.until(guide.announce(server.sessions, 'eu'));
   const provider = guide.near(client.sessions, 'eu');

@@ -61,7 +61,7 @@ function workOf(began: () => void): (signal: AbortSignal) => Promise<void> {
   };
 }
 
-test('leadForever leads again after a cut at any moment of its term', async () => {
+test('leadForever leads again after a cut at any moment of its leadership', async () => {
   await t.until(t.zk.create('/settings'));
   for (const sent of ['multi', 'create2', 'getChildren2', 'exists'] as const) {
     const forgets = await forgetful(t);

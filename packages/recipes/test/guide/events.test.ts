@@ -25,7 +25,7 @@ test('all clients wait for the data, and work with them', async () => {
   expect(worked).toBe(3);
 });
 
-test('one of two does the work, each time', async () => {
+test('one of two clients does the work each time it is woken', async () => {
   const stop = new AbortController();
   const worked: string[] = [];
   const running = ['one', 'two'].map(async (name) =>

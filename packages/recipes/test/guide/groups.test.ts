@@ -93,7 +93,7 @@ test('a member is listed after a cut, and again in the next session', async () =
   expect(await idOf('/workers/alice')).toBe(undefined);
 });
 
-test('a member that has to end before it has a session ends', async () => {
+test('a member that is stopped before it has a session ends without joining', async () => {
   vi.spyOn(console, 'log').mockImplementation(() => undefined);
   t.world.wire.name('server', []);
   const stop = new AbortController();

@@ -27,7 +27,7 @@ test('the job stays with its host until that fails', async () => {
   expect(done).toEqual(['one', 'one', 'two']);
 });
 
-test('parts that together take longer than the lease are done', async () => {
+test('all parts are done though together they take longer than the lease', async () => {
   const aborted: boolean[] = [];
   const part = async (signal: AbortSignal) => {
     await new Promise<void>((resolve) => t.world.clock.after(50_000, resolve));
@@ -37,7 +37,7 @@ test('parts that together take longer than the lease are done', async () => {
   expect(aborted).toEqual([false, false, false]);
 });
 
-test('three hosts of four crawl', async () => {
+test('three of four hosts may crawl at a time', async () => {
   const may: boolean[] = [];
   for (const host of ['a', 'b', 'c', 'd']) may.push(await t.until(guide.mayCrawl(t.zk, host)));
   expect(may).toEqual([true, true, true, false]);

@@ -19,7 +19,7 @@ afterEach(async () => {
   await t.close();
 });
 
-test('a counter that many processes increment misses nothing', async () => {
+test('a counter that many processes increment loses no increment', async () => {
   await t.until(t.zk.create('/counter', '0'));
   const clients = await Promise.all([t.client(), t.client(), t.client()]);
   const counted = await t.until(Promise.all(clients.flatMap((zk) => [guide.countUp(zk), guide.countUp(zk)])));
@@ -184,7 +184,7 @@ const writing: readonly {
 const prepare = () =>
   t.until(Promise.all([t.zk.create('/counter', '0'), t.zk.create('/log'), t.zk.create('/things/a', '', { parents: true })]));
 
-test('a write through a hold is applied once when its reply is lost, the program learns of it, and the lock is released', async () => {
+test('a write through a hold is applied once when its reply is lost, its result is reported, and the lock is released', async () => {
   await prepare();
   for (const { name, run, times } of writing) {
     const forgets = await forgetful(t);
@@ -339,7 +339,7 @@ test('less urgent work continues after a cut until it is revoked, and is stopped
   await t.until(program.sessions.close());
 });
 
-test('the index is rebuilt through a cut, and its work learns when the lock is lost', async () => {
+test('the index is rebuilt through a cut, and the signal of its work is aborted when the lock is lost', async () => {
   const program = await Program.start(t);
   for (const trouble of ['cut', 'expire'] as const) {
     let signal: AbortSignal | undefined;
@@ -367,7 +367,7 @@ test('a rebuild whose session expires rejects once, without unhandled rejections
   await t.until(reading.release());
 });
 
-test('urgent work continues after a cut, and learns when the lock is lost', async () => {
+test('urgent work continues after a cut, and its signal is aborted when the lock is lost', async () => {
   const program = await Program.start(t);
   for (const trouble of ['cut', 'expire'] as const) {
     let isLost: boolean | undefined;

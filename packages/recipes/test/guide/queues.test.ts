@@ -59,7 +59,7 @@ test('items are counted once, though they are claimed twice', async () => {
   expect(textOf((await t.until(t.zk.getData('/total'))).data)).toBe('5');
 });
 
-test('urgent items come first, reminders later, and cancelled items not at all', async () => {
+test('urgent items are delivered first, reminders later, and cancelled items never', async () => {
   await t.until(guide.report(t.zk, 'slow', false));
   await t.until(guide.report(t.zk, 'down', true));
   expect(textOf((await t.until(new PriorityQueue(t.zk, '/troubles').take())).data)).toBe('down');
@@ -79,7 +79,7 @@ test('a queue can be listed', async () => {
   expect(await t.until(guide.shows(t.zk, '/jobs'))).toEqual(['queue-0000000000 (in process)', 'queue-0000000001']);
 });
 
-test('letters of Curator are delivered, however many one znode has, and claimed meanwhile', async () => {
+test("letters in Curator's format are delivered, however many one znode has, and claimed meanwhile", async () => {
   const several = Buffer.from('0001000101000000036f6e65010000000374776f02', 'hex');
   await t.until(t.zk.create('/mail/queue-', several, { mode: 'persistentSequential', parents: true }));
   const delivered: string[] = [];
@@ -92,7 +92,7 @@ test('letters of Curator are delivered, however many one znode has, and claimed 
   expect(await t.childrenOf('/mail-locks')).toEqual([]);
 });
 
-test('news are announced and received through cuts and sessions, each at most once', async () => {
+test('news are announced and received through cut connections and new sessions, each at most once', async () => {
   const [speaker, listener] = [await Program.start(t), await Program.start(t)];
   const reports: string[] = [];
   const stop = new AbortController();

@@ -122,7 +122,7 @@ describe('the election of the README', () => {
     await t.until(Promise.all(ends));
   });
 
-  test('has the next leader when the leader is gone', async () => {
+  test('has the next candidate as its leader when the leader has ended', async () => {
     await t.until(anna.close());
     await t.world.untilSo(() => leading.includes('bert'));
     expect(leading).toEqual(['anna', 'no longer anna', 'bert']);

@@ -36,7 +36,7 @@ test('five pages are fetched at a time, or two per site', async () => {
   expect(most).toBe(5);
 });
 
-test('the size can be changed', async () => {
+test('the size of a semaphore can be changed', async () => {
   await t.until(guide.atMost(t.zk, 1));
   const semaphore = new Semaphore(t.zk, '/semaphores/mail');
   await t.until(semaphore.acquire());

@@ -36,7 +36,7 @@ class Books implements guide.Books {
   }
 }
 
-test('a transfer is done by both, or by none', async () => {
+test('a transfer is applied by both sites or by neither', async () => {
   await t.until(guide.transfer(t.zk, '1', 'five from berlin to paris'));
   await t.until(guide.transfer(t.zk, '2', 'six from berlin to paris'));
   const [berlin, paris, poor] = [new Books(), new Books(), new Books(false)];
@@ -80,7 +80,7 @@ test('a site that crashes after its vote finishes when it is back, and one that 
   ]);
 });
 
-test('the wait for a site that never joins lasts as long as its limit', async () => {
+test('the wait for a site that never joins ends at its time limit', async () => {
   await t.until(guide.transfer(t.zk, '1', 'five'));
   const taking = guide.takePart(t.zk, '1', 'berlin', new Books());
   expect(await t.until(guide.settle(await t.client(), '1', 5000))).toBe('abort');
@@ -88,7 +88,7 @@ test('the wait for a site that never joins lasts as long as its limit', async ()
   expect(await t.until(guide.settle(t.zk, '1', 5000))).toBe('abort');
 });
 
-test('many sites agree', async () => {
+test('twelve sites get the same outcome', async () => {
   const names = Array.from({ length: 12 }, (_, at) => `site-${at}`);
   await t.until(new TwoPhaseCommit(t.zk, '/many').begin(names));
   const outcomes = await t.until(Promise.all(names.map((name) => guide.agree(t.zk, '/many', name, 'commit'))));

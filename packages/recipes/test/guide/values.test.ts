@@ -34,7 +34,7 @@ test('limits are applied, raised and doubled', async () => {
   await operator.close();
 });
 
-test('workers are scaled', async () => {
+test('the number of workers is set', async () => {
   await t.until(guide.scale(await t.client(), 12));
   await using count = new SharedCount(t.zk, '/app/workers');
   await t.until(count.ready());

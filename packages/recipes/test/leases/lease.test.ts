@@ -20,7 +20,7 @@ const textOf = async (at: string) => new TextDecoder().decode((await t.until(t.z
 const leaseOf = (holder: string, durationMs = 10_000, zk = t.zk) => new Lease(zk, path, { holder, durationMs });
 
 describe('a lease', () => {
-  it("B24: takes its steps, and writes kazoo's record", async () => {
+  it("B24: sends the expected requests, and writes kazoo's record", async () => {
     const { zk, lines } = await t.recorded();
     const held = await t.until(leaseOf('one', 70_000, zk).tryAcquire());
     expect(lines.slice(-8)).toEqual([
@@ -57,7 +57,7 @@ describe('a lease', () => {
     expect((await t.childrenOf(path)).toSorted()).toEqual([second.path.slice(path.length + 1), 'lease_holder']);
   });
 
-  it('B24: is renewed, and is over for a holder that does not renew, which cannot write once the next one has it', async () => {
+  it('B24: is renewed, and expires for a holder that does not renew, which cannot write once the next one holds it', async () => {
     await t.until(t.zk.create('/value', '0'));
     const first = (await t.until(leaseOf('one').tryAcquire()))!;
     for (let times = 0; times < 3; times++) {
@@ -92,7 +92,7 @@ describe('a lease', () => {
     expect(await t.childrenOf(path)).toEqual([]);
   });
 
-  it('B24, C1-2: is acquired in the order of arrival, when it is released or over, with a constant number of requests', async () => {
+  it('B24, C1-2: is acquired in the order of arrival, when it is released or expired, with a constant number of requests', async () => {
     const first = (await t.until(leaseOf('one', 5000).tryAcquire()))!;
     const { zk, lines } = await t.recorded();
     const order: number[] = [];
@@ -120,7 +120,7 @@ describe('a lease', () => {
     await t.until(over);
   });
 
-  it("B24: kazoo's lock is in its queue, and kazoo's records are honoured and taken over", async () => {
+  it("B24: shares its queue with kazoo's lock, and honours and takes over kazoo's records", async () => {
     await t.until(t.zk.create(path, '', { parents: true }));
     const kazooLock = await t.until(
       t.zk.create(`${path}/0123456789abcdef0123456789abcdef__lock__`, 'host', { mode: 'ephemeralSequential' }),
@@ -143,7 +143,7 @@ describe('a lease', () => {
     expect(await textOf(holderPath)).toContain('host');
   });
 
-  it('B24: a holder from which kazoo has taken it writes nothing more, whether by its clock or by the same name, and deletes nothing', async () => {
+  it('B24: allows no write and no delete to a holder from which kazoo has taken it, by its clock or by the same name', async () => {
     const writes = {
       renew: (held: HeldLease) => held.renew(),
       multi: (held: HeldLease) => held.multi([op.create('/written', null)]),
@@ -184,7 +184,7 @@ describe('a lease', () => {
     expect(await t.childrenOf(path)).toEqual([]);
   });
 
-  it('B24: rejects znodes that are not leases, and gives up by time and signal', async () => {
+  it('B24: rejects znodes that are not leases, and is given up at the timeout or an abort of the signal', async () => {
     expect(() => leaseOf('one', 0)).toThrow('durationMs must be a positive number of milliseconds, up to a hundred years, not 0');
     const held = (await t.until(leaseOf('one').tryAcquire()))!;
     expect(await t.until(failureOf(leaseOf('two').acquire({ timeoutMs: 500 })))).toMatchObject({ code: 'TimedOut' });

@@ -22,7 +22,7 @@ const sharedLock: Subject = {
 };
 
 describe('holders of a lock', () => {
-  it('C1-21, C1-3: are never two at once under failures, over seeds', async () => {
+  it('C1-21, C1-3: never hold it at the same time under failures, over seeds', async () => {
     const tally = await runSeeds(sharedLock, 0, 50);
     expectHappened(tally, 10);
   });

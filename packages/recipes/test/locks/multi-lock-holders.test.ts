@@ -48,7 +48,7 @@ function byHand({ inOrder, givesBack }: { readonly inOrder: boolean; readonly gi
 }
 
 describe('a holder of several locks', () => {
-  it('B13, C1-3: is alone with each of them under failures, over seeds', async () => {
+  it('B13, C1-3: is the only holder of each of them under failures, over seeds', async () => {
     const { alone, ...tally } = await runSeeds(multiLock, 0, 8);
     expect(alone).toBe(0);
     expectHappened(tally, 0);
@@ -62,7 +62,7 @@ describe('a holder of several locks', () => {
       ],
       1,
     ),
-  )('is found out otherwise: $inOrder, $givesBack', async (how) => {
+  )('is detected to wait forever with inOrder $inOrder and givesBack $givesBack', async (how) => {
     expect(await findings(runOf(byHand(how)), { enough: 1 })).toEqual([expect.stringMatching(/still not so/)]);
   });
 });

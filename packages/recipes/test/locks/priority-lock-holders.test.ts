@@ -29,14 +29,14 @@ const priorityLock: Subject = {
 };
 
 describe('holders of a priority lock', () => {
-  it('C1-41, C1-3: are never two that exclude each other under failures, over seeds', async () => {
+  it('C1-41, C1-3: never hold it together if they exclude each other, under failures, over seeds', async () => {
     const tally = await runSeeds(priorityLock, 0, 8);
     expectHappened(tally, 0);
   });
 
   const blocker = Object.getOwnPropertyDescriptor(QueueNode.prototype, 'currentBlocker')!.value as QueueNode['currentBlocker'];
 
-  it('never exclude each other even if all pass the gate at once', async () => {
+  it('never hold it together if they exclude each other, even if all pass the gate at once', async () => {
     vi.spyOn(QueueNode.prototype, 'currentBlocker').mockImplementation(function (this: QueueNode, ahead, signal) {
       return this.path.includes('/waiting/') ? Promise.resolve(undefined) : blocker.call(this, ahead, signal);
     });
@@ -44,7 +44,7 @@ describe('holders of a priority lock', () => {
     expect(tally.alone).toBeGreaterThan(breadth(2, 10));
   });
 
-  it('are detected when they look at the gate only', async () => {
+  it('are detected to hold it together when they read only the gate', async () => {
     vi.spyOn(QueueNode.prototype, 'currentBlocker').mockImplementation(function (this: QueueNode, ahead, signal) {
       return this.path.includes('/holding/') ? Promise.resolve(undefined) : blocker.call(this, ahead, signal);
     });

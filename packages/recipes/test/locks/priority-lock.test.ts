@@ -18,7 +18,7 @@ afterEach(async () => {
 const path = '/locks/table';
 
 describe('a priority lock', () => {
-  it('C1-41: takes its steps: a place at the gate, a read of the gate, a read of the holders, and then those of a shared lock', async () => {
+  it('C1-41: is acquired by a place at the gate, a read of the gate, a read of the holders, and the requests of a shared lock', async () => {
     const first = await t.until(new PriorityLock(t.zk, path).readLock(20).acquire());
     const { zk, lines } = await t.recorded();
     const waiting = new PriorityLock(zk, path).writeLock(5).acquire();
@@ -59,7 +59,7 @@ describe('a priority lock', () => {
     expect((await t.until(lock.contenders())).map(({ name }) => name)).toEqual(names.slice(0, 4));
   });
 
-  it('C1-41, C1-2: admits the more urgent first, one of 100 at a time, with a constant number of requests', async () => {
+  it('C1-41, C1-2: admits the most urgent contender first, one of 100 at a time, with a constant number of requests', async () => {
     const { zk, lines } = await t.recorded();
     const lock = new PriorityLock(zk, path);
     const order: number[] = [];
@@ -86,7 +86,7 @@ describe('a priority lock', () => {
     await t.until(over);
   });
 
-  it('C1-41: wakes once each contender that later, ever more urgent ones have overtaken, and then one at a time', async () => {
+  it('C1-41: wakes once each contender that later, more urgent ones have overtaken, and then one at a time', async () => {
     const { zk, lines } = await t.recorded();
     const lock = new PriorityLock(zk, path);
     const holds = [await t.until(lock.writeLock(0).acquire())];
@@ -118,7 +118,7 @@ describe('a priority lock', () => {
     for (let seed = 1; seed <= breadth(3, 30); seed++) expect(await againstModel(seed)).toBe(20);
   });
 
-  it('the model detects a lock that follows the order of arrival', async () => {
+  it('is detected by the model when it follows the order of arrival', async () => {
     const blocker = Object.getOwnPropertyDescriptor(QueueNode.prototype, 'currentBlocker')!.value as QueueNode['currentBlocker'];
     vi.spyOn(QueueNode.prototype, 'currentBlocker').mockImplementation(function (this: QueueNode, ahead, signal) {
       return blocker.call(this, this.path.includes('/waiting/') ? previousContender : ahead, signal);
@@ -159,7 +159,7 @@ describe('a priority lock', () => {
     await t.until((await t.until(equal)).release());
   });
 
-  it('C1-41: a contender that is revoked during its last step keeps its place at the gate', async () => {
+  it('C1-41: keeps the place at the gate of a contender that is revoked during its last step', async () => {
     const lock = new PriorityLock(t.zk, path);
     const first = await t.until(lock.writeLock(10).acquire());
     // Two pass the gate at once, as the one with the first place has not seen the second arrive;

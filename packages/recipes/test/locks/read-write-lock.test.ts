@@ -18,7 +18,7 @@ afterEach(async () => {
 const path = '/locks/catalogue';
 
 describe('a shared lock', () => {
-  it('B11, C1-24, C1-25, C1-26, C1-28: readers watch the nearest writer before them, writers the nearest contender of any kind', async () => {
+  it('B11, C1-24, C1-25, C1-26, C1-28: makes readers watch the nearest writer before them, and writers the nearest contender of any kind', async () => {
     const { zk, lines } = await t.recorded();
     const lock = new ReadWriteLock(zk, path);
     const first = await t.until(lock.readLock.acquire());
@@ -51,7 +51,7 @@ describe('a shared lock', () => {
     expect(await t.childrenOf(path)).toEqual([]);
   });
 
-  it('C1-26: lists the queue again when the znode that it is about to watch is gone', async () => {
+  it('C1-26: lists the queue again when the znode to watch no longer exists', async () => {
     const holder = new ReadWriteLock(t.zk, path);
     const first = await t.until(holder.readLock.acquire());
     const second = await t.until(holder.readLock.acquire());
@@ -77,7 +77,7 @@ describe('a shared lock', () => {
     await t.until(writing);
   });
 
-  it('C1-27: admits all 50 readers at once that waited for a writer', async () => {
+  it('C1-27: admits at once all 50 readers that waited for a writer', async () => {
     const lock = new ReadWriteLock(t.zk, path);
     const writer = await t.until(lock.writeLock.acquire());
     const readers: Hold[] = [];

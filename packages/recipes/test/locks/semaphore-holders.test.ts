@@ -33,13 +33,13 @@ describe('holders of leases', () => {
     expectHappened(tally, 0);
   });
 
-  it('are not more even if no contender waits for its turn to read, as the order of leases decides', async () => {
+  it('are never more than the leases even if no contender waits for its turn to read, as the order of leases decides', async () => {
     vi.spyOn(QueueNode.prototype, 'waitForTurn').mockResolvedValue();
     const tally = await runSeeds(semaphore, 0, 3).finally(() => vi.restoreAllMocks());
     expect(tally.beside).toBeGreaterThan(breadth(2, 10));
   });
 
-  it('are detected when they do not see the oldest leases', async () => {
+  it('are detected to be more than the leases when they do not see the oldest leases', async () => {
     const getChildren = Object.getOwnPropertyDescriptor(ClientView.prototype, 'getChildren')!.value as ClientView['getChildren'];
     vi.spyOn(ClientView.prototype, 'getChildren').mockImplementation(async function (this: ClientView, at, options) {
       const answer = await getChildren.call(this, at, options);

@@ -16,7 +16,7 @@ const path = '/semaphores/mail';
 const textOf = async (at: string) => new TextDecoder().decode((await t.until(t.zk.getData(at))).data ?? undefined);
 
 describe('a semaphore', () => {
-  it('B14: takes its steps: a place in the queue, a lease, a read of the leases, with a watch only while none is free', async () => {
+  it('B14: is acquired by a place in the queue, a lease, and a read of the leases, with a watch only while none is free', async () => {
     const first = await t.until(new Semaphore(t.zk, path, { size: 1 }).acquire());
     const { zk, lines } = await t.recorded();
     const waiting = new Semaphore(zk, path, { size: 1 }).acquire();

@@ -17,7 +17,7 @@ afterEach(async () => {
 const readCreateAndDelete = 1 + 4 + 8;
 
 describe('a mark', () => {
-  it('that may not be written to gives an error, and remains the only one', async () => {
+  it('remains the only one when it may not be written to, and each write fails with NoAuth', async () => {
     const acl = [{ perms: readCreateAndDelete, id: { scheme: 'world', id: 'anyone' } }];
     const queue = new Queue(t.zk, '/jobs', { acl });
     for (let round = 0; round < 3; round++)

@@ -57,7 +57,7 @@ describe('migrations', () => {
     expect(applied.every(({ checksum, appliedAtMs }) => /^[0-9a-f]{64}$/.test(checksum) && appliedAtMs > 0)).toBe(true);
   });
 
-  it('B28: are applied by one of many that come at the same time', async () => {
+  it('B28: are applied by one of many processes that migrate at the same time', async () => {
     const clients = await Promise.all(Array.from({ length: 5 }, () => t.client()));
     const done = await t.until(Promise.all(clients.map((zk) => migrate(zk, users, orders, tidy))));
     expect(done.filter((names) => names.length > 0)).toEqual([['users', 'orders', 'tidy']]);
@@ -88,7 +88,7 @@ describe('migrations', () => {
     expect(await t.until(t.zk.exists('/orders'))).not.toBe(null);
   });
 
-  it('B28: are the same however they are written', async () => {
+  it('B28: are recognised as the same however they are written', async () => {
     await t.until(migrate(t.zk, { name: 'a', ops: [op.create('/a', 'x'), op.setData('/a', 'y'), op.delete('/a')] }));
     const bytes = new TextEncoder();
     const same: Migration = {
@@ -119,26 +119,29 @@ describe('migrations', () => {
     expect(await t.until(new Lock(t.zk, `${path}/lock`).contenders())).toEqual([]);
   });
 
-  it.each([true, false])('B28: survive the loss of the reply to each of their requests, applied (%s) or not', async (carriedOut) => {
-    for (let lost = 1; ; lost++) {
-      const [base, top] = [`/m${lost}`, `/top${lost}`];
-      const list: Migration[] = [
-        { name: 'one', ops: [op.create(top, '0'), op.setData(top, '1')] },
-        { name: 'two', ops: [op.create(`${top}/x`), op.setData(top, '2')] },
-      ];
-      const { zk, lines } = await t.recorded();
-      const { cnxn } = t.world;
-      const migrating = new Migrations(zk, base, list).migrate();
-      await whenAsked(lines, lost, () => (carriedOut ? cnxn.backward : cnxn.forward).cut());
-      const asked = lines.length;
-      t.world.break(cnxn);
-      expect(await t.until(migrating)).toEqual(['one', 'two']);
-      expect((await t.until(t.zk.exists(top)))!.version).toBe(2);
-      expect((await t.childrenOf(`${base}/applied`)).length).toBe(2);
-      await t.until(zk.close());
-      if (asked < lost) break;
-    }
-  });
+  it.each([true, false])(
+    'B28: survive the loss of the reply to each of their requests, with the request applied: %s',
+    async (carriedOut) => {
+      for (let lost = 1; ; lost++) {
+        const [base, top] = [`/m${lost}`, `/top${lost}`];
+        const list: Migration[] = [
+          { name: 'one', ops: [op.create(top, '0'), op.setData(top, '1')] },
+          { name: 'two', ops: [op.create(`${top}/x`), op.setData(top, '2')] },
+        ];
+        const { zk, lines } = await t.recorded();
+        const { cnxn } = t.world;
+        const migrating = new Migrations(zk, base, list).migrate();
+        await whenAsked(lines, lost, () => (carriedOut ? cnxn.backward : cnxn.forward).cut());
+        const asked = lines.length;
+        t.world.break(cnxn);
+        expect(await t.until(migrating)).toEqual(['one', 'two']);
+        expect((await t.until(t.zk.exists(top)))!.version).toBe(2);
+        expect((await t.childrenOf(`${base}/applied`)).length).toBe(2);
+        await t.until(zk.close());
+        if (asked < lost) break;
+      }
+    },
+  );
 
   it('B28: are not written by a process whose lock was broken, however late its requests arrive', async () => {
     let lost = 0;
@@ -214,7 +217,7 @@ describe('migrations', () => {
     expect(lost).toBeGreaterThan(3);
   });
 
-  it('B28: are waited for within time and signal', async () => {
+  it('B28: are waited for until the timeout or an abort of the signal', async () => {
     await t.until(t.zk.ensurePath(path));
     const held = await t.until(new Lock(t.zk, `${path}/lock`).acquire());
     const late = failureOf(new Migrations(await t.client(), path, [users]).migrate({ timeoutMs: 500 }));

@@ -75,7 +75,7 @@ async function run(seed: number, tally: Tally): Promise<void> {
 }
 
 describe('processes that migrate', () => {
-  it('B28: apply each change once and in order under failures, over seeds', async () => {
+  it('B28: apply each migration once and in order under failures, over seeds', async () => {
     const tally = new Tally();
     await overSeeds(40, (seed) => run(seed, tally));
     expectHappened(tally, 5);

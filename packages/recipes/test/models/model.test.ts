@@ -198,7 +198,7 @@ describe('a model', () => {
     expect((await t.until(deep.children(t.zk, { user: 7, order: 33 }).list())).length).toBe(1);
   });
 
-  it('B27: gives operations of a multi, which applies them together with others', async () => {
+  it('B27: returns operations for a multi, which applies them together with others', async () => {
     await t.until(t.zk.ensurePath('/users/7/orders'));
     const [one, other] = [order(t.zk), orders.at(t.zk, { user: 7, order: 34 })];
     await t.until(
@@ -221,7 +221,7 @@ describe('a model', () => {
     await expect(jobs.at(t.zk, { job: 'j-' }).update(() => undefined, { create: true })).rejects.toThrow(TypeError);
   });
 
-  it('B27: a create whose reply is lost leaves one znode, with protection', async () => {
+  it('B27: leaves one znode, with protection, when the reply to a create is lost', async () => {
     await t.until(t.zk.ensurePath('/users/7/orders'));
     const znode = order(await t.client());
     const { backward } = t.world.cnxn;

@@ -86,6 +86,6 @@ export async function models(): Promise<void> {
   expectTypeOf(template.match('/a')).toEqualTypeOf<Readonly<Record<string, string>> | undefined>();
 }
 
-it('the types of models say what their paths need and what their znodes have', () => {
+it('the types of models describe what their paths need and what their znodes have', () => {
   expectTypeOf(models).returns.resolves.toBeVoid();
 });

@@ -4,7 +4,7 @@ import { PathTemplate } from '../../src/index.ts';
 describe('a path template', () => {
   const orders = new PathTemplate('/users/{user}/orders/{order}');
 
-  it('makes paths of parameters, and parameters of paths', () => {
+  it('converts parameters to paths, and paths to parameters', () => {
     expect(orders.paramNames).toEqual(['user', 'order']);
     expect(orders.path({ user: 7, order: 'a b' })).toBe('/users/7/orders/a b');
     expect(orders.parentPath({ user: 7 })).toBe('/users/7/orders');
@@ -16,7 +16,7 @@ describe('a path template', () => {
     expect(new PathTemplate('/{zone}').match('/x')).toEqual({ zone: 'x' });
   });
 
-  it('knows what can be below a path', () => {
+  it('reports whether a path that matches it can be below a given path', () => {
     expect(['/', '/users', '/users/9', '/users/9/orders'].every((path) => orders.canMatchBelow(path))).toBe(true);
     expect(['/people', '/users/9/orders/1', '/users/9/items'].some((path) => orders.canMatchBelow(path))).toBe(false);
   });
@@ -38,7 +38,7 @@ describe('a path template', () => {
     ['/a/b-{id}', 'in "b-{id}" the braces do not enclose the whole name'],
     ['/a/{}', 'in "{}" the braces do not enclose the whole name'],
     ['/a/{id}/{id}', 'the parameter id occurs twice'],
-  ])('refuses the template "%s", and says why', (template, why) => {
+  ])('is rejected when it is "%s", with the reason', (template, why) => {
     expect(() => new PathTemplate(template)).toThrow(
       new TypeError(`"${template}" is not a template of a path: ${why}; write it as /users/{user}`),
     );

@@ -105,7 +105,7 @@ async function run(seed: number, tally: Tally): Promise<void> {
 }
 
 describe('persistent nodes', () => {
-  it('B23: exist in the end, once, with the last data, over seeds', async () => {
+  it('B23: exist exactly once in the end, with the last data, over seeds', async () => {
     const tally = new Tally();
     await overSeeds(15, (seed) => run(seed, tally));
     expectHappened(tally, 10);

@@ -67,7 +67,7 @@ describe('a persistent node', () => {
     await expect(node.setData('three')).rejects.toMatchObject({ code: 'Closed' });
   });
 
-  it('B23: of one client ends with it', async () => {
+  it('B23: ends when the session of its client ends', async () => {
     const zk = await t.client();
     const node = new PersistentNode(zk, path);
     await t.until(node.ready());
@@ -89,7 +89,7 @@ describe('a persistent node', () => {
     expect(states).toEqual(['suspended', 'present']);
   });
 
-  it('B23: waits for a closed one of the same name that is not done yet, which would take its znode for its own', async () => {
+  it('B23: waits until a closed one of the same name is done, which would take its znode for its own', async () => {
     const { zk, lose } = await forgetful(t);
     const shared = new SharedValue(t.zk, path, textCodec);
     const seen: string[] = [];
@@ -108,7 +108,7 @@ describe('a persistent node', () => {
     await look;
   });
 
-  it('B23: whose name another session has waits until that is gone, or takes it over', async () => {
+  it("B23: waits until another session's znode at its path is deleted, or takes the znode over", async () => {
     const other = await t.client();
     await t.until(other.create(path, 'the other', { mode: 'ephemeral', parents: true }));
     const zk = await t.client();
@@ -172,7 +172,7 @@ describe('a persistent node', () => {
     }
   });
 
-  it('B23, C1-3: whose creation was not answered exists once, in every mode, and goes when it is closed meanwhile', async () => {
+  it('B23, C1-3: exists once in every mode when the reply to its creation is lost, and is deleted when it is closed meanwhile', async () => {
     for (const mode of ['ephemeral', 'ephemeralSequential', 'persistent'] as const) {
       const { zk, lose } = await forgetful(t);
       await t.until(t.zk.ensurePath(`/${mode}`));
@@ -208,7 +208,7 @@ describe('a persistent node', () => {
     expect(node.data).toBe('4');
   });
 
-  it('CURATOR-53, CURATOR-97: that begins, or is deleted, without a connection exists after the reconnect', async () => {
+  it('CURATOR-53, CURATOR-97: exists after the reconnect when it was started or deleted without a connection', async () => {
     const zk = await t.client();
     const cut = async () => {
       t.world.wire.name('server', []);
@@ -254,7 +254,7 @@ describe('a persistent node', () => {
     await t.until(sessions.close());
   });
 
-  it('writes its initial data again when they are set again, text and none as well', async () => {
+  it('writes its initial data again when they are set again, also text and no data', async () => {
     const node = new PersistentNode(await t.client(), path, 'one');
     await t.until(node.ready());
     for (const data of ['two', 'one', null, 'one']) {
@@ -265,7 +265,7 @@ describe('a persistent node', () => {
   });
 
   it.each(['persistent', 'persistentWithTtl'] as const)(
-    'B23: that is %s and closed while its session ends is deleted in the next',
+    'B23: is deleted in the next session when it is %s and closed while its session ends',
     async (mode) => {
       const sessions = await start();
       const options = { mode, ttlMs: mode === 'persistent' ? undefined : 600_000 };
@@ -285,7 +285,7 @@ describe('a persistent node', () => {
     },
   );
 
-  it('B23: that is persistent and closed between two sessions is deleted in the next, and a later one creates it after that', async () => {
+  it('B23: is deleted in the next session when it is persistent and closed between two, and a later one creates it after that', async () => {
     let admit!: () => void;
     const admitted = new Promise<void>((resolve) => (admit = resolve));
     let isFirst = true;
@@ -313,25 +313,22 @@ describe('a persistent node', () => {
     await t.until(sessions.close());
   });
 
-  it.each(['ephemeral', 'persistent'] as const)(
-    'that is %s is created again by one of two nodes when the other is closed',
-    async (mode) => {
-      const view = t.zk.chroot('/p');
-      const outer = `/p${path}`;
-      const one = new PersistentNode(t.zk, outer, 'one', { mode });
-      await t.until(one.ready());
-      const two = new PersistentNode(view, path, 'two', { mode });
-      await t.until(two.ready());
-      const states: string[] = [];
-      two.onStateChange((state) => states.push(state));
-      await t.until(one.close());
-      await t.pass(500);
-      expect(states).toEqual(['absent', 'present']);
-      expect(new TextDecoder().decode((await t.until(view.getData(path))).data)).toBe('two');
-      await t.until(two.close());
-      expect(await t.until(view.exists(path))).toBe(null);
-    },
-  );
+  it.each(['ephemeral', 'persistent'] as const)('is created again by one of two %s nodes when the other is closed', async (mode) => {
+    const view = t.zk.chroot('/p');
+    const outer = `/p${path}`;
+    const one = new PersistentNode(t.zk, outer, 'one', { mode });
+    await t.until(one.ready());
+    const two = new PersistentNode(view, path, 'two', { mode });
+    await t.until(two.ready());
+    const states: string[] = [];
+    two.onStateChange((state) => states.push(state));
+    await t.until(one.close());
+    await t.pass(500);
+    expect(states).toEqual(['absent', 'present']);
+    expect(new TextDecoder().decode((await t.until(view.getData(path))).data)).toBe('two');
+    await t.until(two.close());
+    expect(await t.until(view.exists(path))).toBe(null);
+  });
 
   it('reports its states to each listener in their order, also when one of them closes it', async () => {
     const node = new PersistentNode(await t.client(), path);
@@ -364,7 +361,7 @@ describe('a persistent node', () => {
     expect(await text()).toBe('fourth');
   });
 
-  it('B23: with a TTL outlives its program by that time, and only its child is written to', async () => {
+  it('B23: outlives its program by its TTL, and writes only to its child', async () => {
     const zk = await t.client();
     const node = new PersistentNode(zk, '/t/a', 'x', { mode: 'persistentWithTtl', ttlMs: 60_000 });
     await t.until(node.ready());

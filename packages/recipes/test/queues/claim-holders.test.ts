@@ -43,7 +43,7 @@ function ignoreThere(error: unknown): void {
 }
 
 describe('consumers that claim items', () => {
-  it.each([1, 2])('B6: never have one of %i at the same time under failures, over seeds', async (count) => {
+  it.each([1, 2])('B6: never hold the same one of %i items at the same time under failures, over seeds', async (count) => {
     const tally = await runSeeds(itemsToWorkOn(count), count * 100, 6);
     expect(tally[count === 1 ? 'alone' : 'beside']).toBeGreaterThan(breadth(2, 30));
     if (!isFull) return;

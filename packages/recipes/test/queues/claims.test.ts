@@ -88,7 +88,7 @@ describe('a claim', () => {
     expect(textOf(await t.until(taking))).toBe('a');
   });
 
-  it('B6: that was lost acknowledges nothing, and writes nothing', async () => {
+  it('B6: acknowledges nothing and writes nothing after it was lost', async () => {
     const queue = new Queue(t.zk, path);
     await t.until(queue.put('a'));
     const lost = await t.until(queue.claim());
@@ -116,7 +116,7 @@ describe('a claim', () => {
     expect(await t.until(queue.size())).toBe(0);
   });
 
-  it('B6: is lost with the item, when that is deleted', async () => {
+  it('B6: is lost when its item is deleted', async () => {
     const queue = new Queue(t.zk, path);
     await t.until(queue.put('a'));
     const claimed = await t.until(queue.claim());
@@ -145,7 +145,7 @@ describe('a claim', () => {
     expect(await t.until(failureOf(claimed.acknowledge()))).toMatchObject({ code: 'Lost' });
   });
 
-  it('B6: work that fails returns the item to its place; work that is done acknowledges it', async () => {
+  it('B6: returns the item to its place when its work fails, and acknowledges it when the work is done', async () => {
     const queue = new Queue(t.zk, path);
     await t.until(queue.putAll(['a', 'b']));
     const failed = queue.process(() => Promise.reject(new Error('no luck')));

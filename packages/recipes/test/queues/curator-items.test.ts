@@ -21,7 +21,7 @@ describe("items in Curator's format", () => {
     expect(textsOf(bytesOf(...head, 2, 'more'))).toEqual([]);
   });
 
-  it('data in another format are rejected, with a remedy', () => {
+  it('are rejected with a remedy when their data have another format', () => {
     const remedy = 'use the data of other producers as they are';
     for (const [data, reason] of [
       [null, 'they do not begin with its version'],

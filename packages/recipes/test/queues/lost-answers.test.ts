@@ -27,7 +27,7 @@ async function below(top: string): Promise<string[]> {
 const kinds: readonly (keyof typeof OpCode)[] = ['create2', 'createContainer', 'multi', 'exists', 'getChildren2', 'getData', 'delete'];
 
 describe('C1-3: a lost reply', () => {
-  it.each(kinds)('of a %s, the first of each step, leaves items as they should be, and nothing else', async (kind) => {
+  it.each(kinds)('to the first %s of each step leaves the expected items, and nothing else', async (kind) => {
     const client = await forgetful(t);
     const queue = new Queue(client.zk, path, { maxItems: 10 });
     const other = new Queue(t.zk, path);
@@ -120,7 +120,7 @@ describe('C1-3: a lost reply', () => {
     expect(await t.childrenOf(path)).toEqual([]);
   });
 
-  it('of a delayed put, and of a remove, counts once', async () => {
+  it('of a delayed put or of a remove does not lead to a second one', async () => {
     const client = await forgetful(t);
     const delayed = new DelayQueue(client.zk, '/later');
     client.lose('create2');
@@ -134,7 +134,7 @@ describe('C1-3: a lost reply', () => {
     expect(client.lost).toBe(3);
   });
 
-  it('does not depend on a deleted mark: a new one is created', async () => {
+  it('can be detected by a new mark when the old one was deleted', async () => {
     const queue = new Queue(t.zk, path);
     await t.until(queue.put('a'));
     await t.until(t.zk.delete(`/jobs-aside/marks/${(await t.childrenOf('/jobs-aside/marks'))[0]!}`));

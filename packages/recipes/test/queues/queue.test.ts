@@ -31,7 +31,7 @@ describe('a queue', () => {
     expect((await t.until(zk.exists(`${path}/${names[0]!}`)))!.ephemeralOwner).toBe(zk.sessionId);
   });
 
-  it('C1-15: ephemeral items end with their producer, persistent ones stay, which is the default', async () => {
+  it('C1-15: loses ephemeral items when their producer ends, and keeps persistent ones, which are the default', async () => {
     const producer = await t.client();
     await t.until(new Queue(producer, '/kept').put('a'));
     await t.until(new Queue(producer, '/gone', { items: 'ephemeral' }).put('a'));
@@ -76,7 +76,7 @@ describe('a queue', () => {
     expect(textOf(await t.until(taking))).toBe('a');
   });
 
-  it('C1-16: only the first waiting consumer sets the watch, and removes it when it no longer waits', async () => {
+  it('C1-16: lets only the first waiting consumer set the watch, and remove it when it no longer waits', async () => {
     for (const each of [path, '/jobs-aside/consumers']) await t.until(t.zk.ensurePath(each));
     const one = await t.recorded();
     const two = await t.recorded();
@@ -122,7 +122,7 @@ describe('a queue', () => {
     expect(textOf(await t.until(new Queue(zk, path).take()))).toBe('a');
   });
 
-  it('C1-2: an item that is put wakes one of 100 waiting consumers, with a constant number of requests', async () => {
+  it('C1-2: wakes one of 100 waiting consumers for an item that is put, with a constant number of requests', async () => {
     const { zk, lines } = await t.recorded();
     const taken: unknown[] = [];
     // Each a queue of its own, as if each were a process.
@@ -145,7 +145,7 @@ describe('a queue', () => {
     await t.until(over);
   });
 
-  it('C1-16: no item is delivered twice, or lost, when many take at the same time', async () => {
+  it('C1-16: delivers no item twice and loses none when many clients take at the same time', async () => {
     const producer = new Queue(t.zk, path);
     const wanted = Array.from({ length: 30 }, (_, at) => String(at));
     await t.until(producer.putAll(wanted));
@@ -254,7 +254,7 @@ describe('a queue', () => {
     expect(await t.until(taking)).toMatchObject({ code: 'SessionExpired' });
   });
 
-  it('is looped over, until it is closed', async () => {
+  it('is iterated until it is closed', async () => {
     const queue = new Queue(t.zk, path);
     const taken: unknown[] = [];
     const looping = (async () => {
@@ -271,7 +271,7 @@ describe('a queue', () => {
 });
 
 describe('a queue with maxItems', () => {
-  it('admits no more than that, however many put at the same time, and wakes one producer for each item that is taken', async () => {
+  it('holds no more items, however many clients put at the same time, and wakes one producer for each item that is taken', async () => {
     const { zk, lines } = await t.recorded();
     const producers = [zk, await t.client(), await t.client()].map((each) => new Queue(each, path, { maxItems: 3 }));
     let most = 0;
@@ -296,7 +296,7 @@ describe('a queue with maxItems', () => {
     expect(() => new Queue(t.zk, path, { maxItems: 0 })).toThrow('maxItems must be a whole number from 1, not 0');
   });
 
-  it('gives up waiting for room, and lets the next one put in its place', async () => {
+  it('lets the next producer put when a producer gives up waiting for room', async () => {
     const queue = new Queue(t.zk, path, { maxItems: 1 });
     await t.until(queue.put('a'));
     const late = failureOf(queue.put('b', { timeoutMs: 500 }));

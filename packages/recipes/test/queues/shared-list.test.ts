@@ -20,7 +20,7 @@ afterEach(async () => {
 const path = '/jobs';
 
 describe('calls that share a list', () => {
-  it('B6: notice the end of a claim that another of them has met', async () => {
+  it('B6: notice the end of a claim that another of them has found', async () => {
     const other = new Queue(await t.client(), path);
     await t.until(other.putAll(['taken here', 'taken by the other']));
     const znode = new QueueShard(t.zk, new IdempotencyMarkers(t.zk, '/jobs-aside/marks', undefined), {

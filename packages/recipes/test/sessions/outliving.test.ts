@@ -215,7 +215,7 @@ describe.each(Object.keys(ends) as End[])('a session that ends %s', (how) => {
 });
 
 describe('a wait in the next session', () => {
-  it('B23: ends by the timeout and the signal of its call', async () => {
+  it('B23: ends at the timeout or an abort of the signal of its call', async () => {
     const held = await t.until(new recipes.Lock(t.zk, path).acquire());
     const stop = new AbortController();
     const failures = [
@@ -249,7 +249,7 @@ describe('a wait in the next session', () => {
     expect(order).toEqual(['second', 'first']);
   });
 
-  it('B23: ends with the Sessions', async () => {
+  it('B23: ends when the Sessions end', async () => {
     await t.until(new recipes.Lock(t.zk, path).acquire());
     const waiting = failureOf(new recipes.Lock(sessions, path).acquire());
     const taking = failureOf(new recipes.Queue(sessions, '/q').take());
@@ -289,7 +289,7 @@ describe('a hold', () => {
     await t.until(Promise.all([held.release(), again.release()]));
   });
 
-  it('B23: a claim is lost, and its item can be claimed again', async () => {
+  it('B23: is lost with its session when it is a claim, and its item can be claimed again', async () => {
     const queue = new recipes.Queue(sessions, path);
     await t.until(queue.put('item'));
     const item = await t.until(queue.claim());
@@ -305,7 +305,7 @@ describe('a hold', () => {
     await t.until(queue.close());
   });
 
-  it('B23: a lease outlives sessions, and is renewed and released in the next', async () => {
+  it('B23: outlives its session when it is a lease, and is renewed and released in the next', async () => {
     const taker = new recipes.Lease(sessions, path, { durationMs: 60_000, holder: 'me' });
     const held = await t.until(taker.acquire());
     const { client } = sessions;
@@ -321,7 +321,7 @@ describe('a hold', () => {
     expect(await t.until(other.tryAcquire())).toBeDefined();
   });
 
-  it('B23: a partition is lost, and acquired again by the partitioner in the next session', async () => {
+  it('B23: is lost when it is a partition, and acquired again by the partitioner in the next session', async () => {
     const owned: string[] = [];
     const work = async ({ item, signal }: recipes.OwnedPartition) => {
       owned.push(item);
@@ -340,7 +340,7 @@ describe('a hold', () => {
 });
 
 describe('a call after a session has ended', () => {
-  it('B23: is answered in the next', async () => {
+  it('B23: is answered in the next session', async () => {
     const number = new recipes.AtomicNumber(sessions, '/number');
     const cached = new recipes.CachedAtomicNumber(number, 2);
     const value = new recipes.SharedValue(sessions, '/value', textCodec);
@@ -419,8 +419,8 @@ describe('a call after a session has ended', () => {
   });
 });
 
-describe('a view of the tree', () => {
-  it('B23: a cache falls out of step with its session, and reports in the next what has changed', async () => {
+describe('after the end of a session', () => {
+  it('B23: a cache is out of step, and reports in the next session what has changed', async () => {
     await t.until(Promise.all([t.zk.ensurePath('/tree/kept'), t.zk.ensurePath('/tree/gone')]));
     const tree = new recipes.TreeCache(sessions, '/tree');
     const children = new recipes.ChildrenCache(sessions, '/tree');
@@ -451,7 +451,7 @@ describe('a view of the tree', () => {
     expect([received.at(-1), tree.isClosed, children.isClosed, node.isClosed]).toEqual(['over', true, true, true]);
   });
 
-  it('B23: loops over leaders, values, members and instances continue', async () => {
+  it('B23: loops over leaders, values, members and instances continue in the next session', async () => {
     const stop = new AbortController();
     const { signal } = stop;
     const seen = { leaders: [] as unknown[], values: [] as unknown[], models: [] as unknown[], members: [] as unknown[] };

@@ -132,7 +132,7 @@ describe('sessions', () => {
     await t.until(sessions.close());
   });
 
-  it('that are closed while the next client is being opened open none', async () => {
+  it('leave no client open when they are closed while the next one is being opened', async () => {
     const sessions = await t.until(Sessions.start(open));
     t.world.wire.name('server', []);
     const { address } = t.world;
@@ -166,7 +166,7 @@ describe('Sessions.start', () => {
     expect(await failureOf(sessions.ready())).toMatchObject({ code: 'Closed' });
   });
 
-  it('B23: ready waits for the next client, within its time and signal', async () => {
+  it('B23: returns Sessions whose ready waits for the next client until its timeout or an abort of its signal', async () => {
     let openNext!: () => void;
     const next = new Promise<void>((resolve) => (openNext = resolve));
     let isFirst = true;

@@ -121,7 +121,7 @@ describe('a transaction', () => {
     }
   });
 
-  it('that was over before its initiator knew of it is not begun a second time', async () => {
+  it('is not begun a second time when it was over before its initiator knew of it', async () => {
     const t = await RecipeWorld.start();
     const { zk } = await clientOf(t, 0);
     const beginning = new TwoPhaseCommit(zk, '/tx').begin(['berlin']);

@@ -45,7 +45,7 @@ describe('B15: a transaction', () => {
     expect(await t.until(Promise.all(sites.map((site) => site.outcome())))).toEqual(['commit', 'commit', 'commit']);
   });
 
-  it('is read once more after a sync by a site that learned of it before its server', async () => {
+  it('is read once more after a sync by a site whose server has not applied it yet', async () => {
     const { zk, lines } = await t.recorded();
     const joining = failureOf(new TwoPhaseCommit(zk, path).join('berlin'));
     await t.until(joining);
@@ -172,14 +172,14 @@ describe('B15: a transaction', () => {
       expect(await t.until(failureOf(late()))).toMatchObject({ code: 'NoNode' });
   });
 
-  it('is deleted by a site that comes back and was the last, if it died after its acknowledgement', async () => {
+  it('is deleted by the last site when that returns after it died after its acknowledgement', async () => {
     const transaction = await begin(['berlin']);
     await t.until(t.zk.multi([op.create(`${path}/decision`, 'abort'), op.delete(`${path}/berlin`)]));
     expect(await t.until(failureOf(transaction.join('berlin')))).toMatchObject({ code: 'NoNode' });
     expect(await t.childrenOf('/app')).toEqual([]);
   });
 
-  it('stays until its initiator knows that it has begun, or is gone', async () => {
+  it('exists until its initiator knows that it has begun, or until the session of its initiator ends', async () => {
     const coordinator = await t.client();
     await begin(['berlin']);
     await t.until(coordinator.create(`${path}/beginning`, null, { mode: 'ephemeral' }));
@@ -239,7 +239,7 @@ describe('B15: a transaction', () => {
 describe('a transaction whose votes the coordinator watches', () => {
   const options = { watchedBy: 'coordinator' } as const;
 
-  it('C1-36: is decided by the coordinator, and each of the sites learns of that by one event', async () => {
+  it('C1-36: is decided by the coordinator, and each of the sites is notified by one event', async () => {
     const coordinator = await t.recorded();
     const berlin = await t.recorded();
     const transaction = new TwoPhaseCommit(coordinator.zk, path, options);
@@ -306,7 +306,7 @@ describe('a transaction whose votes the coordinator watches', () => {
 describe('a transaction whose sites can be seen to fail', () => {
   const options = { presence: true } as const;
 
-  it('C1-37: each site creates an ephemeral of its own, and its existence is read with a watch', async () => {
+  it('C1-37: has an ephemeral znode of each site, whose existence is read with a watch', async () => {
     await begin(['berlin', 'paris'], options);
     const { zk, lines } = await t.recorded();
     const berlin = await join(zk, 'berlin', options);
@@ -371,7 +371,7 @@ describe('a transaction whose sites can be seen to fail', () => {
     expect(await t.until(transaction.outcome())).toBe('commit');
   });
 
-  it('recognises a site that comes back, though its earlier session lives on for a while', async () => {
+  it('recognises a site that returns, though its earlier session lives on for a while', async () => {
     const transaction = await begin(['berlin', 'paris'], options);
     const berlin = await join(await t.client(), 'berlin', options);
     const past = await t.client();
@@ -384,7 +384,7 @@ describe('a transaction whose sites can be seen to fail', () => {
     expect(await t.until(transaction.outcome())).toBe('commit');
   });
 
-  it('aborts for a site that is closed before its vote', async () => {
+  it('aborts when a site is closed before its vote', async () => {
     await begin(['berlin', 'paris'], options);
     const berlin = await join(await t.client(), 'berlin', options);
     const paris = await join(await t.client(), 'paris', options);
@@ -397,7 +397,7 @@ describe('a transaction whose sites can be seen to fail', () => {
 describe('the coordinator', () => {
   const options = { watchedBy: 'coordinator' } as const;
 
-  it('is another one when its session has ended, which finds the same', async () => {
+  it('is replaced, when its session has ended, by another one that finds the same', async () => {
     const coordinator = await t.client();
     await t.until(new TwoPhaseCommit(coordinator, path, options).begin(['berlin', 'paris']));
     const deciding = failureOf(new TwoPhaseCommit(coordinator, path, options).outcome());
@@ -412,7 +412,7 @@ describe('the coordinator', () => {
     expect((await t.childrenOf(path)).toSorted()).toEqual(['berlin', 'decision', 'paris']);
   });
 
-  it('may be two clients at once', async () => {
+  it('decides once when two clients coordinate at the same time', async () => {
     const transaction = await begin(['berlin', 'paris'], options);
     const one = new TwoPhaseCommit(await t.client(), path, options).outcome();
     await t.settle();

@@ -49,7 +49,7 @@ describe('an atomic number', () => {
     expect(await t.until(failureOf(own.increment()))).toMatchObject({ name: 'TypeError' });
   });
 
-  it('B19: counts every change of a crowd, which queues after losses, with a number of requests that is linear in its size', async () => {
+  it('B19: counts every change of many clients, which queue after losses, with requests linear in the number of clients', async () => {
     const crowd = async (size: number): Promise<number> => {
       const recorded = await Promise.all(Array.from({ length: size }, () => t.recorded()));
       const counter = `/crowd${size}`;
@@ -80,7 +80,7 @@ describe('an atomic number', () => {
     },
   );
 
-  it('B19: knows that a write was not applied, whose request was lost', async () => {
+  it('B19: repeats a write that was not applied because its request was lost', async () => {
     const zk = await t.client();
     const own = number(zk);
     await t.until(own.increment());
@@ -93,7 +93,7 @@ describe('an atomic number', () => {
     expect(await t.until(late)).toEqual({ before: 2, after: 3 });
   });
 
-  it('is given up by time and signal, continues with the next change, and replaces a mark that was deleted', async () => {
+  it('stops at the timeout or an abort of the signal, continues with the next change, and replaces a deleted mark', async () => {
     const zk = await t.client();
     const own = number(zk);
     await t.until(own.increment());
@@ -129,7 +129,7 @@ describe('number formats', () => {
     ['textFloat', textFloat, 1e22, Buffer.from('1e+22').toString('hex')],
   ];
 
-  it.each(table)('B19: %s is that of Curator or kazoo: %#', (_name, format, value, hex) => {
+  it.each(table)('B19: encode a %s as Curator or kazoo does: %#', (_name, format, value, hex) => {
     const { encode, decode } = format as NumberFormat<number | bigint>;
     expect(Buffer.from(encode(value)).toString('hex')).toBe(hex);
     expect(decode(Buffer.from(`ff${hex}`, 'hex').subarray(1))).toBe(value);
@@ -166,7 +166,7 @@ describe('a cached number', () => {
     expect(() => new CachedAtomicNumber(new AtomicNumber(zk, path), 0)).toThrow('the size of a range must be a whole number from 1, not 0');
   });
 
-  it('B19: hands none out twice, whatever replies are lost, and continues after a failure', async () => {
+  it('B19: hands no number out twice, whichever replies are lost, and continues after a failure', async () => {
     const { zk, lose } = await forgetful(t);
     const ids = new CachedAtomicNumber(new AtomicNumber(zk, path, { format: textInteger }), 2);
     const given: number[] = [];
@@ -181,7 +181,7 @@ describe('a cached number', () => {
     expect(await t.until(ids.next())).toBe(8);
   });
 
-  it('waits within its time, also after a call that waits forever', async () => {
+  it('waits no longer than its timeout, also after a call that waits forever', async () => {
     const { zk } = await t.recorded();
     const ids = new CachedAtomicNumber(new AtomicNumber(zk, path), 2);
     await t.until(ids.next());

@@ -44,7 +44,7 @@ describe('a shared value', () => {
     expect(shared.current).toBe(undefined);
   });
 
-  it('B18: is set only if unchanged: by version, and of the same znode', async () => {
+  it('B18: is set only if its version is unchanged and its znode is the same', async () => {
     await using one = new SharedValue(await t.client(), path, codec);
     await using two = new SharedValue(await t.client(), path, codec);
     const made = await t.until(one.compareAndSet(undefined, { text: 'black' }));
@@ -72,7 +72,7 @@ describe('a shared value', () => {
     expect(new SharedCount(t.zk, '/none').count).toBe(0);
   });
 
-  it('reports its changes, data that cannot be decoded, and that there is no connection', async () => {
+  it('reports its changes, data that cannot be decoded, and a lost connection', async () => {
     const zk = await t.client();
     const shared = new SharedValue(zk, path, codec);
     const seen: string[] = [];

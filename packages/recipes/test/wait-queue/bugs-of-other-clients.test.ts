@@ -89,22 +89,25 @@ it.each(Object.keys(waits))('a closed client ends the wait, and later waits fail
   expect(await t.until(failureOf(wait(zk)), 0)).toMatchObject({ code: 'SessionExpired' });
 });
 
-it.each(Object.keys(waits))('a waiter whose connection is lost gets its turn, also when that comes meanwhile: %s', async (name) => {
-  const wait = waits[name]! as (zk: ClientView) => Promise<Had>;
-  const first = await t.until(wait(t.zk));
-  const zk = await t.client();
-  const waiting = wait(zk);
-  await t.pass(200);
-  const { address } = t.world;
-  t.world.wire.name('server', []);
-  t.world.break();
-  await t.world.untilSo(() => zk.state === 'suspended');
-  await t.until(first.release?.() ?? first.resign!());
-  t.world.wire.name('server', [address]);
-  const had = await t.until(waiting);
-  expect(had).toMatchObject({ state: 'held' });
-  await t.until(had.release?.() ?? had.resign!());
-});
+it.each(Object.keys(waits))(
+  'a waiter whose connection is lost gets its turn, also when its turn begins without a connection: %s',
+  async (name) => {
+    const wait = waits[name]! as (zk: ClientView) => Promise<Had>;
+    const first = await t.until(wait(t.zk));
+    const zk = await t.client();
+    const waiting = wait(zk);
+    await t.pass(200);
+    const { address } = t.world;
+    t.world.wire.name('server', []);
+    t.world.break();
+    await t.world.untilSo(() => zk.state === 'suspended');
+    await t.until(first.release?.() ?? first.resign!());
+    t.world.wire.name('server', [address]);
+    const had = await t.until(waiting);
+    expect(had).toMatchObject({ state: 'held' });
+    await t.until(had.release?.() ?? had.resign!());
+  },
+);
 
 it('the leader is reported though it changes between two reads, and though it has no data', async () => {
   const first = await t.until(new Election(t.zk, path).lead());

@@ -20,7 +20,7 @@ const path = '/busy';
 it.each([
   ['is too busy', ErrorCode.ThrottledOp],
   ['has lost its quorum', ErrorCode.NotReadOnly],
-])('a hold that is released while the server %s is free in the end', async (_why, error) => {
+])('a lock that is released while the server %s is free in the end', async (_why, error) => {
   const refusal = { isOn: false };
   const zk = await fated(t, ({ opCode }) => (refusal.isOn && opCode === OpCode.delete ? { refused: error } : undefined));
   const hads = [

@@ -9,7 +9,7 @@ describe('a queue of contenders', () => {
     ]);
   });
 
-  it('has the znodes of its kinds, whatever precedes the kind, and no others', () => {
+  it('includes the znodes of its kinds, whatever precedes the kind, and no others', () => {
     const names = ['_c_1-read-0000000002', 'acknowledged', 'write-0000000001', 'read-x', 'lock-0000000000', 'b6read-0000000003'];
     expect(contendersIn('/', names, ['read-', 'write-']).map(({ path, prefix }) => `${prefix} ${path}`)).toEqual([
       'write- /write-0000000001',

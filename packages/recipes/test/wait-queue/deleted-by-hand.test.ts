@@ -180,7 +180,7 @@ async function atEachStep(
   }
 }
 
-it.each(Object.keys(comings))('a client whose znode is deleted by hand learns of it, at whichever step: %s', async (name) => {
+it.each(Object.keys(comings))('a client whose znode is deleted by hand is notified, at whichever step: %s', async (name) => {
   const received = { lost: 0, had: 0 };
   const come = async (zk: Client, path: string, label: string) => {
     const had = await t.until(comings[name]!(zk, path, {}).catch((error: unknown) => error));

@@ -59,7 +59,7 @@ describe('a hold that is acquired again', () => {
     expect(await t.until(new Lock(t.zk, path).tryAcquire())).toBeDefined();
   });
 
-  it('B9, B10: is lost with the others, and cannot be acquired again after that', async () => {
+  it('B9, B10: is lost together with its other handles, and cannot be acquired again after that', async () => {
     const outer = await t.until(new ReadWriteLock(t.zk, path).writeLock.acquire());
     const inner = outer.share();
     await t.until(t.zk.delete(outer.path));
@@ -80,7 +80,7 @@ describe('a hold that is acquired again', () => {
     expect(held.state).toBe('held');
   });
 
-  it('B9, B10: without it, a second acquire waits for the first', async () => {
+  it('B9, B10: needs its option: without it a second acquire waits for the first', async () => {
     const lock = new Lock(t.zk, path);
     await t.until(lock.acquire());
     expect(await t.until(failureOf(lock.acquire({ timeoutMs: 5000 })))).toMatchObject({ code: 'TimedOut' });

@@ -67,7 +67,7 @@ describe('a hold that may not be released', () => {
 describe('a client that has got what it queued for, and then may not leave the queue', () => {
   const refusing = () => fated(t, ({ opCode }) => (opCode === OpCode.delete ? { refused: ErrorCode.NoAuth } : undefined));
 
-  it('resolves if it has taken an event, which no other waiter can', async () => {
+  it('resolves if it has taken an event, which no other waiter can take', async () => {
     const event = new EventHandle(await refusing(), path, { autoReset: true });
     await t.until(new EventHandle(t.zk, path, { autoReset: true }).set());
     await t.until(event.wait());

@@ -5,7 +5,7 @@ it('bothSettled keeps no earlier results, so that a long chain of puts does not 
   expect(await bothSettled(Promise.resolve('much'), Promise.reject(new Error('no')))).toBe(undefined);
 });
 
-it('bothSettled waits for both', async () => {
+it('bothSettled waits until both promises have settled', async () => {
   const order: string[] = [];
   let end!: () => void;
   const one = new Promise<void>((resolve) => (end = resolve));

@@ -20,7 +20,7 @@ it('a waiting room keeps nothing of callers that have given up, however long oth
   await waiting;
 });
 
-it('a waiting room admits its waiters, and rejects them, once', async () => {
+it('a waiting room admits or rejects each waiter once', async () => {
   const room = new Waiters({ clock: new ManualClock(0) }, 'the leadership of /a');
   const first = [room.wait({}), room.wait({})];
   room.resolveAll();
