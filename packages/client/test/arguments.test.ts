@@ -40,7 +40,7 @@ describe('options', () => {
     new (class Settings {
       version = 3;
     })(),
-  ])('that are valid pass: %o', (given) => {
+  ])('are accepted if valid: %o', (given) => {
     expect(messageOf(() => checkOptions(given, options, form))).toBe('nothing was thrown');
   });
 
@@ -109,7 +109,7 @@ describe('options', () => {
     expect(messageOf(() => checkOptions(given, options, form))).toBe(message);
   });
 
-  it('nested options are validated too, and errors contain their full name', () => {
+  it('are validated when nested too, and errors contain their full name', () => {
     const outer = optionTypes({
       session: objectOf(optionTypes({ id: valueTypes.int, password: valueTypes.bytes }), ['id', 'password']),
       auth: arrayOf(objectOf(optionTypes({ scheme: valueTypes.string, auth: valueTypes.bytes }), ['scheme', 'auth'])),

@@ -12,7 +12,7 @@ describe('a chroot', () => {
     ['/app', '/', '/app', '/'],
     ['/app', '/a/b', '/app/a/b', '/a/b'],
     ['/app/a', '/foo/bar', '/app/a/foo/bar', '/foo/bar'],
-  ])('%s: %s is %s on the server, and is mapped back', (prefix, path, outer, inner) => {
+  ])('"%s" maps %s to %s on the server, and back', (prefix, path, outer, inner) => {
     const chroot = new Chroot(prefix);
     expect(chroot.prepend(path)).toBe(outer);
     expect(chroot.strip(outer)).toBe(inner);
@@ -72,7 +72,7 @@ describe('C2-4: a client under /app/a', () => {
     expect((await go(outside.getChildren('/app/a'))).children).toEqual([]);
   });
 
-  it('shares nothing with a sibling tenant: paths, watches and listings are its own', async () => {
+  it('shares no paths, watches or listings with a sibling tenant', async () => {
     await go(outside.create('/app/b'));
     const tenant = await world.connect({}, '/app/b');
     const heard: string[] = [];
@@ -117,7 +117,7 @@ describe('C2-4: a client under /app/a', () => {
     expect(lines.at(-1)).toBe('PersistentWatchRemoved /');
   });
 
-  it('errors contain its own paths, also if its root does not exist', async () => {
+  it('gets errors with its own paths, also if its root does not exist', async () => {
     const failures = await world.until(
       Promise.allSettled([zk.getData('/missing'), zk.create('/a/b'), zk.delete('/missing'), zk.multi([op.delete('/missing')])]),
     );

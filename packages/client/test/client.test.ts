@@ -70,7 +70,7 @@ describe('operations', () => {
     expect(await failureOf(zk.setData('/a', new Uint8Array(data.length + 1)))).toMatchObject({ code: 'BadArguments' });
   });
 
-  it('versions are compared', async () => {
+  it('setData and delete with a stale version fail with BadVersion', async () => {
     const zk = await world.connect();
     await world.until(zk.create('/a', '0'));
     expect((await world.until(zk.setData('/a', '1'))).version).toBe(1);
@@ -80,7 +80,7 @@ describe('operations', () => {
     expect(await world.until(zk.exists('/a'))).toBe(null);
   });
 
-  it('B48, B49: children, descendants, ephemerals, ACLs, identities, sync and the configuration', async () => {
+  it('B48, B49: return children, descendants, ephemerals, ACLs, identities and the configuration; sync resolves', async () => {
     const zk = await world.connect();
     await world.until(zk.create('/a'));
     await world.until(zk.create('/a/b', null, { mode: 'ephemeral' }));
@@ -223,7 +223,7 @@ describe('connect', () => {
     expect((await world.connect({ sessionTimeoutMs: 3_600_000 })).sessionTimeoutMs).toBe(60_000);
   });
 
-  it('its time to find a server does not depend on the session time-out', async () => {
+  it('looks for a server for a time that does not depend on the session time-out', async () => {
     world.wire.conditionsOf = () => ({ delayMs: 40 });
     expect((await world.connect({ sessionTimeoutMs: 1 })).sessionTimeoutMs).toBe(2000);
   });
@@ -281,7 +281,7 @@ describe('connect', () => {
 });
 
 describe('a session', () => {
-  it('C2-18: a listener receives every state, from the loss of the connection to the next one', async () => {
+  it('C2-18: delivers every state to a listener, from the loss of the connection to the next one', async () => {
     const zk = await world.connect();
     const states: string[] = [];
     const off = zk.on('state', ({ state }) => void states.push(`${state} ${zk.state}`));
@@ -298,7 +298,7 @@ describe('a session', () => {
     expect([zk.state, zk.endReason]).toEqual(['closed', 'closed']);
   });
 
-  it('C2-11: survives a server, with its ephemerals', async () => {
+  it('C2-11: survives a restart of its server, with its ephemerals', async () => {
     const zk = await world.connect();
     await world.until(zk.create('/e', 'mine', { mode: 'ephemeral' }));
     const { events, watch } = heard();
@@ -320,7 +320,7 @@ describe('a session', () => {
     ]);
   });
 
-  it('C2-17: that was cut off for too long delivers its end after the reconnect, and not before', async () => {
+  it('C2-17: that was cut off for longer than its time-out delivers Expired after the reconnect, and not before', async () => {
     const zk = await world.connect();
     const states: string[] = [];
     zk.on('state', ({ state }) => void states.push(state));
@@ -342,7 +342,7 @@ describe('a session', () => {
     expect(await failureOf(zk.exists('/x'))).toMatchObject({ code: 'SessionExpired', outcome: 'notSent' });
   });
 
-  it('C2-19: that is idle lives for hours', async () => {
+  it('C2-19: that is idle stays open for hours', async () => {
     const zk = await world.connect();
     await world.pass(3_600_000, 2500);
     expect(zk.state).toBe('connected');
@@ -370,7 +370,7 @@ describe('a session', () => {
     expect((await world.until(useIt())).endReason).toBe('closed');
   });
 
-  it('B40: addAuth proves an identity, and again after a reconnect; a rejection ends the client', async () => {
+  it('B40: proves the identity of addAuth, and again after a reconnect; a rejection ends the client', async () => {
     const zk = await world.connect();
     await world.until(zk.addAuth('digest', 'user:password'));
     await world.until(zk.create('/mine', null, { acl: [{ perms: 31, id: { scheme: 'auth', id: '' } }] }));

@@ -15,7 +15,7 @@ describe('C2-3, B34: a connect string', () => {
     ['[::1]', ['[::1]:2181'], ''],
     ['[2001:db8::1]:2182,[::1]:1/a', ['[2001:db8::1]:2182', '[::1]:1'], '/a'],
     ['zk:65535', ['zk:65535'], ''],
-  ])('%s', (text, servers, chroot) => {
+  ])('is parsed into servers and chroot: %s', (text, servers, chroot) => {
     const parsed = parseConnectString(text);
     expect(parsed.servers.map(formatServer)).toEqual(servers);
     expect(parsed.chroot).toBe(chroot);
@@ -30,7 +30,7 @@ describe('C2-3, B34: a connect string', () => {
     expect(parseConnectString(text)).toEqual({ servers: [], srvName, chroot });
   });
 
-  it('B37: a host named srv is a host', () => {
+  it('B37: may name a host "srv"', () => {
     expect(parseConnectString('srv:2181,srv').servers.map(formatServer)).toEqual(['srv:2181', 'srv:2181']);
     expect(() => parseConnectString('srv:99999')).toThrow('the port of "srv:99999" is not a number from 1 to 65535');
   });

@@ -60,11 +60,11 @@ function expectError(error: unknown, { code, ...received }: Received): void {
 }
 
 describe('B31: every method of the client', () => {
-  it('is covered here', () => {
+  it('is covered by these tests', () => {
     expect(Object.keys(methods).sort()).toEqual(methodsOfClient());
   });
 
-  it.each(all)('%s on a closed client: SessionExpired, not sent, with the stack of the caller', async (title, call) => {
+  it.each(all)('%s on a closed client rejects with SessionExpired, not sent, and the stack of the caller', async (title, call) => {
     const zk = await world.connect();
     await world.until(zk.close());
     const error = await world.until(theCallerThatWaits(() => call(zk, '/a')));
@@ -75,7 +75,7 @@ describe('B31: every method of the client', () => {
   /** Calls that survive a lost answer, as long as the session or their own `timeoutMs` allows. */
   const persistent = ['watch', 'addAuth', 'create with protection'];
   it.each(all.filter(([title]) => !persistent.includes(title)))(
-    '%s without an answer: RequestTimeout or ConnectionLoss, with the stack of the caller',
+    '%s without an answer rejects with RequestTimeout or ConnectionLoss, and the stack of the caller',
     async (title, call) => {
       const zk = await world.connect({ requestTimeoutMs: 300 });
       const waiting = theCallerThatWaits(() => call(zk, '/a'));
@@ -104,7 +104,7 @@ describe('B31: every method of the client', () => {
     update: 'NoNode',
     walk: 'NoNode',
   };
-  it.each(Object.entries(refused))('%s that a server rejects: %s, nothing changed, with the path as it was passed', async (title, code) => {
+  it.each(Object.entries(refused))('%s that a server rejects fails with %s, the path as passed, and no change', async (title, code) => {
     const zk = await world.connect({}, '/app');
     await world.until(zk.ensurePath('/'));
     const error = await world.until(theCallerThatWaits(() => methods[title]!(zk, '/none/b')));
@@ -113,7 +113,7 @@ describe('B31: every method of the client', () => {
   });
 
   const needsPath = Object.keys(methods).filter((title) => pathOf(title, '') === '');
-  it.each(needsPath)('%s with an invalid path: BadArguments, not sent', async (title) => {
+  it.each(needsPath)('%s with an invalid path rejects with BadArguments, not sent', async (title) => {
     const zk = await world.connect();
     const error = await world.until(theCallerThatWaits(() => methods[title]!(zk, 'a//b')));
     expectError(error, { op: title, path: 'a//b', code: 'BadArguments', outcome: 'notSent', retryable: false });

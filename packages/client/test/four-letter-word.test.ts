@@ -22,7 +22,7 @@ describe('B56: a four letter word', () => {
     expect(text).toMatch(/^Zookeeper version: [\s\S]*\nMode: standalone\n/);
   });
 
-  it('that the server does not allow is Unimplemented, and the error names the setting', async () => {
+  it('that the server does not allow rejects with Unimplemented, and the error names the setting', async () => {
     const { transport, clock } = world.options();
     const { outcome, error } = await world.until(settle(fourLetterWord('server:2181', 'mntr', { transport, clock })));
     expect(outcome).toBe('Unimplemented refused');
@@ -128,7 +128,7 @@ describe('B56: a four letter word, with a simulated server', () => {
     ['zk', 'SRVR', 'a four letter word must be four lower-case letters, such as srvr, not "SRVR"'],
     ['zk', 'stats', 'not "stats"'],
     ['a,b', 'ruok', 'fourLetterWord takes one server, not "a,b"'],
-  ])('%s %s is rejected before any connection', async (server, word, complaint) => {
+  ])('sent to "%s" as "%s" is rejected before any connection', async (server, word, complaint) => {
     const transport = new Addresses();
     const { outcome, error } = await settle(fourLetterWord(server, word, { transport, clock }));
     expect(outcome).toBe('BadArguments notSent');

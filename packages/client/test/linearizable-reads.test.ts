@@ -90,7 +90,7 @@ describe('a linearizable read', () => {
     expect((await read).stat.version).toBe(5);
   });
 
-  it('can be any read', async () => {
+  it('is possible with every read method', async () => {
     const script = new Script();
     const zk = await script.connect();
     const linearizable = true;
@@ -114,7 +114,7 @@ describe('a linearizable read', () => {
     for (const read of reads) read.catch(() => undefined);
   });
 
-  it('sends no sync unless requested', async () => {
+  it('is off by default: a plain read sends no sync', async () => {
     const script = new Script();
     const zk = await script.connect();
     void zk.getData('/a', { linearizable: false }).catch(() => undefined);

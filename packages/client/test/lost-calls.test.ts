@@ -98,7 +98,7 @@ async function shown({ shows }: Case): Promise<boolean> {
 }
 
 describe('C2-20: when the server is lost', () => {
-  it.each(cases)('while the request is on its way: $name', async (each) => {
+  it.each(cases)('while the request is on its way, the call fails as unknown and is not applied: $name', async (each) => {
     const { forward } = world.cnxn;
     forward.cut();
     const call = settle(each.call(zk));
@@ -112,7 +112,7 @@ describe('C2-20: when the server is lost', () => {
     expect(await shown(each)).toBe(false);
   });
 
-  it.each(cases)('while the answer is on its way: $name', async (each) => {
+  it.each(cases)('while the answer is on its way, the call fails as unknown, and a write is applied: $name', async (each) => {
     const { backward } = world.cnxn;
     backward.cut();
     const call = settle(each.call(zk));
@@ -123,7 +123,7 @@ describe('C2-20: when the server is lost', () => {
     expect(await shown(each)).toBe(each.shows !== undefined);
   });
 
-  it.each(cases)('in the middle of the answer: $name', async (each) => {
+  it.each(cases)('in the middle of the answer, the call fails as unknown, and a write is applied: $name', async (each) => {
     const { backward } = world.cnxn;
     backward.resetAfter(backward.deliveredBytes + 11);
     expect((await world.until(settle(each.call(zk)))).outcome).toBe('ConnectionLoss unknown');
@@ -131,7 +131,7 @@ describe('C2-20: when the server is lost', () => {
     expect(await shown(each)).toBe(each.shows !== undefined);
   });
 
-  it.each(cases)('by a crash before it could answer: $name', async (each) => {
+  it.each(cases)('by a crash before the answer, the call fails as unknown, and the session resumes: $name', async (each) => {
     const { sessionId } = zk;
     const call = settle(each.call(zk));
     world.kill();
@@ -142,7 +142,7 @@ describe('C2-20: when the server is lost', () => {
     expect(await shown(each)).toBe(false);
   });
 
-  it.each(cases)('by a partition, which the client detects by silence: $name', async (each) => {
+  it.each(cases)('by a partition, the client detects the silence, and resumes its session: $name', async (each) => {
     const [dialer, listener] = [world.cnxn.dialer.address, world.cnxn.listener.address];
     world.wire.cut(dialer, listener);
     const called = world.clock.now().elapsedMs;
@@ -159,7 +159,7 @@ describe('C2-20: when the server is lost', () => {
     expect([zk.state, zk.sessionId]).toEqual(['connected', sessionId]);
   });
 
-  it.each(cases)('by a partition that outlasts the session, whose end the client reports: $name', async (each) => {
+  it.each(cases)('by a partition that outlasts the session, the client reports the end of the session: $name', async (each) => {
     const [dialer, listener] = [world.cnxn.dialer.address, world.cnxn.listener.address];
     world.wire.cut(dialer, listener);
     expect((await world.until(settle(each.call(zk)))).outcome).toBe('ConnectionLoss unknown');
@@ -173,7 +173,7 @@ describe('C2-20: when the server is lost', () => {
 });
 
 describe('C2-20: while there is no server', () => {
-  it.each(cases)('a call waits for one: $name', async (each) => {
+  it.each(cases)('a call waits for a server: $name', async (each) => {
     world.kill();
     await world.untilSo(() => zk.state === 'suspended');
     const call = settle(each.call(zk));
@@ -183,7 +183,7 @@ describe('C2-20: while there is no server', () => {
     expect(await shown(each)).toBe(each.shows !== undefined);
   });
 
-  it.each(cases)('a call fails after all were tried, and was certainly not applied: $name', async (each) => {
+  it.each(cases)('a call fails after all servers were tried, and was certainly not applied: $name', async (each) => {
     world.kill();
     await world.untilSo(() => zk.state === 'suspended');
     const { outcome, error } = await world.until(settle(each.call(zk)));

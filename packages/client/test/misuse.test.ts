@@ -422,7 +422,7 @@ describe('a function of the package', () => {
     expect(all).toContain('digestId');
   });
 
-  it.each(functionCalls)('%s is rejected', async (_, act, message) => {
+  it.each(functionCalls)('rejects invalid arguments: %s', async (_, act, message) => {
     const refusal = await refusalOf(act);
     expect(refusal).toContain(message);
     expect(refusal).toMatch(/^(?:Type|Range|ConnectString)Error: /);

@@ -123,14 +123,14 @@ describe('B39: a client that accepts read-only servers', () => {
     expect([outcome, error!.retryable]).toEqual(['NotReadOnly refused', true]);
   });
 
-  it('does not connect to one without the option', async () => {
+  it('connects to no read-only server without the option', async () => {
     const ensemble = new Ensemble({ a: 'ro' });
     const { outcome } = await settle(ensemble.connect({ readOnly: false, connectTimeoutMs: 5000 }));
     expect(outcome).toBe('ConnectionLoss notSent');
     expect(new Set(ensemble.asked)).toEqual(new Set(['a: connect zxid=0 timeout=9000 session=0x0 password=zeros']));
   });
 
-  it('probes the others in turn, less and less often and for at most a second, and its own server, which may have a quorum again', async () => {
+  it('probes the other servers and its own in turn for a quorum, less and less often, each for at most a second', async () => {
     const ensemble = new Ensemble({ a: 'ro', b: 'silent', c: 'down' });
     const zk = await ensemble.connect();
     const begun = ensemble.clock.now().elapsedMs;

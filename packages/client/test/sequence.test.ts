@@ -57,7 +57,7 @@ describe('B57: compareSequences', () => {
     expect(inOrder(names.slice(4).toReversed())).toEqual(names.slice(4));
   });
 
-  it('is correct for any two with fewer than 2^31 creates between them', () => {
+  it('is correct for any two znodes with fewer than 2^31 creates between them', () => {
     for (const apart of [1, 2, 1000, 2 ** 30, 2 ** 31 - 1]) {
       for (let step = 0; step < 1000; step++) {
         const first = Math.imul(step, 0x9e37_79b1) | 0;

@@ -303,7 +303,7 @@ describe('followConfig', () => {
     expect(zk.servers).toEqual(['server:2181']);
   });
 
-  it('B36: connect with it still rejects by its signal and its time-out', async () => {
+  it('B36: lets connect still reject by its signal and its time-out', async () => {
     const events: SessionEvent[] = [];
     const controller = new AbortController();
     const options = world.options({ followConfig: true, signal: controller.signal });
@@ -329,7 +329,7 @@ describe('the client addresses in a configuration', () => {
     ['version=0', undefined],
     ['', undefined],
     ['server.1=', undefined],
-  ])('%j', (text, addresses) => {
+  ])('are complete or undefined: %j', (text, addresses) => {
     expect(clientAddressesOf(text)?.map(({ host, port }) => `${host}:${port}`)).toEqual(addresses);
   });
 });

@@ -193,7 +193,7 @@ describe('B54: the states of a client', () => {
 });
 
 describe('a resumed session', () => {
-  it('B38: continues in another process with its ephemerals, and expires without one', async () => {
+  it('B38: continues in another process with its ephemerals, and expires if no process resumes it in time', async () => {
     const first = await world.connect();
     await world.until(first.create('/e', null, { mode: 'ephemeral' }));
     const saved = { id: first.sessionId, password: first.sessionPassword };

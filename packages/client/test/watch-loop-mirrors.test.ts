@@ -296,7 +296,7 @@ describe('mirrors of watch loops', () => {
   };
 
   it.each(breadth(['drops what is too much without a word'], Object.keys(canaries)))(
-    'are found wrong with a loop that %s',
+    'are detected as wrong if the loop %s',
     async (name) => {
       canaries[name]!();
       const enough = breadth(1, 3);

@@ -422,7 +422,7 @@ describe('the end of a watch loop', () => {
     await world.boot();
   });
 
-  it('C2-12: with the session is SessionExpired, after earlier events', async () => {
+  it('C2-12: is SessionExpired when the session expires, after earlier events', async () => {
     const reports = loopOver('/a');
     const slow = zk.watch('/a');
     await go(slow.next());
@@ -438,7 +438,7 @@ describe('the end of a watch loop', () => {
     expect(await slow.next()).toEqual({ done: true, value: undefined });
   });
 
-  it('by the signal is immediate, even if the session has ended and events are queued', async () => {
+  it('is immediate with the signal, even if the session has ended and events are queued', async () => {
     const controller = new AbortController();
     const slow = zk.watch('/a', { signal: controller.signal });
     await go(slow.next());
@@ -449,7 +449,7 @@ describe('the end of a watch loop', () => {
     expect(await slow.next()).toEqual({ done: true, value: undefined });
   });
 
-  it('with rejected credentials is AuthFailed', async () => {
+  it('is AuthFailed when the credentials are rejected', async () => {
     const reports = loopOver('/a');
     await world.settle();
     await world.until(Promise.allSettled([zk.addAuth('nonsense', 'x')]));
@@ -457,7 +457,7 @@ describe('the end of a watch loop', () => {
     expect(reports.end).toMatchObject({ code: 'AuthFailed', op: 'watch' });
   });
 
-  it('C2-23: with a session that another client uses is SessionMoved', async () => {
+  it('C2-23: is SessionMoved when another client uses the session', async () => {
     const yielding = await world.connect({ yieldSession: true });
     const reports = loopOver('/a', {}, yielding);
     await world.settle();
@@ -528,8 +528,8 @@ const turn = () =>
   });
 const watchSet = (xid: number) => reply(xid, 1, 0, (writer: Writer) => operations.addWatch.reply.write(writer, { err: 0 }));
 
-describe('with other servers', () => {
-  it('D7: with very many events and a loop that takes one in a thousand, each is delivered or counted, and the queue is bounded', async () => {
+describe('with scripted servers', () => {
+  it('D7: a loop that takes one of a thousand events delivers or counts every event, and bounds its queue', async () => {
     const { client, transport } = await scripted();
     const maxQueuedEvents = 500;
     const loop = client.watch('/', { recursive: true, maxQueuedEvents });

@@ -168,7 +168,7 @@ describe('a watch', () => {
 });
 
 describe('after a lost connection', () => {
-  it('B43: watches deliver what was missed, once', async () => {
+  it('B43: watches deliver missed changes once', async () => {
     await go(zk.create('/data', '1'));
     await go(zk.create('/gone'));
     await go(zk.create('/parent'));

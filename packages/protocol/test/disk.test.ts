@@ -219,7 +219,7 @@ describe('compressed snapshots', () => {
   });
 });
 
-describe('the end of a log', () => {
+describe('LogEntryCursor', () => {
   const log = fixtureBytes('disk-3.9.5/log.1');
   const cursor = new LogEntryCursor(0xfffff);
   cursor.read(log, 16, log.length);
@@ -231,7 +231,7 @@ describe('the end of a log', () => {
     ['part of a txn', 40, 'cut'],
     ['an entry without its last byte', end - 1, 'cut'],
     ['a whole entry', end, 'entry'],
-  ])('%s', (_title, limit, outcome) => {
+  ])('distinguishes an end, a cut and an entry: %s', (_title, limit, outcome) => {
     expect(cursor.read(log, 16, limit)).toBe(outcome);
   });
 
@@ -243,7 +243,7 @@ describe('the end of a log', () => {
     ['a negative length', 24, 0xff, 'length'],
     ['a length beyond the limit', 24, 0x7f, 'length'],
     ['a length of 0', 27, 0, 'padding'],
-  ])('%s', (_title, at, byte, outcome) => {
+  ])('reports the kind of damage: %s', (_title, at, byte, outcome) => {
     const bytes = Buffer.from(log.subarray(0, 256));
     bytes[at] = byte;
     expect(cursor.read(bytes, 16, bytes.length)).toBe(outcome);

@@ -49,7 +49,7 @@ function hear(bytes: Buffer, fromInitiator: boolean, size: number): { initial: I
 }
 
 describe('recorded elections', () => {
-  test('are many, of both kinds of messages', () => {
+  test('contain many messages of both kinds', () => {
     const messages = streams.flatMap((stream) => stream.messages);
     expect(messages.filter(({ initial }) => initial !== undefined)).toHaveLength(15);
     expect(messages.filter(({ notification }) => notification !== undefined).length).toBeGreaterThan(35);
@@ -100,7 +100,7 @@ describe('recorded elections', () => {
     }
   });
 
-  test('show an observer by a vote for no server', () => {
+  test('contain votes for no server, as observers send them', () => {
     const votes = streams.flatMap(({ messages }) => messages.flatMap(({ hex, notification }) => (notification ? [hex] : [])));
     const none = votes.map((hex) => readNotification(new Reader(bodyOf(hex)))).filter(({ leader }) => leader === noVote);
     expect(none.length).toBeGreaterThan(0);
@@ -185,7 +185,7 @@ describe('a notification', () => {
     );
   });
 
-  test('comes in a frame of 1 to 524288 bytes', () => {
+  test('is rejected unless its frame has 1 to 524288 bytes', () => {
     const cutter = (): FrameDecoder => new FrameDecoder(notificationBytesMax, new Reader(), notificationBytesMin);
     for (const length of [0, -1, 524_289]) {
       const head = Buffer.alloc(4);
@@ -286,7 +286,7 @@ describe('an initial message', () => {
     }
   });
 
-  test('of any bytes is a message or a ProtocolError', () => {
+  test('of any bytes is decoded, or causes a ProtocolError', () => {
     fc.assert(
       fc.property(
         fc.constantFrom(oneAddress, addresses, 1),

@@ -34,7 +34,7 @@ test.each([
   [-124, 'SessionClosedRequireSaslAuth', 'Session closed because client failed to authenticate'],
   [-125, 'QuotaExceeded', 'Quota has exceeded'],
   [-127, 'ThrottledOp', 'Op throttled due to high load'],
-])('%i is %s, "%s"', (code, name, text) => {
+])('error %i is named %s, with the text "%s"', (code, name, text) => {
   expect(errorName(code)).toBe(name);
   expect(errorText(code)).toBe(text);
   expect(Object.values(ErrorCode)).toContain(code);
@@ -44,12 +44,12 @@ test('A17: the table above contains every code', () => {
   expect(Object.keys(ErrorCode)).toHaveLength(32);
 });
 
-test('an unknown number has no name, and a text that contains it', () => {
+test('an unknown error number has no name, and its text contains the number', () => {
   expect(errorName(-99)).toBeUndefined();
   expect(errorText(-99)).toBe('Unknown error -99');
 });
 
-test('messages are those of exceptions, with a path or without', () => {
+test("error messages are those of Java's exceptions, with a path or without", () => {
   expect(keeperErrorMessage(-101, '/a')).toBe('KeeperErrorCode = NoNode for /a');
   expect(keeperErrorMessage(-112)).toBe('KeeperErrorCode = Session expired');
 });

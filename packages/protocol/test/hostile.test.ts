@@ -146,7 +146,7 @@ test('the samples are many, and each is decoded to its last byte', () => {
   for (const { title, bytes, read } of recorded) expect(outcomeOf(read, new Reader(bytes)), title).toBe(bytes.length);
 });
 
-test('a record cut short at any length is a ProtocolError, unless only an optional part is missing', () => {
+test('a record cut short at any length causes a ProtocolError, unless only an optional part is missing', () => {
   for (const { title, bytes, read, optionalFrom = bytes.length } of recorded) {
     // The bytes after the cut are still there: a decoder that reads beyond its limit would find
     // them.
@@ -161,7 +161,7 @@ test('a record cut short at any length is a ProtocolError, unless only an option
   }
 });
 
-test('a snapshot cut short at any length is a ProtocolError', () => {
+test('a snapshot cut short at any length causes a ProtocolError', () => {
   const snapshot = fixtureBytes('disk-3.8.0/snapshot.22');
   expect(outcomeOf(readSnapshot, new Reader(snapshot))).toBe(snapshot.length);
   for (let length = 0; length < snapshot.length; length++) {
@@ -169,7 +169,7 @@ test('a snapshot cut short at any length is a ProtocolError', () => {
   }
 });
 
-test('a false value in place of any int is a ProtocolError or a record, and costs no memory', () => {
+test('a false value in place of any int gives a ProtocolError or a record, and allocates no memory for it', () => {
   const before = process.memoryUsage();
   for (const { title, bytes, read } of recorded) {
     const lying = Buffer.from(bytes);
@@ -190,7 +190,7 @@ test('a false value in place of any int is a ProtocolError or a record, and cost
 describe('a false length', () => {
   const codecs = allCodecs();
 
-  test.each(lies.filter((lie) => lie > 255 || lie < -1))('%i before no bytes is refused by every decoder that starts with one', (lie) => {
+  test.each(lies.filter((lie) => lie > 255 || lie < -1))('of %i without bytes is refused by every decoder that reads it first', (lie) => {
     const bytes = Buffer.alloc(64, 0x61);
     let refusals = 0;
     for (let at = 0; at <= 32; at += 4) {
@@ -280,7 +280,7 @@ test(`${mutantCount} mutated frames and txns give records or ProtocolErrors, not
   expect(errors).toBeLessThan((mutantCount * 9) / 10);
 });
 
-test('the check above would detect a decoder that throws something else', () => {
+test('the check of mutants detects a decoder that throws something else', () => {
   const broken: Read = () => Buffer.alloc(0).readInt32BE(0);
   expect(() => expectOnlyProtocolError(outcomeOf(broken, new Reader()), 'canary')).toThrow('canary');
 });

@@ -33,7 +33,7 @@ describe('the bytes of', () => {
     ['a vector', (writer) => writer.vector([1, 2], (w, n) => w.int8(n)), '000000020102'],
     ['an empty vector', (writer) => writer.vector([], () => {}), '00000000'],
     ['a null vector', (writer) => writer.vector(null, () => {}), 'ffffffff'],
-  ])('%s', (_title, write, hex) => {
+  ])('%s are as Jute defines them', (_title, write, hex) => {
     expect(hexOf(write)).toBe(hex);
   });
 });
@@ -53,7 +53,7 @@ describe('reading', () => {
     expect(read('00000006eda0bdedb880').ustring()).toMatch(/^\ufffd+$/);
   });
 
-  test('a vector with a count below -1 is empty, and with -1 null', () => {
+  test('a vector with a count below -1 is empty, and one with -1 is null', () => {
     expect(read('fffffffe').vector(1, () => 0)).toEqual([]);
     expect(read('80000000').vector(1, () => 0)).toEqual([]);
     expect(read('ffffffff').vector(1, () => 0)).toBeNull();
@@ -73,7 +73,7 @@ describe('reading', () => {
     expect(reader.rangeEnd - reader.rangeStart).toBe(0);
   });
 
-  test('an error has the expectation and the position', () => {
+  test('an error contains the expectation and the position', () => {
     const reader = read('0000000161');
     reader.int8();
     expect(() => reader.int64()).toThrow(new ProtocolError('a long', 1));

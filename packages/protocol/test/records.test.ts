@@ -89,12 +89,12 @@ describe('a reply with an error', () => {
     expect(readReplyBody(new Reader(), operationOf(OpCode.getData)!, -101)).toBeUndefined();
   });
 
-  test('has one if a multiRead was refused because it contains writes', () => {
+  test('has a record if a multiRead was refused because it contains writes', () => {
     expect(readReplyBody(withEnd(), operationOf(OpCode.multiRead)!, -5)).toEqual({ results: [] });
     expect(readReplyBody(new Reader(), operationOf(OpCode.multiRead)!, -5)).toBeUndefined();
   });
 
-  test('has one if SASL failed', () => {
+  test('has a record if SASL failed', () => {
     expect(readReplyBody(new Reader(Buffer.from('ffffffff', 'hex')), operationOf(OpCode.sasl)!, -115)).toEqual({ token: null });
   });
 });

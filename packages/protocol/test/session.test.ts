@@ -39,7 +39,7 @@ describe('the password of a session', () => {
     }
   });
 
-  test('is accepted, and no other', () => {
+  test('is accepted for its session, and any other password is rejected', () => {
     const password = sessionPassword(1, 2);
     expect(sessionPasswordMatches(1, 2, Buffer.from(password))).toBe(true);
     expect(sessionPasswordMatches(1, 3, password)).toBe(false);
@@ -51,7 +51,7 @@ describe('the password of a session', () => {
     }
   });
 
-  test.each([[null], [Buffer.alloc(0)], [Buffer.alloc(15)], [Buffer.alloc(16)], [Buffer.alloc(17)]])('is not %j', (password) => {
+  test.each([[null], [Buffer.alloc(0)], [Buffer.alloc(15)], [Buffer.alloc(16)], [Buffer.alloc(17)]])('cannot be %j', (password) => {
     expect(sessionPasswordMatches(1, 2, password)).toBe(false);
   });
 

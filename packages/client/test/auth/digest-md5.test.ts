@@ -80,7 +80,7 @@ describe('B42: DIGEST-MD5', () => {
     ['other letters', 'мария', '密码'],
     ['a password of other letters', 'bob', 'schlüssel€'],
     ['no password at all', 'bob', ''],
-  ])('proves names and passwords with %s like an independent computation', (_what, username, password) => {
+  ])('computes the proof of names and passwords with %s as an independent computation does', (_what, username, password) => {
     const sasl = exchange(username, password);
     const token = said(sasl.nextToken(bytes(` realm="x\\"y" , nonce=abc,, qop="auth,auth-conf",charset=utf-8,algorithm=md5-sess,`)))!;
     const fields = fieldsOf(token);

@@ -53,7 +53,7 @@ describe('deleteRecursive', () => {
     expect((await go(settle(zk.chroot('/zookeeper').deleteRecursive('/config')))).outcome).toBe('BadArguments notSent');
   });
 
-  it('B53: two calls on the same tree delete each znode exactly once together', async () => {
+  it('B53: deletes each znode exactly once if two calls run on the same tree', async () => {
     const count = await plant(20);
     const results = await go(Promise.all([zk.deleteRecursive('/t'), other.deleteRecursive('/t')]));
     expect(results[0].deleted + results[1].deleted).toBe(count);
@@ -89,7 +89,7 @@ describe('deleteRecursive', () => {
     for (let next = await go(items.next()); next.done !== true; next = await go(items.next())) yield next.value;
   }
 
-  it('B53: a lost connection rejects with the number of deleted znodes', async () => {
+  it('B53: rejects with the number of deleted znodes after a lost connection', async () => {
     const count = await plant(20);
     await breakAmongDeletes();
     const { outcome, error } = await go(settle(zk.deleteRecursive('/t')));
@@ -102,7 +102,7 @@ describe('deleteRecursive', () => {
     expect(error).toMatchObject({ op: 'deleteRecursive', path: '/t' });
   });
 
-  it('B51, B53: with retry it continues after a lost connection, and counts unknown deletes separately', async () => {
+  it('B51, B53: with retry continues after a lost connection, and counts unknown deletes separately', async () => {
     const count = await plant(20);
     await breakAmongDeletes();
     const { deleted, unknown } = await go(zk.deleteRecursive('/t', { retry: true }));
@@ -112,7 +112,7 @@ describe('deleteRecursive', () => {
     expect(await go(zk.exists('/t'))).toBe(null);
   });
 
-  it('B53: the time-out applies to the whole call', async () => {
+  it('B53: applies its time-out to the whole call', async () => {
     await plant(20);
     const { backward } = world.cnxn;
     backward.conditions.delayMs = 100;

@@ -41,7 +41,7 @@ describe('a guaranteed delete', () => {
     expect(await go(other.exists('/a'))).toBe(null);
   });
 
-  it('B53: that could not be sent continues too, through crashes of servers', async () => {
+  it('B53: that could not be sent continues in the background, through crashes of servers', async () => {
     world.kill();
     await world.untilSo(() => zk.state === 'suspended');
     expect((await go(settle(zk.delete('/a', { guaranteed: true })))).outcome).toBe('ConnectionLoss notSent');
@@ -70,7 +70,7 @@ describe('a guaranteed delete', () => {
     expect(await go(other.exists('/b'))).not.toBe(null);
   });
 
-  it('B53: with a version deletes no changed znode: BadVersion ends it, also in the background', async () => {
+  it('B53: with a version ends with BadVersion if the znode has changed, also in the background', async () => {
     expect((await go(settle(zk.delete('/a', { version: 7, guaranteed: true })))).outcome).toBe('BadVersion refused');
     const { forward } = world.cnxn;
     forward.cut();

@@ -72,7 +72,7 @@ describe('create with parents', () => {
     expect(await go(other.exists('/x'))).toBe(null);
   });
 
-  it('B53: fifty creates below the same parents succeed while another client keeps deleting the parents', async () => {
+  it('B53: succeeds for fifty znodes below the same parents while another client keeps deleting the parents', async () => {
     const creates: Promise<unknown>[] = [];
     const deletes = { stop: false, count: 0 };
     const deleter = (async () => {
@@ -98,7 +98,7 @@ describe('create with parents', () => {
     expect(deletes.count).toBeGreaterThan(6);
   });
 
-  it('B51, B53: a lost answer of a step is repeated with retry, and rejects without', async () => {
+  it('B51, B53: repeats a step whose answer is lost if retry is on, and rejects if it is off', async () => {
     for (const retry of [true, false]) {
       const { backward } = [...world.wire.cnxns].at(0)!;
       const client = await world.connect({ retry });
@@ -137,7 +137,7 @@ describe('ensurePath', () => {
     expect(refused.error).toMatchObject({ code: 'NoChildrenForEphemerals', path: '/x/y', reason: 'create /x' });
   });
 
-  it('B53: its signal and its time-out apply to the whole call', async () => {
+  it('B53: applies its signal and its time-out to the whole call', async () => {
     const { backward } = [...world.wire.cnxns][0]!;
     backward.cut();
     const late = settle(zk.ensurePath('/a/b', { timeoutMs: 300 }));

@@ -34,7 +34,7 @@ async function creationsBelow(path: string): Promise<string[]> {
 }
 
 describe('a protected create', () => {
-  it("B52: has Curator's form of name, with a guid from the injected random numbers", async () => {
+  it('B52: names its znode as Curator does, with a guid from the injected random numbers', async () => {
     const zk = await world.connect();
     const { path, stat } = await world.until(zk.create('/locks/lock-', 'x', { mode: 'ephemeralSequential', protection: true }));
     expect(path).toMatch(/^\/locks\/_c_[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}-lock-0000000000$/);
@@ -85,7 +85,7 @@ describe('a protected create', () => {
     expect(stat).toMatchObject({ ephemeralOwner: zk.sessionId, version: 0, dataLength: 1 });
   });
 
-  it('B52: is deleted in the background after its time-out or signal', async () => {
+  it('B52: deletes its znode in the background after its time-out or signal', async () => {
     const zk = await world.connect();
     const { backward } = world.cnxn;
     backward.cut();
@@ -121,7 +121,7 @@ describe('a protected create', () => {
     expect(await childrenOf('/locks')).toEqual([]);
   });
 
-  it('B52: with its own guid is continued on another session, but does not accept an ephemeral of a dead one', async () => {
+  it('B52: with a given guid continues on another session, but does not accept an ephemeral of a dead session', async () => {
     const first = await world.connect();
     const kept = await world.until(first.create('/locks/p', null, { protection: guid }));
     await world.until(first.create('/locks/sub', null));
@@ -166,8 +166,8 @@ describe('a protected create', () => {
   });
 });
 
-describe('B52: in random runs with cuts, crashes, partitions, time-outs and aborts', () => {
-  it('there is exactly one znode, or none and a correct error, and never a second', async () => {
+describe('B52: a protected create in random runs with cuts, crashes, partitions, time-outs and aborts', () => {
+  it('leaves exactly one znode, or none and a correct error, and never a second', async () => {
     const seen = new Map<string, number>();
     for (let seed = 1; seed <= breadth(20, 300); seed++) {
       const ending = await story(seed);

@@ -92,7 +92,7 @@ describe('a call without an answer', () => {
     else expect(name).toMatch(/^delete/);
   });
 
-  it('B51: a removal of watches is repeated, as the lost connection has removed the watches', async () => {
+  it('B51: is repeated if it removes watches, as the lost connection has removed the watches', async () => {
     const zk = await world.connect({ retry: true });
     const received: string[] = [];
     await go(zk.addWatch('/t', { watch: ({ type }) => received.push(type) }));
@@ -130,7 +130,7 @@ describe('a call that was not sent', () => {
     await world.boot();
   });
 
-  it('B50, B51: timeoutMs and signal apply to all attempts and pauses together', async () => {
+  it('B50, B51: is limited by timeoutMs and signal over all attempts and pauses together', async () => {
     const zk = await world.connect({ retry: { maxAttempts: Infinity, maxElapsedMs: Infinity } });
     world.kill();
     await world.untilSo(() => zk.state === 'suspended');
@@ -148,7 +148,7 @@ describe('a call that was not sent', () => {
     await world.boot();
   });
 
-  it('B50, B51: a hundred calls in a pause share one listener on their signal, and remove it', async () => {
+  it('B50, B51: shares one listener on its signal with a hundred calls in a pause, and leaves none on it', async () => {
     const zk = await world.connect({ retry: { maxAttempts: Infinity, maxElapsedMs: Infinity, baseDelayMs: 5000 } });
     const { signal } = new AbortController();
     const listeners = { now: 0, most: 0 };
@@ -258,7 +258,7 @@ describe('idempotent writes', () => {
   });
 });
 
-describe('a policy', () => {
+describe('a retry policy', () => {
   it.each([
     [{ maxAttempts: 0 }, 'retry.maxAttempts must be a whole number >= 1, or Infinity, not 0'],
     [{ maxAttempts: 1.5 }, 'retry.maxAttempts must be a whole number >= 1, or Infinity, not 1.5'],
@@ -267,13 +267,13 @@ describe('a policy', () => {
     [{ maxDelayMs: NaN }, 'retry.maxDelayMs must be a number of milliseconds >= 0, or Infinity, not NaN'],
     [{ tries: 3 }, 'unknown option retry.tries; the options of a policy are maxAttempts, maxElapsedMs, baseDelayMs, maxDelayMs'],
     ['yes', 'retry must be true, false or a policy, not "yes"'],
-  ])('B51: %j is rejected', async (retry, message) => {
+  ])('B51: is rejected if it is %j', async (retry, message) => {
     expect(() => resolveRetryPolicy(retry as never)).toThrow(message);
     await expect(go(world.connect({ retry: retry as never }))).rejects.toThrow(message);
     await expect(go(other.getData('/t', { retry: retry as never }))).rejects.toThrow(message);
   });
 
-  it('B51: pauses double up to their limit, and are random below it', async () => {
+  it('B51: doubles its pauses up to their limit, and draws each at random below it', async () => {
     const policy = resolveRetryPolicy({ baseDelayMs: 10, maxDelayMs: 50, maxAttempts: 6 })!;
     expect([1, 2, 3, 4, 5].map((attempts) => delayMsMax(policy, attempts))).toEqual([10, 20, 40, 50, 50]);
     const clock = new ManualClock();

@@ -43,7 +43,7 @@ describe('update', () => {
     expect(await go(zk.update('/absent', () => undefined, { create: true }))).toBe(undefined);
   });
 
-  it('B52: fifty concurrent updates count to fifty', async () => {
+  it('B52: counts to fifty with fifty concurrent calls', async () => {
     const clients = [zk, other, await world.connect(), await world.connect()];
     await go(Promise.all(Array.from({ length: 50 }, (_, index) => clients[index % 4]!.update('/n', plusOne))));
     expect(await value()).toBe('50');
@@ -83,7 +83,7 @@ describe('update', () => {
     ).rejects.toBe(reason);
   });
 
-  it('B50, B52: its time-out and its signal apply, however many conflicts there are', async () => {
+  it('B50, B52: ends by its time-out or its signal, however many conflicts there are', async () => {
     const tooLate = async (data: Uint8Array | null) => {
       await other.setData('/n', 'again');
       return plusOne(data);

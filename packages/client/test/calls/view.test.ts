@@ -69,7 +69,7 @@ describe('a view', () => {
     expect(heard).toHaveLength(2);
   });
 
-  it('B55: errors contain its own paths, also in calls of several steps', async () => {
+  it('B55: puts its own paths into errors, also of calls of several steps', async () => {
     const view = zk.chroot('/t');
     const found = await Promise.all(
       [

@@ -73,7 +73,7 @@ test('a guaranteed delete that could not be sent is done in the background', asy
   expect(await world.until(zk.exists('/lock'))).toBe(null);
 });
 
-test('a custom policy repeats what is safe, and reports', async () => {
+test('a custom policy repeats a call that is safe to repeat, and reports each failure', async () => {
   const reported: string[] = [];
   const pause = (ms: number) => new Promise<void>((resolve) => void world.clock.after(ms, resolve));
   const note = ({ code, outcome }: { code: string; outcome: string }, attempt: number) => reported.push(`${attempt} ${code} ${outcome}`);

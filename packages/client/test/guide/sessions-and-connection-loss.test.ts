@@ -150,7 +150,7 @@ test('a saved session is resumed with its ephemerals, and an expired one is repl
   expect(last.sessionId).not.toBe(zk.sessionId);
 });
 
-test('a call before the loss is unknown, a call during it waits, and a call without a server is not sent', async () => {
+test('a call sent before the loss is unknown, a call during the loss waits, and a call without a server is not sent', async () => {
   const zk = await world.connect();
   const pending = zk.create('/pending');
   world.break();

@@ -63,7 +63,7 @@ async function untilExpired(doing: () => Promise<unknown>): Promise<void> {
   await world.settle();
 }
 
-test('a mirror ends with an expired session, and one of the next session is correct', async () => {
+test('a mirror ends when its session expires, and a mirror of the next session is correct', async () => {
   const { signal } = new AbortController();
   const copies: Record<string, string>[] = [];
   const over = guide.mirror(zk, '/a', (now) => copies.push(Object.fromEntries(now)), signal).catch((error: unknown) => error);

@@ -170,8 +170,8 @@ describe('B37: SRV names', () => {
   });
 });
 
-describe("the machine's", () => {
-  it('clock never calls back early', async () => {
+describe('the machine', () => {
+  it('fires no timer early', async () => {
     const before = systemClock.now().elapsedMs;
     await new Promise<void>((resolve) => void systemClock.after(20.4, resolve));
     expect(systemClock.now().elapsedMs - before).toBeGreaterThanOrEqual(20);
@@ -180,7 +180,7 @@ describe("the machine's", () => {
     await new Promise<void>((resolve) => void systemClock.after(5, resolve));
   });
 
-  it('random numbers are 32-bit whole numbers', () => {
+  it('draws random numbers that are 32-bit integers', () => {
     const numbers = Array.from({ length: 1000 }, () => systemRandom.uint32());
     expect(numbers.every((number) => Number.isInteger(number) && number >= 0 && number < 2 ** 32)).toBe(true);
     expect(new Set(numbers).size).toBeGreaterThan(990);

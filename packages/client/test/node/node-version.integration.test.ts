@@ -19,7 +19,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-it.each(['0.12.18', '18.20.8', '20.18.3', '21.7.3', '22.1.0'])('Node %s is too old', (version) => {
+it.each(['0.12.18', '18.20.8', '20.18.3', '21.7.3', '22.1.0'])('Node %s is rejected as too old', (version) => {
   expect(nodeVersionError(version)).toBe(
     `tskeeper needs Node 20.19 or later in line 20, or 22.2 or later. This is Node ${version}: install a newer one, for example from https://nodejs.org.`,
   );

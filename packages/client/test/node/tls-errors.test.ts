@@ -17,7 +17,7 @@ describe("B41: a server's error about this client", () => {
     ['ERR_SSL_SSLV3_ALERT_CERTIFICATE_EXPIRED', 'certificate expired'],
     ['ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE', 'handshake failure'],
     ['ERR_SSL_TLSV1_ALERT_ACCESS_DENIED', 'access denied'],
-  ])('%s', (code, alert) => {
+  ])('with code %s is reported as a rejected or a missing client certificate', (code, alert) => {
     expect(tlsErrorText(error(code), true, true)).toBe(refused.replace('ALERT', alert));
     expect(tlsErrorText(error(code), true, false)).toBe(missing.replace('ALERT', alert));
   });
@@ -28,7 +28,7 @@ describe("B41: a server's error about this client", () => {
     ['ERR_SSL_TLSV1_ALERT_INTERNAL_ERROR', 'the server closed TLS (alert: internal error)'],
     ['EHOSTUNREACH', 'EHOSTUNREACH'],
     ['ECONNRESET', 'ECONNRESET'],
-  ])('%s', (code, words) => {
+  ])('with code %s is reported without mention of the client certificate', (code, words) => {
     expect(tlsErrorText(error(code), true, true)).toBe(words);
   });
 });
@@ -61,7 +61,7 @@ describe('B41: a chain of certificates', () => {
     ['with an intermediate that is not an authority', [ca], [identity({ cn: 'zk', by: app }), app], false],
     ['that is empty', [ca], [], false],
     ['to no authority', [], [ca], false],
-  ])('%s', (_what, anchors, chain, isTrusted) => {
+  ])('is trusted only if it leads to a trust anchor: %s', (_what, anchors, chain, isTrusted) => {
     expect(leads(anchors, chain)).toBe(isTrusted);
   });
 });

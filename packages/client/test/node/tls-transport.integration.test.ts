@@ -118,7 +118,7 @@ describe('A89, B41: TLS', () => {
     );
   });
 
-  it('puts the reason into the event and the error', async () => {
+  it('puts the reason of a failed handshake into the event and the error', async () => {
     const { port } = await front();
     const connectTimeoutMs = 5000;
     let giveUp = (): void => undefined;
@@ -198,7 +198,7 @@ describe('A89, B41: TLS', () => {
     [{ cn: 'localhost', names: ['IP:127.0.0.1'] }, 'is valid for IP Address:127.0.0.1, and is not valid for localhost;'],
     [{ cn: 'localhost', names: ['DNS:zk2.example.com'] }, 'is valid for DNS:zk2.example.com, and is not valid for localhost;'],
     [{ names: ['DNS:local*'] }, "the server's certificate (no subject) is valid for DNS:local*, and is not valid for localhost;"],
-  ])('only subjectAltName counts as a name: %o is not for localhost', async (wish, words) => {
+  ])('accepts only subjectAltName as a name: %o is not valid for localhost', async (wish, words) => {
     const own = identity({ ...wish, by: ca });
     const { port } = await front({ cert: own.cert, key: own.key });
     expect(await faultOf(port, trusting)).toContain(words);
@@ -272,7 +272,7 @@ describe('A89, B41: TLS', () => {
     expect(fronts.socketCount).toBeGreaterThan(4);
   });
 
-  it('reports nothing if it is dropped before its certificates are read', async () => {
+  it('reports nothing if the connection is dropped before its certificates are read', async () => {
     const { port, seen } = await front();
     const cnxn = new TlsTransport(trusting).connect(
       { host: '127.0.0.1', port, name: 'localhost' },
@@ -312,7 +312,7 @@ describe('A89, B41: mutual TLS', () => {
     expect(seen.at(-1)!.peer).toBe('CN=app');
   });
 
-  it('does not trust authorities that come with its own key', async () => {
+  it('does not trust the authorities in its own key store', async () => {
     const middle = identity({ cn: 'middle', by: ca, isAuthority: true });
     const own = identity({ cn: 'zk', names: ['DNS:localhost'], by: middle });
     const direct = await front();
@@ -431,13 +431,13 @@ describe('invalid options of TLS', () => {
     ],
     ['JCEKS', () => ({ keyStore: Buffer.from('cececece0000000200000000', 'hex') }), /^tls\.keyStore is JCEKS/],
     ['anything else', () => ({ trustStore: Buffer.from('hello') }), 'tls.trustStore is not PKCS12, JKS or PEM'],
-  ])('%s', async (_what, options, words) => {
+  ])('are rejected: %s', async (_what, options, words) => {
     const error = await optionsFault(options());
     expect(error).toBeInstanceOf(ConnectOptionsError);
     expect((error as Error).message).toMatch(words);
   });
 
-  it('tls together with a transport', async () => {
+  it('are rejected: tls together with a transport', async () => {
     await expect(connect('localhost:1', { tls: true, transport: new TlsTransport() })).rejects.toThrow(
       'tls and transport exclude each other',
     );

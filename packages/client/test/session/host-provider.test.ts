@@ -64,7 +64,7 @@ describe('a host list', () => {
     for (const count of orders.values()) expect(Math.abs(count - 1000)).toBeLessThan(150);
   });
 
-  it('is used round robin, and knows when a round is over', () => {
+  it('is used round robin, and reports the end of each round', () => {
     const list = new HostProvider(servers, new SeededRandom(1));
     const seen: string[] = [];
     for (let attempt = 1; attempt <= 6; attempt++) {
@@ -240,7 +240,7 @@ describe('a changed list', () => {
     }
   });
 
-  it('an attempt in progress is part of the new round', () => {
+  it('counts an attempt in progress as part of the new round', () => {
     const list = new HostProvider(named('a'), new SeededRandom(1));
     const trying = list.next();
     let stays = false;

@@ -119,7 +119,7 @@ describe('a new list for an open session', () => {
     expect(rig.machine.updateServers(named('z'), rig.nowMs)).toBe(false);
   });
 
-  it('C2-29, C2-30: new dead servers first, then old ones, then round robin; calls fail after all have failed', () => {
+  it('C2-29, C2-30: makes the client try new servers first, then old ones, then round robin; calls fail after all have failed', () => {
     const rig = new MachineRig({}, ['a'], 0);
     rig.connect();
     expect(rig.machine.updateServers(named('a', 'm', 'n'), rig.nowMs)).toBe(true);
@@ -210,7 +210,7 @@ describe('B37: the addresses of a name', () => {
     expect(rig.pass(1000)).toEqual(['resolve a']);
   });
 
-  it('C2-6: that were not needed are not tried after the connection is lost, but the next server is', () => {
+  it('C2-6: that were not needed are skipped after the connection is lost, and the next server is tried', () => {
     const rig = new MachineRig({ resolvesNames: true }, ['a', 'b']);
     rig.pass(0);
     rig.machine.addressesResolved(['10.0.0.1', '10.0.0.2'], rig.nowMs);
@@ -241,7 +241,7 @@ describe('B37: the addresses of a name', () => {
     expect(rig.pass(1000)).toEqual([expect.stringMatching(/^dial/)]);
   });
 
-  it('are tried in random order, and the lost one comes last', () => {
+  it('are tried in random order, and the lost one last', () => {
     const firsts = new Set<string>();
     for (let seed = 0; seed < 60; seed++) {
       const { machine, dialled } = bare(['a'], new SeededRandom(seed), { resolvesNames: true });
@@ -264,7 +264,7 @@ describe('B37: the addresses of a name', () => {
     expect(firsts.size).toBe(3);
   });
 
-  it('that cannot be resolved, or are none, are reported, and the next server is tried', () => {
+  it('are reported if they cannot be resolved or there are none, and the next server is tried', () => {
     const rig = new MachineRig({ resolvesNames: true }, ['a']);
     rig.submit('x');
     rig.pass(0);

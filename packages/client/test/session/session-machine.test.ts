@@ -105,7 +105,7 @@ describe('the handshake', () => {
     expect(rig.pass(1000)).toEqual(['dial b']);
   });
 
-  it('B39: sends a session of a read-only server to no other, which would not know it, and has none while it looks for one', () => {
+  it('B39: resumes a session of a read-only server on no other server, and has no session while it looks for a server', () => {
     const rig = new MachineRig({ readOnly: true });
     rig.pass(0);
     rig.machine.cnxnOpened(rig.nowMs);
@@ -329,7 +329,7 @@ describe('requests', () => {
     expect(rig.connect()).toEqual(['SyncConnected', 'send exists xid=3 {"path":"w","watch":false}']);
   });
 
-  it('that are too large are rejected by the client, and leave no trace', () => {
+  it('that are too large are rejected by the client, and later requests are not affected', () => {
     const rig = connected();
     const start = () => rig.machine.submit(new NamedRequest('x'.repeat(2000)));
     expect(start).toThrow(RequestFailure);
@@ -338,7 +338,7 @@ describe('requests', () => {
   });
 });
 
-describe('the client closes the connection of a server that sends', () => {
+describe('input of a server', () => {
   it.each([
     ['an answer out of order', reply(2, 1), 'the server answered request 2, expected an answer to 1'],
     ['a pong without a ping', pong, 'the server answered a ping that was not sent'],
@@ -352,7 +352,7 @@ describe('the client closes the connection of a server that sends', () => {
       'the server sent invalid data: expected a frame of 0 to 2024 bytes, not -1 at byte 0',
     ],
     ['a zxid above all valid ones', reply(1, 2 ** 60), 'the server sent a zxid above 0x1fffffffffffff, which this client cannot represent'],
-  ])('%s', (_what, bytes, reason) => {
+  ])('with %s makes the client close the connection', (_what, bytes, reason) => {
     const rig = connected();
     rig.submit('x', 'y');
     rig.take();
@@ -366,7 +366,7 @@ describe('the client closes the connection of a server that sends', () => {
     expect(rig.machine.lastZxid).toBe(0);
   });
 
-  it('E5: an answer longer than the limit fails pending requests with both lengths in the reason, and no request is sent again', () => {
+  it('E5: with an answer above the limit fails pending requests with both lengths in the reason, and no request is sent again', () => {
     const rig = connected();
     rig.submit('x');
     rig.take();
@@ -378,19 +378,19 @@ describe('the client closes the connection of a server that sends', () => {
     expect(rig.take()).toEqual([]);
   });
 
-  it('an answer without a request', () => {
+  it('with an answer without a request makes the client close the connection', () => {
     const rig = connected();
     expect(rig.receive(reply(9, 1)).at(-1)).toBe('Disconnected: a:2181: the server answered request 9, which was not sent');
   });
 
-  it('an invalid frame, and ignores what follows it', () => {
+  it('with an invalid frame makes the client close the connection and ignore later input', () => {
     const rig = connected();
     rig.submit('x');
     rig.take();
     expect(rig.receive(pong, reply(1, 1))).not.toContain('x: ok');
   });
 
-  it('a connection cut within a frame fails pending requests, and the rest of the frame is not awaited', () => {
+  it('cut within a frame fails pending requests, and the next connection does not await the rest of the frame', () => {
     const rig = connected();
     rig.submit('x');
     rig.take();
@@ -539,7 +539,7 @@ describe('lost connections', () => {
     expect(rig.receive(refusal).at(-1)).toMatch(/^Expired/);
   });
 
-  it('expires by itself after 4/3 of the time-out with expireLocally', () => {
+  it('a session with expireLocally expires by itself after 4/3 of its time-out', () => {
     const rig = connected({ expireLocally: true });
     rig.drop();
     rig.submit('x');
@@ -751,7 +751,7 @@ describe('B42: an identity proved by SASL', () => {
     expect(rig.pass(1000)).toEqual(['dial a']);
   });
 
-  it('ends when the client gives up', () => {
+  it('ends when the client is closed', () => {
     const rig = opened();
     rig.receive(connectResponse());
     expect(rig.close()).toEqual(['hang up', 'Closed']);
@@ -777,7 +777,7 @@ describe('close', () => {
     expect(rig.pass(6000)).toEqual([...Array<string>(2).fill('send ping xid=-2'), 'hang up', 'Closed']);
   });
 
-  it('needs no server', () => {
+  it('completes at once without a server', () => {
     const rig = connected();
     rig.drop();
     rig.submit('x');

@@ -17,7 +17,7 @@ describe('B37: the servers of an SRV name', () => {
     ]);
   });
 
-  it('are first as often as their weights say', () => {
+  it('are each first in proportion to their weights', () => {
     const first = new Map<string, number>();
     for (let seed = 0; seed < 6000; seed++) {
       const { host } = orderSrvRecords([record('a', 0, 10), record('b', 0, 20), record('c', 0, 30)], new SeededRandom(seed))[0]![0]!;

@@ -106,7 +106,7 @@ describe('D18: a traced call', () => {
     await world.until(zk.close());
   });
 
-  it('without an answer has the server it was sent to, and its xid', async () => {
+  it('without an answer reports the server it was sent to, and its xid', async () => {
     const zk = await world.connect();
     const delivered = listenToCalls();
     const asked = zk.exists('/a').catch(() => undefined);
@@ -120,7 +120,7 @@ describe('D18: a traced call', () => {
     expect(second).toMatchObject({ error: { outcome: 'notSent' }, xid: undefined, server: undefined });
   });
 
-  it('of several steps is reported as one around its steps', async () => {
+  it('of several steps is reported as one call around its steps', async () => {
     const zk = await world.connect();
     await world.until(zk.create('/a/b', 'x', { parents: true }));
     const channel = tracingChannel<TracedCall, TracedCall>('tskeeper:request');

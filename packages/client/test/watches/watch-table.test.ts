@@ -55,7 +55,7 @@ describe('a watch table', () => {
     expect([...table.all()]).toEqual([]);
   });
 
-  it("B44: knows who needs the server's watch: its listeners, and pending requests", () => {
+  it("B44: needs the server's watch while it has a listener or a pending request for it", () => {
     const table = new WatchTable();
     const [one, two] = [named.get('data')!, named.get('child')!];
     const toCome = { path: '/a', kinds: ['data', 'exist'] } as const;

@@ -44,7 +44,7 @@ const writeCreateV0 = (writer: Writer): void => {
 const createV0 = { kind: 'create', path: '/a', data: null, acl: [], ephemeral: true, parentCVersion: -1 };
 
 describe('records of older servers', () => {
-  test('a create that ends before parentCVersion has -1 there', () => {
+  test('a create that ends before parentCVersion is decoded with -1 for it', () => {
     expect(readTxn(new Reader(bytesOf(OpCode.create, writeCreateV0))).txn).toEqual(createV0);
   });
 
@@ -72,7 +72,7 @@ describe('records of older servers', () => {
 describe('the bytes after a record', () => {
   const logged = entry(OpCode.setData, { kind: 'setData', path: '/a', data: null, version: 4 }, true);
 
-  test('are a digest', () => {
+  test('are decoded as a digest', () => {
     expect(roundTrip(logged)).toEqual(logged);
   });
 
@@ -89,7 +89,7 @@ describe('the bytes after a record', () => {
 });
 
 describe('types', () => {
-  test.each([0, 3, 4, 6, 8, 9, 11, 12, 17, 18, 22, 100, 107, -2, 999])('%i is not a txn', (type) => {
+  test.each([0, 3, 4, 6, 8, 9, 11, 12, 17, 18, 22, 100, 107, -2, 999])('%i is not the type of a txn', (type) => {
     expect(() => readTxn(new Reader(bytesOf(type, () => {})))).toThrow(`expected a txn of a known type, not ${type} at byte 32`);
   });
 
@@ -111,7 +111,7 @@ describe('a multi', () => {
       writer.buffer(record);
     });
 
-  test.each([OpCode.multi, OpCode.setACL, OpCode.createSession, OpCode.closeSession])('has no member of type %i', (type) => {
+  test.each([OpCode.multi, OpCode.setACL, OpCode.createSession, OpCode.closeSession])('rejects a member of type %i', (type) => {
     expect(() => readTxn(new Reader(member(type, Buffer.alloc(64))))).toThrow('expected a txn of a known type');
   });
 
@@ -123,7 +123,7 @@ describe('a multi', () => {
     expect(roundTrip(entry(OpCode.multi, failed)).txn).toEqual(failed);
   });
 
-  test('has no null member', () => {
+  test('rejects a null member', () => {
     expect(() => readTxn(new Reader(member(OpCode.delete, null)))).toThrow("expected a txn's record, not null");
   });
 

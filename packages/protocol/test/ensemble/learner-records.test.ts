@@ -27,7 +27,7 @@ describe('LearnerInfo', () => {
     [20, { serverId: 3, protocolVersion: learnerProtocolVersion, configVersion: 0x1_00000005, incarnation: 0 }],
     [12, { serverId: 3, protocolVersion: learnerProtocolVersion, configVersion: undefined, incarnation: 0 }],
     [8, { serverId: 3, protocolVersion: 1, configVersion: undefined, incarnation: 0 }],
-  ])('of %i bytes is decoded as far as it goes', (length, info) => {
+  ])('of %i bytes is decoded without the fields it lacks', (length, info) => {
     expect(readLearnerInfo(new Reader(whole, 0, length))).toEqual(info);
   });
 

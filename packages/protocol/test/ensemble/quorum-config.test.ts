@@ -39,12 +39,12 @@ describe('recorded configurations', () => {
     }
   }
 
-  test('are several, and are formatted as they were', () => {
+  test('are formatted to the recorded texts', () => {
     expect(texts.size).toBeGreaterThan(5);
     for (const text of texts) expect(formatQuorumConfig(parseQuorumConfig(text))).toBe(text);
   });
 
-  test('contain the servers', () => {
+  test('contain each server with its addresses and its role', () => {
     const first = parseQuorumConfig([...texts].find((text) => text.includes('observer') && text.endsWith('version=0'))!);
     expect([...first.servers.keys()]).toEqual([1, 2, 3, 4]);
     expect(first.servers.get(4)).toEqual({
@@ -110,7 +110,7 @@ describe('a server', () => {
     ['h:2888:3888:arbiter', 'server.7 has the role "arbiter": it must be participant or observer.'],
     ['h:2888:2888', 'server.7 has 2888 as its quorum port and its election port: choose two different ports.'],
     ['a:1:2:observer|b:1:2:participant', 'server.7 has an address as observer and another as participant: give the server one role.'],
-  ])('cannot be "%s" either, with its own message', (value, sentence) => {
+  ])('cannot be "%s", which has an error message of its own', (value, sentence) => {
     expect(refusal(() => parseQuorumServer(7, value))).toEqual(['server.7', sentence]);
   });
 });
@@ -177,7 +177,7 @@ describe('a configuration', () => {
     );
   });
 
-  test('of nothing has no servers and version 0', () => {
+  test('of an empty text has no servers and version 0', () => {
     expect(formatQuorumConfig(parseQuorumConfig(''))).toBe('version=0');
   });
 
@@ -196,7 +196,7 @@ describe('a configuration', () => {
     expect(refusal(() => parseQuorumConfig(text))).toEqual([line, sentence]);
   });
 
-  test('keys are server, group, weight with a number, and version', () => {
+  test('has the keys server, group and weight with a number, and version', () => {
     expect(['server.1', 'group.1', 'weight.1', 'version'].every(isQuorumConfigKey)).toBe(true);
     expect(['server', 'serverCnxnFactory', 'groups', 'clientPort', 'versions'].some(isQuorumConfigKey)).toBe(false);
   });
@@ -233,7 +233,7 @@ describe('a configuration', () => {
     );
   });
 
-  test('of any text is a configuration or a QuorumConfigError', () => {
+  test('of any text is parsed, or causes a QuorumConfigError', () => {
     const piece = fc.constantFrom(
       'server.',
       'group.',
@@ -260,7 +260,7 @@ describe('a configuration', () => {
     );
   });
 
-  test('may be made of lines that are already split', () => {
+  test('can be parsed from lines that are already split', () => {
     const config = quorumConfigOf([
       { name: 'tickTime', value: '2000' },
       { name: 'server.1', value: 'h:1:2' },

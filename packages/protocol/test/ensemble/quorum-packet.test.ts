@@ -60,7 +60,7 @@ const withIdentities: QuorumPacket = {
 };
 
 describe('recorded packets', () => {
-  test('are many, and of every type', () => {
+  test('contain many packets, and some of every type', () => {
     expect(packets.length).toBeGreaterThan(270);
     expect(snapshots.length).toBeGreaterThan(2);
     const seen = new Set(packets.map(({ packet }) => packet));
@@ -278,7 +278,7 @@ describe('lengths', () => {
     ],
   ];
 
-  test.each(lying)('%s: refused as soon as it is known, in one piece or byte by byte', (_what, bytes) => {
+  test.each(lying)('that announce %s are refused as soon as they are known, in one piece or byte by byte', (_what, bytes) => {
     expect(() => new RecordingConsumer([], 100).feed(bytes)).toThrow(ProtocolError);
     const consumer = new RecordingConsumer([], 100);
     const feedAll = (): void => {
@@ -302,7 +302,7 @@ describe('lengths', () => {
     expect(consumer.taken).toHaveLength(1);
   });
 
-  test('grow memory by the bytes received, not by the announced length', () => {
+  test('let memory grow with the bytes received, not with the announced length', () => {
     const consumer = new RecordingConsumer([], 0x1ffffe);
     consumer.feed(head(0x1ffffe));
     expect(consumer.cutter.retainedBytes).toBeLessThanOrEqual(128);
@@ -323,7 +323,7 @@ describe('lengths', () => {
     expect(consumer.taken).toHaveLength(1);
   });
 
-  test('of zxids beyond the exact range are refused', () => {
+  test('that are valid do not suffice: a zxid of 2^53 or more is refused too', () => {
     const bytes = packetBytes(empty);
     bytes.writeInt32BE(0x200000, 4);
     expect(() => new RecordingConsumer().feed(bytes)).toThrow('expected a zxid below 2^53 at byte 4');

@@ -110,7 +110,7 @@ describe('cutting', () => {
     expect(consumer.cutter.retainedBytes).toBe(0);
   });
 
-  test('a frame of no bytes is a frame', () => {
+  test('a frame of no bytes is delivered', () => {
     const consumer = new Consumer();
     consumer.feed(Buffer.alloc(8));
     expect(consumer.bodies).toEqual(['', '']);
@@ -198,7 +198,7 @@ describe('a consumer that returns false', () => {
     expect(consumer.cutter.retainedBytes).toBe(0);
   });
 
-  test('may do so again, each time after one more frame', () => {
+  test('may return false again, each time after one more frame', () => {
     const consumer = new Consumer();
     consumer.accepts = () => false;
     consumer.feed(Buffer.concat(frames));
@@ -249,7 +249,7 @@ describe('a consumer that returns false', () => {
     expect(consumer.cutter.retainedBytes).toBe(0);
   });
 
-  test('may close it while it resumes, or while it takes a frame that arrived in pieces', () => {
+  test('may close the cutter while it resumes, or while it takes a frame that arrived in pieces', () => {
     const resumed = new Consumer();
     resumed.accepts = () => false;
     resumed.feed(Buffer.concat(frames));

@@ -16,7 +16,7 @@ import {
 } from '../../src/index.ts';
 import { bigLong, int32, long } from '../arbitraries.ts';
 
-test('a number is its two halves, up to 2^53 either way', () => {
+test('int64 joins the two halves of any number from -2^53 to 2^53', () => {
   fc.assert(
     fc.property(long, (value) => {
       expect(int64(highHalf(value), lowHalf(value))).toBe(value);
@@ -25,7 +25,7 @@ test('a number is its two halves, up to 2^53 either way', () => {
   );
 });
 
-test('C2-7: a session id is its two halves', () => {
+test('C2-7: sessionIdOf joins the two halves of any session id', () => {
   fc.assert(
     fc.property(bigLong, int32, int32, (id, high, low) => {
       expect(sessionIdOf(sessionHigh(id), sessionLow(id))).toBe(id);
@@ -47,7 +47,7 @@ describe('a zxid', () => {
     expect([epochOf(zxid), counterOf(zxid)]).toEqual([epoch, counter]);
   });
 
-  test('beyond the last exact epoch would not be exact', () => {
+  test('is not exact beyond the last exact epoch', () => {
     expect(Number.isSafeInteger(makeZxid(epochMax + 1, 1))).toBe(false);
   });
 

@@ -108,7 +108,7 @@ describe('permissions as text', () => {
     [Perms.admin, 'a'],
     [Perms.all, 'cdrwa'],
     [Perms.read | Perms.admin, 'ra'],
-  ])('%i is "%s", both ways', (perms, text) => {
+  ])('%i is formatted as "%s", and parsed back', (perms, text) => {
     expect(permsText(perms)).toBe(text);
     expect(parsePerms(text)).toBe(perms);
   });

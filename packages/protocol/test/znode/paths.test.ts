@@ -21,7 +21,7 @@ function atEveryPlace(unit: string): string[] {
 
 describe('valid paths', () => {
   test.each(['/', '/a', '/a/b/c', '/zookeeper', '/a b', '/a%20', '/é中', '/-', `/${'x'.repeat(10_000)}`, '/a'.repeat(500)])(
-    'A1, C3-2: %s',
+    'A1, C3-2: include %s',
     (path) => {
       expect(faultOf(path)).toBeUndefined();
     },
@@ -47,7 +47,7 @@ describe('invalid paths', () => {
     ['/a//b', 'must not have an empty name, as at 3'],
     ['/é//b', 'must not have an empty name, as at 3'],
     ['/a/b//', 'must not end with "/"'],
-  ])('C3-2: %s %s', (path, fault) => {
+  ])('C3-2: "%s" is refused: it %s', (path, fault) => {
     expect(faultOf(path)).toBe(fault);
   });
 
@@ -61,7 +61,7 @@ describe('invalid paths', () => {
     ['/a/.', 'must not be relative, as "." at 3 makes it'],
     ['/a/..', 'must not be relative, as ".." at 3 makes it'],
     ['/é/..', 'must not be relative, as ".." at 3 makes it'],
-  ])('C3-6: %s %s', (path, fault) => {
+  ])('C3-6: "%s" is refused: it %s', (path, fault) => {
     expect(faultOf(path)).toBe(fault);
   });
 
@@ -73,7 +73,7 @@ describe('invalid paths', () => {
     for (const path of atEveryPlace(String.fromCharCode(code))) expect(faultOf(path)).toMatch(/^must not have U\+00/);
   });
 
-  test.each([0x20, 0x21, 0x7e, 0xa0, 0xa1, 0xff, 0x100])('C3-4: its neighbour %i is allowed', (code) => {
+  test.each([0x20, 0x21, 0x7e, 0xa0, 0xa1, 0xff, 0x100])('C3-4: the character %i, next to the control characters, is allowed', (code) => {
     for (const path of atEveryPlace(String.fromCharCode(code))) expect(faultOf(path)).toBeUndefined();
   });
 
@@ -84,7 +84,7 @@ describe('invalid paths', () => {
     },
   );
 
-  test.each([0xd7fe, 0xd7ff, 0xf900, 0xf901, 0xffee, 0xffef])('C3-5: its neighbour %i is allowed', (code) => {
+  test.each([0xd7fe, 0xd7ff, 0xf900, 0xf901, 0xffee, 0xffef])('C3-5: the code unit %i, next to the refused ones, is allowed', (code) => {
     for (const path of atEveryPlace(String.fromCharCode(code))) expect(faultOf(path)).toBeUndefined();
   });
 
@@ -106,7 +106,7 @@ describe('invalid paths', () => {
   });
 });
 
-test('pathProblem and isValidPath agree on any text of relevant characters', () => {
+test('pathError and isValidPath agree on any text of relevant characters', () => {
   const unit = fc.constantFrom(
     '/',
     '/',
@@ -134,7 +134,7 @@ test('pathProblem and isValidPath agree on any text of relevant characters', () 
   );
 });
 
-test('pathProblem and isValidPath follow a plain statement of the rules', () => {
+test('pathError and isValidPath follow a plain statement of the rules', () => {
   const refused = (code: number): boolean =>
     code <= 0x1f || (code >= 0x7f && code <= 0x9f) || (code >= 0xd800 && code <= 0xf8ff) || (code >= 0xfff0 && code <= 0xffff);
   const obeys = (path: string): boolean =>
