@@ -27,7 +27,7 @@ describe('the quorum port', () => {
     expect(old.role).toBe('follower');
   });
 
-  it('that cannot be bound keeps a server from leading until it can be bound', async () => {
+  it('keeps a server from leading while it cannot be bound', async () => {
     const rig = new EnsembleRuntimeRig({ options: { bindTriesMax: 1 } });
     const best = rig.nodes[2]!;
     const squatter = await rig.rig.wire.stack(addressOf(best.sid)).listen({ address: undefined, port: quorumPort, backlog: undefined });

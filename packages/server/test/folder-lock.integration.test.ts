@@ -104,7 +104,7 @@ describe('a folder', () => {
     await (await lockFolder(folder)).release();
   });
 
-  it('in use is refused with a message that names the process, the folder and the remedy', async () => {
+  it('is refused when it is in use, with a message that names the process, the folder and the remedy', async () => {
     const lock = await lockFolder(folder);
     const [name] = readdirSync(folder);
     await expect(lockFolder(folder)).rejects.toThrow(
@@ -261,7 +261,7 @@ describe('a folder', () => {
     expect(readdirSync(folder)).toEqual(['log.1']);
   });
 
-  it('that does not exist cannot be locked', async () => {
+  it('cannot be locked when it does not exist', async () => {
     await expect(lockFolder(join(folder, 'none'))).rejects.toMatchObject({ code: 'ENOENT' });
   });
 });

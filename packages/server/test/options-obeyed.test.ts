@@ -126,7 +126,7 @@ describe('logs and snapshots', () => {
     expect(server.disk.contents('/data/version-2/log.1')).toHaveLength(128 * KiB + 16);
   });
 
-  it('A71: option forceSync: a write waits for the disk, unless it is no', async () => {
+  it('A71: option forceSync: a write waits for the disk, unless the option is no', async () => {
     for (const forceSync of ['yes', 'no']) {
       const server = await VirtualServer.start(`forceSync=${forceSync}`);
       const client = await server.join();

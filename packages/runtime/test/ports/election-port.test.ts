@@ -277,7 +277,7 @@ describe('a larger server', () => {
     expect(node.events).toEqual(['reachable 3']);
   });
 
-  test('that dials while it is being dialled is not asked to dial again', async () => {
+  test('is not asked to dial again when it dials while it is being dialled', async () => {
     const { rig, node } = await openTwo();
     const host = await hostOf(rig, addressOf(3));
     rig.wire.conditionsOf = (_from, to) => ({ delayMs: to === addressOf(3) ? 20 : 1 });

@@ -143,7 +143,7 @@ describe('the content of a snapshot from another server', () => {
     expect(namesIn(disk)).toContain(`snapshot.${zxid.toString(16)}`);
   });
 
-  test('that breaks off changes nothing, and the server continues', async () => {
+  test('changes nothing when it breaks off, and the server continues', async () => {
     const disk = await oldHistory();
     await withEnsembleStorage(disk, async (rig) => {
       const before = filesOf(disk);
@@ -155,7 +155,7 @@ describe('the content of a snapshot from another server', () => {
     await withEnsembleStorage(disk, async (rig) => expect(rig.zxids).toEqual(zxids(1, 1, 11)));
   });
 
-  test('that is cut short is refused, and changes nothing', async () => {
+  test('is refused and changes nothing when it is cut short', async () => {
     const disk = await oldHistory();
     await withEnsembleStorage(disk, async (rig) => {
       const before = filesOf(disk);

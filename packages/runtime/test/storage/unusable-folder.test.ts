@@ -66,7 +66,7 @@ describe('a folder that cannot be created or opened is refused with the key that
   });
 });
 
-describe('a failure of the disk is reported as one', () => {
+describe('a failure of the disk is reported as DiskError', () => {
   test.each<[string, DiskOperation, RegExp]>([
     ['EIO', 'ensureFolder', /^\/data\//],
     ['ENOSPC', 'ensureFolder', /^\/data\//],

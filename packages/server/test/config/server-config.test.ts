@@ -349,11 +349,11 @@ describe('a data folder', () => {
     ],
     ['dataDir=/f\ndataLogDir=/d', {}, 'zoo.cfg:4: dataLogDir is /d, which is a file. Name a folder; the server makes it if it is missing.'],
     ['', { dataDir: '/e/file' }, '--data-dir: dataDir is /e/file, which is a file. Name a folder; the server makes it if it is missing.'],
-  ])('that is a file is refused: %j %j', (lines, more, message) => {
+  ])('is refused when it is a file: %j %j', (lines, more, message) => {
     expect(refusal(lines, { isFile, ...more })).toBe(message);
   });
 
-  it('that is a folder, or is missing, is accepted', () => {
+  it('is accepted when it is a folder or is missing', () => {
     expect(read('dataDir=/e\ndataLogDir=/missing/folder', { isFile }).runtime.dataLogDir).toBe('/missing/folder');
   });
 });
