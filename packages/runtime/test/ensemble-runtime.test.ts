@@ -13,7 +13,7 @@ describe('the quorum port', () => {
     expect(refused).toEqual(rig.learners);
   });
 
-  it('is closed with the end of the leadership, and opened by the next leader', async () => {
+  it('is closed when the leadership ends, and opened by the next leader', async () => {
     const rig = await EnsembleRuntimeRig.start();
     const old = rig.leader;
     const others = rig.learners;
@@ -27,7 +27,7 @@ describe('the quorum port', () => {
     expect(old.role).toBe('follower');
   });
 
-  it('that cannot be bound keeps a server from leading until it can be bound', async () => {
+  it('keeps a server from leading while it cannot be bound', async () => {
     const rig = new EnsembleRuntimeRig({ options: { bindTriesMax: 1 } });
     const best = rig.nodes[2]!;
     const squatter = await rig.rig.wire.stack(addressOf(best.sid)).listen({ address: undefined, port: quorumPort, backlog: undefined });
@@ -118,8 +118,8 @@ describe('an operator', () => {
   });
 });
 
-describe('sessions in the logs of an ensemble', () => {
-  it('are logged at info by the server of the client, and by the leader when they expire; other servers log their end at debug', async () => {
+describe('the logs of an ensemble', () => {
+  it('report a session at info at the server of its client, and at the leader when it expires; at other servers its end at debug', async () => {
     const rig = await EnsembleRuntimeRig.start();
     const [here, there] = rig.learners as [EnsembleRuntimeNode, EnsembleRuntimeNode];
     const linesOf = (node: EnsembleRuntimeNode) =>
@@ -156,7 +156,7 @@ describe('sessions in the logs of an ensemble', () => {
 });
 
 describe('an oracle', () => {
-  it('A57: that says yes lets one of two servers serve without the other, until the other returns', async () => {
+  it('A57: lets one of two servers serve without the other when it says yes, until the other returns', async () => {
     const rig = await EnsembleRuntimeRig.start({ servers: 2, oracle: true });
     const [leader, follower] = [rig.leader, rig.learners[0]!];
     leader.oracle = '1';
@@ -174,7 +174,7 @@ describe('an oracle', () => {
     expect(follower.runtime!.inspect.lastZxid()).toBe(leader.runtime!.inspect.lastZxid());
   });
 
-  it('that says no, or does not answer, lets no server serve alone', async () => {
+  it('lets no server serve alone when it says no, or does not answer', async () => {
     const rig = await EnsembleRuntimeRig.start({ servers: 2, oracle: true });
     const leader = rig.leader;
     await rig.close(rig.learners[0]!);
@@ -281,7 +281,7 @@ describe('expireSession', () => {
     }
   });
 
-  it('is requested again when the role that it was requested from ends', async () => {
+  it('repeats its request when the role that received it ends', async () => {
     const rig = await EnsembleRuntimeRig.start();
     const asked = rig.learners[0]!;
     const end = rig.dial(asked, clientPort);

@@ -70,21 +70,21 @@ it('F34: memory is tight from 85 % of the closer limit, and full from 90 %', () 
   expect([840, 850, 900].map((process) => new Rig().look({ process }))).toEqual(['ample', 'tight', 'full']);
 });
 
-it('F34: a stage is left only well below its start', () => {
+it('F34: a stage of the memory guard ends only well below the usage at which it began', () => {
   const rig = new Rig();
   expect([90, 86, 85, 84, 81, 80, 79].map((heap) => rig.look({ heap }))).toEqual([
     'full', 'full', 'full', 'tight', 'tight', 'tight', 'ample',
   ]); // prettier-ignore
 });
 
-it('F34: a stage is entered at once and lasts a second', () => {
+it('F34: a stage of the memory guard begins at once and lasts at least a second', () => {
   const rig = new Rig();
   const states = [rig.look({ heap: 95 }, 10), rig.look({ heap: 10 }, 999), rig.look({ heap: 10 }, 1), rig.look({ heap: 86 }, 1)];
   expect(states).toEqual(['full', 'full', 'ample', 'tight']);
   expect([rig.look({ heap: 95 }, 1), rig.look({ heap: 10 }, 999)]).toEqual(['full', 'full']);
 });
 
-it('F34: each change of stage is logged once, with figures and the remedy', () => {
+it('F34: each change of stage of the memory guard is logged once, with figures and the remedy', () => {
   const rig = new Rig();
   for (const heap of [50, 86, 87, 91, 95, 83, 50, 51]) rig.look({ heap });
   expect(rig.lines).toEqual([
@@ -111,7 +111,7 @@ it('F34: memory that the tree has released counts as free as far as the process 
   expect(new Rig().look({ process: 1000, returnedTree: 300, slack: 300 })).toBe('full');
 });
 
-it('F34: watches may take a quarter of the memory of the process', () => {
+it('F34: further watches are refused while watches take more than a quarter of the memory limit of the process', () => {
   const rig = new Rig();
   const mayGrow = (watches: number): boolean => {
     rig.look({ watches });
@@ -124,7 +124,7 @@ it('F34: watches may take a quarter of the memory of the process', () => {
   ]);
 });
 
-it('the reserve for a moment is not part of the memory that stages are shares of', () => {
+it('the stages of the memory guard are shares of the limit minus the momentary reserve', () => {
   expect(new Rig().look({ process: 840, reserve: 0 })).toBe('ample');
   expect(new Rig().look({ process: 840, reserve: 50 })).toBe('tight');
   expect(new Rig().look({ process: 840, reserve: 100 })).toBe('full');

@@ -10,13 +10,13 @@ function listOf(...received: readonly (readonly [stream: number, text: string])[
   return list;
 }
 
-test('unwanted streams are removed, and the rest stays in order', () => {
+test('ReceivedList removes unwanted streams, and keeps the order of the rest', () => {
   const list = listOf([1, 'one'], [2, 'not this'], [1, 'two'], [3, 'three'], [2, 'nor this']);
   list.keepOnly((stream) => stream !== 2);
   expect(contents(list)).toEqual(['1: one', '1: two', '3: three']);
 });
 
-test('a cleared list keeps no buffer, and can be filled again', () => {
+test('a cleared ReceivedList keeps no buffer, and can be filled again', () => {
   const list = listOf([1, 'one'], [2, 'two']);
   list.clear();
   expect([list.count, list.buffers.every(({ length }) => length === 0)]).toEqual([0, true]);

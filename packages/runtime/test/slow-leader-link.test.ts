@@ -39,7 +39,7 @@ function answerOf({ received }: RawEnd): number | undefined {
 }
 
 describe('a follower whose clients write 90 times 1 MB over a link of 11 MB/s', () => {
-  it('stays with its leader, and all of them are answered', async () => {
+  it('stays with its leader, and every write is answered', async () => {
     const rig = await EnsembleRuntimeRig.start({ runtime: { maxClientCnxns: 0 } });
     const { leader } = rig;
     const follower = rig.learners[0]!;

@@ -3,7 +3,7 @@ import { StreamTable } from '../src/internal.ts';
 
 const named = (name: string) => (stream: number) => `${name}${stream}`;
 
-test('a number is free again once its stream is deleted, the latest first', () => {
+test('StreamTable assigns the numbers of deleted streams again, the latest first', () => {
   const table = new StreamTable<string>();
   expect([table.add(named('a')), table.add(named('b')), table.add(named('c'))]).toEqual(['a0', 'b1', 'c2']);
   table.delete(0);
@@ -12,7 +12,7 @@ test('a number is free again once its stream is deleted, the latest first', () =
   expect([table.add(named('d')), table.add(named('e')), table.add(named('f'))]).toEqual(['d2', 'e0', 'f3']);
 });
 
-test('a number that is deleted twice is free once', () => {
+test('StreamTable assigns a number that was deleted twice only once', () => {
   const table = new StreamTable<string>();
   table.add(named('a'));
   table.delete(0);
@@ -20,7 +20,7 @@ test('a number that is deleted twice is free once', () => {
   expect([table.add(named('b')), table.add(named('c'))]).toEqual(['b0', 'c1']);
 });
 
-test('it counts its streams, and lists them by number', () => {
+test('StreamTable counts its streams, and lists them by number', () => {
   const table = new StreamTable<string>();
   for (const name of ['a', 'b', 'c']) table.add(named(name));
   table.delete(1);

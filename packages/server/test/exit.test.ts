@@ -40,7 +40,7 @@ it.each<[Error, number, string]>([
     exitCodes.diskFailure,
     'the disk failed: append to the log in /d: ETIMEDOUT. The operation did not complete within the longest session time-out. Check the disk; if it is healthy, something else occupies all threads of this process that wait for disks: start the server again.',
   ],
-])('%s ends the process with its own exit code and a sentence', (error, code, message) => {
+])('%s ends the process with its own exit code and message', (error, code, message) => {
   expect(exitStatusOf(error)).toEqual({ code, message });
 });
 

@@ -104,7 +104,7 @@ describe('a folder', () => {
     await (await lockFolder(folder)).release();
   });
 
-  it('in use is refused with a message that names the process, the folder and the remedy', async () => {
+  it('is refused when it is in use, with a message that names the process, the folder and the remedy', async () => {
     const lock = await lockFolder(folder);
     const [name] = readdirSync(folder);
     await expect(lockFolder(folder)).rejects.toThrow(
@@ -187,7 +187,7 @@ describe('a folder', () => {
     }
   });
 
-  it('with the pid of an owner that belongs to another process now is taken over', async () => {
+  it('whose owner has ended is taken over, although another process has its pid now', async () => {
     plant({ pid: process.ppid, started: '1' });
     await (await lockFolder(folder)).release();
     expect(readdirSync(folder)).toEqual([]);
@@ -236,7 +236,7 @@ describe('a folder', () => {
     expect(readdirSync(folder)).toHaveLength(1);
   });
 
-  it('is touched by its owner', async () => {
+  it('stays locked because its owner touches the lock file', async () => {
     const lock = await lockFolder(folder, { times: quick });
     const path = join(folder, readdirSync(folder)[0]!);
     const text = readFileSync(path, 'utf8');
@@ -261,7 +261,7 @@ describe('a folder', () => {
     expect(readdirSync(folder)).toEqual(['log.1']);
   });
 
-  it('that does not exist cannot be locked', async () => {
+  it('cannot be locked when it does not exist', async () => {
     await expect(lockFolder(join(folder, 'none'))).rejects.toMatchObject({ code: 'ENOENT' });
   });
 });
@@ -290,7 +290,7 @@ describe('an owner', () => {
     expect(ownerStateOf({ ...plain, pid: 6, host: 'i' }, plain, startOf)).toBe('unknown');
   });
 
-  it('describes this process', () => {
+  it('is described for this process by its pid and host', () => {
     expect(ownIdentity()).toMatchObject({ pid: process.pid, host: hostname() });
   });
 });

@@ -118,12 +118,12 @@ describe('FsDisk', () => {
   });
 
   // /proc refuses to create folders, with ENOENT, as if a parent were missing.
-  it.runIf(process.platform === 'linux')('gives up where the system refuses to create a folder in an existing one', async () => {
+  it.runIf(process.platform === 'linux')('fails when the system refuses to create a folder in an existing one', async () => {
     await expect(disk.ensureFolder('/proc/tskeeper/version-2')).rejects.toMatchObject({ operation: 'make folder', code: 'ENOENT' });
   });
 
   // /dev/full can be opened and refuses every write with ENOSPC.
-  it.runIf(process.platform === 'linux')('a write that failed is thrown, and no later sync succeeds', async () => {
+  it.runIf(process.platform === 'linux')('throws the error of a failed write, after which no sync succeeds', async () => {
     const file = await disk.open('/dev/full', 'existing');
     expect(() => file.write(0, Buffer.from('abc'))).toThrow('write /dev/full: ENOSPC');
     const error = await synced(file);
@@ -133,7 +133,7 @@ describe('FsDisk', () => {
     await file.close();
   });
 
-  it('a sync on a closed file reports an error', async () => {
+  it('reports an error for a sync on a closed file', async () => {
     const file = await disk.open(join(folder, 'a'), 'create');
     await file.close();
     expect(await synced(file)).toMatchObject({ operation: 'sync', code: 'EBADF' });

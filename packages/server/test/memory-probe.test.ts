@@ -120,7 +120,7 @@ describe('F34: the live part of a heap', () => {
     expect([test.look(20, 70), test.collections]).toEqual([20, 2]);
   });
 
-  it('is measured soon after the tree has released much, which is garbage whatever the figure says', () => {
+  it('is measured soon after the tree has released much memory', () => {
     const test = new TestHeap();
     test.look(90, 0, 5);
     test.now += 39;

@@ -377,7 +377,7 @@ describe('addresses', () => {
     ['10.0.0.1', '10.0.0.1'],
     ['::1', '::1'],
     ['fe80::1%eth0', 'fe80::1%eth0'],
-  ])('%s is written %s', (address, plain) => {
+  ])('%s is written as %s', (address, plain) => {
     expect(plainAddress(address)).toBe(plain);
   });
 

@@ -31,7 +31,7 @@ function logsOf(server: VirtualServer, folder?: string): string[] {
 const world = (perms: number) => [{ perms, id: { scheme: 'world', id: 'anyone' } }];
 
 describe('data folders and client addresses', () => {
-  it('option dataDir, dataLogDir: snapshots are in the one, logs in the other', async () => {
+  it('option dataDir, dataLogDir: snapshots are written to the first, logs to the second', async () => {
     const server = await VirtualServer.start('dataLogDir=/logs');
     await fill(server, 1);
     expect(server.files('/data/version-2')).toEqual(['snapshot.0']);
@@ -52,7 +52,7 @@ describe('data folders and client addresses', () => {
     expect(dynamic.listened!.address).toBe('10.0.0.1');
   });
 
-  it('option standaloneEnabled, peerType: they make an ensemble of one server, and an observer of none', async () => {
+  it('option standaloneEnabled, peerType: one server alone can be an ensemble, and an observer needs an ensemble', async () => {
     const line = 'server.1=10.0.0.1:2888:3888';
     await expect(VirtualServer.start([line, 'standaloneEnabled=false'])).rejects.toThrow('an ensemble needs it');
     await expect(VirtualServer.start('peerType=observer')).rejects.toThrow('an observer needs an ensemble to observe');
@@ -87,7 +87,7 @@ describe('time and sessions', () => {
     expect((await server.join(undefined, 3_600_000)).timeoutMs).toBe(7000);
   });
 
-  it('option nio.sessionlessCnxnTimeout: a connection without a handshake is closed after it', async () => {
+  it('option nio.sessionlessCnxnTimeout: a connection without a handshake is closed after this time', async () => {
     const server = await VirtualServer.start('nio.sessionlessCnxnTimeout=3000');
     const client = await server.dial();
     await server.pass(2900);
@@ -98,14 +98,14 @@ describe('time and sessions', () => {
 });
 
 describe('logs and snapshots', () => {
-  it('A69: option snapCount: after so many txns a snapshot and a new log follow', async () => {
+  it('A69: option snapCount: after this number of txns a snapshot and a new log follow', async () => {
     const server = await VirtualServer.start('snapCount=20');
     for (let n = 0; n < 6; n++) await fill(server, 10);
     expect(snapshotsOf(server).length).toBeGreaterThan(2);
     expect(logsOf(server).length).toBeGreaterThan(2);
   });
 
-  it('A69: option snapSizeLimitInKb: after so many bytes a snapshot follows', async () => {
+  it('A69: option snapSizeLimitInKb: after this number of bytes a snapshot follows', async () => {
     const server = await VirtualServer.start('snapSizeLimitInKb=40');
     await fill(server, 12, 10 * KiB);
     expect(snapshotsOf(server).length).toBeGreaterThan(1);
@@ -120,13 +120,13 @@ describe('logs and snapshots', () => {
     expect(snapshotsOf(server)).toEqual(['snapshot.0']);
   });
 
-  it('A65: option preAllocSize: a log grows by that much', async () => {
+  it('A65: option preAllocSize: a log grows in steps of this size', async () => {
     const server = await VirtualServer.start('preAllocSize=128');
     await fill(server, 1);
     expect(server.disk.contents('/data/version-2/log.1')).toHaveLength(128 * KiB + 16);
   });
 
-  it('A71: option forceSync: a write waits for the disk, unless it is no', async () => {
+  it('A71: option forceSync: a write waits for the disk, unless the option is no', async () => {
     for (const forceSync of ['yes', 'no']) {
       const server = await VirtualServer.start(`forceSync=${forceSync}`);
       const client = await server.join();
@@ -154,7 +154,7 @@ describe('logs and snapshots', () => {
     }
   });
 
-  it('A71: option flushDelay: a write waits so long for others before its sync', async () => {
+  it('A71: option flushDelay: a write waits this long for others before its sync', async () => {
     const server = await VirtualServer.start(['flushDelay=200', 'maxWriteQueuePollTime=200']);
     // The delay counts from the last sync, which was that of the session.
     const client = await server.join();
@@ -184,7 +184,7 @@ describe('logs and snapshots', () => {
     }
   });
 
-  it('A71: option maxBatchSize: so many writes are synced without waiting for more', async () => {
+  it('A71: option maxBatchSize: this number of writes is synced without waiting for more', async () => {
     const server = await VirtualServer.start(['flushDelay=10000', 'maxWriteQueuePollTime=10000', 'maxBatchSize=3']);
     const client = await server.join();
     for (const path of ['/a', '/b']) client.send('create', { path, data: null, acl: openAcl, flags: 0 });
@@ -311,7 +311,7 @@ describe('limits', () => {
     expect(errors).toEqual(['MarshallingError', 'Ok']);
   });
 
-  it('A46: option maxClientCnxns: one address may have so many connections', async () => {
+  it('A46: option maxClientCnxns: one address may have this number of connections', async () => {
     const server = await VirtualServer.start('maxClientCnxns=2');
     const clients = [
       await server.dial('10.0.9.1'),
@@ -322,7 +322,7 @@ describe('limits', () => {
     expect(clients.map(({ closed }) => closed)).toEqual([false, false, true, false]);
   });
 
-  it('A46: option maxCnxns: all addresses together may have so many', async () => {
+  it('A46: option maxCnxns: all addresses together may have this number of connections', async () => {
     const server = await VirtualServer.start('maxCnxns=2');
     const clients = [await server.dial('10.0.9.1'), await server.dial('10.0.9.2'), await server.dial('10.0.9.3')];
     expect(clients.map(({ closed }) => closed)).toEqual([false, false, true]);
@@ -387,7 +387,7 @@ describe('limits', () => {
     expect(made).toEqual(['NoNode', 'Ok']);
   });
 
-  it('A47: option request_throttle_stall_time: how often waiting requests are checked', async () => {
+  it('A47: option request_throttle_stall_time: waiting requests are checked at this interval', async () => {
     const server = await VirtualServer.start([
       'request_throttle_max_requests=1',
       'request_throttle_stall_time=70',
@@ -404,7 +404,7 @@ describe('limits', () => {
     expect(client.answered).toBe(2);
   });
 
-  it('A47: option throttled_op_wait_time: a request that waited longer is answered ThrottledOp', async () => {
+  it('A47: option throttled_op_wait_time: a request that waited longer is answered with ThrottledOp', async () => {
     const server = await VirtualServer.start(['request_throttle_max_requests=1', 'throttled_op_wait_time=500']);
     const [first, second] = [await server.join('10.0.9.1'), await server.join('10.0.9.2')];
     server.holdSyncs();
@@ -417,7 +417,7 @@ describe('limits', () => {
     expect((await first.call('exists', { path: '/second', watch: false })).err).toBe('NoNode');
   });
 
-  it('option largeRequestThreshold, largeRequestMaxBytes: large requests in progress may hold this much together', async () => {
+  it('option largeRequestThreshold, largeRequestMaxBytes: large requests in progress may hold this number of bytes together', async () => {
     const closed: boolean[] = [];
     for (const threshold of [1000, 100_000]) {
       const server = await VirtualServer.start([`largeRequestThreshold=${threshold}`, 'largeRequestMaxBytes=5000']);
@@ -445,12 +445,12 @@ describe('the connection throttle', () => {
   }
   const throttle = ['connection_throttle_tokens=4', 'connection_throttle_fill_time=60000', 'connection_throttle_fill_count=1'];
 
-  it('A48: option connection_throttle_tokens: so many clients may connect at once', async () => {
+  it('A48: option connection_throttle_tokens: this number of clients may connect at once', async () => {
     expect(await admitted(throttle, 8)).toBe(4);
     expect(await admitted([], 8)).toBe(8);
   });
 
-  it('A48: option connection_throttle_fill_time, connection_throttle_fill_count: so many more clients may connect after so long', async () => {
+  it('A48: option connection_throttle_fill_time, connection_throttle_fill_count: after each such time this number of further clients may connect', async () => {
     const server = await VirtualServer.start([
       'connection_throttle_tokens=4',
       'connection_throttle_fill_time=1000',
@@ -537,7 +537,7 @@ describe('the connection throttle', () => {
 });
 
 describe('znodes', () => {
-  it('A9, C3-24: option extendedTypesEnabled: TTL znodes, unless it is off', async () => {
+  it('A9, C3-24: option extendedTypesEnabled: TTL znodes can be created, unless it is off', async () => {
     for (const [value, err] of [
       [true, 'Ok'],
       [false, 'Unimplemented'],
@@ -557,7 +557,7 @@ describe('znodes', () => {
     expect((await (await server.join()).call('exists', { path: '/t', watch: false })).err).toBe('NoNode');
   });
 
-  it('A45: option enforceQuota: a hard quota refuses, unless it is off', async () => {
+  it('A45: option enforceQuota: a write beyond a hard quota is refused, unless it is off', async () => {
     for (const [value, err] of [
       [true, 'QuotaExceeded'],
       [false, 'Ok'],
@@ -571,7 +571,7 @@ describe('znodes', () => {
     }
   });
 
-  it('A8, C3-21: option znode.container.checkIntervalMs: how often empty containers are checked for', async () => {
+  it('A8, C3-21: option znode.container.checkIntervalMs: empty containers are deleted at this interval', async () => {
     const server = await VirtualServer.start([], { definitions: ['znode.container.checkIntervalMs=2000'] });
     const client = await server.join(undefined, 60_000);
     await client.call('createContainer', { path: '/c', data: null, acl: openAcl, flags: CreateMode.container });
@@ -582,7 +582,7 @@ describe('znodes', () => {
     expect((await client.call('exists', { path: '/c', watch: false })).err).toBe('NoNode');
   });
 
-  it('option znode.container.maxPerMinute: how fast empty containers are deleted', async () => {
+  it('option znode.container.maxPerMinute: empty containers are deleted at no more than this rate', async () => {
     const server = await VirtualServer.start([], {
       definitions: ['znode.container.checkIntervalMs=1000', 'znode.container.maxPerMinute=60', 'znode.container.maxNeverUsedIntervalMs=1'],
     });
@@ -596,7 +596,7 @@ describe('znodes', () => {
     expect(gone).toBeLessThan(6);
   });
 
-  it('E13: option znode.container.maxNeverUsedIntervalMs: when a container that never had a child is deleted', async () => {
+  it('E13: option znode.container.maxNeverUsedIntervalMs: a container that never had a child is deleted after this time', async () => {
     const server = await VirtualServer.start([], {
       definitions: ['znode.container.checkIntervalMs=1000', 'znode.container.maxNeverUsedIntervalMs=5000'],
     });
@@ -608,7 +608,7 @@ describe('znodes', () => {
     expect((await client.call('exists', { path: '/c', watch: false })).err).toBe('NoNode');
   });
 
-  it('option reconfigEnabled: with which error a standalone server refuses reconfig', async () => {
+  it('option reconfigEnabled: a standalone server refuses reconfig with Unimplemented, or with ReconfigDisabled if it is off', async () => {
     for (const [value, err] of [
       [true, 'Unimplemented'],
       [false, 'ReconfigDisabled'],
@@ -630,7 +630,7 @@ describe('unsafe settings', () => {
     expect((await server.word('mntr')).endsWith('\nzk_unsafe_settings\t2\n')).toBe(true);
   });
 
-  it('are not mentioned where there are none', async () => {
+  it('are not reported when there are none', async () => {
     const server = await VirtualServer.start('4lw.commands.whitelist=*');
     expect([...server.lines, await server.word('srvr'), await server.word('mntr')].filter((text) => /unsafe/i.test(text))).toEqual([]);
   });
@@ -649,7 +649,7 @@ describe('access control', () => {
     }
   });
 
-  it('A35: option DigestAuthenticationProvider.enabled: the scheme digest, unless it is off', async () => {
+  it('A35: option DigestAuthenticationProvider.enabled: the scheme digest authenticates clients, unless it is off', async () => {
     for (const [value, err] of [
       [true, 'Ok'],
       [false, 'AuthFailed'],
@@ -683,7 +683,7 @@ describe('access control', () => {
     expect((await known.create('/a')).err).toBe('Ok');
   });
 
-  it('A34, A76, E24: option 4lw.commands.whitelist, readonlymode.enabled: which words are answered', async () => {
+  it('A34, A76, E24: option 4lw.commands.whitelist, readonlymode.enabled: listed words are answered, and isro in read-only mode', async () => {
     const server = await VirtualServer.start('4lw.commands.whitelist=ruok');
     expect(await server.word('ruok')).toBe('imok');
     expect(await server.word('isro')).toContain('not in the whitelist');

@@ -79,7 +79,7 @@ describe('a timer of the process', () => {
 describe('a line of the log', () => {
   const fields = { event: 'memory.unknown', reason: 'a test' } as const;
 
-  it('that its logger cannot write is left out, with any logger', () => {
+  it('is left out when its logger cannot write it, with any logger', () => {
     const fail = (): never => {
       throw systemError('ENOSPC');
     };
@@ -89,7 +89,7 @@ describe('a line of the log', () => {
     expect(() => logger.info('b', { event: 'server.stopped' })).not.toThrow();
   });
 
-  it('that standard output does not accept is left out: its disk is full, or its reader has left', () => {
+  it('is left out when standard output does not accept it: its disk is full, or its reader has left', () => {
     const written: string[] = [];
     let code: string | undefined = 'ENOSPC';
     vi.spyOn(fs, 'writeSync').mockImplementation((_fd, text) => {

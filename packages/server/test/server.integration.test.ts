@@ -241,7 +241,7 @@ describe('a server', () => {
     await server.close();
   });
 
-  it('that cannot close rejects both calls of close', async () => {
+  it('rejects both calls of close when it cannot close', async () => {
     probe.closeFails = new Error('the last sync failed');
     const server = await startServerWith(probe.start, { clientPort: 0, dataDir: folder });
     await expect(server.close()).rejects.toThrow('the last sync failed');

@@ -19,7 +19,7 @@ it('a cancelled timer does not fire', async () => {
   expect(fired).toEqual([]);
 });
 
-it('both times are whole milliseconds', () => {
+it('elapsed time and wall clock are whole milliseconds', () => {
   const { elapsedMs, wallMs } = new SystemClock().now();
   expect([Number.isInteger(elapsedMs), Number.isInteger(wallMs)]).toEqual([true, true]);
 });

@@ -35,8 +35,8 @@ function replyOf(latencyMs: number, bytes: number): Record<string, number> {
   return { max_latency: latencyMs, response_bytes: bytes, last_client_response_size: bytes };
 }
 
-describe('counting', () => {
-  test('a reply counts as sent, with its latency and its size', () => {
+describe('ServerMetrics', () => {
+  test('counts a reply as sent, with its latency and its size', () => {
     const moved = movedBy((metrics) => {
       metrics.replied(0, OpCode.getData, 0, 2, 24, false);
       metrics.replied(0, OpCode.setData, 0, 7, 124, true);
@@ -130,7 +130,7 @@ describe('counting', () => {
     ['an applied txn', (m) => m.applied(1, OpCode.create, 0, 12), { cnt_propagation_latency: 1, p50_propagation_latency: 12 }],
     ['an applied txn from the future', (m) => m.applied(1, OpCode.create, 0, -1), {}],
     ['a failed snapshot', (m) => m.snapshotFailed(), { snapshot_error_count: 1 }],
-    ['the end', (m) => m.unrecoverableError(), { unrecoverable_error_count: 1 }],
+    ['an unrecoverable error', (m) => m.unrecoverableError(), { unrecoverable_error_count: 1 }],
     ['a closed socket', (m) => m.socketClosed(3), { sum_socket_closing_time: 3 }],
     ['a snapshot', (m) => m.snapshotTaken(12.4), { sum_snapshottime: 12 }],
     ['a sync', (m) => m.synced(3.6), { sum_fsynctime: 4 }],
@@ -196,7 +196,7 @@ describe('counting', () => {
       },
       { app_quota_exceeded_error_per_namespace: 2 },
     ],
-    ['an election begins', (m) => m.roleChanged('looking'), { looking_count: 1 }],
+    ['the start of an election', (m) => m.roleChanged('looking'), { looking_count: 1 }],
     ['an election', (m) => m.elected(2, 212.4), { cnt_election_time: 1, sum_election_time: 212 }],
     [
       'a leader whose voter leaves',
@@ -248,7 +248,7 @@ describe('counting', () => {
     ['what is read and written of the root', (m) => [m.znodeRead(0, 1), m.znodeWritten(0, 1)], {}],
   ];
 
-  test.each(changes)('%s', (_what, change, expected) => {
+  test.each(changes)('changes the metrics of %s, and no other', (_what, change, expected) => {
     const moved = movedBy(change);
     expect(moved).toMatchObject(expected);
     // Only keys of these metrics have changed.
@@ -256,7 +256,7 @@ describe('counting', () => {
     for (const key of Object.keys(moved)) expect(names).toContain(nameOfKey(key));
   });
 
-  test('every metric in state measured is changed by one of these, or is read from the server', () => {
+  test('changes each metric in state measured by one of these inputs, or reads it from the server', () => {
     const read =
       /^(quorum_size|learners|synced_\w+|pending_syncs|leader_uptime|(last|max|min)_proposal_size|num_alive_connections|outstanding_requests|uptime|znode_count|watch_count|ephemerals_count|approximate_data_size|global_sessions|(open|max)_file_descriptor_count|connection_drop_probability|quota_(count|bytes)_(limit|usage)_per_namespace)$/;
     const moved = new Set(changes.flatMap(([, change]) => Object.keys(movedBy(change)).map(nameOfKey)));
@@ -264,7 +264,7 @@ describe('counting', () => {
     expect([...moved].toSorted()).toEqual([...new Set(table)].toSorted());
   });
 
-  test('gauges are read on request', () => {
+  test('reads gauges from the server on request', () => {
     expect(Object.fromEntries(valuesOf(new ServerMetrics()))).toMatchObject({
       znode_count: 5,
       num_alive_connections: 3,
@@ -275,7 +275,7 @@ describe('counting', () => {
     });
   });
 
-  test('the sizes of proposals are those of the present leadership, and only a leader has them', () => {
+  test('has sizes of proposals at a leader only, and of the present leadership only', () => {
     const metrics = new ServerMetrics();
     const keys = ['last_proposal_size', 'min_proposal_size', 'max_proposal_size'];
     expect(keys.filter((key) => valuesOf(metrics).has(key))).toEqual([]);
@@ -289,7 +289,7 @@ describe('counting', () => {
     expect(sizes()).toEqual([-1, -1, -1]);
   });
 
-  test('a reset clears everything', () => {
+  test('clears every value on reset', () => {
     const metrics = new ServerMetrics();
     metrics.roleChanged('leader');
     const before = valuesOf(metrics, leadingInspect);
@@ -315,7 +315,7 @@ describe('counting', () => {
   });
 });
 
-describe('namespaces', () => {
+describe('the metrics of namespaces', () => {
   function withApp(): ServerMetrics {
     const metrics = new ServerMetrics();
     metrics.namespaceAssigned(2, 'app');
@@ -323,7 +323,7 @@ describe('namespaces', () => {
     return metrics;
   }
 
-  test('print nothing for metrics that they were never used for', () => {
+  test('are printed only where a namespace has been used for them', () => {
     const keys = [...valuesOf(withApp()).keys()].filter((key) => key.includes('_per_namespace'));
     expect(keys).toEqual(['avg', 'min', 'max', 'cnt', 'sum'].map((part) => `${part}_app_read_per_namespace`));
   });
@@ -337,7 +337,7 @@ describe('namespaces', () => {
     expect(valuesOf(metrics).get('min_app_read_per_namespace')).toBe(69);
   });
 
-  test('are forgotten when another one gets their number', () => {
+  test('are removed when another namespace gets the number', () => {
     const metrics = withApp();
     metrics.namespaceAssigned(2, 'other');
     expect([...valuesOf(metrics).keys()].some((key) => key.includes('_per_namespace'))).toBe(false);
@@ -345,7 +345,7 @@ describe('namespaces', () => {
     expect(valuesOf(metrics).get('cnt_other_read_per_namespace')).toBe(1);
   });
 
-  test('show the limits and the use of their quotas, each number where a quota has it', () => {
+  test('show the limits and the use of quotas, each number only where a quota has it', () => {
     const none = { countLimit: undefined, bytesLimit: undefined, usedCount: undefined, usedBytes: undefined };
     const inspect: Inspector = {
       ...emptyInspect,
@@ -365,7 +365,7 @@ describe('namespaces', () => {
     ]);
   });
 
-  test('beyond 256 are left out of the quotas, so that clients cannot make the answer long', () => {
+  test('show the quotas of at most 256 namespaces, so that clients cannot make the answer long', () => {
     const inspect: Inspector = {
       ...emptyInspect,
       *quotaTotals() {
@@ -378,12 +378,12 @@ describe('namespaces', () => {
 });
 
 describe('summaries', () => {
-  test('an empty one is all zero', () => {
+  test('are all zero when they are empty', () => {
     const summary = new AdvancedSummary();
     expect([summary.avg, summary.min, summary.max, summary.count, summary.percentile(0.99)]).toEqual([0, 0, 0, 0, 0]);
   });
 
-  test('percentiles are within 2 % of those of the sorted values, and exact for small ones', () => {
+  test('have percentiles within 2 % of those of the sorted values, and exact ones for small values', () => {
     assert(
       property(array(nat({ max: 5_000_000 }), { minLength: 1, maxLength: 200 }), constantFrom(0.5, 0.95, 0.99, 0.999), (values, share) => {
         const summary = new AdvancedSummary();
@@ -396,7 +396,7 @@ describe('summaries', () => {
     );
   });
 
-  test('values above the range are counted as the largest', () => {
+  test('count a value above the range as the largest', () => {
     const summary = new AdvancedSummary();
     for (const value of [-1, 0, 2 ** 31, 1e15]) summary.add(value);
     expect(summary.count).toBe(4);
@@ -433,7 +433,7 @@ describe('docs/reference/metrics.md', () => {
     expect(rows).toEqual([...wanted('measured'), ...wanted('zero'), ...wanted('absent')]);
   });
 
-  test('every metric is there once', () => {
+  test('lists every metric once', () => {
     const names = metricTable.map(({ name }) => name);
     expect(new Set(names).size).toBe(names.length);
   });

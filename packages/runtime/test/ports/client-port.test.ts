@@ -120,7 +120,7 @@ describe('frames', () => {
     expect(rig.core.log.filter((line) => line.startsWith('disconnected'))).toHaveLength(1);
   });
 
-  test('writing to a closed connection is harmless, and counted', async () => {
+  test('a write to a closed connection has no effect, and is counted', async () => {
     const rig = await PortRig.open();
     rig.join().reset();
     rig.settle();
@@ -130,7 +130,7 @@ describe('frames', () => {
     expect(counterOf(rig, 'stale_replies')).toBe(2);
   });
 
-  test('a number is reported as disconnected before it connects again', async () => {
+  test('a cnxn is reported as disconnected before its number is used again', async () => {
     const rig = await PortRig.open();
     for (let round = 0; round < 5; round++) {
       const client = rig.join();
@@ -145,7 +145,7 @@ describe('frames', () => {
 });
 
 describe('back-pressure', () => {
-  test('a connection is neither fed nor read while the core does not want its input', async () => {
+  test('a connection is not read, and delivers no frame, while the core does not accept its input', async () => {
     const rig = await PortRig.open();
     const client = rig.join();
     rig.core.answer = (cnxn, body) => {
@@ -166,7 +166,7 @@ describe('back-pressure', () => {
     expect(client.frames()).toEqual(['welcome', '1', '2', '3', '4']);
   });
 
-  test('while the core is busy no connection is fed, and afterwards all are', async () => {
+  test('while the core is busy no connection delivers frames, and afterwards all do', async () => {
     const rig = await PortRig.open();
     const clients = [rig.join(), rig.join(), rig.dial()];
     rig.core.busyTurns = 50;
@@ -180,7 +180,7 @@ describe('back-pressure', () => {
     expect(clients[2]!.frames()).toEqual(['welcome']);
   });
 
-  test('a client that closes its session and its connection is served to its end, however long that takes', async () => {
+  test('all frames that a client sent before it closed its connection are served, however long that takes', async () => {
     const rig = await PortRig.open();
     const client = rig.join();
     rig.core.busyTurns = 50;
@@ -193,7 +193,7 @@ describe('back-pressure', () => {
     expect(client.closed).toBe('end');
   });
 
-  test('when a connection breaks, frames that have arrived are passed on first', async () => {
+  test('when a connection breaks, the core first receives the frames that have arrived', async () => {
     const rig = await PortRig.open();
     rig.join();
     rig.core.busyTurns = 50;
@@ -207,7 +207,7 @@ describe('back-pressure', () => {
     expect(rig.port.inFlightBytes).toBe(0);
   });
 
-  test('a deadline is met at its moment, whatever the fraction of a millisecond', async () => {
+  test('a wake at a deadline leaves no deadline at the same moment, whatever the fraction of a millisecond', async () => {
     const rig = await PortRig.open();
     // At this time, sums exceed 2^20, where there is one bit less for the fraction.
     rig.clock.advance(2 ** 20 - 5000 - rig.clock.now().elapsedMs);
@@ -287,7 +287,7 @@ describe('back-pressure', () => {
     expect(client.received.length).toBe(11 + 15_000_008);
   });
 
-  test('output that the network keeps is not written to again', async () => {
+  test('output that the network has not sent yet is not overwritten', async () => {
     const rig = await PortRig.open();
     rig.wire.conditionsOf = (from) => (from === '10.0.0.1' ? { windowBytes: 10 } : {});
     const client = rig.join();
@@ -305,7 +305,7 @@ describe('back-pressure', () => {
     expect(client.frames()).toEqual(['welcome', 'a'.repeat(100)]);
   });
 
-  test('output written before a close is still sent to a slow reader, and then the end', async () => {
+  test('output written before a close is sent to a slow reader before the connection ends', async () => {
     const rig = await PortRig.open();
     rig.wire.conditionsOf = (from) => (from === '10.0.0.1' ? { windowBytes: 1000 } : {});
     const client = rig.join();
@@ -410,7 +410,7 @@ describe('limits', () => {
     expect(rig.port.halfOpenCount).toBe(0);
   });
 
-  test('F29: a byte a second does not keep a handshake or a word alive beyond 10 seconds, and a length reserves nothing', async () => {
+  test('F29: a handshake or word sent at a byte a second is closed after 10 seconds, and a length alone reserves no memory', async () => {
     const rig = await PortRig.open();
     rig.wire.conditionsOf = () => ({ pieceBytes: 1, pieceIntervalMs: 1000 });
     const clients = [rig.dial(), rig.dial(), rig.dial()];
@@ -502,7 +502,7 @@ describe('limits', () => {
     expect(rig.core.bodies).toEqual(['waits', 'not read', 'not read either']);
   });
 
-  test('a new session and a resumed one differ for the connection throttle', async () => {
+  test('the connection throttle distinguishes a new session from a resumed one', async () => {
     const kinds: string[] = [];
     const throttle = { deficit: 3, admit: (kind: string) => kinds.push(kind) < 3 };
     const rig = await PortRig.open({ throttle });
@@ -519,7 +519,7 @@ describe('limits', () => {
     expect(counterOf(rig, 'sum_connection_token_deficit')).toBe(9);
   });
 
-  test('A49: large requests in flight may take largeRequestMaxBytes; the newest one over it is closed', async () => {
+  test('A49: large requests in flight may take largeRequestMaxBytes; the connection of the newest one above it is closed', async () => {
     const rig = await PortRig.open({ options: { largeRequestThreshold: 100, largeRequestMaxBytes: 1000 } });
     const [first, second] = [rig.join(), rig.join()];
     rig.core.outstanding = 1;
@@ -551,7 +551,7 @@ describe('limits', () => {
     expect(new Set(rig.core.heardOf)).toEqual(new Set([0, 1]));
   });
 
-  test('F34: above the limit of bytes in flight the largest holder is closed; newcomers are accepted, and small ones are served', async () => {
+  test('F34: above the limit of bytes in flight the connection that holds most is closed; new ones are accepted, small requests served', async () => {
     const rig = await PortRig.open({ options: { inFlightBytesMax: 100_000 } });
     rig.wire.conditionsOf = (from) => (from === '10.0.0.1' ? { windowBytes: 100 } : {});
     const [hog, hoarder, small] = [rig.join('10.0.9.1'), rig.join('10.0.9.2'), rig.join('10.0.9.3')];
@@ -570,7 +570,7 @@ describe('limits', () => {
     expect(rig.lines.at(-1)).toContain('that are held for clients');
   });
 
-  test('a client that never notices that it was closed is reset after two seconds', async () => {
+  test('a closed connection is reset after two seconds when its client does not end its side', async () => {
     const rig = await PortRig.open();
     const client = rig.join();
     rig.core.answer = (cnxn) => rig.core.close(cnxn);
@@ -585,7 +585,7 @@ describe('limits', () => {
     expect(client.closed).toBe('ECONNRESET');
   });
 
-  test('a client that was closed and keeps its side open is dropped for a newcomer where maxCnxns is reached', async () => {
+  test('a closed connection whose client keeps its side open is dropped for a new connection where maxCnxns is reached', async () => {
     const rig = await PortRig.open({ options: { maxCnxns: 1 } });
     const client = rig.join();
     rig.core.answer = (cnxn) => rig.core.close(cnxn);
@@ -597,7 +597,7 @@ describe('limits', () => {
     expect(rig.network.streamCount).toBe(1);
   });
 
-  test('shutting down ends every connection after its output', async () => {
+  test('a shutdown ends every connection after its output is sent', async () => {
     const rig = await PortRig.open();
     const client = rig.join();
     rig.core.write(0, Buffer.from('last'));
@@ -621,7 +621,7 @@ describe('four letter words on the port', () => {
     expect(rig.core.log).toEqual([]);
   });
 
-  test('a word may come byte by byte, and its sender may end its side at once', async () => {
+  test('a word is answered when it arrives byte by byte, and when its sender ends its side at once', async () => {
     const rig = await PortRig.open();
     rig.wire.conditionsOf = (from) => (from === '10.0.0.1' ? {} : { pieceBytes: 1 });
     const client = rig.dial();
@@ -632,7 +632,7 @@ describe('four letter words on the port', () => {
     expect(client.closed).toBe('end');
   });
 
-  test('a four letter word after the handshake is a malformed frame', async () => {
+  test('a four letter word after the handshake is treated as a malformed frame', async () => {
     const rig = await PortRig.open();
     const client = rig.join();
     client.send('ruok');

@@ -10,14 +10,14 @@ function host(max: number | undefined, open: number | undefined = 25): HostFacts
 const alone = { maxCnxns: 0, maxClientCnxns: 60, peers: 0 };
 
 it.each([
-  ['200 are kept back where there are many', 0, host(65_536), 65_336, true],
-  ['200 are kept back of 1,024', 0, host(1024), 824, true],
-  ['of few, what is open and what storage may open at once', 0, host(64), 23, true],
+  ['200 of many descriptors are kept back from clients', 0, host(65_536), 65_336, true],
+  ['200 of 1,024 descriptors are kept back from clients', 0, host(1024), 824, true],
+  ['of few descriptors, those open and those that storage may open at once are kept back', 0, host(64), 23, true],
   ['other descriptors that the process has open are subtracted too', 0, host(1024, 500), 508, true],
-  ['at least one client is let in', 0, host(30), 1, true],
-  ['maxCnxns counts where there are descriptors for it', 500, host(1024), 500, false],
-  ['descriptors count where maxCnxns asks for more', 5000, host(1024), 824, true],
-  ['without a known limit there is none but maxCnxns', 0, host(undefined), 0, false],
+  ['at least one client is accepted', 0, host(30), 1, true],
+  ['maxCnxns applies where there are descriptors for it', 500, host(1024), 500, false],
+  ['the limit of descriptors applies where maxCnxns asks for more', 5000, host(1024), 824, true],
+  ['maxCnxns alone applies when the limit of descriptors is unknown', 0, host(undefined), 0, false],
 ])('F34: %s', (_title, maxCnxns, facts, cnxnsMax, isLimitedByDescriptors) => {
   expect(planDescriptors({ ...alone, maxCnxns }, facts)).toMatchObject({ cnxnsMax, isLimitedByDescriptors });
 });
@@ -34,16 +34,21 @@ it('F34: other servers and unknown connections to their ports have descriptors t
 });
 
 it.each([
-  ['one address may have more than there are', alone, host(64), 'the limit of open files is 64, but the configuration needs 101: 41 for'],
   [
-    'other servers need some',
+    'one address may have more connections than there are descriptors',
+    alone,
+    host(64),
+    'the limit of open files is 64, but the configuration needs 101: 41 for',
+  ],
+  [
+    'clients and other servers together need more than there are',
     { ...alone, peers: 2 },
     host(100),
     "the configuration needs 131: 41 for this server's own files, 30 for connections with other servers and",
   ],
-  ['maxCnxns asks for more', { ...alone, maxCnxns: 5000 }, host(1024), 'needs 5041: '],
+  ['maxCnxns asks for more descriptors than there are', { ...alone, maxCnxns: 5000 }, host(1024), 'needs 5041: '],
   [
-    'maxCnxns is just within what there is, but not within what is left',
+    'maxCnxns is below the number of descriptors, but above what is left of them',
     { ...alone, maxCnxns: 900 },
     host(1024),
     'maxCnxns is 900, but the limit of open files allows only 824',

@@ -118,7 +118,7 @@ describe('which connection is kept', () => {
     }
   });
 
-  test('a server with the number of this server, or one below 0, is closed and logged', async () => {
+  test('the connection of a server with the number of this server, or one below 0, is closed and logged', async () => {
     for (const sid of [2, -5]) {
       const { rig, node } = await openTwo();
       const end = new RawHost(rig, '10.0.9.9').dial(addressOf(2), electionPort);
@@ -165,7 +165,7 @@ describe('which connection is kept', () => {
     expect(node.events.toSorted()).toContain('reachable 3');
   });
 
-  test('an unknown version of the protocol is closed, with one line', async () => {
+  test('a connection with an unknown version of the protocol is closed, with one log line', async () => {
     const { rig, node } = await openTwo();
     const end = new RawHost(rig, '10.0.9.9').dial(addressOf(2), electionPort);
     const bytes = initialOf(3, own(3));
@@ -227,7 +227,7 @@ describe('two servers that dial each other', () => {
     }
   });
 
-  test('do so when each connection has its own delays', async () => {
+  test('keep one connection when each connection has its own delays', async () => {
     for (let seed = 1; seed <= 300; seed++) {
       let state = seed;
       const next = (below: number): number => {
@@ -238,7 +238,7 @@ describe('two servers that dial each other', () => {
     }
   });
 
-  test('do so after their connection was reset on both sides at once', async () => {
+  test('keep one connection after the earlier one was reset on both sides at once', async () => {
     for (const there of delays) {
       for (const back of delays) {
         const rig = new Rig();
@@ -277,7 +277,7 @@ describe('a larger server', () => {
     expect(node.events).toEqual(['reachable 3']);
   });
 
-  test('that dials while it is being dialled is not asked to dial again', async () => {
+  test('is not asked to dial again when it dials while it is being dialled', async () => {
     const { rig, node } = await openTwo();
     const host = await hostOf(rig, addressOf(3));
     rig.wire.conditionsOf = (_from, to) => ({ delayMs: to === addressOf(3) ? 20 : 1 });
@@ -321,7 +321,7 @@ describe('messages', () => {
     expect(end.received.subarray(initialOf(2, own(2)).length)).toEqual(Buffer.concat([frameOf(noteOf(1)), frameOf(noteOf(4))]));
   });
 
-  test('the last one is sent again over a new connection, unless a newer one waits', async () => {
+  test('are sent again over a new connection when they are the last, unless a newer one waits', async () => {
     const { rig, node, host, end } = await withOne();
     host.says = frameOf(noteOf(0));
     end.send(host.says);
@@ -341,7 +341,7 @@ describe('messages', () => {
     expect(host.accepted[3]!.received).toEqual(Buffer.concat([initialOf(2, own(2)), frameOf(noteOf(2))]));
   });
 
-  test('E20: one that cannot be decoded is logged, and does not close the connection', async () => {
+  test('E20: are logged when they cannot be decoded, and do not close the connection', async () => {
     const { rig, node, end } = await withOne();
     const bad = frameOf(noteOf(5));
     bad.writeInt32BE(9, 4);
@@ -355,7 +355,7 @@ describe('messages', () => {
     ]);
   });
 
-  test('a thousand that cannot be decoded cause few lines', async () => {
+  test('cause few log lines when a thousand of them cannot be decoded', async () => {
     const { rig, node, end } = await withOne();
     for (let count = 0; count < 1000; count++) end.send(Buffer.from('0000000101', 'hex'));
     end.send(frameOf(noteOf(6)));
@@ -384,7 +384,7 @@ describe('messages', () => {
     }
   });
 
-  test('a flood of them is received in pieces, in order and to the end', async () => {
+  test('are received in pieces, in order and completely when many arrive at once', async () => {
     const { rig, node, end } = await withOne();
     const rounds = Array.from({ length: 1000 }, (_, round) => round);
     end.send(Buffer.concat(rounds.map((round) => frameOf(noteOf(round)))));
@@ -397,7 +397,7 @@ describe('messages', () => {
     expect(end.closed).toBe('end');
   });
 
-  test('one byte at a time, they are decoded the same', async () => {
+  test('are decoded when they arrive one byte at a time', async () => {
     const { rig, node } = await openTwo();
     rig.wire.conditionsOf = () => ({ pieceBytes: 1, pieceIntervalMs: 1 });
     const end = new RawHost(rig, addressOf(3)).dial(addressOf(2), electionPort);
@@ -526,7 +526,7 @@ describe('reachable and unreachable', () => {
     expect(node.events).toEqual(['reachable 1', '1: 0', 'reachable 1', '1: 0', '1: 4']);
   });
 
-  test('of several addresses all must refuse', async () => {
+  test('a server with several addresses is unreachable when all of them refuse', async () => {
     for (const [second, delivered] of [
       ['10.0.1.1', ['reachable 1', '1: 0', 'unreachable 1']],
       ['10.0.2.2', ['reachable 1', '1: 0']],
@@ -773,7 +773,7 @@ describe('listening', () => {
     expect(node.lines.length).toBe(2);
   });
 
-  test('with 0 a port is tried without limit, until it is shut down', async () => {
+  test('a port is tried without limit when the configured number of tries is 0, until it is shut down', async () => {
     const rig = new Rig();
     const holder = await new RawHost(rig, addressOf(2)).listen(electionPort);
     const node = new RigNode(rig, 2, [two], { election: { bindTriesMax: 0 } });

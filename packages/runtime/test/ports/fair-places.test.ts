@@ -22,7 +22,7 @@ describe('places for connections', () => {
     expect(slow.frames()).toEqual(['welcome']);
   });
 
-  test('a client whose handshake waits for its turn is not silent', async () => {
+  test('a client whose handshake waits for its turn does not count as silent', async () => {
     const rig = await PortRig.open({ options: { maxClientCnxns: 0, maxCnxns: 3 } });
     const listener = await rig.port.listen({ address: undefined, port: 2182, backlog: undefined });
     const spoken = [rig.dial(attacker), rig.dial(attacker)];
@@ -57,7 +57,7 @@ describe('places for connections', () => {
     expect(rig.join(honest(5)).frames()).toEqual(['welcome']);
   });
 
-  test('where all addresses have equally many, all places are used', async () => {
+  test('all places are used when all addresses have equally many connections', async () => {
     const rig = await PortRig.open({ options: { maxClientCnxns: 0, maxCnxns: 64 } });
     for (let round = 0; round < 2; round++) {
       for (let number = 1; number <= 32; number++) expect(rig.join(honest(number)).frames()).toEqual(['welcome']);

@@ -72,7 +72,7 @@ function hand(rig: PortRig, stream: number, body: string): void {
 }
 
 describe('turns', () => {
-  test('go round by address: of 55 connections with 20 listings each at most one is served before an honest request', async () => {
+  test('alternate between addresses: of 55 connections with 20 listings each at most one is served before an honest request', async () => {
     const rig = await openPort();
     const stream = join(rig, honest);
     listers(rig, attacker, 55, 20);
@@ -104,7 +104,7 @@ describe('turns', () => {
     expect(listings.length).toBeLessThanOrEqual(3);
   });
 
-  test('go round by connection within an address', async () => {
+  test('alternate between the connections of an address', async () => {
     const rig = await openPort();
     const stream = join(rig, attacker);
     listers(rig, attacker, 10, 20);
@@ -150,7 +150,7 @@ describe('turns', () => {
     expect(rig.core.bodies).toContain('asked');
   });
 
-  test('end early where each request is costly, although none is a job', async () => {
+  test('end early when each request is costly, although none runs as a job', async () => {
     const rig = await openPort();
     const { core } = rig;
     core.answer = (cnxn, body) => {

@@ -85,7 +85,7 @@ describe('accepted channels', () => {
     expect(node.events.slice(-2)).toEqual([`${channel}: type 3 zxid 2999`, `gone ${channel}`]);
   });
 
-  test('that are closed while input waits are still read, so that their end is noticed', async () => {
+  test('are still read when they were closed while input waited, so that their end is detected', async () => {
     const { rig, node, end, channel } = await withLearner();
     end.send(Buffer.concat([...Array.from({ length: 1500 }, (_, zxid) => ack(zxid)), Buffer.alloc(16, 0x77)]));
     await rig.run(5);
@@ -300,7 +300,7 @@ describe('output', () => {
     expect(cnxn.backward.deliveredBytes).toBe(mebibyte + 1);
   });
 
-  test('while a large packet arrives, and while a large one is sent, the core is notified that bytes move', async () => {
+  test('the core is notified of progress while a large packet is received, and while one is sent', async () => {
     const { rig, node, channel, cnxn, end } = await withLearner();
     node.write(channel, Buffer.alloc(2 * mebibyte));
     cnxn.backward.conditions.windowBytes = 0;
@@ -372,11 +372,11 @@ describe('output', () => {
 
   // After the end of a snapshot, which the learner may not have read yet, follow the committed txns
   // that memory holds and new proposals.
-  test('the limit of what waits for a learner is at least twice the size of the committed txns that memory holds', () => {
+  test('the limit of the output that waits for a learner is at least twice the size of the committed txns in memory', () => {
     expect(learnerPortDefaults.queuedBytesMax).toBeGreaterThanOrEqual(2 * committedLogDefaults.bytesMax);
   });
 
-  test('the output of one turn may be larger than that, for a learner that reads it', async () => {
+  test('the output of one turn may exceed the limit of 64 MiB when the learner reads it', async () => {
     const { rig, node, channel, cnxn } = await withLearner();
     node.write(channel, Buffer.alloc(80 * mebibyte));
     await rig.run(200);
@@ -384,7 +384,7 @@ describe('output', () => {
     expect(node.channels.has(channel)).toBe(true);
   });
 
-  test('what waits for many learners that read nothing has a common limit, and those of the last rank are cut off first', async () => {
+  test('output that waits for learners has a common limit, above which learners of the last rank are cut off first', async () => {
     const { rig, node, channel, cnxn } = await withLearner();
     const others = Array.from({ length: 39 }, (_, at) => new RawHost(rig, `10.0.1.${at}`).dial(addressOf(1), quorumPort));
     for (const other of others) other.send(info);
@@ -496,7 +496,7 @@ describe('output', () => {
 });
 
 describe('half-open connections and hostile input', () => {
-  test('a connection without a packet within initLimit is closed, and the core never learns of it', async () => {
+  test('a connection without a packet within initLimit is closed, and not reported to the core', async () => {
     const { rig, node } = await open();
     const end = new RawHost(rig, '10.0.9.9').dial(addressOf(1), quorumPort);
     end.send(info.subarray(0, 20));
@@ -531,7 +531,7 @@ describe('half-open connections and hostile input', () => {
     expect(node.network.streamCount).toBe(1);
   });
 
-  test('a first packet that is long, and lengths that lie, close their connection and hold no memory', async () => {
+  test('a long first packet or a false length closes its connection and takes no memory', async () => {
     const { rig, node } = await open();
     const host = new RawHost(rig, '10.0.9.9');
     const long = host.dial(addressOf(1), quorumPort);

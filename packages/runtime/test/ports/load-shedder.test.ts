@@ -40,7 +40,7 @@ function visit(rig: PortRig, address: string): string[] {
 const livingOf = (clients: readonly TestClient[]): number => clients.filter(({ closed }) => closed === undefined).length;
 
 describe('bytes held for clients', () => {
-  test('while 58 connections of one address hold nearly all of it, 142 newcomers from other addresses are accepted and served', async () => {
+  test('while 58 connections of one address hold nearly the limit, 142 new ones from other addresses are accepted and served', async () => {
     const rig = await openPort();
     const slow = Array.from({ length: 58 }, () => hoard(rig, attacker, 17_000));
     const served = Array.from({ length: 142 }, (_, index) => visit(rig, honest(index + 1)));
@@ -50,7 +50,7 @@ describe('bytes held for clients', () => {
     expect(livingOf(slow)).toBe(44);
   });
 
-  test('a single address may hold all of it, and three quarters as soon as there is another', async () => {
+  test('a single address may hold the whole limit, and three quarters of it as soon as there is another address', async () => {
     const rig = await openPort();
     const slow = Array.from({ length: 58 }, () => hoard(rig, attacker, 17_000));
     expect(livingOf(slow)).toBe(58);
@@ -87,7 +87,7 @@ describe('bytes held for clients', () => {
     expect(livingOf(last)).toBe(2);
   });
 
-  test('events that pile up for clients that do not read count, and only the connections of those clients are closed', async () => {
+  test('events that wait for clients that do not read count, and only the connections of those clients are closed', async () => {
     const rig = await openPort();
     const watchers = Array.from({ length: 20 }, () => hoard(rig, attacker, 5));
     const other = rig.join(honest(1));
@@ -104,7 +104,7 @@ describe('bytes held for clients', () => {
     expect(other.frames()).toEqual(['welcome', 'x']);
   });
 
-  test('partly received requests count as replies do', async () => {
+  test('partly received requests count like replies', async () => {
     const rig = await openPort();
     const senders = Array.from({ length: 30 }, () => rig.join(attacker));
     const other = rig.join(honest(1));
@@ -132,7 +132,7 @@ describe('bytes held for clients', () => {
     expect(rig.core.bodies.at(-1)).toBe('of a heavy one');
   });
 
-  test('of a large reply that is read slowly at most twice its unread part is held', async () => {
+  test('a large reply that is read slowly holds at most twice its unread part', async () => {
     const rig = await PortRig.open();
     rig.wire.conditionsOf = (from) => (from === '10.0.0.1' ? { windowBytes: 64 * 1024 } : {});
     const client = rig.join();

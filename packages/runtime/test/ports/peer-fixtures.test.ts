@@ -39,7 +39,7 @@ describe('recorded streams', () => {
   const played = streams.filter(({ messages }) => messages.length > 0);
 
   for (const { title, connection, dir, messages, bytes } of played.filter((stream) => stream.connection.port === 'election')) {
-    test(`election ${title}`, async () => {
+    test(`are received unchanged by the election port, in pieces of any size: ${title}`, async () => {
       const notifications = messages.filter(({ notification }) => notification !== undefined);
       for (const pieceBytes of [Infinity, 1, 13]) {
         const rig = new Rig();
@@ -67,7 +67,7 @@ describe('recorded streams', () => {
   }
 
   for (const { title, connection, dir, messages, bytes } of played.filter((stream) => stream.connection.port === 'learner')) {
-    test(`learner ${title}`, async () => {
+    test(`are received unchanged by the learner port, in pieces of any size: ${title}`, async () => {
       const rawLengths = messages.filter(({ snapshotBody }) => snapshotBody !== undefined).map(({ hex }) => hex.length / 2);
       for (const pieceBytes of [Infinity, 1, 13]) {
         const rig = new Rig();
@@ -97,7 +97,7 @@ describe('recorded streams', () => {
     });
   }
 
-  test('both kinds of recorded streams exist', () => {
+  test('exist for both ports', () => {
     for (const port of ['election', 'learner'])
       expect(played.filter(({ connection }) => connection.port === port).length).toBeGreaterThan(5);
   });

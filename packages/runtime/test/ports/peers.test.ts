@@ -213,7 +213,7 @@ describe('three peers over their ports', () => {
   const leaderOf = (all: Server[]): Server | undefined =>
     all.find(({ peer, isDead }) => !isDead && peer.role === 'leading' && peer.server !== undefined);
 
-  test('elect a leader, agree on writes, and have another one within 100 ms of its failure', async () => {
+  test('elect a leader, agree on writes, and elect another leader within 100 ms of its failure', async () => {
     const { rig, all } = await ensemble();
     const first = leaderOf(all)!;
     const follower = all.find((server) => server !== first)!;

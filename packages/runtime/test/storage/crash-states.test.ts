@@ -89,7 +89,7 @@ async function killedWhileLogBegins(stepCount: number): Promise<CrashPoint[]> {
   return recorder.points;
 }
 
-test('every state that a power loss can leave starts, contains all acknowledged txns, and accepts new ones', async () => {
+test('a server starts from every state that a power loss can leave, with all acknowledged txns, and accepts new ones', async () => {
   let states = 0;
   let repaired = 0;
   const check = async (points: readonly CrashPoint[]) => {

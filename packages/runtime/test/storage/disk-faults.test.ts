@@ -69,7 +69,7 @@ const faults: [string, (call: DiskCall) => DiskFault | undefined][] = [
 ];
 
 test.each(faults)(
-  'E1, E18: %s at each call in turn: nothing is acknowledged after it, and what was acknowledged is there at the next start',
+  'E1, E18: after %s at any call nothing is acknowledged, and the next start has all acknowledged txns',
   async (_name, faultOf) => {
     const whole = new VirtualDisk();
     expect(await live(whole)).toEqual({ acked: total, failure: undefined, refusal: undefined });

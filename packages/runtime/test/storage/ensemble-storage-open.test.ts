@@ -47,7 +47,7 @@ describe('a server of an ensemble that starts', () => {
   });
 });
 
-describe('the last txns', () => {
+describe('the last txns read at the start', () => {
   const open = async (disk: VirtualDisk, recent = recentLimits) => {
     const rig = new EnsembleStorageRig(disk);
     const recovered = await rig.open(recent);
@@ -85,7 +85,7 @@ describe('the last txns', () => {
     expect((await open(disk, { count: 500, bytes: 1 })).recent.map(({ zxid }) => zxid)).toEqual([makeZxid(1, 40)]);
   });
 
-  test('are none when the snapshot goes further than the log', async () => {
+  test('are none when the snapshot is later than the end of the log', async () => {
     const disk = new VirtualDisk();
     await withEnsembleStorage(disk, async (rig) => {
       await rig.write(zxids(1, 1, 9));
@@ -98,7 +98,7 @@ describe('the last txns', () => {
     expect((await open(disk)).recent).toEqual([]);
   });
 
-  test('E17: have no hole, within an epoch or at its end (ZOOKEEPER-4925)', () => {
+  test('E17: begin after the last hole, within an epoch or at its end (ZOOKEEPER-4925)', () => {
     const kept = (list: readonly number[], snapshots: readonly number[] = []) => {
       const recent = new RecentTxns(recentLimits, snapshots);
       for (const zxid of list) recent.add(zxid, Buffer.alloc(9), 2, 8);
@@ -113,7 +113,7 @@ describe('the last txns', () => {
   });
 });
 
-test('a server of an ensemble can follow, go back, install a snapshot and follow again', async () => {
+test('the storage of a server can append, truncate, install a snapshot and append again', async () => {
   const disk = new VirtualDisk();
   await withEnsembleStorage(disk, async (rig) => {
     await rig.write(zxids(1, 1, 20));

@@ -11,20 +11,20 @@ const settle = (found: Partial<StoredEpochs>, lastZxid: Zxid, hasData = true, ca
 describe('the epochs with which a server of an ensemble starts', () => {
   const at5 = makeZxid(5, 17);
   test.each<[string, Partial<StoredEpochs>, Zxid, [number, number]]>([
-    ['an empty folder: none', {}, 0, [0, 0]],
-    ['a folder that is not trusted to be new: none', {}, -1, [0, 0]],
-    ['the folder of a standalone server: that of its last txn', {}, at5, [5, 5]],
-    ['those of the files', { accepted: 7, current: 5 }, at5, [7, 5]],
-    ['those of the files, when the epoch has no txn yet', { accepted: 7, current: 7 }, at5, [7, 7]],
-    ['a crash in the first write of all', { accepted: 5 }, at5, [5, 5]],
-    ['a crash while joining: the epoch of the last txn', { accepted: 5, current: 4 }, at5, [5, 5]],
-    ['a crash while joining, and another epoch promised since', { accepted: 6, current: 4 }, at5, [6, 5]],
-    ['currentEpoch lost its renaming', { accepted: 7, current: 4, currentTemporary: 7 }, at5, [7, 7]],
-    ['a currentEpoch that is cut short is not believed', { accepted: 51, current: 4, currentTemporary: 5 }, at5, [51, 5]],
-    ['nor is one that the history does not ask for', { accepted: 7, current: 5, currentTemporary: 7 }, at5, [7, 5]],
-    ['ZOOKEEPER-4269: acceptedEpoch lost its renaming', { accepted: 4, current: 5, acceptedTemporary: 5 }, at5, [5, 5]],
-    ['a promise that was being written counts as made', { accepted: 5, current: 5, acceptedTemporary: 8 }, at5, [8, 5]],
-    ['a promise that was being written, and is cut short, does not', { accepted: 12, current: 5, acceptedTemporary: 1 }, at5, [12, 5]],
+    ['are 0 for an empty folder', {}, 0, [0, 0]],
+    ['are 0 for a folder that is not trusted to be new', {}, -1, [0, 0]],
+    ['are that of the last txn for the folder of a standalone server', {}, at5, [5, 5]],
+    ['are those of the files', { accepted: 7, current: 5 }, at5, [7, 5]],
+    ['are those of the files when the epoch has no txn yet', { accepted: 7, current: 7 }, at5, [7, 7]],
+    ['are both the accepted one after a crash in the very first write', { accepted: 5 }, at5, [5, 5]],
+    ['are that of the last txn after a crash while joining', { accepted: 5, current: 4 }, at5, [5, 5]],
+    ['are those of the promise and the last txn after a crash while joining and a later promise', { accepted: 6, current: 4 }, at5, [6, 5]],
+    ['include a currentEpoch whose renaming was lost', { accepted: 7, current: 4, currentTemporary: 7 }, at5, [7, 7]],
+    ['do not include a new currentEpoch that is cut short', { accepted: 51, current: 4, currentTemporary: 5 }, at5, [51, 5]],
+    ['do not include a new currentEpoch that the history does not need', { accepted: 7, current: 5, currentTemporary: 7 }, at5, [7, 5]],
+    ['ZOOKEEPER-4269: include an acceptedEpoch whose renaming was lost', { accepted: 4, current: 5, acceptedTemporary: 5 }, at5, [5, 5]],
+    ['include a promise that was being written', { accepted: 5, current: 5, acceptedTemporary: 8 }, at5, [8, 5]],
+    ['do not include a promise that was being written and is cut short', { accepted: 12, current: 5, acceptedTemporary: 1 }, at5, [12, 5]],
   ])('%s', (_title, found, lastZxid, [accepted, current]) => {
     expect(settle(found, lastZxid)).toEqual({ accepted, current });
   });
@@ -64,7 +64,7 @@ describe('the epochs with which a server of an ensemble starts', () => {
 });
 
 describe('saveEpoch', () => {
-  test('is durable when it resolves, and read by the next start', async () => {
+  test('makes the epoch durable before it resolves, and the next start reads it', async () => {
     const disk = new VirtualDisk();
     const rig = new EnsembleStorageRig(disk);
     await rig.open();
@@ -76,7 +76,7 @@ describe('saveEpoch', () => {
     expect(disk.contents(`${folder}/acceptedEpoch`).toString()).toBe('4');
   });
 
-  test('writes one after the other, in the order of the calls', async () => {
+  test('writes epochs one after the other, in the order of the calls', async () => {
     const disk = new VirtualDisk();
     const rig = new EnsembleStorageRig(disk);
     await rig.open();
@@ -137,12 +137,12 @@ describe('saveEpoch', () => {
   });
 });
 
-describe('an epoch that a start has read stays, although the sync that should have kept it had failed', () => {
+describe('an epoch that a start has read', () => {
   const failNext = (disk: VirtualDisk) => {
     disk.fault = ({ operation }) => (operation === 'syncFolder' ? { code: 'EIO' } : undefined);
   };
 
-  test.each(['acceptedEpoch', 'currentEpoch'] as const)('%s', async (name) => {
+  test.each(['acceptedEpoch', 'currentEpoch'] as const)('stays in %s after a crash, although its sync had failed', async (name) => {
     const disk = new VirtualDisk();
     const rig = new EnsembleStorageRig(disk);
     await rig.open();
@@ -159,7 +159,7 @@ describe('an epoch that a start has read stays, although the sync that should ha
     await withEnsembleStorage(disk, async (_member, recovered) => expect(recovered).toMatchObject({ [name]: 5 }));
   });
 
-  test('whatever call of the first start fails', async () => {
+  test('stays after a crash, whichever sync of the folder in the first start had failed', async () => {
     let failed = 0;
     for (let nth = 0; failed === nth; nth++) {
       const disk = new VirtualDisk();
@@ -181,7 +181,7 @@ describe('an epoch that a start has read stays, although the sync that should ha
   });
 });
 
-test('a refusal because of an epoch file leaves the folder as it was, and free', async () => {
+test('a start that is refused because of an epoch file leaves the folder unchanged and unlocked', async () => {
   const disk = new VirtualDisk();
   await withEnsembleStorage(disk, (rig) => rig.write(zxids(2, 1, 3)));
   disk.putFile(`${folder}/acceptedEpoch`, Buffer.from('1'));
@@ -192,7 +192,7 @@ test('a refusal because of an epoch file leaves the folder as it was, and free',
   await (await disk.lock(folder)).release();
 });
 
-test('what a crash left of writing an epoch is removed', async () => {
+test('temporary files that a crash left of writing an epoch are removed at the start', async () => {
   const disk = new VirtualDisk();
   await withEnsembleStorage(disk, (rig) => rig.write(zxids(2, 1, 3)));
   disk.putFile(`${folder}/acceptedEpoch.tmp`, Buffer.from('3'));

@@ -112,11 +112,11 @@ describe('a process that is killed while a snapshot of the leader replaces all o
   });
 });
 
-describe('changes of another server in the folder are kept', () => {
+describe('a change of another server in the folder', () => {
   test.each<[string, string, Buffer]>([
     ['a snapshot', `${folder}/snapshot.1`, Buffer.from('x')],
     ['a later epoch', `${folder}/currentEpoch`, Buffer.from('2')],
-  ])('%s', async (_title, path, bytes) => {
+  ])('is kept when it is %s', async (_title, path, bytes) => {
     const disk = await halfWay();
     disk.putFile(path, bytes);
     const others = namesIn(disk).filter((name) => /^(log|snapshot)\./.test(name));
@@ -128,7 +128,7 @@ describe('changes of another server in the folder are kept', () => {
   });
 });
 
-test('without currentEpoch no older history returns either', async () => {
+test('no older history returns after an install when currentEpoch is missing', async () => {
   const disk = await halfWay();
   disk.eraseFile(`${folder}/currentEpoch`);
   await withEnsembleStorage(disk, async (rig) => expect(rig.zxids).toEqual(target));
@@ -136,7 +136,7 @@ test('without currentEpoch no older history returns either', async () => {
   await expect(new EnsembleStorageRig(disk).open()).rejects.toBeInstanceOf(StorageRefused);
 });
 
-test('a note with any flipped bit is refused', async () => {
+test('an install note with any flipped bit is refused', async () => {
   const disk = await halfWay();
   const bits = disk.contents(note).length * 8;
   for (let bit = 0; bit < bits; bit += 5) {
@@ -148,7 +148,7 @@ test('a note with any flipped bit is refused', async () => {
   }
 });
 
-test('a damaged note, or a snapshot that it names, makes the only voter refuse, with the advice to restore the folders from a backup', async () => {
+test('a damaged install note, or snapshot that it names, makes the only voter refuse to start, with the advice to restore a backup', async () => {
   for (const damage of [(disk: VirtualDisk) => disk.flipBit(note, 8), rot]) {
     const disk = await halfWay();
     damage(disk);

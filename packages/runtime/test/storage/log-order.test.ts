@@ -21,7 +21,7 @@ it.each([
   else expect(append).toThrow('was committed after');
 });
 
-it('a zxid that is known to have existed separates two txns that could be neighbours', () => {
+it('two txns are not contiguous when a zxid between them is known to have existed', () => {
   expect(isContiguous(makeZxid(1, 9), makeZxid(2, 1), [makeZxid(1, 10)])).toBe(false);
   expect(isContiguous(makeZxid(1, 9), makeZxid(2, 1), [makeZxid(1, 9), makeZxid(2, 1)])).toBe(true);
 });

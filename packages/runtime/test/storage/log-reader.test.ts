@@ -31,7 +31,7 @@ function changed(change: (copy: Buffer) => void): Buffer {
   return copy;
 }
 
-describe('the end of a log and its reason', () => {
+describe('the end of a log', () => {
   test.each<[string, Uint8Array, Partial<LogEnd>]>([
     ['at the end of the file', bytes, { reason: 'end of file', offset: thirdEnd, count: 3, lastZxid: 3 }],
     ['at the padding', Buffer.concat([bytes, Buffer.alloc(5000)]), { reason: 'padding', offset: thirdEnd, count: 3 }],
@@ -64,29 +64,29 @@ describe('the end of a log and its reason', () => {
     ['in a file of another kind', Buffer.from('ZKSN and more than sixteen bytes'), { reason: 'bad magic', offset: 0 }],
     ['in a short file of another kind', Buffer.from('hello'), { reason: 'bad magic', offset: 0 }],
     ['after a header alone', bytes.subarray(0, 16), { reason: 'end of file', offset: 16, count: 0, lastZxid: undefined }],
-  ])('%s', async (_where, file, expected) => {
+  ])('is found, with its reason, %s', async (_where, file, expected) => {
     expect((await read(file)).end).toMatchObject({ ...expected, size: file.length });
   });
 
-  test('the version in the header is not checked', async () => {
+  test('does not depend on the version in the header', async () => {
     expect((await read(changed((copy) => copy.writeInt32BE(3, 4)))).end.count).toBe(3);
   });
 
-  test('a txn with a right checksum but too short for a header is a bad length', async () => {
+  test('has the reason bad length at a txn with a right checksum that is too short for a header', async () => {
     const writer = new Writer();
     writeFileHeader(writer, logFileHeader);
     writeLogEntry(writer, Buffer.from('short'));
     expect((await read(writer.written())).end).toMatchObject({ reason: 'bad length', offset: 16 });
   });
 
-  test('the checksum of the first entry is known even when the entry cannot be read', async () => {
+  test('includes the checksum of the first entry even when the entry cannot be read', async () => {
     const whole = (await read(bytes)).end.firstChecksum;
     expect(whole).toBe(bytes.readUInt32BE(20));
     for (const file of [changed((copy) => (copy[40]! ^= 1)), bytes.subarray(0, 40)])
       expect((await read(file)).end.firstChecksum).toBe(whole);
   });
 
-  test('every cut of a log gives the entries before the cut', async () => {
+  test('is after the last whole entry wherever the log is cut', async () => {
     for (let length = 16; length <= bytes.length; length++) {
       const { end, zxids } = await read(bytes.subarray(0, length));
       const whole = ends.filter((entryEnd) => entryEnd <= length).length;

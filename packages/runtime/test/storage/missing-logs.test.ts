@@ -49,7 +49,7 @@ describe('a missing log', () => {
     expect(lastZxid).toBe(makeZxid(2, 2));
   });
 
-  test('is never ignored, at the first start or at a later one', async () => {
+  test('ends a reading of the log after the first start and after a later one', async () => {
     const disk = await fourLogs();
     await withEnsembleStorage(disk, (rig) => rig.snapshot());
     disk.eraseFile(last);
@@ -63,7 +63,7 @@ describe('a missing log', () => {
     }
   });
 
-  test('is not detected where another server has begun the next one: that keeps no marks', async () => {
+  test('is not detected when the next log was begun by another server, which keeps no marks', async () => {
     const disk = await fourLogs();
     disk.eraseFile(last);
     disk.eraseFile(`${folder}/synced.200000001`);
@@ -72,7 +72,7 @@ describe('a missing log', () => {
     expect(namesIn(disk)).not.toContain('synced.100000009');
   });
 
-  test('no longer counts once another log of the same name has been begun', async () => {
+  test('has no effect once another log of the same name has been begun', async () => {
     const disk = await fourLogs();
     await withEnsembleStorage(disk, (rig) => rig.snapshot());
     disk.eraseFile(last);
@@ -86,7 +86,7 @@ describe('a missing log', () => {
   });
 });
 
-describe('the newest log, when it is missing and its mark is left,', () => {
+describe('a missing newest log whose mark is left', () => {
   const newest = `${folder}/log.200000001`;
 
   test('keeps a server of an ensemble from starting with less than it has acknowledged, and nothing is changed', async () => {
@@ -125,7 +125,7 @@ describe('the newest log, when it is missing and its mark is left,', () => {
     expect(await new Server(disk).open()).toMatchObject({ lastZxid: 2 });
   });
 
-  test('is named with the other missing ones', async () => {
+  test('is named with the other missing logs', async () => {
     const disk = await fourLogs();
     for (const path of [last, newest]) disk.eraseFile(path);
     await expect(new EnsembleStorageRig(disk).open(undefined, false)).rejects.toThrow(
@@ -152,7 +152,7 @@ describe('the newest log, when it is missing and its mark is left,', () => {
     expect(namesIn(disk)).not.toContain('synced.200000001');
   });
 
-  test('does not count where another server has cut the log before it, as TRUNC does: that removes the later ones and does not know marks', async () => {
+  test('has no effect when another server has cut the log before it, as TRUNC does, and removed it without its mark', async () => {
     const disk = await fourLogs();
     disk.eraseFile(newest);
     const whole = disk.contents(last);
@@ -172,11 +172,11 @@ describe('the newest log, when it is missing and its mark is left,', () => {
   });
 });
 
-describe('the newest snapshot, when it is damaged and the log with its txns is missing,', () => {
+describe('a damaged newest snapshot whose log is missing', () => {
   test.each([
     ['cannot be loaded', (disk: VirtualDisk, path: string) => disk.flipBit(path, 8 * 40)],
     ['is not complete', (disk: VirtualDisk, path: string) => disk.putFile(path, disk.contents(path).subarray(0, 60))],
-  ])('keeps a server from starting with an older one where it %s, and nothing is changed', async (_how, spoil) => {
+  ])('keeps a server from starting with an older one when it %s, and nothing is changed', async (_how, spoil) => {
     const disk = await fourLogs();
     await withEnsembleStorage(disk, (rig) => rig.snapshot());
     disk.eraseFile(`${folder}/log.200000001`);

@@ -74,7 +74,7 @@ describe('an empty folder', () => {
     expect(disk.files()).toEqual([]);
   });
 
-  test('that does not exist is refused when it must not be created', async () => {
+  test('is refused when it does not exist and must not be created', async () => {
     const disk = new VirtualDisk();
     const error = await start(disk, { dataDirAutocreate: false }).catch((reason: unknown) => reason);
     expect((error as Error).message).toBe(
@@ -186,16 +186,16 @@ describe('the order of zxids', () => {
     return disk;
   };
 
-  test('an epoch follows another from 1', async () => {
+  test('allows an epoch that begins at 1 after another', async () => {
     const { lastZxid, logger } = await start(await write([2, makeZxid(1, 1), makeZxid(1, 2), makeZxid(5, 1)]));
     expect([lastZxid, warnings(logger)]).toEqual([makeZxid(5, 1), []]);
   });
 
-  test('an epoch that does not begin at 1 has a hole', async () => {
+  test('has a hole when an epoch does not begin at 1', async () => {
     expect(await refusal(await write([2, makeZxid(1, 2)]))).toMatch(/continues with 0x100000002 at offset \d+, but expected 0x3/);
   });
 
-  test('a repeated zxid is applied, with a warning', async () => {
+  test('allows a repeated zxid, which is applied with a warning', async () => {
     const disk = await write([2, 3]);
     const log = disk.contents(`${folder}/log.2`);
     const bytes = txnBytes(2, dataOf(2, 10));
@@ -208,7 +208,7 @@ describe('the order of zxids', () => {
   });
 });
 
-describe('a tail', () => {
+describe('the tail of a log', () => {
   const torn = async (): Promise<{ disk: VirtualDisk; goodEnd: number }> => {
     const disk = new VirtualDisk();
     const { server } = await start(disk);
@@ -222,7 +222,7 @@ describe('a tail', () => {
     return { disk, goodEnd };
   };
 
-  test('that is torn is cut off after the last whole entry, and the server starts', async () => {
+  test('is cut off after the last whole entry when it is torn, and the server starts', async () => {
     const { disk, goodEnd } = await torn();
     const { lastZxid, logger } = await start(disk);
     expect(lastZxid).toBe(1);
@@ -233,7 +233,7 @@ describe('a tail', () => {
     expect(disk.contents(`${folder}/log.1`).length).toBe(goodEnd);
   });
 
-  test("that is torn is refused by ZooKeeper's rules without a mark", async () => {
+  test("is refused by ZooKeeper's rules when it is torn and the log has no mark", async () => {
     const { disk, goodEnd } = await torn();
     disk.eraseFile(`${folder}/synced.1`);
     expect(await refusal(disk)).toBe(
@@ -241,7 +241,7 @@ describe('a tail', () => {
     );
   });
 
-  test('that is rotten is refused, with the txns that were durable', async () => {
+  test('is refused when it is rotten, with the txns that were durable', async () => {
     const disk = await folderWith(1, 3);
     const { offset } = decodeMark(disk.contents(`${folder}/synced.1`))!;
     const bit = (offset - 30) * 8;
@@ -256,7 +256,7 @@ describe('a tail', () => {
   test.each([
     ['its first entry', 16],
     ['its second sector', 512],
-  ])('zeroed from %s on is refused, which only the mark makes possible', async (_what, from) => {
+  ])('is refused when it is zeroed from %s on, which only the mark makes possible', async (_what, from) => {
     const disk = await folderWith(1, 12);
     disk.zero(`${folder}/log.1`, from, disk.contents(`${folder}/log.1`).length);
     expect(await refusal(disk)).toMatch(/log.1 is damaged at offset \d+/);
@@ -264,7 +264,7 @@ describe('a tail', () => {
     expect((await start(disk)).lastZxid).toBeLessThan(12);
   });
 
-  test('that ends within an entry, without a mark, counts as not written and is not changed', async () => {
+  test('counts as not written and is not changed when it ends within an entry and the log has no mark', async () => {
     const disk = await folderWith(1, 3);
     const { offset } = decodeMark(disk.contents(`${folder}/synced.1`))!;
     disk.eraseFile(`${folder}/synced.1`);
@@ -283,7 +283,7 @@ describe('a tail', () => {
     ['is empty', Buffer.alloc(0)],
     ['has half a header', Buffer.from('5a4b4c4700000002', 'hex')],
     ['is nothing but padding', Buffer.alloc(70_000)],
-  ])('E18: file that %s is removed, and the server starts where ZooKeeper would not', async (_what, bytes) => {
+  ])('E18: is removed when it is a file that %s, and the server starts where ZooKeeper would not', async (_what, bytes) => {
     const disk = await folderWith(1, 3);
     disk.putFile(`${folder}/log.4`, bytes);
     const { server, lastZxid, logger } = await start(disk);
@@ -298,13 +298,13 @@ describe('a tail', () => {
     ['checksum', 20],
     ['length', 24],
     ['txn', 60],
-  ])('file whose first entry has a bad bit in its %s does not count as another log, and is refused', async (_what, at) => {
+  ])('is refused when the first entry of its file has a bad bit in its %s, and does not count as another log', async (_what, at) => {
     const disk = await folderWith(1, 3);
     disk.flipBit(`${folder}/log.1`, at * 8 + 1);
     expect(await refusal(disk)).toMatch(/log\.1 is damaged at offset 16, before its first txn .* were durable/);
   });
 
-  test('file with zeros for a header and txns after them is refused', async () => {
+  test('is refused when it is a file with zeros for a header and txns after them', async () => {
     const disk = await folderWith(1, 3);
     disk.zero(`${folder}/log.1`, 0, 16);
     disk.eraseFile(`${folder}/synced.1`);
@@ -314,7 +314,7 @@ describe('a tail', () => {
   });
 });
 
-describe('a mark that does not fit', () => {
+describe('a mark that does not match its log', () => {
   const half = async (): Promise<{ disk: VirtualDisk; ends: number[] }> => {
     const disk = await folderWith(1, 4);
     const ends: number[] = [];
@@ -322,7 +322,7 @@ describe('a mark that does not fit', () => {
     return { disk, ends };
   };
 
-  test('because another server truncated the log is ignored, and removed', async () => {
+  test('is ignored and removed when another server truncated the log', async () => {
     const { disk, ends } = await half();
     disk.putFile(`${folder}/log.1`, disk.contents(`${folder}/log.1`).subarray(0, ends[1]));
     const { lastZxid, logger } = await start(disk);
@@ -333,7 +333,7 @@ describe('a mark that does not fit', () => {
     expect(disk.files()).not.toContain(`${folder}/synced.1`);
   });
 
-  test('because the log is another one with the same name is ignored', async () => {
+  test('is ignored when the log is another one with the same name', async () => {
     const { disk } = await half();
     const other = new VirtualDisk();
     const { server } = await start(other);
@@ -345,7 +345,7 @@ describe('a mark that does not fit', () => {
     expect(warnings(logger)).toEqual([expect.stringMatching(/log.1 is not the log that its mark was written for/)]);
   });
 
-  test('because the log has another entry at its place is ignored', async () => {
+  test('is ignored when the log has another entry at its place', async () => {
     const { disk, ends } = await half();
     const mark = disk.contents(`${folder}/synced.1`);
     // The same first entry, then entries of other lengths.
@@ -362,14 +362,14 @@ describe('a mark that does not fit', () => {
     ['unreadable', (disk: VirtualDisk) => disk.putFile(`${folder}/synced.1`, Buffer.alloc(1024, 1))],
     ['cut short', (disk: VirtualDisk) => disk.putFile(`${folder}/synced.1`, Buffer.from('TK'))],
     ['missing', (disk: VirtualDisk) => disk.eraseFile(`${folder}/synced.1`)],
-  ])('because it is %s changes nothing for a complete log', async (_what, damage) => {
+  ])('changes nothing for a complete log when it is %s', async (_what, damage) => {
     const { disk } = await half();
     damage(disk);
     const { lastZxid, logger } = await start(disk);
     expect([lastZxid, warnings(logger)]).toEqual([4, []]);
   });
 
-  test('because its log never had a name is removed: a crash has left it', async () => {
+  test('is removed when a crash left it without its log', async () => {
     const disk = await folderWith(2, 3);
     const never = decodeMark(disk.contents(`${folder}/synced.4`))!;
     await createMark(disk, `${folder}/synced.7`, { ...never, sequence: 1, logZxid: 7, precedingZxid: 6, lastZxid: 8 });
@@ -378,7 +378,7 @@ describe('a mark that does not fit', () => {
     expect(disk.files()).not.toContain(`${folder}/synced.7`);
   });
 
-  test('because it lags is moved to the end of the log, once that is durable', async () => {
+  test('is moved to the end of the log when it lags, once that end is durable', async () => {
     const disk = new VirtualDisk();
     const { server } = await start(disk);
     await server.write(dataOf(1, 10));
@@ -397,7 +397,7 @@ describe('data that a failed sync has left only in the page cache', () => {
    */
   test.each<[string, boolean, (call: DiskCall) => boolean]>([
     ['is written anew before anything is built on it', true, ({ operation, path }) => operation === 'sync' && path === `${folder}/log.1`],
-    ['is given its name anew, when it was that which could not be synced', false, ({ operation }) => operation === 'syncFolder'],
+    ['gets its name anew when the sync of its name failed', false, ({ operation }) => operation === 'syncFolder'],
   ])('%s', async (_what, isMarked, failing) => {
     const disk = new VirtualDisk();
     const { server } = await start(disk);
@@ -447,7 +447,7 @@ describe('snapshots', () => {
     ],
     ['empty', (disk: VirtualDisk) => disk.putFile(`${folder}/snapshot.3`, Buffer.alloc(0)), /not a complete snapshot/],
     ['rotten', (disk: VirtualDisk) => disk.flipBit(`${folder}/snapshot.3`, 200), /cannot be loaded \(expected/],
-  ])('the newest one being %s, the previous one and the logs give the same state', async (_what, damage, warning) => {
+  ])('when the newest one is %s, the previous one and the logs give the same state', async (_what, damage, warning) => {
     const disk = await twoSnapshots();
     damage(disk);
     const { lastZxid, logger, server } = await start(disk);
@@ -455,7 +455,7 @@ describe('snapshots', () => {
     expect(warnings(logger)).toEqual([expect.stringMatching(warning)]);
   });
 
-  test('the newest one being unreadable for the disk, the previous one is loaded', async () => {
+  test('when the disk cannot read the newest one, the previous one is loaded', async () => {
     const disk = await twoSnapshots();
     disk.fault = ({ operation, path }) => (operation === 'read' && path.endsWith('snapshot.3') ? { code: 'EIO' } : undefined);
     expect((await start(disk)).lastZxid).toBe(4);
@@ -477,7 +477,7 @@ describe('snapshots', () => {
   });
 });
 
-test('unfinished files of a crash are removed', async () => {
+test('unfinished files that a crash left are removed at the start', async () => {
   const disk = await folderWith(1);
   for (const name of ['new.log.4', 'new.snapshot.3']) disk.putFile(`${folder}/${name}`, Buffer.from('x'));
   await start(disk);

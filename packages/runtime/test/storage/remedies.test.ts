@@ -26,7 +26,7 @@ const damages: [string, (disk: VirtualDisk) => void, RegExp][] = [
     },
     /; restore the file from a backup, or, if .* delete all later logs with their synced files, and the file itself$/,
   ],
-  ['a log that is missing between others', (disk) => disk.eraseFile(logs(disk)[1]!), /; bring the missing log (or snapshot )?back/],
+  ['a log missing between others', (disk) => disk.eraseFile(logs(disk)[1]!), /; bring the missing log (or snapshot )?back/],
   [
     'the newest log missing, and its mark left',
     (disk) => disk.eraseFile(logs(disk).at(-1)!),
@@ -48,8 +48,8 @@ const damages: [string, (disk: VirtualDisk) => void, RegExp][] = [
   ],
 ];
 
-describe.each(damages)('%s', (_what, damage, alone) => {
-  it('makes a server of an ensemble refuse, with the advice to fetch its data anew, and never to cut a log', async () => {
+describe.each(damages)('a folder with %s', (_what, damage, alone) => {
+  it('makes a server of an ensemble refuse to start, with the advice to fetch its data anew, and never to cut a log', async () => {
     const disk = new VirtualDisk();
     for (let life = 0; life < 3; life++) await withEnsembleStorage(disk, (rig) => rig.write(zxids(1, 1 + 3 * life, 3 + 3 * life)));
     damage(disk);
@@ -59,7 +59,7 @@ describe.each(damages)('%s', (_what, damage, alone) => {
     expect((error as Error).message).not.toMatch(/truncate|cut|backup/);
   });
 
-  it('makes a standalone server refuse, with remedies from its own files and a backup', async () => {
+  it('makes a standalone server refuse to start, with remedies from its own files and a backup', async () => {
     const disk = new VirtualDisk();
     for (let life = 0; life < 3; life++) {
       const server = new Server(disk);
@@ -93,7 +93,7 @@ describe('the only voter of an ensemble', () => {
     expect((error as Error).message).not.toContain('leader');
   });
 
-  it('makes its observers refuse, with the advice to fetch their data anew', async () => {
+  it('has observers that refuse to start with damaged data, with the advice to fetch it anew', async () => {
     const rig = await EnsembleRuntimeRig.start({ servers: 2, observers: 1 });
     const [observer] = rig.learners;
     await rig.openSession(rig.leader);
@@ -188,7 +188,7 @@ describe("a leader's snapshot that the disk has spoiled while writing it", () =>
     expect(follower.runtime!.inspect.lastZxid()).toBe(rig.leader.runtime!.inspect.lastZxid());
   });
 
-  it('ends the server as a failing disk when that happens each time', async () => {
+  it('ends the server with a failed disk when every attempt is spoiled', async () => {
     const { rig, follower } = await joining(Infinity);
     await rig.until(() => follower.failure !== undefined, 20_000);
     expect(follower.failure).toBeInstanceOf(DiskError);
@@ -210,7 +210,7 @@ describe('the advice', () => {
     );
   });
 
-  it('covers damaged epoch files, too', async () => {
+  it('is the same for damaged epoch files', async () => {
     const disk = new VirtualDisk();
     await withEnsembleStorage(disk, (rig) => rig.write(zxids(1, 1, 3)));
     disk.putFile(`${folder}/currentEpoch`, Buffer.from('x'));
@@ -219,7 +219,7 @@ describe('the advice', () => {
     );
   });
 
-  it('helps: a follower with damaged data refuses to start, and has everything again after its version-2 was moved aside', async () => {
+  it('lets a follower that refused to start with damaged data fetch everything after its version-2 was moved aside', async () => {
     const rig = await EnsembleRuntimeRig.start();
     const [follower] = rig.learners;
     const { disk } = follower!;

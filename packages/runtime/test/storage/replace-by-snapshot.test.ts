@@ -79,7 +79,7 @@ test('a snapshot of a leader that has begun an epoch and written nothing is name
   });
 });
 
-test('an empty folder that is not trusted to be new gets its data this way', async () => {
+test('an empty folder that is not trusted to be new gets its data by a snapshot of a leader', async () => {
   const disk = new VirtualDisk();
   const options = { dbAutocreate: false };
   const rig = new EnsembleStorageRig(disk, options);
@@ -91,7 +91,7 @@ test('an empty folder that is not trusted to be new gets its data this way', asy
   await withEnsembleStorage(disk, async (next) => expect(next.zxids).toEqual(zxids(2, 1, 6)), options);
 });
 
-test('txns handed over before are removed with the rest, durable or not', async () => {
+test('a snapshot of a leader replaces txns handed over before, durable or not', async () => {
   const disk = await oldHistory();
   await withEnsembleStorage(disk, async (rig) => {
     const data = dataOfTxn(makeZxid(1, 11));
@@ -103,7 +103,7 @@ test('txns handed over before are removed with the rest, durable or not', async 
 });
 
 test.each(['gz', 'none'] as const)(
-  'one in another format than an old one with the same zxid is loaded: %s',
+  'a snapshot of a leader replaces one with the same zxid in another format, and is loaded: %s',
   async (snapshotCompression) => {
     const disk = new VirtualDisk();
     const other = { snapshotCompression: snapshotCompression === 'gz' ? ('none' as const) : ('gz' as const) };
@@ -121,13 +121,13 @@ test.each(['gz', 'none'] as const)(
   },
 );
 
-describe('the content from another server', () => {
+describe('the content of a snapshot from another server', () => {
   const history = [...zxids(1, 1, 10), ...zxids(2, 1, 30)];
   const zxid = history.at(-1)!;
   const written = (source: ReturnType<ReturnType<typeof stateWith>['source']>) => (writer: Writer, bytes: number) =>
     source.next(writer, bytes);
 
-  test('may arrive later', async () => {
+  test('is awaited when it arrives later', async () => {
     const disk = await oldHistory();
     await withEnsembleStorage(disk, async (rig) => {
       const next = written(stateWith(history).source());
@@ -143,7 +143,7 @@ describe('the content from another server', () => {
     expect(namesIn(disk)).toContain(`snapshot.${zxid.toString(16)}`);
   });
 
-  test('that breaks off changes nothing, and the server continues', async () => {
+  test('changes nothing when it breaks off, and the server continues', async () => {
     const disk = await oldHistory();
     await withEnsembleStorage(disk, async (rig) => {
       const before = filesOf(disk);
@@ -155,7 +155,7 @@ describe('the content from another server', () => {
     await withEnsembleStorage(disk, async (rig) => expect(rig.zxids).toEqual(zxids(1, 1, 11)));
   });
 
-  test('that is cut short is refused, and changes nothing', async () => {
+  test('is refused and changes nothing when it is cut short', async () => {
     const disk = await oldHistory();
     await withEnsembleStorage(disk, async (rig) => {
       const before = filesOf(disk);

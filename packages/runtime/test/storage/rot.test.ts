@@ -43,7 +43,7 @@ async function outcome(disk: VirtualDisk): Promise<'refused' | 'warned' | 'silen
   return warned ? 'warned' : 'silent';
 }
 
-test('the folder is undamaged at first', async () => {
+test('the folder of these tests is undamaged at first', async () => {
   const disk = new VirtualDisk(image, keepAll);
   expect(disk.files().map((path) => path.slice(folder.length + 1))).toEqual([
     'log.1',
@@ -144,7 +144,7 @@ describe('a log in which the disk has written entries in the place of later ones
 
   const cases: { from: number; to: number }[] = [];
   for (let to = 1; to < count; to++) for (let from = 0; from < to; from++) cases.push({ from, to });
-  test.each(cases)('is refused: entry $from in the place of entry $to, and with those that follow', async ({ from, to }) => {
+  test.each(cases)('is refused with entry $from in the place of entry $to, alone and with those that follow', async ({ from, to }) => {
     for (let entries = 1; entries <= count - to; entries++) {
       const disk = withCopied(from, to, entries);
       const start = new Server(disk, options).open();

@@ -89,7 +89,7 @@ test('a snapshot does not compress to more than a little above its content', asy
   }
 });
 
-test('the disk has only one chunk at a time, and the loop runs between slices', async () => {
+test('the disk holds only one chunk of a snapshot at a time, and the event loop runs between slices', async () => {
   const disk = new VirtualDisk();
   await disk.ensureFolder(folder);
   let unsynced = 0;
@@ -120,7 +120,7 @@ test('the disk has only one chunk at a time, and the loop runs between slices', 
   expect(unsynced).toBeLessThan(1.1 * 1024 * 1024);
 });
 
-test('the name is set last: no crash leaves a part of a snapshot under it', async () => {
+test('a snapshot gets its name last: no crash leaves a part of it under that name', async () => {
   const disk = new VirtualDisk();
   await disk.ensureFolder(folder);
   const states = new Set<string>();
@@ -171,7 +171,7 @@ test('candidates are listed newest first, and names of other kinds are skipped',
   ]);
 });
 
-describe('a stream that does not match its name', () => {
+describe('reading a compressed snapshot', () => {
   const decode = async (name: string, bytes: Uint8Array, codec: typeof snappy | undefined = snappy) => {
     const disk = new VirtualDisk();
     disk.putFile(`/d/${name}`, bytes);
@@ -181,24 +181,24 @@ describe('a stream that does not match its name', () => {
   const header = Buffer.from('82534e4150505900 0000000100000001'.replace(' ', ''), 'hex');
 
   test.each([
-    ['gzip garbage', 's.gz', Buffer.from('garbage'), /incorrect header check/],
-    ['a cut gzip stream', 's.gz', Buffer.from('1f8b0800000000000000', 'hex'), /unexpected end of file/],
+    ['garbage in place of gzip', 's.gz', Buffer.from('garbage'), /incorrect header check/],
+    ['its gzip data cut short', 's.gz', Buffer.from('1f8b0800000000000000', 'hex'), /unexpected end of file/],
     ['no snappy magic', 's.snappy', Buffer.alloc(40), /magic of a snappy stream/],
     ['a negative snappy block', 's.snappy', Buffer.concat([header, Buffer.from('ffffffff', 'hex')]), /not one of -1 bytes/],
     ['a snappy block that is cut', 's.snappy', Buffer.concat([header, Buffer.from('00000100', 'hex')]), /bytes of a snappy stream/],
-    ['a snappy block that lies', 's.snappy', Buffer.concat([header, Buffer.from('00000005ffffffff7f', 'hex')]), /a snappy block \(/],
-  ])('%s is refused', async (_what, name, bytes, message) => {
+    ['a false snappy length', 's.snappy', Buffer.concat([header, Buffer.from('00000005ffffffff7f', 'hex')]), /a snappy block \(/],
+  ])('is refused when the stream has %s', async (_what, name, bytes, message) => {
     await expect(decode(name, bytes)).rejects.toThrow(message);
   });
 
-  test('snappy without a codec is refused', async () => {
+  test('is refused for snappy without a codec', async () => {
     const disk = new VirtualDisk();
     disk.putFile('/d/s.snappy', header);
     const file = await disk.open('/d/s.snappy', 'existing');
     await expect(decodeSnapshot(file, 'snappy', undefined, () => undefined)).rejects.toThrow(ProtocolError);
   });
 
-  test('an error of the receiver is thrown', async () => {
+  test('throws an error of the receiver', async () => {
     const { disk, path } = await write(stateOf(100_000).source(), 'gz');
     const file = await disk.open(path, 'existing');
     await expect(
@@ -208,7 +208,7 @@ describe('a stream that does not match its name', () => {
     ).rejects.toThrow('something else');
   });
 
-  test('an error of the disk is thrown through a gzip stream', async () => {
+  test('throws an error of the disk through gzip', async () => {
     const { disk, path } = await write(stateOf(100_000).source(), 'gz');
     let reads = 0;
     disk.fault = ({ operation }) => (operation === 'read' && reads++ === 2 ? { code: 'EIO' } : undefined);

@@ -141,7 +141,7 @@ describe('truncate', () => {
     });
   });
 
-  test('returns the last txns up to it, as stored in the log', async () => {
+  test('returns the last txns that are left, as stored in the log', async () => {
     const disk = await fourLogs();
     await withEnsembleStorage(disk, async (rig) => {
       const { recent } = await rig.truncate(makeZxid(1, 8));
@@ -151,7 +151,7 @@ describe('truncate', () => {
   });
 });
 
-describe('a truncation that is impossible', () => {
+describe('an impossible truncation', () => {
   const attempt = async (disk: VirtualDisk, zxid: Zxid) => {
     const rig = new EnsembleStorageRig(disk);
     await rig.open();
@@ -164,7 +164,7 @@ describe('a truncation that is impossible', () => {
     return { rig, error };
   };
 
-  test('because all snapshots are newer rejects with that reason, and changes nothing', async () => {
+  test('rejects with its reason, and changes nothing, when all snapshots are newer', async () => {
     const disk = await fourLogs();
     disk.eraseFile(`${folder}/snapshot.0`);
     const { rig, error } = await attempt(disk, makeZxid(1, 5));
@@ -179,14 +179,14 @@ describe('a truncation that is impossible', () => {
     await expectFolder(disk, zxids(1, 1, 14));
   });
 
-  test('because the only snapshot that is old enough is damaged', async () => {
+  test('rejects when the only snapshot that is old enough is damaged', async () => {
     const disk = await fourLogs();
     disk.flipBit(`${folder}/snapshot.0`, 140);
     const { error } = await attempt(disk, makeZxid(1, 5));
     expect(error).toMatchObject({ name: 'TruncationImpossible', nearestZxid: undefined });
   });
 
-  test('because the log never had the txn names the last one before it, which is possible', async () => {
+  test('names the last txn before it, at which a cut is possible, when the log never had the txn', async () => {
     const disk = await fourLogs();
     await withEnsembleStorage(disk, (rig) => rig.write(zxids(3, 1, 2)));
     const { rig, error } = await attempt(disk, makeZxid(2, 7));
@@ -196,12 +196,12 @@ describe('a truncation that is impossible', () => {
     await expectFolder(disk, zxids(1, 1, 12));
   });
 
-  test('because it is beyond the end of the log', async () => {
+  test('names the last txn of the log when it is beyond the end of the log', async () => {
     const { error } = await attempt(await fourLogs(), makeZxid(1, 13));
     expect(error).toMatchObject({ name: 'TruncationImpossible', nearestZxid: makeZxid(1, 12) });
   });
 
-  test('because the log is damaged before the txn, rejects with StorageRefused', async () => {
+  test('rejects with StorageRefused when the log is damaged before the txn', async () => {
     const disk = await fourLogs();
     const rig = new EnsembleStorageRig(disk);
     await rig.open();

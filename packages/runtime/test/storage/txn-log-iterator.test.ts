@@ -113,7 +113,7 @@ describe('a hole', () => {
     expect(await reading.next()).toEqual(last);
   });
 
-  test('at the end of an epoch is shown by a snapshot made in it', async () => {
+  test('at the end of an epoch ends the reading when a snapshot of that epoch shows it', async () => {
     const disk = new VirtualDisk();
     const rig = await openMember(disk);
     disk.eraseFile(`${folder}/log.${makeZxid(1, 9).toString(16)}`);
@@ -176,7 +176,7 @@ test('a purge keeps the logs that are still to be read, and deletes them afterwa
   expect(logs()).toEqual(['log.200000001']);
 });
 
-test('a closed reading needs no logs any more', async () => {
+test('a closed reading does not keep logs from a purge', async () => {
   const disk = new VirtualDisk();
   const rig = await openMember(disk);
   const reading = (await rig.storage.iterateLog(makeZxid(1, 1)))!;

@@ -64,8 +64,8 @@ class Fixture {
   }
 }
 
-describe('bytes', () => {
-  test('a log is header and entries, as ZooKeeper writes them', async () => {
+describe('the bytes of a log', () => {
+  test('are a header and entries, as ZooKeeper writes them', async () => {
     const { log, disk } = new Fixture();
     const bytes = txnBytes(7, Buffer.from('x'));
     const padded = Buffer.concat([Buffer.from('--'), bytes, Buffer.from('--')]);
@@ -115,7 +115,7 @@ describe('bytes', () => {
 });
 
 describe('group commit', () => {
-  test('txns appended while a sync runs go into the next one together', async () => {
+  test('txns appended while a sync runs share the next sync', async () => {
     const fixture = new Fixture();
     fixture.append(1);
     fixture.log.flush();
@@ -143,7 +143,7 @@ describe('group commit', () => {
     expect(fixture.events.filter((event) => event.startsWith('synced 3'))).toHaveLength(1);
   });
 
-  test('nothing goes to the disk before flush, except a full batch', async () => {
+  test('nothing is written to the disk before flush, except a full batch', async () => {
     const fixture = new Fixture({ maxBatchSize: 3 });
     fixture.append(1, 2);
     await quiesce();
@@ -376,7 +376,7 @@ describe('the mark', () => {
     expect([slow.length, fixture.clock.timerCount]).toEqual([0, 0]);
   });
 
-  test('an idle log writes no mark', async () => {
+  test('is not written while the log is idle', async () => {
     const fixture = new Fixture();
     fixture.append(1);
     fixture.log.flush();
@@ -389,7 +389,7 @@ describe('the mark', () => {
     expect(fixture.disk.calls).toBe(calls);
   });
 
-  test('that cannot be written causes a warning and nothing else', async () => {
+  test('causes only a warning when it cannot be written', async () => {
     const fixture = new Fixture();
     fixture.append(1);
     fixture.log.flush();
@@ -465,7 +465,7 @@ test('appending a zxid that does not grow throws', () => {
   expect(() => fixture.append(5)).toThrow('cannot append 0x5 after 0x5');
 });
 
-test('the appended bytes are copied', async () => {
+test('append copies the bytes of a txn', async () => {
   const fixture = new Fixture();
   const bytes = txnBytes(1, Buffer.from('before'));
   const before = crc32(bytes);

@@ -30,7 +30,7 @@ describe('a folder that cannot be created or opened is refused with the key that
     ['EEXIST', 'ensureFolder', 'a file or a broken link has the name of a folder in this path: rename it'],
     ['EACCES', 'lock', right],
     ['EROFS', 'lock', 'its file system is mounted read-only: mount it for writing'],
-  ])('%s from %s', async (code, operation, remedy) => {
+  ])('after %s from %s', async (code, operation, remedy) => {
     const inData = await start(code, operation, /^\/data\//);
     expect(inData).toBeInstanceOf(StorageRefused);
     expect((inData as Error).message).toBe(
@@ -43,7 +43,7 @@ describe('a folder that cannot be created or opened is refused with the key that
     );
   });
 
-  test('files in it that this user may not read', async () => {
+  test('when this user may not read files in it', async () => {
     const refused = await start('EACCES', 'open', /\/log\./);
     expect(refused).toBeInstanceOf(StorageRefused);
     expect((refused as Error).message).toBe(
@@ -51,7 +51,7 @@ describe('a folder that cannot be created or opened is refused with the key that
     );
   });
 
-  test('the epoch files of a server of an ensemble', async () => {
+  test('when this user may not read the epoch files of a server of an ensemble', async () => {
     const disk = new VirtualDisk();
     const rig = new EnsembleStorageRig(disk);
     await rig.open();
@@ -66,17 +66,17 @@ describe('a folder that cannot be created or opened is refused with the key that
   });
 });
 
-describe('a disk that fails stays a failure of the disk', () => {
+describe('a failure of the disk is reported as DiskError', () => {
   test.each<[string, DiskOperation, RegExp]>([
     ['EIO', 'ensureFolder', /^\/data\//],
     ['ENOSPC', 'ensureFolder', /^\/data\//],
     ['EIO', 'open', /\/log\./],
     ['ENOENT', 'open', /\/log\./],
-  ])('at the start: %s from %s', async (code, operation, path) => {
+  ])('at the start, after %s from %s', async (code, operation, path) => {
     expect(await start(code, operation, path)).toBeInstanceOf(DiskError);
   });
 
-  test('after the start, whatever the code of the system', async () => {
+  test('after the start, whatever the error code', async () => {
     const disk = new VirtualDisk();
     const server = new Server(disk);
     await server.open();

@@ -101,7 +101,7 @@ describe('purge', () => {
     expect(server.clock.timerCount).toBe(0);
   });
 
-  test('that fails is logged as a warning, and is tried again', async () => {
+  test('logs a warning when it fails, and is tried again', async () => {
     const disk = await folderWith(5);
     const logger = new ListLogger();
     const server = new Server(disk, { purgeIntervalMs: 1000 }, logger);
@@ -234,14 +234,14 @@ describe('epochs', () => {
     ['0x7', /holds "0x7";/],
     ['7 8', /holds "7 8";/],
     ['9007199254740993', /holds epoch 9007199254740993; the highest epoch this server supports is 2097151/],
-  ])('are never guessed from %j', async (text, message) => {
+  ])('are refused, not guessed, from %j', async (text, message) => {
     const target = disk();
     target.putFile('/d/acceptedEpoch', Buffer.from(text));
     await expect(readEpoch(target, '/d', 'acceptedEpoch', true)).rejects.toThrow(message);
   });
 });
 
-test('F34: purging and measuring have one call to the disk between them, so that a disk that hangs holds one thread for both', async () => {
+test('F34: purge and measurement of sizes share one call to the disk at a time, so that a hanging disk blocks only one thread', async () => {
   const disk = new VirtualDisk();
   const server = new Server(disk);
   await server.open();

@@ -46,7 +46,7 @@ test('timers fire by time, and those of one time in the order they were set, whi
   expect([fired.slice(4), clock.timerCount]).toEqual([['f 15', 'd 20'], 0]);
 });
 
-test('soon calls back after the running code, in order', async () => {
+test('setImmediate calls back after the running code, in order', async () => {
   const clock = new ManualClock();
   const order: number[] = [];
   clock.setImmediate(() => order.push(2));
@@ -57,7 +57,7 @@ test('soon calls back after the running code, in order', async () => {
   expect(order).toEqual([1, 2, 3]);
 });
 
-test('one seed gives one sequence, spread evenly', () => {
+test('one seed gives one random sequence, evenly distributed', () => {
   const take = (seed: number) => {
     const random = new SeededRandom(seed);
     return Array.from({ length: 1000 }, () => random.uint32());

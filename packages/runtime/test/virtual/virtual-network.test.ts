@@ -114,7 +114,7 @@ describe('connections', () => {
     expect([wire.cnxns.size, there.network.streamCount]).toEqual([0, 0]);
   });
 
-  test('a number is used again only after closed has been called for it', async () => {
+  test('a stream number is used again only after closed has been called for it', async () => {
     const { clock, here } = await pair();
     const first = here.network.connect(target);
     clock.advance(0);
@@ -163,7 +163,7 @@ describe('pipes', () => {
     expect(there.bytes.get(0)).toBe('slow fast');
   });
 
-  test('bytes that arrive at one instant travel in one batch', async () => {
+  test('bytes that arrive at one instant are delivered in one batch', async () => {
     const { clock, here, there } = await pair();
     const streams = [1, 2, 3].map(() => here.network.connect(target));
     clock.advance(0);

@@ -240,7 +240,7 @@ describe('an ensemble', () => {
     expect(ensembleOf('', { files: { '/d/myid': myid } }).myid).toBe(2);
   });
 
-  it('has no effect on a standalone server, which notes that for each of its keys', () => {
+  it('has keys that have no effect on a standalone server and cause a notice for each', () => {
     const { ensemble, notices } = resolveConfig(sources(`${base}${limits}syncEnabled=true\nserver.1=a:2888:3888\n`, {}));
     expect(ensemble).toBeUndefined();
     expect(notices).toEqual(
@@ -250,7 +250,7 @@ describe('an ensemble', () => {
     );
   });
 
-  it('is not made by a standalone server with a myid', () => {
+  it('is not configured by the myid of a standalone server', () => {
     expect(read('server.1=a:2888:3888', { files: { '/d/myid': 'nonsense' } }).core.serverId).toBe(1);
   });
 });
@@ -276,7 +276,7 @@ describe('a dynamic file', () => {
     expect(ensemble!.quorum.version).toBe(version);
   });
 
-  it('may have a successor that was received and not activated', () => {
+  it('may have a successor that was received but not activated', () => {
     const next = `${three}server.4=d:2888:3888:observer\nversion=100000009\n`;
     const { ensemble } = read(dynamic, { files: { ...files, 'zoo.cfg.dynamic.next': next } });
     expect(sids(ensemble!.lastSeen!)).toEqual([1, 2, 3, 4]);
@@ -329,7 +329,7 @@ describe('a configuration of an ensemble is refused', () => {
     ],
     ['with another election algorithm', `${base}${limits}electionAlg=0\n${three}`, 'zoo.cfg:5: electionAlg must be 3, not "0".'],
     [
-      'with a peerType that is none',
+      'with an invalid peerType',
       `${base}${limits}peerType=voter\n${three}`,
       'zoo.cfg:5: peerType must be participant or observer, not "voter".',
     ],
@@ -349,7 +349,7 @@ describe('a configuration of an ensemble is refused', () => {
       'zoo.cfg:5: standaloneEnabled=false asks for an ensemble, but no server is a participant. Add a line such as server.1=host:2888:3888.',
     ],
     [
-      'with a number that is none',
+      'with an invalid server number',
       `${base}${limits}${three}server.x=d:1:2`,
       'zoo.cfg:8: server.x: the number after the dot must be in decimal digits, not "x".',
     ],
@@ -359,7 +359,7 @@ describe('a configuration of an ensemble is refused', () => {
       'zoo.cfg:7: server 3 is in no group: with groups or weights, list every participant in one.',
     ],
     [
-      'with several addresses, unless that is enabled',
+      'with several addresses of a server, unless they are enabled',
       `${base}${limits}server.1=a:1:2|b:1:2\nserver.2=c:1:2`,
       'zoo.cfg:5: server.1 has 2 addresses, and multiAddress.enabled is false. Keep one address, or set multiAddress.enabled=true on all servers.',
     ],
@@ -422,24 +422,24 @@ describe('a configuration of an ensemble is refused', () => {
       { files: { '/d/myid': 'EACCES' } },
     ],
     [
-      'with a myid that is in no list',
+      'with a myid that no server line has',
       `${base}${limits}${three}`,
       '/d/myid: this server is number 7, and there is no line server.7 in zoo.cfg. Add the line, or write one of 1, 2, 3 into the file.',
       { files: { '/d/myid': '7' } },
     ],
     [
-      'with a myid that TTL znodes have no room for',
+      'with a myid that is too large for TTL znodes',
       `${base}${limits}extendedTypesEnabled=true\n${three}server.255=d:1:2`,
       '/d/myid: with extendedTypesEnabled=true the number of a server is at most 254, not 255. Choose another number.',
       { files: { '/d/myid': '255' } },
     ],
     [
-      'with no syncs at all',
+      'with leader.maxConcurrentSnapSyncs=0',
       `${base}${limits}leader.maxConcurrentSnapSyncs=0\n${three}`,
       'zoo.cfg:5: leader.maxConcurrentSnapSyncs must be a whole number from 1 to 2147483647, not "0".',
     ],
     [
-      'with a factor that is not a number',
+      'with a snapshotSizeFactor that is not a number',
       `${base}${limits}snapshotSizeFactor=x\n${three}`,
       'zoo.cfg:5: snapshotSizeFactor must be a number, not "x".',
     ],
@@ -470,7 +470,7 @@ describe('a configuration of an ensemble is accepted', () => {
   });
 });
 
-describe('a configuration of an ensemble with a warning', () => {
+describe('a configuration of an ensemble is accepted with a warning', () => {
   it.each([
     [
       'server.1=a:1:2\nserver.2=b:1:2',

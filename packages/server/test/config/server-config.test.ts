@@ -160,7 +160,7 @@ describe('a supported key', () => {
   });
 });
 
-describe('a key that protects and is not supported', () => {
+describe('a key of an unsupported protection', () => {
   const sentence = (key: string, what: string) =>
     `zoo.cfg:3: ${key} asks for ${what}, which this version does not support yet, and the server does not start with less protection than configured. Remove the setting to run without it.`;
 
@@ -197,7 +197,7 @@ describe('a key that protects and is not supported', () => {
     'audit.enable=false',
     'sessionRequireClientSASLAuth=false',
     'portUnification=false',
-  ])('%s asks for nothing and is accepted', (line) => {
+  ])('%s disables the protection and is accepted', (line) => {
     expect(read(line).warnings).toEqual([]);
   });
 
@@ -236,7 +236,7 @@ describe('a key without effect', () => {
       '4lw.commands.whitelist=rouk',
       'zoo.cfg:3: 4lw.commands.whitelist names rouk, which is not a four letter word; known are conf, cons, crst, dirs, dump, envi, gtmk, hash, isro, mntr, ruok, srst, srvr, stat, stmk, wchc, wchp, wchs.',
     ],
-  ])('%s warns', (line, warning) => {
+  ])('%s causes a warning', (line, warning) => {
     expect(read(line).warnings).toEqual([warning]);
   });
 
@@ -244,13 +244,13 @@ describe('a key without effect', () => {
     ['initLimit=10', 'zoo.cfg:3: initLimit is accepted and has no effect: it matters in an ensemble only.'],
     ['nio.numWorkerThreads=4', 'zoo.cfg:3: nio.numWorkerThreads is accepted and has no effect: it tunes internals of the Java server.'],
     ['4lw.commands.whitelist=telnet close', 'zoo.cfg:3: telnet close is accepted and has no effect: it is for the Java server.'],
-  ])('%s is noted', (line, notice) => {
+  ])('%s causes a notice', (line, notice) => {
     const { warnings, notices } = read(line);
     expect([warnings, notices]).toEqual([[], [notice]]);
   });
 
   it.each(['admin.enableServer=false', 'metricsProvider.className=org.apache.zookeeper.metrics.impl.NullMetricsProvider'])(
-    '%s asks for nothing and causes no message',
+    '%s disables the feature and causes no message',
     (line) => {
       const { warnings, notices } = read(line);
       expect([warnings, notices]).toEqual([[], []]);
@@ -272,7 +272,7 @@ describe('an unsafe setting', () => {
 });
 
 describe('settings of the command line', () => {
-  it('A84: set properties with the prefix, and the few that have none', () => {
+  it('A84: set keys with the prefix, and the few keys without one', () => {
     const { core, runtime } = read('', {
       definitions: ['zookeeper.snapCount=5', 'jute.maxbuffer=0x100000', 'znode.container.maxPerMinute=7', 'fsync.warningthresholdms=8'],
     });
@@ -280,7 +280,7 @@ describe('settings of the command line', () => {
     expect([core.containerMaxPerMinute, runtime.fsyncWarningThresholdMs]).toEqual([7, 8]);
   });
 
-  it('come from SERVER_JVMFLAGS, JVMFLAGS and -D, each overriding the earlier ones', () => {
+  it('are read from SERVER_JVMFLAGS, JVMFLAGS and -D, each overriding the earlier ones', () => {
     const environment = { SERVER_JVMFLAGS: '-Dzookeeper.snapCount=5 -Xmx1g', JVMFLAGS: '-Dzookeeper.snapCount=6' };
     const fromEnvironment = read('', { environment });
     expect(fromEnvironment.runtime.snapCount).toBe(6);
@@ -303,11 +303,11 @@ describe('settings of the command line', () => {
       '-Dzookeeper.jute.maxbuffer: jute.maxbuffer is read without the prefix; write -Djute.maxbuffer. This setting has no effect.',
     ],
     ['zookeeper.snapCout=5', '-Dzookeeper.snapCout: zookeeper.snapCout is not a known key; it has no effect. Did you mean snapCount?'],
-  ])('%s warns', (definition, warning) => {
+  ])('%s causes a warning', (definition, warning) => {
     expect(read('', { definitions: [definition] }).warnings).toEqual([warning]);
   });
 
-  it('of the Java virtual machine are noted', () => {
+  it('of the Java virtual machine cause a notice', () => {
     const { warnings, notices } = read('', { definitions: ['com.sun.management.jmxremote'] });
     expect(warnings).toEqual([]);
     expect(notices).toEqual([
@@ -349,11 +349,11 @@ describe('a data folder', () => {
     ],
     ['dataDir=/f\ndataLogDir=/d', {}, 'zoo.cfg:4: dataLogDir is /d, which is a file. Name a folder; the server makes it if it is missing.'],
     ['', { dataDir: '/e/file' }, '--data-dir: dataDir is /e/file, which is a file. Name a folder; the server makes it if it is missing.'],
-  ])('that is a file is refused: %j %j', (lines, more, message) => {
+  ])('is refused when it is a file: %j %j', (lines, more, message) => {
     expect(refusal(lines, { isFile, ...more })).toBe(message);
   });
 
-  it('that is a folder, or is missing, is accepted', () => {
+  it('is accepted when it is a folder or is missing', () => {
     expect(read('dataDir=/e\ndataLogDir=/missing/folder', { isFile }).runtime.dataLogDir).toBe('/missing/folder');
   });
 });

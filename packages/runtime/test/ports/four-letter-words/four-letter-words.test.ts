@@ -193,7 +193,7 @@ describe('texts are byte for byte those of a 3.9.5 server', () => {
   test.each([
     ['leader', recorded.mntrLeader, recordedEnsemble],
     ['follower', recorded.mntrFollower, { ...recordedEnsemble, state: 'following' as const, leading: undefined }],
-  ] as const)('A76: mntr of a %s likewise', (role, text, place) => {
+  ] as const)('A76: mntr of a %s has the keys of the recorded one, each in the same form', (role, text, place) => {
     const metrics = new ServerMetrics();
     metrics.roleChanged(role);
     const ours = form(ask('mntr', { metrics, inspect: { role: () => role, ensemble: () => place } }));
@@ -381,7 +381,7 @@ describe('the server in four letter words', () => {
     }
   });
 
-  test('Solr and HBase find their lines', () => {
+  test('every line has the form that Solr and HBase parse', () => {
     for (const line of ask('mntr').trimEnd().split('\n')) expect(line.split('\t')).toHaveLength(2);
     for (const line of ask('conf').trimEnd().split('\n')) expect(line.split('=')).toHaveLength(2);
     expect(ask('stat')).toMatch(/^Zookeeper version: .*\nClients:\n/);
@@ -412,11 +412,11 @@ test.each([
   [0.0003, '3.0E-4'],
   [12_345_678, '1.2345678E7'],
   [-1.5, '-1.5'],
-])('Java writes %d as %s', (value, text) => {
+])('%d is written as %s, as Java writes it', (value, text) => {
   expect(javaDouble(value)).toBe(text);
 });
 
-test('an average has four decimals, halves up, and a date is in UTC', () => {
+test('an average has four decimals, rounded half up, and a date is in UTC', () => {
   expect(average(34, 15)).toBe(2.2667);
   expect(average(1, 8)).toBe(0.125);
   expect(average(0, 0)).toBe(0);
