@@ -60,6 +60,9 @@ const { values, positionals: groups } = parseArgs({
   },
 });
 
+/** Load before each turn of a build: new connections, and caches of the processor. */
+const turnWarmUpSeconds = 0.3;
+
 const say = (line) => console.error(line);
 
 /** How the builds of our server are started. */
@@ -78,21 +81,60 @@ function positive(name, fallback) {
   return number;
 }
 
-async function measureLoad({ program, row, start, settings }) {
+/** A server, or the servers of an ensemble, with the znodes of the row. */
+async function loadedServers({ program, row, start }) {
   const server = await start({});
   const servers = server.peers?.map((peer) => peer.process) ?? [server];
-  const port = servers.map((one) => one.port).join(',');
   await runGenerator(program, 'preload', { port: servers[0].port, znodes: row.znodes });
   // Clients of another server must find the znodes there.
   await server.untilConverged?.();
-  const { seconds, warmUp } = settings;
+  return servers;
+}
+
+async function underLoad({ program, row, servers, seconds, warmUp }) {
+  const port = servers.map((one) => one.port).join(',');
   const serverPid = servers.map((one) => one.pid).join(',');
   const result = await runGenerator(program, 'load', { ...row.load, port, znodes: row.znodes, seconds, warmUp, serverPid });
-  const memories = await Promise.all(servers.map((one) => one.memory()));
-  await Promise.all(servers.map((one) => one.stop()));
   const refused = Object.entries(result.errors);
   if (refused.length > 0)
-    throw new Error(`"${server.kind}" answered with errors: ${refused.map(([code, count]) => `${count} x ${code}`).join(', ')}`);
+    throw new Error(`"${servers[0].kind}" answered with errors: ${refused.map(([code, count]) => `${count} x ${code}`).join(', ')}`);
+  return result;
+}
+
+/**
+ * Two builds of our server run at the same time and take turns every second, so that what the
+ * machine does meanwhile affects both. The sum of its turns is the measurement of a build.
+ *
+ * @returns {Promise<Record<string, { throughput: number, cpuUsPerOp: number }>>}
+ */
+async function measureBuilds({ program, row, kinds, startOf, settings }) {
+  const builds = [];
+  for (const kind of kinds) {
+    const servers = await loadedServers({ program, row, start: startOf(kind) });
+    builds.push({ kind, servers, operations: 0, seconds: 0, cpuSeconds: 0 });
+  }
+  for (const { servers } of builds) await underLoad({ program, row, servers, seconds: settings.warmUp, warmUp: 0 });
+  for (let turn = 0; turn < settings.seconds; turn++) {
+    for (const build of rotated(builds, turn)) {
+      const result = await underLoad({ program, row, servers: build.servers, seconds: 1, warmUp: turnWarmUpSeconds });
+      build.operations += result.operations;
+      build.seconds += result.operations / result.throughput;
+      build.cpuSeconds += result.serverCpuSeconds;
+    }
+  }
+  return Object.fromEntries(
+    builds.map(({ kind, operations, seconds, cpuSeconds }) => [
+      kind,
+      { throughput: operations / seconds, cpuUsPerOp: (cpuSeconds * 1e6) / operations },
+    ]),
+  );
+}
+
+async function measureLoad({ program, row, start, settings }) {
+  const servers = await loadedServers({ program, row, start });
+  const result = await underLoad({ program, row, servers, ...settings });
+  const memories = await Promise.all(servers.map((one) => one.memory()));
+  await Promise.all(servers.map((one) => one.stop()));
   return {
     throughput: result.throughput,
     cpuUsPerOp: (result.serverCpuSeconds * 1e6) / result.operations,
@@ -136,6 +178,38 @@ async function measureOutages(row, kinds, folderOf, result, failures) {
   } finally {
     for (const ensemble of started) await ensemble[Symbol.asyncDispose]();
     for (const kind of kinds) await rm(folderOf(kind), { recursive: true, force: true });
+  }
+}
+
+/** The servers that run at the same time: one, or under load all of them if two builds are compared. */
+function turns(row, kinds) {
+  return row.kind === 'load' && kinds.includes('before') ? [kinds] : kinds.map((kind) => [kind]);
+}
+
+/** Lets `use` start servers; ends them and deletes their folders in any case. */
+async function withServers(row, folderOf, use) {
+  const started = [];
+  const folders = new Set();
+  const startOf =
+    (kind) =>
+    async ({ fresh = false, ...options }) => {
+      const folder = folderOf(kind);
+      folders.add(folder);
+      if (fresh) await rm(folder, { recursive: true, force: true });
+      await mkdir(folder, { recursive: true });
+      const all = { ...commands, ...options };
+      const server =
+        row.ensemble === undefined
+          ? await startServer(kind, folder, all)
+          : await startEnsemble(kind, folder, { count: row.ensemble, ...all });
+      started.push(server);
+      return server;
+    };
+  try {
+    await use(startOf);
+  } finally {
+    for (const server of started) await (server.alive === true ? server.stop() : server[Symbol.asyncDispose]?.());
+    for (const folder of folders) await rm(folder, { recursive: true, force: true });
   }
 }
 
@@ -230,33 +304,20 @@ async function main() {
     }
     // Scenarios take minutes and their results hardly vary, so they run once.
     const rounds = row.kind === 'load' ? settings.rounds : 1;
+    const measure = row.kind === 'load' ? measureLoad : scenarios[row.kind];
     for (let round = 0; round < rounds; round++) {
       const measured = {};
       result.rounds.push(measured);
-      for (const kind of rotated(those, round)) {
-        const folder = folderOf(kind);
-        const started = [];
-        const start = async ({ fresh = false, ...options }) => {
-          if (fresh) await rm(folder, { recursive: true, force: true });
-          await mkdir(folder, { recursive: true });
-          const all = { ...commands, ...options };
-          const server =
-            row.ensemble === undefined
-              ? await startServer(kind, folder, all)
-              : await startEnsemble(kind, folder, { count: row.ensemble, ...all });
-          started.push(server);
-          return server;
-        };
+      for (const kinds of turns(row, rotated(those, round))) {
         try {
-          const measure = row.kind === 'load' ? measureLoad : scenarios[row.kind];
-          measured[kind] = await measure({ program, row: scaled, start, settings });
-          say(`${row.name}, round ${round + 1}, ${kind}: ${numbersOf(measured[kind])}`);
+          await withServers(row, folderOf, async (startOf) => {
+            if (kinds.length > 1) Object.assign(measured, await measureBuilds({ program, row, kinds, startOf, settings }));
+            else measured[kinds[0]] = await measure({ program, row: scaled, start: startOf(kinds[0]), settings });
+          });
+          for (const kind of kinds) say(`${row.name}, round ${round + 1}, ${kind}: ${numbersOf(measured[kind])}`);
         } catch (error) {
-          failures.push(`${row.name}, round ${round + 1}, ${kind}: ${error.message}`);
+          failures.push(`${row.name}, round ${round + 1}, ${kinds.join(' and ')}: ${error.message}`);
           say(failures.at(-1));
-        } finally {
-          for (const server of started) await (server.alive === true ? server.stop() : server[Symbol.asyncDispose]?.());
-          await rm(folder, { recursive: true, force: true });
         }
       }
     }

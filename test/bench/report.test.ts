@@ -81,6 +81,20 @@ describe('the page of a bench', () => {
     expect(page).toContain('- getData-50, round 2, ours: it ended');
   });
 
+  it('compares two builds in percent, by the ratios within the rounds', () => {
+    const round = (before: number, ours: number) => ({
+      before: { cpuUsPerOp: before, throughput: 1000 },
+      ours: { cpuUsPerOp: ours, throughput: 1100 },
+    });
+    const page = markdown({
+      environment: {},
+      settings: { rounds: 3, seconds: 1, warmUp: 1 },
+      results: [{ ...result(), rounds: [round(10, 10.2), round(20, 20.2), round(10, 10.1)] }],
+      failures: [],
+    });
+    expect(page).toContain('| getData | 10.00 / 10.20 | +1.0 % | 1,000 / 1,100 | +10.0 % |');
+  });
+
   it('describes every demand of every row', () => {
     for (const row of rows) {
       for (const demand of row.demands) expect(demandText(demand)).toMatch(/^[\w ]+ (?:>=|<=) [\d.]+/);
