@@ -91,10 +91,12 @@ async function loadedServers({ program, row, start }) {
   return servers;
 }
 
-async function underLoad({ program, row, servers, seconds, warmUp }) {
+async function underLoad({ program, row, servers, seconds, warmUp, turn = 0 }) {
   const port = servers.map((one) => one.port).join(',');
   const serverPid = servers.map((one) => one.pid).join(',');
-  const result = await runGenerator(program, 'load', { ...row.load, port, znodes: row.znodes, seconds, warmUp, serverPid });
+  // Each turn creates its znodes below parents of its own.
+  const first = row.load.op === 'create' ? { first: turn * row.load.connections } : {};
+  const result = await runGenerator(program, 'load', { ...row.load, ...first, port, znodes: row.znodes, seconds, warmUp, serverPid });
   const refused = Object.entries(result.errors);
   if (refused.length > 0)
     throw new Error(`"${servers[0].kind}" answered with errors: ${refused.map(([code, count]) => `${count} x ${code}`).join(', ')}`);
@@ -114,9 +116,9 @@ async function measureBuilds({ program, row, kinds, startOf, settings }) {
     builds.push({ kind, servers, operations: 0, seconds: 0, cpuSeconds: 0 });
   }
   for (const { servers } of builds) await underLoad({ program, row, servers, seconds: settings.warmUp, warmUp: 0 });
-  for (let turn = 0; turn < settings.seconds; turn++) {
+  for (let turn = 1; turn <= settings.seconds; turn++) {
     for (const build of rotated(builds, turn)) {
-      const result = await underLoad({ program, row, servers: build.servers, seconds: 1, warmUp: turnWarmUpSeconds });
+      const result = await underLoad({ program, row, servers: build.servers, seconds: 1, warmUp: turnWarmUpSeconds, turn });
       build.operations += result.operations;
       build.seconds += result.operations / result.throughput;
       build.cpuSeconds += result.serverCpuSeconds;

@@ -59,7 +59,7 @@ static struct {
   int op; /* 0 = mixed */
   int read_percent;
   int znodes;
-  int first; /* of the znodes to be made */
+  int first; /* of the znodes to be made, or of the parents of created znodes */
   int value_bytes;
   double warm_up;
   double seconds;
@@ -386,7 +386,7 @@ static int parent_path(char *path, int number) { return snprintf(path, PATH_MAX_
 
 static int preload_path(char *path, int number) { return znode_path(path, options.first + number); }
 
-static int creator_path(char *path, int number) { return snprintf(path, PATH_MAX_BYTES, "/bench/c%04d", number); }
+static int creator_path(char *path, int number) { return snprintf(path, PATH_MAX_BYTES, "/bench/c%04d", options.first + number); }
 
 /* ---- the epoll loop ---- */
 
@@ -595,7 +595,7 @@ enum { ERROR_CODES = 160 };
 static uint64_t errors[ERROR_CODES];
 
 static int created_path(char *path, const struct connection *connection, int number) {
-  return snprintf(path, PATH_MAX_BYTES, "/bench/c%04d/n%08d", connection->index, number);
+  return snprintf(path, PATH_MAX_BYTES, "/bench/c%04d/n%08d", options.first + connection->index, number);
 }
 
 static void load_frame(struct connection *connection, const uint8_t *frame, int length, uint64_t now) {
