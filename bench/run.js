@@ -310,15 +310,15 @@ async function main() {
     for (let round = 0; round < rounds; round++) {
       const measured = {};
       result.rounds.push(measured);
-      for (const kinds of turns(row, rotated(those, round))) {
+      for (const together of turns(row, rotated(those, round))) {
         try {
           await withServers(row, folderOf, async (startOf) => {
-            if (kinds.length > 1) Object.assign(measured, await measureBuilds({ program, row, kinds, startOf, settings }));
-            else measured[kinds[0]] = await measure({ program, row: scaled, start: startOf(kinds[0]), settings });
+            if (together.length > 1) Object.assign(measured, await measureBuilds({ program, row, kinds: together, startOf, settings }));
+            else measured[together[0]] = await measure({ program, row: scaled, start: startOf(together[0]), settings });
           });
-          for (const kind of kinds) say(`${row.name}, round ${round + 1}, ${kind}: ${numbersOf(measured[kind])}`);
+          for (const kind of together) say(`${row.name}, round ${round + 1}, ${kind}: ${numbersOf(measured[kind])}`);
         } catch (error) {
-          failures.push(`${row.name}, round ${round + 1}, ${kinds.join(' and ')}: ${error.message}`);
+          failures.push(`${row.name}, round ${round + 1}, ${together.join(' and ')}: ${error.message}`);
           say(failures.at(-1));
         }
       }
