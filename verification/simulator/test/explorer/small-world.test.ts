@@ -144,7 +144,7 @@ describe('a search', () => {
   test.each(sample(searchPresets, 4))('$name finds no violation, and the ensemble serves again after the faults', (preset) => {
     const statesMin = breadth(120, 1200);
     const { found } = runPreset(
-      { ...preset, statesPercent: 100, quiesceEvery: preset.order === 'walks' ? 1 : breadth(2, 5) },
+      { ...preset, statesPercent: 100, quiesceEvery: preset.order === 'walks' ? 1 : breadth(1, 5) },
       statesMin,
       3,
     );
