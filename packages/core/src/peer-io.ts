@@ -1,3 +1,4 @@
+import type { QuorumConfig } from '@tskeeper/protocol';
 import type { ClientFront } from './client-front.ts';
 import type { ClientOutput } from './client-output.ts';
 import type { ElectionLinks } from './election/election-links.ts';
@@ -19,6 +20,12 @@ export interface PeerClients extends ClientOutput {
   attach(front: ClientFront): void;
 }
 
+/** What follows the configuration: addresses to dial, and addresses to listen at. */
+export interface MembershipListener {
+  /** `others`: configurations that may become active next. Their servers must be reachable too. */
+  changed(active: QuorumConfig, others: readonly QuorumConfig[]): void;
+}
+
 /** The outputs of a server of an ensemble. */
 export interface PeerIo {
   readonly clients: PeerClients;
@@ -26,4 +33,5 @@ export interface PeerIo {
   readonly quorum: QuorumLinks;
   readonly storage: PeerStorage;
   readonly oracle?: Oracle | undefined;
+  readonly members?: MembershipListener | undefined;
 }

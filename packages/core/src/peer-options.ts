@@ -7,7 +7,6 @@ import type { ZabOptions } from './zab/zab-options.ts';
 export interface PeerOptions {
   readonly core: CoreOptions;
   readonly zab: ZabOptions;
-  readonly role: 'participant' | 'observer';
   /** Whether a leader accepts clients (`zookeeper.leaderServes`). Default: true. */
   readonly leaderServes?: boolean;
   /**

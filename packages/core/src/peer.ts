@@ -47,13 +47,11 @@ export class Peer {
   constructor(dependencies: PeerDependencies, now: Now) {
     const state = new PeerState(dependencies);
     this.#state = state;
-    this.#role = new FlushingRole(state.disk, undefined);
+    this.#role = new FlushingRole(state, undefined, undefined);
     this.#closedFront = new ClosedFront(state);
     this.#attachedFront = this.#closedFront;
     state.io.clients.attach(this.#closedFront);
     this.inspect = new PeerInspector(this);
-    state.maybeAdoptStoredConfig(now);
-    state.config.storeIn(state.replica.tree);
     this.#enter({ to: 'flushing', delayMs: 0 }, now);
     this.#advanceRole(now);
   }
@@ -85,14 +83,13 @@ export class Peer {
     const state = this.#state;
     switch (transition.to) {
       case 'flushing': {
-        const { delayMs } = transition;
-        this.#role = new FlushingRole(state.disk, delayMs === 0 ? undefined : now.elapsedMs + delayMs);
+        const { delayMs, successor } = transition;
+        this.#role = new FlushingRole(state, delayMs === 0 ? undefined : now.elapsedMs + delayMs, successor);
         state.lookingSinceMs = now.elapsedMs;
         state.observer.roleChanged('looking');
         return;
       }
       case 'looking':
-        state.maybeAdoptStoredConfig(now);
         this.#role = new LookingRole(state, now);
         return;
       case 'connecting':
@@ -160,6 +157,11 @@ export class Peer {
     this.server?.setMemoryState(state, watchesMayGrow);
   }
 
+  /** Whether the vote of this server counts. */
+  get votes(): boolean {
+    return this.#state.config.canVote;
+  }
+
   get lastLogged(): Zxid {
     return this.#state.disk.logged;
   }
@@ -175,8 +177,8 @@ export class Peer {
   /** See `Inspector.ensemble`. */
   status(): EnsembleStatus {
     const { options, config } = this.#state;
-    const { verifier, text: configText } = config.active;
-    const shared = { sid: options.zab.sid, voterCount: verifier.voters.length, configText, syncMode: undefined, leading: undefined };
+    const { voterCount, text: configText } = config;
+    const shared = { sid: options.zab.sid, voterCount, configText, syncMode: undefined, leading: undefined };
     return { ...shared, ...this.#role.status() };
   }
 
@@ -185,7 +187,7 @@ export class Peer {
   notified(from: Sid, notification: Notification, now: Now): void {
     this.#state.election.notified(from, notification, now);
     this.#role.voted(from, notification.state, now);
-    this.#state.maybeAdoptLastSeenConfig(now);
+    if (this.#state.activateAnnouncedConfig(now)) this.#role.configChanged(now);
     this.#role.peersChanged();
     this.#advanceRole(now);
   }
@@ -207,7 +209,7 @@ export class Peer {
   oracleAnswered(canServeAlone: boolean, now: Now): void {
     const { config, election } = this.#state;
     if (!config.oracleAnswered(canServeAlone)) return;
-    election.reconfigure(config.active, now);
+    election.quorumChanged(now);
     this.#role.quorumChanged(now);
     this.#advanceRole(now);
   }
@@ -297,6 +299,11 @@ export class Peer {
     this.#advanceRole(now);
   }
 
+  configSaved(now: Now): void {
+    this.#state.disk.configSaved();
+    this.#advanceRole(now);
+  }
+
   epochSaved(name: EpochName, epoch: number, now: Now): void {
     this.#state.disk.epochSaved(name, epoch);
     this.#role.epochSaved(name, epoch, now);
@@ -307,7 +314,7 @@ export class Peer {
   truncated(replica: Replica, lastZxid: Zxid, now: Now): void {
     const state = this.#state;
     state.disk.replaced(lastZxid);
-    state.replaceReplica(replica);
+    state.replaceReplica(replica, now);
     state.committedLog.truncate(lastZxid);
     state.observer.historyReplaced('trunc', lastZxid);
     this.#role.truncated(lastZxid, now);

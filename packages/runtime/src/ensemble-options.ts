@@ -1,20 +1,22 @@
 import type { ZabOptions } from '@tskeeper/core';
-import type { HostPort, Millis, QuorumConfig } from '@tskeeper/protocol';
+import type { Millis, QuorumConfig } from '@tskeeper/protocol';
 import type { ElectionPortOptions } from './ports/election/election-port-options.ts';
 import type { LearnerPortOptions } from './ports/learner/learner-port-options.ts';
+import type { ConfigFileOptions } from './storage/config-files.ts';
 
 /** The options of a server of an ensemble. Parsed once, before the runtime is built. */
 export interface EnsembleOptions {
   readonly zab: ZabOptions;
-  readonly role: 'participant' | 'observer';
   /** The active configuration, this server included. */
   readonly quorum: QuorumConfig;
-  /**
-   * Addresses to listen on; a host is a wildcard where quorumListenOnAllIPs is set. More than one
-   * only with multiAddress.enabled.
-   */
-  readonly electionAddresses: readonly HostPort[];
-  readonly quorumAddresses: readonly HostPort[];
+  /** A later one that this server has stored and not activated. */
+  readonly lastSeen?: QuorumConfig | undefined;
+  /** Where the configuration is stored; undefined: nowhere but in the log. */
+  readonly configFile?: ConfigFileOptions | undefined;
+  /** standaloneEnabled: an ensemble keeps at least two voters. Default: true. */
+  readonly standaloneEnabled?: boolean | undefined;
+  /** quorumListenOnAllIPs: see `ownAddresses`. */
+  readonly listensOnAllIps: boolean;
   /** zookeeper.cnxTimeout: limit to connect to another server. */
   readonly cnxTimeoutMs: Millis;
   /**

@@ -3,18 +3,19 @@
  * work of its peer. The runtime drives it in its turns.
  */
 import { type CoreOptions, type Now, type Observer, Peer, type PeerClients } from '@tskeeper/core';
-import { CommittedLog, committedLogDefaults, OracleQuorum, type Replica, verifierOf } from '@tskeeper/core/internal';
-import { formatQuorumConfig, isParticipant, type Millis, PacketView, type Zxid } from '@tskeeper/protocol';
+import { CommittedLog, committedLogDefaults, type Replica } from '@tskeeper/core/internal';
+import { type HostPort, isParticipant, type Millis, PacketView, type QuorumConfig, type Zxid } from '@tskeeper/protocol';
 import { EnsembleStorage } from './ensemble-storage.ts';
 import type { Logger } from './logger.ts';
 import type { EnsembleOptions } from './ensemble-options.ts';
+import { MembershipPorts, peerServersOf } from './membership-ports.ts';
 import type { ServerMetrics } from './metrics/server-metrics.ts';
 import { electionPortDefaults } from './ports/election/election-port-options.ts';
 import { ElectionPort } from './ports/election/election-port.ts';
 import { LearnerPort } from './ports/learner/learner-port.ts';
 import { learnerPortDefaults } from './ports/learner/learner-port-options.ts';
-import type { PeerServer } from './ports/peer-server.ts';
 import type { ReplicaRecovery } from './replica-recovery.ts';
+import { ConfigFiles } from './storage/config-files.ts';
 import type { EnsembleRecoveryResult, Storage } from './storage/storage.ts';
 import type { World } from './world.ts';
 
@@ -32,6 +33,8 @@ export interface EnsembleRuntimeDependencies {
   readonly runTurn: (work: (now: Now) => void) => void;
   /** Reports that the server cannot continue. */
   readonly failed: (error: unknown) => void;
+  /** The configuration gives this server another address for its clients. */
+  readonly clientAddressChanged: (address: HostPort) => void;
 }
 
 /** Interval between two calls of the oracle. */
@@ -50,9 +53,9 @@ export class EnsembleRuntime {
   /** The answer last given to the peer; undefined when the peer has forgotten it. */
   #oracleAnswer: boolean | undefined;
   #isShutDown = false;
-  #listensForLearners = false;
-  /** Incremented whenever this server starts or stops leading. */
-  #listenGeneration = 0;
+  /** undefined: the configuration is stored in the log only. */
+  readonly #configFiles: ConfigFiles | undefined;
+  #membership: MembershipPorts | undefined;
   /** Empty before `startPeer`. */
   ports: readonly PeerPort[] = [];
 
@@ -60,11 +63,19 @@ export class EnsembleRuntime {
     this.#dependencies = parts;
     const { juteMaxBuffer, juteMaxBufferExtra } = parts.core;
     this.#packetView = new PacketView(juteMaxBuffer + juteMaxBufferExtra);
+    const { world, options, logger } = parts;
+    const { configFile, quorum, lastSeen } = options;
+    if (configFile !== undefined) this.#configFiles = new ConfigFiles(world.disk, configFile, quorum, lastSeen, logger);
   }
 
   get peer(): Peer {
     if (this.#peer === undefined) throw new Error('the peer has not been opened');
     return this.#peer;
+  }
+
+  /** The active configuration. */
+  get members(): QuorumConfig {
+    return this.#membership?.members ?? this.#dependencies.options.quorum;
   }
 
   /**
@@ -73,6 +84,7 @@ export class EnsembleRuntime {
    */
   async recover(recovery: ReplicaRecovery): Promise<{ readonly replica: Replica; readonly recovered: EnsembleRecoveryResult }> {
     const { storage, options } = this.#dependencies;
+    await this.#configFiles?.backUp();
     const recovered = await storage.openForEnsemble(recovery, {
       recent: { count: options.commitLogCount, bytes: committedLogDefaults.bytesMax },
       canRefetch: hasOtherVoters(options),
@@ -100,7 +112,7 @@ export class EnsembleRuntime {
    */
   startPeer(replica: Replica, recovered: EnsembleRecoveryResult, clients: PeerClients, unknownPeersMax: number, now: Now): Peer {
     const { world, core, options, logger, runTurn, observer } = this.#dependencies;
-    const servers = serversOf(options);
+    const servers = peerServersOf(options.quorum, options.lastSeen === undefined ? [] : [options.lastSeen]);
     const electionPort = { ...electionPortDefaults, ...options.electionPort };
     const learnerPort = { ...learnerPortDefaults, ...options.learnerPort };
     const { tickTimeMs, initLimitTicks } = options.zab;
@@ -138,12 +150,23 @@ export class EnsembleRuntime {
       servers,
     );
     this.ports = [this.#electionPort, this.#learnerPort];
-    this.#storage = new EnsembleStorage(this.#dependencies, this.#learnerPort);
+    const { quorum, lastSeen } = options;
+    this.#storage = new EnsembleStorage(this.#dependencies, this.#learnerPort, this.#configFiles);
+    this.#membership = new MembershipPorts({
+      sid: options.zab.sid,
+      members: quorum,
+      listensOnAllIps: options.listensOnAllIps,
+      electionPort: this.#electionPort,
+      learnerPort: this.#learnerPort,
+      logger,
+      runTurn,
+      clientAddressChanged: this.#dependencies.clientAddressChanged,
+    });
     const committedLog = new CommittedLog({ ...committedLogDefaults, countMax: options.commitLogCount });
     for (const { zxid, bytes } of recovered.recent) committedLog.restore(zxid, bytes);
     const { oracle } = this.#dependencies;
-    const verifier = oracle === undefined ? verifierOf(options.quorum) : new OracleQuorum(verifierOf(options.quorum).voters);
-    const config = { verifier, text: formatQuorumConfig(options.quorum), version: options.quorum.version };
+    const { standaloneEnabled, multiAddressEnabled } = options;
+    const config = { active: quorum, lastSeen, standaloneEnabled, multiAddressEnabled, hasOracle: oracle !== undefined };
     const start = {
       replica,
       lastZxid: recovered.lastZxid,
@@ -152,7 +175,7 @@ export class EnsembleRuntime {
       committedLog,
       snapshotZxid: recovered.snapshotZxid ?? 0,
     };
-    const { zab, role, leaderServes, leaderConnectDelayMs, observerElectionDelayMs } = options;
+    const { zab, leaderServes, leaderConnectDelayMs, observerElectionDelayMs } = options;
     const { minNotificationIntervalMs, maxNotificationIntervalMs } = options;
     const election = { minNotificationIntervalMs, maxNotificationIntervalMs };
     const io = {
@@ -161,8 +184,9 @@ export class EnsembleRuntime {
       quorum: this.#learnerPort,
       storage: this.#storage,
       oracle: oracle === undefined ? undefined : { ask: () => this.#askAgain(oracle) },
+      members: this.#membership,
     };
-    const peerOptions = { core, zab, role, leaderServes, leaderConnectDelayMs, observerElectionDelayMs, election };
+    const peerOptions = { core, zab, leaderServes, leaderConnectDelayMs, observerElectionDelayMs, election };
     this.#peer = new Peer({ options: peerOptions, config, start, packetView: this.#packetView, io, random: world.random, observer }, now);
     for (const part of [...this.ports, this.#storage]) part.attach(this.#peer);
     if (oracle !== undefined) void this.#pollOracle(oracle);
@@ -174,7 +198,7 @@ export class EnsembleRuntime {
    * a port cannot be bound.
    */
   async listen(): Promise<void> {
-    for (const address of this.#dependencies.options.electionAddresses) await this.#electionPort?.listen(address);
+    await this.#membership?.listen();
   }
 
   /**
@@ -182,36 +206,7 @@ export class EnsembleRuntime {
    */
   endTurn(now: Now): void {
     for (const port of this.ports) port.endTurn(now);
-    this.#updateLearnerListener();
-  }
-
-  /**
-   * Listens for learners while this server leads or tries to. A refused learner connects again a
-   * moment later; a learner accepted by a server that does not lead would give up the leader it has
-   * found.
-   */
-  #updateLearnerListener(): void {
-    const leads = this.peer.role === 'leading';
-    if (leads === this.#listensForLearners || this.#isShutDown) return;
-    this.#listensForLearners = leads;
-    this.#listenGeneration++;
-    if (leads) void this.#listenForLearners(this.#listenGeneration);
-    else void this.#learnerPort?.stopListening();
-  }
-
-  async #listenForLearners(generation: number): Promise<void> {
-    try {
-      for (const address of this.#dependencies.options.quorumAddresses) {
-        if (generation === this.#listenGeneration) await this.#learnerPort?.listen(address);
-      }
-    } catch (error) {
-      if (generation !== this.#listenGeneration || this.#isShutDown) return;
-      this.#dependencies.logger.error(`${messageOf(error)} This server cannot lead without it.`, {
-        event: 'port.unavailable',
-        reason: messageOf(error),
-      });
-      this.#dependencies.runTurn((now) => this.peer.stepDown('its quorum port cannot be bound', now));
-    }
+    this.#membership?.followRole(this.peer);
   }
 
   /** Called before the storage closes; `shutDown` follows. */
@@ -227,6 +222,7 @@ export class EnsembleRuntime {
   async shutDown(now: Now): Promise<void> {
     this.#isShutDown = true;
     this.#storage?.close();
+    this.#membership?.shutDown();
     await Promise.all([this.#electionPort?.shutDown(now), this.#learnerPort?.shutDown(now)]);
   }
 
@@ -267,18 +263,6 @@ export class EnsembleRuntime {
  */
 function hasOtherVoters({ quorum, zab }: EnsembleOptions): boolean {
   return [...quorum.servers.values()].some((server) => server.sid !== zab.sid && isParticipant(server));
-}
-
-function serversOf({ quorum }: EnsembleOptions): PeerServer[] {
-  return [...quorum.servers.values()].map(({ sid, addresses }) => ({
-    sid,
-    electionAddresses: addresses.map(({ host, electionPort }) => ({ host, port: electionPort })),
-    quorumAddresses: addresses.map(({ host, quorumPort }) => ({ host, port: quorumPort })),
-  }));
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 /** The earliest deadline of the ports. */

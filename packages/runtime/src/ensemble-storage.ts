@@ -5,12 +5,13 @@
  */
 import type { ChannelId, CoreOptions, EpochName, Now, Peer, PeerStorage, QuorumLinks } from '@tskeeper/core';
 import { Fifo, logBytesMax } from '@tskeeper/core/internal';
-import type { Millis, Zxid } from '@tskeeper/protocol';
+import type { Millis, QuorumConfig, Zxid } from '@tskeeper/protocol';
 import { DiskError } from './disk.ts';
 import type { Logger } from './logger.ts';
 import type { EnsembleOptions } from './ensemble-options.ts';
 import type { ServerMetrics } from './metrics/server-metrics.ts';
 import { ReplicaRecovery } from './replica-recovery.ts';
+import type { ConfigFiles } from './storage/config-files.ts';
 import type { TxnLogIterator } from './storage/txn-log-iterator.ts';
 import { SnapshotReadBackFailed } from './storage/snapshot-files.ts';
 import type { Storage } from './storage/storage.ts';
@@ -41,12 +42,22 @@ export class EnsembleStorage implements PeerStorage {
   readonly #pausedLogIterators = new Map<ChannelId, () => void>();
   /** Txns handed to the log and not yet durable, with their times on the wall clock. */
   readonly #unsyncedTxns = new Fifo<{ readonly zxid: Zxid; readonly txnMs: Millis }>();
+  readonly #configFiles: ConfigFiles | undefined;
+  /** The configurations being stored, one after the other, and how many. */
+  #storingConfigs: Promise<void> = Promise.resolve();
+  #unstoredConfigs = 0;
+  /** The first txn appended while a configuration is being stored. */
+  #heldFrom: Zxid | undefined;
+  /** The last txn that is durable. */
+  #durable: Zxid = 0;
   #peer!: Peer;
   #state: 'open' | 'closing' | 'closed' = 'open';
 
-  constructor(parts: EnsembleStorageParts, links: Pick<QuorumLinks, 'channelIsFull'>) {
+  /** @param configFiles undefined: configurations are stored in the log only. */
+  constructor(parts: EnsembleStorageParts, links: Pick<QuorumLinks, 'channelIsFull'>, configFiles: ConfigFiles | undefined) {
     this.#dependencies = parts;
     this.#links = links;
+    this.#configFiles = configFiles;
   }
 
   /** Sets the peer that completions go to. The peer is made later, because it calls this object. */
@@ -68,15 +79,16 @@ export class EnsembleStorage implements PeerStorage {
 
   append(zxid: Zxid, bytes: Buffer, start: number, end: number): void {
     this.#recordAppend(zxid, bytes, start);
+    if (this.#unstoredConfigs > 0) this.#heldFrom ??= zxid;
     this.#dependencies.storage.append(zxid, bytes, start, end);
   }
 
   #recordAppend(zxid: Zxid, bytes: Buffer, start: number): void {
-    const { world, metrics, options } = this.#dependencies;
+    const { world, metrics } = this.#dependencies;
     // A txn begins with its header, in which session, cxid and zxid come before the time.
     const txnMs = bytes.readInt32BE(start + 20) * 2 ** 32 + bytes.readUInt32BE(start + 24);
     if (this.#peer.role === 'learning') metrics.txnReceived(world.clock.now().wallMs - txnMs);
-    if (options.role === 'participant') this.#unsyncedTxns.push({ zxid, txnMs });
+    if (this.#peer.votes) this.#unsyncedTxns.push({ zxid, txnMs });
   }
 
   /** Every txn up to `zxid` is durable. */
@@ -85,6 +97,16 @@ export class EnsembleStorage implements PeerStorage {
       this.#unsyncedTxns.shift();
       this.#dependencies.metrics.txnLogged(now.wallMs - next.txnMs);
     }
+    this.#durable = zxid;
+    this.#reportDurable(now);
+  }
+
+  /**
+   * A txn that follows a configuration is acknowledged after both are stored: whoever counts the
+   * acknowledgement relies on both.
+   */
+  #reportDurable(now: Now): void {
+    this.#peer.appended(Math.min(this.#durable, (this.#heldFrom ?? Infinity) - 1), now);
   }
 
   truncate(zxid: Zxid): void {
@@ -110,10 +132,27 @@ export class EnsembleStorage implements PeerStorage {
     }
   }
 
-  // ---- epochs and snapshots
+  // ---- configurations, epochs and snapshots
+
+  saveConfig(active: QuorumConfig, lastSeen: QuorumConfig | undefined): void {
+    const { sid } = this.#dependencies.options.zab;
+    this.#unstoredConfigs++;
+    this.#storingConfigs = this.#storingConfigs.then(() => this.#configFiles?.save(active, lastSeen, sid));
+    void this.#then(this.#storingConfigs, (_, now) => {
+      this.#unstoredConfigs--;
+      this.#peer.configSaved(now);
+      if (this.#unstoredConfigs > 0 || this.#heldFrom === undefined) return;
+      const wasHeldBack = this.#durable >= this.#heldFrom;
+      this.#heldFrom = undefined;
+      if (wasHeldBack) this.#reportDurable(now);
+    });
+  }
 
   saveEpoch(name: EpochName, epoch: number): void {
-    void this.#then(this.#dependencies.storage.saveEpoch(name, epoch), (_, now) => this.#peer.epochSaved(name, epoch, now));
+    const { storage } = this.#dependencies;
+    const saved =
+      this.#unstoredConfigs === 0 ? storage.saveEpoch(name, epoch) : this.#storingConfigs.then(() => storage.saveEpoch(name, epoch));
+    void this.#then(saved, (_, now) => this.#peer.epochSaved(name, epoch, now));
   }
 
   installSnapshot(zxid: Zxid): void {

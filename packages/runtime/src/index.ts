@@ -12,6 +12,8 @@ export { type DiskCall, type DiskFault, type DiskOperation, VirtualDisk } from '
 export { SeededRandom } from './virtual/seeded-random.ts';
 export { type PortOptions, runtimeDefaults, type RuntimeOptions } from './options.ts';
 export { ensembleDefaults, type EnsembleOptions } from './ensemble-options.ts';
+export { type OwnAddresses, ownAddresses } from './own-addresses.ts';
+export type { ConfigFileOptions } from './storage/config-files.ts';
 export { BindError } from './ports/bind-listener.ts';
 export { startRuntime } from './runtime.ts';
 export type { HostFacts, Runtime, RuntimeHooks, SnappyCodec, World } from './world.ts';

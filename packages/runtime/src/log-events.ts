@@ -149,6 +149,8 @@ export const logEvents = {
   'port.waits-for-name': { level: 'warn', fields: ['address', 'reason'] },
   'port.bind-failed': { level: 'warn', fields: ['address', 'reason'] },
   'port.unavailable': { level: 'error', fields: ['reason'] },
+  'client-port.moved': { level: 'info', fields: ['address'] },
+  'config.not-written': { level: 'error', fields: ['path', 'reason'] },
 
   // Data.
   'recovery.warning': { level: 'warn', fields: ['reason'] },

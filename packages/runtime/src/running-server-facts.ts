@@ -4,11 +4,12 @@
  */
 import type { CoreOptions } from '@tskeeper/core';
 import type { ConnectionThrottle } from '@tskeeper/core/internal';
-import type { Millis } from '@tskeeper/protocol';
+import type { Millis, QuorumConfig } from '@tskeeper/protocol';
 import type { EnsembleOptions } from './ensemble-options.ts';
 import type { FolderSizes } from './folder-sizes.ts';
 import type { RuntimeOptions } from './options.ts';
 import type { EnsembleConf, ServerConf, ServerFacts } from './ports/server-facts.ts';
+import type { ServerParts } from './server-parts.ts';
 import type { Storage } from './storage/storage.ts';
 import type { HostFacts } from './world.ts';
 
@@ -16,6 +17,7 @@ export interface RunningServerFactsDependencies {
   readonly core: CoreOptions;
   readonly options: RuntimeOptions;
   readonly ensembleOptions: EnsembleOptions | undefined;
+  readonly parts: Pick<ServerParts, 'ensemble'>;
   readonly storage: Storage;
   readonly sizes: FolderSizes;
   readonly throttle: ConnectionThrottle | undefined;
@@ -42,7 +44,7 @@ export class RunningServerFacts implements ServerFacts {
   }
 
   get conf(): ServerConf {
-    const { core, options, ensembleOptions, storage } = this.#dependencies;
+    const { core, options, ensembleOptions, parts, storage } = this.#dependencies;
     return {
       clientPort: this.clientPort,
       secureClientPort: -1,
@@ -54,7 +56,8 @@ export class RunningServerFacts implements ServerFacts {
       maxSessionTimeoutMs: core.maxSessionTimeoutMs,
       clientPortListenBacklog: options.clientPortListenBacklog ?? -1,
       serverId: ensembleOptions?.zab.sid ?? 0,
-      ensemble: ensembleOptions === undefined ? undefined : ensembleConf(ensembleOptions),
+      ensemble:
+        ensembleOptions === undefined ? undefined : ensembleConf(ensembleOptions, parts.ensemble?.members ?? ensembleOptions.quorum),
     };
   }
 
@@ -83,9 +86,9 @@ export class RunningServerFacts implements ServerFacts {
   }
 }
 
-/** With the ports that other servers use. */
-function ensembleConf({ zab, role, quorum }: EnsembleOptions): EnsembleConf {
-  const { addresses } = quorum.servers.get(zab.sid)!;
+/** With the ports that other servers use; none if the configuration does not name this server. */
+function ensembleConf({ zab }: EnsembleOptions, members: QuorumConfig): EnsembleConf {
+  const { addresses = [], role = 'participant' } = members.servers.get(zab.sid) ?? {};
   return {
     initLimitTicks: zab.initLimitTicks,
     syncLimitTicks: zab.syncLimitTicks,

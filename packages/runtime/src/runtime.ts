@@ -4,7 +4,7 @@
  */
 import { type CoreOptions, type Inspector, type Observer, Server, standaloneSequencer } from '@tskeeper/core';
 import { ConnectionThrottle, StepBudget } from '@tskeeper/core/internal';
-import type { Millis, SessionId, Zxid } from '@tskeeper/protocol';
+import { formatHostPort, type HostPort, isWildcardHost, type Millis, type SessionId, type Zxid } from '@tskeeper/protocol';
 import type { EnsembleOptions } from './ensemble-options.ts';
 import { EnsembleRuntime, type PeerPort } from './ensemble-runtime.ts';
 import { FolderSizes } from './folder-sizes.ts';
@@ -77,6 +77,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
   #throttle: ConnectionThrottle | undefined;
   #descriptorPlan: DescriptorPlan | undefined;
   #listener: Listener | undefined;
+  #facts: RunningServerFacts | undefined;
   #closed: Promise<void> | undefined;
 
   constructor(world: World, core: CoreOptions, options: RuntimeOptions, hooks: RuntimeHooks, ensembleOptions: EnsembleOptions | undefined) {
@@ -135,6 +136,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
       core: this.#coreOptions,
       options,
       ensembleOptions: this.#ensembleOptions,
+      parts,
       storage: this.#storage,
       sizes: this.#sizes,
       throttle: this.#throttle,
@@ -155,6 +157,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
       port: options.clientPort,
       backlog: options.clientPortListenBacklog,
     });
+    this.#facts = facts;
     facts.clientPort = this.#listener.endpoint.port;
     facts.startedMs = clock.now().elapsedMs;
     parts.stage = 'serving';
@@ -202,6 +205,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
       logger: this.#hooks.logger,
       runTurn: (work) => this.#turns.run(work),
       failed: (error) => this.failed(error),
+      clientAddressChanged: (address) => void this.#moveClientPort(address),
     }));
     const { replica, recovered } = await others.recover(recovery);
     this.#parts.clientPort = this.#newClientPort();
@@ -322,6 +326,40 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     this.#sizes.cancelTimer();
   }
 
+  // --- A reconfiguration
+
+  /**
+   * Listens for clients at another address; connected clients stay. If that is impossible the
+   * server goes on at the old one.
+   */
+  async #moveClientPort({ host, port }: HostPort): Promise<void> {
+    const { clientPort } = this.#parts;
+    const before = this.#listener;
+    const address = isWildcardHost(host) ? undefined : host;
+    if (before === undefined || (before.endpoint.port === port && (address ?? before.endpoint.address) === before.endpoint.address)) return;
+    const { logger } = this.#hooks;
+    const backlog = this.#options.clientPortListenBacklog;
+    try {
+      const numeric = address === undefined ? undefined : (await this.#world.network.resolve(address))[0];
+      // One port of two addresses, of which one may be that of all interfaces.
+      if (before.endpoint.port === port) await clientPort.stopListeningAt(before);
+      const listener = await clientPort.listen({ address: numeric, port, backlog });
+      this.#listener = listener;
+      if (this.#facts !== undefined) this.#facts.clientPort = listener.endpoint.port;
+      await clientPort.stopListeningAt(before);
+      const moved = formatHostPort({ host: listener.endpoint.address, port: listener.endpoint.port });
+      logger.info(`The new configuration has this server listen for clients on ${moved}.`, { event: 'client-port.moved', address: moved });
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      if (!clientPort.owns(before)) this.#listener = await clientPort.listen({ ...before.endpoint, backlog }).catch(() => before);
+      logger.error(
+        `This server does not listen for clients on ${formatHostPort({ host, port })}, as the new configuration says: ${reason} ` +
+          'It goes on at its old address: free the new one, and restart this server.',
+        { event: 'port.unavailable', reason },
+      );
+    }
+  }
+
   // --- At an operator's word
 
   expireSession(session: SessionId): Promise<boolean> {
@@ -374,8 +412,9 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
 
   appended(zxid: Zxid): void {
     this.#turns.run((now) => {
-      this.#parts.ensemble?.appended(zxid, now);
-      this.#parts.core.appended(zxid, now);
+      const { ensemble, core } = this.#parts;
+      if (ensemble === undefined) core.appended(zxid, now);
+      else ensemble.appended(zxid, now);
     });
   }
 

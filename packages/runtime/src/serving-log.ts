@@ -6,6 +6,7 @@ import { formatHostPort, formatZxid, isParticipant, type Zxid } from '@tskeeper/
 import type { EnsembleOptions } from './ensemble-options.ts';
 import type { Logger } from './logger.ts';
 import type { Endpoint } from './network.ts';
+import { ownAddresses } from './own-addresses.ts';
 import type { RecoveryResult } from './storage/recovery.ts';
 
 export interface ServingFacts {
@@ -21,8 +22,7 @@ export interface ServingFacts {
 export function logServing(logger: Logger, { clientEndpoint, ensembleOptions, lastZxid, recovered, unsafe }: ServingFacts): void {
   const address = formatHostPort({ host: clientEndpoint.address, port: clientEndpoint.port });
   const what = ensembleOptions === undefined ? 'serving' : `${nameOf(ensembleOptions)}, listening for`;
-  const votes =
-    ensembleOptions === undefined ? '' : ` and for votes on ${ensembleOptions.electionAddresses.map(formatHostPort).join(', ')}`;
+  const votes = ensembleOptions === undefined ? '' : ` and for votes on ${electionAddressesOf(ensembleOptions).join(', ')}`;
   const zxid = formatZxid(lastZxid);
   const durationMs = Math.round(recovered.loadSnapshotMs + recovered.replayMs);
   logger.info(
@@ -51,9 +51,13 @@ function countServers({ quorum }: EnsembleOptions): { readonly voters: number; r
   return { voters, observers: servers.length - voters };
 }
 
+function electionAddressesOf({ quorum, zab, listensOnAllIps }: EnsembleOptions): string[] {
+  return (ownAddresses(quorum, zab.sid, listensOnAllIps)?.election ?? []).map(formatHostPort);
+}
+
 /** The fields of `server.serving` that only an ensemble has. */
 function ensembleFields(options: EnsembleOptions) {
-  return { electionAddresses: options.electionAddresses.map(formatHostPort), ...countServers(options) };
+  return { electionAddresses: electionAddressesOf(options), ...countServers(options) };
 }
 
 /** "server 2 of 3 voters and 1 observer" */

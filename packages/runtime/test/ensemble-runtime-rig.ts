@@ -118,10 +118,8 @@ export class EnsembleRuntimeRig {
       {
         ...ensembleDefaults,
         zab: { sid, tickTimeMs, initLimitTicks: 10, syncLimitTicks: 5, forceSnapshotSync: false, counterMax: 0xffff_0000, ...zab },
-        role: roleOf(sid),
         quorum: { version: 0, servers: new Map(servers), groups: new Map(), weights: new Map() },
-        electionAddresses: [{ host: addressOf(sid), port: electionPort }],
-        quorumAddresses: [{ host: addressOf(sid), port: quorumPort }],
+        listensOnAllIps: false,
         quorumCnxnTimeoutMs: 5 * tickTimeMs,
         connectToLeaderMs: 10 * tickTimeMs,
         ...options,

@@ -1,5 +1,5 @@
 /** A whole server of an ensemble: its ports, which connections it accepts, and what it reports. */
-import { writeConnectRequest, Writer } from '@tskeeper/protocol';
+import { parseQuorumConfig, writeConnectRequest, Writer } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
 import { addressOf, electionPort, quorumPort } from './ports/peer-rig.ts';
 import { clientPort, type EnsembleRuntimeNode, EnsembleRuntimeRig } from './ensemble-runtime-rig.ts';
@@ -42,8 +42,8 @@ describe('the quorum port', () => {
 
 describe('a server whose own name does not resolve yet', () => {
   it('waits for it, answers four letter words meanwhile, and takes part once it resolves', async () => {
-    const electionAddresses = [{ host: 'zk', port: electionPort }];
-    const rig = new EnsembleRuntimeRig({ servers: 1, options: { electionAddresses } });
+    const quorum = parseQuorumConfig(`server.1=zk:${quorumPort}:${electionPort}`);
+    const rig = new EnsembleRuntimeRig({ servers: 1, options: { quorum } });
     const only = rig.nodes[0]!;
     const booting = rig.boot(only);
     await rig.rig.run(3000, 50);

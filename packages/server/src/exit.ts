@@ -1,4 +1,3 @@
-import { ConfigurationConflict } from '@tskeeper/core';
 import { BindError, DiskError, FolderInUse, StorageRefused } from '@tskeeper/runtime';
 import { ConfigError } from './config/config-error.ts';
 import { ListenError } from './net-network.ts';
@@ -18,7 +17,7 @@ export const exitCodes = {
   diskFailure: 3,
 } as const;
 
-const refusals = [ConfigError, ListenError, BindError, FolderInUse, StorageRefused, ConfigurationConflict];
+const refusals = [ConfigError, ListenError, BindError, FolderInUse, StorageRefused];
 
 /** The message for the operator about an error that ends the process, and the exit code. */
 export function exitStatusOf(error: unknown): { readonly code: number; readonly message: string } {

@@ -4,15 +4,12 @@
  * not supported, so the operator must limit who can reach these ports.
  */
 import { formatHostPort } from '@tskeeper/protocol';
-import type { EnsembleOptions } from '@tskeeper/runtime';
+import type { OwnAddresses } from '@tskeeper/runtime';
 import { isLoopback } from './config/loopback.ts';
 
 /** Addresses of ports for other servers that other machines may reach. */
-export function exposedPorts({
-  quorumAddresses,
-  electionAddresses,
-}: Pick<EnsembleOptions, 'quorumAddresses' | 'electionAddresses'>): string[] {
-  return [...quorumAddresses, ...electionAddresses].filter(({ host }) => !isLoopback(host)).map(formatHostPort);
+export function exposedPorts({ quorum, election }: OwnAddresses): string[] {
+  return [...quorum, ...election].filter(({ host }) => !isLoopback(host)).map(formatHostPort);
 }
 
 /** One sentence with the problem, one with the remedy. */

@@ -12,6 +12,7 @@ import {
   type Network,
   type Runtime,
   type RuntimeHooks,
+  ownAddresses,
   type RuntimeOptions,
   silentLogger,
   type World,
@@ -102,10 +103,11 @@ export async function startServerWith(
 ): Promise<Server> {
   const config = resolveConfig(sourcesOf(options, environment));
   const logger = loggerThatNeverThrows(withSid(config.ensemble?.myid, options.logger ?? silentLogger));
-  const member = config.ensemble === undefined ? undefined : ensembleOptionsOf(config.ensemble, config.core.tickTimeMs);
+  const member = config.ensemble === undefined ? undefined : ensembleOptionsOf(config.ensemble, config.core.tickTimeMs, options.configFile);
   logStart(config, member, environment.config?.name ?? options.configFile, logger);
   for (const warning of config.warnings) logger.warn(warning, { event: 'config.warning', reason: warning });
-  const exposed = member === undefined ? [] : exposedPorts(member);
+  const addresses = member === undefined ? undefined : ownAddresses(member.quorum, member.zab.sid, member.listensOnAllIps);
+  const exposed = addresses === undefined ? [] : exposedPorts(addresses);
   if (exposed.length > 0) logger.warn(exposedSentence(exposed), { event: 'server.exposed', addresses: exposed });
   for (const notice of config.notices) logger.info(notice, { event: 'config.no-effect', reason: notice });
 
@@ -147,8 +149,9 @@ function logStart(config: ServerConfig, member: EnsembleOptions | undefined, con
   const dataDir = resolve(runtime.dataDir);
   const dataLogDir = resolve(runtime.dataLogDir);
   const clientAddress = formatEndpoint({ address: runtime.clientPortAddress ?? '0.0.0.0', port: runtime.clientPort });
-  const electionAddresses = member?.electionAddresses.map(formatHostPort);
-  const role = member?.role ?? 'standalone';
+  const { quorum, zab, listensOnAllIps } = member ?? {};
+  const electionAddresses = quorum && ownAddresses(quorum, zab!.sid, listensOnAllIps!)?.election.map(formatHostPort);
+  const role = quorum === undefined ? 'standalone' : (quorum.servers.get(zab!.sid)?.role ?? 'participant');
   const settings = Object.entries(changed).map(([name, value]) => `${name}=${value}`);
   logger.info(
     [

@@ -22,8 +22,8 @@ describe('ports for other servers', () => {
       ['10.0.0.1:2888', 'zoo1:2888', '[::]:2888'],
     ],
   ])('at %j are open to other machines at %j', (hosts, exposed) => {
-    expect(exposedPorts({ quorumAddresses: at(...hosts), electionAddresses: [] })).toEqual(exposed);
-    expect(exposedPorts({ quorumAddresses: [], electionAddresses: at(...hosts) })).toEqual(exposed);
+    expect(exposedPorts({ quorum: at(...hosts), election: [] })).toEqual(exposed);
+    expect(exposedPorts({ quorum: [], election: at(...hosts) })).toEqual(exposed);
   });
 
   test.each([

@@ -7,8 +7,6 @@ import type { Vote } from './vote.ts';
 
 export interface ElectionOptions {
   readonly sid: Sid;
-  /** An observer finds the leader in the same way, but its vote does not count. */
-  readonly role: 'participant' | 'observer';
   /** Whether configurations of other servers are considered. Default: false, as in ZooKeeper. */
   readonly reconfigEnabled?: boolean;
   /**

@@ -39,7 +39,6 @@ const noData: Zxid = -1;
 
 export class FastLeaderElection {
   readonly #sid: Sid;
-  readonly #role: 'participant' | 'observer';
   readonly #reconfigEnabled: boolean;
   readonly #finalizeWaitMs: Millis;
   readonly #earlyFinalization: boolean;
@@ -48,7 +47,8 @@ export class FastLeaderElection {
   /** Which servers get votes; the owner reports here what it learns about leaders. */
   readonly eligibility: Eligibility;
   readonly voterReachability = new VoterReachability();
-  #config: ElectionConfig;
+  /** It may change between two inputs; see `quorumChanged`. */
+  readonly #config: ElectionConfig;
 
   /** Undefined before the first election, when there is nothing to send yet. */
   #state: ServerState | undefined;
@@ -75,7 +75,6 @@ export class FastLeaderElection {
 
   constructor(options: ElectionOptions, config: ElectionConfig, links: Pick<ElectionLinks, 'notify'>, configs: ConfigListener) {
     this.#sid = options.sid;
-    this.#role = options.role;
     this.#reconfigEnabled = options.reconfigEnabled ?? false;
     this.#finalizeWaitMs = options.finalizeWaitMs ?? 200;
     this.#earlyFinalization = options.earlyFinalization ?? true;
@@ -155,7 +154,7 @@ export class FastLeaderElection {
     // compared.
     if (this.#state === undefined || from === this.#sid || !Number.isSafeInteger(notification.electionEpoch)) return;
     const newer = this.#state === 'looking' && this.#reconfigEnabled ? newerConfig(notification.config, this.#config) : undefined;
-    if (newer !== undefined) this.#configs.configSeen(from, newer);
+    if (newer !== undefined && this.#configs.configSeen(from, newer)) this.#notifyAnnounced(now);
     if (!this.#config.verifier.isVoter(from)) {
       // An observer asks all voters and does not count. It is sent this server's round, not that of
       // its vote, as in ZooKeeper.
@@ -240,11 +239,10 @@ export class FastLeaderElection {
   }
 
   /**
-   * Input: another configuration is active, or was seen; or the oracle has changed its answer. A
-   * running election uses it at once and keeps its votes: if the voters differ, `start` a new one.
+   * Input: the configuration is another one, or the oracle has changed its answer. A running
+   * election counts by it at once and keeps its votes: if the voters differ, `start` a new one.
    */
-  reconfigure(config: ElectionConfig, now: Now): void {
-    this.#config = config;
+  quorumChanged(now: Now): void {
     if (this.#state === 'looking') this.#evaluate(now);
   }
 
@@ -395,7 +393,7 @@ export class FastLeaderElection {
   // ---- the own vote
 
   #canVote(): boolean {
-    return this.#role === 'participant' && this.#config.verifier.isVoter(this.#sid);
+    return this.#config.ownRole === 'participant' && this.#config.verifier.isVoter(this.#sid);
   }
 
   #lacksData(): boolean {
@@ -488,7 +486,7 @@ export class FastLeaderElection {
   }
 
   #decide(vote: Vote, now: Now): void {
-    const learnerState = this.#role === 'observer' ? 'observing' : 'following';
+    const learnerState = this.#config.ownRole === 'observer' ? 'observing' : 'following';
     this.finalize({ state: vote.leader === this.#sid ? 'leading' : learnerState, vote }, now);
   }
 
@@ -505,5 +503,14 @@ export class FastLeaderElection {
 
   #notifyAll(now: Now): void {
     this.#notifier.notifyAll(this.#config.verifier.voters, this.#notification(this.#round), now);
+    if (this.#config.announcedVoters.length > 0) this.#notifyAnnounced(now);
+  }
+
+  /** Servers that this one does not know may know of a later configuration. */
+  #notifyAnnounced(now: Now): void {
+    const { verifier, announcedVoters } = this.#config;
+    for (const sid of announcedVoters) {
+      if (sid !== this.#sid && !verifier.isVoter(sid)) this.#notifier.send(sid, this.#notification(this.#round), undefined, now);
+    }
   }
 }

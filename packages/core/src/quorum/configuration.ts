@@ -1,134 +1,290 @@
 /**
- * The configuration of this server, and the handling of those received from others.
+ * The configuration of this server: which servers there are, which of them vote, and where.
  *
- * Servers send each other their configuration as text: in notifications, in NEWLEADER, in the txn
- * of a reconfig. A later version replaces an earlier one. The voters determine the quorums, and two
- * servers that count differently may both believe to have a quorum. This server does not change its
- * voters while it runs, so it adopts a later configuration with the same voters, and one with
- * others ends the server before anything is acknowledged by the wrong count.
+ *     active     committed: the servers that count today
+ *     last seen  proposed by a leader, in the log of this server, and not known to be committed
  *
- * The first leader of an ensemble whose configuration has version 0, which every zoo.cfg has,
- * assigns a version (ZOOKEEPER-1783): from then on it is preferred to any that was only written
- * into a file. All of this requires `reconfigEnabled`; without it, configurations of other servers
- * have no effect (ZOOKEEPER-2819), and the txn of a reconfig changes only /zookeeper/config.
+ * While there is a last seen configuration, every decision needs a quorum of both (`JointQuorum`):
+ * this server cannot know whether the other servers have activated it. The commit of its txn
+ * activates it, and so does a leader that completes what an earlier one has begun, by NEWLEADER.
+ * The last seen configuration is in the tree as well, since the log of a server that does not serve
+ * has been applied to its end; so it survives a restart, and a TRUNC takes it back.
+ *
+ * A configuration is known by its version, the zxid of its txn: a later version replaces an earlier
+ * one, and no two configurations have the same. The first leader of an ensemble whose configuration
+ * has version 0, which every zoo.cfg has, assigns a version (ZOOKEEPER-1783): from then on it is
+ * preferred to any that was only written into a file.
+ *
+ * All of this requires `reconfigEnabled`; without it, configurations of other servers have no
+ * effect (ZOOKEEPER-2819), and the txn of a reconfig changes only /zookeeper/config.
  */
 import {
+  ErrorCode,
   formatQuorumConfig,
   isParticipant,
   makeZxid,
   parseQuorumConfig,
+  type PeerRole,
   type QuorumConfig,
   QuorumConfigError,
   type QuorumServer,
+  type ReconfigRequest,
   type Sid,
   systemPath,
+  type Zxid,
 } from '@tskeeper/protocol';
 import type { Fingerprint } from '../fingerprint.ts';
 import type { DataTree } from '../tree/data-tree.ts';
-import type { ConfigListener, ElectionConfig } from './election-config.ts';
+import { ConfigAnnouncements } from './config-announcements.ts';
+import { verifierOf } from './config-verifier.ts';
+import { CurrentQuorum } from './current-quorum.ts';
+import type { ElectionConfig } from './election-config.ts';
+import { JointQuorum } from './joint-quorum.ts';
 import { OracleQuorum } from './oracle-quorum.ts';
+import type { QuorumVerifier } from './quorum-verifier.ts';
+import { nextConfig } from './reconfig-request.ts';
 
-/**
- * The ensemble uses a configuration that this server cannot use. The message is for the operator:
- * one sentence names both, and one gives the remedy.
- */
-export class ConfigurationConflict extends Error {
-  override readonly name = 'ConfigurationConflict';
+export interface ConfigurationOptions {
+  readonly sid: Sid;
+  /** The operator's configuration, or the one that this server has activated last. */
+  readonly active: QuorumConfig;
+  /**
+   * One that this server has stored and not activated, from a file; undefined for none. The log may
+   * have a later one.
+   */
+  readonly lastSeen?: QuorumConfig | undefined;
+  /** Whether configurations of other servers are considered. */
+  readonly reconfigEnabled: boolean;
+  /** `standaloneEnabled` in zoo.cfg: an ensemble has at least two voters. Default: true. */
+  readonly standaloneEnabled?: boolean | undefined;
+  /** `multiAddress.enabled`: a server may have several addresses. Default: false. */
+  readonly multiAddressEnabled?: boolean | undefined;
+  /** Whether an oracle decides for one of two voters (`oraclePath`). Default: false. */
+  readonly hasOracle?: boolean | undefined;
 }
 
-export class Configuration implements ConfigListener {
-  readonly #reconfigEnabled: boolean;
-  #active: ElectionConfig;
-  #members: QuorumConfig;
-  /** A configuration received from another server while this one was looking. */
-  #lastSeen: string | undefined;
+/** A configuration, in both forms. */
+interface VersionedConfig {
+  readonly members: QuorumConfig;
+  readonly text: string;
+  readonly verifier: QuorumVerifier;
+}
 
-  /**
-   * @param active the operator's configuration.
-   * @param reconfigEnabled whether configurations of other servers are considered.
-   */
-  constructor(active: ElectionConfig, reconfigEnabled: boolean) {
-    this.#reconfigEnabled = reconfigEnabled;
-    this.#active = active;
-    this.#members = parseQuorumConfig(active.text);
+const noSids: readonly Sid[] = [];
+
+export class Configuration implements ElectionConfig {
+  readonly #options: ConfigurationOptions;
+  #active: VersionedConfig;
+  #lastSeen: VersionedConfig | undefined;
+  readonly #quorum: CurrentQuorum;
+  readonly #announced = new ConfigAnnouncements();
+  /** Whether a voter follows this server; for the oracle. */
+  #hasFollower = false;
+
+  constructor(options: ConfigurationOptions) {
+    this.#options = options;
+    this.#active = this.#versioned(options.active);
+    this.#quorum = new CurrentQuorum(this.#active.verifier);
+    if (options.lastSeen !== undefined) this.#maybeSee(options.lastSeen);
   }
 
+  // ---- the configuration in force
+
   /** The active configuration. */
-  get active(): ElectionConfig {
-    return this.#active;
+  get members(): QuorumConfig {
+    return this.#active.members;
+  }
+
+  /** Its text as in /zookeeper/config. */
+  get text(): string {
+    return this.#active.text;
   }
 
   get version(): number {
-    return this.#active.version;
+    return this.#active.members.version;
+  }
+
+  /** The configuration that may become active next; undefined if none is pending. */
+  get lastSeen(): QuorumConfig | undefined {
+    return this.#lastSeen?.members;
+  }
+
+  /** The quorums at any moment: of the active configuration, and of the last seen one as well. */
+  get verifier(): QuorumVerifier {
+    return this.#quorum;
+  }
+
+  /** The number of voters of the active configuration. */
+  get voterCount(): number {
+    return this.#active.verifier.voters.length;
+  }
+
+  /** What this server is. One that no configuration names follows, without a vote. */
+  get ownRole(): PeerRole {
+    return this.members.servers.get(this.#options.sid)?.role ?? 'participant';
+  }
+
+  /** Whether this server votes. */
+  get canVote(): boolean {
+    return this.#quorum.isVoter(this.#options.sid);
+  }
+
+  /** Whether the active configuration allows the server to lead. */
+  canLead(sid: Sid): boolean {
+    return this.#active.verifier.weight(sid) > 0;
+  }
+
+  /** Whether the active or the last seen configuration contains the server. */
+  isMember(sid: Sid): boolean {
+    return this.members.servers.has(sid) || this.#lastSeen?.members.servers.has(sid) === true;
+  }
+
+  // ---- what other servers say
+
+  /**
+   * A leader has proposed this text, or will complete it: it may become active next. Returns
+   * whether it is later than any that this server has seen. A malformed one is ignored, as in
+   * ZooKeeper.
+   */
+  maybeSee(text: string): boolean {
+    const config = this.#read(text);
+    return config !== undefined && this.#maybeSee(config);
   }
 
   /**
-   * Adopts a configuration of other servers, if it is later. Returns whether it did. Throws a
-   * `ConfigurationConflict` if its voters differ. A malformed one is ignored, as in ZooKeeper.
+   * Why this server cannot take part under a configuration of its leader: it does not follow them,
+   * and other servers vote in this one. undefined if it can.
    */
-  maybeAdopt(text: string): boolean {
-    const later = this.#later(text);
-    if (later === undefined || !this.#reconfigEnabled) return false;
-    this.#active = { verifier: this.#active.verifier, text: formatQuorumConfig(later), version: later.version };
-    this.#members = later;
+  refusalOf(text: string): string | undefined {
+    const other = this.#read(text);
+    if (other === undefined || this.#options.reconfigEnabled || other.version <= this.version) return undefined;
+    if (votingConfigText(other) === votingConfigText(this.members)) return undefined;
+    const version = other.version.toString(16);
+    return (
+      `the ensemble uses configuration ${version} with voters ${votersOf(other)}, but this server uses configuration ` +
+      `${this.version.toString(16)} with voters ${votersOf(this.members)}, or with the same voters at other addresses, and must not follow changes. ` +
+      `Set reconfigEnabled=true in zoo.cfg, as on the other servers, and restart this server`
+    );
+  }
+
+  #maybeSee(config: QuorumConfig): boolean {
+    if (!this.#options.reconfigEnabled || config.version <= (this.#lastSeen?.members.version ?? this.version)) return false;
+    this.#lastSeen = this.#versioned(config);
+    this.#updateQuorum();
     return true;
   }
 
   /**
-   * An election, during which nothing may change, has received a later configuration. See
-   * `maybeAdoptLastSeen`.
+   * This configuration is committed. Returns whether it is later than the active one, which it then
+   * replaces.
    */
-  configSeen(_from: Sid, config: QuorumConfig): void {
-    this.#lastSeen = formatQuorumConfig(config);
+  maybeActivate(text: string): boolean {
+    const config = this.#read(text);
+    return config !== undefined && this.#maybeActivate(config);
   }
 
-  /** As `maybeAdopt`, for the configuration received last. */
-  maybeAdoptLastSeen(): boolean {
-    const lastSeen = this.#lastSeen;
+  #maybeActivate(config: QuorumConfig): boolean {
+    if (!this.#options.reconfigEnabled || config.version <= this.version) return false;
+    this.#active = this.#versioned(config);
+    this.#announced.clear();
+    if (this.#lastSeen !== undefined && this.#lastSeen.members.version <= this.version) this.#lastSeen = undefined;
+    this.#updateQuorum();
+    return true;
+  }
+
+  /**
+   * `from` has announced its active configuration, a later one. Returns whether that is news, so
+   * that its other voters should be asked: see `announcedVoters`.
+   */
+  maybeNoteAnnouncement(from: Sid, config: QuorumConfig): boolean {
+    const versioned = this.#readVersioned(config);
+    return versioned !== undefined && this.#announced.add(from, config, versioned.verifier);
+  }
+
+  /** Voters of configurations that are announced and not active here. */
+  get announcedVoters(): readonly Sid[] {
+    return this.#announced.isEmpty ? noSids : this.#announced.voters();
+  }
+
+  /** The announced configurations. */
+  get announced(): readonly QuorumConfig[] {
+    return this.#announced.configs();
+  }
+
+  /** Activates the latest configuration that enough servers have announced. */
+  maybeActivateAnnounced(): boolean {
+    const latest = this.#announced.isEmpty ? undefined : this.#announced.latestConfirmed(this.version, this.#lastSeen?.text);
+    return latest !== undefined && this.#maybeActivate(latest);
+  }
+
+  // ---- the tree
+
+  /**
+   * Reads the last seen configuration anew: the log has been replaced or cut, and `tree` is the
+   * state after it. Returns whether there is another than before.
+   */
+  readFrom(tree: DataTree): boolean {
+    if (!this.#options.reconfigEnabled) return false;
+    const before = this.#lastSeen?.text;
     this.#lastSeen = undefined;
-    return lastSeen !== undefined && this.maybeAdopt(lastSeen);
-  }
-
-  /**
-   * As `maybeAdopt`, for the configuration in log and snapshot, where it is kept over a restart.
-   */
-  maybeAdoptStored(tree: DataTree): boolean {
-    if (!this.#reconfigEnabled) return false;
     const node = tree.find(systemPath.config);
-    return node !== 0 && this.maybeAdopt(tree.dataOf(node)?.toString('utf8') ?? '');
+    const config = node === 0 ? undefined : this.#read(tree.dataOf(node)?.toString('utf8') ?? '');
+    if (config !== undefined && config.version > this.version) this.#lastSeen = this.#versioned(config);
+    this.#updateQuorum();
+    return this.#lastSeen?.text !== before;
   }
 
+  /** Shows the active configuration in /zookeeper/config, unless that is of a later txn. */
   storeIn(tree: DataTree): void {
-    tree.setConfig(this.#active.text, this.version);
+    if (this.#options.reconfigEnabled) {
+      const node = tree.find(systemPath.config);
+      const shown = node === 0 ? undefined : this.#read(tree.dataOf(node)?.toString('utf8') ?? '');
+      if (shown !== undefined && shown.version >= this.version && shown.version !== 0) return;
+    }
+    tree.setConfig(this.text, this.version);
   }
 
-  /** Throws a `ConfigurationConflict` if this is a later configuration with other voters. */
-  check(text: string): void {
-    this.#later(text);
-  }
-
-  /** Whether the active configuration contains this server, as a voter or an observer. */
-  isMember(sid: Sid): boolean {
-    return this.#members.servers.has(sid);
-  }
+  // ---- a leader
 
   /**
-   * The configuration that a new leader sends in NEWLEADER; it adopts it once a quorum has
-   * acknowledged it.
+   * The configuration that a leader sends in NEWLEADER, before it serves: it completes a last seen
+   * one, and assigns the first version. It activates it once a quorum has acknowledged it.
    */
   newLeaderConfig(epoch: number): string {
-    if (!this.#reconfigEnabled || this.version !== 0) return this.#active.text;
-    return formatQuorumConfig({ ...this.#members, version: makeZxid(epoch, 0) });
+    if (this.#lastSeen !== undefined) return this.#lastSeen.text;
+    if (!this.#options.reconfigEnabled || this.version !== 0) return this.text;
+    return formatQuorumConfig({ ...this.members, version: makeZxid(epoch, 0) });
   }
+
+  /** The last seen configuration's text, or else that of the active one. */
+  get latestText(): string {
+    return this.#lastSeen?.text ?? this.text;
+  }
+
+  /**
+   * The configuration that a request asks for, with its txn's zxid as its version; or why it is
+   * refused. `hasQuorum` tells whether the servers that are in step now are a quorum.
+   */
+  prepareReconfig(request: ReconfigRequest, zxid: Zxid, hasQuorum: (verifier: QuorumVerifier) => boolean): QuorumConfig | ErrorCode {
+    if (this.#lastSeen !== undefined) return ErrorCode.ReconfigInProgress;
+    if (request.curConfigId !== -1 && request.curConfigId !== this.version) return ErrorCode.BadVersion;
+    const { standaloneEnabled = true, multiAddressEnabled = false } = this.#options;
+    const next = nextConfig(this.members, request, { version: zxid, votersMin: standaloneEnabled ? 2 : 1, multiAddressEnabled });
+    if (typeof next === 'number') return next;
+    const versioned = this.#readVersioned(next);
+    if (versioned === undefined) return ErrorCode.BadArguments;
+    return hasQuorum(versioned.verifier) ? next : ErrorCode.NewConfigNoQuorum;
+  }
+
+  // ---- the oracle
 
   /**
    * Passes on the answer of the oracle of an ensemble of two: whether this server may continue
    * without the other. Returns whether the configuration has an oracle.
    */
   oracleAnswered(canServeAlone: boolean): boolean {
-    const { verifier } = this.#active;
-    if (!(verifier instanceof OracleQuorum)) return false;
-    verifier.oracleAnswered(canServeAlone);
+    if (this.#options.hasOracle !== true) return false;
+    for (const oracle of this.#oracles()) oracle.oracleAnswered(canServeAlone);
     return true;
   }
 
@@ -137,44 +293,62 @@ export class Configuration implements ConfigListener {
    * asked again: its earlier answer is void.
    */
   setHasFollower(hasFollower: boolean): boolean {
-    const { verifier } = this.#active;
-    if (!(verifier instanceof OracleQuorum)) return false;
-    verifier.setHasFollower(hasFollower);
-    if (!hasFollower) verifier.oracleAnswered(false);
+    this.#hasFollower = hasFollower;
+    if (this.#options.hasOracle !== true) return false;
+    for (const oracle of this.#oracles()) {
+      oracle.setHasFollower(hasFollower);
+      if (!hasFollower) oracle.oracleAnswered(false);
+    }
     return !hasFollower;
   }
 
-  fingerprint(to: Fingerprint): void {
-    to.text(this.#active.text);
-    to.number(this.version);
+  *#oracles(): Generator<OracleQuorum> {
+    for (const config of [this.#active, this.#lastSeen]) if (config?.verifier instanceof OracleQuorum) yield config.verifier;
   }
 
-  #later(text: string): QuorumConfig | undefined {
-    let other: QuorumConfig;
+  fingerprint(to: Fingerprint): void {
+    to.text(this.text);
+    to.text(this.#lastSeen?.text ?? '');
+    this.#announced.fingerprint(to);
+  }
+
+  // ---- forms
+
+  #updateQuorum(): void {
+    const { verifier } = this.#active;
+    this.#quorum.replace(this.#lastSeen === undefined ? verifier : new JointQuorum(verifier, this.#lastSeen.verifier));
+  }
+
+  /** The configuration in a text; undefined if no server could use it. */
+  #read(text: string): QuorumConfig | undefined {
     try {
-      other = parseQuorumConfig(text);
+      const config = parseQuorumConfig(text);
+      return this.#readVersioned(config)?.members;
     } catch (error) {
       if (error instanceof QuorumConfigError) return undefined;
       throw error;
     }
-    if (other.version <= this.version) return undefined;
-    if (votingConfigText(other) === votingConfigText(this.#members)) return other;
-    const version = other.version.toString(16);
-    throw new ConfigurationConflict(
-      `the ensemble uses configuration ${version} with voters ${votersOf(other)}, but this server uses configuration ` +
-        `${this.version.toString(16)} with voters ${votersOf(this.#members)}, or with the same voters at other addresses. Write the ensemble's servers into a file ` +
-        `whose name ends in .dynamic.${version}, set dynamicConfigFile in zoo.cfg to that file, and restart this server.`,
-    );
+  }
+
+  /** Of one from outside; undefined if it has no quorum, as one without a voter has none. */
+  #readVersioned(config: QuorumConfig): VersionedConfig | undefined {
+    const versioned = this.#versioned(config);
+    return versioned.verifier.voters.some((sid) => versioned.verifier.weight(sid) > 0) ? versioned : undefined;
+  }
+
+  #versioned(members: QuorumConfig): VersionedConfig {
+    const majority = verifierOf(members);
+    if (this.#options.hasOracle !== true) return { members, text: formatQuorumConfig(members), verifier: majority };
+    const oracle = new OracleQuorum(majority.voters);
+    oracle.setHasFollower(this.#hasFollower);
+    return { members, text: formatQuorumConfig(members), verifier: oracle };
   }
 }
 
 /** The part of a configuration that determines the quorums and the addresses of the voters. */
 function votingConfigText({ servers, groups, weights }: QuorumConfig): string {
   const voters = new Map<Sid, QuorumServer>();
-  for (const { sid, addresses, role } of servers.values()) {
-    const server = { sid, addresses, role };
-    if (isParticipant(server)) voters.set(sid, server);
-  }
+  for (const { sid, addresses, role } of servers.values()) if (role === 'participant') voters.set(sid, { sid, addresses, role });
   return formatQuorumConfig({ version: 0, servers: voters, groups, weights });
 }
 
@@ -184,4 +358,20 @@ function votersOf({ servers }: QuorumConfig): string {
     .map(({ sid }) => sid)
     .sort((a, b) => a - b)
     .join(', ');
+}
+
+/**
+ * Whether a server that leads under `before` may go on under `after`: it votes, and its learners
+ * reach it at the same quorum addresses.
+ */
+export function canLeadOn(sid: Sid, before: QuorumConfig, after: QuorumConfig): boolean {
+  const [old, next] = [before.servers.get(sid), after.servers.get(sid)];
+  return next?.role === 'participant' && (old === undefined || quorumAddressesOf(old) === quorumAddressesOf(next));
+}
+
+function quorumAddressesOf({ addresses }: QuorumServer): string {
+  return addresses
+    .map(({ host, quorumPort }) => `${host}:${quorumPort}`)
+    .sort()
+    .join('|');
 }

@@ -3,7 +3,7 @@
  * carries. A server learns of a newer configuration from the notifications of others
  * (ZOOKEEPER-107), so it can take part in an election although it missed a reconfiguration.
  */
-import { parseQuorumConfig, type QuorumConfig, QuorumConfigError, type Sid } from '@tskeeper/protocol';
+import { parseQuorumConfig, type PeerRole, type QuorumConfig, QuorumConfigError, type Sid } from '@tskeeper/protocol';
 import type { QuorumVerifier } from './quorum-verifier.ts';
 
 /** The configuration that a server uses. */
@@ -16,15 +16,19 @@ export interface ElectionConfig {
   /** Its text as in /zookeeper/config, which is sent with each notification; and its version. */
   readonly text: string;
   readonly version: number;
+  /** What this server is in it. A participant that it does not name has no vote. */
+  readonly ownRole: PeerRole;
+  /** Voters of later configurations that others have announced: they are asked as well. */
+  readonly announcedVoters: readonly Sid[];
 }
 
 export interface ConfigListener {
   /**
    * `from` has a configuration of a higher version than this server's. Called only with
-   * `reconfigEnabled`, while this server is looking. The owner adopts it with `reconfigure` before
-   * it reads the outcome, and starts a new election if the voters differ.
+   * `reconfigEnabled`, while this server is looking. If the owner adopts it, it starts a new election
+   * before it reads the outcome. Returns whether its voters should be asked what they know.
    */
-  configSeen(from: Sid, config: QuorumConfig): void;
+  configSeen(from: Sid, config: QuorumConfig): boolean;
 }
 
 /** The configuration in a notification's text, if it is newer than this server's. */

@@ -18,7 +18,7 @@ import { localOwner, type SessionTracker } from '../session/session-tracker.ts';
 import { type Job, startJob, unitsPerAclEntry, unitsPerChange, unitsPerRequest } from '../step-budget.ts';
 import type { Load } from '../pending/load.ts';
 import type { WriteSequencer } from './write-sequencer.ts';
-import { Preparer, type PrepareJob } from './prepare.ts';
+import { Preparer, type PrepareJob, type ReconfigLeader } from './prepare.ts';
 import type { ValidationDependencies } from './write-validator.ts';
 import { type Proposal, serverOrigin, type WriteOrigin, fingerprintWriteOrigin } from '../pending/proposal.ts';
 import type { PendingSync } from '../pending/pending-request.ts';
@@ -35,7 +35,7 @@ export interface SequencerDependencies extends ValidationDependencies {
 export type SequencerFactory = (parts: SequencerDependencies, now: Now) => WriteSequencer;
 
 /** What a leader knows through its learners. `Leader` implements it. */
-export interface SequencerLeader {
+export interface SequencerLeader extends ReconfigLeader {
   /**
    * A sync of a client of the leader. Once the leader is sure that it still leads, and has
    * delivered all committed txns, it calls `Server.synced`.
@@ -83,7 +83,7 @@ export class LocalSequencer implements WriteSequencer {
     this.#tracker = tracker;
     this.#load = load;
     this.#observer = observer;
-    this.#preparer = new Preparer(parts, log);
+    this.#preparer = new Preparer(parts, log, leader);
     this.#sessionExpiry = new SessionExpiry(tracker);
     this.#containerManager = new ContainerManager(replica.tree, options, now);
     this.#committed = replica.lastZxid;

@@ -12,14 +12,17 @@
 import {
   digestVersion,
   ErrorCode,
+  formatQuorumConfig,
   type Millis,
   OpCode,
   ProtocolError,
+  type QuorumConfig,
   type Reader,
   readCreateRequest,
   readCreateTTLRequest,
   readDeleteRequest,
   readReconfigRequest,
+  type ReconfigRequest,
   readSetACLRequest,
   readSetDataRequest,
   type TxnDigest,
@@ -48,6 +51,17 @@ import { type ValidationDependencies, WriteValidator } from './write-validator.t
 /** Validation over several steps, and its result. */
 export type PrepareJob = Generator<void, Proposal, Now>;
 
+/** Decides on the membership of an ensemble. `Leader` implements it. */
+export interface ReconfigLeader {
+  /**
+   * The configuration that a request asks for, `zxid` being its version; or the error code that
+   * refuses it.
+   */
+  prepareReconfig(request: ReconfigRequest, zxid: Zxid): QuorumConfig | ErrorCode;
+  /** The txn that is appended next changes the configuration to this text. */
+  reconfigProposed(zxid: Zxid, text: string, now: Now): void;
+}
+
 export class Preparer {
   readonly #options: CoreOptions;
   readonly #budget: StepBudget;
@@ -56,13 +70,16 @@ export class Preparer {
   readonly #tracker: SessionTracker;
   readonly #observer: Observer;
   readonly #validator: WriteValidator;
+  readonly #leader: ReconfigLeader | undefined;
   readonly outstandingChanges: OutstandingChanges;
   /** The log entry being written. */
   readonly #entry = new Writer(1024);
   /** Highest zxid assigned. Invariant: replica.lastZxid <= lastZxid. */
   lastZxid: Zxid;
 
-  constructor(dependencies: ValidationDependencies, log: TxnLog) {
+  /** @param leader undefined on a standalone server. */
+  constructor(dependencies: ValidationDependencies, log: TxnLog, leader?: ReconfigLeader) {
+    this.#leader = leader;
     const { options, replica, tracker, observer } = dependencies;
     this.#options = options;
     this.#budget = new StepBudget(options.stepUnits);
@@ -207,6 +224,9 @@ export class Preparer {
       this.outstandingChanges.rollback(zxid);
       proposal = this.#encode(origin, zxid, now, errorTxn(ErrorCode.MarshallingError));
     }
+    const { header, txn } = proposal;
+    if (header.type === OpCode.reconfig && txn.kind === 'setData')
+      this.#leader!.reconfigProposed(zxid, Buffer.from(txn.data!).toString('utf8'), now);
     this.#log.append(zxid, this.#entry.bytes, 0, this.#entry.offset, origin.owner);
     this.#observer.proposed(zxid, proposal.header.type, this.#entry.offset, prepareMs);
     return proposal;
@@ -247,15 +267,22 @@ export class Preparer {
       case OpCode.multi:
         return this.#multi(origin, reader, zxid, now);
       case OpCode.reconfig:
-        readReconfigRequest(reader);
-        if (!this.#options.reconfigEnabled) return ErrorCode.ReconfigDisabled;
-        // There is no ensemble whose membership could change.
-        return this.#validator.checkSession(origin) ?? ErrorCode.Unimplemented;
+        return this.#reconfig(origin, readReconfigRequest(reader), zxid, now);
       default:
         // Learners of ZooKeeper forward check and deleteContainer, and a createSession that a
         // client sent as a request. The client waits for a txn, as for any reply.
         return ErrorCode.Unimplemented;
     }
+  }
+
+  #reconfig(origin: WriteOrigin, request: ReconfigRequest, zxid: Zxid, now: Now): PrepareResult {
+    if (!this.#options.reconfigEnabled) return ErrorCode.ReconfigDisabled;
+    const fault = this.#validator.checkSession(origin);
+    if (fault !== undefined) return fault;
+    // A standalone server has no membership that could change.
+    if (this.#leader === undefined) return ErrorCode.Unimplemented;
+    const next = this.#leader.prepareReconfig(request, zxid);
+    return typeof next === 'number' ? next : this.#validator.setConfig(origin, formatQuorumConfig(next), zxid, now);
   }
 
   #multi(origin: WriteOrigin, reader: Reader, zxid: Zxid, now: Now): PrepareResult {

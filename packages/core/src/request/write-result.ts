@@ -17,6 +17,9 @@ export function writeResult(writer: Writer, { txn, origin }: Proposal, replica: 
       else replica.writeCreated(writer, txn);
       return;
     case 'setData':
+      if (origin.opCode === OpCode.reconfig) writer.buffer(txn.data);
+      replica.tree.writeStat(replica.tree.find(txn.path), writer);
+      return;
     case 'setACL':
       replica.tree.writeStat(replica.tree.find(txn.path), writer);
       return;

@@ -20,6 +20,7 @@ import {
   sequenceSuffix,
   type SetACLRequest,
   type SetDataRequest,
+  systemPath,
   type Txn,
   type Zxid,
 } from '@tskeeper/protocol';
@@ -256,6 +257,26 @@ export class WriteValidator {
     const version = future === undefined ? tree.versionOf(node) : future.version;
     if (request.version !== -1 && request.version !== version) return ErrorCode.BadVersion;
     return { type: OpCode.check, txn: { kind: 'check', path, version: (version + 1) | 0 } };
+  }
+
+  /**
+   * The text of a new configuration, in /zookeeper/config. As in ZooKeeper, whoever may write that
+   * znode may reconfigure, its version is -1, and it counts in no quota.
+   */
+  setConfig(origin: WriteOrigin, text: string, zxid: Zxid, now: Now): PrepareResult {
+    const path = systemPath.config;
+    const znode = this.#outstandingChanges.find(path);
+    if (znode === undefined) return ErrorCode.NoNode;
+    if (this.#lacksPermission(Perms.write, znode, origin)) return ErrorCode.NoAuth;
+    const data = Buffer.from(text, 'utf8');
+    const version = -1;
+    const after = znode.copyIfRecorded();
+    after.data = data;
+    after.version = version;
+    after.mzxid = zxid;
+    after.mtime = now.wallMs;
+    this.#outstandingChanges.record(path, zxid, after, znode.digest);
+    return { type: OpCode.reconfig, txn: { kind: 'setData', path, data, version }, node: after.node };
   }
 
   #lacksPermission(perms: number, znode: PendingZnode, origin: WriteOrigin): boolean {

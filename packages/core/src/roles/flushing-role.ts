@@ -1,23 +1,26 @@
-import type { Millis } from '@tskeeper/protocol';
+import type { Millis, Sid } from '@tskeeper/protocol';
 import { msUntil, type Fingerprint } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
-import type { DiskState } from '../zab/disk-state.ts';
 import { PeerRole, type RoleStatus, type Transition } from './peer-role.ts';
+import type { PeerState } from './peer-state.ts';
 
 /**
  * The disk works on something that must be durable before this server says in an election how far
- * its log goes.
+ * its log goes, or leads, or connects to the leader that a reconfiguration has named.
  */
 export class FlushingRole extends PeerRole {
   readonly name = 'flushing';
-  readonly #disk: DiskState;
+  readonly #state: PeerState;
   /** When an election may begin; undefined for at once. */
   #fromMs: Millis | undefined;
+  /** The leader that follows without an election. */
+  readonly #successor: Sid | undefined;
 
-  constructor(disk: DiskState, fromMs: Millis | undefined) {
+  constructor(state: PeerState, fromMs: Millis | undefined, successor: Sid | undefined) {
     super();
-    this.#disk = disk;
+    this.#state = state;
     this.#fromMs = fromMs;
+    this.#successor = successor;
   }
 
   override status(): RoleStatus {
@@ -35,10 +38,17 @@ export class FlushingRole extends PeerRole {
       if (now.elapsedMs < this.#fromMs) return undefined;
       this.#fromMs = undefined;
     }
-    return this.#disk.isFlushed ? { to: 'looking' } : undefined;
+    const state = this.#state;
+    if (!state.disk.isFlushed) return undefined;
+    if (this.#successor === undefined || !state.config.canLead(this.#successor)) return { to: 'looking' };
+    state.appoint(this.#successor, now);
+    return this.#successor === state.options.zab.sid
+      ? { to: 'leading' }
+      : { to: 'connecting', connector: state.connectTo(this.#successor, now) };
   }
 
   override fingerprint(to: Fingerprint, now: Now): void {
     to.number(msUntil(this.#fromMs, now.elapsedMs));
+    to.number(this.#successor ?? -1);
   }
 }

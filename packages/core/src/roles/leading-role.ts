@@ -28,7 +28,7 @@ export class LeadingRole extends PeerRole implements LeaderHost {
     this.config = state.config;
     this.#syncer = new LearnerSyncer(synchroniserOptions(state), state.replica, state.committedLog, state.io.quorum, state.io.storage);
     const { options, config, disk } = state;
-    this.#leader = new Leader(options.zab, config.active.verifier, disk.persisted, state.io.quorum, disk, this, now);
+    this.#leader = new Leader(options.zab, config.verifier, disk.persisted, state.io.quorum, disk, this, now);
     state.leaderBackoff.attemptStarted(now);
   }
 
@@ -129,7 +129,7 @@ export class LeadingRole extends PeerRole implements LeaderHost {
     if (this.#leader.server === undefined) this.#state.leaderAttemptFailed(this.#state.options.zab.sid, now);
     this.#leader.stop(now);
     this.#state.observer.roleEnded(this.#leader.endReason, this.#leader.endText);
-    return { to: 'flushing', delayMs: 0 };
+    return { to: 'flushing', delayMs: 0, successor: this.#leader.successor };
   }
 
   override fingerprint(to: Fingerprint, now: Now): void {
@@ -143,13 +143,20 @@ export class LeadingRole extends PeerRole implements LeaderHost {
 
   // ---- as LeaderHost
 
+  configSeen(text: string, now: Now): void {
+    this.#state.configProposed(text, now);
+  }
+
+  configActivated(text: string, isTxn: boolean, now: Now): void {
+    this.#state.activateConfig(text, isTxn, now);
+  }
+
   startServing(epoch: number, now: Now): Server {
     const state = this.#state;
     const leader = this.#leader;
     state.onSynced();
     state.election.updateVote(epoch);
     state.startEpoch(epoch);
-    state.maybeAdoptConfig(state.config.newLeaderConfig(epoch), now);
     return state.newServer(now, (parts, then) => new LocalSequencer(parts, leader, then, leader), false);
   }
 

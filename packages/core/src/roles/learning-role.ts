@@ -1,6 +1,7 @@
 import type { Millis, PacketView, Zxid } from '@tskeeper/protocol';
 import type { Fingerprint } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
+import { canLeadOn } from '../quorum/configuration.ts';
 import { StepBudget } from '../step-budget.ts';
 import { LeaderForwarder, type LeaderLink, type LeaderTxn } from '../request/leader-forwarder.ts';
 import { Replica } from '../request/replica.ts';
@@ -8,7 +9,7 @@ import type { Server } from '../server.ts';
 import { SnapshotLoader } from '../snapshot/snapshot-loader.ts';
 import type { LeaderConnector } from '../zab/leader-connector.ts';
 import { Learner } from '../zab/learner.ts';
-import type { LearnerHost, LoggedProposal } from '../zab/learner-host.ts';
+import type { ConfigChange, LearnerHost, LoggedProposal } from '../zab/learner-host.ts';
 import type { EpochName } from '../zab/peer-storage.ts';
 import type { ChannelId } from '../zab/quorum-links.ts';
 import { stopIfLeaderIsLost } from './connecting-role.ts';
@@ -39,7 +40,7 @@ export class LearningRole extends PeerRole implements LearnerHost {
     this.#state = state;
     this.#channel = channel;
     this.#connector = connector;
-    this.#kind = state.options.role === 'observer' ? 'observer' : 'follower';
+    this.#kind = state.config.ownRole === 'observer' ? 'observer' : 'follower';
     this.#visitsPerStepMax = new StepBudget(state.options.core.stepUnits).visits;
     const start = {
       role: this.#kind,
@@ -97,7 +98,7 @@ export class LearningRole extends PeerRole implements LearnerHost {
     const state = this.#state;
     // The snapshot holds the leader's configuration; which one this server uses is another matter
     // (ZOOKEEPER-2819).
-    state.replaceReplica(new Replica(state.replicaOptions, { snapshot: loader.finish(), zxid, digestComparison: 'when synced' }));
+    state.replaceReplica(new Replica(state.replicaOptions, { snapshot: loader.finish(), zxid, digestComparison: 'when synced' }), now);
     state.committedLog.clear();
     state.logCompleteFromZxid = zxid;
     this.#learner.snapshotLoaded(now);
@@ -148,7 +149,7 @@ export class LearningRole extends PeerRole implements LearnerHost {
   }
 
   override next(now: Now): Transition | undefined {
-    const { resyncEpoch, wasSynced } = this.#learner;
+    const { resyncEpoch, wasSynced, successor } = this.#learner;
     const { endReason, endText, connectFailure } = this.#learner.stages;
     if (endReason === undefined) return undefined;
     const state = this.#state;
@@ -163,6 +164,7 @@ export class LearningRole extends PeerRole implements LearnerHost {
     state.resyncEpoch = 0;
     if (!wasSynced && resyncEpoch === undefined) state.leaderAttemptFailed(connector.leader, now);
     state.observer.roleEnded(endReason, endText);
+    if (successor !== undefined) return { to: 'flushing', delayMs: 0, successor };
     if (resyncEpoch === undefined) return { to: 'flushing', delayMs: this.#electionDelayMs() };
     // At once, and to the same leader, which does not wait forever: an election could elect no
     // other server.
@@ -214,11 +216,20 @@ export class LearningRole extends PeerRole implements LearnerHost {
     this.#state.replica.markExact();
   }
 
-  configSeen(text: string): void {
-    this.#state.config.check(text);
+  configSeen(text: string, now: Now): string | undefined {
+    const { config } = this.#state;
+    this.#state.configProposed(text, now);
+    return config.refusalOf(text);
   }
 
-  configActivated(text: string, now: Now): void {
-    this.#state.maybeAdoptConfig(text, now);
+  configActivated(text: string, isTxn: boolean, now: Now): ConfigChange {
+    const { config, options } = this.#state;
+    const { members: before, ownRole } = config;
+    const isActivated = this.#state.activateConfig(text, isTxn, now);
+    return {
+      isFollowed: options.core.reconfigEnabled,
+      isRoleChanged: config.ownRole !== ownRole,
+      canLeaderLeadOn: !isActivated || canLeadOn(this.#connector.leader, before, config.members),
+    };
   }
 }

@@ -12,8 +12,18 @@ export class LookingRole extends PeerRole {
   constructor(state: PeerState, now: Now) {
     super();
     this.#state = state;
-    const { lastZxid, currentEpoch } = state.disk.persisted;
-    state.election.start(lastZxid, currentEpoch, now);
+    this.#startElection(now);
+  }
+
+  #startElection(now: Now): void {
+    const { disk, election } = this.#state;
+    const { lastZxid, currentEpoch } = disk.persisted;
+    election.start(lastZxid, currentEpoch, now);
+  }
+
+  /** The votes received were for a quorum that no longer counts. */
+  override configChanged(now: Now): void {
+    this.#startElection(now);
   }
 
   override status(): RoleStatus {

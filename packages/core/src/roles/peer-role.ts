@@ -24,8 +24,11 @@ export type RoleName = 'flushing' | 'looking' | 'connecting' | 'leading' | 'lear
 
 /** What follows a role that has ended. */
 export type Transition =
-  /** An election begins once the disk is flushed, and not before `delayMs` have passed. */
-  | { readonly to: 'flushing'; readonly delayMs: Millis }
+  /**
+   * An election begins once the disk is flushed, and not before `delayMs` have passed. With
+   * `successor` there is none: that server leads next.
+   */
+  | { readonly to: 'flushing'; readonly delayMs: Millis; readonly successor?: Sid | undefined }
   | { readonly to: 'looking' }
   | { readonly to: 'connecting'; readonly connector: LeaderConnector }
   | { readonly to: 'leading' }
@@ -61,6 +64,9 @@ export abstract class PeerRole {
 
   /** The voter `from` has sent its vote, and is in that state. */
   voted(_from: Sid, _state: ServerState, _now: Now): void {}
+
+  /** Another configuration is active, by what other servers have announced. */
+  configChanged(_now: Now): void {}
 
   /** What is known of the other servers has changed. */
   peersChanged(): void {}

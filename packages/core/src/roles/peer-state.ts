@@ -2,7 +2,7 @@
  * What a server of an ensemble keeps from role to role: its state in memory, what is on its disk,
  * its election, its configuration, and which leaders it has failed to follow.
  */
-import { incarnationOf, makeZxid, type Millis, type PacketView, type Sid, type Zxid } from '@tskeeper/protocol';
+import { incarnationOf, makeZxid, type Millis, type PacketView, type QuorumConfig, type Sid, type Zxid } from '@tskeeper/protocol';
 import { LeaderBackoff } from '../election/leader-backoff.ts';
 import { FastLeaderElection } from '../election/fast-leader-election.ts';
 import type { Fingerprint } from '../fingerprint.ts';
@@ -10,8 +10,8 @@ import type { Now } from '../now.ts';
 import type { Observer } from '../observer.ts';
 import type { PeerOptions } from '../peer-options.ts';
 import type { PeerIo } from '../peer-io.ts';
-import { Configuration } from '../quorum/configuration.ts';
-import type { ElectionConfig } from '../quorum/election-config.ts';
+import { Configuration, type ConfigurationOptions } from '../quorum/configuration.ts';
+import type { ConfigListener } from '../quorum/election-config.ts';
 import type { Random } from '../random.ts';
 import type { SequencerFactory } from '../request/local-sequencer.ts';
 import type { MemoryState } from '../request/memory-limits.ts';
@@ -35,7 +35,7 @@ export interface PeerStart extends PersistedState {
 /** What a server of an ensemble is made of. */
 export interface PeerDependencies {
   readonly options: PeerOptions;
-  readonly config: ElectionConfig;
+  readonly config: Omit<ConfigurationOptions, 'sid' | 'reconfigEnabled'>;
   readonly start: PeerStart;
   /** Placed over each packet that arrives or is sent; shared with the learner port. */
   readonly packetView: PacketView;
@@ -46,7 +46,7 @@ export interface PeerDependencies {
 
 const leaderConnectDelayMsDefault = 100;
 
-export class PeerState {
+export class PeerState implements ConfigListener {
   readonly options: PeerOptions;
   readonly packetView: PacketView;
   readonly io: PeerIo;
@@ -79,7 +79,7 @@ export class PeerState {
     this.io = io;
     this.random = random;
     this.observer = observer;
-    this.config = new Configuration(config, options.core.reconfigEnabled);
+    this.config = new Configuration({ ...config, sid: options.zab.sid, reconfigEnabled: options.core.reconfigEnabled });
     this.disk = new DiskState(start, io.storage);
     this.leaderBackoff = new LeaderBackoff(options.zab);
     this.incarnation = incarnationOf(random.uint32(), random.uint32());
@@ -87,14 +87,16 @@ export class PeerState {
     this.replica = start.replica;
     this.committedLog = start.committedLog;
     this.logCompleteFromZxid = start.snapshotZxid;
-    const { core, zab, role, election } = options;
-    const electionOptions = { ...election, sid: zab.sid, role, reconfigEnabled: core.reconfigEnabled };
-    this.election = new FastLeaderElection(electionOptions, config, io.election, this.config);
+    const { core, zab, election } = options;
+    const electionOptions = { ...election, sid: zab.sid, reconfigEnabled: core.reconfigEnabled };
+    this.election = new FastLeaderElection(electionOptions, this.config, io.election, this);
+    this.config.readFrom(this.replica.tree);
+    this.config.storeIn(this.replica.tree);
   }
 
   /** As ZooKeeper calls this server when it has a leader. */
   get learnerState(): 'following' | 'observing' {
-    return this.options.role === 'observer' ? 'observing' : 'following';
+    return this.config.ownRole === 'observer' ? 'observing' : 'following';
   }
 
   // ---- leaders
@@ -117,30 +119,65 @@ export class PeerState {
 
   // ---- the configuration
 
-  /** `text` is the active configuration, or a later one that this server has only seen. */
-  maybeAdoptConfig(text: string, now: Now): void {
-    if (this.config.maybeAdopt(text)) this.#configAdopted(now);
+  /** `text` may become active next: from here on both configurations count. */
+  configProposed(text: string, now: Now): void {
+    if (this.config.maybeSee(text)) this.#configChanged(now);
   }
 
-  maybeAdoptLastSeenConfig(now: Now): void {
-    if (this.config.maybeAdoptLastSeen()) this.#configAdopted(now);
+  /**
+   * `text` is committed. `isTxn`: by a txn, which shows it in the tree when it is applied. Returns
+   * whether it is later than the active one.
+   */
+  activateConfig(text: string, isTxn: boolean, now: Now): boolean {
+    if (!this.config.maybeActivate(text)) return false;
+    if (!isTxn) this.config.storeIn(this.replica.tree);
+    this.#configChanged(now);
+    return true;
   }
 
-  maybeAdoptStoredConfig(now: Now): void {
-    if (this.config.maybeAdoptStored(this.replica.tree)) this.#configAdopted(now);
+  /** As `ConfigListener`: the servers that may confirm it can be reached from here on. */
+  configSeen(from: Sid, config: QuorumConfig): boolean {
+    if (!this.config.maybeNoteAnnouncement(from, config)) return false;
+    this.#publishMembers();
+    return true;
   }
 
-  #configAdopted(now: Now): void {
+  /** Activates what enough servers have announced. Returns whether there was a later one. */
+  activateAnnouncedConfig(now: Now): boolean {
+    if (!this.config.maybeActivateAnnounced()) return false;
     this.config.storeIn(this.replica.tree);
-    this.election.reconfigure(this.config.active, now);
+    this.#configChanged(now);
+    return true;
+  }
+
+  #configChanged(now: Now): void {
+    const { members, lastSeen } = this.config;
+    this.disk.saveConfig(members, lastSeen);
+    this.#publishMembers();
+    this.election.quorumChanged(now);
+  }
+
+  #publishMembers(): void {
+    const { members, lastSeen, announced } = this.config;
+    this.io.members?.changed(members, lastSeen === undefined ? announced : [lastSeen, ...announced]);
+  }
+
+  /** A reconfiguration has named the leader, so there is no election. */
+  appoint(leader: Sid, now: Now): void {
+    const { election, disk, options } = this;
+    const { lastZxid: zxid, currentEpoch: peerEpoch } = disk.persisted;
+    const vote = { leader, zxid, electionEpoch: election.electionEpoch, peerEpoch };
+    election.finalize({ state: leader === options.zab.sid ? 'leading' : this.learnerState, vote }, now);
   }
 
   // ---- the state in memory
 
   /** Another replica takes the place of the one in memory. */
-  replaceReplica(replica: Replica): void {
+  replaceReplica(replica: Replica, now: Now): void {
     this.replica = replica;
     this.config.storeIn(replica.tree);
+    // What the log had proposed may be gone.
+    if (this.config.readFrom(replica.tree)) this.#configChanged(now);
   }
 
   apply({ header, txn, digest }: LeaderTxn, now: Now): void {
@@ -166,10 +203,16 @@ export class PeerState {
   }
 
   newServer(now: Now, createSequencer: SequencerFactory, recordsTouches: boolean): Server {
-    // No server carries out a reconfig yet, so each answers it as if it were switched off, also
-    // where `reconfigEnabled` lets servers exchange the version of their configuration.
-    const options = { ...this.options.core, reconfigEnabled: false };
-    const server = new Server(options, this.io.clients, this.random, this.observer, now, createSequencer, this.replica, recordsTouches);
+    const server = new Server(
+      this.options.core,
+      this.io.clients,
+      this.random,
+      this.observer,
+      now,
+      createSequencer,
+      this.replica,
+      recordsTouches,
+    );
     server.setMemoryState(this.memory.state, this.memory.watchesMayGrow);
     return server;
   }

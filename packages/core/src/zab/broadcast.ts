@@ -13,11 +13,14 @@ import {
   type Millis,
   PacketType,
   type Sid,
+  writeDesignatedLeader,
   writeEmptyPacket,
   Writer,
   type Zxid,
 } from '@tskeeper/protocol';
+import type { Fingerprint } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
+import { canLeadOn } from '../quorum/configuration.ts';
 import type { QuorumVerifier } from '../quorum/quorum-verifier.ts';
 import type { Server } from '../server.ts';
 import type { LeaderHost } from './leader-host.ts';
@@ -42,6 +45,9 @@ export class Broadcast {
    * committed.
    */
   #deliveredCommit: Zxid;
+  /** The reconfig that has been proposed and not committed. */
+  #reconfig: { readonly zxid: Zxid; readonly text: string } | undefined;
+  #successor: Sid | undefined;
   /** The set to test for a quorum at each ACK: created once, and set to the zxid in question. */
   readonly #acked = { zxid: 0, has: (sid: Sid): boolean => this.#ackedBy(sid) >= this.#acked.zxid };
 
@@ -60,6 +66,14 @@ export class Broadcast {
     this.#learners = learners;
     this.#syncs = syncs;
     this.#deliveredCommit = proposals.committed;
+  }
+
+  /**
+   * The server that leads under the configuration committed last; undefined while that is this one.
+   * After it nothing is committed here.
+   */
+  get successor(): Sid | undefined {
+    return this.#successor;
   }
 
   /** A quorum has the history; txns of `server` follow. */
@@ -84,9 +98,26 @@ export class Broadcast {
       }
     }
     const at = beginQuorumPacket(backlog, PacketType.NEWLEADER, makeZxid(epoch, 0));
-    backlog.raw(Buffer.from(this.#host.config.newLeaderConfig(epoch), 'utf8'));
+    backlog.raw(Buffer.from(this.#newLeaderConfig(learner, epoch), 'utf8'));
     endQuorumPacket(backlog, at);
     return this.#proposals.committed;
+  }
+
+  /**
+   * A learner activates what NEWLEADER brings when UPTODATE arrives. Before broadcast that is what
+   * this epoch begins with. Later it is what is committed: a reconfig that is still pending is among
+   * the proposals before NEWLEADER. A learner of ZooKeeper would then forget that proposal, and vote
+   * by the old configuration alone, so it is sent the pending one, as by its own leaders.
+   */
+  #newLeaderConfig({ incarnation }: LearnerProgress, epoch: number): string {
+    const { config } = this.#host;
+    if (this.#server === undefined) return config.newLeaderConfig(epoch);
+    return incarnation === 0 ? config.latestText : config.text;
+  }
+
+  /** The txn that is proposed next changes the configuration to this text. */
+  reconfigProposed(zxid: Zxid, text: string): void {
+    this.#reconfig = { zxid, text };
   }
 
   /** The learner has been sent the history: what has waited for that follows. */
@@ -106,7 +137,7 @@ export class Broadcast {
 
   /** Commits what a quorum has acknowledged. */
   maybeCommit(now: Now): void {
-    if (this.#server === undefined) return;
+    if (this.#server === undefined || this.#successor !== undefined) return;
     const before = this.#proposals.committed;
     for (let next = this.#proposals.first(); next !== undefined; next = this.#proposals.first()) {
       this.#acked.zxid = next.zxid;
@@ -119,7 +150,9 @@ export class Broadcast {
         this.#syncs.replyBefore(next.zxid, this.#server, now);
       }
       this.#proposals.commitFirst();
-      this.#commit(next);
+      if (this.#reconfig?.zxid === next.zxid) this.#commitReconfig(next, this.#reconfig.text, now);
+      else this.#commit(next);
+      if (this.#successor !== undefined) break;
     }
     if (this.#proposals.committed === before) return;
     this.#deliverCommits(this.#server, now);
@@ -144,6 +177,49 @@ export class Broadcast {
         writeEmptyPacket(writer, PacketType.COMMIT, zxid);
       }
     }
+  }
+
+  /** The new configuration counts from here on, and may have another leader. */
+  #commitReconfig({ zxid, packet }: PendingProposal, text: string, now: Now): void {
+    const { config } = this.#host;
+    this.#reconfig = undefined;
+    const entry = entryOf(packet);
+    this.#host.committed(zxid, entry);
+    const before = config.members;
+    this.#host.configActivated(text, true, now);
+    const leads = canLeadOn(this.#sid, before, config.members);
+    const designated = leads ? this.#sid : this.#bestSuccessor(zxid);
+    if (!leads) this.#successor = designated;
+    for (const learner of this.#learners.values()) {
+      if (!learner.isReplicating) continue;
+      const writer = this.#learners.outputAfterBacklog(learner);
+      const at = beginQuorumPacket(writer, learner.isObserver ? PacketType.INFORMANDACTIVATE : PacketType.COMMITANDACTIVATE, zxid);
+      writeDesignatedLeader(writer, designated);
+      if (learner.isObserver) writer.raw(entry);
+      endQuorumPacket(writer, at);
+    }
+    this.#learners.updateHasFollower();
+  }
+
+  /**
+   * A voter of the new configuration that has acknowledged the reconfig, and as much after it as
+   * possible: followers with more would not follow it. There is one, or a quorum of the new
+   * configuration would not have acknowledged it.
+   */
+  #bestSuccessor(zxid: Zxid): Sid {
+    let best: { readonly sid: Sid; readonly ackedZxid: Zxid } | undefined;
+    for (const learner of this.#learners.values()) {
+      const { sid, ackedZxid } = learner;
+      if (!this.#learners.isVoting(learner) || !learner.isReplicating || ackedZxid < zxid || this.#quorum.weight(sid) === 0) continue;
+      if (best === undefined || ackedZxid > best.ackedZxid || (ackedZxid === best.ackedZxid && sid > best.sid)) best = { sid, ackedZxid };
+    }
+    return best?.sid ?? this.#quorum.voters[0]!;
+  }
+
+  /** Everything of this that can influence behaviour, for an explorer. */
+  fingerprint(to: Fingerprint): void {
+    to.number(this.#reconfig?.zxid ?? 0);
+    to.number(this.#successor ?? -1);
   }
 
   #ackedBy(sid: Sid): Zxid {

@@ -3,7 +3,7 @@
  * storage through this class. Before a server votes, everything requested must be durable: its vote
  * must be true after a crash as well.
  */
-import type { Zxid } from '@tskeeper/protocol';
+import type { QuorumConfig, Zxid } from '@tskeeper/protocol';
 import type { Fingerprint } from '../fingerprint.ts';
 import type { DurableState, EpochName } from './peer-storage.ts';
 
@@ -36,6 +36,11 @@ export class DiskState implements DurableState {
   append(zxid: Zxid, bytes: Buffer, start: number, end: number): void {
     this.#logged = zxid;
     this.#storage.append(zxid, bytes, start, end);
+  }
+
+  saveConfig(active: QuorumConfig, lastSeen: QuorumConfig | undefined): void {
+    this.#pendingOperations++;
+    this.#storage.saveConfig(active, lastSeen);
   }
 
   saveEpoch(name: EpochName, epoch: number): void {
@@ -83,6 +88,10 @@ export class DiskState implements DurableState {
   /** Every txn up to `zxid` is durable. */
   appended(zxid: Zxid): void {
     this.#durable = zxid;
+  }
+
+  configSaved(): void {
+    this.#pendingOperations--;
   }
 
   epochSaved(name: EpochName, epoch: number): void {

@@ -5,8 +5,9 @@
  * lacks and which configuration is active belong to the peer, so the leader reaches them only
  * through `LeaderHost`.
  */
-import type { Sid, Zxid } from '@tskeeper/protocol';
+import type { ErrorCode, QuorumConfig, ReconfigRequest, Sid, Zxid } from '@tskeeper/protocol';
 import type { Now } from '../now.ts';
+import type { QuorumVerifier } from '../quorum/quorum-verifier.ts';
 import type { Server } from '../server.ts';
 import type { ChannelId } from './quorum-links.ts';
 import type { SyncTarget } from './sync-target.ts';
@@ -19,16 +20,23 @@ export interface LeaderStart {
   readonly lastZxid: Zxid;
 }
 
-/** What a leader reads of the active configuration. `Configuration` implements it. */
+/** What a leader reads of the configuration. `Configuration` implements it. */
 export interface LeaderConfig {
+  /** The active configuration, its text, and its version. */
+  readonly members: QuorumConfig;
+  readonly text: string;
   readonly version: number;
-  /** Whether it contains this server, as a voter or an observer. */
+  /** The text of the last seen configuration, or else of the active one. */
+  readonly latestText: string;
+  /** Whether the active or the last seen configuration contains the server. */
   isMember(sid: Sid): boolean;
   /**
-   * The configuration sent in NEWLEADER: the active one, or one that gets its first version from
-   * this epoch.
+   * The configuration sent in NEWLEADER until the leader serves: one that an earlier leader has
+   * proposed, the active one, or one that gets its first version from this epoch.
    */
   newLeaderConfig(epoch: number): string;
+  /** As `Configuration.prepareReconfig`. */
+  prepareReconfig(request: ReconfigRequest, zxid: Zxid, hasQuorum: (verifier: QuorumVerifier) => boolean): QuorumConfig | ErrorCode;
 }
 
 /** What a leader needs from its peer. */
@@ -50,6 +58,13 @@ export interface LeaderHost {
    */
   hasFollowerChanged?(hasFollower: boolean): void;
   readonly config: LeaderConfig;
+  /** This leader proposes a configuration: from here on both it and the active one count. */
+  configSeen(text: string, now: Now): void;
+  /**
+   * A configuration is committed. `isTxn`: by a txn, which changes /zookeeper/config when it is
+   * applied.
+   */
+  configActivated(text: string, isTxn: boolean, now: Now): void;
   /** A txn is committed. `entry`: header, record and digest as in the log. */
   committed(zxid: Zxid, entry: Buffer): void;
 }

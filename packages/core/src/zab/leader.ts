@@ -15,14 +15,17 @@
  */
 import {
   counterOf,
+  type ErrorCode,
   formatZxid,
   makeZxid,
   type Millis,
   PacketType,
   type PacketView,
   packetTypeName,
+  type QuorumConfig,
   readAckEpoch,
   readTouchedSessions,
+  type ReconfigRequest,
   type Sid,
   writeEmptyPacket,
   type Zxid,
@@ -31,6 +34,7 @@ import type { SessionOwner } from '../client-output.ts';
 import { age, msUntil, type Fingerprint } from '../fingerprint.ts';
 import type { LeaderStatus } from '../inspector.ts';
 import type { Now } from '../now.ts';
+import { canLeadOn } from '../quorum/configuration.ts';
 import type { QuorumVerifier, SidSet } from '../quorum/quorum-verifier.ts';
 import type { SequencerLeader } from '../request/local-sequencer.ts';
 import type { PendingSync } from '../pending/pending-request.ts';
@@ -104,6 +108,11 @@ export class Leader implements TxnLog, SequencerLeader {
   /** The same, for the operator. */
   get endText(): string {
     return this.#stages.endText;
+  }
+
+  /** The server that leads next, if the configuration takes the lead from this one. */
+  get successor(): Sid | undefined {
+    return this.#broadcast.successor;
   }
 
   get epoch(): number {
@@ -255,6 +264,20 @@ export class Leader implements TxnLog, SequencerLeader {
     if (counterOf(zxid) >= this.#options.counterMax) this.#stages.end('counter exhausted', 'the zxid counter of this epoch is exhausted');
   }
 
+  // ---- reconfiguration
+
+  /** As `SequencerLeader.prepareReconfig`. */
+  prepareReconfig(request: ReconfigRequest, zxid: Zxid): QuorumConfig | ErrorCode {
+    const inStep: SidSet = { has: (sid) => sid === this.#options.sid || this.#learners.replicatingFollower(sid)?.isSynced === true };
+    return this.#host.config.prepareReconfig(request, zxid, (verifier) => verifier.containsQuorum(inStep));
+  }
+
+  /** As `SequencerLeader.reconfigProposed`. */
+  reconfigProposed(zxid: Zxid, text: string, now: Now): void {
+    this.#broadcast.reconfigProposed(zxid, text);
+    this.#host.configSeen(text, now);
+  }
+
   /** A client of this server wants to see everything committed by now. */
   sync(sync: PendingSync, now: Now): void {
     this.#syncs.add(undefined, sync, this.#server!, now);
@@ -367,6 +390,7 @@ export class Leader implements TxnLog, SequencerLeader {
     this.#proposals.fingerprint(to);
     to.number(this.#pings.last - this.#pings.ownAnswered);
     this.#syncs.fingerprint(to);
+    this.#broadcast.fingerprint(to);
     to.number(age(this.#nowMs, nowMs, limitMs));
     to.number(msUntil(this.#nextPingMs, nowMs));
     to.number(msUntil(this.#nextTickMs, nowMs));
@@ -421,9 +445,23 @@ export class Leader implements TxnLog, SequencerLeader {
 
   #maybeServe(now: Now): void {
     if (!this.#stages.maybeBeginBroadcast()) return;
-    this.#servingSinceMs = now.elapsedMs;
-    this.#server = this.#host.startServing(this.#stages.epoch, now);
-    this.#broadcast.begin(this.#server, this.#stages.epoch);
+    const { config } = this.#host;
+    const before = config.members;
+    this.#host.configActivated(config.newLeaderConfig(this.#stages.epoch), false, now);
+    if (canLeadOn(this.#options.sid, before, config.members)) {
+      this.#servingSinceMs = now.elapsedMs;
+      this.#server = this.#host.startServing(this.#stages.epoch, now);
+      this.#broadcast.begin(this.#server, this.#stages.epoch);
+      this.#activateSynced();
+    } else {
+      // An earlier leader has proposed to remove this server, and that is complete now. UPTODATE
+      // makes the learners activate it; then they elect a leader.
+      this.#activateSynced();
+      this.#stages.end('resigned', 'the configuration that this leader has completed has no place for it as leader');
+    }
+  }
+
+  #activateSynced(): void {
     for (const learner of this.#learners.values()) if (learner.stage === 'synchronised') this.#activate(learner);
   }
 
@@ -451,7 +489,7 @@ export class Leader implements TxnLog, SequencerLeader {
       }
       return;
     }
-    if (!this.#learners.isVoting(learner)) return;
+    if (learner.isObserver) return;
     if (!learner.isReplicating) {
       this.#learners.disconnect(learner, 'protocol error', `the learner acknowledged ${formatZxid(zxid)}, but was sent no proposal`);
       return;
@@ -461,7 +499,10 @@ export class Leader implements TxnLog, SequencerLeader {
   }
 
   #maybeCommit(now: Now): void {
-    if (this.#stages.stage === 'broadcast') this.#broadcast.maybeCommit(now);
+    if (this.#stages.stage !== 'broadcast') return;
+    this.#broadcast.maybeCommit(now);
+    const { successor } = this.#broadcast;
+    if (successor !== undefined) this.#stages.end('resigned', `the new configuration has server ${successor} as its leader`);
   }
 
   #onPing(learner: LearnerProgress, packet: PacketView, now: Now): void {

@@ -32,6 +32,16 @@ export interface LoggedProposal extends LeaderTxn {
   readonly entry: Buffer;
 }
 
+/** What a configuration that has become active means to a learner. */
+export interface ConfigChange {
+  /** False if this server does not follow the configurations of others. */
+  readonly isFollowed: boolean;
+  /** Whether this server is an observer now and was none before, or the other way round. */
+  readonly isRoleChanged: boolean;
+  /** Whether its leader may go on. */
+  readonly canLeaderLeadOn: boolean;
+}
+
 /** What a learner needs from its peer. */
 export interface LearnerHost {
   /** Applies a committed txn while no clients are served yet. */
@@ -48,10 +58,13 @@ export interface LearnerHost {
    */
   historyComplete(): void;
   /**
-   * A configuration that may become active next. Throws a `ConfigurationConflict` if this server
-   * cannot use it.
+   * A configuration that may become active next. Returns why this server cannot use it; undefined
+   * if it can.
    */
-  configSeen(text: string): void;
-  /** A configuration is active. */
-  configActivated(text: string, now: Now): void;
+  configSeen(text: string, now: Now): string | undefined;
+  /**
+   * A configuration is active. `isTxn`: by a txn, which changes /zookeeper/config when it is
+   * applied.
+   */
+  configActivated(text: string, isTxn: boolean, now: Now): ConfigChange;
 }

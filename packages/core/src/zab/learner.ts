@@ -75,6 +75,9 @@ export class Learner {
   #lastReceivedMs: Millis;
   /** The configuration in NEWLEADER. */
   #leaderConfig = '';
+  /** The last reconfig that was proposed here; it may be committed by now. */
+  #lastReconfig: { readonly zxid: Zxid; readonly text: string } | undefined;
+  #successor: Sid | undefined;
   #wasSynced = false;
 
   constructor(
@@ -121,6 +124,14 @@ export class Learner {
   /** It has been synchronised with its leader at some time. */
   get wasSynced(): boolean {
     return this.#wasSynced;
+  }
+
+  /**
+   * The leader to connect to next without an election, or this server, which leads next; undefined
+   * if an election follows.
+   */
+  get successor(): Sid | undefined {
+    return this.#successor;
   }
 
   /** The server for clients, once clients are served. */
@@ -265,6 +276,7 @@ export class Learner {
     for (const number of [acceptedEpoch, currentEpoch, lastZxid, resyncEpoch, configVersion, leader, this.#channel, this.#epoch])
       to.number(number);
     to.text(this.#leaderConfig);
+    to.number(this.#lastReconfig?.zxid ?? 0);
     this.#history.fingerprint(to);
     to.number(this.#queuedPackets.length);
     for (const packet of this.#queuedPackets.values()) fingerprintBytes(to, packet);
@@ -304,21 +316,21 @@ export class Learner {
       case PacketType.SNAP:
         return this.#onSnap(packet);
       case PacketType.PROPOSAL:
-        return this.#onProposal(packet);
+        return this.#onProposal(packet, now);
       case PacketType.COMMIT:
         return this.#onCommit(packet.zxid, now);
       case PacketType.INFORM:
-        this.#onProposal(packet);
+        this.#onProposal(packet, now);
         return this.#onCommit(packet.zxid, now);
       case PacketType.COMMITANDACTIVATE:
         return this.#onActivate(packet.zxid, packet.data.int64(), now);
       case PacketType.INFORMANDACTIVATE: {
         const designated = packet.data.int64();
-        this.#onProposal(packet);
+        this.#onProposal(packet, now);
         return this.#onActivate(packet.zxid, designated, now);
       }
       case PacketType.NEWLEADER:
-        return this.#onNewLeader(packet);
+        return this.#onNewLeader(packet, now);
       case PacketType.UPTODATE:
         return this.#onUpToDate(packet, now);
       case PacketType.PING:
@@ -386,7 +398,7 @@ export class Learner {
     endQuorumPacket(writer, at);
   }
 
-  #onProposal(packet: PacketView): void {
+  #onProposal(packet: PacketView, now: Now): void {
     const { zxid, data } = packet;
     if (!this.stages.isSynchronising && !this.stages.expect('serving', packet)) return;
     if (this.#history.isInSnapshot(zxid)) return;
@@ -398,9 +410,13 @@ export class Learner {
     // Its strings and buffers are views into the bytes of the packet, which will be reused.
     const copy = Buffer.from(bytes.subarray(offset, limit));
     const { header, txn, digest } = readTxn(new Reader(copy));
-    // A configuration that this server cannot use must not be acknowledged, so it is checked before
-    // it is logged.
-    if (header.type === OpCode.reconfig) this.#host.configSeen(configTextOf(txn));
+    // From here on elections need a quorum of the new configuration too, so it is stored before the
+    // txn is acknowledged.
+    if (header.type === OpCode.reconfig) {
+      const text = configTextOf(txn);
+      if (!this.#acceptsConfig(text, now)) return;
+      this.#lastReconfig = { zxid, text };
+    }
     const mayBeLocal = this.#localTxnFilter.mayBeLocal(packet);
     const proposal = { zxid, header, txn, digest, bytes: copy.length, entry: copy, mayBeLocal };
     this.#history.append(proposal, this.stages.stage === 'synchronising');
@@ -426,6 +442,17 @@ export class Learner {
     }
   }
 
+  // ---- configurations
+
+  /**
+   * A configuration that this server cannot use must not be acknowledged. Returns whether it can.
+   */
+  #acceptsConfig(text: string, now: Now): boolean {
+    const refusal = this.#host.configSeen(text, now);
+    if (refusal !== undefined) this.stages.end('other configuration', refusal);
+    return refusal === undefined;
+  }
+
   /**
    * A reconfig is committed. Its leader may have designated another leader, and then commits
    * nothing more.
@@ -434,11 +461,27 @@ export class Learner {
     const next = this.#history.nextProposal;
     this.#onCommit(zxid, now);
     if (this.stages.isOver || next === undefined || this.#history.isInSnapshot(zxid)) return;
-    this.#host.configActivated(configTextOf(next.txn), now);
-    if (designated !== this.#start.leader) this.stages.end('leader resigned', `the leader resigned in favour of server ${designated}`);
+    this.#activateConfig(configTextOf(next.txn), designated, now);
   }
 
-  #onNewLeader(packet: PacketView): void {
+  /**
+   * @param designated the leader that the present one has named; undefined if it has named none.
+   */
+  #activateConfig(text: string, designated: Sid | undefined, now: Now): void {
+    const { leader } = this.#start;
+    const { isFollowed, isRoleChanged, canLeaderLeadOn } = this.#host.configActivated(text, designated !== undefined, now);
+    if (designated !== undefined && designated !== leader) {
+      if (isFollowed) this.#successor = designated;
+      this.stages.end('leader resigned', `the leader resigned in favour of server ${designated}`);
+    } else if (!canLeaderLeadOn && designated === undefined) {
+      this.stages.end('leader removed', `server ${leader} cannot lead under the new configuration`);
+    } else if (isRoleChanged) {
+      this.#successor = leader;
+      this.stages.end('role changed', 'this server has another role in the new configuration, and connects to its leader again');
+    }
+  }
+
+  #onNewLeader(packet: PacketView, now: Now): void {
     if (!this.stages.expect('synchronising', packet)) return;
     if (packet.zxid !== makeZxid(this.#epoch, 0)) {
       this.stages.end('protocol error', `the leader of epoch ${this.#epoch} sent NEWLEADER with ${formatZxid(packet.zxid)}`);
@@ -447,7 +490,7 @@ export class Learner {
     this.#host.historyComplete();
     const { bytes, offset, limit } = packet.data;
     this.#leaderConfig = bytes.toString('utf8', offset, limit);
-    this.#host.configSeen(this.#leaderConfig);
+    if (!this.#acceptsConfig(this.#leaderConfig, now)) return;
     this.stages.enter('flushing');
     this.#history.endHistory();
     this.#maybeSaveCurrentEpoch();
@@ -462,12 +505,23 @@ export class Learner {
   #onUpToDate(packet: PacketView, now: Now): void {
     if (!this.stages.expect('synchronised', packet)) return;
     this.stages.enter('serving');
-    // A quorum has it, or the leader would not serve.
-    this.#host.configActivated(this.#leaderConfig, now);
+    this.#activateLeaderConfig(now);
+    if (this.stages.isOver) return;
     const { server, forwarder } = this.#host.startServing(this.#epoch, this.requests, now);
     this.#server = server;
     this.#forwarder = forwarder;
     this.#history.ack(makeZxid(this.#epoch, 0));
+  }
+
+  /**
+   * A quorum has it, or the leader would not serve. Only a leader of ZooKeeper sends one that it has
+   * just proposed, and that is not committed yet: it becomes active with the commit of its txn.
+   */
+  #activateLeaderConfig(now: Now): void {
+    const { nextProposal } = this.#history;
+    const isPending = nextProposal !== undefined && this.#lastReconfig !== undefined && this.#lastReconfig.zxid >= nextProposal.zxid;
+    if (isPending && this.#lastReconfig?.text === this.#leaderConfig) return;
+    this.#activateConfig(this.#leaderConfig, undefined, now);
   }
 
   /**

@@ -1,4 +1,4 @@
-import type { Zxid } from '@tskeeper/protocol';
+import type { QuorumConfig, Zxid } from '@tskeeper/protocol';
 import type { ChannelId } from './quorum-links.ts';
 
 export type EpochName = 'acceptedEpoch' | 'currentEpoch';
@@ -7,6 +7,11 @@ export type EpochName = 'acceptedEpoch' | 'currentEpoch';
 export interface DurableState {
   /** As `TxnLog.append`. */
   append(zxid: Zxid, bytes: Buffer, start: number, end: number): void;
+  /**
+   * Stores the active configuration, and the one that may become active next. Txns and epochs that
+   * are stored later are reported as durable after it. Completes as `configSaved`.
+   */
+  saveConfig(active: QuorumConfig, lastSeen: QuorumConfig | undefined): void;
   /** Writes an epoch file. Completes as `epochSaved`; one at a time. */
   saveEpoch(name: EpochName, epoch: number): void;
   /**

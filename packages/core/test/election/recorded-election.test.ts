@@ -130,7 +130,13 @@ function replay(life: Life, sides: readonly Side[]): { said: string[][]; outcome
   const text = notificationOf(sides.flatMap(({ heard }) => heard).toSorted((a, b) => a.t - b.t)[0]!).config!;
   const configOf = (version: string): ElectionConfig => {
     const changed = text.replace(/^version=.*$/m, `version=${version}`);
-    return { verifier: new MajorityQuorum([1, 2, 3]), text: changed, version: parseQuorumConfig(changed).version };
+    return {
+      verifier: new MajorityQuorum([1, 2, 3]),
+      text: changed,
+      version: parseQuorumConfig(changed).version,
+      ownRole: sid === 4 ? 'observer' : 'participant',
+      announcedVoters: [],
+    };
   };
   const said: string[][] = sides.map(() => []);
   const open = new Map<Sid, number>();
@@ -142,14 +148,17 @@ function replay(life: Life, sides: readonly Side[]): { said: string[][]; outcome
       else said[at]!.push(hexOf(notification));
     },
   };
-  const configs = { configSeen: () => undefined };
-  const machine = new FastLeaderElection({ sid, role: sid === 4 ? 'observer' : 'participant' }, configOf('0'), links, configs);
+  const configs = { configSeen: () => false };
+  const config = configOf('0');
+  const machine = new FastLeaderElection({ sid }, config, links, configs);
   let isSettled = false;
   const settle = (elapsedMs: number): void => {
     if (isSettled || machine.outcome === undefined) return;
     isSettled = true;
     machine.updateVote(newEpoch);
-    if (configVersion !== undefined) machine.reconfigure(configOf(configVersion), { elapsedMs, wallMs: 0 });
+    if (configVersion === undefined) return;
+    Object.assign(config, configOf(configVersion));
+    machine.quorumChanged({ elapsedMs, wallMs: 0 });
   };
   const events: { t: number; run: (elapsedMs: number) => void }[] = [];
   for (const [at, { peer, opened, heard }] of sides.entries()) {

@@ -258,16 +258,20 @@ export class SmallEnsemble {
     server.life++;
     server.dialling.clear();
     server.wasConnected.clear();
-    const { sid, role, earlySettling: earlyFinalization } = server.spec;
+    const { sid, role: ownRole, earlySettling: earlyFinalization } = server.spec;
     const options: ElectionOptions = {
       sid,
-      role,
       earlyFinalization,
       maxNotificationIntervalMs: this.#spec.maxNotificationIntervalMs,
     };
-    const config = { verifier: this.#verifier, text: 'version=0', version: 0 };
+    const config = { verifier: this.#verifier, text: 'version=0', version: 0, ownRole, announcedVoters: [] };
     const links = { notify: (to: Sid, notification: Notification) => this.#send(server, to, this.#mirrored(notification)) };
-    const configs = { configSeen: () => this.#violated('a configuration was seen') };
+    const configs = {
+      configSeen: () => {
+        this.#violated('a configuration was seen');
+        return false;
+      },
+    };
     server.machine = new FastLeaderElection(options, config, links, configs);
     this.#look(server);
   }

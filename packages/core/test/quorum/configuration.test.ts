@@ -1,101 +1,228 @@
 /**
- * How a server treats the configurations of others: a later one with the same voters is adopted,
- * one with others is an error.
+ * The configuration of a server: what is active, what may become active next, and which quorums
+ * count meanwhile.
  */
-import { parseQuorumConfig } from '@tskeeper/protocol';
+import { ErrorCode, formatQuorumConfig, parseQuorumConfig, type QuorumConfig, type ReconfigRequest } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
-import { Configuration, ConfigurationConflict } from '../../src/quorum/configuration.ts';
-import { OracleQuorum } from '../../src/quorum/oracle-quorum.ts';
-import { verifierOf } from '../../src/quorum/config-verifier.ts';
+import { canLeadOn, Configuration, type ConfigurationOptions } from '../../src/quorum/configuration.ts';
 import { DataTree } from '../../src/tree/data-tree.ts';
 import { treeOptions } from '../tree/tree-and-model.ts';
 
-const servers = [1, 2, 3].map((sid) => `server.${sid}=h${sid}:2888:3888:participant`);
-const text = (version: string, ...more: readonly string[]) => [...servers, ...more, `version=${version}`].join('\n');
+const line = (sid: number, role = 'participant') => `server.${sid}=h${sid}:2888:3888:${role};0.0.0.0:2181`;
+const text = (version: string, ...lines: readonly string[]) => [...lines, `version=${version}`].join('\n');
+const three = [line(1), line(2), line(3)];
+const four = [...three, line(4)];
 
-function going(version = '0', reconfigEnabled = true): Configuration {
-  const own = text(version);
-  return new Configuration(
-    { verifier: verifierOf(parseQuorumConfig(own)), text: own, version: Number.parseInt(version, 16) },
-    reconfigEnabled,
-  );
+function started(version = '0', options: Partial<ConfigurationOptions> = {}): Configuration {
+  return new Configuration({ sid: 1, active: parseQuorumConfig(text(version, ...three)), reconfigEnabled: true, ...options });
 }
 
-describe('a configuration', () => {
-  it('gets the version of its first leader, once', () => {
-    const configuration = going();
+const counts = (configuration: Configuration, ...sids: readonly number[]) => configuration.verifier.containsQuorum(new Set(sids));
+
+describe('the first leader', () => {
+  it('gives a configuration without a version the one of its epoch, once', () => {
+    const configuration = started();
     const proposed = configuration.newLeaderConfig(3);
-    expect(proposed).toBe(text('300000000'));
+    expect(proposed).toBe(text('300000000', ...three));
     // It is active when a quorum has acknowledged it, and not before.
     expect(configuration.version).toBe(0);
-    expect(configuration.maybeAdopt(proposed)).toBe(true);
-    expect(configuration.active).toMatchObject({ text: proposed, version: 0x3_0000_0000 });
+    expect(configuration.maybeActivate(proposed)).toBe(true);
+    expect([configuration.text, configuration.version]).toEqual([proposed, 0x3_0000_0000]);
     expect(configuration.newLeaderConfig(4)).toBe(proposed);
   });
 
-  it('is not changed by an earlier, equal or malformed one', () => {
-    const configuration = going('300000000');
-    for (const other of [text('0'), text('200000005'), text('300000000'), 'server.1=nonsense\nversion=900000000', '']) {
-      expect(configuration.maybeAdopt(other)).toBe(false);
+  it('gives it none if reconfiguration is off', () => {
+    const configuration = started('0', { reconfigEnabled: false });
+    expect(configuration.newLeaderConfig(3)).toBe(text('0', ...three));
+    expect(configuration.maybeActivate(text('300000000', ...three))).toBe(false);
+    expect(configuration.version).toBe(0);
+  });
+});
+
+describe('P32: quorums during a reconfiguration', () => {
+  it('are those of both configurations from the proposal on, and those of the new one after its commit', () => {
+    const configuration = started();
+    const next = text('100000004', line(3), line(4), line(5));
+    expect([counts(configuration, 1, 2), counts(configuration, 4, 5)]).toEqual([true, false]);
+    expect(configuration.maybeSee(next)).toBe(true);
+    expect([counts(configuration, 1, 2), counts(configuration, 3, 4), counts(configuration, 2, 3, 4)]).toEqual([false, false, true]);
+    expect(configuration.verifier.voters).toEqual([1, 2, 3, 4, 5]);
+    // The text that others are sent is still that of the committed configuration.
+    expect([configuration.text, configuration.newLeaderConfig(2)]).toEqual([text('0', ...three), next]);
+    expect(configuration.maybeActivate(next)).toBe(true);
+    expect([counts(configuration, 1, 2, 3), counts(configuration, 3, 4)]).toEqual([false, true]);
+    expect([configuration.lastSeen, configuration.ownRole, configuration.canVote]).toEqual([undefined, 'participant', false]);
+  });
+
+  it('do not change with an earlier configuration, an equal one, a malformed one, or one without voters', () => {
+    const configuration = started('300000000');
+    const others = [text('0', ...four), text('200000005', ...four), text('300000000', ...four), 'server.1=nonsense\nversion=900000000', ''];
+    for (const other of [...others, text('900000000', line(1, 'observer'))]) {
+      expect([configuration.maybeSee(other), configuration.maybeActivate(other)]).toEqual([false, false]);
     }
     expect(configuration.version).toBe(0x3_0000_0000);
   });
 
-  it('is replaced by a later one with the same voters, including its observers and client addresses', () => {
-    const configuration = going();
-    const later = text('100000004', 'server.4=h4:2888:3888:observer;0.0.0.0:2181');
-    const sorted = [...servers, 'server.4=h4:2888:3888:observer;0.0.0.0:2181', 'version=100000004'].join('\n');
-    expect(configuration.maybeAdopt(later)).toBe(true);
-    expect(configuration.active.text).toBe(sorted);
-  });
-
-  it.each([
-    ['another voter', text('100000004', 'server.4=h4:2888:3888:participant')],
-    ['one voter less', `${servers.slice(0, 2).join('\n')}\nversion=100000004`],
-    ['a voter at another address', text('100000004').replace('h2:', 'h9:')],
-    ['weights', text('100000004', 'group.1=1:2:3', 'weight.1=5')],
-  ])('throws for a later one with %s', (_what, later) => {
-    for (const reconfigEnabled of [true, false]) {
-      const configuration = going('0', reconfigEnabled);
-      expect(() => configuration.check(later)).toThrow(ConfigurationConflict);
-      expect(() => configuration.maybeAdopt(later)).toThrow(/configuration 100000004.* dynamicConfigFile in zoo\.cfg/);
-      expect(configuration.version).toBe(0);
-    }
-  });
-
-  it('is not changed if reconfiguration is disabled', () => {
-    const configuration = going('0', false);
-    expect(configuration.newLeaderConfig(3)).toBe(text('0'));
-    expect(configuration.maybeAdopt(text('300000000'))).toBe(false);
-    expect(configuration.version).toBe(0);
-  });
-
-  it('is replaced by the one received last, on request, and only once', () => {
-    const configuration = going();
-    for (const version of ['100000004', '200000000']) configuration.configSeen(2, parseQuorumConfig(text(version)));
-    expect(configuration.version).toBe(0);
-    expect([configuration.maybeAdoptLastSeen(), configuration.version]).toEqual([true, 0x2_0000_0000]);
-    expect(configuration.maybeAdoptLastSeen()).toBe(false);
-  });
-
-  it.each([
-    [true, 0x1_0000_0004],
-    [false, 0],
-  ])('is restored from the tree if reconfiguration is enabled (%s)', (reconfigEnabled, version) => {
+  it('are those of the active one again when a TRUNC takes back what was proposed', () => {
+    const configuration = started();
     const tree = new DataTree(treeOptions);
-    going('100000004').storeIn(tree);
-    const configuration = going('0', reconfigEnabled);
-    expect([configuration.maybeAdoptStored(tree), configuration.version]).toEqual([reconfigEnabled, version]);
+    configuration.storeIn(tree);
+    configuration.maybeSee(text('100000004', ...four));
+    expect(configuration.readFrom(tree)).toBe(true);
+    expect([configuration.lastSeen, counts(configuration, 1, 2)]).toEqual([undefined, true]);
+    expect(configuration.readFrom(tree)).toBe(false);
+  });
+});
+
+describe('a restart', () => {
+  it('counts by the configuration in the log as well, which may not be committed', () => {
+    const tree = new DataTree(treeOptions);
+    tree.setConfig(text('100000004', ...four), 0x1_0000_0004);
+    const configuration = started();
+    configuration.readFrom(tree);
+    configuration.storeIn(tree);
+    expect(formatQuorumConfig(configuration.lastSeen!)).toBe(text('100000004', ...four));
+    expect([configuration.version, counts(configuration, 1, 2), counts(configuration, 1, 2, 3)]).toEqual([0, false, true]);
+    expect(tree.dataOf(tree.find('/zookeeper/config'))?.toString()).toBe(text('100000004', ...four));
   });
 
-  it('is not changed if the tree contains none', () => {
-    expect(going().maybeAdoptStored(new DataTree(treeOptions))).toBe(false);
+  it('does so with the file that an earlier process has left, too', () => {
+    const configuration = started('0', { lastSeen: parseQuorumConfig(text('100000004', ...four)) });
+    expect([counts(configuration, 1, 2), counts(configuration, 1, 2, 3)]).toEqual([false, true]);
+  });
+
+  it('ignores the log if reconfiguration is off, and shows its own configuration', () => {
+    const tree = new DataTree(treeOptions);
+    tree.setConfig(text('100000004', ...four), 0x1_0000_0004);
+    const configuration = started('0', { reconfigEnabled: false });
+    expect(configuration.readFrom(tree)).toBe(false);
+    configuration.storeIn(tree);
+    expect(tree.dataOf(tree.find('/zookeeper/config'))?.toString()).toBe(text('0', ...three));
+  });
+});
+
+describe('a configuration that others have announced', () => {
+  const later = parseQuorumConfig(text('100000004', line(3), line(4), line(5)));
+
+  it('is active once a quorum of it has announced it', () => {
+    const configuration = started();
+    configuration.maybeNoteAnnouncement(3, later);
+    expect([configuration.maybeActivateAnnounced(), configuration.version]).toEqual([false, 0]);
+    configuration.maybeNoteAnnouncement(5, later);
+    expect([configuration.maybeActivateAnnounced(), configuration.version]).toEqual([true, 0x1_0000_0004]);
+    expect(configuration.maybeActivateAnnounced()).toBe(false);
+  });
+
+  it('is active at once if this server has it in its log', () => {
+    const configuration = started();
+    configuration.maybeSee(formatQuorumConfig(later));
+    configuration.maybeNoteAnnouncement(4, later);
+    expect([configuration.maybeActivateAnnounced(), configuration.lastSeen]).toEqual([true, undefined]);
+  });
+
+  it('is ignored if servers announce it that do not vote in it, or that announce different ones', () => {
+    const configuration = started();
+    for (const sid of [1, 2, 6, 7]) configuration.maybeNoteAnnouncement(sid, later);
+    configuration.maybeNoteAnnouncement(3, later);
+    configuration.maybeNoteAnnouncement(4, parseQuorumConfig(text('100000004', line(3), line(4), line(6))));
+    expect(configuration.maybeActivateAnnounced()).toBe(false);
+  });
+
+  it('is found among any number of others', () => {
+    const configuration = started();
+    for (let sid = 10; sid < 2000; sid++)
+      configuration.maybeNoteAnnouncement(sid, parseQuorumConfig(text('100000004', line(sid), line(sid + 1), line(sid + 2))));
+    configuration.maybeNoteAnnouncement(3, later);
+    configuration.maybeNoteAnnouncement(4, later);
+    expect(configuration.maybeActivateAnnounced()).toBe(true);
+  });
+});
+
+describe('a request to reconfigure', () => {
+  const request: ReconfigRequest = { joiningServers: null, leavingServers: null, newMembers: null, curConfigId: -1 };
+  const always = () => true;
+  const prepare = (configuration: Configuration, change: Partial<ReconfigRequest>, hasQuorum = always) => {
+    const next = configuration.prepareReconfig({ ...request, ...change }, 0x1_0000_0009, hasQuorum);
+    return typeof next === 'number' ? next : formatQuorumConfig(next);
+  };
+
+  it.each<[string, Partial<ReconfigRequest>, readonly string[]]>([
+    ['adds a server', { joiningServers: 'server.4=h4:2888:3888;2181' }, four],
+    ['removes one', { leavingServers: '3' }, [line(1), line(2)]],
+    [
+      'replaces one by another in one step',
+      { leavingServers: ' 3 ,', joiningServers: 'server.4=h4:2888:3888;2181' },
+      [line(1), line(2), line(4)],
+    ],
+    ['gives a server another role', { joiningServers: 'server.3=h3:2888:3888:observer;2181' }, [line(1), line(2), line(3, 'observer')]],
+    ['gives a server another address', { joiningServers: 'server.3=h9:2888:3888;2181' }, [line(1), line(2), line(3).replace('h3', 'h9')]],
+    ['ignores the number of a server that is not there', { leavingServers: '9' }, three],
+    ['gives the whole configuration, by lines or commas', { newMembers: `${line(2)},${line(5)}\nversion=7` }, [line(2), line(5)]],
+    ['compares the version', { leavingServers: '3', curConfigId: 0 }, [line(1), line(2)]],
+  ])('A58: %s', (_what, change, lines) => {
+    expect(prepare(started(), change)).toBe(text('100000009', ...lines));
+  });
+
+  it.each<[string, Partial<ReconfigRequest>, ErrorCode]>([
+    ['a version that is not the present one', { leavingServers: '3', curConfigId: 7 }, ErrorCode.BadVersion],
+    ['fewer than two voters', { leavingServers: '2,3' }, ErrorCode.BadArguments],
+    ['no voter', { newMembers: line(1, 'observer') }, ErrorCode.BadArguments],
+    ['a server that joins twice', { joiningServers: 'server.4=h4:1:2;3,server.4=h5:1:2;3' }, ErrorCode.BadArguments],
+    ['two lines for one server', { newMembers: `${line(1)},${line(2)},${line(2)}` }, ErrorCode.BadArguments],
+    ['a joiner without a client port', { joiningServers: 'server.4=h4:2888:3888' }, ErrorCode.BadArguments],
+    ['a joiner without an address', { joiningServers: 'server.4' }, ErrorCode.BadArguments],
+    ['a joiner without a number', { joiningServers: 'server.x=h4:1:2;3' }, ErrorCode.BadArguments],
+    ['an address that another server has', { joiningServers: 'server.4=h3:3888:4888;2181' }, ErrorCode.BadArguments],
+    ['a server to leave that is no number', { leavingServers: 'three' }, ErrorCode.BadArguments],
+    ['an unknown key', { newMembers: `${line(1)},${line(2)},clientPort=1` }, ErrorCode.BadArguments],
+    ['a voter without a group', { newMembers: `${line(1)},${line(2)},group.1=1` }, ErrorCode.BadArguments],
+    ['several addresses of a server', { joiningServers: 'server.4=h4:1:2|h5:1:2;3' }, ErrorCode.BadArguments],
+    ['voters of weight 0 only', { newMembers: `${line(1)},${line(2)},group.1=1:2,weight.1=0,weight.2=0` }, ErrorCode.BadArguments],
+  ])('A58: is refused for %s', (_what, change, code) => {
+    const configuration = started();
+    expect(prepare(configuration, change)).toBe(code);
+    expect([configuration.text, configuration.lastSeen]).toEqual([text('0', ...three), undefined]);
+  });
+
+  it('A58: is refused while another is pending, and without a quorum of the new configuration', () => {
+    const configuration = started();
+    expect(prepare(configuration, { leavingServers: '3' }, () => false)).toBe(ErrorCode.NewConfigNoQuorum);
+    configuration.maybeSee(text('100000004', ...four));
+    expect(prepare(configuration, { leavingServers: '3' })).toBe(ErrorCode.ReconfigInProgress);
+  });
+
+  it('A58: must give the whole configuration if there are groups', () => {
+    const active = parseQuorumConfig(text('0', ...three, 'group.1=1:2:3'));
+    const configuration = started('0', { active });
+    expect(prepare(configuration, { leavingServers: '3' })).toBe(ErrorCode.BadArguments);
+    expect(prepare(configuration, { newMembers: `${line(1)},${line(2)},group.1=1:2` })).toMatch(/^weight\.2=1$/m);
+  });
+
+  it('A59: may leave one voter with standaloneEnabled=false', () => {
+    expect(prepare(started('0', { standaloneEnabled: false }), { leavingServers: '2,3' })).toBe(text('100000009', line(1)));
+  });
+});
+
+describe('a leader', () => {
+  const config = (...lines: readonly string[]): QuorumConfig => parseQuorumConfig(text('0', ...lines));
+
+  it.each<[string, readonly string[], readonly string[], boolean]>([
+    ['it stays a voter', three, [...three, line(4)], true],
+    ['only its client port changes', three, [line(1).replace('2181', '2182'), line(2), line(3)], true],
+    ['it was no member before', [line(2), line(3)], three, true],
+    ['it is removed', three, [line(2), line(3)], false],
+    ['it becomes an observer', three, [line(1, 'observer'), line(2), line(3)], false],
+    ['its quorum port changes', three, [line(1).replace('2888', '2889'), line(2), line(3)], false],
+  ])('goes on if %s: %#', (_when, before, after, goesOn) => {
+    expect(canLeadOn(1, config(...before), config(...after))).toBe(goesOn);
   });
 });
 
 describe('the oracle of a configuration', () => {
+  const two = parseQuorumConfig(text('0', line(1), line(2)));
+
   it('does not exist if a majority decides', () => {
-    const configuration = going();
+    const configuration = started();
     expect([configuration.oracleAnswered(true), configuration.setHasFollower(true), configuration.setHasFollower(false)]).toEqual([
       false,
       false,
@@ -104,11 +231,17 @@ describe('the oracle of a configuration', () => {
   });
 
   it('is asked again when the follower is lost, and allows nothing before its answer', () => {
-    const verifier = new OracleQuorum([1, 2]);
-    const configuration = new Configuration({ verifier, text: text('0'), version: 0 }, true);
-    const may = () => verifier.containsQuorum(new Set([1]));
+    const configuration = started('0', { active: two, hasOracle: true });
+    const may = () => counts(configuration, 1);
     expect([configuration.oracleAnswered(true), may()]).toEqual([true, true]);
     expect([configuration.setHasFollower(true), may()]).toEqual([false, false]);
     expect([configuration.setHasFollower(false), may()]).toEqual([true, false]);
+  });
+
+  it('has no say after a third voter has been added', () => {
+    const configuration = started('0', { active: two, hasOracle: true });
+    configuration.maybeActivate(text('100000004', ...three));
+    configuration.oracleAnswered(true);
+    expect([counts(configuration, 1), counts(configuration, 1, 3)]).toEqual([false, true]);
   });
 });

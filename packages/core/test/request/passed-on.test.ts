@@ -2,6 +2,7 @@
  * The memory of a forwarded request with its identities: at the learner until it is answered, at
  * the leader until it is validated.
  */
+import { ErrorCode } from '@tskeeper/protocol';
 import { OpCode, operations, PacketType, Reader, Writer, writeConnectRequest } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
 import { Identities } from '../../src/auth/identities.ts';
@@ -24,6 +25,8 @@ const lead = {
   unknownObserversAwaitedUntilMs: () => undefined,
   learnersPolledMs: Infinity,
   pollLearners: () => undefined,
+  prepareReconfig: () => ErrorCode.ReconfigInProgress,
+  reconfigProposed: () => undefined,
 };
 
 class Host implements ClientOutput, TxnLog {

@@ -2,6 +2,7 @@
  * A sync is answered when everything committed by then has been applied here, and not before, even
  * if that takes many steps.
  */
+import { ErrorCode } from '@tskeeper/protocol';
 import {
   OpCode,
   operations,
@@ -41,6 +42,8 @@ class Host implements ClientOutput, TxnLog {
       unknownObserversAwaitedUntilMs: () => undefined,
       learnersPolledMs: Infinity,
       pollLearners: () => undefined,
+      prepareReconfig: () => ErrorCode.ReconfigInProgress,
+      reconfigProposed: () => undefined,
     };
     const orderOf = (parts: SequencerDependencies) =>
       (this.order = role === 'leader' ? new LocalSequencer(parts, this, now, lead) : new LeaderForwarder(role, link, parts));

@@ -6,6 +6,7 @@ function opened() {
   const asked: string[] = [];
   const storage: DurableState = {
     append: (zxid, bytes, start, end) => void asked.push(`append ${zxid} ${bytes.toString('latin1', start, end)}`),
+    saveConfig: ({ version }) => void asked.push(`configuration ${version}`),
     saveEpoch: (name, epoch) => void asked.push(`${name} ${epoch}`),
     truncate: (zxid) => void asked.push(`truncate ${zxid}`),
     installSnapshot: (zxid) => void asked.push(`install ${zxid}`),

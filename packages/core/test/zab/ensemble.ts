@@ -5,6 +5,7 @@
  *
  * Bytes go from peer to peer as over a socket, so the wire form of every packet is included.
  */
+import { membersOf } from '../support/members.ts';
 import {
   formatZxid,
   type Millis,
@@ -12,6 +13,8 @@ import {
   openAcl,
   PacketDecoder,
   PacketView,
+  parseQuorumConfig,
+  type QuorumConfig,
   Reader,
   readTxn,
   type Sid,
@@ -19,9 +22,8 @@ import {
   type Zxid,
 } from '@tskeeper/protocol';
 import { coreDefaults, type CnxnId, type CoreOptions, type Now, type Observer, silentObserver } from '../../src/index.ts';
-import { MajorityQuorum } from '../../src/quorum/majority-quorum.ts';
 import { Peer } from '../../src/peer.ts';
-import type { PeerClients } from '../../src/peer-io.ts';
+import type { MembershipListener, PeerClients } from '../../src/peer-io.ts';
 import type { ElectionLinks } from '../../src/election/election-links.ts';
 import { Replica, replicaOptions } from '../../src/request/replica.ts';
 import { SnapshotLoader } from '../../src/snapshot/snapshot-loader.ts';
@@ -72,6 +74,8 @@ class Folder {
   durable = 0;
   acceptedEpoch = 0;
   currentEpoch = 0;
+  /** The configuration that was activated last; undefined for that of the operator. */
+  config: QuorumConfig | undefined;
 }
 
 /** One end of a stream between two servers. */
@@ -95,7 +99,7 @@ export interface Listener {
   closed(): void;
 }
 
-export class Node implements PeerClients, ElectionLinks, QuorumLinks, PeerStorage {
+export class Node implements PeerClients, ElectionLinks, QuorumLinks, PeerStorage, MembershipListener {
   readonly sid: Sid;
   readonly ensemble: Ensemble;
   readonly folder = new Folder();
@@ -147,13 +151,16 @@ export class Node implements PeerClients, ElectionLinks, QuorumLinks, PeerStorag
       counterMax: ensemble.counterMax,
     };
     const { reconfigEnabled, throttle, configText } = ensemble;
-    const version = Number.parseInt(/version=(\w+)$/.exec(configText)![1]!, 16);
+    this.#contacts.clear();
     const times = { tickTimeMs: 100, minSessionTimeoutMs: 200, maxSessionTimeoutMs: 20_000 };
     const core = { ...coreDefaults, ...times, ...throttle, serverId: this.sid, reconfigEnabled };
-    const config = { verifier: new MajorityQuorum(ensemble.voters), text: configText, version };
-    const options = { core, zab, role: ensemble.voters.includes(this.sid) ? ('participant' as const) : ('observer' as const) };
+    const written = parseQuorumConfig(ensemble.configTexts.get(this.sid) ?? configText);
+    const observers = ensemble.nodes.map(({ sid }) => sid).filter((sid) => !ensemble.voters.includes(sid));
+    const config = { active: folder.config ?? (written.servers.size > 0 ? written : membersOf(ensemble.voters, observers)) };
+    this.changed(config.active, []);
+    const options = { core, zab };
     this.turn(() => {
-      const io = { clients: this, election: this, quorum: this, storage: this };
+      const io = { clients: this, election: this, quorum: this, storage: this, members: this };
       const { view: packetView, observer } = this;
       this.peer = new Peer({ options, config, start: recovered, packetView, io, random: ensemble.dice, observer }, this.now);
     });
@@ -226,8 +233,24 @@ export class Node implements PeerClients, ElectionLinks, QuorumLinks, PeerStorag
 
   // ---- outputs: election
 
+  /** The servers whose addresses it knows. */
+  #known = new Set<Sid>();
+  /** Servers that have connected to it in this life. */
+  readonly #contacts = new Set<Sid>();
+
+  changed(active: QuorumConfig, others: readonly QuorumConfig[]): void {
+    this.#known = new Set([active, ...others].flatMap(({ servers }) => [...servers.keys()]));
+  }
+
   notify(to: Sid, notification: Notification): void {
-    this.ensemble.notify(this, to, notification);
+    if (this.#known.has(to) || this.#contacts.has(to)) this.ensemble.notify(this, to, notification);
+  }
+
+  notified(from: Sid, notification: Notification): void {
+    this.turn((peer) => {
+      this.#contacts.add(from);
+      peer.notified(from, notification, this.now);
+    });
   }
 
   // ---- streams
@@ -291,6 +314,13 @@ export class Node implements PeerClients, ElectionLinks, QuorumLinks, PeerStorag
       if (folder.durable >= count) return;
       folder.durable = count;
       this.turn((peer) => peer.appended(zxid, this.now));
+    });
+  }
+
+  saveConfig(active: QuorumConfig): void {
+    this.#at(this.ensemble.diskMs(), () => {
+      if (active.version > 0) this.folder.config = active;
+      this.turn((peer) => peer.configSaved(this.now));
     });
   }
 
@@ -455,8 +485,10 @@ export class Ensemble {
   /** For each epoch. */
   counterMax = 0xffff_0000;
   configText = 'version=0';
+  /** Of single servers; the others have `configText`. */
+  readonly configTexts = new Map<Sid, string>();
   reconfigEnabled = false;
-  throttle: Partial<Pick<CoreOptions, 'requestThrottleLimit' | 'requestThrottleDropStale'>> = {};
+  throttle: Partial<Pick<CoreOptions, 'requestThrottleLimit' | 'requestThrottleDropStale' | 'skipAcl'>> = {};
   truncations = 0;
   snapshots = 0;
   logsRead = 0;
@@ -567,7 +599,7 @@ export class Ensemble {
         return;
       }
       if (from.life === life && !from.isDown) from.turn((peer) => peer.reachable(to));
-      target.turn((peer) => peer.notified(from.sid, notification, target.now));
+      target.notified(from.sid, notification);
     });
   }
 

@@ -2,6 +2,8 @@
  * The decisions of a leader by the packets of its learners: the epoch, when to serve, what is
  * committed, and when it is over.
  */
+import { membersOf } from '../support/members.ts';
+import { ErrorCode } from '@tskeeper/protocol';
 import { makeZxid, OpCode, PacketType, type Sid, Writer, writeLearnerInfo, type Zxid } from '@tskeeper/protocol';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { localOwner } from '../../src/session/session-tracker.ts';
@@ -47,7 +49,17 @@ function leading(
     },
     learnerGone: () => undefined,
     hasFollowerChanged: (hasFollower: boolean) => oracle?.setHasFollower(hasFollower),
-    config: { version: 0, isMember: (sid: Sid) => sid < 100, newLeaderConfig: () => 'version=0' },
+    config: {
+      members: membersOf(voters),
+      text: 'version=0',
+      version: 0,
+      latestText: 'version=0',
+      isMember: (sid: Sid) => sid < 100,
+      newLeaderConfig: () => 'version=0',
+      prepareReconfig: () => ErrorCode.ReconfigInProgress,
+    },
+    configSeen: () => undefined,
+    configActivated: () => undefined,
     committed: () => undefined,
   };
   return new Leader({ ...options, ...zab }, oracle ?? new MajorityQuorum(voters), { ...start, ...changed }, notes, notes, host, now);

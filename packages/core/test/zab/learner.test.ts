@@ -35,8 +35,14 @@ function learning(changed: Partial<LearnerStart> = {}): Learner {
       return { server: undefined as never, forwarder: undefined as never };
     },
     historyComplete: () => notes.note('history'),
-    configSeen: (text: string) => notes.note(`config ${text}`),
-    configActivated: (text: string) => notes.note(`activate ${text}`),
+    configSeen: (text: string) => {
+      notes.note(`config ${text}`);
+      return undefined;
+    },
+    configActivated: (text: string) => {
+      notes.note(`activate ${text}`);
+      return { isFollowed: true, isRoleChanged: false, canLeaderLeadOn: true };
+    },
   };
   return new Learner(options, { ...start, ...changed }, 9, new PacketView(), notes, notes, host, now);
 }

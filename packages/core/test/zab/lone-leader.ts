@@ -3,6 +3,7 @@
  * any packets of a test: in real framing, cut as in the learner port. Input that the core cannot
  * decode closes its stream, as there.
  */
+import { membersOf } from '../support/members.ts';
 import {
   type Id,
   makeZxid,
@@ -26,7 +27,6 @@ import { type CoreOptions, coreDefaults, type Now, silentObserver } from '../../
 import { Peer } from '../../src/peer.ts';
 import type { PeerClients } from '../../src/peer-io.ts';
 import type { ElectionLinks } from '../../src/election/election-links.ts';
-import { MajorityQuorum } from '../../src/quorum/majority-quorum.ts';
 import { Replica, replicaOptions } from '../../src/request/replica.ts';
 import { SnapshotLoader } from '../../src/snapshot/snapshot-loader.ts';
 import { CommittedLog, type CommittedLogOptions, committedLogDefaults } from '../../src/zab/committed-log.ts';
@@ -76,8 +76,8 @@ export class LoneLeader implements PeerClients, ElectionLinks, QuorumLinks, Peer
     const zab = { sid: 1, tickTimeMs: 100, initLimitTicks: 1000, syncLimitTicks: 1000, forceSnapshotSync: false, counterMax: 0xffff_0000 };
     const found = { lastZxid: firstZxid, acceptedEpoch: 3, currentEpoch: 3, snapshotZxid: 0 };
     const recovered = { replica, committedLog: new CommittedLog(committedLog), ...found };
-    const config = { verifier: new MajorityQuorum(voters), text: configText, version: 0 };
-    const options = { core: this.#core, zab, role: 'participant' as const };
+    const config = { active: membersOf(voters) };
+    const options = { core: this.#core, zab };
     const io = { clients: this, election: this, quorum: this, storage: this };
     const parts = { options, config, start: recovered, packetView: new PacketView(), io, random, observer: silentObserver };
     this.peer = new Peer(parts, this.now);
@@ -269,6 +269,8 @@ export class LoneLeader implements PeerClients, ElectionLinks, QuorumLinks, Peer
     this.#log.push({ zxid, bytes: Buffer.from(bytes.subarray(start, end)) });
     this.disk.push(() => this.peer.appended(zxid, this.now));
   }
+
+  saveConfig(): void {}
 
   saveEpoch(name: EpochName, epoch: number): void {
     this.disk.push(() => this.peer.epochSaved(name, epoch, this.now));

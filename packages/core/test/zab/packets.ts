@@ -2,6 +2,7 @@
  * Packets as short texts, and the outputs of a leader or a learner, so that a test reads like a
  * capture.
  */
+import type { QuorumConfig } from '@tskeeper/protocol';
 import {
   formatZxid,
   type Id,
@@ -46,6 +47,11 @@ export class Notes implements QuorumLinks, PeerStorage {
   append(zxid: Zxid): void {
     this.#gather();
     this.#lines.push(`append ${formatZxid(zxid)}`);
+  }
+
+  saveConfig({ version }: QuorumConfig): void {
+    this.#gather();
+    this.#lines.push(`save configuration ${version}`);
   }
 
   saveEpoch(name: EpochName, epoch: number): void {

@@ -19,6 +19,7 @@
  * - A snapshot has its znodes, ACLs and sessions in another order, and /zookeeper/config of a
  *   server that has just started is empty: snapshots are compared by content.
  */
+import { parseQuorumConfig } from '@tskeeper/protocol';
 import {
   OpCode,
   type Notification,
@@ -38,7 +39,6 @@ import { coreDefaults, type Now, silentObserver } from '../../src/index.ts';
 import { Peer } from '../../src/peer.ts';
 import type { PeerClients } from '../../src/peer-io.ts';
 import type { ElectionLinks } from '../../src/election/election-links.ts';
-import { MajorityQuorum } from '../../src/quorum/majority-quorum.ts';
 import { Replica, replicaOptions } from '../../src/request/replica.ts';
 import { SnapshotLoader } from '../../src/snapshot/snapshot-loader.ts';
 import { CommittedLog, committedLogDefaults } from '../../src/zab/committed-log.ts';
@@ -108,13 +108,11 @@ class Replayed implements PeerClients, ElectionLinks, QuorumLinks, PeerStorage {
       committedLog.restore(header.zxid, entry);
     }
     const lastZxid = log.length === 0 ? 0 : zxidOf(log.at(-1)!);
-    const version = Number.parseInt(/^version=(.*)$/m.exec(configText)![1]!, 16);
     const zab = { sid, tickTimeMs: 1000, initLimitTicks: 100, syncLimitTicks: 100, forceSnapshotSync: false, counterMax: 0xffff_0000 };
-    const verifier = new MajorityQuorum(voters);
     const recovered = { replica, lastZxid, acceptedEpoch: epoch, currentEpoch: epoch, committedLog, snapshotZxid: 0 };
     this.now = { elapsedMs: elapsedMs(learnings[0]!.packets[0]!.t) - 500, wallMs: 0 };
-    const config = { verifier, text: configText, version };
-    const options = { core, zab, role: 'participant' as const };
+    const config = { active: parseQuorumConfig(configText) };
+    const options = { core, zab };
     const io = { clients: this, election: this, quorum: this, storage: this };
     const parts = { options, config, start: recovered, packetView: new PacketView(), io, random, observer: silentObserver };
     this.peer = new Peer(parts, this.now);
@@ -210,6 +208,8 @@ class Replayed implements PeerClients, ElectionLinks, QuorumLinks, PeerStorage {
   append(zxid: Zxid): void {
     this.#disk.push(() => this.peer.appended(zxid, this.now));
   }
+
+  saveConfig(): void {}
 
   saveEpoch(name: EpochName, epoch: number): void {
     this.#disk.push(() => this.peer.epochSaved(name, epoch, this.now));

@@ -95,6 +95,7 @@ class Replayed {
     };
     const storage: PeerStorage = {
       append: (zxid) => this.#disk.push(() => this.learner.appended(zxid)),
+      saveConfig: () => undefined,
       saveEpoch: (name: EpochName, epoch) => {
         this.state.push(`${name} ${epoch}`);
         this.#disk.push(() => this.learner.epochSaved(name, this.#now));
@@ -133,7 +134,10 @@ class Replayed {
       },
       historyComplete: () => undefined,
       configSeen: () => undefined,
-      configActivated: () => void this.activated++,
+      configActivated: () => {
+        this.activated++;
+        return { isFollowed: true, isRoleChanged: false, canLeaderLeadOn: true };
+      },
     };
     const start = { role, acceptedEpoch, currentEpoch, lastZxid, configVersion, leader, resyncEpoch: 0 } as const;
     this.learner = new Learner(options, start, 0, new PacketView(), links, storage, host, this.#now);

@@ -124,6 +124,12 @@ export class PeerStreams<S extends PeerStream> {
     return this.#listeners.has(listener);
   }
 
+  /** Stops accepting at one address; existing streams stay. */
+  async stopListeningAt(listener: Listener): Promise<void> {
+    this.#listeners.delete(listener);
+    await listener.close();
+  }
+
   /** Stops accepting until the next `listen`; existing streams stay. */
   async stopListening(): Promise<void> {
     const listeners = [...this.#listeners];

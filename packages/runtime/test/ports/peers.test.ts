@@ -3,11 +3,12 @@
  * a disk that takes a millisecond.
  */
 import { coreDefaults, type EpochName, type Now, Peer, type PeerClients, type PeerStorage, silentObserver } from '@tskeeper/core';
-import { CommittedLog, committedLogDefaults, MajorityQuorum, Replica, replicaOptions } from '@tskeeper/core/internal';
+import { CommittedLog, committedLogDefaults, Replica, replicaOptions } from '@tskeeper/core/internal';
 import {
   openAcl,
   OpCode,
   PacketView,
+  parseQuorumConfig,
   Reader,
   type Sid,
   writeConnectRequest,
@@ -74,8 +75,9 @@ class Server implements PeerClients, PeerStorage {
       forceSnapshotSync: false,
       counterMax: 0xffff_0000,
     };
-    const options = { core: { ...coreDefaults, serverId: this.sid }, zab, role: 'participant' as const };
-    const config = { verifier: new MajorityQuorum(sids), text: 'version=0', version: 0 };
+    const options = { core: { ...coreDefaults, serverId: this.sid }, zab };
+    const line = (sid: Sid) => `server.${sid}=${addressOf(sid)}:${quorumPort}:${electionPort}`;
+    const config = { active: parseQuorumConfig(sids.map(line).join('\n')) };
     const recovered = {
       replica: new Replica(replicaOptions(coreDefaults, random)),
       lastZxid: 0,
@@ -163,6 +165,8 @@ class Server implements PeerClients, PeerStorage {
   append(zxid: Zxid): void {
     this.#soon((now) => this.peer.appended(zxid, now));
   }
+
+  saveConfig(): void {}
 
   saveEpoch(name: EpochName, epoch: number): void {
     this.#soon((now) => this.peer.epochSaved(name, epoch, now));

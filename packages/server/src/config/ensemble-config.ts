@@ -214,13 +214,6 @@ export function readEnsemble(quorum: QuorumConfig, source: QuorumLines, dataDir:
     localSessionsEnabled: settings.boolean('localSessionsEnabled'),
     oraclePath: settings.text('oraclePath') || undefined,
   };
-  if (config.reconfigEnabled) {
-    // Only a warning: many a zoo.cfg holds it, and an ensemble serves as well without it.
-    settings.warn(
-      settings.where('reconfigEnabled'),
-      'reconfigEnabled=true: this version cannot change the servers of an ensemble while it runs, and answers reconfig with ReconfigDisabled (-123). To change them, change the lines on all servers and restart one after the other.',
-    );
-  }
   return { ...config, unsupported: unsupportedSettings(config, settings) };
 }
 
@@ -247,9 +240,9 @@ function unsupportedSettings(config: Omit<EnsembleConfig, 'unsupported'>, settin
         `${settings.where(name)}: ${name}=${value} asks for ${what}, which this version does not support. Remove the setting, on all servers, to run without it.`,
     );
   const { lastSeen, quorum, configFile } = config;
-  if (lastSeen !== undefined && lastSeen.version > quorum.version) {
+  if (lastSeen !== undefined && lastSeen.version > quorum.version && !config.reconfigEnabled) {
     sentences.push(
-      `${configFile}${nextSuffix}: a change of the ensemble was under way when this server last stopped, and this version cannot finish it. Let ZooKeeper finish it first.`,
+      `${configFile}${nextSuffix}: a change of the ensemble was under way when this server last stopped. Set reconfigEnabled=true, as on the other servers, so that it can be finished.`,
     );
   }
   return sentences;

@@ -1,7 +1,8 @@
 /** The options of a server of an ensemble, from its configuration. */
-import type { HostPort } from '@tskeeper/protocol';
+import { resolve } from 'node:path';
 import type { EnsembleOptions } from '@tskeeper/runtime';
 import { ConfigError } from './config-error.ts';
+import { editedConfig } from './edited-config.ts';
 import type { EnsembleConfig } from './ensemble-config.ts';
 
 /**
@@ -10,17 +11,14 @@ import type { EnsembleConfig } from './ensemble-config.ts';
  */
 const counterMax = 0xffff_0000;
 
-/** Throws a `ConfigError` when the configuration asks for something that is not supported. */
-export function ensembleOptionsOf(config: EnsembleConfig, tickTimeMs: number): EnsembleOptions {
+/**
+ * `configFile` is the path of zoo.cfg, which a reconfiguration rewrites; without one it is kept in the
+ * log only. Throws a `ConfigError` when the configuration asks for something that is not supported.
+ */
+export function ensembleOptionsOf(config: EnsembleConfig, tickTimeMs: number, configFile?: string): EnsembleOptions {
   const [unsupported] = config.unsupported;
   if (unsupported !== undefined) throw new ConfigError(unsupported);
-  const { myid, quorum, quorumListenOnAllIps } = config;
-  const { addresses } = quorum.servers.get(myid)!;
-  const own = (portOf: (address: (typeof addresses)[number]) => number): HostPort[] => {
-    const all = addresses.map((address) => ({ host: quorumListenOnAllIps ? '0.0.0.0' : address.host, port: portOf(address) }));
-    // Two addresses with the same port are one wildcard address.
-    return all.filter(({ host, port }, index) => all.findIndex((other) => other.host === host && other.port === port) === index);
-  };
+  const { myid, quorum, lastSeen, reconfigEnabled, dynamicConfigFile } = config;
   return {
     zab: {
       sid: myid,
@@ -34,10 +32,16 @@ export function ensembleOptionsOf(config: EnsembleConfig, tickTimeMs: number): E
       unknownObserversMax: config.maxUnknownObservers,
       ...(config.maxTimeToWaitForEpochMs === undefined ? {} : { maxTimeToWaitForEpochMs: config.maxTimeToWaitForEpochMs }),
     },
-    role: config.role,
     quorum,
-    electionAddresses: own(({ electionPort }) => electionPort),
-    quorumAddresses: own(({ quorumPort }) => quorumPort),
+    ...(reconfigEnabled && {
+      lastSeen: lastSeen !== undefined && lastSeen.version > quorum.version ? lastSeen : undefined,
+      configFile:
+        configFile === undefined
+          ? undefined
+          : { path: resolve(configFile), namesServers: dynamicConfigFile === undefined, edit: editedConfig },
+    }),
+    standaloneEnabled: config.standaloneEnabled,
+    listensOnAllIps: config.quorumListenOnAllIps,
     cnxTimeoutMs: config.cnxTimeoutMs,
     quorumCnxnTimeoutMs: config.quorumCnxnTimeoutMs,
     bindTriesMax: config.electionPortBindRetry,

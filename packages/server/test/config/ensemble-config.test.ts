@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { ConfigError } from '../../src/config/config-error.ts';
 import { configKeys } from '../../src/config/config-keys.ts';
 import type { EnsembleConfig } from '../../src/config/ensemble-config.ts';
+import { ensembleOptionsOf } from '../../src/config/ensemble-options.ts';
 import type { ConfigSources } from '../../src/config/config-sources.ts';
 import { resolveConfig, type ServerConfig } from '../../src/config/server-config.ts';
 
@@ -162,14 +163,9 @@ describe('an ensemble', () => {
     ]);
   });
 
-  it('starts with reconfigEnabled=true, and warns that it cannot be reconfigured', () => {
+  it('starts with reconfigEnabled=true', () => {
     const { ensemble, core, warnings } = read(`${three}reconfigEnabled=true`);
-    expect(ensemble!.unsupported).toEqual([]);
-    expect(core.reconfigEnabled).toBe(true);
-    expect(warnings).toEqual([
-      'zoo.cfg:8: reconfigEnabled=true: this version cannot change the servers of an ensemble while it runs, and answers reconfig with ReconfigDisabled (-123). To change them, change the lines on all servers and restart one after the other.',
-    ]);
-    expect(read(`${three}reconfigEnabled=false`).warnings).toEqual([]);
+    expect([ensemble!.unsupported, core.reconfigEnabled, warnings]).toEqual([[], true, []]);
   });
 
   it('refuses an observer without a log, at observers only', () => {
@@ -281,9 +277,11 @@ describe('a dynamic file', () => {
     const { ensemble } = read(dynamic, { files: { ...files, 'zoo.cfg.dynamic.next': next } });
     expect(sids(ensemble!.lastSeen!)).toEqual([1, 2, 3, 4]);
     expect(ensemble!.lastSeen!.version).toBe(0x1_00000009);
-    expect(ensemble!.unsupported[0]).toBe(
-      'zoo.cfg.dynamic.next: a change of the ensemble was under way when this server last stopped, and this version cannot finish it. Let ZooKeeper finish it first.',
-    );
+    expect(ensembleOptionsOf(ensemble!, 2000).lastSeen).toBe(ensemble!.lastSeen);
+    const off = read(dynamic.replace('true', 'false'), { files: { ...files, 'zoo.cfg.dynamic.next': next } });
+    expect(off.ensemble!.unsupported).toEqual([
+      'zoo.cfg.dynamic.next: a change of the ensemble was under way when this server last stopped. Set reconfigEnabled=true, as on the other servers, so that it can be finished.',
+    ]);
   });
 
   it.each([

@@ -1,5 +1,5 @@
 /** What a server of a small world knows of the world, and what its parts know of it. */
-import type { Notification, Sid, Zxid } from '@tskeeper/protocol';
+import type { Notification, QuorumConfig, Sid, Zxid } from '@tskeeper/protocol';
 import type { Peer } from '@tskeeper/core';
 import type { QuorumVerifier } from '@tskeeper/core/internal';
 import type { Invariants, ServerView } from './invariants.ts';
@@ -12,6 +12,7 @@ import type { StoredTxn } from './small-disk.ts';
 export interface SmallServerEnvironment {
   readonly scope: Scope;
   readonly verifier: QuorumVerifier;
+  readonly members: QuorumConfig;
   readonly invariants: Invariants;
   /** Number of txns that clients have requested. */
   readonly writes: number;

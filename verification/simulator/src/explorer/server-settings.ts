@@ -1,4 +1,4 @@
-/** The configuration that all servers of a small world share, and their clock and randomness. */
+/** The settings that all servers of a small world share, and their clock and randomness. */
 import { coreDefaults } from '@tskeeper/core';
 
 export const tickTimeMs = 100;
@@ -11,8 +11,6 @@ export const initialWallMs = 1_700_000_000_000;
 /** Session ids are derived from seconds; each write must get its own. */
 export const wallPerWriteMs = 1000;
 export const packetBytesMax = 10_000_000;
-/** There is one configuration of the ensemble. */
-export const configText = 'version=0';
 
 export const fixedRandom = { uint32: () => 7 };
 export const core = {

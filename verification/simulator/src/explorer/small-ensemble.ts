@@ -1,10 +1,10 @@
 /**
- * The voters, weights and observers of a small world. A quorum is defined twice: by the verifier
+ * The voters, weights and observers of a small world. A quorum is defined twice: by the configuration
  * that the servers use, and by hand for the invariants, so that a wrong verifier cannot confirm
  * itself.
  */
-import type { Sid } from '@tskeeper/protocol';
-import { HierarchicalQuorum, MajorityQuorum, type QuorumVerifier } from '@tskeeper/core/internal';
+import { parseQuorumConfig, type QuorumConfig, type Sid } from '@tskeeper/protocol';
+import { type QuorumVerifier, verifierOf } from '@tskeeper/core/internal';
 
 /**
  * `equal`: all vote with equal weight. Of three servers: `observer`: the third observes;
@@ -16,6 +16,8 @@ export type EnsembleName = 'equal' | 'observer' | 'weightless' | 'groups';
 export const ensembleNames: readonly EnsembleName[] = ['equal', 'observer', 'weightless', 'groups'];
 
 export interface SmallEnsemble {
+  readonly members: QuorumConfig;
+  /** The quorums of these members, as the servers count them. */
   readonly verifier: QuorumVerifier;
   /** Every quorum contains one of these. */
   readonly minimalQuorums: readonly (readonly Sid[])[];
@@ -45,26 +47,24 @@ function equalVoters(servers: number): SmallEnsemble {
     [2, 3],
   ];
   const minimalQuorums = servers === 1 ? [[1]] : pairs.filter((pair) => pair.every((sid) => sid <= servers));
-  return { verifier: new MajorityQuorum(sids), minimalQuorums, observers: [], neverLead: [] };
+  return { ...countedBy(sids), minimalQuorums, observers: [], neverLead: [] };
+}
+
+function countedBy(voters: readonly Sid[], more: readonly string[] = []): Pick<SmallEnsemble, 'members' | 'verifier'> {
+  const members = parseQuorumConfig([...voters.map((sid) => `server.${sid}=h${sid}:2888:3888`), ...more].join('\n'));
+  return { members, verifier: verifierOf(members) };
 }
 
 const variants: Readonly<Record<Exclude<EnsembleName, 'equal'>, () => SmallEnsemble>> = {
-  observer: () => ({ verifier: new MajorityQuorum([1, 2]), minimalQuorums: [[1, 2]], observers: [3], neverLead: [3] }),
+  observer: () => ({ ...countedBy([1, 2], ['server.3=h3:2888:3888:observer']), minimalQuorums: [[1, 2]], observers: [3], neverLead: [3] }),
   weightless: () => ({
-    verifier: new HierarchicalQuorum({ voters: [1, 2, 3], groups: new Map([[1, [1, 2, 3]]]), weights: new Map([[3, 0]]) }),
+    ...countedBy([1, 2, 3], ['group.1=1:2:3', 'weight.3=0']),
     minimalQuorums: [[1, 2]],
     observers: [],
     neverLead: [3],
   }),
   groups: () => ({
-    verifier: new HierarchicalQuorum({
-      voters: [1, 2, 3],
-      groups: new Map([
-        [1, [1, 2]],
-        [2, [3]],
-      ]),
-      weights: new Map([[1, 2]]),
-    }),
+    ...countedBy([1, 2, 3], ['group.1=1:2', 'group.2=3', 'weight.1=2']),
     minimalQuorums: [[1, 3]],
     observers: [],
     neverLead: [],

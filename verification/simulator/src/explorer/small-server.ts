@@ -14,7 +14,6 @@ import type { ServerView } from './invariants.ts';
 import type { ServerState, SmallServerEnvironment } from './server-environment.ts';
 import {
   clientContext,
-  configText,
   core,
   fixedRandom,
   initialWallMs,
@@ -101,7 +100,7 @@ export class SmallServer implements ServerState {
   // ---- life cycle
 
   start(): void {
-    const { scope, verifier } = this.world;
+    const { scope, members } = this.world;
     const { sid, disk, streams, election } = this;
     const { acceptedEpoch, currentEpoch, lastZxid } = disk;
     const committedLog = (this.#committedLog = new CommittedLog({ ...committedLogDefaults, countMax: scope.committedLog }));
@@ -111,9 +110,8 @@ export class SmallServer implements ServerState {
     const options: PeerOptions = {
       core: { ...core, serverId: sid },
       zab: { sid, tickTimeMs, initLimitTicks, syncLimitTicks: initLimitTicks, forceSnapshotSync: false, counterMax: 0xffff_0000 },
-      role: this.world.isObserver(sid) ? 'observer' : 'participant',
     };
-    const config = { verifier, text: configText, version: 0 };
+    const config = { active: members };
     const io = { clients: this.#cnxns, election, quorum: streams, storage: this.#storage };
     this.#turn(() => {
       const { observer } = election;

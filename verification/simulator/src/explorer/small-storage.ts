@@ -38,6 +38,11 @@ export class SmallStorage implements PeerStorage {
     this.#disk.logQueue.push({ kind: 'append', txn });
   }
 
+  /** No configuration changes in a small world. */
+  saveConfig(): void {
+    throw new Error('the configuration has changed');
+  }
+
   saveEpoch(name: EpochName, epoch: number): void {
     const { world } = this.#server;
     if (name === 'currentEpoch') world.invariants.epochBegun(epoch, this.#server.view());

@@ -8,7 +8,7 @@
  * replaces one that has not been delivered. A disk answers its log in order and its epoch files in
  * order, independently of each other.
  */
-import { epochOf, type Millis, type Notification, notificationVersion, type Sid, type Zxid } from '@tskeeper/protocol';
+import { epochOf, formatQuorumConfig, type Millis, type Notification, notificationVersion, type QuorumConfig, type Sid, type Zxid } from '@tskeeper/protocol';
 import type { Fingerprint, QuorumVerifier } from '@tskeeper/core/internal';
 import { type Choice, encodeChoice, choiceText, type DecodedChoice, decodeChoice } from './choice.ts';
 import { Invariants, Violation } from './invariants.ts';
@@ -19,7 +19,6 @@ import type { Scope } from './scope.ts';
 import { isPut } from './txn-names.ts';
 import { isQuorum, type SmallEnsemble, smallEnsemble } from './small-ensemble.ts';
 import type { SmallServerEnvironment } from './server-environment.ts';
-import { configText } from './server-settings.ts';
 import type { DiskState, StoredTxn } from './small-disk.ts';
 import { SmallNetwork } from './small-network.ts';
 import { SmallNotifications } from './small-notifications.ts';
@@ -83,6 +82,10 @@ export class SmallWorld implements SmallServerEnvironment {
   /** The content of the disks, for another world to begin with. */
   captureState(): InitialState {
     return { disks: this.servers.map(({ disk }) => disk.state), invariants: this.invariants.copy(), writes: this.writes };
+  }
+
+  get members(): QuorumConfig {
+    return this.ensemble.members;
   }
 
   get verifier(): QuorumVerifier {
@@ -335,7 +338,7 @@ export class SmallWorld implements SmallServerEnvironment {
   #forceElection(server: SmallServer, leader: Sid): void {
     const others = this.servers.filter((each) => each !== server);
     if (leader !== server.sid) {
-      const vote = { leader, zxid: 0, electionEpoch: 1, peerEpoch: 0, version: notificationVersion, config: configText };
+      const vote = { leader, zxid: 0, electionEpoch: 1, peerEpoch: 0, version: notificationVersion, config: formatQuorumConfig(this.members) };
       const third = others.find(({ sid }) => sid !== leader)!;
       server.notified(third.sid, { ...vote, state: 'following' });
       server.notified(leader, { ...vote, state: 'leading' });

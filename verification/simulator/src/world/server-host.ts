@@ -118,7 +118,7 @@ export class ServerHost implements MachineClock {
   }
 
   get isVoter(): boolean {
-    return this.#ensembleOptions?.role !== 'observer';
+    return this.quorum?.servers.get(this.sid)?.role !== 'observer';
   }
 
   /** The current role of its server; undefined while it is down or starts. */

@@ -125,6 +125,12 @@ export class ClientPort implements PeerClients {
     return listener;
   }
 
+  /** Stops accepting at one address; connections stay. */
+  async stopListeningAt(listener: Listener): Promise<void> {
+    this.#listeners.delete(listener);
+    await listener.close();
+  }
+
   owns(listener: Listener): boolean {
     return this.#listeners.has(listener);
   }

@@ -115,6 +115,11 @@ export class ElectionPort implements ElectionLinks {
     return this.#streams.listen(address);
   }
 
+  /** Stops listening at one address; connections stay. */
+  stopListeningAt(listener: Listener): Promise<void> {
+    return this.#streams.stopListeningAt(listener);
+  }
+
   owns(listener: Listener): boolean {
     return this.#streams.owns(listener);
   }

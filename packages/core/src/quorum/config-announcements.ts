@@ -1,0 +1,85 @@
+/**
+ * Later configurations that other servers have announced to one that looks for a leader.
+ *
+ * A server that was down during a reconfiguration learns of it in this way. It does not take the
+ * word of one server: a single one that lies, or was copied from another ensemble, must not decide
+ * who votes. A configuration counts once a quorum of it has announced it. The server may know only
+ * one of these voters, so it asks the others itself, at the addresses that were announced.
+ */
+import { formatQuorumConfig, isParticipant, type QuorumConfig, type Sid } from '@tskeeper/protocol';
+import type { Fingerprint } from '../fingerprint.ts';
+import type { QuorumVerifier } from './quorum-verifier.ts';
+
+interface Announcement {
+  readonly config: QuorumConfig;
+  readonly verifier: QuorumVerifier;
+  readonly announcers: Set<Sid>;
+}
+
+/** How many different configurations are kept: any server can announce any number. */
+const announcementsMax = 4;
+
+export class ConfigAnnouncements {
+  /** By their texts. */
+  readonly #announcements = new Map<string, Announcement>();
+
+  /**
+   * Notes an announcement, unless it comes from a server that has no vote in it. Returns whether it
+   * is new.
+   */
+  add(from: Sid, config: QuorumConfig, verifier: QuorumVerifier): boolean {
+    if (!verifier.isVoter(from)) return false;
+    const text = formatQuorumConfig(config);
+    for (const { announcers } of this.#announcements.values()) announcers.delete(from);
+    let announcement = this.#announcements.get(text);
+    const isNew = announcement === undefined;
+    if (announcement === undefined) {
+      if (this.#announcements.size >= announcementsMax) this.#announcements.delete(this.#leastAnnounced());
+      this.#announcements.set(text, (announcement = { config, verifier, announcers: new Set() }));
+    }
+    announcement.announcers.add(from);
+    return isNew;
+  }
+
+  #leastAnnounced(): string {
+    return [...this.#announcements].reduce((least, each) => (each[1].announcers.size < least[1].announcers.size ? each : least))[0];
+  }
+
+  clear(): void {
+    this.#announcements.clear();
+  }
+
+  get isEmpty(): boolean {
+    return this.#announcements.size === 0;
+  }
+
+  /** Every announced configuration. */
+  configs(): QuorumConfig[] {
+    return [...this.#announcements.values()].map(({ config }) => config);
+  }
+
+  /** The voters of all that is announced: they are asked what they know. */
+  voters(): Sid[] {
+    return [...new Set(this.configs().flatMap(({ servers }) => [...servers.values()].filter(isParticipant).map(({ sid }) => sid)))];
+  }
+
+  /**
+   * The latest configuration after `version` that a quorum of it has announced, or whose text this
+   * server has in its own log.
+   */
+  latestConfirmed(version: number, loggedText: string | undefined): QuorumConfig | undefined {
+    let latest: QuorumConfig | undefined;
+    for (const [text, { config, verifier, announcers }] of this.#announcements) {
+      if (config.version <= (latest?.version ?? version)) continue;
+      if (text === loggedText || verifier.containsQuorum(announcers)) latest = config;
+    }
+    return latest;
+  }
+
+  fingerprint(to: Fingerprint): void {
+    for (const [text, { announcers }] of [...this.#announcements].sort(([a], [b]) => (a < b ? -1 : 1))) {
+      to.text(text);
+      for (const sid of [...announcers].sort((a, b) => a - b)) to.number(sid);
+    }
+  }
+}

@@ -1,0 +1,225 @@
+/**
+ * Ensembles whose membership changes while clients write: one server after the other, the leader
+ * included, and at random moments amid crashes and cut links.
+ */
+import { ErrorCode, type Sid } from '@tskeeper/protocol';
+import { describe, expect, it } from 'vitest';
+import { breadth } from '../../../../test/breadth.ts';
+import { EnsembleClient } from './ensemble-client.ts';
+import { Ensemble, type Node } from './ensemble.ts';
+
+const line = (sid: Sid, role = 'participant', quorumPort = 2888) => `server.${sid}=h${sid}:${quorumPort}:3888:${role};0.0.0.0:2181`;
+
+const seeds = Array.from({ length: breadth(12, 300) }, (_, at) => 1000 + at);
+
+/** `voters` serve; the rest are up, and know them and themselves. */
+function started(seed: number, servers: number, voters: readonly Sid[]): Ensemble {
+  // One writer: learners of a small world read long logs more slowly than initLimit allows.
+  const ensemble = new Ensemble(seed, servers, 0, 1);
+  ensemble.reconfigEnabled = true;
+  ensemble.throttle = { skipAcl: true };
+  const lines = voters.map((sid) => line(sid));
+  ensemble.configText = [...lines, 'version=0'].join('\n');
+  for (const { sid } of ensemble.nodes)
+    if (!voters.includes(sid)) ensemble.configTexts.set(sid, [...lines, line(sid), 'version=0'].join('\n'));
+  for (const node of ensemble.nodes) node.start();
+  expect(ensemble.runUntil(() => ensemble.isWhole, 5000)).toBe(true);
+  return ensemble;
+}
+
+/** A reconfig through one server; its result. */
+function reconfigure(ensemble: Ensemble, through: Node, lines: readonly string[], atMostMs = 3000): number | undefined {
+  const admin = new EnsembleClient().connect(through);
+  expect(ensemble.runUntil(() => admin.isAnswered, 2000)).toBe(true);
+  const asked = admin.ask('reconfig', { joiningServers: null, leavingServers: null, newMembers: lines.join(','), curConfigId: -1 });
+  ensemble.runUntil(() => asked.answer !== undefined || admin.isClosed, atMostMs);
+  if (!admin.isClosed) admin.break();
+  return asked.answer?.err;
+}
+
+const activeOf = ({ peer }: Node) => peer!.status().configText.split('\n').slice(0, -1);
+const whole = (ensemble: Ensemble) => ensemble.runUntil(() => ensemble.isWhole, 10_000, 100);
+
+/** No client writes any more, and every server has applied everything. */
+function settle(ensemble: Ensemble): void {
+  ensemble.isQuiet = true;
+  const last = () => new Set(ensemble.nodes.map(({ peer }) => peer!.replica.lastZxid));
+  expect(
+    ensemble.runUntil(
+      () => ensemble.isWhole && last().size === 1 && ensemble.nodes.every(({ folder }) => folder.durable === folder.log.length),
+      20_000,
+      50,
+    ),
+    ensemble.describe(),
+  ).toBe(true);
+}
+
+describe('A58: the membership', () => {
+  it('grows from three servers to five and shrinks to three others while clients write, without its first leader', () => {
+    const ensemble = started(11, 5, [1, 2, 3]);
+    const first = ensemble.leader!;
+    expect(
+      reconfigure(
+        ensemble,
+        first,
+        [1, 2, 3, 4, 5].map((sid) => line(sid)),
+      ),
+    ).toBe(ErrorCode.Ok);
+    expect(ensemble.leader).toBe(first);
+    expect(whole(ensemble)).toBe(true);
+    expect(ensemble.nodes.map(activeOf)).toEqual(ensemble.nodes.map(() => [1, 2, 3, 4, 5].map((sid) => line(sid))));
+    const remaining = ensemble.nodes.filter((node) => node !== first).slice(1);
+    const lines = remaining.map(({ sid }) => line(sid));
+    expect(reconfigure(ensemble, remaining[0]!, lines)).toBe(ErrorCode.Ok);
+    expect(ensemble.runUntil(() => remaining.includes(ensemble.leader!), 5000)).toBe(true);
+    expect(whole(ensemble)).toBe(true);
+    expect(ensemble.nodes.map(activeOf)).toEqual(ensemble.nodes.map(() => lines));
+    // The removed servers follow without a vote: the others need no more of each other.
+    for (const node of ensemble.nodes) if (!remaining.includes(node)) node.crash();
+    remaining[0]!.crash();
+    expect(ensemble.runUntil(() => ensemble.leader !== undefined, 5000)).toBe(true);
+    for (const node of ensemble.nodes) if (node.isDown) node.start();
+    settle(ensemble);
+    ensemble.compare();
+  });
+
+  it('hands the lead of a removed leader over without an election', () => {
+    const ensemble = started(12, 3, [1, 2, 3]);
+    const old = ensemble.leader!;
+    const others = ensemble.nodes.filter((node) => node !== old);
+    const elections = ensemble.notes.length;
+    expect(
+      reconfigure(
+        ensemble,
+        others[0]!,
+        others.map(({ sid }) => line(sid)),
+      ),
+    ).toBe(ErrorCode.Ok);
+    const beganMs = ensemble.nowMs;
+    expect(ensemble.runUntil(() => others.includes(ensemble.leader!), 2000, 1)).toBe(true);
+    // An election takes 200 ms at least unless all agree at once.
+    expect(ensemble.nowMs - beganMs).toBeLessThan(100);
+    expect(ensemble.notes.slice(elections).join('\n')).toMatch(/the leader resigned in favour of server \d/);
+    expect(whole(ensemble)).toBe(true);
+    settle(ensemble);
+    ensemble.compare();
+  });
+
+  it('makes a voter an observer and back, and the leader too', () => {
+    const ensemble = started(13, 4, [1, 2, 3, 4]);
+    const { leader } = ensemble;
+    const follower = ensemble.nodes.find((node) => node !== leader)!;
+    for (const demoted of [follower, leader!]) {
+      const through = ensemble.nodes.find((node) => node !== demoted)!;
+      const lines = ensemble.nodes.map(({ sid }) => line(sid, sid === demoted.sid ? 'observer' : 'participant'));
+      expect(reconfigure(ensemble, through, lines)).toBe(ErrorCode.Ok);
+      expect(ensemble.runUntil(() => ensemble.isWhole && demoted.peer!.status().state === 'observing', 5000)).toBe(true);
+      // Its group's quorum needs it as a follower before it votes, as with a joiner.
+      expect(
+        reconfigure(
+          ensemble,
+          through,
+          ensemble.nodes.map(({ sid }) => line(sid)),
+        ),
+      ).toBe(ErrorCode.Ok);
+      expect(ensemble.runUntil(() => ensemble.isWhole && demoted.peer!.status().state !== 'observing', 5000)).toBe(true);
+    }
+    settle(ensemble);
+    ensemble.compare();
+  });
+
+  it('keeps a follower that does not vote, as a server that joins, for longer than syncLimit', () => {
+    const ensemble = started(14, 4, [1, 2, 3]);
+    const leader = ensemble.leader!;
+    ensemble.run(3000);
+    expect([ensemble.leader, leader.peer!.status().leading]).toMatchObject([leader, { syncedFollowers: 3, syncedNonVotingFollowers: 1 }]);
+    expect(ensemble.notes.filter((note) => /has not acknowledged/.test(note))).toEqual([]);
+  });
+
+  it('is learned at a restart from servers that were unknown before', () => {
+    const ensemble = started(15, 7, [1, 2, 3, 4]);
+    const asleep = ensemble.nodes[3]!;
+    asleep.crash();
+    expect(ensemble.runUntil(() => ensemble.leader !== undefined && ensemble.nodes[0]!.peer!.server !== undefined, 5000)).toBe(true);
+    const sids = [1, 4, 5, 6, 7];
+    expect(
+      reconfigure(
+        ensemble,
+        ensemble.nodes[0]!,
+        sids.map((sid) => line(sid)),
+      ),
+    ).toBe(ErrorCode.Ok);
+    expect(ensemble.runUntil(() => ensemble.nodes.every(({ peer, isDown }) => isDown || peer!.server !== undefined), 5000)).toBe(true);
+    ensemble.nodes[1]!.crash();
+    ensemble.nodes[2]!.crash();
+    asleep.start();
+    expect(ensemble.runUntil(() => asleep.peer!.server !== undefined, 5000)).toBe(true);
+    expect(activeOf(asleep)).toEqual(sids.map((sid) => line(sid)));
+  });
+
+  it('is refused without a quorum of the new servers, and everything goes on', () => {
+    const ensemble = started(16, 5, [1, 2, 3]);
+    ensemble.nodes[3]!.crash();
+    ensemble.nodes[4]!.crash();
+    ensemble.run(2000);
+    expect(
+      reconfigure(
+        ensemble,
+        ensemble.leader!,
+        [3, 4, 5].map((sid) => line(sid)),
+      ),
+    ).toBe(ErrorCode.NewConfigNoQuorum);
+    expect(reconfigure(ensemble, ensemble.leader!, [line(1)])).toBe(ErrorCode.BadArguments);
+    expect(ensemble.nodes.slice(0, 3).map(activeOf)).toEqual([1, 2, 3].map(() => [1, 2, 3].map((sid) => line(sid))));
+  });
+});
+
+describe('P32: at random moments, amid crashes and cut links', () => {
+  it.each(seeds.map((seed) => [seed]))('no acknowledged write is lost, and no two servers lead one epoch (seed %i)', (seed) => {
+    const ensemble = started(seed, 5, [1, 2, 3]);
+    const { dice } = ensemble;
+    const admins: EnsembleClient[] = [];
+    for (let step = 0; step < 25; step++) {
+      const up = ensemble.nodes.filter(({ isDown }) => !isDown);
+      const node = ensemble.nodes[dice.below(5)]!;
+      switch (dice.below(8)) {
+        case 0:
+        case 1:
+        case 2: {
+          const through = up.find(({ peer }) => peer!.server !== undefined);
+          if (through === undefined) break;
+          const admin = new EnsembleClient().connect(through);
+          admins.push(admin);
+          ensemble.run(5 + dice.below(40));
+          if (!admin.isAnswered || admin.isClosed) break;
+          const sids = [1, 2, 3, 4, 5].filter(() => dice.below(3) > 0);
+          const lines = sids.map((sid) => line(sid, dice.below(6) === 0 ? 'observer' : 'participant'));
+          admin.ask('reconfig', { joiningServers: null, leavingServers: null, newMembers: lines.join(','), curConfigId: -1 });
+          break;
+        }
+        case 3:
+        case 4:
+          if (node.isDown) node.start();
+          else node.crash();
+          break;
+        case 5:
+          ensemble.cut(node, ensemble.nodes[dice.below(5)]!);
+          break;
+        default:
+          ensemble.healAll();
+      }
+      ensemble.run(dice.below(400));
+    }
+    ensemble.healAll();
+    ensemble.isQuiet = true;
+    for (const node of ensemble.nodes) if (node.isDown) node.start();
+    expect(
+      ensemble.runUntil(() => ensemble.isWhole, 60_000, 100),
+      ensemble.describe(),
+    ).toBe(true);
+    settle(ensemble);
+    ensemble.compare();
+    const texts = new Set(ensemble.nodes.map(({ peer }) => peer!.status().configText));
+    expect([...texts]).toHaveLength(1);
+  });
+});

@@ -1,0 +1,165 @@
+/**
+ * The ports of a server and the configuration of its ensemble: which servers are dialled, and at
+ * which addresses this server listens. A reconfiguration changes both while the server runs.
+ *
+ * A new address is bound before the old one is given up, so a port that is in use or a name that
+ * does not resolve leaves the server reachable as before; the log says so.
+ */
+import type { MembershipListener, Now, Peer } from '@tskeeper/core';
+import { formatHostPort, type HostPort, type QuorumConfig, type Sid } from '@tskeeper/protocol';
+import type { Logger } from './logger.ts';
+import type { Listener } from './network.ts';
+import { ownAddresses } from './own-addresses.ts';
+import type { ElectionPort } from './ports/election/election-port.ts';
+import type { LearnerPort } from './ports/learner/learner-port.ts';
+import type { PeerServer } from './ports/peer-server.ts';
+
+export interface MembershipPortsDependencies {
+  readonly sid: Sid;
+  readonly members: QuorumConfig;
+  readonly listensOnAllIps: boolean;
+  readonly electionPort: ElectionPort;
+  readonly learnerPort: LearnerPort;
+  readonly logger: Logger;
+  /** Runs work in a turn of its own. */
+  readonly runTurn: (work: (now: Now) => void) => void;
+  /** The configuration gives this server another address for its clients. */
+  readonly clientAddressChanged: (address: HostPort) => void;
+}
+
+export class MembershipPorts implements MembershipListener {
+  readonly #dependencies: MembershipPortsDependencies;
+  #members: QuorumConfig;
+  /** By address: where the election port listens. */
+  readonly #listeners = new Map<string, Listener>();
+  /** The changes of the election port's addresses, one after the other. */
+  #relistening: Promise<void> = Promise.resolve();
+  #isShutDown = false;
+  #listensForLearners = false;
+  /** Incremented whenever this server starts or stops leading. */
+  #listenGeneration = 0;
+
+  constructor(dependencies: MembershipPortsDependencies) {
+    this.#dependencies = dependencies;
+    this.#members = dependencies.members;
+  }
+
+  /** The active configuration. */
+  get members(): QuorumConfig {
+    return this.#members;
+  }
+
+  changed(active: QuorumConfig, others: readonly QuorumConfig[]): void {
+    const { sid, electionPort, learnerPort, clientAddressChanged } = this.#dependencies;
+    const servers = peerServersOf(active, others);
+    electionPort.setServers(servers);
+    learnerPort.setServers(servers);
+    const before = this.#members.servers.get(sid)?.clientAddress;
+    this.#members = active;
+    const after = active.servers.get(sid)?.clientAddress;
+    if (after !== undefined && (before === undefined || formatHostPort(before) !== formatHostPort(after))) clientAddressChanged(after);
+    this.#relistening = this.#relistening.then(() => this.#followElectionAddresses());
+  }
+
+  // --- The election port
+
+  /**
+   * Lets other servers send their votes to this one. Rejects with a sentence for the operator when
+   * the port cannot be bound.
+   */
+  async listen(): Promise<void> {
+    for (const address of this.#addresses?.election ?? []) await this.#listenForVotes(address);
+  }
+
+  async #listenForVotes(address: HostPort): Promise<void> {
+    const listener = await this.#dependencies.electionPort.listen(address);
+    if (listener !== undefined) this.#listeners.set(formatHostPort(address), listener);
+  }
+
+  async #followElectionAddresses(): Promise<void> {
+    const wanted = this.#addresses?.election;
+    if (wanted === undefined || this.#isShutDown || this.#listeners.size === 0) return;
+    const names = new Set(wanted.map(formatHostPort));
+    try {
+      for (const address of wanted) if (!this.#listeners.has(formatHostPort(address))) await this.#listenForVotes(address);
+    } catch (error) {
+      if (this.#isShutDown) return;
+      this.#dependencies.logger.error(
+        `${messageOf(error)} Other servers do not reach this one at its new address: free the port, and restart it.`,
+        {
+          event: 'port.unavailable',
+          reason: messageOf(error),
+        },
+      );
+      return;
+    }
+    for (const [name, listener] of [...this.#listeners]) {
+      if (names.has(name)) continue;
+      this.#listeners.delete(name);
+      await this.#dependencies.electionPort.stopListeningAt(listener);
+    }
+  }
+
+  // --- The quorum port
+
+  /**
+   * Listens for learners while this server leads or tries to. A refused learner connects again a
+   * moment later; a learner accepted by a server that does not lead would give up the leader it has
+   * found.
+   */
+  followRole(peer: Peer): void {
+    const leads = peer.role === 'leading';
+    if (leads === this.#listensForLearners || this.#isShutDown) return;
+    this.#listensForLearners = leads;
+    this.#listenGeneration++;
+    if (leads) void this.#listenForLearners(peer, this.#listenGeneration);
+    else void this.#dependencies.learnerPort.stopListening();
+  }
+
+  async #listenForLearners(peer: Peer, generation: number): Promise<void> {
+    const { learnerPort, logger, runTurn } = this.#dependencies;
+    try {
+      for (const address of this.#addresses?.quorum ?? []) {
+        if (generation === this.#listenGeneration) await learnerPort.listen(address);
+      }
+    } catch (error) {
+      if (generation !== this.#listenGeneration || this.#isShutDown) return;
+      logger.error(`${messageOf(error)} This server cannot lead without it.`, { event: 'port.unavailable', reason: messageOf(error) });
+      runTurn((now) => peer.stepDown('its quorum port cannot be bound', now));
+    }
+  }
+
+  shutDown(): void {
+    this.#isShutDown = true;
+  }
+
+  get #addresses() {
+    const { sid, listensOnAllIps } = this.#dependencies;
+    return ownAddresses(this.#members, sid, listensOnAllIps);
+  }
+}
+
+/**
+ * The servers of all these configurations. A server that moves is dialled at its present addresses
+ * first, and then at its next ones.
+ */
+export function peerServersOf(active: QuorumConfig, others: readonly QuorumConfig[]): PeerServer[] {
+  const configs = [active, ...others];
+  const sids = new Set(configs.flatMap(({ servers }) => [...servers.keys()]));
+  return [...sids].map((sid) => {
+    const all = configs.flatMap(({ servers }) => servers.get(sid)?.addresses ?? []);
+    return {
+      sid,
+      electionAddresses: unique(all.map(({ host, electionPort }) => ({ host, port: electionPort }))),
+      quorumAddresses: unique(all.map(({ host, quorumPort }) => ({ host, port: quorumPort }))),
+    };
+  });
+}
+
+function unique(addresses: readonly HostPort[]): HostPort[] {
+  return [...new Map(addresses.map((address) => [formatHostPort(address), address])).values()];
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
