@@ -187,7 +187,7 @@ export class Peer {
   notified(from: Sid, notification: Notification, now: Now): void {
     this.#state.election.notified(from, notification, now);
     this.#role.voted(from, notification.state, now);
-    if (this.#state.activateAnnouncedConfig(now)) this.#role.configChanged(now);
+    if (this.#state.followAnnouncements(now)) this.#role.configChanged(now);
     this.#role.peersChanged();
     this.#advanceRole(now);
   }

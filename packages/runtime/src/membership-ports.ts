@@ -93,7 +93,7 @@ export class MembershipPorts implements MembershipListener {
       );
       return;
     }
-    for (const [name, listener] of [...this.#listeners]) {
+    for (const [name, listener] of this.#listeners) {
       if (names.has(name)) continue;
       this.#listeners.delete(name);
       await this.#dependencies.electionPort.stopListeningAt(listener);

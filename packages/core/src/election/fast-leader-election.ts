@@ -153,8 +153,7 @@ export class FastLeaderElection {
     // No server can have counted to a round beyond the exact range, where rounds could not be
     // compared.
     if (this.#state === undefined || from === this.#sid || !Number.isSafeInteger(notification.electionEpoch)) return;
-    const newer = this.#state === 'looking' && this.#reconfigEnabled ? newerConfig(notification.config, this.#config) : undefined;
-    if (newer !== undefined && this.#configs.configSeen(from, newer)) this.#notifyAnnounced(now);
+    if (this.#state === 'looking' && this.#reconfigEnabled) this.#noteConfigs(from, notification, now);
     if (!this.#config.verifier.isVoter(from)) {
       // An observer asks all voters and does not count. It is sent this server's round, not that of
       // its vote, as in ZooKeeper.
@@ -269,6 +268,12 @@ export class FastLeaderElection {
 
   // ---- notifications of others, while looking
 
+  #noteConfigs(from: Sid, { config, pendingConfig }: Notification, now: Now): void {
+    const newer = newerConfig(config, this.#config);
+    if (newer !== undefined && this.#configs.configSeen(from, newer)) this.#notifyAnnounced(now);
+    this.#configs.pendingConfigSeen(from, pendingConfig);
+  }
+
   #onNotification(from: Sid, notification: Notification, now: Now): void {
     // The sender is in an older round. It is answered even if the rest of its message cannot be
     // used.
@@ -277,7 +282,10 @@ export class FastLeaderElection {
       this.#notifier.reply(from, notification, this.#notification(this.#round), now);
       return;
     }
-    if (!this.#config.verifier.isVoter(notification.leader)) return;
+    if (!this.#config.verifier.isVoter(notification.leader)) {
+      this.#joinRoundOf(notification, now);
+      return;
+    }
     switch (notification.state) {
       case 'looking':
         this.#onLooking(from, notification, now);
@@ -292,6 +300,26 @@ export class FastLeaderElection {
       default:
         notification.state satisfies never;
     }
+  }
+
+  /**
+   * A voter votes for a server that has no vote in this server's configuration: it knows of a
+   * pending one. Its vote cannot be adopted, but it must learn ours, which takes its round: only
+   * then it can see that its candidate gets no quorum, and try one that has a vote in both.
+   */
+  #joinRoundOf({ state, leader, electionEpoch }: Notification, now: Now): void {
+    if (state !== 'looking' || leader === noVote || !this.#reconfigEnabled || electionEpoch <= this.#round) return;
+    this.#beginRound(electionEpoch);
+    this.#propose(this.#ownVote(), now);
+  }
+
+  /**
+   * Votes of an older round are void: their senders may since have failed and restarted with less.
+   */
+  #beginRound(round: number): void {
+    this.#round = round;
+    this.#received.clear();
+    this.eligibility.beginRound();
   }
 
   /**
@@ -316,11 +344,7 @@ export class FastLeaderElection {
     const vote = voteOf(notification);
     const { verifier } = this.#config;
     if (vote.electionEpoch > this.#round) {
-      // Votes of an older round are void: their senders may since have failed and restarted with
-      // less.
-      this.#round = vote.electionEpoch;
-      this.#received.clear();
-      this.eligibility.beginRound();
+      this.#beginRound(vote.electionEpoch);
       const own = this.#ownVote();
       this.#propose(this.#isBetter(vote, own, now) ? vote : own, now);
     } else if (this.#isBetter(vote, this.#proposal, now)) {
@@ -498,7 +522,8 @@ export class FastLeaderElection {
 
   #notification(electionEpoch: number): Notification {
     const { leader, zxid, peerEpoch } = this.#currentVote();
-    return { state: this.#state!, leader, zxid, peerEpoch, electionEpoch, version: notificationVersion, config: this.#config.text };
+    const { text: config, pendingText: pendingConfig } = this.#config;
+    return { state: this.#state!, leader, zxid, peerEpoch, electionEpoch, version: notificationVersion, config, pendingConfig };
   }
 
   #notifyAll(now: Now): void {

@@ -125,7 +125,7 @@ export class VoteNotifier {
 }
 
 function sameNotification(a: Notification, b: Notification): boolean {
-  return a.state === b.state && a.version === b.version && a.config === b.config && sameVote(a, b);
+  return a.state === b.state && a.version === b.version && a.config === b.config && a.pendingConfig === b.pendingConfig && sameVote(a, b);
 }
 
 function fingerprintNotification(to: Fingerprint, notification: Notification): void {
@@ -133,4 +133,5 @@ function fingerprintNotification(to: Fingerprint, notification: Notification): v
   to.text(notification.state);
   to.number(notification.version);
   to.text(notification.config ?? '');
+  to.text(notification.pendingConfig ?? '');
 }

@@ -24,11 +24,10 @@ export class ConfigAnnouncements {
   readonly #announcements = new Map<string, Announcement>();
 
   /**
-   * Notes an announcement, unless it comes from a server that has no vote in it. Returns whether it
-   * is new.
+   * Notes an announcement. One of a server that has no vote in it, as of one that was removed, does
+   * not count, but says whom to ask. Returns whether the configuration is new.
    */
   add(from: Sid, config: QuorumConfig, verifier: QuorumVerifier): boolean {
-    if (!verifier.isVoter(from)) return false;
     const text = formatQuorumConfig(config);
     for (const { announcers } of this.#announcements.values()) announcers.delete(from);
     let announcement = this.#announcements.get(text);

@@ -78,6 +78,9 @@ export class Configuration implements ElectionConfig {
   #lastSeen: VersionedConfig | undefined;
   readonly #quorum: CurrentQuorum;
   readonly #announced = new ConfigAnnouncements();
+  /** What voters have in their logs, and the latest of it; see `maybeNotePending`. */
+  readonly #pendingTexts = new Map<Sid, string>();
+  #hearsay: VersionedConfig | undefined;
   /** Whether a voter follows this server; for the oracle. */
   #hasFollower = false;
 
@@ -112,6 +115,11 @@ export class Configuration implements ElectionConfig {
   /** The quorums at any moment: of the active configuration, and of the last seen one as well. */
   get verifier(): QuorumVerifier {
     return this.#quorum;
+  }
+
+  /** The text of the last seen configuration. */
+  get pendingText(): string | undefined {
+    return this.#lastSeen?.text;
   }
 
   /** The number of voters of the active configuration. */
@@ -187,6 +195,8 @@ export class Configuration implements ElectionConfig {
     if (!this.#options.reconfigEnabled || config.version <= this.version) return false;
     this.#active = this.#versioned(config);
     this.#announced.clear();
+    this.#pendingTexts.clear();
+    this.#hearsay = undefined;
     if (this.#lastSeen !== undefined && this.#lastSeen.members.version <= this.version) this.#lastSeen = undefined;
     this.#updateQuorum();
     return true;
@@ -206,15 +216,43 @@ export class Configuration implements ElectionConfig {
     return this.#announced.isEmpty ? noSids : this.#announced.voters();
   }
 
-  /** The announced configurations. */
-  get announced(): readonly QuorumConfig[] {
-    return this.#announced.configs();
+  /** Every configuration that may become active next: its servers must be reachable. */
+  get others(): readonly QuorumConfig[] {
+    const next = this.#lastSeen ?? this.#hearsay;
+    return next === undefined ? this.#announced.configs() : [next.members, ...this.#announced.configs()];
   }
 
   /** Activates the latest configuration that enough servers have announced. */
   maybeActivateAnnounced(): boolean {
     const latest = this.#announced.isEmpty ? undefined : this.#announced.latestConfirmed(this.version, this.#lastSeen?.text);
     return latest !== undefined && this.#maybeActivate(latest);
+  }
+
+  /**
+   * `from` has this text in its log as a configuration that may not be committed; undefined if it
+   * has none. That matters to a server without a vote today: the others may need its vote under
+   * that configuration, and they wait for it. It is only hearsay: this server forgets it once no
+   * voter says so any more. Returns whether another one counts now.
+   */
+  maybeNotePending(from: Sid, text: string | undefined): boolean {
+    if (!this.#active.verifier.isVoter(from)) return false;
+    if (text === undefined) this.#pendingTexts.delete(from);
+    else this.#pendingTexts.set(from, text);
+    const before = this.#hearsay?.text;
+    this.#hearsay = this.#latestHearsay();
+    if (this.#hearsay?.text === before) return false;
+    this.#updateQuorum();
+    return true;
+  }
+
+  #latestHearsay(): VersionedConfig | undefined {
+    let latest: VersionedConfig | undefined;
+    if (this.#active.verifier.isVoter(this.#options.sid) || this.#lastSeen !== undefined) return undefined;
+    for (const text of this.#pendingTexts.values()) {
+      const config = this.#read(text);
+      if (config !== undefined && config.version > (latest?.members.version ?? this.version)) latest = this.#versioned(config);
+    }
+    return latest;
   }
 
   // ---- the tree
@@ -310,13 +348,16 @@ export class Configuration implements ElectionConfig {
     to.text(this.text);
     to.text(this.#lastSeen?.text ?? '');
     this.#announced.fingerprint(to);
+    to.text(this.#hearsay?.text ?? '');
   }
 
   // ---- forms
 
   #updateQuorum(): void {
+    if (this.#lastSeen !== undefined) this.#hearsay = undefined;
     const { verifier } = this.#active;
-    this.#quorum.replace(this.#lastSeen === undefined ? verifier : new JointQuorum(verifier, this.#lastSeen.verifier));
+    const next = this.#lastSeen ?? this.#hearsay;
+    this.#quorum.replace(next === undefined ? verifier : new JointQuorum(verifier, next.verifier));
   }
 
   /** The configuration in a text; undefined if no server could use it. */

@@ -16,6 +16,8 @@ export interface ElectionConfig {
   /** Its text as in /zookeeper/config, which is sent with each notification; and its version. */
   readonly text: string;
   readonly version: number;
+  /** The text of the last seen configuration, if that is newer. It is sent as well. */
+  readonly pendingText: string | undefined;
   /** What this server is in it. A participant that it does not name has no vote. */
   readonly ownRole: PeerRole;
   /** Voters of later configurations that others have announced: they are asked as well. */
@@ -29,6 +31,11 @@ export interface ConfigListener {
    * before it reads the outcome. Returns whether its voters should be asked what they know.
    */
   configSeen(from: Sid, config: QuorumConfig): boolean;
+  /**
+   * `from` has this text in its log as a configuration that may not be committed; undefined if it
+   * has none. Called as `configSeen`.
+   */
+  pendingConfigSeen(from: Sid, text: string | undefined): void;
 }
 
 /** The configuration in a notification's text, if it is newer than this server's. */

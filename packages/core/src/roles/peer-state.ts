@@ -71,6 +71,8 @@ export class PeerState implements ConfigListener {
   resyncEpoch = 0;
   /** For the observer only. */
   lookingSinceMs: Millis = 0;
+  /** An election has heard of another pending configuration, and must be told. */
+  #isHearsayNew = false;
   memory: { readonly state: MemoryState; readonly watchesMayGrow: boolean } = { state: 'ample', watchesMayGrow: true };
 
   constructor({ options, config, start, packetView, io, random, observer }: PeerDependencies) {
@@ -142,9 +144,18 @@ export class PeerState implements ConfigListener {
     return true;
   }
 
-  /** Activates what enough servers have announced. Returns whether there was a later one. */
-  activateAnnouncedConfig(now: Now): boolean {
-    if (!this.config.maybeActivateAnnounced()) return false;
+  /** As `ConfigListener`. */
+  pendingConfigSeen(from: Sid, text: string | undefined): void {
+    if (!this.config.maybeNotePending(from, text)) return;
+    this.#isHearsayNew = true;
+    this.#publishMembers();
+  }
+
+  /** Activates what enough servers have announced. Returns whether other quorums count now. */
+  followAnnouncements(now: Now): boolean {
+    const isHearsayNew = this.#isHearsayNew;
+    this.#isHearsayNew = false;
+    if (!this.config.maybeActivateAnnounced()) return isHearsayNew;
     this.config.storeIn(this.replica.tree);
     this.#configChanged(now);
     return true;
@@ -158,8 +169,7 @@ export class PeerState implements ConfigListener {
   }
 
   #publishMembers(): void {
-    const { members, lastSeen, announced } = this.config;
-    this.io.members?.changed(members, lastSeen === undefined ? announced : [lastSeen, ...announced]);
+    this.io.members?.changed(this.config.members, this.config.others);
   }
 
   /** A reconfiguration has named the leader, so there is no election. */

@@ -30,7 +30,14 @@ class Bench {
     verifier: QuorumVerifier | readonly Sid[] = [1, 2, 3],
     { ownRole = 'participant', ...options }: Partial<ElectionOptions> & { readonly ownRole?: PeerRole } = {},
   ) {
-    this.config = { verifier: verifierOfVoters(verifier), text: configText, version: 5, ownRole, announcedVoters: [] };
+    this.config = {
+      verifier: verifierOfVoters(verifier),
+      text: configText,
+      version: 5,
+      ownRole,
+      announcedVoters: [],
+      pendingText: undefined,
+    };
     const links = {
       notify: (to: Sid, notification: Notification) => {
         this.said.push({ to, notification });
@@ -42,6 +49,7 @@ class Bench {
         this.out.push(`config of ${from}: ${formatQuorumConfig(config)}`);
         return false;
       },
+      pendingConfigSeen: () => undefined,
     };
     this.machine = new FastLeaderElection({ sid: 1, ...options }, this.config, links, configs);
   }
@@ -810,10 +818,18 @@ describe('a server that is not looking', () => {
       [1, 'participant'],
       [9, 'observer'],
     ] as const) {
-      const config = { verifier: new MajorityQuorum([1, 2, 3]), text: configText, version: 5, ownRole, announcedVoters: [] };
+      const config = {
+        verifier: new MajorityQuorum([1, 2, 3]),
+        text: configText,
+        version: 5,
+        ownRole,
+        announcedVoters: [],
+        pendingText: undefined,
+      };
       const out = {
         notify: (to: Sid, notification: Notification) => wire.push({ from: sid, to, notification }),
         configSeen: () => false,
+        pendingConfigSeen: () => undefined,
       };
       machines.set(sid, new FastLeaderElection({ sid }, config, out, out));
     }

@@ -136,6 +136,7 @@ function replay(life: Life, sides: readonly Side[]): { said: string[][]; outcome
       version: parseQuorumConfig(changed).version,
       ownRole: sid === 4 ? 'observer' : 'participant',
       announcedVoters: [],
+      pendingText: undefined,
     };
   };
   const said: string[][] = sides.map(() => []);
@@ -148,7 +149,7 @@ function replay(life: Life, sides: readonly Side[]): { said: string[][]; outcome
       else said[at]!.push(hexOf(notification));
     },
   };
-  const configs = { configSeen: () => false };
+  const configs = { configSeen: () => false, pendingConfigSeen: () => undefined };
   const config = configOf('0');
   const machine = new FastLeaderElection({ sid }, config, links, configs);
   let isSettled = false;

@@ -264,13 +264,14 @@ export class SmallEnsemble {
       earlyFinalization,
       maxNotificationIntervalMs: this.#spec.maxNotificationIntervalMs,
     };
-    const config = { verifier: this.#verifier, text: 'version=0', version: 0, ownRole, announcedVoters: [] };
+    const config = { verifier: this.#verifier, text: 'version=0', version: 0, ownRole, announcedVoters: [], pendingText: undefined };
     const links = { notify: (to: Sid, notification: Notification) => this.#send(server, to, this.#mirrored(notification)) };
     const configs = {
       configSeen: () => {
         this.#violated('a configuration was seen');
         return false;
       },
+      pendingConfigSeen: () => undefined,
     };
     server.machine = new FastLeaderElection(options, config, links, configs);
     this.#look(server);

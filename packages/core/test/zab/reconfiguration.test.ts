@@ -10,7 +10,7 @@ import { Ensemble, type Node } from './ensemble.ts';
 
 const line = (sid: Sid, role = 'participant', quorumPort = 2888) => `server.${sid}=h${sid}:${quorumPort}:3888:${role};0.0.0.0:2181`;
 
-const seeds = Array.from({ length: breadth(12, 300) }, (_, at) => 1000 + at);
+const seeds = Array.from({ length: breadth(12, 200) }, (_, at) => 1000 + at);
 
 /** `voters` serve; the rest are up, and know them and themselves. */
 function started(seed: number, servers: number, voters: readonly Sid[]): Ensemble {

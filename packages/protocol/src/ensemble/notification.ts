@@ -9,6 +9,7 @@
  *     long  peerEpoch       not in messages of 28 bytes, which are those before 3.4
  *     int   version         taken for 0 in messages of 40 bytes, which are those of 3.4 and end here
  *     text  config          since version 2
+ *     text  pendingConfig   ours, and only if there is one; servers of ZooKeeper do not read it
  */
 import { epochOf, type Zxid } from '../jute/numbers.ts';
 import { ProtocolError } from '../jute/protocol-error.ts';
@@ -46,6 +47,8 @@ export interface Notification {
   readonly version: number;
   /** Text of the sender's current configuration; undefined if the message has none. */
   readonly config: string | undefined;
+  /** Text of a configuration that the sender has in its log, and that may not be committed. */
+  readonly pendingConfig?: string | undefined;
 }
 
 /**
@@ -87,7 +90,7 @@ function readState(reader: Reader): ServerState {
 }
 
 /**
- * Decodes the message between the reader's offset and its limit; bytes after the config belong to a
+ * Decodes the message between the reader's offset and its limit; other bytes at the end belong to a
  * newer version and are ignored. On a ProtocolError the message is dropped; the connection stays,
  * as in ZooKeeper.
  */
@@ -100,7 +103,16 @@ export function readNotification(reader: Reader): Notification {
   const peerEpoch = length === oldestBytes ? epochOf(zxid) : readVoteNumber(reader, 'an epoch');
   const version = length === oldestBytes || length === olderBytes ? 0 : reader.int32();
   const config = version < notificationVersion ? undefined : reader.text('a configuration');
-  return { state, leader, zxid, peerEpoch, electionEpoch, version, config };
+  const pendingConfig = config === undefined ? undefined : maybeReadText(reader);
+  return { state, leader, zxid, peerEpoch, electionEpoch, version, config, pendingConfig };
+}
+
+/** A text, if that is what follows. */
+function maybeReadText(reader: Reader): string | undefined {
+  if (reader.remaining <= 4) return undefined;
+  const { bytes, offset } = reader;
+  const length = bytes.readInt32BE(offset);
+  return length >= 0 && length <= reader.remaining - 4 ? reader.text('a configuration') : undefined;
 }
 
 /**
@@ -113,5 +125,7 @@ export function writeNotification(writer: Writer, notification: Notification): v
   writer.int64(notification.electionEpoch);
   writer.int64(notification.peerEpoch);
   writer.int32(notification.version);
-  if (notification.version >= notificationVersion) writer.ustring(notification.config ?? '');
+  if (notification.version < notificationVersion) return;
+  writer.ustring(notification.config ?? '');
+  if (notification.pendingConfig !== undefined) writer.ustring(notification.pendingConfig);
 }

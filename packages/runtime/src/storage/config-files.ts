@@ -79,11 +79,13 @@ export class ConfigFiles {
   }
 
   async #saveActive(active: QuorumConfig, ownSid: number): Promise<void> {
-    const { path, edit } = this.#options;
     const dynamicName = `${this.#name}.dynamic.${active.version.toString(16)}`;
     await this.#replace(dynamicName, dynamicText(active));
     const hasOwnClientAddress = active.servers.get(ownSid)?.clientAddress !== undefined;
-    await this.#replace(this.#name, edit(await this.#read(path), `${this.#folder}/${dynamicName}`, hasOwnClientAddress));
+    await this.#replace(
+      this.#name,
+      this.#options.edit(await this.#read(this.#options.path), `${this.#folder}/${dynamicName}`, hasOwnClientAddress),
+    );
     this.#storedVersion = active.version;
   }
 

@@ -8,7 +8,16 @@
  * replaces one that has not been delivered. A disk answers its log in order and its epoch files in
  * order, independently of each other.
  */
-import { epochOf, formatQuorumConfig, type Millis, type Notification, notificationVersion, type QuorumConfig, type Sid, type Zxid } from '@tskeeper/protocol';
+import {
+  epochOf,
+  formatQuorumConfig,
+  type Millis,
+  type Notification,
+  notificationVersion,
+  type QuorumConfig,
+  type Sid,
+  type Zxid,
+} from '@tskeeper/protocol';
 import type { Fingerprint, QuorumVerifier } from '@tskeeper/core/internal';
 import { type Choice, encodeChoice, choiceText, type DecodedChoice, decodeChoice } from './choice.ts';
 import { Invariants, Violation } from './invariants.ts';
@@ -338,7 +347,14 @@ export class SmallWorld implements SmallServerEnvironment {
   #forceElection(server: SmallServer, leader: Sid): void {
     const others = this.servers.filter((each) => each !== server);
     if (leader !== server.sid) {
-      const vote = { leader, zxid: 0, electionEpoch: 1, peerEpoch: 0, version: notificationVersion, config: formatQuorumConfig(this.members) };
+      const vote = {
+        leader,
+        zxid: 0,
+        electionEpoch: 1,
+        peerEpoch: 0,
+        version: notificationVersion,
+        config: formatQuorumConfig(this.members),
+      };
       const third = others.find(({ sid }) => sid !== leader)!;
       server.notified(third.sid, { ...vote, state: 'following' });
       server.notified(leader, { ...vote, state: 'leading' });

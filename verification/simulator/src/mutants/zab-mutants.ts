@@ -46,7 +46,7 @@ const explorerMutants: Readonly<Record<string, Mutant>> = {
     description: 'a learner whose log was truncated keeps its tree',
     origin: 'ZOOKEEPER-2845',
     symbol: 'Peer.truncated',
-    original: 'state.replaceReplica(replica);',
+    original: 'state.replaceReplica(replica, now);',
     replacement: 'state.config.storeIn(replica.tree);',
   },
   'commit-without-quorum': {
@@ -109,8 +109,8 @@ const explorerMutants: Readonly<Record<string, Mutant>> = {
     description: 'a server starts an election while its disk still works for the last leader',
     origin: 'ZOOKEEPER-4712',
     symbol: 'FlushingRole.next',
-    original: "this.#disk.isFlushed ? { to: 'looking' } : undefined",
-    replacement: "{ to: 'looking' }",
+    original: 'if (!state.disk.isFlushed) return undefined;',
+    replacement: '',
   },
   'trunc-not-awaited': {
     description: 'a server starts an election while its log is being truncated',
