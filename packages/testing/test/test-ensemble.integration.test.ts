@@ -121,14 +121,36 @@ describe('a test ensemble', () => {
     expect(another.sessionTimeoutMs).toBe(900);
   });
 
-  it('A58: option reconfigEnabled: an ensemble serves with it, and every server answers a reconfig with ReconfigDisabled', async () => {
-    await using ensemble = await TestEnsemble.start({ config: { reconfigEnabled: true } });
-    for (const { connectString } of ensemble.servers) {
-      await using client = await connect(connectString);
-      await expect(client.reconfig({ leavingServers: [3] })).rejects.toMatchObject({ code: 'ReconfigDisabled' });
-      await client.create('/a-', null, { mode: 'persistentSequential' });
-      expect(Buffer.from((await client.getConfig()).data!).toString()).toMatch(/\nversion=[0-9a-f]+$/);
-    }
+  it('A58: option reconfigEnabled: a leader is removed and added again while clients write', async () => {
+    await using ensemble = await TestEnsemble.start({ config: { reconfigEnabled: true, skipACL: 'yes' } });
+    await using client = await connect(ensemble.connectString);
+    const configText = async () => Buffer.from((await client.getConfig()).data!).toString();
+    const before = await configText();
+    const { sid, port } = await ensemble.elected();
+    const line = `${before.split('\n').find((each) => each.startsWith(`server.${sid}=`))!};127.0.0.1:${port}`;
+    let isWriting = true;
+    const written: string[] = [];
+    const writing = (async () => {
+      while (isWriting) {
+        await client.create('/a-', null, { mode: 'persistentSequential' }).then(
+          ({ path }) => written.push(path),
+          (error: unknown) => expect(error).toMatchObject({ code: 'ConnectionLoss' }),
+        );
+      }
+    })();
+    await using admin = await connect(ensemble.servers.find((server) => server.sid !== sid)!.connectString);
+    const { data } = await admin.reconfig({ leavingServers: [sid] });
+    expect(Buffer.from(data!).toString()).not.toContain(`server.${sid}=`);
+    const next = await ensemble.elected();
+    expect(next.sid).not.toBe(sid);
+    await expect(admin.reconfig({ leavingServers: [next.sid] })).rejects.toMatchObject({ code: 'BadArguments' });
+    await admin.reconfig({ joiningServers: [line] });
+    isWriting = false;
+    await writing;
+    await client.sync('/');
+    expect((await configText()).split('\n')).toContain(line);
+    const children = new Set((await client.getChildren('/')).children);
+    expect(written.filter((path) => !children.has(path.slice(1)))).toEqual([]);
   });
 
   it('counts groups and weights for a quorum', async () => {

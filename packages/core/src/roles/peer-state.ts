@@ -177,6 +177,7 @@ export class PeerState implements ConfigListener {
     const { election, disk, options } = this;
     const { lastZxid: zxid, currentEpoch: peerEpoch } = disk.persisted;
     const vote = { leader, zxid, electionEpoch: election.electionEpoch, peerEpoch };
+    this.observer.elected(leader, now.elapsedMs - this.lookingSinceMs);
     election.finalize({ state: leader === options.zab.sid ? 'leading' : this.learnerState, vote }, now);
   }
 
