@@ -6,7 +6,7 @@
  * does not resolve leaves the server reachable as before; the log says so.
  */
 import type { MembershipListener, Now, Peer } from '@tskeeper/core';
-import { formatHostPort, type HostPort, type QuorumConfig, type Sid } from '@tskeeper/protocol';
+import { formatHostPort, type HostPort, type QuorumConfig, type QuorumServer, type Sid } from '@tskeeper/protocol';
 import type { Logger } from './logger.ts';
 import type { Listener } from './network.ts';
 import { ownAddresses } from './own-addresses.ts';
@@ -30,6 +30,8 @@ export interface MembershipPortsDependencies {
 export class MembershipPorts implements MembershipListener {
   readonly #dependencies: MembershipPortsDependencies;
   #members: QuorumConfig;
+  /** This server's line in the last configuration that had it: a removed server keeps its ports. */
+  #own: QuorumServer | undefined;
   /** By address: where the election port listens. */
   readonly #listeners = new Map<string, Listener>();
   /** The changes of the election port's addresses, one after the other. */
@@ -42,6 +44,7 @@ export class MembershipPorts implements MembershipListener {
   constructor(dependencies: MembershipPortsDependencies) {
     this.#dependencies = dependencies;
     this.#members = dependencies.members;
+    this.#own = dependencies.members.servers.get(dependencies.sid);
   }
 
   /** The active configuration. */
@@ -51,7 +54,9 @@ export class MembershipPorts implements MembershipListener {
 
   changed(active: QuorumConfig, others: readonly QuorumConfig[]): void {
     const { sid, electionPort, learnerPort, clientAddressChanged } = this.#dependencies;
-    const servers = peerServersOf(active, others);
+    this.#own = active.servers.get(sid) ?? this.#own;
+    // It tells others its own addresses, also while no configuration has it.
+    const servers = peerServersOf(this.#own === undefined ? active : withServer(active, this.#own), others);
     electionPort.setServers(servers);
     learnerPort.setServers(servers);
     const before = this.#members.servers.get(sid)?.clientAddress;
@@ -135,7 +140,7 @@ export class MembershipPorts implements MembershipListener {
 
   get #addresses() {
     const { sid, listensOnAllIps } = this.#dependencies;
-    return ownAddresses(this.#members, sid, listensOnAllIps);
+    return this.#own && ownAddresses(withServer(this.#members, this.#own), sid, listensOnAllIps);
   }
 }
 
@@ -154,6 +159,10 @@ export function peerServersOf(active: QuorumConfig, others: readonly QuorumConfi
       quorumAddresses: unique(all.map(({ host, quorumPort }) => ({ host, port: quorumPort }))),
     };
   });
+}
+
+function withServer(config: QuorumConfig, server: QuorumServer): QuorumConfig {
+  return { ...config, servers: new Map([...config.servers, [server.sid, server]]) };
 }
 
 function unique(addresses: readonly HostPort[]): HostPort[] {

@@ -34,6 +34,11 @@ export interface EnsembleOptions extends ServerSettings {
   readonly folder?: string;
   /** The server lines are in their own file. */
   readonly hasDynamicFile?: boolean;
+  /**
+   * The servers that the others know at first; the rest know these and themselves, as servers that
+   * are about to join. Each keeps its zoo.cfg, which reconfigurations rewrite, over its lives.
+   */
+  readonly firstMembers?: readonly Sid[];
   /** Every link between two servers passes through a proxy. */
   readonly hasProxies?: boolean;
   /** The library of disk-faults.c: each server gets a disk that can fail. */
@@ -215,7 +220,9 @@ export class ProcessEnsemble implements AsyncDisposable {
 
   /** The lines `server.N` of zoo.cfg, as this server sees the others. */
   serverLines(viewer?: EnsemblePeer): Record<string, string> {
-    const lines = this.peers.map((peer) => {
+    const { firstMembers } = this.#options;
+    const known = this.peers.filter((peer) => peer === viewer || firstMembers === undefined || firstMembers.includes(peer.sid));
+    const lines = known.map((peer) => {
       const { quorum, election } = this.#portsSeenBy(viewer, peer);
       return [`server.${peer.sid}`, `127.0.0.1:${quorum}:${election}:${peer.role};127.0.0.1:${peer.port}`];
     });
@@ -244,6 +251,7 @@ export class ProcessEnsemble implements AsyncDisposable {
         kind: peer.kind,
         folder: peer.lifeFolder,
         dataDir: peer.dataDir,
+        ...(settings.firstMembers !== undefined && { configFile: path.join(peer.folder, 'zoo.cfg') }),
         config: {
           ...(peer.role === 'observer' ? { peerType: 'observer' } : {}),
           ...settings.config,

@@ -52,6 +52,11 @@ export interface ServerOptions extends ServerSettings, Readiness {
   /** Contains zoo.cfg, server.log and, unless `dataDir` is set, data/. */
   readonly folder: string;
   readonly dataDir?: string;
+  /**
+   * zoo.cfg elsewhere, which the server may rewrite: it is written only if it does not exist. Default:
+   * a new one in `folder`.
+   */
+  readonly configFile?: string;
 }
 
 /** Interval between two checks of a starting server, which costs a connection each. */
@@ -201,7 +206,7 @@ export async function launchServer(options: ServerOptions, port: number): Promis
   const { kind, folder, config = {}, environment = {} } = options;
   const dataDir = options.dataDir ?? path.join(folder, 'data');
   await mkdir(dataDir, { recursive: true });
-  const configFile = path.join(folder, 'zoo.cfg');
+  const configFile = options.configFile ?? path.join(folder, 'zoo.cfg');
   const logFile = path.join(folder, 'server.log');
   const settings: Settings = {
     tickTime: 2000,
@@ -214,7 +219,8 @@ export async function launchServer(options: ServerOptions, port: number): Promis
     ...config,
   };
   const lines = Object.entries(settings).map(([key, value]) => `${key}=${value}\n`);
-  await writeFile(configFile, lines.join(''));
+  // A kept file has been rewritten by a reconfiguration, and wins.
+  await writeFile(configFile, lines.join(''), { flag: options.configFile === undefined ? 'w' : 'wx' }).catch(ignoreExisting);
   const [command, ...args] = limited(await commandOf(kind, configFile, options), options.openFilesMax);
   const log = await open(logFile, 'a');
   const child = spawn(command!, args, { cwd: folder, stdio: ['ignore', log.fd, log.fd], env: { ...process.env, ...environment } });
@@ -223,6 +229,10 @@ export async function launchServer(options: ServerOptions, port: number): Promis
   else lostWakeupPorts.delete(port);
   await log.close();
   return server;
+}
+
+function ignoreExisting(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EEXIST') throw error;
 }
 
 /** Starts a server and waits until it answers `srvr`. See `launchServer` for its files. */

@@ -1,4 +1,5 @@
 /** Ensembles of servers of any kind, ours beside Apache's, with the settings of interop. */
+import type { Sid } from '@tskeeper/protocol';
 import { type EnsembleOptions, type PeerSpec, ProcessEnsemble, type Settings } from '@tskeeper/harness';
 import { noContainerChecks, superDigestProperty } from '../settings.ts';
 
@@ -7,10 +8,15 @@ export interface InteropOptions {
   readonly config?: Settings;
   /** Java system properties; our server takes them as well. */
   readonly properties?: Settings;
+  /** See `EnsembleOptions.firstMembers`. */
+  readonly firstMembers?: readonly Sid[];
 }
 
 /** Writes the folders. Does not start any server. */
-export function createEnsemble(specs: readonly PeerSpec[], { config, properties }: InteropOptions = {}): Promise<ProcessEnsemble> {
+export function createEnsemble(
+  specs: readonly PeerSpec[],
+  { config, properties, firstMembers }: InteropOptions = {},
+): Promise<ProcessEnsemble> {
   const options: EnsembleOptions = {
     config: {
       tickTime: 500,
@@ -27,6 +33,7 @@ export function createEnsemble(specs: readonly PeerSpec[], { config, properties 
       'zookeeper.admin.enableServer': false,
       ...properties,
     },
+    ...(firstMembers !== undefined && { firstMembers }),
     heap: '256m',
     // What makes a JVM run fast does not help one that lives for seconds, and costs more than its
     // work.
