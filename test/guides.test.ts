@@ -12,7 +12,11 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const read = (path: string): string => readFileSync(`${root}${path}`, 'utf8');
 
 /** About operating servers: commands instead of a program. */
-const operating = ['docs/guides/replace-a-zookeeper-server.md', 'docs/guides/swap-the-servers-of-an-ensemble.md'];
+const operating = [
+  'docs/guides/replace-a-zookeeper-server.md',
+  'docs/guides/swap-the-servers-of-an-ensemble.md',
+  'docs/guides/change-the-servers-of-an-ensemble.md',
+];
 const index = 'docs/guides/README.md';
 const inFolder = (folder: string): string[] =>
   readdirSync(`${root}${folder}`, { recursive: true, encoding: 'utf8' })

@@ -43,9 +43,9 @@ export interface CoreOptions {
   /** zookeeper.closeSessionTxn.enabled: closeSession txns contain the paths they delete. */
   readonly closeSessionTxnEnabled: boolean;
   /**
-   * reconfigEnabled: a standalone server answers reconfig with ReconfigDisabled (off) or
-   * Unimplemented (on). Servers of an ensemble answer ReconfigDisabled either way; if it is on,
-   * they exchange the version of their configuration, as ZooKeeper's do.
+   * reconfigEnabled: clients may change the membership of an ensemble while it runs, and servers
+   * follow the configurations of others. Off, reconfig fails with ReconfigDisabled; a standalone
+   * server with it on answers Unimplemented.
    */
   readonly reconfigEnabled: boolean;
   /** znode.container.checkIntervalMs; 0 disables the sweeps of containers and TTL znodes. */

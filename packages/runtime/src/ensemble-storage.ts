@@ -102,7 +102,7 @@ export class EnsembleStorage implements PeerStorage {
   }
 
   /**
-   * A txn that follows a configuration is acknowledged after both are stored: whoever counts the
+   * A txn that follows a configuration is acknowledged after both are stored: the leader that counts the
    * acknowledgement relies on both.
    */
   #reportDurable(now: Now): void {

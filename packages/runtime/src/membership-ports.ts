@@ -55,7 +55,7 @@ export class MembershipPorts implements MembershipListener {
   changed(active: QuorumConfig, others: readonly QuorumConfig[]): void {
     const { sid, electionPort, learnerPort, clientAddressChanged } = this.#dependencies;
     this.#own = active.servers.get(sid) ?? this.#own;
-    // It tells others its own addresses, also while no configuration has it.
+    // It introduces itself with its own addresses, also while no configuration has it.
     const servers = peerServersOf(this.#own === undefined ? active : withServer(active, this.#own), others);
     electionPort.setServers(servers);
     learnerPort.setServers(servers);

@@ -1,5 +1,5 @@
 /** Complete servers of an ensemble, on a network, disks and a clock in memory. */
-import { coreDefaults, type ZabOptions } from '@tskeeper/core';
+import { coreDefaults, type CoreOptions, type ZabOptions } from '@tskeeper/core';
 import { type QuorumServer, type Sid, writeConnectRequest, Writer } from '@tskeeper/protocol';
 import {
   type LogFields,
@@ -23,6 +23,7 @@ export interface EnsembleRuntimeRigOptions {
   readonly observers?: number;
   readonly options?: Partial<EnsembleOptions>;
   readonly zab?: Partial<ZabOptions>;
+  readonly core?: Partial<CoreOptions>;
   readonly runtime?: Partial<RuntimeOptions>;
   /** There is an oracle, which takes time to answer. */
   readonly oracle?: boolean;
@@ -82,7 +83,7 @@ export class EnsembleRuntimeRig {
 
   async boot(node: EnsembleRuntimeNode): Promise<void> {
     const { sid } = node;
-    const { observers = 0, options, zab, runtime } = this.#setup;
+    const { observers = 0, options, zab, core, runtime } = this.#setup;
     const count = this.nodes.length;
     const roleOf = (number: Sid) => (number > count - observers ? 'observer' : 'participant');
     const servers = this.nodes.map(({ sid: number }): [Sid, QuorumServer] => {
@@ -97,7 +98,7 @@ export class EnsembleRuntimeRig {
     const world = { disk: node.disk.attach(), network: wire.stack(addressOf(sid)), clock, random: new SeededRandom(sid) };
     node.runtime = await startRuntime(
       world,
-      { ...coreDefaults, tickTimeMs, minSessionTimeoutMs: 2 * tickTimeMs, maxSessionTimeoutMs: 20 * tickTimeMs, serverId: sid },
+      { ...coreDefaults, tickTimeMs, minSessionTimeoutMs: 2 * tickTimeMs, maxSessionTimeoutMs: 20 * tickTimeMs, serverId: sid, ...core },
       {
         ...runtimeDefaults,
         dataDir: '/data',

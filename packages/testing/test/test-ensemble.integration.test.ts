@@ -128,10 +128,10 @@ describe('a test ensemble', () => {
     const before = await configText();
     const { sid, port } = await ensemble.elected();
     const line = `${before.split('\n').find((each) => each.startsWith(`server.${sid}=`))!};127.0.0.1:${port}`;
-    let isWriting = true;
+    const stop = new AbortController();
     const written: string[] = [];
     const writing = (async () => {
-      while (isWriting) {
+      while (!stop.signal.aborted) {
         await client.create('/a-', null, { mode: 'persistentSequential' }).then(
           ({ path }) => written.push(path),
           (error: unknown) => expect(error).toMatchObject({ code: 'ConnectionLoss' }),
@@ -145,7 +145,7 @@ describe('a test ensemble', () => {
     expect(next.sid).not.toBe(sid);
     await expect(admin.reconfig({ leavingServers: [next.sid] })).rejects.toMatchObject({ code: 'BadArguments' });
     await admin.reconfig({ joiningServers: [line] });
-    isWriting = false;
+    stop.abort();
     await writing;
     await client.sync('/');
     expect((await configText()).split('\n')).toContain(line);

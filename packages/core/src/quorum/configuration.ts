@@ -80,7 +80,7 @@ export class Configuration implements ElectionConfig {
   readonly #announced = new ConfigAnnouncements();
   /** What voters have in their logs, and the latest of it; see `maybeNotePending`. */
   readonly #pendingTexts = new Map<Sid, string>();
-  #hearsay: VersionedConfig | undefined;
+  #reported: VersionedConfig | undefined;
   /** Whether a voter follows this server; for the oracle. */
   #hasFollower = false;
 
@@ -196,7 +196,7 @@ export class Configuration implements ElectionConfig {
     this.#active = this.#versioned(config);
     this.#announced.clear();
     this.#pendingTexts.clear();
-    this.#hearsay = undefined;
+    this.#reported = undefined;
     if (this.#lastSeen !== undefined && this.#lastSeen.members.version <= this.version) this.#lastSeen = undefined;
     this.#updateQuorum();
     return true;
@@ -218,7 +218,7 @@ export class Configuration implements ElectionConfig {
 
   /** Every configuration that may become active next: its servers must be reachable. */
   get others(): readonly QuorumConfig[] {
-    const next = this.#lastSeen ?? this.#hearsay;
+    const next = this.#lastSeen ?? this.#reported;
     return next === undefined ? this.#announced.configs() : [next.members, ...this.#announced.configs()];
   }
 
@@ -231,21 +231,21 @@ export class Configuration implements ElectionConfig {
   /**
    * `from` has this text in its log as a configuration that may not be committed; undefined if it
    * has none. That matters to a server without a vote today: the others may need its vote under
-   * that configuration, and they wait for it. It is only hearsay: this server forgets it once no
-   * voter says so any more. Returns whether another one counts now.
+   * that configuration, and they wait for it. It is only a report: this server forgets it when voters
+   * no longer say so. Returns whether another one counts now.
    */
   maybeNotePending(from: Sid, text: string | undefined): boolean {
     if (!this.#active.verifier.isVoter(from)) return false;
     if (text === undefined) this.#pendingTexts.delete(from);
     else this.#pendingTexts.set(from, text);
-    const before = this.#hearsay?.text;
-    this.#hearsay = this.#latestHearsay();
-    if (this.#hearsay?.text === before) return false;
+    const before = this.#reported?.text;
+    this.#reported = this.#latestReported();
+    if (this.#reported?.text === before) return false;
     this.#updateQuorum();
     return true;
   }
 
-  #latestHearsay(): VersionedConfig | undefined {
+  #latestReported(): VersionedConfig | undefined {
     let latest: VersionedConfig | undefined;
     if (this.#active.verifier.isVoter(this.#options.sid) || this.#lastSeen !== undefined) return undefined;
     for (const text of this.#pendingTexts.values()) {
@@ -348,15 +348,15 @@ export class Configuration implements ElectionConfig {
     to.text(this.text);
     to.text(this.#lastSeen?.text ?? '');
     this.#announced.fingerprint(to);
-    to.text(this.#hearsay?.text ?? '');
+    to.text(this.#reported?.text ?? '');
   }
 
   // ---- forms
 
   #updateQuorum(): void {
-    if (this.#lastSeen !== undefined) this.#hearsay = undefined;
+    if (this.#lastSeen !== undefined) this.#reported = undefined;
     const { verifier } = this.#active;
-    const next = this.#lastSeen ?? this.#hearsay;
+    const next = this.#lastSeen ?? this.#reported;
     this.#quorum.replace(next === undefined ? verifier : new JointQuorum(verifier, next.verifier));
   }
 

@@ -2,8 +2,8 @@
  * The configuration that a client's reconfig asks for: a whole new one, or changes of the present
  * one. The checks and their order are those of ZooKeeper's PrepRequestProcessor.
  *
- * A server that is to leave and is not there is ignored, as in ZooKeeper: to repeat a request is no
- * error. A request that names a server twice is refused, where ZooKeeper takes the last.
+ * A server that is to leave and is not there is ignored, as in ZooKeeper: to repeat a request is not
+ * an error. A request that names a server twice is refused, where ZooKeeper takes the last.
  */
 import {
   ErrorCode,

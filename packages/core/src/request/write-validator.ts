@@ -260,7 +260,7 @@ export class WriteValidator {
   }
 
   /**
-   * The text of a new configuration, in /zookeeper/config. As in ZooKeeper, whoever may write that
+   * The text of a new configuration, in /zookeeper/config. As in ZooKeeper, a client that may write that
    * znode may reconfigure, its version is -1, and it counts in no quota.
    */
   setConfig(origin: WriteOrigin, text: string, zxid: Zxid, now: Now): PrepareResult {

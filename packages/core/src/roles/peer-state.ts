@@ -71,8 +71,8 @@ export class PeerState implements ConfigListener {
   resyncEpoch = 0;
   /** For the observer only. */
   lookingSinceMs: Millis = 0;
-  /** An election has heard of another pending configuration, and must be told. */
-  #isHearsayNew = false;
+  /** Other servers have reported another pending configuration, and the election must begin anew. */
+  #isReportNew = false;
   memory: { readonly state: MemoryState; readonly watchesMayGrow: boolean } = { state: 'ample', watchesMayGrow: true };
 
   constructor({ options, config, start, packetView, io, random, observer }: PeerDependencies) {
@@ -147,15 +147,15 @@ export class PeerState implements ConfigListener {
   /** As `ConfigListener`. */
   pendingConfigSeen(from: Sid, text: string | undefined): void {
     if (!this.config.maybeNotePending(from, text)) return;
-    this.#isHearsayNew = true;
+    this.#isReportNew = true;
     this.#publishMembers();
   }
 
   /** Activates what enough servers have announced. Returns whether other quorums count now. */
   followAnnouncements(now: Now): boolean {
-    const isHearsayNew = this.#isHearsayNew;
-    this.#isHearsayNew = false;
-    if (!this.config.maybeActivateAnnounced()) return isHearsayNew;
+    const isReportNew = this.#isReportNew;
+    this.#isReportNew = false;
+    if (!this.config.maybeActivateAnnounced()) return isReportNew;
     this.config.storeIn(this.replica.tree);
     this.#configChanged(now);
     return true;

@@ -173,7 +173,7 @@ describe('a request to reconfigure', () => {
     ['a joiner without an address', { joiningServers: 'server.4' }, ErrorCode.BadArguments],
     ['a joiner without a number', { joiningServers: 'server.x=h4:1:2;3' }, ErrorCode.BadArguments],
     ['an address that another server has', { joiningServers: 'server.4=h3:3888:4888;2181' }, ErrorCode.BadArguments],
-    ['a server to leave that is no number', { leavingServers: 'three' }, ErrorCode.BadArguments],
+    ['a server to leave without a number', { leavingServers: 'three' }, ErrorCode.BadArguments],
     ['an unknown key', { newMembers: `${line(1)},${line(2)},clientPort=1` }, ErrorCode.BadArguments],
     ['a voter without a group', { newMembers: `${line(1)},${line(2)},group.1=1` }, ErrorCode.BadArguments],
     ['several addresses of a server', { joiningServers: 'server.4=h4:1:2|h5:1:2;3' }, ErrorCode.BadArguments],
@@ -209,7 +209,7 @@ describe('a leader', () => {
   it.each<[string, readonly string[], readonly string[], boolean]>([
     ['it stays a voter', three, [...three, line(4)], true],
     ['only its client port changes', three, [line(1).replace('2181', '2182'), line(2), line(3)], true],
-    ['it was no member before', [line(2), line(3)], three, true],
+    ['it was not a member before', [line(2), line(3)], three, true],
     ['it is removed', three, [line(2), line(3)], false],
     ['it becomes an observer', three, [line(1, 'observer'), line(2), line(3)], false],
     ['its quorum port changes', three, [line(1).replace('2888', '2889'), line(2), line(3)], false],

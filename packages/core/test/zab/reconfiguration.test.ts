@@ -40,7 +40,7 @@ function reconfigure(ensemble: Ensemble, through: Node, lines: readonly string[]
 const activeOf = ({ peer }: Node) => peer!.status().configText.split('\n').slice(0, -1);
 const whole = (ensemble: Ensemble) => ensemble.runUntil(() => ensemble.isWhole, 10_000, 100);
 
-/** No client writes any more, and every server has applied everything. */
+/** Clients no longer write, and every server has applied everything. */
 function settle(ensemble: Ensemble): void {
   ensemble.isQuiet = true;
   const last = () => new Set(ensemble.nodes.map(({ peer }) => peer!.replica.lastZxid));

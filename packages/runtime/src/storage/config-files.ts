@@ -11,7 +11,7 @@
  *
  * A folder that cannot be written, as where zoo.cfg is mounted read-only, costs no data: the
  * configuration is in the log too. Then a restart begins with the old file, counts by both
- * configurations, and needs to hear from the servers of the later one.
+ * configurations, and needs notifications of the servers of the later one.
  */
 import { formatQuorumConfig, type QuorumConfig } from '@tskeeper/protocol';
 import { type Disk, DiskError } from '../disk.ts';

@@ -15,6 +15,8 @@ import { runElectionPort } from './election-port.ts';
 import { createEnsemble, type InteropOptions } from './ensemble.ts';
 import { runOperations } from './operations.ts';
 import { runPairs } from './pairs.ts';
+import { Random } from '../random.ts';
+import { type ReconfigurationSettings, runReconfigurations } from './reconfigurations.ts';
 import { runRollingSwap } from './rolling-swap.ts';
 
 interface MixedEnsemble {
@@ -65,6 +67,16 @@ export interface EnsembleSettings {
   readonly bounded: boolean;
   /** How often everything is done. */
   readonly rounds: number;
+}
+
+/** Of the long form: runs, and cycles in each. */
+const longReconfigurations = 8;
+const longCycles = 30;
+
+function longReconfiguration(seed: number, index: number): ReconfigurationSettings {
+  const random = new Random(seed + index);
+  const returnAs = [ours, java39];
+  return { kinds: Array.from({ length: 5 }, () => random.pick(returnAs)), returnAs, cycles: longCycles, seed: seed + index };
 }
 
 function specsOf({ voters, observer }: MixedEnsemble): PeerSpec[] {
@@ -136,7 +148,17 @@ export async function runEnsembles({ seed, bounded, rounds }: EnsembleSettings, 
     for (const [index, casting] of chosen.entries())
       await runMixedEnsemble(casting, bounded ? 1000 : 5000, seed + 100 * round + index, report);
     await runRollingSwap([java39, ours, java39], 'stop', report);
+    await runReconfigurations(
+      { kinds: [java39, ours, java39, ours, java39], returnAs: [ours, java39], cycles: 12, seed: seed + round },
+      report,
+    );
+    await runReconfigurations(
+      { kinds: [ours, java38, ours, java39, ours], returnAs: [ours, java39], cycles: 12, seed: seed + 50 + round },
+      report,
+    );
     if (bounded) continue;
+    for (let index = 0; index < longReconfigurations; index++)
+      await runReconfigurations(longReconfiguration(seed + 1000 * round, index), report);
     await runRollingSwap([java38, ours, java39], 'stop', report);
     await runRollingSwap([java39, ours, java39], 'kill', report);
   }

@@ -1,0 +1,109 @@
+/** Whole servers whose configuration changes: their ports follow it. */
+import {
+  formatQuorumConfig,
+  operations,
+  parseQuorumConfig,
+  type QuorumConfig,
+  readReplyHeader,
+  Reader,
+  writeConnectRequest,
+  Writer,
+} from '@tskeeper/protocol';
+import { describe, expect, it } from 'vitest';
+import { addressOf, electionPort, quorumPort } from './ports/peer-rig.ts';
+import { clientPort, type EnsembleRuntimeNode, EnsembleRuntimeRig } from './ensemble-runtime-rig.ts';
+
+const line = (sid: number, { client = clientPort, election = electionPort, role = 'participant' } = {}) =>
+  `server.${sid}=${addressOf(sid)}:${quorumPort}:${election}:${role};${addressOf(sid)}:${client}`;
+
+async function started(): Promise<EnsembleRuntimeRig> {
+  return EnsembleRuntimeRig.start({ core: { reconfigEnabled: true, skipAcl: true } });
+}
+
+/** A reconfig by a new client at this server; its error code, undefined if the connection closes. */
+async function reconfigure(rig: EnsembleRuntimeRig, node: EnsembleRuntimeNode, lines: readonly string[]): Promise<number | undefined> {
+  const end = rig.dial(node, clientPort, '10.0.9.8');
+  const writer = new Writer();
+  let start = writer.beginFrame();
+  writeConnectRequest(writer, {
+    protocolVersion: 0,
+    lastZxidSeen: 0,
+    timeOut: 20_000,
+    sessionId: 0n,
+    passwd: Buffer.alloc(16),
+    readOnly: false,
+  });
+  writer.endFrame(start);
+  start = writer.beginFrame();
+  writer.int32(1);
+  writer.int32(operations.reconfig.opCode);
+  operations.reconfig.request.write(writer, { joiningServers: null, leavingServers: null, newMembers: lines.join(','), curConfigId: -1 });
+  writer.endFrame(start);
+  end.send(Buffer.from(writer.written()));
+  const handshakeBytes = 41;
+  await rig.until(() => end.received.length > handshakeBytes || end.closed !== undefined, 5000);
+  if (end.received.length <= handshakeBytes) return undefined;
+  return readReplyHeader(new Reader(end.received.subarray(handshakeBytes + 4))).err;
+}
+
+const configOf = (node: EnsembleRuntimeNode): QuorumConfig => parseQuorumConfig(node.runtime!.inspect.ensemble()!.configText);
+
+describe('A58: a reconfiguration', () => {
+  it('moves the client port of a server, and keeps its connected clients', async () => {
+    const rig = await started();
+    const node = rig.learners[0]!;
+    const others = [1, 2, 3].filter((sid) => sid !== node.sid).map((sid) => line(sid));
+    const connected = rig.dial(node, clientPort);
+    await rig.rig.run(50);
+    expect(await reconfigure(rig, rig.leader, [...others, line(node.sid, { client: 2182 })])).toBe(0);
+    await rig.until(() => node.lines.some((each) => /listen for clients on 10\.0\.0\.\d:2182/.test(each)), 5000);
+    const [old, moved] = [rig.dial(node, clientPort, '10.0.9.7'), rig.dial(node, 2182, '10.0.9.6')];
+    await rig.rig.run(50);
+    expect([old.closed, moved.closed, connected.closed]).toEqual(['ECONNREFUSED', undefined, undefined]);
+  });
+
+  it('leaves a server where it is if the new client port is in use, and its log says so', async () => {
+    const rig = await started();
+    const node = rig.learners[0]!;
+    const others = [1, 2, 3].filter((sid) => sid !== node.sid).map((sid) => line(sid));
+    expect(await reconfigure(rig, rig.leader, [...others, line(node.sid, { client: electionPort })])).toBe(0);
+    await rig.until(
+      () => node.lines.some((each) => /^error This server does not listen for clients on .* free the new one/.test(each)),
+      5000,
+    );
+    expect(await rig.word(node, 'ruok')).toBe('imok');
+  });
+
+  it('moves the election port of a server', async () => {
+    const rig = await started();
+    const node = rig.learners[0]!;
+    const others = [1, 2, 3].filter((sid) => sid !== node.sid).map((sid) => line(sid));
+    expect(await reconfigure(rig, rig.leader, [...others, line(node.sid, { election: 4888 })])).toBe(0);
+    await rig.rig.run(1000, 10);
+    const [old, moved] = [rig.dial(node, electionPort, '10.0.9.7'), rig.dial(node, 4888, '10.0.9.6')];
+    await rig.rig.run(50);
+    expect([old.closed, moved.closed]).toEqual(['ECONNREFUSED', undefined]);
+    await rig.close(rig.leader);
+    await rig.until(() => rig.nodes.some(({ role }) => role === 'leader'), 20_000);
+  });
+
+  it('leaves a removed server its own address, by which others dial back', async () => {
+    const rig = await started();
+    const removed = rig.learners.find(({ sid }) => sid === Math.min(...rig.learners.map((each) => each.sid)))!;
+    const others = rig.nodes.filter((node) => node !== removed);
+    expect(
+      await reconfigure(
+        rig,
+        rig.leader,
+        others.map(({ sid }) => line(sid)),
+      ),
+    ).toBe(0);
+    await rig.until(() => rig.nodes.every((node) => !configOf(node).servers.has(removed.sid)), 5000);
+    // The ensemble restarts, and the removed server has to introduce itself to learn of the leader.
+    const leader = rig.leader;
+    await rig.close(leader);
+    await Promise.all([rig.boot(leader), rig.rig.run(100)]);
+    await rig.until(() => rig.isWhole && removed.role === 'follower', 30_000);
+    expect(formatQuorumConfig(configOf(removed))).toBe(formatQuorumConfig(configOf(rig.leader)));
+  });
+});
