@@ -17,7 +17,7 @@ import { Load } from './load.ts';
 export interface ReconfigurationSettings {
   /** Of servers 1 to 5. Servers 1 to 3 are the first members. */
   readonly kinds: readonly ServerKind[];
-  /** A killed server may come back as any of these. */
+  /** A killed server may come back as any of these, except one of 3.8.0, which stays what it is. */
   readonly returnAs: readonly ServerKind[];
   readonly cycles: number;
   readonly seed: number;
@@ -74,7 +74,8 @@ class ReconfigurationRun {
     }
     const err = await asked;
     if (victim !== undefined) {
-      const kind = this.#random.pick(this.#settings.returnAs);
+      // ZooKeeper 3.9 counts digest mismatches while it replays the log over a snapshot of 3.8.
+      const kind = victim.kind === 'java-3.8.0' ? victim.kind : this.#random.pick(this.#settings.returnAs);
       what += `, server ${victim.sid} killed and back as ${kind}`;
       await ensemble.launch([victim.sid], { kind });
       await ensemble.untilServing();
