@@ -157,6 +157,35 @@ describe('A58: the membership', () => {
     expect(activeOf(asleep)).toEqual(sids.map((sid) => line(sid)));
   });
 
+  it('is forced on the servers that are left by a file of the next version', () => {
+    const ensemble = started(17, 5, [1, 2, 3, 4, 5]);
+    expect(
+      reconfigure(
+        ensemble,
+        ensemble.leader!,
+        [1, 2, 3, 4, 5].map((sid) => line(sid)),
+      ),
+    ).toBe(ErrorCode.Ok);
+    expect(whole(ensemble)).toBe(true);
+    ensemble.run(200);
+    for (const node of ensemble.nodes) node.crash();
+    const [first, second] = ensemble.nodes as [Node, Node];
+    const version = first.folder.config!.version;
+    // As without a file: the log has the configuration, and its quorum is gone.
+    for (const node of [first, second]) node.start();
+    ensemble.run(3000);
+    expect(ensemble.leader).toBeUndefined();
+    for (const node of [first, second]) {
+      node.crash();
+      node.folder.config = undefined;
+      ensemble.configTexts.set(node.sid, [line(1), line(2), `version=${(version + 1).toString(16)}`].join('\n'));
+      node.start();
+    }
+    expect(ensemble.runUntil(() => first.peer!.server !== undefined && second.peer!.server !== undefined, 5000)).toBe(true);
+    expect(activeOf(first)).toEqual([line(1), line(2)]);
+    expect(reconfigure(ensemble, first, [line(1), line(2, 'participant', 2999)])).toBe(ErrorCode.Ok);
+  });
+
   it('is refused without a quorum of the new servers, and everything goes on', () => {
     const ensemble = started(16, 5, [1, 2, 3]);
     ensemble.nodes[3]!.crash();

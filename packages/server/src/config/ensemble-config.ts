@@ -271,12 +271,15 @@ function readLastSeen({ configFile, dynamicConfigFile }: QuorumLines, settings: 
   if (dynamicConfigFile === undefined) return undefined;
   const path = configFile + nextSuffix;
   const text = maybeRead(path, settings);
-  return text === undefined
-    ? undefined
-    : withLocations(
-        () => parseQuorumConfig(text),
-        () => path,
-      );
+  if (text === undefined) return undefined;
+  try {
+    return parseQuorumConfig(text);
+  } catch (error) {
+    if (!(error instanceof QuorumConfigError)) throw error;
+    // What it proposed is in the log as well, and ZooKeeper ignores such a file too.
+    settings.warn(path, `${error.message} The file is ignored: remove it once this server follows a leader.`);
+    return undefined;
+  }
 }
 
 /** The text of a file; undefined if it does not exist. */

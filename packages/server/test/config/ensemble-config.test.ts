@@ -285,10 +285,6 @@ describe('a dynamic file', () => {
   });
 
   it.each([
-    [
-      { 'zoo.cfg.dynamic.next': 'server.1=a' },
-      'zoo.cfg.dynamic.next: server.1 must be host:quorumPort:electionPort[:participant|observer][;[clientHost:]clientPort], not "a".',
-    ],
     [{ 'zoo.cfg.dynamic.next': 'EACCES' }, 'zoo.cfg.dynamic.next: the file cannot be read (EACCES). Let this user read it.'],
     [
       { '/conf/zoo.cfg.dynamic.100000003': `${three}version=1` },
@@ -296,6 +292,14 @@ describe('a dynamic file', () => {
     ],
   ])('with invalid lines is refused: %j', (more, message) => {
     expect(refusal(base + limits + dynamic, { files: { ...files, ...more } })).toBe(message);
+  });
+
+  it('has no successor if that is cut short: a warning says so', () => {
+    const { ensemble, warnings } = read(dynamic, { files: { ...files, 'zoo.cfg.dynamic.next': 'server.1=a' } });
+    expect(ensemble!.lastSeen).toBeUndefined();
+    expect(warnings).toEqual([
+      'zoo.cfg.dynamic.next: server.1 must be host:quorumPort:electionPort[:participant|observer][;[clientHost:]clientPort], not "a". The file is ignored: remove it once this server follows a leader.',
+    ]);
   });
 
   it('of a version larger than any zxid is refused', () => {
