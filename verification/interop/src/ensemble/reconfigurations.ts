@@ -187,6 +187,10 @@ async function configText(port: number): Promise<string> {
   }
 }
 
+/**
+ * A server of 3.8.0 that changes its role may log txns twice (ZOOKEEPER-4712), so its digests say
+ * nothing: its znodes are compared.
+ */
 export async function runReconfigurations(settings: ReconfigurationSettings, report: Report): Promise<void> {
   const { kinds, returnAs, cycles, seed } = settings;
   const name = `reconfigurations of ${kinds.join(', ')}, back as ${returnAs.join(' or ')} (seed ${seed})`;
@@ -215,7 +219,7 @@ export async function runReconfigurations(settings: ReconfigurationSettings, rep
       report.pass(
         `${name}: ${acknowledged} writes acknowledged, none lost, none applied twice, no session lost (${reconnects} reconnects)`,
       );
-    const { differences, znodes, zxid } = await compareServers(ensemble);
+    const { differences, znodes, zxid } = await compareServers(ensemble, ({ kind }) => kind !== 'java-3.8.0');
     if (differences.length > 0) report.fail(`${name}: the servers`, `\n    ${differences.join('\n    ')}`);
     else report.pass(`${name}: all have equal data (${znodes} znodes at ${zxid})`);
   } catch (error) {
