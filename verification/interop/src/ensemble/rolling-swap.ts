@@ -14,20 +14,31 @@ const writers = 3;
 /** Writes of each writer between two steps. */
 const writesBetween = 40;
 
-/** From the first kind to each of the others in turn. */
-export async function runRollingSwap(kinds: readonly ServerKind[], end: 'stop' | 'kill', report: Report): Promise<void> {
+/**
+ * From the first kind to each of the others in turn. `files: 'dynamic'`: with reconfigEnabled, so that
+ * each server finds its zoo.cfg as its predecessor has rewritten it.
+ */
+export async function runRollingSwap(
+  kinds: readonly ServerKind[],
+  end: 'stop' | 'kill',
+  files: 'static' | 'dynamic',
+  report: Report,
+): Promise<void> {
   const [first, ...then] = kinds;
   const sids = [1, 2, 3];
   const ensemble = await createEnsemble(
     sids.map((sid) => ({ sid, kind: first!, role: 'participant' as const })),
-    { properties: { 'znode.container.checkIntervalMs': 300 } },
+    {
+      properties: { 'znode.container.checkIntervalMs': 300 },
+      ...(files === 'dynamic' && { config: { reconfigEnabled: true }, firstMembers: sids }),
+    },
   );
   const evidence = (): Promise<string> => ensemble.evidence();
   const load = new Load(
     sids.map((sid) => ensemble.peer(sid).port),
     writers,
   );
-  const name = `rolling swap, ${kinds.join(' to ')}, by ${end}`;
+  const name = `rolling swap, ${kinds.join(' to ')}, by ${end}, ${files} files`;
   try {
     await ensemble.launch(sids);
     await ensemble.untilServing();

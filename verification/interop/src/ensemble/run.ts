@@ -147,7 +147,8 @@ export async function runEnsembles({ seed, bounded, rounds }: EnsembleSettings, 
     const chosen = bounded ? mixedEnsembles.slice(0, boundedEnsembles) : mixedEnsembles;
     for (const [index, casting] of chosen.entries())
       await runMixedEnsemble(casting, bounded ? 1000 : 5000, seed + 100 * round + index, report);
-    await runRollingSwap([java39, ours, java39], 'stop', report);
+    await runRollingSwap([java39, ours, java39], 'stop', 'static', report);
+    await runRollingSwap([java39, ours, java39], 'kill', 'dynamic', report);
     await runReconfigurations(
       { kinds: [java39, ours, java39, ours, java39], returnAs: [ours, java39], cycles: 12, seed: seed + round },
       report,
@@ -159,7 +160,7 @@ export async function runEnsembles({ seed, bounded, rounds }: EnsembleSettings, 
     if (bounded) continue;
     for (let index = 0; index < longReconfigurations; index++)
       await runReconfigurations(longReconfiguration(seed + 1000 * round, index), report);
-    await runRollingSwap([java38, ours, java39], 'stop', report);
-    await runRollingSwap([java39, ours, java39], 'kill', report);
+    await runRollingSwap([java38, ours, java39], 'stop', 'static', report);
+    await runRollingSwap([java39, ours, java39], 'kill', 'static', report);
   }
 }
