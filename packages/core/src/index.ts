@@ -5,7 +5,7 @@ export type { CnxnInfo, EnsembleStatus, Inspector, LeaderStatus } from './inspec
 export type { Now } from './now.ts';
 export { type LimitName, type Notice, type Observer, silentObserver } from './observer.ts';
 export type { RoleEndReason } from './role-end.ts';
-export { coreDefaults, type CoreOptions } from './options.ts';
+export { coreDefaults, type CoreOptions, type LocalSessionMode } from './options.ts';
 export type { ClientFront } from './client-front.ts';
 export type { ClientOutput, CloseReason, CnxnId } from './client-output.ts';
 export { Peer } from './peer.ts';

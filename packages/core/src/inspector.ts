@@ -22,19 +22,27 @@ export interface Inspector {
   quotaTotals(): Iterable<QuotaTotals>;
   /** Requests admitted and not yet answered. */
   outstandingRequests(): number;
+  /** Global sessions, of which every server of the ensemble knows. */
   sessionCount(): number;
-  /** All sessions in no order, with the timeouts at their creation. */
+  /** Sessions of which only this server knows (localSessionsEnabled). */
+  localSessionCount(): number;
+  /** All global sessions in no order, with the timeouts at their creation. */
   sessions(): Iterable<{ readonly session: SessionId; readonly timeoutMs: Millis }>;
   /**
    * True from its first txn to its last: a session that is being created is not included, one that
-   * is being closed still is.
+   * is being closed still is. True also for a local session of this server.
    */
   hasSession(session: SessionId): boolean;
   cnxnCount(): number;
   cnxns(): Iterable<CnxnInfo>;
   cnxn(id: CnxnId): CnxnInfo | undefined;
-  /** Sessions by the time at which their bucket is due, on the monotonic clock, soonest first. */
+  /**
+   * Global sessions by the time at which their bucket is due, on the monotonic clock, soonest first.
+   * At a learner only those of its own clients; the leader decides when they expire.
+   */
   sessionExpiry(): Iterable<{ readonly dueMs: Millis; readonly sessions: readonly SessionId[] }>;
+  /** The same for local sessions; undefined unless they are enabled. */
+  localSessionExpiry(): Iterable<{ readonly dueMs: Millis; readonly sessions: readonly SessionId[] }> | undefined;
   /** Ephemeral paths by owner. */
   ephemerals(): Iterable<{ readonly session: SessionId; readonly paths: Iterable<string> }>;
   /** Of the data watch table, as wchs, wchc and wchp show it. */

@@ -111,6 +111,20 @@ export interface Observer {
   eventSent(cnxn: CnxnId, bytes: number): void;
   /** A createSession has been applied, here as on every server of the ensemble. */
   sessionOpened(session: SessionId, timeoutMs: Millis): void;
+  /** A new session that only this server knows; no txn creates it. */
+  localSessionOpened(session: SessionId, timeoutMs: Millis): void;
+  /**
+   * A local session is about to become global, since it creates an ephemeral. `sessionOpened`
+   * follows when its createSession has been applied, with this timeout.
+   */
+  sessionUpgraded(session: SessionId, timeoutMs: Millis): void;
+  /** A local session wanted to create an ephemeral and may not become global. */
+  ephemeralRefused(session: SessionId): void;
+  /**
+   * A local session has timed out, or its client has closed it. `context` is that of its
+   * connection, or undefined. All others end without this call when the role of the server ends.
+   */
+  localSessionClosed(session: SessionId, expired: boolean, timeoutMs: Millis, context: CnxnContext | undefined): void;
   /**
    * This server has accepted a client's handshake: its session is new, or resumes over this
    * connection.
@@ -193,6 +207,10 @@ export const silentObserver: Observer = {
   watchesFired() {},
   eventSent() {},
   sessionOpened() {},
+  localSessionOpened() {},
+  sessionUpgraded() {},
+  ephemeralRefused() {},
+  localSessionClosed() {},
   sessionAccepted() {},
   sessionClosed() {},
   sessionRevalidated() {},

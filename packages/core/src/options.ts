@@ -3,6 +3,13 @@ import type { AuthProvider } from './auth/auth-provider.ts';
 import { stepUnitsDefault } from './step-budget.ts';
 
 /**
+ * `disabled`: every session is global, created and ended by txns. `enabled`: a new session is known
+ * to its server only, and may not own ephemerals. `upgradable`: it becomes global when it creates
+ * its first ephemeral.
+ */
+export type LocalSessionMode = 'disabled' | 'enabled' | 'upgradable';
+
+/**
  * Everything an operator can set that changes the core's decisions. Parsed once, before the core is
  * created. Defaults are ZooKeeper's.
  */
@@ -48,6 +55,11 @@ export interface CoreOptions {
    * server with it on answers Unimplemented.
    */
   readonly reconfigEnabled: boolean;
+  /**
+   * localSessionsEnabled and localSessionsUpgradingEnabled, for a server of an ensemble. A
+   * standalone server has no other server to save work for: `disabled`.
+   */
+  readonly localSessions: LocalSessionMode;
   /** znode.container.checkIntervalMs; 0 disables the sweeps of containers and TTL znodes. */
   readonly containerCheckIntervalMs: Millis;
   /** znode.container.maxPerMinute */
@@ -140,6 +152,7 @@ export const coreDefaults: CoreOptions = {
   treeDigestEnabled: true,
   closeSessionTxnEnabled: true,
   reconfigEnabled: false,
+  localSessions: 'disabled',
   containerCheckIntervalMs: 60_000,
   containerMaxPerMinute: 10_000,
   containerMaxNeverUsedIntervalMs: 0,

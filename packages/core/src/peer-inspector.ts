@@ -55,6 +55,10 @@ export class PeerInspector implements Inspector {
     return this.#peer.front.inspect.sessionCount();
   }
 
+  localSessionCount(): number {
+    return this.#peer.front.inspect.localSessionCount();
+  }
+
   sessions(): ReturnType<Inspector['sessions']> {
     return this.#peer.front.inspect.sessions();
   }
@@ -77,6 +81,10 @@ export class PeerInspector implements Inspector {
 
   sessionExpiry(): ReturnType<Inspector['sessionExpiry']> {
     return this.#peer.front.inspect.sessionExpiry();
+  }
+
+  localSessionExpiry(): ReturnType<Inspector['localSessionExpiry']> {
+    return this.#peer.front.inspect.localSessionExpiry();
   }
 
   ephemerals(): ReturnType<Inspector['ephemerals']> {

@@ -7,7 +7,7 @@ import type { CnxnInfo, EnsembleStatus, Inspector } from './inspector.ts';
 import type { CnxnId } from './client-output.ts';
 import type { Load } from './pending/load.ts';
 import type { Replica } from './request/replica.ts';
-import type { SessionTracker } from './session/session-tracker.ts';
+import type { SessionDueTimes, SessionTracker } from './session/session-tracker.ts';
 import type { WatchTable } from './tree/watch-table.ts';
 
 export class ServerInspector implements Inspector {
@@ -17,6 +17,7 @@ export class ServerInspector implements Inspector {
   readonly #watches: WatchTable;
   readonly #cnxns: CnxnTable;
   readonly #load: Load;
+  readonly #hasLocalSessions: boolean;
 
   constructor(
     role: ReturnType<Inspector['role']>,
@@ -25,6 +26,7 @@ export class ServerInspector implements Inspector {
     watches: WatchTable,
     cnxns: CnxnTable,
     load: Load,
+    hasLocalSessions = false,
   ) {
     this.#role = role;
     this.#replica = replica;
@@ -32,6 +34,7 @@ export class ServerInspector implements Inspector {
     this.#watches = watches;
     this.#cnxns = cnxns;
     this.#load = load;
+    this.#hasLocalSessions = hasLocalSessions;
   }
 
   role(): ReturnType<Inspector['role']> {
@@ -70,6 +73,10 @@ export class ServerInspector implements Inspector {
     return this.#replica.sessions.count;
   }
 
+  localSessionCount(): number {
+    return this.#tracker.localCount;
+  }
+
   *sessions(): ReturnType<Inspector['sessions']> & Generator {
     const { sessions } = this.#replica;
     for (let slot = sessions.nextSlot(-1); slot !== -1; slot = sessions.nextSlot(slot)) {
@@ -78,7 +85,10 @@ export class ServerInspector implements Inspector {
   }
 
   hasSession(session: SessionId): boolean {
-    return this.#replica.sessions.find(sessionHigh(session), sessionLow(session)) !== -1;
+    const [high, low] = [sessionHigh(session), sessionLow(session)];
+    const { sessions } = this.#tracker;
+    const slot = sessions.find(high, low);
+    return this.#replica.sessions.find(high, low) !== -1 || (slot !== -1 && sessions.isLocal(slot));
   }
 
   cnxnCount(): number {
@@ -93,8 +103,16 @@ export class ServerInspector implements Inspector {
     return this.#cnxns.get(id)?.info();
   }
 
-  *sessionExpiry(): ReturnType<Inspector['sessionExpiry']> & Generator {
-    const { expiry, sessions } = this.#tracker;
+  sessionExpiry(): ReturnType<Inspector['sessionExpiry']> & Generator {
+    return this.#dueTimes(this.#tracker.expiry);
+  }
+
+  localSessionExpiry(): ReturnType<Inspector['localSessionExpiry']> {
+    return this.#hasLocalSessions ? this.#dueTimes(this.#tracker.localExpiry) : undefined;
+  }
+
+  *#dueTimes(expiry: SessionDueTimes): ReturnType<Inspector['sessionExpiry']> & Generator {
+    const { sessions } = this.#tracker;
     for (const { dueMs, slots } of expiry.buckets()) {
       yield { dueMs, sessions: slots.map((slot) => sessionIdOf(sessions.high(slot), sessions.low(slot))) };
     }

@@ -49,6 +49,8 @@ import { WatchNotifier } from './request/watch-notifier.ts';
 import type { WriteSequencer } from './request/write-sequencer.ts';
 import { ServerInspector } from './server-inspector.ts';
 import { Handshakes, requestsExistingSession } from './request/handshake.ts';
+import { LocalSessions } from './request/local-sessions.ts';
+import { ForeignSessions } from './session/foreign-sessions.ts';
 import { idOfSession, type SessionRef, sessionRefOf } from './session/session-ref.ts';
 import { previousOwner, SessionTracker } from './session/session-tracker.ts';
 import type { SnapshotWriter } from './snapshot/snapshot-writer.ts';
@@ -66,6 +68,7 @@ export class Server implements ClientFront {
   readonly #cnxns: CnxnTable;
   readonly #authentication: Authentication;
   readonly #handshakes: Handshakes;
+  readonly #localSessions: LocalSessions;
   readonly #sequencer: WriteSequencer;
   readonly #scheduler: StepScheduler;
   readonly #sessionQueue: SessionQueue;
@@ -93,7 +96,9 @@ export class Server implements ClientFront {
     recordsTouches = false,
   ) {
     const budget = new StepBudget(options.stepUnits);
-    const tracker = new SessionTracker(options.tickTimeMs, recordsTouches);
+    const hasLocalSessions = options.localSessions !== 'disabled';
+    const foreign = hasLocalSessions && !recordsTouches ? new ForeignSessions(options.serverId) : undefined;
+    const tracker = new SessionTracker(options.tickTimeMs, recordsTouches, foreign);
     const watches = new WatchTable({ hashSeed: random.uint32(), reapedAtOnce: Math.max(1, budget.rows >>> 4) });
     const load = new Load();
     const memoryLimits = new MemoryLimits(options, replica.tree, watches, load, observer);
@@ -107,10 +112,24 @@ export class Server implements ClientFront {
     const permissions = new Permissions(replica.tree.acls, registry, options.skipAcl);
     const authentication = new Authentication(registry, options, cnxns, replyWriter, observer);
     const sequencer = createSequencer({ options, replica, tracker, cnxns, load, registry, permissions, observer }, now);
-    const handshakes = new Handshakes(options, replica, tracker, cnxns, replyWriter, observer, now, sequencer);
+    const idSalt = hasLocalSessions ? random.uint32() : 0;
+    const handshakes = new Handshakes(options, replica, tracker, cnxns, replyWriter, observer, now, sequencer, idSalt);
     const readHandler = new ReadHandler(replica, watches, cnxns, memoryLimits, replyWriter, registry, permissions, observer, budget);
     const scheduler = new StepScheduler(budget, observer, sequencer, replica, permissions, readHandler);
-    const sessionQueue = new SessionQueue(out, observer, cnxns, load, replica, readHandler, replyWriter, sequencer, scheduler, now);
+    const localSessions = new LocalSessions({ options, observer, tracker, cnxns, replica, replyWriter, sequencer, scheduler });
+    const sessionQueue = new SessionQueue(
+      out,
+      observer,
+      cnxns,
+      load,
+      replica,
+      readHandler,
+      replyWriter,
+      sequencer,
+      scheduler,
+      localSessions,
+      now,
+    );
     const shared = {
       options,
       budget,
@@ -121,6 +140,7 @@ export class Server implements ClientFront {
       replica,
       replyWriter,
       handshakes,
+      localSessions,
       sequencer,
       sessionQueue,
       scheduler,
@@ -135,12 +155,13 @@ export class Server implements ClientFront {
     this.#cnxns = cnxns;
     this.#authentication = authentication;
     this.#handshakes = handshakes;
+    this.#localSessions = localSessions;
     this.#sequencer = sequencer;
     this.#scheduler = scheduler;
     this.#sessionQueue = sessionQueue;
     this.#admission = admission;
     this.#applier = new CommitApplier({ ...shared, admission });
-    this.inspect = new ServerInspector(sequencer.role, replica, tracker, watches, cnxns, load);
+    this.inspect = new ServerInspector(sequencer.role, replica, tracker, watches, cnxns, load, hasLocalSessions);
     const notifier = new WatchNotifier(watches, cnxns, replyWriter, permissions, observer, budget);
     replica.onNotice = (notice) => observer.notice(notice);
     const { namespaces } = replica.tree;
@@ -253,6 +274,7 @@ export class Server implements ClientFront {
     this.#advance(now);
     if (this.isBusy) return;
     this.#watches.reap(this.#budget.rows);
+    this.#expireLocalSessions();
     this.#wakeSequencer(now);
   }
 
@@ -269,7 +291,7 @@ export class Server implements ClientFront {
       this.#sequencer.hasCommitted
     )
       return 0;
-    return earlierOf(this.#sequencer.deadline(), this.#admission.deadline);
+    return earlierOf(earlierOf(this.#sequencer.deadline(), this.#localSessions.deadline()), this.#admission.deadline);
   }
 
   /** An authentication that was decided elsewhere is complete (see `AuthOutcome`, kind `later`). */
@@ -315,7 +337,8 @@ export class Server implements ClientFront {
    */
   validateSession(session: SessionRef, timeoutMs: Millis, owner: SessionOwner, now: Now): boolean {
     const { sessionHigh: high, sessionLow: low } = session;
-    const slot = this.#tracker.findLive(high, low);
+    // A local session of this server is not known elsewhere: its client must come back.
+    const slot = this.#tracker.findLiveGlobal(high, low);
     this.#observer.sessionValidated(idOfSession(session), slot !== -1);
     if (slot === -1) return false;
     const older = this.#cnxns.get(this.#tracker.sessions.cnxnOf(slot));
@@ -445,7 +468,9 @@ export class Server implements ClientFront {
    * no such session.
    */
   expireSession(session: SessionId, now: Now): boolean {
-    if (!this.#sequencer.expireNow(sessionRefOf(session))) return false;
+    const ref = sessionRefOf(session);
+    if (this.#localSessions.expireNow(ref)) return true;
+    if (!this.#sequencer.expireNow(ref)) return false;
     if (!this.isBusy) this.#wakeSequencer(now);
     return true;
   }
@@ -486,9 +511,15 @@ export class Server implements ClientFront {
    * job starts.
    */
   #expireSessions(now: Now): void {
+    this.#expireLocalSessions();
     this.#scheduler.extendStep();
     const job = this.#sequencer.expireSessions(now, this.#inputWatermarkMs, this.#scheduler.isBudgetSpent);
     if (job !== undefined) this.#scheduler.startJob(job, noCnxn, noop);
+  }
+
+  #expireLocalSessions(): void {
+    this.#scheduler.extendStep();
+    this.#localSessions.expireDue(this.#inputWatermarkMs);
   }
 
   #wakeSequencer(now: Now): void {

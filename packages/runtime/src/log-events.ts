@@ -106,6 +106,8 @@ export const logEvents = {
   'session.moved': { level: 'info', fields: ['session', 'address'] },
   'session.closed': { level: 'info', fields: ['session', 'address'] },
   'session.expired': { level: 'info', fields: ['session', 'timeoutMs', 'address'] },
+  'session.upgraded': { level: 'info', fields: ['session', 'timeoutMs'] },
+  'session.ephemeral-refused': { level: 'warn', fields: ['session'] },
   'session.disconnected': { level: 'debug', fields: ['session', 'address', 'reason'] },
   'session.ended-elsewhere': { level: 'debug', fields: ['session', 'reason'] },
   'log.left-out': { level: 'as its event', fields: ['of', 'count'] },

@@ -236,6 +236,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
         maxCnxns: descriptors.cnxnsMax,
         ...(descriptors.isLimitedByDescriptors && { maxCnxnsRemedy: `${descriptorRemedy} to allow more` }),
         juteMaxBuffer: this.#coreOptions.juteMaxBuffer,
+        opensLocalSessions: this.#coreOptions.localSessions !== 'disabled',
         inFlightBytesMax: Math.min(this.#options.heldBytesMax, this.#budgets.port),
         stepUnits: this.#coreOptions.stepUnits,
         probeIntervalMs: Math.min(this.#coreOptions.tickTimeMs / 2, this.#coreOptions.minSessionTimeoutMs / 4),

@@ -3,7 +3,7 @@
  * many lines, so each event may have some lines a second; the rest is counted, and one line after
  * that second gives the number.
  */
-import type { CloseReason, CnxnContext, Inspector } from '@tskeeper/core';
+import type { CloseReason, CnxnContext } from '@tskeeper/core';
 import { formatHostPort, formatSessionId, type Millis, type SessionId } from '@tskeeper/protocol';
 import type { Clock, TimerHandle } from './clock.ts';
 import { type LogEvent, logEvents } from './log-events.ts';
@@ -43,6 +43,26 @@ export class SessionLog {
     this.#logger.info(`session ${fields.session} ${what} by ${fields.address}, with a time-out of ${timeoutMs} ms`, { event, ...fields });
   }
 
+  /** A local session becomes global. */
+  upgraded(session: SessionId, timeoutMs: Millis): void {
+    if (!this.#mayLog('session.upgraded')) return;
+    const id = formatSessionId(session);
+    this.#logger.info(`session ${id}, until now local, becomes global: it creates an ephemeral`, {
+      event: 'session.upgraded',
+      session: id,
+      timeoutMs,
+    });
+  }
+
+  ephemeralRefused(session: SessionId): void {
+    if (!this.#mayLog('session.ephemeral-refused')) return;
+    const id = formatSessionId(session);
+    this.#logger.warn(
+      `session ${id} was refused an ephemeral (EphemeralOnLocalSession): it is local, and localSessionsUpgradingEnabled is false. Set it to true on all servers if clients create ephemerals.`,
+      { event: 'session.ephemeral-refused', session: id },
+    );
+  }
+
   refused(session: SessionId, context: CnxnContext): void {
     if (!this.#mayLog('session.refused')) return;
     const fields = { session: formatSessionId(session), address: addressOf(context) };
@@ -56,15 +76,10 @@ export class SessionLog {
    * Every server of an ensemble applies the end of every session. It matters at the server of the
    * client and, because an expired session often has no connection, at the server that decides on
    * expiry. All others log it at debug.
+   *
+   * @param decides whether this server decides when the session expires.
    */
-  ended(
-    session: SessionId,
-    expired: boolean,
-    timeoutMs: Millis,
-    context: CnxnContext | undefined,
-    role: ReturnType<Inspector['role']>,
-  ): void {
-    const decides = role === 'standalone' || role === 'leader';
+  ended(session: SessionId, expired: boolean, timeoutMs: Millis, context: CnxnContext | undefined, decides: boolean): void {
     if (context === undefined && !decides) {
       if (!this.#mayLog('session.ended-elsewhere')) return;
       const id = formatSessionId(session);

@@ -68,6 +68,9 @@ export class CnxnTable {
     cnxn.authPendingAtClose = cnxn.state === 'parked';
     cnxn.hasDroppedRequest = !keepsDeferredFrames && cnxn.deferredFrames.length > 0;
     cnxn.state = 'closed';
+    if (cnxn.slot !== -1 && this.#tracker.sessions.cnxnOf(cnxn.slot) === cnxn.id) {
+      this.#tracker.addStrayWrites(cnxn.slot, cnxn.pendingWriteCount);
+    }
     this.#load.pendingDropped(cnxn.pendingRequests.takeAll(), cnxn.addressLoad);
     if (!keepsDeferredFrames) this.#load.pendingDropped(cnxn.deferredFrames.takeAll(), cnxn.addressLoad);
     cnxn.pendingWriteCount = 0;

@@ -33,6 +33,11 @@ export interface WriteOrigin {
   readonly heldBytes: number;
   /** Bytes of its record, if a client of this server sent it; otherwise 0. */
   readonly frameBytes: number;
+  /**
+   * It creates an ephemeral, but its session is local and may not become global: it is answered
+   * EphemeralOnLocalSession.
+   */
+  readonly isUpgradeRefused: boolean;
   readonly arrivedMs: Millis;
 }
 
@@ -95,6 +100,7 @@ export function serverOrigin(opCode: number, high: number, low: number, now: Now
     identities: Identities.none,
     heldBytes: 0,
     frameBytes: 0,
+    isUpgradeRefused: false,
     arrivedMs: now.elapsedMs,
   };
 }
@@ -143,8 +149,9 @@ export function aclEntryCountOf(txn: Txn): number {
 
 /** Writes an origin for an explorer. The time of arrival is left out: only operators see it. */
 export function fingerprintWriteOrigin(to: Fingerprint, origin: WriteOrigin): void {
-  const { cnxn, owner, sessionHigh, sessionLow, cxid, opCode, identities } = origin;
+  const { cnxn, owner, sessionHigh, sessionLow, cxid, opCode, identities, isUpgradeRefused } = origin;
   for (const number of [cnxn, owner, sessionHigh, sessionLow, cxid, opCode, identities.count]) to.number(number);
+  to.number(isUpgradeRefused ? 1 : 0);
   for (const { scheme, id } of identities.toList()) to.text(`${scheme}:${id}`);
 }
 

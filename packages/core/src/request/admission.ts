@@ -12,6 +12,7 @@ import type { Now } from '../now.ts';
 import type { Observer } from '../observer.ts';
 import type { CoreOptions } from '../options.ts';
 import type { Handshakes } from './handshake.ts';
+import type { LocalSessions } from './local-sessions.ts';
 import { localOwner, previousOwner, type SessionTracker } from '../session/session-tracker.ts';
 import { AdmissionQueue } from './admission-queue.ts';
 import type { Load } from '../pending/load.ts';
@@ -47,6 +48,7 @@ export interface AdmissionParts {
   readonly memoryLimits: MemoryLimits;
   readonly authentication: Authentication;
   readonly handshakes: Handshakes;
+  readonly localSessions: LocalSessions;
   readonly sequencer: WriteSequencer;
   readonly sessionQueue: SessionQueue;
   readonly scheduler: StepScheduler;
@@ -62,6 +64,7 @@ export class Admission {
   readonly #memoryLimits: MemoryLimits;
   readonly #authentication: Authentication;
   readonly #handshakes: Handshakes;
+  readonly #localSessions: LocalSessions;
   readonly #sequencer: WriteSequencer;
   readonly #sessionQueue: SessionQueue;
   readonly #scheduler: StepScheduler;
@@ -86,6 +89,7 @@ export class Admission {
     this.#memoryLimits = parts.memoryLimits;
     this.#authentication = parts.authentication;
     this.#handshakes = parts.handshakes;
+    this.#localSessions = parts.localSessions;
     this.#sequencer = parts.sequencer;
     this.#sessionQueue = parts.sessionQueue;
     this.#scheduler = parts.scheduler;
@@ -258,7 +262,14 @@ export class Admission {
       cnxn.hasDroppedRequest = true;
       return;
     }
+    const isLocal = this.#tracker.sessions.isLocal(slot);
+    if (isLocal && opCode === OpCode.closeSession) {
+      this.#localSessions.close(slot);
+      return;
+    }
     const cxid = xid;
+    const isUpgradeRefused = this.#localSessions.refusesEphemeral(slot, opCode, reader, now);
+    this.#tracker.addStrayWrites(slot, 1);
     this.#submitWrite(
       {
         kind: 'write',
@@ -271,6 +282,7 @@ export class Admission {
         identities,
         heldBytes: 0,
         frameBytes: 0,
+        isUpgradeRefused,
         arrivedMs,
       },
       reader,
@@ -290,7 +302,7 @@ export class Admission {
     const { record, ...request } = forwarded;
     // It must not be taken for a request of the session's new connection.
     const owner = movesAtArrival !== undefined && this.#hasMoved(forwarded, movesAtArrival) ? previousOwner : request.owner;
-    const origin: WriteOrigin = { kind: 'write', cnxn: noCnxn, ...request, owner, heldBytes: 0, frameBytes: 0 };
+    const origin: WriteOrigin = { kind: 'write', cnxn: noCnxn, ...request, owner, heldBytes: 0, frameBytes: 0, isUpgradeRefused: false };
     const reader = this.#parkedReader.wrap(record, 0, record.length);
     if (request.opCode === OpCode.createSession && this.#isSessionCreation(origin, reader))
       this.#sequencer.openSession(origin, reader.int32(), now);
@@ -332,12 +344,12 @@ export class Admission {
     return this.#load.unitsProposed <= unitsProposedMax && this.#load.multiBytesForwarded <= multiBytesForwardedMax;
   }
 
-  /** A request of an unknown session does not wait, however long it is: it is refused. */
+  /** A request of a session that has ended does not wait, however long it is: it is refused. */
   #maybeQueueForwarded(request: ForwardedRequest, movesBefore: number | undefined): boolean {
     const { sessionHigh: high, sessionLow: low, opCode, record } = request;
     const long = this.#longWriteUnits(opCode, record.length);
     const { sessions } = this.#tracker;
-    const units = long > 0 && sessions.find(high, low) !== -1 ? long : 0;
+    const units = long > 0 && (sessions.find(high, low) !== -1 || this.#tracker.acceptsWritesOf(request)) ? long : 0;
     if (!(units > 0 && this.#mustQueueLongWrite()) && !this.#longWriteQueue.hasRequestsOf(request)) {
       if (units > 0) this.#longWriteQueue.chargeStarted(request, units);
       return false;
@@ -491,7 +503,12 @@ export class Admission {
     }
     if (isWrite(opCode)) {
       if (!request.isThrottled && !this.#memoryLimits.rejects(opCode, reader, this.#sequencer.queuedBytes)) {
-        this.#write(request, reader);
+        if (opCode === OpCode.closeSession && this.#tracker.sessions.isLocal(cnxn.slot)) {
+          this.#localSessions.closeRequested(cnxn.slot);
+          this.#sessionQueue.read(request, reader);
+        } else {
+          this.#write(request, reader);
+        }
         return;
       }
       request.isThrottled = true;
@@ -505,7 +522,8 @@ export class Admission {
   // ---- writes and handshakes
 
   #write({ cnxn, xid, opCode, identities, arrivedMs, now }: Request, reader: Reader): void {
-    const { id, sessionHigh: high, sessionLow: low } = cnxn;
+    const { id, sessionHigh: high, sessionLow: low, slot } = cnxn;
+    const isUpgradeRefused = this.#localSessions.refusesEphemeral(slot, opCode, reader, now);
     const origin: WriteOrigin = {
       kind: 'write',
       cnxn: id,
@@ -517,6 +535,7 @@ export class Admission {
       identities,
       heldBytes: this.#sequencer.forwardsToLeader ? reader.remaining + identities.bytes : 0,
       frameBytes: reader.remaining,
+      isUpgradeRefused,
       arrivedMs,
     };
     this.#sessionQueue.enqueueWrite(cnxn, origin);

@@ -1,7 +1,7 @@
 /**
  * The first frame of a connection: it creates a session, or resumes one by its id and password. The
- * handshake of a new session is answered when its txn has been applied; that of a live session at
- * once.
+ * handshake of a new session is answered when its txn has been applied; that of a live session, and
+ * of a new local one, at once.
  */
 import {
   ErrorCode,
@@ -40,15 +40,17 @@ const noPassword = Buffer.alloc(sessionPasswordBytes);
 const sessionIdAt = 16;
 
 /**
- * The result of a handshake. `create`: the session must be proposed; `asked`: `revalidated` brings
- * the answer.
+ * The result of a handshake. `create`: the session must be proposed; `opened`: the session is local
+ * and exists; `asked`: `revalidated` brings the answer.
  */
 export type HandshakeOutcome =
   | { readonly kind: 'create'; readonly origin: WriteOrigin }
+  | { readonly kind: 'opened' }
   | { readonly kind: 'resumed' }
   | { readonly kind: 'asked' }
   | { readonly kind: 'closed' };
 
+const opened: HandshakeOutcome = { kind: 'opened' };
 const resumed: HandshakeOutcome = { kind: 'resumed' };
 const revalidating: HandshakeOutcome = { kind: 'asked' };
 const closed: HandshakeOutcome = { kind: 'closed' };
@@ -70,6 +72,7 @@ export class Handshakes {
   readonly #openRevalidationCounts = new Map<SessionId, number>();
   #nextSessionId: SessionId;
 
+  /** @param idSalt see `initialSessionId`. */
   constructor(
     options: CoreOptions,
     replica: Replica,
@@ -79,6 +82,7 @@ export class Handshakes {
     observer: Observer,
     now: Now,
     sequencer: Pick<WriteSequencer, 'revalidate'>,
+    idSalt: number,
   ) {
     this.#sequencer = sequencer;
     this.#options = options;
@@ -87,7 +91,7 @@ export class Handshakes {
     this.#cnxns = cnxns;
     this.#replyWriter = answers;
     this.#observer = observer;
-    this.#nextSessionId = initialSessionId(options.serverId, now.wallMs, replica.lastZxid);
+    this.#nextSessionId = initialSessionId(options.serverId, now.wallMs, replica.lastZxid, idSalt);
   }
 
   /** Everything that can influence behaviour, for an explorer. */
@@ -114,7 +118,9 @@ export class Handshakes {
     }
     const { minSessionTimeoutMs, maxSessionTimeoutMs } = this.#options;
     cnxn.timeoutMs = Math.max(minSessionTimeoutMs, Math.min(maxSessionTimeoutMs, request.timeOut));
-    if (request.sessionId === 0n) return { kind: 'create', origin: this.#create(cnxn, now) };
+    if (request.sessionId === 0n) {
+      return this.#options.localSessions === 'disabled' ? { kind: 'create', origin: this.#create(cnxn, now) } : this.#openLocal(cnxn, now);
+    }
     return this.#resumeSession(cnxn, request.sessionId, request.passwd, now);
   }
 
@@ -160,15 +166,31 @@ export class Handshakes {
       return undefined;
     }
     const { sessionHigh: high, sessionLow: low, timeoutMs } = cnxn;
-    this.#attachAndAccept(cnxn, this.#tracker.open(high, low, timeoutMs, now.elapsedMs), now);
+    const slot = this.#tracker.open(high, low, timeoutMs, now.elapsedMs);
+    this.#tracker.forgetStrayWrites(slot);
+    this.#attachAndAccept(cnxn, slot, now);
     return cnxn;
+  }
+
+  /** The session needs no txn: requests are served from here on. */
+  #openLocal(cnxn: Cnxn, now: Now): HandshakeOutcome {
+    const id = this.#newSessionId();
+    const slot = this.#tracker.openLocal(sessionHigh(id), sessionLow(id), cnxn.timeoutMs, now.elapsedMs);
+    this.#attach(cnxn, slot);
+    this.#observer.localSessionOpened(id, cnxn.timeoutMs);
+    this.#acceptNew(cnxn, now.elapsedMs, now, false);
+    return opened;
   }
 
   /** The txn of a new session has been applied: requests are served from here on. */
   sessionCreated(cnxn: Cnxn, arrivedMs: Millis, now: Now): void {
+    this.#acceptNew(cnxn, arrivedMs, now, true);
+  }
+
+  #acceptNew(cnxn: Cnxn, arrivedMs: Millis, now: Now, hasTxn: boolean): void {
     const bytes = this.#accept(cnxn, true);
     cnxn.recordReply(OpCode.createSession, 0, this.#replica.lastZxid, arrivedMs, now.elapsedMs);
-    this.#observer.replied(cnxn.id, OpCode.createSession, ErrorCode.Ok, now.elapsedMs - arrivedMs, bytes, true);
+    this.#observer.replied(cnxn.id, OpCode.createSession, ErrorCode.Ok, now.elapsedMs - arrivedMs, bytes, hasTxn);
   }
 
   /** The session is alive and belongs to the connection. Returns the size of the reply. */
@@ -196,6 +218,7 @@ export class Handshakes {
       identities: cnxn.identities,
       heldBytes: 0,
       frameBytes: 0,
+      isUpgradeRefused: false,
       arrivedMs: now.elapsedMs,
     };
   }
@@ -204,7 +227,9 @@ export class Handshakes {
   #newSessionId(): SessionId {
     for (;;) {
       const id = this.#nextSessionId++;
-      if (this.#tracker.sessions.find(sessionHigh(id), sessionLow(id)) === -1) return id;
+      const high = sessionHigh(id);
+      const low = sessionLow(id);
+      if (this.#tracker.sessions.find(high, low) === -1 && this.#replica.sessions.find(high, low) === -1) return id;
     }
   }
 
@@ -221,7 +246,8 @@ export class Handshakes {
       if (older !== undefined) this.#cnxns.close(older, 'taken over by another connection of the session');
     }
     this.#pendingRevalidations.delete(id);
-    const isValid = sessionPasswordMatches(high, low, password) && this.#sequencer.revalidate(session, cnxn.timeoutMs, now);
+    const isLocal = known !== -1 && this.#tracker.sessions.isLocal(known);
+    const isValid = sessionPasswordMatches(high, low, password) && (isLocal || this.#sequencer.revalidate(session, cnxn.timeoutMs, now));
     if (isValid === undefined) {
       // For the server that was asked, the session is here again from now on; requests sent here
       // before it was elsewhere must not follow the question.

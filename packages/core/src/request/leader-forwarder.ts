@@ -5,6 +5,7 @@
  * another server, or to a connection that is closed.
  */
 import {
+  ErrorCode,
   formatSessionId,
   type Millis,
   OpCode,
@@ -25,7 +26,7 @@ import { idOfSession, type SessionRef } from '../session/session-ref.ts';
 import { localOwner, type SessionTracker } from '../session/session-tracker.ts';
 import type { SequencerDependencies } from './local-sequencer.ts';
 import type { WriteSequencer } from './write-sequencer.ts';
-import { noCnxn, type Proposal, type WriteOrigin } from '../pending/proposal.ts';
+import { errorTxn, noCnxn, type Proposal, type WriteOrigin } from '../pending/proposal.ts';
 import type { Replica } from './replica.ts';
 import type { PendingSync } from '../pending/pending-request.ts';
 import { SyncsAwaitingApply } from './syncs-awaiting-apply.ts';
@@ -186,12 +187,13 @@ export class LeaderForwarder implements WriteSequencer {
     if (sent === undefined) throw new Error('take() was called without a committed txn');
     const { type, clientHigh, clientLow } = sent.header;
     if (type === OpCode.closeSession && this.#closeRequested.size > 0) this.#closeRequested.delete(sessionIdOf(clientHigh, clientLow));
-    return { ...sent, origin: this.#originOf(sent), node: 0 };
+    const origin = this.#originOf(sent);
+    return { ...sent, txn: origin.isUpgradeRefused ? refusalOf(sent.txn) : sent.txn, origin, node: 0 };
   }
 
   #originOf({ zxid, header, mayBeLocal }: LeaderTxn): WriteOrigin {
     const { clientHigh: sessionHigh, clientLow: sessionLow, cxid, type } = header;
-    const head = mayBeLocal ? this.#oldestPendingWrite(sessionHigh, sessionLow, zxid) : undefined;
+    const head = mayBeLocal ? this.#oldestPendingWrite(sessionHigh, sessionLow, zxid, type) : undefined;
     if (head !== undefined && head.cxid === cxid) return head;
     return {
       kind: 'write',
@@ -204,6 +206,7 @@ export class LeaderForwarder implements WriteSequencer {
       identities: Identities.none,
       heldBytes: 0,
       frameBytes: 0,
+      isUpgradeRefused: false,
       arrivedMs: 0,
     };
   }
@@ -212,14 +215,17 @@ export class LeaderForwarder implements WriteSequencer {
    * The oldest write of a session that waits here for its txn; undefined if it belongs to an
    * earlier connection of the session, which may have used the same xids, or if `zxid` does.
    */
-  #oldestPendingWrite(high: number, low: number, zxid: Zxid): WriteOrigin | undefined {
+  #oldestPendingWrite(high: number, low: number, zxid: Zxid, type: number): WriteOrigin | undefined {
     const { sessions } = this.#tracker;
     const slot = sessions.find(high, low);
     if (slot === -1) return undefined;
     const cnxn = this.#cnxns.get(sessions.cnxnOf(slot));
-    if (cnxn === undefined || zxid <= cnxn.resumedAtZxid) return undefined;
-    const head = cnxn.pendingRequests.peek();
-    return head?.kind === 'write' ? head : undefined;
+    const head = cnxn?.pendingRequests.peek();
+    const write = head?.kind === 'write' ? head : undefined;
+    // No client waits for the createSession that makes a local session global.
+    if (type === OpCode.createSession) return write?.opCode === OpCode.createSession ? write : undefined;
+    if (this.#tracker.takeStrayWrite(slot)) return undefined;
+    return cnxn === undefined || zxid <= cnxn.resumedAtZxid ? undefined : write;
   }
 
   forgetApplied(): boolean {
@@ -271,4 +277,16 @@ export class LeaderForwarder implements WriteSequencer {
     to.number(this.#closeRequested.size);
     for (const session of this.#closeRequested) to.text(formatSessionId(session));
   }
+}
+
+/**
+ * The leader does not know that the session is local, and calls it expired. A client would believe
+ * that, so it gets the true reason. (In ZooKeeper a multi sent to a learner is answered
+ * SessionExpired.)
+ */
+function refusalOf(txn: Txn): Txn {
+  const { txn: refusal } = errorTxn(ErrorCode.EphemeralOnLocalSession);
+  const isCalledExpired = (one: Txn) => one.kind === 'error' && one.err === ErrorCode.SessionExpired;
+  if (txn.kind !== 'multi') return isCalledExpired(txn) ? refusal : txn;
+  return { ...txn, txns: txn.txns.map((part) => (isCalledExpired(part.txn) ? { ...part, txn: refusal } : part)) };
 }

@@ -84,7 +84,7 @@ export class LocalSequencer implements WriteSequencer {
     this.#load = load;
     this.#observer = observer;
     this.#preparer = new Preparer(parts, log, leader);
-    this.#sessionExpiry = new SessionExpiry(tracker);
+    this.#sessionExpiry = new SessionExpiry(tracker, tracker.expiry);
     this.#containerManager = new ContainerManager(replica.tree, options, now);
     this.#committed = replica.lastZxid;
     const { sessions } = replica;
@@ -110,10 +110,11 @@ export class LocalSequencer implements WriteSequencer {
    * For a request that came through another server, where a session that has expired or moved may
    * still seem alive.
    */
-  #checkSession({ owner, opCode, sessionHigh: high, sessionLow: low }: WriteOrigin): number {
+  #checkSession(origin: WriteOrigin): number {
+    const { owner, opCode, sessionHigh: high, sessionLow: low } = origin;
     if (owner === localOwner || opCode === OpCode.closeSession) return ErrorCode.Ok;
     const slot = this.#tracker.findLive(high, low);
-    if (slot === -1) return ErrorCode.SessionExpired;
+    if (slot === -1) return this.#tracker.acceptsWritesOf(origin) ? ErrorCode.Ok : ErrorCode.SessionExpired;
     return this.#tracker.checkOwner(slot, owner) ? ErrorCode.Ok : ErrorCode.SessionMoved;
   }
 

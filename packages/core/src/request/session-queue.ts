@@ -16,6 +16,7 @@ import type { Observer } from '../observer.ts';
 import type { Load } from '../pending/load.ts';
 import { parkFrame, type ParkedFrame, type PendingSync } from '../pending/pending-request.ts';
 import { isWrite, type WriteOrigin } from '../pending/proposal.ts';
+import type { LocalSessions } from './local-sessions.ts';
 import type { ReadHandler } from './read-handler.ts';
 import type { Replica } from './replica.ts';
 import type { ReplyWriter } from './reply-writer.ts';
@@ -37,6 +38,7 @@ export class SessionQueue {
   readonly #replyWriter: ReplyWriter;
   readonly #sequencer: WriteSequencer;
   readonly #scheduler: StepScheduler;
+  readonly #localSessions: LocalSessions;
   /**
    * Connections whose parked reads need more than one step. No txn is applied before they are
    * answered.
@@ -59,6 +61,7 @@ export class SessionQueue {
     replyWriter: ReplyWriter,
     sequencer: WriteSequencer,
     scheduler: StepScheduler,
+    localSessions: LocalSessions,
     now: Now,
   ) {
     this.#out = out;
@@ -70,6 +73,7 @@ export class SessionQueue {
     this.#replyWriter = replyWriter;
     this.#sequencer = sequencer;
     this.#scheduler = scheduler;
+    this.#localSessions = localSessions;
     this.#appliedZxid = replica.lastZxid;
     this.#parkedRequest = new Request(now);
   }
@@ -99,8 +103,8 @@ export class SessionQueue {
   }
 
   /**
-   * A read waits while an earlier request of its connection is unanswered; otherwise it is answered
-   * at once.
+   * A read, or the closeSession of a local session, waits while an earlier request of its
+   * connection is unanswered; otherwise it is answered at once.
    */
   read(request: Request, reader: Reader): void {
     const { cnxn } = request;
@@ -137,6 +141,10 @@ export class SessionQueue {
     if (request.isThrottled && opCode !== OpCode.ping) {
       if (!isWrite(opCode)) this.#observer.requestRejected(cnxn.id, opCode, ErrorCode.ThrottledOp);
       this.#replyWriter.replyWithoutBody(cnxn, opCode, xid, this.#replica.lastZxid, ErrorCode.ThrottledOp, arrivedMs, now.elapsedMs, false);
+      return;
+    }
+    if (opCode === OpCode.closeSession) {
+      this.#localSessions.answerClose(request);
       return;
     }
     reader.offset = request.frameStart + headerBytes;

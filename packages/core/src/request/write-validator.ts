@@ -99,7 +99,16 @@ export class WriteValidator {
 
   /** The error code for a write of a session that is not live. */
   checkSession(origin: WriteOrigin): number | undefined {
-    return this.#tracker.findLive(origin.sessionHigh, origin.sessionLow) === -1 ? ErrorCode.SessionExpired : undefined;
+    return this.#tracker.acceptsWritesOf(origin) ? undefined : ErrorCode.SessionExpired;
+  }
+
+  /**
+   * The error code for the ephemeral of a session that cannot own one: every server must know the
+   * session and see its end.
+   */
+  #checkEphemeralOwner({ sessionHigh: high, sessionLow: low, isUpgradeRefused }: WriteOrigin): number | undefined {
+    if (isUpgradeRefused) return ErrorCode.EphemeralOnLocalSession;
+    return this.#tracker.findLiveGlobal(high, low) === -1 ? ErrorCode.SessionExpired : undefined;
   }
 
   create(
@@ -118,7 +127,8 @@ export class WriteValidator {
     // A TTL without a TTL mode gets here if it is negative. It must not reach the log: no server
     // could apply it.
     if (opCode === OpCode.createTTL && !wantsTtl) return ErrorCode.BadArguments;
-    const fault = this.checkSession(origin);
+    const ephemeral = mode === CreateMode.ephemeral || mode === CreateMode.ephemeralSequential;
+    const fault = ephemeral ? this.#checkEphemeralOwner(origin) : this.checkSession(origin);
     if (fault !== undefined) return fault;
 
     if (request.path === null) return ErrorCode.MarshallingError;
@@ -141,7 +151,6 @@ export class WriteValidator {
     if (this.#exceedsEntryBytes(stored)) return ErrorCode.MarshallingError;
     // The counter is a signed 32-bit int and wraps: after 2147483647 comes -2147483648.
     const parentCVersion = (parent.cversion + 1) | 0;
-    const ephemeral = mode === CreateMode.ephemeral || mode === CreateMode.ephemeralSequential;
     const txn = createTxn(opCode, path, data, acl, ephemeral, parentCVersion, ttlMs);
     const owner = ownerOf(opCode, ephemeral, ttlMs, origin);
     const parentAfter = parent.copyIfRecorded();

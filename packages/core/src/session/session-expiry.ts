@@ -6,10 +6,11 @@
  */
 import type { Millis } from '@tskeeper/protocol';
 import type { SessionSlot } from './session-table.ts';
-import type { SessionTracker } from './session-tracker.ts';
+import type { SessionDueTimes, SessionTracker } from './session-tracker.ts';
 
 export class SessionExpiry {
   readonly #tracker: SessionTracker;
+  readonly #dueTimes: SessionDueTimes;
   #nextDue: SessionSlot = -1;
   /** To be expired whatever their clients send: an operator requested it. */
   readonly #forcedExpirations: SessionSlot[] = [];
@@ -17,8 +18,10 @@ export class SessionExpiry {
     this.#nextDue = slot;
   };
 
-  constructor(tracker: SessionTracker) {
+  /** @param dueTimes `tracker.expiry` or `tracker.localExpiry`: the sessions to expire. */
+  constructor(tracker: SessionTracker, dueTimes: SessionDueTimes) {
     this.#tracker = tracker;
+    this.#dueTimes = dueTimes;
   }
 
   /**
@@ -42,7 +45,7 @@ export class SessionExpiry {
     const forced = this.#forcedExpirations.shift();
     if (forced !== undefined) return forced;
     this.#nextDue = -1;
-    this.#tracker.expiry.takeDue(inputWatermarkMs, 1, this.#setNextDue);
+    this.#dueTimes.takeDue(inputWatermarkMs, 1, this.#setNextDue);
     return this.#nextDue;
   }
 }

@@ -14,6 +14,7 @@ export type SessionSlot = number;
 const flagOpen = 1;
 const flagClosing = 2;
 const flagHadCnxn = 4;
+const flagLocal = 8;
 
 function hash(high: number, low: number): number {
   return mix(Math.imul(high, 0x9e3779b1) ^ low);
@@ -94,6 +95,16 @@ export class SessionTable {
 
   isClosing(slot: SessionSlot): boolean {
     return (this.#flags.get(slot) & flagClosing) !== 0;
+  }
+
+  /** Whether only this server knows the session; see local-sessions.ts. */
+  isLocal(slot: SessionSlot): boolean {
+    return (this.#flags.get(slot) & flagLocal) !== 0;
+  }
+
+  setLocal(slot: SessionSlot, isLocal: boolean): void {
+    const flags = this.#flags.get(slot);
+    this.#flags.set(slot, isLocal ? flags | flagLocal : flags & ~flagLocal);
   }
 
   setClosing(slot: SessionSlot): void {

@@ -5,11 +5,16 @@
  * It knows a session from the client's request for it until its closeSession txn has been applied,
  * which is longer at both ends than in the replica's table. A session marked as closing accepts no
  * further touch and no further write.
+ *
+ * It also has the local sessions of this server (request/local-sessions.ts), of which no other
+ * server knows; every server decides for itself when one of them expires.
  */
 import type { Millis } from '@tskeeper/protocol';
 import type { Fingerprint } from '../fingerprint.ts';
 import type { CnxnId, SessionOwner } from '../client-output.ts';
 import { ExpiryQueue } from './expiry-queue.ts';
+import type { ForeignSessions } from './foreign-sessions.ts';
+import type { SessionRef } from './session-ref.ts';
 import { type SessionSlot, SessionTable } from './session-table.ts';
 
 /** The server that has this tracker. */
@@ -20,15 +25,30 @@ export const previousOwner: SessionOwner = -2;
 const unknownOwner: SessionOwner = -1;
 
 /** What others may read of the sessions; only the tracker changes them. */
-export type TrackedSessions = Pick<SessionTable, 'count' | 'find' | 'high' | 'low' | 'timeoutMs' | 'isClosing' | 'cnxnOf'>;
+export type TrackedSessions = Pick<SessionTable, 'count' | 'find' | 'high' | 'low' | 'timeoutMs' | 'isClosing' | 'isLocal' | 'cnxnOf'>;
+
+/** Sessions by the time at which they are due, for `SessionExpiry` and operators. */
+export type SessionDueTimes = Pick<ExpiryQueue, 'deadline' | 'takeDue' | 'buckets'>;
 
 export class SessionTracker {
   readonly #table = new SessionTable();
   /** Also has the sessions that are closing. Timeouts are as granted at creation. */
   readonly sessions: TrackedSessions = this.#table;
   readonly #expiry: ExpiryQueue;
-  /** Sessions by the time at which they are due. Only `SessionExpiry` takes some out. */
-  readonly expiry: Pick<ExpiryQueue, 'deadline' | 'takeDue' | 'buckets'>;
+  /** Global sessions by the time at which they are due. Only `SessionExpiry` takes some out. */
+  readonly expiry: SessionDueTimes;
+  readonly #localExpiry: ExpiryQueue;
+  /** The same for local sessions. */
+  readonly localExpiry: SessionDueTimes;
+  /** The number of local sessions. */
+  #localCount = 0;
+  /**
+   * Writes that earlier connections of a local session have left without an answer, at a learner.
+   * The leader answers in order, so their txns come before those of the session's present
+   * connection. Sessions without such writes are not in the map.
+   */
+  readonly #strayWrites = new Map<SessionSlot, number>();
+  readonly #foreign: ForeignSessions | undefined;
   readonly #tickMs: Millis;
   /**
    * Owners of the sessions of other servers' clients, and of those with unknown owner. A session
@@ -46,10 +66,16 @@ export class SessionTracker {
    */
   readonly #touched: Map<SessionSlot, Millis> | undefined;
 
-  /** @param recordsTouches whether `takeTouched` will be called. */
-  constructor(tickMs: Millis, recordsTouches = false) {
+  /**
+   * @param recordsTouches whether `takeTouched` will be called.
+   * @param foreign for a leader whose learners have local sessions.
+   */
+  constructor(tickMs: Millis, recordsTouches = false, foreign?: ForeignSessions) {
     this.#expiry = new ExpiryQueue(tickMs);
     this.expiry = this.#expiry;
+    this.#localExpiry = new ExpiryQueue(tickMs);
+    this.localExpiry = this.#localExpiry;
+    this.#foreign = foreign;
     this.#tickMs = tickMs;
     this.#touched = recordsTouches ? new Map() : undefined;
   }
@@ -66,9 +92,28 @@ export class SessionTracker {
     return slot !== -1 && this.#table.isClosing(slot) ? -1 : slot;
   }
 
+  /** -1 if the session is unknown, closing or local. */
+  findLiveGlobal(high: number, low: number): SessionSlot {
+    const slot = this.findLive(high, low);
+    return slot !== -1 && this.#table.isLocal(slot) ? -1 : slot;
+  }
+
+  /**
+   * Whether a write of the session may be validated. A session that this server does not know may
+   * be a local session of another one.
+   */
+  acceptsWritesOf({ sessionHigh: high, sessionLow: low }: SessionRef): boolean {
+    const slot = this.#table.find(high, low);
+    return slot === -1 ? this.#foreign?.mayExist(high, low) === true : !this.#table.isClosing(slot);
+  }
+
   /** Grants the session `timeoutMs` from now. Returns false if it is closing. */
   touch(slot: SessionSlot, elapsedMs: Millis, timeoutMs: Millis): boolean {
     if (this.#table.isClosing(slot)) return false;
+    if (this.#table.isLocal(slot)) {
+      this.#localExpiry.touch(slot, elapsedMs, timeoutMs);
+      return true;
+    }
     this.#expiry.touch(slot, elapsedMs, timeoutMs);
     this.#touched?.set(slot, timeoutMs);
     return true;
@@ -127,18 +172,73 @@ export class SessionTracker {
     this.#moveCounts.set(slot, (this.#moveCounts.get(slot) ?? 0) + 1);
   }
 
-  /** No more touches or writes: its closeSession has been requested. */
+  /**
+   * No more touches or writes: its closeSession has been requested. A local session stays in its
+   * queue: it also ends if its connection is lost before its closeSession is answered.
+   */
   setClosing(slot: SessionSlot): void {
     this.#table.setClosing(slot);
     this.#expiry.remove(slot);
   }
 
   remove(slot: SessionSlot): void {
+    if (this.#table.isLocal(slot)) this.#localCount--;
+    else this.#foreign?.remember(this.#table.high(slot), this.#table.low(slot));
+    this.#localExpiry.remove(slot);
+    this.#strayWrites.delete(slot);
     this.#expiry.remove(slot);
     this.#owners.delete(slot);
     this.#moveCounts.delete(slot);
     this.#touched?.delete(slot);
     this.#table.remove(slot);
+  }
+
+  // ---- local sessions
+
+  get localCount(): number {
+    return this.#localCount;
+  }
+
+  /** A new session of which no other server knows. */
+  openLocal(high: number, low: number, timeoutMs: Millis, elapsedMs: Millis): SessionSlot {
+    const slot = this.#table.open(high, low, timeoutMs);
+    this.#table.setLocal(slot, true);
+    this.#localCount++;
+    this.#localExpiry.touch(slot, elapsedMs, timeoutMs);
+    return slot;
+  }
+
+  /** A local session becomes global: its createSession is about to be proposed. */
+  upgrade(slot: SessionSlot, elapsedMs: Millis): void {
+    this.#table.setLocal(slot, false);
+    this.#localCount--;
+    this.#localExpiry.remove(slot);
+    this.touch(slot, elapsedMs, this.#table.timeoutMs(slot));
+  }
+
+  /** The connection of a session is lost while `count` of its writes are with the leader. */
+  addStrayWrites(slot: SessionSlot, count: number): void {
+    // The leader itself knows which request each of its txns answers; and before a global session
+    // is resumed, the leader says up to which zxid its earlier requests go.
+    if (count === 0 || this.#touched === undefined || !this.#table.isLocal(slot)) return;
+    this.#strayWrites.set(slot, (this.#strayWrites.get(slot) ?? 0) + count);
+  }
+
+  /**
+   * A txn answers the oldest unanswered write of the session. Returns whether an earlier connection
+   * sent that write.
+   */
+  takeStrayWrite(slot: SessionSlot): boolean {
+    const count = this.#strayWrites.size === 0 ? undefined : this.#strayWrites.get(slot);
+    if (count === undefined) return false;
+    if (count === 1) this.#strayWrites.delete(slot);
+    else this.#strayWrites.set(slot, count - 1);
+    return true;
+  }
+
+  /** The session is global, and the leader has said which txns answer earlier requests. */
+  forgetStrayWrites(slot: SessionSlot): void {
+    this.#strayWrites.delete(slot);
   }
 
   setCnxn(slot: SessionSlot, cnxn: CnxnId): void {
@@ -153,11 +253,14 @@ export class SessionTracker {
   fingerprint(to: Fingerprint, nowMs: Millis): void {
     const table = this.#table;
     const due = new Map<SessionSlot, Millis>();
-    for (const { dueMs, slots } of this.#expiry.buckets()) for (const slot of slots) due.set(slot, dueMs);
+    for (const queue of [this.#expiry, this.#localExpiry]) {
+      for (const { dueMs, slots } of queue.buckets()) for (const slot of slots) due.set(slot, dueMs);
+    }
     const rows: string[] = [];
     table.forEach((slot) => {
       const dueMs = due.get(slot);
-      const id = `${table.high(slot)} ${table.low(slot)} ${table.timeoutMs(slot)} ${table.isClosing(slot)} ${table.cnxnOf(slot)}`;
+      const kind = table.isLocal(slot) ? `local ${this.#strayWrites.get(slot) ?? 0}` : 'global';
+      const id = `${table.high(slot)} ${table.low(slot)} ${table.timeoutMs(slot)} ${kind} ${table.isClosing(slot)} ${table.cnxnOf(slot)}`;
       const left = dueMs === undefined ? '-' : Math.max(0, dueMs - nowMs);
       rows.push(
         `${id} ${left} ${this.#owners.get(slot) ?? localOwner} ${this.#moveCounts.get(slot) ?? 0} ${this.#touched?.get(slot) ?? '-'}`,
@@ -166,5 +269,6 @@ export class SessionTracker {
     to.number(rows.length);
     for (const row of rows.sort()) to.text(row);
     if (rows.length > 0) to.number(nowMs % this.#tickMs);
+    this.#foreign?.fingerprint(to);
   }
 }

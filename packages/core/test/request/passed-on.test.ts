@@ -198,6 +198,7 @@ describe('on a leader', () => {
     identities: Identities.of([{ scheme: 'digest', id: 'x'.repeat(60_000) }]),
     heldBytes: 0,
     frameBytes: 0,
+    isUpgradeRefused: false,
     arrivedMs: 0,
   });
   const record = (): Reader => {

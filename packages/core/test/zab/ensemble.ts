@@ -21,7 +21,15 @@ import {
   Writer,
   type Zxid,
 } from '@tskeeper/protocol';
-import { coreDefaults, type CnxnId, type CoreOptions, type Now, type Observer, silentObserver } from '../../src/index.ts';
+import {
+  coreDefaults,
+  type CnxnId,
+  type CoreOptions,
+  type LocalSessionMode,
+  type Now,
+  type Observer,
+  silentObserver,
+} from '../../src/index.ts';
 import { Peer } from '../../src/peer.ts';
 import type { MembershipListener, PeerClients } from '../../src/peer-io.ts';
 import type { ElectionLinks } from '../../src/election/election-links.ts';
@@ -150,10 +158,10 @@ export class Node implements PeerClients, ElectionLinks, QuorumLinks, PeerStorag
       forceSnapshotSync: false,
       counterMax: ensemble.counterMax,
     };
-    const { reconfigEnabled, throttle, configText } = ensemble;
+    const { reconfigEnabled, localSessions, throttle, configText } = ensemble;
     this.#contacts.clear();
     const times = { tickTimeMs: 100, minSessionTimeoutMs: 200, maxSessionTimeoutMs: 20_000 };
-    const core = { ...coreDefaults, ...times, ...throttle, serverId: this.sid, reconfigEnabled };
+    const core = { ...coreDefaults, ...times, ...throttle, serverId: this.sid, reconfigEnabled, localSessions };
     const written = parseQuorumConfig(ensemble.configTexts.get(this.sid) ?? configText);
     const observers = ensemble.nodes.map(({ sid }) => sid).filter((sid) => !ensemble.voters.includes(sid));
     const config = { active: folder.config ?? (written.servers.size > 0 ? written : membersOf(ensemble.voters, observers)) };
@@ -489,6 +497,7 @@ export class Ensemble {
   readonly configTexts = new Map<Sid, string>();
   reconfigEnabled = false;
   throttle: Partial<Pick<CoreOptions, 'requestThrottleLimit' | 'requestThrottleDropStale' | 'skipAcl'>> = {};
+  localSessions: LocalSessionMode = 'disabled';
   truncations = 0;
   snapshots = 0;
   logsRead = 0;

@@ -180,6 +180,7 @@ class Replayed {
       identities,
       heldBytes: 0,
       frameBytes: 0,
+      isUpgradeRefused: false,
       arrivedMs: 0,
     } as const;
     if (opCode === OpCode.createSession) {

@@ -27,12 +27,15 @@ const clockShiftPerEpochMs = 0x9e3779b9;
  * epoch: a clock that was set back by minutes or hours then still gives another value than in the
  * epoch before.
  *
+ * Local sessions take no zxid, so between two starts at the same time the zxid may be the same. A
+ * server with local sessions adds a random number to those 24 bits.
+ *
  * (ZooKeeper's SessionTrackerImpl uses 40 bits of the clock in milliseconds and no zxid. Programs
  * that parse an id rely only on the top byte.)
  */
-export function initialSessionId(serverId: number, wallMs: Millis, lastZxid: Zxid): SessionId {
+export function initialSessionId(serverId: number, wallMs: Millis, lastZxid: Zxid, salt = 0): SessionId {
   const clock = BigInt.asUintN(clockBits, BigInt(Math.floor(wallMs)) + BigInt(epochOf(lastZxid)) * BigInt(clockShiftPerEpochMs));
-  const start = (clock << BigInt(zxidBits)) + BigInt.asUintN(zxidBits, BigInt(lastZxid) + 1n);
+  const start = (clock << BigInt(zxidBits)) + BigInt.asUintN(zxidBits, BigInt(lastZxid) + BigInt(salt) + 1n);
   const id = BigInt.asIntN(64, (BigInt(serverId) << 56n) | start);
   return id === containerOwner || id === 0n ? id + 1n : id;
 }

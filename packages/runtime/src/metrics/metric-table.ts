@@ -47,7 +47,6 @@ const observerMaster = 'needs observerMasterPort';
 const oneWrite = 'the output of a turn for a learner is sent in one write';
 const tls = 'needs TLS';
 const adminPort = 'needs the admin port';
-const localSessions = 'needs local sessions';
 
 const threads = "ZooKeeper's request threads; requests here pass from step to step without queues";
 const commitProcessor = "ZooKeeper's commit processor threads";
@@ -67,8 +66,8 @@ export const metricTable: readonly MetricRow[] = [
   measured('gauge', 'watch_count', 'Watches'),
   measured('gauge', 'ephemerals_count', 'Ephemeral znodes'),
   measured('gauge', 'approximate_data_size', 'Bytes of all paths and data'),
-  measured('gauge', 'global_sessions', 'Sessions'),
-  zero('gauge', localSessions, 'local_sessions', 'Local sessions'),
+  measured('gauge', 'global_sessions', 'Sessions that every server of the ensemble knows'),
+  measured('gauge', 'local_sessions', 'Sessions that only this server knows (localSessionsEnabled)'),
   measured('gauge', 'open_file_descriptor_count', 'Open files of the process; -1 where the system does not say'),
   measured('gauge', 'max_file_descriptor_count', 'How many there may be; -1 where the system does not say'),
   measured('double gauge', 'connection_drop_probability', 'Chance that the connection throttle refuses a new session'),

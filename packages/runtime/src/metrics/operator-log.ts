@@ -52,7 +52,23 @@ export class OperatorLog extends ServerMetrics {
 
   override sessionClosed(session: SessionId, expired: boolean, timeoutMs: Millis, context: CnxnContext | undefined): void {
     super.sessionClosed(session, expired, timeoutMs, context);
-    this.#sessions.ended(session, expired, timeoutMs, context, this.#role);
+    const decides = this.#role === 'standalone' || this.#role === 'leader';
+    this.#sessions.ended(session, expired, timeoutMs, context, decides);
+  }
+
+  override localSessionClosed(session: SessionId, expired: boolean, timeoutMs: Millis, context: CnxnContext | undefined): void {
+    super.localSessionClosed(session, expired, timeoutMs, context);
+    this.#sessions.ended(session, expired, timeoutMs, context, true);
+  }
+
+  override sessionUpgraded(session: SessionId, timeoutMs: Millis): void {
+    super.sessionUpgraded(session, timeoutMs);
+    this.#sessions.upgraded(session, timeoutMs);
+  }
+
+  override ephemeralRefused(session: SessionId): void {
+    super.ephemeralRefused(session);
+    this.#sessions.ephemeralRefused(session);
   }
 
   /** The server closes: logs the numbers of lines left out. */

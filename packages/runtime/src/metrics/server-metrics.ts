@@ -188,6 +188,16 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
 
   sessionOpened(): void {}
 
+  localSessionOpened(): void {}
+
+  sessionUpgraded(_session: SessionId, _timeoutMs: Millis): void {}
+
+  ephemeralRefused(_session: SessionId): void {}
+
+  localSessionClosed(_session: SessionId, expired: boolean, _timeoutMs: Millis, _context: CnxnContext | undefined): void {
+    if (expired) this.#count('stale_sessions_expired');
+  }
+
   sessionAccepted(_session: SessionId, _timeoutMs: Millis, _context: CnxnContext, _isNew: boolean): void {}
 
   sessionClosed(_session: SessionId, expired: boolean, _timeoutMs: Millis, _context: CnxnContext | undefined): void {
@@ -440,7 +450,7 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
       ephemerals_count: inspect.ephemeralCount(),
       approximate_data_size: inspect.approximateDataBytes(),
       global_sessions: inspect.sessionCount(),
-      local_sessions: 0,
+      local_sessions: inspect.localSessionCount(),
       open_file_descriptor_count: facts.openFileDescriptors() ?? -1,
       max_file_descriptor_count: facts.maxFileDescriptors() ?? -1,
       connection_drop_probability: facts.connectionDropChance(),

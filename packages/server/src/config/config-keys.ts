@@ -94,11 +94,7 @@ export const configKeys: readonly ConfigKey[] = [
   built('maxSessionTimeout', 'file', orMinusOne, '-1'),
   built('nio.sessionlessCnxnTimeout', 'property', positive, '10000'),
   inEnsemble('localSessionsEnabled', 'file', 'boolean', 'false'),
-  withoutEffect('localSessionsUpgradingEnabled', 'it matters with localSessionsEnabled only', {
-    source: 'file',
-    value: 'boolean',
-    default: 'false',
-  }),
+  inEnsemble('localSessionsUpgradingEnabled', 'file', 'boolean', 'false'),
 
   // Log and snapshots.
   built('snapCount', 'property', { min: 2, max: int32Max }, '100000'),

@@ -14,7 +14,10 @@ const juteExtraMin = 1024;
 /** Ordinary requests are longer than this. */
 const juteMaxBufferUsualMin = 1024;
 
-export function readCoreOptions(serverId: number, settings: ConfigSettings): CoreOptions {
+/** What depends on the ensemble, if there is one. */
+export type ServerIdentity = Pick<CoreOptions, 'serverId' | 'localSessions'>;
+
+export function readCoreOptions({ serverId, localSessions }: ServerIdentity, settings: ConfigSettings): CoreOptions {
   const tickTimeMs = settings.int('tickTime');
   const [minSessionTimeoutMs, maxSessionTimeoutMs] = sessionTimeouts(tickTimeMs, settings);
   const juteMaxBufferBytes = juteMaxBuffer(settings);
@@ -35,6 +38,7 @@ export function readCoreOptions(serverId: number, settings: ConfigSettings): Cor
     treeDigestEnabled: settings.boolean('digest.enabled'),
     closeSessionTxnEnabled: settings.boolean('closeSessionTxn.enabled'),
     reconfigEnabled: settings.boolean('reconfigEnabled'),
+    localSessions,
     containerCheckIntervalMs: settings.int('znode.container.checkIntervalMs'),
     containerMaxPerMinute: settings.int('znode.container.maxPerMinute'),
     containerMaxNeverUsedIntervalMs: settings.int('znode.container.maxNeverUsedIntervalMs'),

@@ -4,6 +4,7 @@
  * QuorumPeerConfig leaves to fail later: two servers on one port, a sid that is not in the list.
  */
 import { join } from 'node:path';
+import type { LocalSessionMode } from '@tskeeper/core';
 import {
   formatHostPort,
   isHierarchical,
@@ -92,7 +93,7 @@ export interface EnsembleConfig {
   /** The port on which followers accept observers; undefined: they do not. */
   readonly observerMasterPort: number | undefined;
 
-  readonly localSessionsEnabled: boolean;
+  readonly localSessions: LocalSessionMode;
   /** The file that decides whether one of two servers may serve alone. */
   readonly oraclePath: string | undefined;
 
@@ -211,7 +212,7 @@ export function readEnsemble(quorum: QuorumConfig, source: QuorumLines, dataDir:
     syncEnabled: settings.text('observer.syncEnabled') === '' ? settings.boolean('syncEnabled') : settings.boolean('observer.syncEnabled'),
     observerElectionDelayMs: settings.int('observer.election.DelayMs'),
     observerMasterPort,
-    localSessionsEnabled: settings.boolean('localSessionsEnabled'),
+    localSessions: localSessionMode(settings),
     oraclePath: settings.text('oraclePath') || undefined,
   };
   return { ...config, unsupported: unsupportedSettings(config, settings) };
@@ -223,7 +224,6 @@ export function readEnsemble(quorum: QuorumConfig, source: QuorumLines, dataDir:
  */
 function unsupportedSettings(config: Omit<EnsembleConfig, 'unsupported'>, settings: ConfigSettings): string[] {
   const asked: readonly (readonly [isAsked: boolean, name: string, value: string, what: string])[] = [
-    [config.localSessionsEnabled, 'localSessionsEnabled', 'true', 'sessions that only their own server knows'],
     [config.readOnlyMode, 'readonlymode.enabled', 'true', 'reads from a server that has lost its ensemble'],
     [config.observerMasterPort !== undefined, 'observerMasterPort', `${config.observerMasterPort}`, 'observers that observe a follower'],
     [
@@ -301,6 +301,12 @@ function limit(name: string, settings: ConfigSettings): number {
   throw new ConfigError(
     `${settings.where(name)}: ${name} is not set, and an ensemble needs it. Add a line such as ${name}=${example}, in ticks.`,
   );
+}
+
+/** Whether local sessions may become global matters only where there are any. */
+function localSessionMode(settings: ConfigSettings): LocalSessionMode {
+  if (!settings.boolean('localSessionsEnabled')) return 'disabled';
+  return settings.boolean('localSessionsUpgradingEnabled') ? 'upgradable' : 'enabled';
 }
 
 /** A number that ZooKeeper replaces when it is too small. */

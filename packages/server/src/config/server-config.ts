@@ -44,8 +44,9 @@ export function resolveConfig(sources: ConfigSources): ServerConfig {
   if (dataLogDir !== dataDir) checkFolder('dataLogDir', dataLogDir, sources, settings);
   const { ensemble, server } = readServers(dataDir, reader, settings);
   return {
-    // In ZooKeeper too a standalone server is number 1, whatever myid says.
-    core: readCoreOptions(ensemble?.myid ?? 1, settings),
+    // In ZooKeeper too a standalone server is number 1, whatever myid says, and has no local
+    // sessions.
+    core: readCoreOptions({ serverId: ensemble?.myid ?? 1, localSessions: ensemble?.localSessions ?? 'disabled' }, settings),
     runtime: readRuntimeOptions({ dataDir, dataLogDir }, sources, server, settings),
     ensemble,
     clientTcpKeepAlive: settings.boolean('clientTcpKeepAlive'),

@@ -102,7 +102,7 @@ describe('an ensemble', () => {
       syncEnabled: true,
       observerElectionDelayMs: 200,
       observerMasterPort: undefined,
-      localSessionsEnabled: false,
+      localSessions: 'disabled',
       oraclePath: undefined,
       unsupported: [],
     } satisfies EnsembleConfig);
@@ -138,7 +138,9 @@ describe('an ensemble', () => {
     ['observer.syncEnabled=false', { syncEnabled: false }],
     ['observer.election.DelayMs=7', { observerElectionDelayMs: 7 }],
     ['observerMasterPort=2191', { observerMasterPort: 2191 }],
-    ['localSessionsEnabled=true', { localSessionsEnabled: true }],
+    ['localSessionsEnabled=true', { localSessions: 'enabled' }],
+    ['localSessionsUpgradingEnabled=true', {}],
+    ['localSessionsEnabled=true\nlocalSessionsUpgradingEnabled=true', { localSessions: 'upgradable' }],
     ['oraclePath=/o', { oraclePath: '/o' }],
     ['standaloneEnabled=false', { standaloneEnabled: false }],
     ['reconfigEnabled=true', { reconfigEnabled: true }],
@@ -150,7 +152,6 @@ describe('an ensemble', () => {
   });
 
   it.each([
-    ['localSessionsEnabled=true', 'sessions that only their own server knows'],
     ['-Dreadonlymode.enabled=true', 'reads from a server that has lost its ensemble'],
     ['observerMasterPort=2191', 'observers that observe a follower'],
   ])('that asks for %s is refused as not supported', (setting, what) => {

@@ -24,6 +24,8 @@ export interface ClientPortOptions {
   readonly largeRequestThreshold: number;
   /** zookeeper.largeRequestMaxBytes: limit of all large requests in flight. */
   readonly largeRequestMaxBytes: number;
+  /** New sessions are local (localSessionsEnabled): the throttle has a weight of its own for them. */
+  readonly opensLocalSessions: boolean;
   /** Limit of input and output held for all clients. */
   readonly inFlightBytesMax: number;
   /** The work of the core in one step, in its units. */
@@ -80,6 +82,7 @@ export const clientPortDefaults: ClientPortOptions = {
   halfOpenGraceMs: 1000,
   largeRequestThreshold: -1,
   largeRequestMaxBytes: 100 * 1024 * 1024,
+  opensLocalSessions: false,
   inFlightBytesMax: 100 * 1024 * 1024,
   stepUnits: stepUnitsDefault,
   probeIntervalMs: 1000,

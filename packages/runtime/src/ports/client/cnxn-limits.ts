@@ -114,7 +114,7 @@ export class CnxnLimits {
   admitHandshake(cnxn: ClientCnxn, reader: Reader): boolean {
     const { elapsedMs } = this.#turn.now;
     this.#observer.handshakeReceived(this.#throttle?.deficit ?? 0);
-    if (this.#throttle !== undefined && !this.#throttle.admit(sessionKindOf(reader), elapsedMs)) {
+    if (this.#throttle !== undefined && !this.#throttle.admit(this.#sessionKindOf(reader), elapsedMs)) {
       this.#observer.cnxnRejected();
       this.#log.warn(elapsedMs, `${cnxn.name} was refused by the connection throttle.`, {
         event: 'cnxn.throttled',
@@ -123,7 +123,7 @@ export class CnxnLimits {
       this.#cnxns.close(cnxn);
       return false;
     }
-    if (this.memoryState !== 'ample' && sessionKindOf(reader) === 'global') {
+    if (this.memoryState !== 'ample' && !resumesSession(reader)) {
       this.#observer.cnxnRejected();
       this.#log.warn(elapsedMs, `${cnxn.name} was refused a new session because memory is ${this.memoryState}.`, {
         event: 'cnxn.memory',
@@ -158,6 +158,11 @@ export class CnxnLimits {
     return true;
   }
 
+  #sessionKindOf(reader: Reader): SessionKind {
+    if (resumesSession(reader)) return 'renew';
+    return this.#options.opensLocalSessions ? 'local' : 'global';
+  }
+
   /**
    * Whether the few places left are not for this address, because it already has an equal share of
    * connections.
@@ -173,10 +178,10 @@ export class CnxnLimits {
 }
 
 /** The decoder refuses a ConnectRequest that is too short for a session id. */
-function sessionKindOf(reader: Reader): SessionKind {
-  if (reader.remaining < sessionIdAt + 8) return 'global';
+function resumesSession(reader: Reader): boolean {
+  if (reader.remaining < sessionIdAt + 8) return false;
   for (let at = reader.offset + sessionIdAt, end = at + 8; at < end; at++) {
-    if (reader.bytes[at] !== 0) return 'renew';
+    if (reader.bytes[at] !== 0) return true;
   }
-  return 'global';
+  return false;
 }

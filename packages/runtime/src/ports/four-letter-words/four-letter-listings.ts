@@ -91,8 +91,14 @@ export function* dumpLines(inspect: Inspector, cnxns: CnxnList, now: Now): Gener
 
   yield 'SessionTracker dump:\n';
   const role = inspect.role();
+  const local = inspect.localSessionExpiry();
+  if (local !== undefined) {
+    yield 'Local ';
+    yield* sessionLines(() => inspect.localSessionExpiry() ?? [], dateOf);
+    if (role === 'leader') yield 'Global ';
+  }
   if (role === 'follower' || role === 'observer') yield* learnerSessionLines(inspect);
-  else yield* sessionLines(inspect, dateOf);
+  else yield* sessionLines(() => inspect.sessionExpiry(), dateOf);
 
   yield 'ephemeral nodes dump:\n';
   let owners = 0;
@@ -117,16 +123,19 @@ export function* dumpLines(inspect: Inspector, cnxns: CnxnList, now: Now): Gener
   }
 }
 
-function* sessionLines(inspect: Inspector, dateOf: (dueMs: Millis) => string): Generator<string, void, undefined> {
+function* sessionLines(
+  dueTimes: () => ReturnType<Inspector['sessionExpiry']>,
+  dateOf: (dueMs: Millis) => string,
+): Generator<string, void, undefined> {
   let buckets = 0;
   let sessions = 0;
-  for (const bucket of inspect.sessionExpiry()) {
+  for (const bucket of dueTimes()) {
     buckets++;
     sessions += bucket.sessions.length;
     yield '';
   }
   yield `Session Sets (${buckets})/(${sessions}):\n`;
-  for (const bucket of inspect.sessionExpiry()) {
+  for (const bucket of dueTimes()) {
     yield `${bucket.sessions.length} expire at ${dateOf(bucket.dueMs)}:\n`;
     for (const session of bucket.sessions) yield `\t${formatSessionId(session)}\n`;
   }
