@@ -219,7 +219,7 @@ describe.each(roles)('A33: a local session at a %s', (_role, nodeOf) => {
     const ensemble = served('upgradable');
     const node = nodeOf(ensemble);
     const old = joined(ensemble, node);
-    settle(ensemble, old.ask('create', create('/a')));
+    settle(ensemble, joined(ensemble, node).ask('create', create('/a')));
     // Their txns are still to come when the session is resumed.
     for (let count = 0; count < 3; count++) old.ask('setData', { path: '/a', data: null, version: 0 });
     ensemble.run(ensemble.clientMs + 0.1);
