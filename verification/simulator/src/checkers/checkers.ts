@@ -22,6 +22,7 @@ import { fifoOrder } from './fifo-order.ts';
 import { lateExpiry } from './late-expiry.ts';
 import { protocolErrors } from './protocol-errors.ts';
 import { linearizableWrites } from './linearizable-writes.ts';
+import { localSessions } from './local-sessions.ts';
 import { multiAtomic } from './multi-atomic.ts';
 import { negotiation } from './negotiation.ts';
 import { noLeaks } from './no-leaks.ts';
@@ -74,6 +75,7 @@ export const checkers = {
   earlyExpiry,
   lateExpiry,
   sessionIdentity,
+  localSessions,
   negotiation,
   sequentialNames,
   statConsistency,

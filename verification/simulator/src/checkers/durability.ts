@@ -8,12 +8,13 @@ export const durability: Checker = {
   property: 'P27',
   promise: 'Every acknowledged write is in the final log under the zxid of its reply, and in the log of every leader of a later epoch.',
   check(recording, { txns, sessions }) {
-    const { cnxns } = recording;
+    const { cnxns, limits } = recording;
     const leaderEpochs = leaderEpochsOf(recording);
     const violations: string[] = [];
     const zxids = new Map(txns.map(({ request, zxid }) => [request, zxid]));
+    const isTxnNeeded = (limits.localSessions ?? 'disabled') === 'disabled';
     for (const { requests, handshake, session, key } of cnxns) {
-      if (handshake?.sessionId === 0n && session !== undefined && !sessions.has(session)) {
+      if (isTxnNeeded && handshake?.sessionId === 0n && session !== undefined && !sessions.has(session)) {
         violations.push(`session 0x${session.toString(16)} was granted to ${key}, but is not in the log`);
       }
       for (const request of requests) {

@@ -63,6 +63,7 @@ export const exercised: Readonly<Record<CheckerName, IsExercised>> = {
   earlyExpiry: hasExpiry,
   lateExpiry: hasExpiry,
   sessionIdentity: hasReconnect,
+  localSessions: hasPeerEvent('localSession'),
   negotiation: ({ cnxns }) => cnxns.some(({ session = 0n }) => session !== 0n),
   sequentialNames: anyRequest(
     ({ record, reply }) =>

@@ -1,17 +1,20 @@
 import type { Stat, Zxid } from '@tskeeper/protocol';
+import { lastZxidServed } from '../record/committed-history.ts';
 import { requestText } from '../record/request-text.ts';
 import type { Checker } from './checker.ts';
 
 export const nothingRolledBack: Checker = {
   property: 'P8',
   promise: 'Nothing that a client saw is rolled back: every zxid in a Stat or a header belongs to a txn of the final log.',
-  check({ cnxns, seedState }, { txns, lastZxid }) {
+  check(recording, { txns, lastZxid }) {
+    const { cnxns, seedState } = recording;
     const violations: string[] = [];
+    const endZxid = lastZxidServed(recording, lastZxid);
     const known = new Set(txns.map(({ zxid }) => zxid));
     const isKnown = (zxid: Zxid) => zxid <= seedState.zxid || known.has(zxid);
     for (const { items } of cnxns) {
       for (const item of items) {
-        if (item.zxid > lastZxid) violations.push(`${item.kind} at ${item.zxid}, but the log ends at ${lastZxid}`);
+        if (item.zxid > endZxid) violations.push(`${item.kind} at ${item.zxid}, but the log ends at ${endZxid}`);
         if (item.kind !== 'reply') continue;
         const { stat } = (item.request.reply?.body ?? {}) as { readonly stat?: Stat };
         if (stat === undefined) continue;

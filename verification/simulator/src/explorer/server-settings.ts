@@ -1,5 +1,5 @@
 /** The settings that all servers of a small world share, and their clock and randomness. */
-import { coreDefaults } from '@tskeeper/core';
+import { coreDefaults, type CoreOptions } from '@tskeeper/core';
 
 export const tickTimeMs = 100;
 export const initLimitTicks = 10;
@@ -13,7 +13,7 @@ export const wallPerWriteMs = 1000;
 export const packetBytesMax = 10_000_000;
 
 export const fixedRandom = { uint32: () => 7 };
-export const core = {
+export const core: CoreOptions = {
   ...coreDefaults,
   tickTimeMs,
   minSessionTimeoutMs: sessionTimeoutMs,

@@ -7,6 +7,8 @@ export interface ModelOptions {
   readonly digestAuthEnabled: boolean;
   readonly superDigest: string | undefined;
   readonly reconfigEnabled: boolean;
+  /** Sessions that were not opened by `openSession` exist as well, and may not own ephemerals. */
+  readonly localSessions: boolean;
   readonly minSessionTimeoutMs: number;
   readonly maxSessionTimeoutMs: number;
   /** znode.container.maxNeverUsedIntervalMs */
@@ -38,6 +40,7 @@ export const modelDefaults: ModelOptions = {
   digestAuthEnabled: true,
   superDigest: undefined,
   reconfigEnabled: false,
+  localSessions: false,
   minSessionTimeoutMs: 6000,
   maxSessionTimeoutMs: 60_000,
   watchesPerCnxnMax: Infinity,

@@ -64,14 +64,15 @@ export class ReferenceModel {
 
   constructor(options: Partial<ModelOptions> = {}) {
     this.#options = { ...modelDefaults, ...options };
-    const { javaCompatible, enforceQuota, extendedTypesEnabled, watchesPerCnxnMax } = this.#options;
+    const { javaCompatible, enforceQuota, localSessions, watchesPerCnxnMax } = this.#options;
     const outbox = this.#outbox;
     const connections = this.#connections;
     const tree = (this.#tree = new ModelTree(javaCompatible));
     const access = (this.#access = new AccessRules(this.#options));
     const quotaRule = (this.quotaRule = new QuotaRule(enforceQuota, tree));
     const watches = (this.#watches = new Watches(watchesPerCnxnMax, tree, connections, access, outbox));
-    const writes = (this.#writes = new WriteRequests(extendedTypesEnabled, tree, access, quotaRule, watches));
+    const isLocal = (session: bigint) => localSessions && !this.#sessions.has(session);
+    const writes = (this.#writes = new WriteRequests(this.#options, tree, access, quotaRule, watches, isLocal));
     const reads = (this.#reads = new ReadRequests(tree, access, connections, watches));
     this.#multis = new MultiRequests(javaCompatible, { tree, connections, outbox, quotaRule }, writes, reads);
   }

@@ -6,6 +6,7 @@
 import { CreateMode, ErrorCode, OpCode, Perms } from '@tskeeper/protocol';
 import type { AccessRules } from './access-rules.ts';
 import type { Admitted } from './admitted-request.ts';
+import type { ModelOptions } from './model-options.ts';
 import { byteCount, type ModelTree, type Owner } from './model-tree.ts';
 import type { MultiResult, Operation, Path, Stat, WriteStep } from './operation-types.ts';
 import type { QuotaRule } from './quota-rule.ts';
@@ -28,9 +29,18 @@ export class WriteRequests {
   readonly #access: AccessRules;
   readonly #quotaRule: QuotaRule;
   readonly #watches: Watches;
+  readonly #isLocal: (session: bigint) => boolean;
 
-  constructor(extendedTypesEnabled: boolean, tree: ModelTree, access: AccessRules, quotaRule: QuotaRule, watches: Watches) {
+  constructor(
+    { extendedTypesEnabled }: Pick<ModelOptions, 'extendedTypesEnabled'>,
+    tree: ModelTree,
+    access: AccessRules,
+    quotaRule: QuotaRule,
+    watches: Watches,
+    isLocal: (session: bigint) => boolean,
+  ) {
     this.#extendedTypesEnabled = extendedTypesEnabled;
+    this.#isLocal = isLocal;
     this.#tree = tree;
     this.#access = access;
     this.#quotaRule = quotaRule;
@@ -75,6 +85,10 @@ export class WriteRequests {
     const ttl = step.kind === 'createTTL' ? step.ttl : -1;
     const ttlFits = ttlMode ? ttl > 0 && ttl <= ttlMaxMs : step.kind !== 'createTTL';
     if (!ttlFits) throw new Refusal(ErrorCode.BadArguments);
+    const ephemeral = flags === CreateMode.ephemeral || flags === CreateMode.ephemeralSequential;
+    // ZooKeeper considers only create and create2 when it makes a session global.
+    if (ephemeral && this.#isLocal(request.session))
+      throw new Refusal(step.kind === 'createContainer' ? ErrorCode.SessionExpired : ErrorCode.EphemeralOnLocalSession);
     const wanted = requirePath(step.path);
     if (!wanted.includes('/') || wanted.includes('\0')) throw new Refusal(ErrorCode.BadArguments);
     const acl = this.#access.effectiveAcl(step.acl, request.identities);
@@ -90,7 +104,6 @@ export class WriteRequests {
     if (parent.owner.kind === 'ephemeral') throw new Refusal(ErrorCode.NoChildrenForEphemerals);
     this.#quotaRule.require(path, byteCount(step.data), 1);
 
-    const ephemeral = flags === CreateMode.ephemeral || flags === CreateMode.ephemeralSequential;
     // The opcode alone makes a container or a TTL znode, whatever the flags.
     const owner: Owner =
       step.kind === 'createContainer'

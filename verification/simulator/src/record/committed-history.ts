@@ -4,7 +4,7 @@
  * in an earlier epoch never were. So the history is found backwards from its end, epoch by epoch,
  * without asking who acknowledged what.
  */
-import { counterOf, epochOf, type Millis, type Zxid } from '@tskeeper/protocol';
+import { counterOf, epochOf, type Millis, type Zxid, makeZxid } from '@tskeeper/protocol';
 import type { Recording } from './recording.ts';
 
 /** In the order in which they began. */
@@ -73,6 +73,14 @@ export function lastServed({ peerEvents, seedState }: Pick<Recording, 'peerEvent
   let last = seedState.zxid;
   for (const event of peerEvents) if (event.kind === 'applied') last = Math.max(last, event.zxid);
   return last;
+}
+
+/**
+ * The highest zxid that a client can be shown if the log ends with `lastZxid`: an epoch without a
+ * txn is served with the zxid of its beginning.
+ */
+export function lastZxidServed(recording: Pick<Recording, 'peerEvents'>, lastZxid: Zxid): Zxid {
+  return leaderEpochsOf(recording).reduce((last, { epoch }) => Math.max(last, makeZxid(epoch, 0)), lastZxid);
 }
 
 /** The last txn that each server has on its disk. */

@@ -3,7 +3,7 @@
  * It is recorded in one list, in the order in which it happened, and checked afterwards.
  */
 import type { RoleEndReason } from '@tskeeper/core';
-import type { Millis, Sid, Zxid } from '@tskeeper/protocol';
+import type { Millis, SessionId, Sid, Zxid } from '@tskeeper/protocol';
 import type { PeerClaim } from './peer-claims.ts';
 
 export type PeerEvent = { readonly atMs: Millis; readonly server: string } &
@@ -20,6 +20,12 @@ export type PeerEvent = { readonly atMs: Millis; readonly server: string } &
     | { readonly kind: 'logged'; readonly zxid: Zxid }
     /** The server has applied a txn while serving: clients can see it from now on. */
     | { readonly kind: 'applied'; readonly zxid: Zxid }
+    /** A session that only this server knows, or knew until now. */
+    | {
+        readonly kind: 'localSession';
+        readonly what: 'opened' | 'upgraded' | 'refused' | 'expired' | 'closed';
+        readonly session: SessionId;
+      }
     | { readonly kind: 'replaced'; readonly by: 'trunc' | 'snap'; readonly zxid: Zxid }
     /** As a leader the server synchronises a learner. */
     | {

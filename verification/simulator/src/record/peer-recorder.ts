@@ -73,6 +73,10 @@ export function peerRecorder(
       note({ kind: 'replaced', by, zxid });
       replaced(by, zxid);
     },
+    localSessionOpened: (session) => note({ kind: 'localSession', what: 'opened', session }),
+    sessionUpgraded: (session) => note({ kind: 'localSession', what: 'upgraded', session }),
+    ephemeralRefused: (session) => note({ kind: 'localSession', what: 'refused', session }),
+    localSessionClosed: (session, expired) => note({ kind: 'localSession', what: expired ? 'expired' : 'closed', session }),
     learnerSyncStarted: (by, from, snapshots, isBehind) => note({ kind: 'syncsLearner', by, from, snapshots, isBehind }),
   };
 }

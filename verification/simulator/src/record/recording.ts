@@ -3,7 +3,17 @@
  * each server process, and the final log. It is taken at the wire and at the disk, so it works for
  * any client and knows nothing of how a server works.
  */
-import type { ConnectRequest, TxnLogEntry, Millis, OperationName, SessionId, Zxid } from '@tskeeper/protocol';
+import type { LocalSessionMode } from '@tskeeper/core';
+import {
+  type ConnectRequest,
+  type TxnLogEntry,
+  type Millis,
+  OpCode,
+  type OperationName,
+  type SessionId,
+  sessionIdOf,
+  type Zxid,
+} from '@tskeeper/protocol';
 import type { EnsembleServer } from './quorum-rule.ts';
 import type { PeerEvent } from './peer-event.ts';
 
@@ -22,6 +32,11 @@ export interface Request {
   readonly sentMs: Millis;
   /** Undefined for good if the connection broke: the outcome is unknown then. */
   reply: Reply | undefined;
+  /**
+   * The closeSession of a session that is not in the log: a local one. Its reply keeps its place
+   * like that of a read. Set when the log has been read.
+   */
+  closesLocally?: boolean | undefined;
 }
 
 export interface Reply {
@@ -162,6 +177,7 @@ export interface RunLimits {
   readonly extendedTypesEnabled: boolean;
   readonly containerMaxNeverUsedIntervalMs: Millis;
   readonly enforceQuota?: boolean | undefined;
+  readonly localSessions?: LocalSessionMode | undefined;
   readonly watchesPerCnxnMax?: number | undefined;
   readonly identitiesPerCnxnMax?: number | undefined;
   readonly identityBytesPerCnxnMax?: number | undefined;
@@ -300,4 +316,19 @@ export function newRecording(limits: RunLimits): Recording {
     isImpersonated: false,
     endedMs: 0,
   };
+}
+
+/** Marks the requests that ended local sessions. `log` is complete. */
+export function markLocalCloses({ cnxns, limits, log }: Recording): void {
+  if ((limits.localSessions ?? 'disabled') === 'disabled') return;
+  const global = new Set<SessionId>();
+  for (const { logged } of log) {
+    const { type, clientHigh, clientLow } = logged.header;
+    if (type === OpCode.createSession) global.add(sessionIdOf(clientHigh, clientLow));
+  }
+  for (const { requests } of cnxns) {
+    for (const request of requests) {
+      if (request.name === 'closeSession' && request.reply !== undefined && !global.has(request.session)) request.closesLocally = true;
+    }
+  }
 }

@@ -15,9 +15,9 @@ const writeNames: ReadonlySet<string> = new Set([
   'closeSession',
 ]);
 
-/** Whether a request is a write that the server accepted, as far as its client knows. */
+/** Whether a request is a write that the server accepted and ordered, as far as its client knows. */
 export function isWrite(request: Request): boolean {
-  return request.name !== undefined && writeNames.has(request.name) && !isThrottled(request);
+  return request.name !== undefined && writeNames.has(request.name) && !isThrottled(request) && request.closesLocally !== true;
 }
 
 /** Refused before validation: it has no txn, and its reply keeps its place like that of a read. */

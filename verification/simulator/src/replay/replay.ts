@@ -38,10 +38,18 @@ function modelFor({ limits }: Recording): ReferenceModel {
     extendedTypesEnabled,
     containerMaxNeverUsedIntervalMs,
     enforceQuota: limits.enforceQuota === true,
+    localSessions: limits.localSessions !== undefined && limits.localSessions !== 'disabled',
     watchesPerCnxnMax: limits.watchesPerCnxnMax ?? Infinity,
     identitiesPerCnxnMax: limits.identitiesPerCnxnMax ?? Infinity,
     identityBytesPerCnxnMax: limits.identityBytesPerCnxnMax ?? Infinity,
   });
+}
+
+function localSessionsOf({ cnxns, limits }: Recording): Set<SessionId> {
+  const found = new Set<SessionId>();
+  if (limits.localSessions === undefined || limits.localSessions === 'disabled') return found;
+  for (const { handshake, session = 0n } of cnxns) if (handshake?.sessionId === 0n && session !== 0n) found.add(session);
+  return found;
 }
 
 class Replayer {
@@ -54,6 +62,8 @@ class Replayer {
   /** Where quotas are enforced. */
   readonly #quotaChecker: QuotaChecker | undefined;
   readonly #sessions = new Map<SessionId, SessionLife>();
+  /** Sessions that servers opened without a txn. Some become global. */
+  readonly #localSessions: ReadonlySet<SessionId>;
   readonly #txns: ReplayedTxn[] = [];
   readonly #writes: Expectation[] = [];
   readonly #sweeps: Sweep[] = [];
@@ -67,6 +77,7 @@ class Replayer {
     const previousAcls = (this.#previousAcls = new PreviousAcls(model));
     this.#tracer = new RequestTracer(recording, cnxns, tracing, model, admissions);
     this.#streams = new StreamChecker(recording, cnxns, model, admissions, previousAcls);
+    this.#localSessions = localSessionsOf(recording);
     this.#quotaChecker = recording.limits.enforceQuota === true ? new QuotaChecker(recording) : undefined;
   }
 
@@ -173,7 +184,7 @@ class Replayer {
 
   #hasEnded(session: SessionId): boolean {
     const life = this.#sessions.get(session);
-    return life === undefined || life.closedBy !== undefined;
+    return life === undefined ? !this.#localSessions.has(session) : life.closedBy !== undefined;
   }
 
   // --- writes
@@ -195,6 +206,8 @@ class Replayer {
     const quotaChecker = this.#quotaChecker;
     this.#model.quotaRule.oracle = quotaChecker === undefined ? undefined : (question) => quotaChecker.check(request, logged, question);
     const err = this.#perform(request, header.time);
+    // Only the server of a local session knows why its ephemeral is refused.
+    if (err === ErrorCode.EphemeralOnLocalSession && loggedErr === ErrorCode.SessionExpired) return loggedErr;
     // The result of a multi is in its operations.
     return txn.kind === 'multi' ? loggedErr : err;
   }

@@ -3,7 +3,7 @@
  * xid, and several processes that share a session may use one xid twice; request-of-txn.ts decides
  * between them, with the evidence that is collected here.
  */
-import { type Millis, type SessionId, sessionIdOf, type TxnLogEntry, type Zxid } from '@tskeeper/protocol';
+import { ErrorCode, type Millis, type SessionId, sessionIdOf, type TxnLogEntry, type Zxid } from '@tskeeper/protocol';
 import type { ReferenceModel } from '../model/reference-model.ts';
 import type { CnxnRecord, Recording, Request } from '../record/recording.ts';
 import { isAnsweredOutOfOrder, isWrite, requestKey } from '../record/request-kinds.ts';
@@ -114,10 +114,10 @@ export class RequestTracer {
   #agrees(request: Request, { header, txn }: TxnLogEntry): boolean {
     this.#model.setZxid(header.zxid - 1);
     const { err, body } = answerOf(this.#model.preview({ ...this.#admissions.of(request), wallMs: header.time }));
-    if (txn.kind === 'error') return err === txn.err;
+    if (txn.kind === 'error') return isLoggedAs(err, txn.err);
     if (txn.kind !== 'multi') return true;
     const { results } = (body ?? { results: [] }) as { readonly results: readonly { readonly err: number }[] };
-    return txn.txns.every(({ txn: part }, at) => part.kind !== 'error' || results[at]?.err === part.err);
+    return txn.txns.every(({ txn: part }, at) => part.kind !== 'error' || isLoggedAs(results[at]?.err, part.err));
   }
 
   /**
@@ -143,6 +143,11 @@ export class RequestTracer {
     const askers = cnxn.session === undefined ? undefined : this.#cnxnsBySessionAsked.get(cnxn.session);
     return askers?.some((asker) => asker !== cnxn && asker.openedMs <= cnxn.openedMs && asker.handshakeMs === 0) === true;
   }
+}
+
+/** A leader does not know the local sessions of its learners, and calls them expired. */
+function isLoggedAs(err: number | undefined, loggedErr: number): boolean {
+  return err === loggedErr || (err === ErrorCode.EphemeralOnLocalSession && loggedErr === ErrorCode.SessionExpired);
 }
 
 function sessionOf({ header }: TxnLogEntry): SessionId {

@@ -149,6 +149,11 @@ export class StreamChecker {
       stream.expect({ kind: 'reply', request });
       return;
     }
+    if (request.closesLocally === true) {
+      stream.expect({ kind: 'reply', request });
+      this.#model.disconnected(stream.number);
+      return;
+    }
     const outputs = this.#model.perform(this.#admissions.of(request));
     this.reads.push({ request, answer: answerOf(outputs) });
     this.expectOutputs(outputs, request);

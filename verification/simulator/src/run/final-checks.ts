@@ -4,6 +4,7 @@
  * snapshots, and reads the tree each time; and starts from a selection of all snapshots ever
  * written.
  */
+import type { Inspector } from '@tskeeper/core';
 import { counterOf, type Millis } from '@tskeeper/protocol';
 import { markName, VirtualDisk, type NumberedFile, numberedFiles, readLog, SeededRandom } from '@tskeeper/runtime';
 import { decodeMark, markBytes } from '@tskeeper/runtime/internal';
@@ -89,7 +90,7 @@ export class FinalChecks {
   /** Waits for several epochs: each end of an epoch grants all sessions a full timeout again. */
   async #everySessionEnds(): Promise<void> {
     const { servers } = this.#world;
-    const areGone = () => servers.every(({ process }) => process?.runtime?.inspect.sessionCount() === 0);
+    const areGone = () => servers.every(({ process }) => process?.runtime !== undefined && sessionsAt(process.runtime.inspect) === 0);
     await this.#world.runUntil(areGone, 4 * this.#sessionMaxMs());
   }
 
@@ -152,7 +153,7 @@ export class FinalChecks {
       this.#world.recording.leftovers.push({
         server: name,
         watches: inspect.watchCount(),
-        sessions: inspect.sessionCount(),
+        sessions: sessionsAt(inspect),
         cnxns: inspect.cnxnCount(),
         ephemerals: inspect.ephemeralCount(),
         outstanding: inspect.outstandingRequests(),
@@ -286,4 +287,8 @@ export class FinalChecks {
       disk.eraseFile(`${snapshotFolder}/${name}`);
     }
   }
+}
+
+function sessionsAt(inspect: Inspector): number {
+  return inspect.sessionCount() + inspect.localSessionCount();
 }

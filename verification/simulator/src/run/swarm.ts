@@ -4,7 +4,7 @@
  * would show. Limits are small, so that what takes a real server weeks (a thousandth snapshot, the
  * last zxid of an epoch) takes a minute here.
  */
-import { coreDefaults, type CoreOptions, type ZabOptions } from '@tskeeper/core';
+import { coreDefaults, type CoreOptions, type LocalSessionMode, type ZabOptions } from '@tskeeper/core';
 import { epochMax, makeZxid, type Millis, type Sid } from '@tskeeper/protocol';
 import { type EnsembleOptions, runtimeDefaults, type RuntimeOptions, type SeededRandom } from '@tskeeper/runtime';
 import {
@@ -84,6 +84,8 @@ export interface SeedPlan {
   readonly restartUnderLoad: { readonly slowServer: number; readonly syncMsMax: Millis } | undefined;
 }
 
+/** Local sessions take part in every third ensemble. */
+const localSessionModes: readonly LocalSessionMode[] = [...repeat<LocalSessionMode>('disabled', 4), 'enabled', 'upgradable'];
 const counterMaxDefault = 0xffff_0000;
 /** The limit if the longest frame is a megabyte. */
 const floodValueMax = 50_000;
@@ -152,7 +154,7 @@ export function drawPlan(random: SeededRandom): SeedPlan {
     (ensemble?.windowBytes ?? Infinity) === Infinity && random.below(ensemble === undefined ? 14 : 8) === 0
       ? drawFlood(random, safetyMs, Math.min(juteMaxBuffer, floodValueMax))
       : undefined;
-  return {
+  const plan: SeedPlan = {
     servers,
     ensemble: flood !== undefined && ensemble !== undefined && random.below(2) === 0 ? withSnapshotSync(ensemble) : ensemble,
     core: {
@@ -230,6 +232,7 @@ export function drawPlan(random: SeededRandom): SeedPlan {
     flood,
     restartUnderLoad,
   };
+  return ensemble === undefined ? plan : { ...plan, core: { ...plan.core, localSessions: pick(...localSessionModes) } };
 }
 
 function repeat<T>(value: T, times: number): T[] {
@@ -291,6 +294,7 @@ export function kindsOf({ ensemble, flood, restartUnderLoad, core }: SeedPlan): 
     ['oracle', ensemble?.oracleSid !== undefined],
     ['flood', flood !== undefined],
     ['restart under load', restartUnderLoad !== undefined],
+    ['local sessions', (core.localSessions ?? 'disabled') !== 'disabled'],
     ['small steps', (core.stepUnits ?? Infinity) <= smallSteps],
   ];
   return kinds.flatMap(([kind, isIt]) => (isIt ? [kind] : []));

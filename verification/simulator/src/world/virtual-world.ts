@@ -21,7 +21,7 @@ import { type AcceptingProxy, VirtualWire } from '@tskeeper/runtime/internal';
 import { ClientNetwork } from '../clients/client-network.ts';
 import { serverPort } from '../clients/client-world.ts';
 import { epochEnds, isCommitted, lastServed, leaderEpochsOf } from '../record/committed-history.ts';
-import { newRecording, type Recording } from '../record/recording.ts';
+import { markLocalCloses, newRecording, type Recording } from '../record/recording.ts';
 import { Link } from './link.ts';
 import { electionPort, quorumPort } from './peer-ports.ts';
 import { ServerHost } from './server-host.ts';
@@ -138,6 +138,7 @@ export class VirtualWorld {
       extendedTypesEnabled: coreOptions.extendedTypesEnabled,
       containerMaxNeverUsedIntervalMs: coreOptions.containerMaxNeverUsedIntervalMs,
       enforceQuota: coreOptions.enforceQuota,
+      localSessions: ensemble === undefined ? 'disabled' : coreOptions.localSessions,
       watchesPerCnxnMax: coreOptions.watchesPerCnxnMax,
       identitiesPerCnxnMax: coreOptions.identitiesPerCnxnMax,
       identityBytesPerCnxnMax: coreOptions.identityBytesPerCnxnMax,
@@ -153,7 +154,7 @@ export class VirtualWorld {
           clock: this.clock,
           wire: this.wire,
           random: this.random,
-          core: ensemble === undefined ? coreOptions : { ...coreOptions, serverId: index + 1 },
+          core: ensemble === undefined ? { ...coreOptions, localSessions: 'disabled' } : { ...coreOptions, serverId: index + 1 },
           options: runtimeOptions,
           ensembleOptions: ensemble === undefined ? undefined : ensembleOptionsOf(index + 1, servers, coreOptions.tickTimeMs, ensemble),
           oracle: ensemble?.oracleSid === undefined ? undefined : () => this.oracleAllows && ensemble.oracleSid === index + 1,
@@ -328,6 +329,7 @@ export class VirtualWorld {
         return { atMs: this.#elapsedOf(logged.header.time), bytes: bytes.length, logged };
       });
     recording.endedMs = this.clock.elapsedMs;
+    markLocalCloses(recording);
   }
 
   /** Adds the txns of a log; returns why it ends. */
