@@ -120,7 +120,7 @@ export class LocalSequencer implements WriteSequencer {
 
   openSession(origin: WriteOrigin, timeoutMs: Millis, now: Now): void {
     const { owner, sessionHigh: high, sessionLow: low } = origin;
-    if (owner !== localOwner) this.#tracker.setOwner(this.#tracker.open(high, low, timeoutMs, now.elapsedMs), owner);
+    if (owner !== localOwner) this.#tracker.openFor(owner, high, low, timeoutMs, now.elapsedMs);
     this.#enqueue(this.#preparer.createSession(origin, timeoutMs, now));
   }
 

@@ -86,6 +86,14 @@ export class SessionTracker {
     return slot;
   }
 
+  /**
+   * Opens a session of another server's client. That is no move: requests that the session sent
+   * before, as a local one, may be waiting here.
+   */
+  openFor(owner: SessionOwner, high: number, low: number, timeoutMs: Millis, elapsedMs: Millis): void {
+    this.#owners.set(this.open(high, low, timeoutMs, elapsedMs), owner);
+  }
+
   /** -1 if the session is unknown or closing. */
   findLive(high: number, low: number): SessionSlot {
     const slot = this.#table.find(high, low);

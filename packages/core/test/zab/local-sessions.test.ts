@@ -17,9 +17,10 @@ import type { LocalSessionMode } from '../../src/index.ts';
 import { type Asked, EnsembleClient } from './ensemble-client.ts';
 import { Ensemble, type Node } from './ensemble.ts';
 
-function served(localSessions: LocalSessionMode, voters = 3, observers = 1, seed = 1): Ensemble {
+function served(localSessions: LocalSessionMode, voters = 3, observers = 1, seed = 1, throttle: Ensemble['throttle'] = {}): Ensemble {
   const ensemble = new Ensemble(seed, voters, observers, 0);
   ensemble.localSessions = localSessions;
+  ensemble.throttle = throttle;
   for (const node of ensemble.nodes) node.start();
   if (!ensemble.runUntil(() => ensemble.isWhole, 5000)) throw new Error(`it does not serve: ${ensemble.describe()}`);
   return ensemble;
@@ -306,6 +307,16 @@ describe('A33: with local sessions, a leader', () => {
     expect(answer!.err).toBe(ErrorCode.EphemeralOnLocalSession);
     const { txn } = readTxn(new Reader(ensemble.leader!.folder.log.at(-1)!.bytes));
     expect(txn).toEqual({ kind: 'error', err: ErrorCode.SessionExpired });
+  });
+
+  it('performs the ephemeral that made a session global, even if both requests had to wait for their turn', () => {
+    const ensemble = served('upgradable', 3, 1, 1, { requestThrottleLimit: 1, requestThrottleDropStale: false });
+    const leader = ensemble.leader!;
+    const [busy, client] = [joined(ensemble, leader), joined(ensemble, followerOf(ensemble))];
+    const others = Array.from({ length: 20 }, (_, at) => busy.ask('create', create(`/busy${at}`)));
+    const asked = [client.ask('create', create('/e', CreateMode.ephemeral)), client.ask('setData', { path: '/e', data: null, version: 0 })];
+    expect(settle(ensemble, ...others, ...asked).filter(({ err }) => err !== 0)).toEqual([]);
+    expect(client.isClosed).toBe(false);
   });
 
   it('refuses a write of a global session that has ended, although its id could be that of a local one', () => {

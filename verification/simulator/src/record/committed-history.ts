@@ -68,10 +68,16 @@ export function epochAt(servingPeriods: readonly ServingPeriod[], server: string
   )?.epoch;
 }
 
-/** The last txn that any server served: the end of the history, once all servers are quiet. */
+/**
+ * The last txn that any server served: the end of the history, once all servers are quiet. What a
+ * leader begins with is committed when it serves, even if its epoch never has a txn.
+ */
 export function lastServed({ peerEvents, seedState }: Pick<Recording, 'peerEvents' | 'seedState'>): Zxid {
   let last = seedState.zxid;
-  for (const event of peerEvents) if (event.kind === 'applied') last = Math.max(last, event.zxid);
+  for (const event of peerEvents) {
+    if (event.kind === 'applied') last = Math.max(last, event.zxid);
+    else if (event.kind === 'serves' && event.role === 'leader') last = Math.max(last, event.historyEnd);
+  }
   return last;
 }
 
