@@ -74,6 +74,14 @@ const retryableErrors: ReadonlySet<number> = new Set<number>([
   ErrorCode.NotReadOnly,
 ]);
 
+/** What some codes do not say. */
+const explanations: ReadonlyMap<number, string> = new Map([
+  [
+    ErrorCode.EphemeralOnLocalSession,
+    'the servers keep sessions local: set localSessionsUpgradingEnabled=true on all of them, or do without ephemerals',
+  ],
+]);
+
 export function isRetryable(errno: number): boolean {
   return retryableErrors.has(errno);
 }
@@ -119,7 +127,8 @@ export class KeeperError extends Error {
   readonly results: readonly OperationOutcome[] | undefined;
 
   constructor(op: string, path: string | undefined, failure: RequestFailure) {
-    const { errno, outcome, reason, cause, failedIndex, results } = failure;
+    const { errno, outcome, cause, failedIndex, results } = failure;
+    const reason = failure.reason ?? explanations.get(errno);
     super(keeperErrorMessage(errno, path) + (reason === undefined ? '' : ` (${reason})`), cause === undefined ? undefined : { cause });
     this.code = codeOf(errno);
     this.errno = errno;

@@ -6,7 +6,7 @@ describe('KeeperError', () => {
   it.each(Object.entries(ErrorCode).filter(([name]) => name !== 'Ok'))('has a code for %s', (name, errno) => {
     const error = new KeeperError('getData', '/a', new RequestFailure(errno, 'refused'));
     expect(error).toMatchObject({ name: 'KeeperError', code: name, errno, op: 'getData', path: '/a', outcome: 'refused' });
-    expect(error.message).toMatch(/^KeeperErrorCode = .* for \/a$/);
+    expect(error.message).toMatch(/^KeeperErrorCode = .* for \/a( \(.*\))?$/);
   });
 
   it('has the code Unknown for unknown numbers', () => {

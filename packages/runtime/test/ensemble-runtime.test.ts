@@ -144,6 +144,30 @@ describe('the logs of an ensemble', () => {
     expect(linesOf(rig.leader)).toEqual(['info session.expired']);
   });
 
+  it('A33: report the life of a local session at its own server only, and its upgrade or the ephemeral that it was refused', async () => {
+    for (const localSessions of ['enabled', 'upgradable'] as const) {
+      const rig = await EnsembleRuntimeRig.start({ core: { localSessions } });
+      const [here] = rig.learners as [EnsembleRuntimeNode];
+      const eventsOf = (node: EnsembleRuntimeNode) => node.logged.flatMap(({ event }) => (event.startsWith('session.') ? [event] : []));
+      const end = rig.dial(here, clientPort);
+      end.send(handshake());
+      await rig.until(() => end.received.length >= 41, 1000);
+      const session = end.received.readBigInt64BE(12);
+      // A create of the ephemeral /e with an open ACL.
+      end.send(frame('0000000100000001000000022f65ffffffff000000010000001f00000005776f726c6400000006616e796f6e6500000001'));
+      await rig.until(() => end.received.length > 41, 5000);
+      const created = localSessions === 'enabled' ? 'session.ephemeral-refused' : 'session.upgraded';
+      expect(eventsOf(here)).toEqual(['session.opened', created]);
+      expect(here.lines.at(-1)).toContain(localSessions === 'enabled' ? 'localSessionsUpgradingEnabled is false' : 'becomes global');
+      end.reset();
+      await rig.until(() => !here.runtime!.inspect.hasSession(session), 60_000);
+      await rig.rig.run(100);
+      const ended = localSessions === 'enabled' ? 'session.expired' : 'session.ended-elsewhere';
+      expect(eventsOf(here).slice(2)).toEqual(['session.disconnected', ended]);
+      expect(eventsOf(rig.leader)).toEqual(localSessions === 'enabled' ? [] : ['session.expired']);
+    }
+  });
+
   it('name the role, the leader, the epoch and the zxid of each change of role', async () => {
     const rig = await EnsembleRuntimeRig.start();
     const follower = rig.learners[0]!;

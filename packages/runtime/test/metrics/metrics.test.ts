@@ -258,7 +258,7 @@ describe('ServerMetrics', () => {
 
   test('changes each metric in state measured by one of these inputs, or reads it from the server', () => {
     const read =
-      /^(quorum_size|learners|synced_\w+|pending_syncs|leader_uptime|(last|max|min)_proposal_size|num_alive_connections|outstanding_requests|uptime|znode_count|watch_count|ephemerals_count|approximate_data_size|global_sessions|(open|max)_file_descriptor_count|connection_drop_probability|quota_(count|bytes)_(limit|usage)_per_namespace)$/;
+      /^(quorum_size|learners|synced_\w+|pending_syncs|leader_uptime|(last|max|min)_proposal_size|num_alive_connections|outstanding_requests|uptime|znode_count|watch_count|ephemerals_count|approximate_data_size|(global|local)_sessions|(open|max)_file_descriptor_count|connection_drop_probability|quota_(count|bytes)_(limit|usage)_per_namespace)$/;
     const moved = new Set(changes.flatMap(([, change]) => Object.keys(movedBy(change)).map(nameOfKey)));
     const table = metricTable.filter(({ name, state }) => state === 'measured' && !read.test(name)).map(({ name }) => nameOfKey(name));
     expect([...moved].toSorted()).toEqual([...new Set(table)].toSorted());

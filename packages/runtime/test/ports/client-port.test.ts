@@ -519,6 +519,17 @@ describe('limits', () => {
     expect(counterOf(rig, 'sum_connection_token_deficit')).toBe(9);
   });
 
+  test('A33, A48: the connection throttle has a kind of its own for new local sessions', async () => {
+    const kinds: string[] = [];
+    const throttle = { deficit: 0, admit: (kind: string) => kinds.push(kind) > 0 };
+    const rig = await PortRig.open({ throttle, options: { opensLocalSessions: true } });
+    rig.join();
+    const returning = rig.dial();
+    returning.send(handshake(0x100000000000001n));
+    rig.settle();
+    expect(kinds).toEqual(['local', 'renew']);
+  });
+
   test('A49: large requests in flight may take largeRequestMaxBytes; the connection of the newest one above it is closed', async () => {
     const rig = await PortRig.open({ options: { largeRequestThreshold: 100, largeRequestMaxBytes: 1000 } });
     const [first, second] = [rig.join(), rig.join()];

@@ -267,6 +267,23 @@ describe('texts are byte for byte those of a 3.9.5 server', () => {
     expect(ask('dump', { inspect: follower, cnxns: list })).toBe(recorded.dumpFollower);
   });
 
+  test('A33, A76: dump of a server with local sessions begins with these, in the form of ZooKeeper', () => {
+    const dueMs = now.elapsedMs + Date.UTC(2026, 10, 20, 9, 19, 39) - now.wallMs;
+    const at = (...sessions: bigint[]) => [{ dueMs, sessions }];
+    const shared = { localSessionExpiry: () => at(0x300000ebd8d0000n), ephemerals: () => [] };
+    const date = 'Fri Nov 20 09:19:39 UTC 2026';
+    const local = `SessionTracker dump:\nLocal Session Sets (1)/(1):\n1 expire at ${date}:\n\t0x300000ebd8d0000\n`;
+    const leader = { ...shared, role: () => 'leader' as const, sessionExpiry: () => at(0x100000e879a0001n) };
+    expect(ask('dump', { inspect: leader })).toContain(
+      `${local}Global Session Sets (1)/(1):\n1 expire at ${date}:\n\t0x100000e879a0001\nephemeral nodes dump:\n`,
+    );
+    const sessions = () => [{ session: 0x100000e879a0001n, timeoutMs: 6000 }];
+    const learner = { ...shared, role: () => 'observer' as const, sessionCount: () => 1, sessions };
+    expect(ask('dump', { inspect: learner })).toContain(`${local}Global Sessions(1):\n0x100000e879a0001\t6000ms\nephemeral nodes dump:\n`);
+    const empty = { ...learner, localSessionExpiry: () => [], sessionCount: () => 0, sessions: () => [] };
+    expect(ask('dump', { inspect: empty })).toContain('Local Session Sets (0)/(0):\nGlobal Sessions(0):\n');
+  });
+
   test('srvr of a leader ends with the sizes of its proposals', () => {
     const metrics = new ServerMetrics();
     metrics.roleChanged('leader');
