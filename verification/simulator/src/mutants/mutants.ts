@@ -5,6 +5,7 @@ import { electionMutants } from './election-mutants.ts';
 import { ensembleMutants } from './ensemble-mutants.ts';
 import { joiningMutants } from './joining-mutants.ts';
 import { learnerLinkMutants } from './learner-link-mutants.ts';
+import { localSessionMutants } from './local-session-mutants.ts';
 import type { Mutant } from './mutant.ts';
 import { serverMutants } from './server-mutants.ts';
 import { queueMutants } from './queue-mutants.ts';
@@ -21,6 +22,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   ...electionMutants,
   ...joiningMutants,
   ...learnerLinkMutants,
+  ...localSessionMutants,
   ...zabMutants,
   ...queueMutants,
   ...transactionMutants,

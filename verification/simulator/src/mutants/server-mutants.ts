@@ -181,8 +181,8 @@ export const serverMutants: Readonly<Record<string, Mutant>> = {
     description: 'a session is resumed without its password',
     origin: 'P23',
     symbol: 'Handshakes.#resumeSession',
-    original: 'sessionPasswordMatches(high, low, password) && this.#sequencer.revalidate',
-    replacement: 'this.#sequencer.revalidate',
+    original: 'sessionPasswordMatches(high, low, password) && (isLocal',
+    replacement: '(isLocal',
   },
   'client-with-later-zxid-served': {
     description: "a client that has seen a later zxid than the server's is served",
