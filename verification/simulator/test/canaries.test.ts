@@ -511,6 +511,62 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
     },
   ],
   [
+    'localSessions',
+    'an ephemeral of a session that was never global',
+    ({ log }) => {
+      const owner = found(log.find(({ logged: { txn } }) => txn.kind === 'create' && txn.ephemeral)).logged.header;
+      const isItsCreation = ({ header, txn }: (typeof log)[number]['logged']) =>
+        txn.kind === 'createSession' && header.clientHigh === owner.clientHigh && header.clientLow === owner.clientLow;
+      log.splice(
+        log.findIndex(({ logged }) => isItsCreation(logged)),
+        1,
+      );
+    },
+  ],
+  [
+    'localSessions',
+    'a session that became global although none may',
+    ({ limits }) => {
+      if (limits.localSessions !== 'upgradable') throw new NothingOfTheKind();
+      change(limits as Mutable<typeof limits>, { localSessions: 'enabled' });
+    },
+  ],
+  [
+    'localSessions',
+    'a session that became global before its client had sent an ephemeral',
+    ({ cnxns, limits, log }) => {
+      if (limits.localSessions !== 'upgradable') throw new NothingOfTheKind();
+      const { header } = logOf({ log } as Recording, OpCode.createSession).logged;
+      const session = sessionIdOf(header.clientHigh, header.clientLow);
+      for (const { requests } of cnxns)
+        for (const request of requests) if (request.session === session) change(request, { sentMs: Infinity });
+    },
+  ],
+  [
+    'localSessions',
+    'a local session that another server resumed',
+    (recording) => change(resumedLocally(recording) as Mutable<CnxnRecord>, { server: 'another' }),
+  ],
+  [
+    'localSessions',
+    'a local session that was resumed after its end',
+    (recording) => change(resumedLocally(recording) as Mutable<CnxnRecord>, { openedMs: Infinity }),
+  ],
+  [
+    'localSessions',
+    'a local session that expired although its client had just sent something',
+    (recording) => {
+      const { peerEvents } = recording;
+      const opened = found(peerEvents.find(isLocalSession('opened')));
+      peerEvents.push({ ...opened, what: 'expired' } as PeerEvent);
+    },
+  ],
+  [
+    'localSessions',
+    'a local session that lived on in silence',
+    ({ peerEvents }) => void peerEvents.splice(peerEvents.indexOf(found(peerEvents.find(isLocalSession('expired')))), 1),
+  ],
+  [
     'negotiation',
     'a timeout that does not follow from the requested one',
     ({ cnxns }) => void found(cnxns.find(({ session }) => (session ?? 0n) !== 0n)).timeoutMs++,
@@ -995,6 +1051,21 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
     ({ processes }) => change(processes[0], { sentAfterFailure: 1 }),
   ],
 ];
+
+function isLocalSession(what: Extract<PeerEvent, { kind: 'localSession' }>['what']) {
+  return (event: PeerEvent): boolean => event.kind === 'localSession' && event.what === what;
+}
+
+/** A connection that resumed a local session. */
+function resumedLocally({ cnxns, peerEvents }: Recording): CnxnRecord {
+  const global = new Set(
+    peerEvents.flatMap((event) => (event.kind === 'localSession' && event.what === 'upgraded' ? [event.session] : [])),
+  );
+  const local = new Set(peerEvents.flatMap((event) => (event.kind === 'localSession' && event.what === 'opened' ? [event.session] : [])));
+  const isResumed = ({ handshake, session = 0n }: CnxnRecord) =>
+    handshake?.sessionId === session && local.has(session) && !global.has(session);
+  return found(cnxns.find(isResumed));
+}
 
 const isUnanswered = (request: Request): boolean =>
   isWriteRequest(request) && request.reply === undefined && writeKey(request.record) !== undefined;

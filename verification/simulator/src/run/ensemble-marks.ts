@@ -1,6 +1,6 @@
 /** Marks: rare things that happen only between servers. */
 import type { RoleEndReason } from '@tskeeper/core';
-import { epochOf, ErrorCode, type Zxid } from '@tskeeper/protocol';
+import { epochOf, ErrorCode, sessionIdOf, type Zxid } from '@tskeeper/protocol';
 import { isQuorum } from '../record/quorum-rule.ts';
 import type { PeerEvent } from '../record/peer-event.ts';
 import { leaderEpochsOf, type ServingPeriod, servingPeriodsOf } from '../record/committed-history.ts';
@@ -44,6 +44,18 @@ export const ensembleMarks: Readonly<Record<string, Count>> = {
   'a write was forwarded': ({ recording }) => writesAnsweredBy(recording, 'follower'),
   'a write came through an observer': ({ recording }) => writesAnsweredBy(recording, 'observer'),
   'a learner revalidated a session': ({ recording }) => revalidated(recording),
+  'a local session was opened': localSessionEvents('opened'),
+  'a local session became global': localSessionEvents('upgraded'),
+  'a local session was refused an ephemeral': localSessionEvents('refused'),
+  'a local session expired': localSessionEvents('expired'),
+  'a local session was closed by its client': localSessionEvents('closed'),
+  'a local session was resumed': ({ recording }) => localSessionsResumed(recording, (cnxn) => cnxn.session !== 0n),
+  'a local session was asked for at another server, or after its end': ({ recording }) =>
+    localSessionsResumed(recording, (cnxn) => cnxn.session === 0n),
+  'a session became global at a leader': ({ recording }) => upgradesAt(recording, 'leader'),
+  'a session became global at a follower': ({ recording }) => upgradesAt(recording, 'follower'),
+  'a session became global at an observer': ({ recording }) => upgradesAt(recording, 'observer'),
+  'a session that became global was lost with its leader': ({ recording }) => lostUpgrades(recording),
   'a disk was lost': events((event) => event.kind === 'wiped'),
   'groups and weights': ({ recording }) => Number([...recording.ensemble.values()].some(({ group }) => group !== undefined)),
   'a server without weight served': ({ recording }) => servedWithoutWeight(recording),
@@ -64,6 +76,41 @@ export const ensembleMarks: Readonly<Record<string, Count>> = {
   'a new leader was failed': ({ marks }) => marks.get('a new leader was failed') ?? 0,
   'a server restarted under load': ({ marks }) => marks.get('restart under load') ?? 0,
 };
+
+type LocalSessionEvent = Extract<PeerEvent, { kind: 'localSession' }>;
+
+function localEvents({ peerEvents }: Recording, what: LocalSessionEvent['what']): LocalSessionEvent[] {
+  return peerEvents.filter((event): event is LocalSessionEvent & PeerEvent => event.kind === 'localSession' && event.what === what);
+}
+
+function localSessionEvents(what: LocalSessionEvent['what']): Count {
+  return ({ recording }) => localEvents(recording, what).length;
+}
+
+/** How often a session was asked for before it became global, if ever, with one outcome. */
+function localSessionsResumed(recording: Recording, hasOutcome: (cnxn: CnxnRecord) => boolean): number {
+  const opened = new Set(localEvents(recording, 'opened').map(({ session }) => session));
+  for (const { session } of localEvents(recording, 'upgraded')) opened.delete(session);
+  const isAsked = ({ handshake, session }: CnxnRecord) => session !== undefined && opened.has(handshake?.sessionId ?? 0n);
+  return recording.cnxns.filter((cnxn) => isAsked(cnxn) && hasOutcome(cnxn)).length;
+}
+
+function upgradesAt(recording: Recording, role: ServingPeriod['role']): number {
+  const periods = servingPeriodsOf(recording).filter((each) => each.role === role);
+  const isThen = ({ server, atMs }: PeerEvent) =>
+    periods.some((each) => each.server === server && each.fromMs <= atMs && each.toMs >= atMs);
+  return localEvents(recording, 'upgraded').filter((event) => isThen(event as LocalSessionEvent & PeerEvent)).length;
+}
+
+/** The createSession was requested, and is not in the log. */
+function lostUpgrades(recording: Recording): number {
+  const created = new Set(
+    recording.log.flatMap(({ logged: { header, txn } }) =>
+      txn.kind === 'createSession' ? [sessionIdOf(header.clientHigh, header.clientLow)] : [],
+    ),
+  );
+  return localEvents(recording, 'upgraded').filter(({ session }) => !created.has(session)).length;
+}
 
 function servedWithoutWeight({ peerEvents, ensemble }: Recording): number {
   return peerEvents.filter(({ kind, server }) => kind === 'serves' && ensemble.get(server)?.weight === 0).length;
