@@ -43,6 +43,12 @@ const seedMax = breadth(2, 120);
 const firstSeeds: Readonly<Record<string, number>> = {
   'a read of a znode that was deleted long before': 36,
   'a server whose digest differs': 39,
+  'a session that became global although none may': 3,
+  'a session that became global before its client had sent an ephemeral': 3,
+  'a local session that another server resumed': 14,
+  'a local session that was resumed after its end': 14,
+  'a local session that expired although its client had just sent something': 3,
+  'a local session that lived on in silence': 3,
 };
 
 /** The run contains nothing that the change could be applied to. */
