@@ -37,13 +37,6 @@ export const localSessionMutants: Readonly<Record<string, Mutant>> = {
     original: ' && this.#ended.find(high, low) === -1',
     replacement: '',
   },
-  'old-writes-answer-new-requests': {
-    description: 'a learner takes the txns of unanswered writes of a local session for answers to the requests of its next connection',
-    origin: 'A33, P5',
-    symbol: 'LeaderForwarder.#oldestPendingWrite',
-    original: 'if (this.#tracker.takeStrayWrite(slot)) return undefined;',
-    replacement: '',
-  },
   'creation-counts-as-move': {
     description: 'a session that becomes global counts as moved, so a leader refuses the create that was waiting after its createSession',
     origin: 'A33, P36',

@@ -99,7 +99,7 @@ function upgradesAt(recording: Recording, role: ServingPeriod['role']): number {
   const periods = servingPeriodsOf(recording).filter((each) => each.role === role);
   const isThen = ({ server, atMs }: PeerEvent) =>
     periods.some((each) => each.server === server && each.fromMs <= atMs && each.toMs >= atMs);
-  return localEvents(recording, 'upgraded').filter((event) => isThen(event as LocalSessionEvent & PeerEvent)).length;
+  return localEvents(recording, 'upgraded').filter((event) => isThen(event)).length;
 }
 
 /** The createSession was requested, and is not in the log. */
