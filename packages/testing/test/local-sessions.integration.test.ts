@@ -8,7 +8,7 @@ function countsOf(servers: readonly EnsembleServer[]): string[] {
 }
 
 describe('an ensemble with local sessions', () => {
-  it('A33: option localSessionsEnabled: a session is known to its own server, and may not own an ephemeral', async () => {
+  it('A33: with localSessionsEnabled, a session is known to its own server, and may not own an ephemeral', async () => {
     await using ensemble = await TestEnsemble.start({ config: { localSessionsEnabled: true } });
     const before = ensemble.leader.inspect.lastZxid();
     for (const [at, server] of ensemble.servers.entries()) {
@@ -24,7 +24,7 @@ describe('an ensemble with local sessions', () => {
     expect(ensemble.leader.inspect.lastZxid()).toBe(before + 2 * ensemble.servers.length);
   });
 
-  it('A33: option localSessionsUpgradingEnabled: a session becomes global with its first ephemeral, and moves like any other', async () => {
+  it('A33: with localSessionsUpgradingEnabled as well, a session becomes global with its first ephemeral, and moves like any other', async () => {
     await using ensemble = await TestEnsemble.start({ config: { localSessionsEnabled: true, localSessionsUpgradingEnabled: true } });
     const [server] = ensemble.followers;
     await using client = await connect(`${server!.connectString},${ensemble.leader.connectString}`);

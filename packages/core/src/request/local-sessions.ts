@@ -14,8 +14,8 @@
  * From the moment at which the createSession is requested this server treats the session as global:
  * it reports its signs of life to the leader and resumes it only if the leader says that it lives.
  *
- * Requests of a local session take the way of any others, except closeSession, which is answered in
- * its turn like a read.
+ * Requests of a local session take the way of any others, except closeSession, which is answered
+ * after them, like a read.
  */
 import { ErrorCode, type Millis, OpCode, type Reader } from '@tskeeper/protocol';
 import type { CnxnTable } from '../cnxn/cnxn-table.ts';

@@ -87,7 +87,7 @@ export class SessionTracker {
   }
 
   /**
-   * Opens a session of another server's client. That is no move: requests that the session sent
+   * Opens a session of another server's client. That is not a move: requests that the session sent
    * before, as a local one, may be waiting here.
    */
   openFor(owner: SessionOwner, high: number, low: number, timeoutMs: Millis, elapsedMs: Millis): void {

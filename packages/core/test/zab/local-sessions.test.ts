@@ -73,7 +73,7 @@ function localCountOf(node: Node): number {
 }
 
 describe.each(roles)('A33: a local session at a %s', (_role, nodeOf) => {
-  it('is opened and closed without a txn, and no other server hears of it', () => {
+  it('is opened and closed without a txn, and no other server learns of it', () => {
     const ensemble = served('enabled');
     const node = nodeOf(ensemble);
     const before = lastZxids(ensemble);
