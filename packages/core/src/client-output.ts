@@ -28,6 +28,8 @@ export type CloseReason =
   | 'too many watches'
   | 'too many identities'
   | 'read-only clients only'
+  /** So that the client connects to another server. */
+  | 'shed'
   | 'not serving';
 
 /**

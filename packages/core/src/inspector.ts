@@ -87,6 +87,8 @@ export interface LeaderStatus {
   readonly syncedObservers: number;
   /** Syncs that wait for a commit, or for a quorum to confirm the leader. */
   readonly pendingSyncs: number;
+  /** The server to which the lead is being given; undefined while it is given to none. */
+  readonly transferTarget: Sid | undefined;
 }
 
 /** One connection as cons shows it. */

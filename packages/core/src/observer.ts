@@ -3,6 +3,7 @@ import type { CnxnContext } from './cnxn-context.ts';
 import type { CloseReason, CnxnId } from './client-output.ts';
 import type { StepKind } from './step-budget.ts';
 import type { RoleEndReason } from './role-end.ts';
+import type { TransferEnd } from './request/transfer-refusal.ts';
 import type { NamespaceId } from './tree/namespace-table.ts';
 
 /** An event for operators. The runtime logs it once, in words. */
@@ -15,7 +16,13 @@ export type Notice =
       readonly limit: number;
     }
   | { readonly kind: 'digestMismatch'; readonly zxid: Zxid }
-  | { readonly kind: 'containerSwept'; readonly path: string };
+  | { readonly kind: 'containerSwept'; readonly path: string }
+  /** This leader begins to give the lead to another server; `byPriority`: by itself. */
+  | { readonly kind: 'transferBegan'; readonly target: Sid; readonly byPriority: boolean }
+  /** `heldMs`: how long clients' writes waited for it. */
+  | { readonly kind: 'transferEnded'; readonly target: Sid; readonly outcome: TransferEnd; readonly heldMs: Millis }
+  /** This server begins to close that many connections, so that their clients connect elsewhere. */
+  | { readonly kind: 'shedBegan'; readonly count: number; readonly cnxnCount: number };
 
 /**
  * The option of a limit at which requests, bytes or connections wait until there is room, without
@@ -146,6 +153,8 @@ export interface Observer {
   roleChanged(role: 'standalone' | 'leader' | 'follower' | 'observer' | 'looking' | 'read-only'): void;
   /** An election has ended after `electionMs` with `leader`, which may be this server. */
   elected(leader: Sid, electionMs: Millis): void;
+  /** There is no election: the last leader has named the next, which may be this server. */
+  leaderAppointed(leader: Sid): void;
   /**
    * This server serves in an epoch, as its leader or as a learner. `historyEnd` was the end of its
    * history at the start.
@@ -217,6 +226,7 @@ export const silentObserver: Observer = {
   sessionValidated() {},
   roleChanged() {},
   elected() {},
+  leaderAppointed() {},
   epochStarted() {},
   roleEnded() {},
   txnDurable() {},

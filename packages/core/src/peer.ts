@@ -30,6 +30,7 @@ import { type PeerDependencies, PeerState } from './roles/peer-state.ts';
 import type { Server } from './server.ts';
 import type { SnapshotWriter } from './snapshot/snapshot-writer.ts';
 import type { ConnectFailure } from './zab/leader-connector.ts';
+import type { TransferRefusal } from './request/transfer-refusal.ts';
 import type { LogEntry } from './zab/learner-syncer.ts';
 import type { EpochName } from './zab/peer-storage.ts';
 import type { ChannelId, ChannelRank } from './zab/quorum-links.ts';
@@ -228,6 +229,16 @@ export class Peer {
   stepDown(text: string, now: Now): void {
     this.#role.stepDown(text);
     this.#advanceRole(now);
+  }
+
+  /**
+   * An operator wants `target`, or else the best follower, to lead. Returns why that does not begin;
+   * undefined if it has begun. What becomes of it shows in `status`.
+   */
+  transferLeadership(target: Sid | undefined, now: Now): TransferRefusal | undefined {
+    const refusal = this.#role.transferLeadership(target, now);
+    this.#advanceRole(now);
+    return refusal;
   }
 
   dialled(channel: ChannelId, now: Now): void {

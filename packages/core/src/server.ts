@@ -24,6 +24,7 @@ import { Permissions } from './auth/permissions.ts';
 import type { ClientFront } from './client-front.ts';
 import type { ClientOutput, CnxnId, SessionOwner } from './client-output.ts';
 import type { CnxnContext } from './cnxn-context.ts';
+import { ConnectionShedder } from './cnxn/connection-shedder.ts';
 import { CnxnTable } from './cnxn/cnxn-table.ts';
 import type { Fingerprint } from './fingerprint.ts';
 import type { Inspector } from './inspector.ts';
@@ -38,6 +39,7 @@ import { earlierOf, type SequencerFactory } from './request/local-sequencer.ts';
 import { MemoryLimits, type MemoryState } from './request/memory-limits.ts';
 import type { PendingSync } from './pending/pending-request.ts';
 import { type ForwardedRequest, isWrite, noCnxn } from './pending/proposal.ts';
+import { OperatorRequests } from './request/operator-requests.ts';
 import { ReadHandler } from './request/read-handler.ts';
 import { Replica, replicaOptions, silentChangeListener } from './request/replica.ts';
 import { ReplicaListener } from './request/replica-listener.ts';
@@ -66,6 +68,7 @@ export class Server implements ClientFront {
   readonly #watches: WatchTable;
   readonly #memoryLimits: MemoryLimits;
   readonly #cnxns: CnxnTable;
+  readonly #shedder: ConnectionShedder;
   readonly #authentication: Authentication;
   readonly #handshakes: Handshakes;
   readonly #localSessions: LocalSessions;
@@ -114,7 +117,20 @@ export class Server implements ClientFront {
     const sequencer = createSequencer({ options, replica, tracker, cnxns, load, registry, permissions, observer }, now);
     const idSalt = hasLocalSessions ? random.uint32() : 0;
     const handshakes = new Handshakes(options, replica, tracker, cnxns, replyWriter, observer, now, sequencer, idSalt);
-    const readHandler = new ReadHandler(replica, watches, cnxns, memoryLimits, replyWriter, registry, permissions, observer, budget);
+    const shedder = new ConnectionShedder(cnxns, random, observer);
+    const operatorRequests = new OperatorRequests(replica, permissions, sequencer, shedder);
+    const readHandler = new ReadHandler(
+      replica,
+      watches,
+      cnxns,
+      memoryLimits,
+      replyWriter,
+      registry,
+      permissions,
+      observer,
+      budget,
+      operatorRequests,
+    );
     const scheduler = new StepScheduler(budget, observer, sequencer, replica, permissions, readHandler);
     const localSessions = new LocalSessions({ options, observer, tracker, cnxns, replica, replyWriter, sequencer, scheduler });
     const sessionQueue = new SessionQueue(
@@ -153,6 +169,7 @@ export class Server implements ClientFront {
     this.#watches = watches;
     this.#memoryLimits = memoryLimits;
     this.#cnxns = cnxns;
+    this.#shedder = shedder;
     this.#authentication = authentication;
     this.#handshakes = handshakes;
     this.#localSessions = localSessions;
@@ -275,6 +292,7 @@ export class Server implements ClientFront {
     if (this.isBusy) return;
     this.#watches.reap(this.#budget.rows);
     this.#expireLocalSessions();
+    this.#shedder.wake(now);
     this.#wakeSequencer(now);
   }
 
@@ -291,7 +309,8 @@ export class Server implements ClientFront {
       this.#sequencer.hasCommitted
     )
       return 0;
-    return earlierOf(earlierOf(this.#sequencer.deadline(), this.#localSessions.deadline()), this.#admission.deadline);
+    const waiting = earlierOf(this.#localSessions.deadline(), this.#shedder.deadline());
+    return earlierOf(earlierOf(this.#sequencer.deadline(), waiting), this.#admission.deadline);
   }
 
   /** An authentication that was decided elsewhere is complete (see `AuthOutcome`, kind `later`). */
@@ -396,6 +415,7 @@ export class Server implements ClientFront {
     to.number(this.#cnxns.size);
     const cnxns = [...this.#cnxns.all()].sort((a, b) => a.id - b.id);
     for (const cnxn of cnxns) cnxn.fingerprint(to);
+    this.#shedder.fingerprint(to, now.elapsedMs);
   }
 
   /** Sets the state of the memory; see `MemoryLimits`. */
@@ -411,6 +431,11 @@ export class Server implements ClientFront {
    */
   get isBusy(): boolean {
     return this.#scheduler.isBusy;
+  }
+
+  /** Work on txns goes on: some are not applied and answered, or a job may propose one. */
+  get hasUnapplied(): boolean {
+    return this.isBusy || this.#sequencer.hasCommitted || this.#sessionQueue.hasReplies;
   }
 
   /**
@@ -473,6 +498,14 @@ export class Server implements ClientFront {
     if (!this.#sequencer.expireNow(ref)) return false;
     if (!this.isBusy) this.#wakeSequencer(now);
     return true;
+  }
+
+  /**
+   * Closes `share`, from 0 to 1, of the connections on request of an operator, in random order and
+   * about 500 a second. Returns how many. Their sessions live on.
+   */
+  shedConnections(share: number, now: Now): number {
+    return this.#shedder.shed(share, undefined, now);
   }
 
   // ---- what follows an input

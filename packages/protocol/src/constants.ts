@@ -34,6 +34,10 @@ export const OpCode = {
   setWatches2: 105,
   addWatch: 106,
   whoAmI: 107,
+  // Operations that ZooKeeper does not have begin with 'tk'; those of operators with 'tk' and 1.
+  getLeader: 0x746b_0101,
+  transferLeader: 0x746b_0102,
+  shedConnections: 0x746b_0103,
   createSession: -10,
   closeSession: -11,
   error: -1,

@@ -3,6 +3,7 @@ export * from './client/handshake.ts';
 export * from './client/headers.ts';
 export * from './client/multi.ts';
 export * from './client/operations.ts';
+export * from './client/operator-operations.ts';
 export * from './client/replies.ts';
 export * from './client/requests.ts';
 export * from './client/session-id.ts';

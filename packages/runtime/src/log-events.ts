@@ -119,6 +119,7 @@ export const logEvents = {
   'cnxn.slow': { level: 'warn', fields: ['address', 'bytes', 'durationMs'] },
   'cnxn.malformed': { level: 'warn', fields: ['address', 'reason'] },
   'cnxn.shed': { level: 'warn', fields: ['address', 'bytes', 'limitBytes'] },
+  'cnxn.shed-began': { level: 'info', fields: ['count'] },
   'cnxn.large-request': { level: 'warn', fields: ['address', 'bytes', 'limitBytes'] },
   'cnxn.address-limit': { level: 'warn', fields: ['address', 'limit'] },
   'cnxn.limit': { level: 'warn', fields: ['address', 'limit'] },
@@ -131,6 +132,9 @@ export const logEvents = {
   // The ensemble.
   'role.looking': { level: 'info', fields: ['reason'] },
   'leader.elected': { level: 'info', fields: ['leader', 'durationMs'] },
+  'leader.transfer-began': { level: 'info', fields: ['leader', 'reason'] },
+  'leader.transferred': { level: 'info', fields: ['leader', 'durationMs'] },
+  'leader.transfer-failed': { level: 'warn', fields: ['leader', 'reason', 'durationMs'] },
   'role.serving': { level: 'info', fields: ['role', 'leader', 'epoch', 'zxid'] },
   'epoch.abandoned': { level: 'warn', fields: ['path', 'epoch', 'zxid'] },
   'oracle.answered': { level: 'info', fields: ['allowed'] },

@@ -87,6 +87,10 @@ export class Cnxn {
    * them.
    */
   isOutputFull = false;
+  /** It has been chosen to be closed, and only its last replies are still sent. */
+  isLeaving = false;
+  /** The operator who asks for connections to be closed uses this one. */
+  isShedExempt = false;
 
   packetsReceived = 0;
   packetsSent = 0;
@@ -99,6 +103,12 @@ export class Cnxn {
   maxLatencyMs: Millis = 0;
   latencySumMs: Millis = 0;
   #replyCount = 0;
+
+  /** Whether it waits for no reply. */
+  get isAnswered(): boolean {
+    const waiting = this.pendingRequests.length + this.deferredFrames.length + this.framesAwaitingAdmission;
+    return waiting === 0 && (this.state === 'open' || this.state === 'new');
+  }
 
   constructor(id: CnxnId, context: CnxnContext, address: AddressLoad, nowWallMs: Millis) {
     this.id = id;

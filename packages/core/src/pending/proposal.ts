@@ -120,6 +120,7 @@ export function isWrite(opCode: number): boolean {
     case OpCode.setACL:
     case OpCode.multi:
     case OpCode.reconfig:
+    case OpCode.transferLeader:
     case OpCode.closeSession:
       return true;
     default:

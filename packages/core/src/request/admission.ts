@@ -124,7 +124,7 @@ export class Admission {
    * or too much is outstanding.
    */
   wantsInput(cnxn: Cnxn): boolean {
-    if (cnxn.isOutputFull || (cnxn.state !== 'open' && cnxn.state !== 'new')) return false;
+    if (cnxn.isOutputFull || cnxn.isLeaving || (cnxn.state !== 'open' && cnxn.state !== 'new')) return false;
     if (cnxn.pendingRequests.length === 0 && cnxn.framesAwaitingAdmission === 0) return true;
     // Frames after a handshake that is held would only be held as well.
     if (cnxn.pendingLongReadCount > 0 || cnxn.state === 'new') return false;
@@ -501,7 +501,7 @@ export class Admission {
       this.#authentication.rejectUnauthenticated(cnxn, opCode, xid, now);
       return;
     }
-    if (isWrite(opCode)) {
+    if (isWrite(opCode) && (opCode !== OpCode.transferLeader || this.#sequencer.acceptsTransfers)) {
       if (!request.isThrottled && !this.#memoryLimits.rejects(opCode, reader, this.#sequencer.queuedBytes)) {
         if (opCode === OpCode.closeSession && this.#tracker.sessions.isLocal(cnxn.slot)) {
           this.#localSessions.closeRequested(cnxn.slot);

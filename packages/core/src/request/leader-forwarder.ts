@@ -12,6 +12,7 @@ import {
   Reader,
   type SessionId,
   sessionIdOf,
+  type Sid,
   type Txn,
   type TxnDigest,
   type TxnHeader,
@@ -38,6 +39,8 @@ export interface LeaderLink {
   revalidate(session: SessionRef, timeoutMs: Millis): void;
   /** Bytes of requests that wait until the stream to the leader accepts more. */
   readonly queuedBytes: number;
+  /** Whether the leader knows the request `transferLeader`. */
+  readonly leaderAcceptsTransfers: boolean;
 }
 
 /**
@@ -67,6 +70,7 @@ const requestHeaderBytes = 8;
 export class LeaderForwarder implements WriteSequencer {
   readonly role: 'follower' | 'observer';
   readonly forwardsToLeader = true;
+  readonly leader: Sid;
   readonly #link: LeaderLink;
   readonly #tracker: SessionTracker;
   readonly #cnxns: CnxnTable;
@@ -84,9 +88,10 @@ export class LeaderForwarder implements WriteSequencer {
   readonly #replica: Replica;
   readonly workUnits = 0;
 
-  constructor(role: 'follower' | 'observer', link: LeaderLink, { replica, tracker, cnxns }: SequencerDependencies) {
+  constructor(role: 'follower' | 'observer', leader: Sid, link: LeaderLink, { replica, tracker, cnxns }: SequencerDependencies) {
     this.#replica = replica;
     this.role = role;
+    this.leader = leader;
     this.#link = link;
     this.#tracker = tracker;
     this.#cnxns = cnxns;
@@ -168,6 +173,10 @@ export class LeaderForwarder implements WriteSequencer {
       return false;
     }
     return true;
+  }
+
+  get acceptsTransfers(): boolean {
+    return this.#link.leaderAcceptsTransfers;
   }
 
   get queuedBytes(): number {

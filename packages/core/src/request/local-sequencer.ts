@@ -3,7 +3,7 @@
  * everything validated before, assigns a zxid and appends the txn to the log; the owner of the log
  * reports which txns may be applied. Only this order expires sessions and sweeps znodes.
  */
-import { ErrorCode, type Millis, OpCode, type Reader, type Zxid } from '@tskeeper/protocol';
+import { ErrorCode, type Millis, OpCode, Reader, type Sid, type Zxid } from '@tskeeper/protocol';
 import { Identities } from '../auth/identities.ts';
 import type { CnxnTable } from '../cnxn/cnxn-table.ts';
 import { Fifo } from '../fifo.ts';
@@ -14,8 +14,9 @@ import type { Observer } from '../observer.ts';
 import { SessionExpiry } from '../session/session-expiry.ts';
 import type { SessionRef } from '../session/session-ref.ts';
 import type { SessionSlot } from '../session/session-table.ts';
-import { localOwner, type SessionTracker } from '../session/session-tracker.ts';
-import { type Job, startJob, unitsPerAclEntry, unitsPerChange, unitsPerRequest } from '../step-budget.ts';
+import { localOwner, previousOwner, type SessionTracker } from '../session/session-tracker.ts';
+import { bytesPerUnit, type Job, startJob, unitsPerAclEntry, unitsPerChange, unitsPerRequest } from '../step-budget.ts';
+import { HeldWrites } from './held-writes.ts';
 import type { Load } from '../pending/load.ts';
 import type { WriteSequencer } from './write-sequencer.ts';
 import { Preparer, type PrepareJob, type ReconfigLeader } from './prepare.ts';
@@ -36,6 +37,7 @@ export type SequencerFactory = (parts: SequencerDependencies, now: Now) => Write
 
 /** What a leader knows through its learners. `Leader` implements it. */
 export interface SequencerLeader extends ReconfigLeader {
+  readonly sid: Sid;
   /**
    * A sync of a client of the leader. Once the leader is sure that it still leads, and has
    * delivered all committed txns, it calls `Server.synced`.
@@ -59,7 +61,6 @@ export interface SequencerLeader extends ReconfigLeader {
 export class LocalSequencer implements WriteSequencer {
   readonly role: 'standalone' | 'leader';
   readonly forwardsToLeader = false;
-  readonly queuedBytes = 0;
   readonly #tracker: SessionTracker;
   readonly #load: Load;
   readonly #observer: Observer;
@@ -71,6 +72,9 @@ export class LocalSequencer implements WriteSequencer {
   /** All txns up to this one may be applied. */
   #committed: Zxid;
   readonly #confirmedSyncs = new SyncsAwaitingApply();
+  readonly #held = new HeldWrites();
+  /** For the record of a write that waited. */
+  readonly #heldReader = new Reader();
   workUnits = 0;
 
   readonly #leader: SequencerLeader | undefined;
@@ -95,7 +99,27 @@ export class LocalSequencer implements WriteSequencer {
     });
   }
 
+  get queuedBytes(): number {
+    return this.#held.bytes;
+  }
+
+  get leader(): Sid | undefined {
+    return this.#leader?.sid;
+  }
+
+  get acceptsTransfers(): boolean {
+    return this.#leader !== undefined;
+  }
+
   submitWrite(origin: WriteOrigin, reader: Reader, now: Now): Job | undefined {
+    if (this.#held.mustHold) {
+      this.#held.push(origin, reader, undefined, this.#movesOf(origin));
+      return undefined;
+    }
+    return this.#order(origin, reader, now);
+  }
+
+  #order(origin: WriteOrigin, reader: Reader, now: Now): Job | undefined {
     const error = this.#checkSession(origin);
     if (error !== ErrorCode.Ok) {
       this.#enqueue(this.#preparer.reject(origin, error, now));
@@ -119,9 +143,47 @@ export class LocalSequencer implements WriteSequencer {
   }
 
   openSession(origin: WriteOrigin, timeoutMs: Millis, now: Now): void {
+    if (this.#held.mustHold) this.#held.push(origin, undefined, timeoutMs, 0);
+    else this.#orderSession(origin, timeoutMs, now);
+  }
+
+  #orderSession(origin: WriteOrigin, timeoutMs: Millis, now: Now): void {
     const { owner, sessionHigh: high, sessionLow: low } = origin;
     if (owner !== localOwner) this.#tracker.openFor(owner, high, low, timeoutMs, now.elapsedMs);
     this.#enqueue(this.#preparer.createSession(origin, timeoutMs, now));
+  }
+
+  // ---- a transfer of the lead
+
+  /**
+   * From here on no txn is ordered: neither requests of clients, nor the end of a session, nor the
+   * removal of a znode. Or the leader goes on, and what waited is ordered at the next `wake`.
+   */
+  holdWrites(isHeld: boolean): void {
+    this.#held.isHolding = isHeld;
+  }
+
+  #movesOf({ sessionHigh, sessionLow }: WriteOrigin): number {
+    return this.#tracker.moveCountOf(this.#tracker.sessions.find(sessionHigh, sessionLow));
+  }
+
+  /** Orders a write that has waited. Its session may have moved meanwhile, or ended. */
+  #orderHeld(now: Now): Job | undefined {
+    const { origin, record, sessionTimeoutMs, sessionMoves } = this.#held.take();
+    this.workUnits += unitsPerRequest + record.length / bytesPerUnit;
+    if (sessionTimeoutMs !== undefined) {
+      this.#orderSession(origin, sessionTimeoutMs, now);
+      return undefined;
+    }
+    const slot = this.#tracker.findLive(origin.sessionHigh, origin.sessionLow);
+    const hasMoved = slot !== -1 && this.#tracker.moveCountOf(slot) !== sessionMoves;
+    if (origin.owner === localOwner && (slot === -1 || hasMoved)) {
+      this.#enqueue(this.#preparer.reject(origin, slot === -1 ? ErrorCode.SessionExpired : ErrorCode.SessionMoved, now));
+      return undefined;
+    }
+    // It must not be taken for a request of the session's new connection.
+    if (hasMoved && this.#tracker.isOwnedBy(slot, origin.owner)) origin.owner = previousOwner;
+    return this.#order(origin, this.#heldReader.wrap(record, 0, record.length), now);
   }
 
   /** A leader may have been replaced without knowing it. */
@@ -180,6 +242,12 @@ export class LocalSequencer implements WriteSequencer {
   }
 
   wake(now: Now, heardMs: Millis, hasEnough: () => boolean): Job | undefined {
+    if (this.#held.isHolding) return undefined;
+    while (this.#held.canTake) {
+      if (hasEnough()) return undefined;
+      const job = this.#orderHeld(now);
+      if (job !== undefined) return job;
+    }
     const watermarkMs = this.#expiryWatermarkMs(now, heardMs);
     while (!hasEnough()) {
       const due = this.#sessionExpiry.nextExpired(watermarkMs);
@@ -197,6 +265,7 @@ export class LocalSequencer implements WriteSequencer {
   }
 
   expireSessions(now: Now, heardMs: Millis, hasEnough: () => boolean): Job | undefined {
+    if (this.#held.isHolding) return undefined;
     const watermarkMs = this.#expiryWatermarkMs(now, heardMs);
     const due = this.#tracker.expiry.deadline();
     if (!this.#sessionExpiry.hasForcedExpirations && (due === undefined || due > watermarkMs)) return undefined;
@@ -225,6 +294,8 @@ export class LocalSequencer implements WriteSequencer {
   }
 
   deadline(): Millis | undefined {
+    if (this.#held.isHolding) return undefined;
+    if (this.#held.canTake) return 0;
     return earlierOf(this.#expiryDeadline(), this.#containerManager.deadline());
   }
 
@@ -252,6 +323,7 @@ export class LocalSequencer implements WriteSequencer {
       fingerprintWriteOrigin(to, origin);
     }
     this.#confirmedSyncs.fingerprint(to);
+    this.#held.fingerprint(to);
     to.number(msUntil(this.#expiryDeadline(), now.elapsedMs));
     to.number(msUntil(this.#containerManager.deadline(), now.elapsedMs));
   }

@@ -22,9 +22,12 @@ import {
   readCreateTTLRequest,
   readDeleteRequest,
   readReconfigRequest,
+  readTransferLeaderRequest,
   type ReconfigRequest,
   readSetACLRequest,
   readSetDataRequest,
+  type Sid,
+  type TransferLeaderRequest,
   type TxnDigest,
   type TxnHeader,
   writeMultiMember,
@@ -46,12 +49,13 @@ import { PendingMulti } from './pending-multi.ts';
 import { errorTxn, type PrepareResult, type Proposal, type TypedTxn, type WriteOrigin } from '../pending/proposal.ts';
 import type { Replica } from './replica.ts';
 import { copyForJob, StepBudget } from '../step-budget.ts';
+import type { TransferRefusal } from './transfer-refusal.ts';
 import { type ValidationDependencies, WriteValidator } from './write-validator.ts';
 
 /** Validation over several steps, and its result. */
 export type PrepareJob = Generator<void, Proposal, Now>;
 
-/** Decides on the membership of an ensemble. `Leader` implements it. */
+/** Decides on the membership and the lead of an ensemble. `Leader` implements it. */
 export interface ReconfigLeader {
   /**
    * The configuration that a request asks for, `zxid` being its version; or the error code that
@@ -60,6 +64,11 @@ export interface ReconfigLeader {
   prepareReconfig(request: ReconfigRequest, zxid: Zxid): QuorumConfig | ErrorCode;
   /** The txn that is appended next changes the configuration to this text. */
   reconfigProposed(zxid: Zxid, text: string, now: Now): void;
+  /**
+   * Another server is to lead: `target`, or one of the leader's choice. Returns why that does not
+   * begin; undefined if it has begun, and then nothing is ordered after the request in progress.
+   */
+  transferLeadership(target: Sid | undefined, now: Now): TransferRefusal | undefined;
 }
 
 export class Preparer {
@@ -268,6 +277,8 @@ export class Preparer {
         return this.#multi(origin, reader, zxid, now);
       case OpCode.reconfig:
         return this.#reconfig(origin, readReconfigRequest(reader), zxid, now);
+      case OpCode.transferLeader:
+        return this.#transferLeader(origin, readTransferLeaderRequest(reader), now);
       default:
         // Learners of ZooKeeper forward check and deleteContainer, and a createSession that a
         // client sent as a request. The client waits for a txn, as for any reply.
@@ -285,6 +296,18 @@ export class Preparer {
     return typeof next === 'number' ? next : this.#validator.setConfig(origin, formatQuorumConfig(next), zxid, now);
   }
 
+  /**
+   * The answer is a txn without a change, so that it reaches the server that asks, and has its place
+   * in the order of its session. It is the last of this leader if the transfer succeeds.
+   */
+  #transferLeader(origin: WriteOrigin, { target }: TransferLeaderRequest, now: Now): PrepareResult {
+    const fault = this.#validator.checkSession(origin) ?? this.#validator.checkMayReconfigure(origin);
+    if (fault !== undefined) return fault;
+    if (this.#leader === undefined) return ErrorCode.Unimplemented;
+    const refusal = this.#leader.transferLeadership(target, now);
+    return refusal === undefined ? ErrorCode.Ok : transferErrorCodes[refusal];
+  }
+
   #multi(origin: WriteOrigin, reader: Reader, zxid: Zxid, now: Now): PrepareResult {
     const multi = new PendingMulti(origin, reader, zxid, now, this.#validator, this.outstandingChanges);
     multi.validateParts(Infinity);
@@ -299,6 +322,17 @@ function isLongMulti({ identities }: WriteOrigin, { remaining }: Reader, shortFr
 }
 
 const manyIdentities = 16;
+
+/** The codes that a client knows, of which each has one meaning for a transfer. */
+const transferErrorCodes: Readonly<Record<TransferRefusal, ErrorCode>> = {
+  'not leading': ErrorCode.ConnectionLoss,
+  'leads already': ErrorCode.BadVersion,
+  'not a voter': ErrorCode.BadArguments,
+  'not in step': ErrorCode.NewConfigNoQuorum,
+  'follower without support': ErrorCode.Unimplemented,
+  'reconfiguration pending': ErrorCode.ReconfigInProgress,
+  'transfer under way': ErrorCode.ReconfigInProgress,
+};
 
 function headerOf(origin: WriteOrigin, zxid: Zxid, type: number, now: Now): TxnHeader {
   return { clientHigh: origin.sessionHigh, clientLow: origin.sessionLow, cxid: origin.cxid, zxid, time: now.wallMs, type };

@@ -14,6 +14,7 @@ import type { WatchTable } from '../tree/watch-table.ts';
 import { LongReply } from './long-reply.ts';
 import type { MemoryLimits } from './memory-limits.ts';
 import { MultiReads } from './multi-reads.ts';
+import type { OperatorRequests } from './operator-requests.ts';
 import { ReadReplies } from './read-replies.ts';
 import type { Replica } from './replica.ts';
 import type { ReplyWriter } from './reply-writer.ts';
@@ -32,6 +33,7 @@ export class ReadHandler {
   readonly #replies: ReadReplies;
   readonly #watchRequests: WatchRequests;
   readonly #multiReads: MultiReads;
+  readonly #operatorRequests: OperatorRequests;
   #workUnits = 0;
 
   constructor(
@@ -44,6 +46,7 @@ export class ReadHandler {
     permissions: Permissions,
     observer: Observer,
     budget: StepBudget,
+    operatorRequests: OperatorRequests,
   ) {
     this.#replica = replica;
     this.#watches = watches;
@@ -52,6 +55,7 @@ export class ReadHandler {
     this.#replyWriter = replyWriter;
     this.#registry = registry;
     this.#budget = budget;
+    this.#operatorRequests = operatorRequests;
     this.#replies = new ReadReplies(replica, replyWriter, permissions, observer, budget);
     this.#watchRequests = new WatchRequests(replica, watches, cnxns, limits, replyWriter, this.#replies, budget);
     this.#multiReads = new MultiReads(replica, replyWriter, this.#replies, permissions, budget);
@@ -103,6 +107,10 @@ export class ReadHandler {
         return this.#getAllChildrenNumber(request, reader);
       case OpCode.whoAmI:
         return this.#whoAmI(request);
+      case OpCode.getLeader:
+      case OpCode.transferLeader:
+      case OpCode.shedConnections:
+        return this.#operatorRequests.handle(request, reader, this.#replies);
       case OpCode.multiRead:
         return this.#multiReads.handle(request, reader);
       default:

@@ -4,7 +4,7 @@
  * admitted; its txn is returned when it may be applied, one at a time, in zxid order. The write at
  * the head of a queue that caused the txn is answered.
  */
-import type { Millis, Reader, Zxid } from '@tskeeper/protocol';
+import type { Millis, Reader, Sid, Zxid } from '@tskeeper/protocol';
 import type { Fingerprint } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
 import type { SessionRef } from '../session/session-ref.ts';
@@ -23,6 +23,10 @@ export interface WriteSequencer {
   readonly forwardsToLeader: boolean;
   /** Bytes of requests that wait to be forwarded, including those of disconnected clients. */
   readonly queuedBytes: number;
+  /** The server that leads; undefined for a standalone server. */
+  readonly leader: Sid | undefined;
+  /** Whether a request for another leader can be ordered. */
+  readonly acceptsTransfers: boolean;
 
   /**
    * Orders a write; `reader` is placed over its record, and its bytes may be reused after the call.

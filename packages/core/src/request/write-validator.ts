@@ -268,15 +268,22 @@ export class WriteValidator {
     return { type: OpCode.check, txn: { kind: 'check', path, version: (version + 1) | 0 } };
   }
 
+  /** Whoever may write /zookeeper/config may change the ensemble. Returns the error, if any. */
+  checkMayReconfigure(origin: WriteOrigin): ErrorCode | undefined {
+    const znode = this.#outstandingChanges.find(systemPath.config);
+    if (znode === undefined) return ErrorCode.NoNode;
+    return this.#lacksPermission(Perms.write, znode, origin) ? ErrorCode.NoAuth : undefined;
+  }
+
   /**
    * The text of a new configuration, in /zookeeper/config. As in ZooKeeper, a client that may write that
    * znode may reconfigure, its version is -1, and it counts in no quota.
    */
   setConfig(origin: WriteOrigin, text: string, zxid: Zxid, now: Now): PrepareResult {
     const path = systemPath.config;
-    const znode = this.#outstandingChanges.find(path);
-    if (znode === undefined) return ErrorCode.NoNode;
-    if (this.#lacksPermission(Perms.write, znode, origin)) return ErrorCode.NoAuth;
+    const fault = this.checkMayReconfigure(origin);
+    if (fault !== undefined) return fault;
+    const znode = this.#outstandingChanges.find(path)!;
     const data = Buffer.from(text, 'utf8');
     const version = -1;
     const after = znode.copyIfRecorded();

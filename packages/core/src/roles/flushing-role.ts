@@ -6,7 +6,7 @@ import type { PeerState } from './peer-state.ts';
 
 /**
  * The disk works on something that must be durable before this server says in an election how far
- * its log goes, or leads, or connects to the leader that a reconfiguration has named.
+ * its log goes, or leads, or connects to the leader that the last one has named.
  */
 export class FlushingRole extends PeerRole {
   readonly name = 'flushing';

@@ -5,7 +5,9 @@ import { LocalSequencer } from '../request/local-sequencer.ts';
 import { StepBudget } from '../step-budget.ts';
 import type { Server } from '../server.ts';
 import type { LeaderConfig, LeaderHost } from '../zab/leader-host.ts';
+import type { LeaderPreference } from '../zab/leader-preference.ts';
 import { Leader } from '../zab/leader.ts';
+import type { TransferEnd, TransferRefusal } from '../request/transfer-refusal.ts';
 import type { SyncTarget } from '../zab/sync-target.ts';
 import { type LogEntry, LearnerSyncer, type LearnerSyncerOptions } from '../zab/learner-syncer.ts';
 import { diffSyncsMaxDefault, snapSyncsMaxDefault } from '../zab/zab-options.ts';
@@ -21,6 +23,8 @@ export class LeadingRole extends PeerRole implements LeaderHost {
   readonly #state: PeerState;
   readonly #leader: Leader;
   readonly #syncer: LearnerSyncer;
+  /** Once clients are served. */
+  #sequencer: LocalSequencer | undefined;
 
   constructor(state: PeerState, now: Now) {
     super();
@@ -106,6 +110,10 @@ export class LeadingRole extends PeerRole implements LeaderHost {
     this.#leader.stepDown(text);
   }
 
+  override transferLeadership(target: Sid | undefined, now: Now): TransferRefusal | undefined {
+    return this.#leader.transferLeadership(target, now);
+  }
+
   override quorumChanged(now: Now): void {
     this.#leader.quorumChanged(now);
   }
@@ -124,6 +132,7 @@ export class LeadingRole extends PeerRole implements LeaderHost {
   }
 
   override next(now: Now): Transition | undefined {
+    this.#leader.maybeCompleteTransfer(now);
     if (this.#leader.endReason === undefined) return undefined;
     this.#syncer.stop();
     if (this.#leader.server === undefined) this.#state.leaderAttemptFailed(this.#state.options.zab.sid, now);
@@ -157,7 +166,23 @@ export class LeadingRole extends PeerRole implements LeaderHost {
     state.onSynced();
     state.election.updateVote(epoch);
     state.startEpoch(epoch);
-    return state.newServer(now, (parts, then) => new LocalSequencer(parts, leader, then, leader), false);
+    return state.newServer(now, (parts, then) => (this.#sequencer = new LocalSequencer(parts, leader, then, leader)), false);
+  }
+
+  get leaderPreference(): LeaderPreference {
+    return this.#state.leaderPreference;
+  }
+
+  holdWrites(isHeld: boolean): void {
+    this.#sequencer?.holdWrites(isHeld);
+  }
+
+  transferBegan(target: Sid, byPriority: boolean): void {
+    this.#state.observer.notice({ kind: 'transferBegan', target, byPriority });
+  }
+
+  transferEnded(target: Sid, outcome: TransferEnd, heldMs: Millis): void {
+    this.#state.observer.notice({ kind: 'transferEnded', target, outcome, heldMs });
   }
 
   syncLearner(learner: SyncTarget, leaderLast: Zxid): void {

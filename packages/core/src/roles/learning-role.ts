@@ -11,6 +11,7 @@ import type { LeaderConnector } from '../zab/leader-connector.ts';
 import { Learner } from '../zab/learner.ts';
 import type { ConfigChange, LearnerHost, LoggedProposal } from '../zab/learner-host.ts';
 import type { EpochName } from '../zab/peer-storage.ts';
+import { leaderPriorityDefault } from '../zab/zab-options.ts';
 import type { ChannelId } from '../zab/quorum-links.ts';
 import { stopIfLeaderIsLost } from './connecting-role.ts';
 import { PeerRole, type RoleStatus, type Transition } from './peer-role.ts';
@@ -48,6 +49,7 @@ export class LearningRole extends PeerRole implements LearnerHost {
       resyncEpoch: state.resyncEpoch,
       configVersion: state.config.version,
       incarnation: state.incarnation,
+      leaderPriority: state.options.zab.leaderPriority ?? leaderPriorityDefault,
       leader: connector.leader,
     };
     this.#learner = new Learner(state.options.zab, start, channel, state.packetView, state.io.quorum, state.disk, this, now);
@@ -208,7 +210,11 @@ export class LearningRole extends PeerRole implements LearnerHost {
     state.onSynced();
     state.startEpoch(epoch);
     let forwarder!: LeaderForwarder;
-    const server = state.newServer(now, (parts) => (forwarder = new LeaderForwarder(this.#kind, link, parts)), true);
+    const server = state.newServer(
+      now,
+      (parts) => (forwarder = new LeaderForwarder(this.#kind, this.#connector.leader, link, parts)),
+      true,
+    );
     return { server, forwarder };
   }
 

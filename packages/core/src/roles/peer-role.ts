@@ -16,6 +16,7 @@ import type { EnsembleStatus } from '../inspector.ts';
 import type { Now } from '../now.ts';
 import type { Server } from '../server.ts';
 import type { LeaderConnector, ConnectFailure } from '../zab/leader-connector.ts';
+import type { TransferRefusal } from '../request/transfer-refusal.ts';
 import type { LogEntry } from '../zab/learner-syncer.ts';
 import type { EpochName } from '../zab/peer-storage.ts';
 import { type ChannelId, ChannelRank } from '../zab/quorum-links.ts';
@@ -130,6 +131,11 @@ export abstract class PeerRole {
 
   /** Learners cannot reach this server. */
   stepDown(_text: string): void {}
+
+  /** Gives the lead to another server. Returns why this role does not. */
+  transferLeadership(_target: Sid | undefined, _now: Now): TransferRefusal | undefined {
+    return 'not leading';
+  }
 
   /** Another set of servers is a quorum now. */
   quorumChanged(_now: Now): void {}

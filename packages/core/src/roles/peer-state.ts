@@ -20,6 +20,7 @@ import type { LeaderTxn } from '../request/leader-forwarder.ts';
 import { Server } from '../server.ts';
 import type { CommittedLog } from '../zab/committed-log.ts';
 import { LeaderConnector } from '../zab/leader-connector.ts';
+import { LeaderPreference } from '../zab/leader-preference.ts';
 import { DiskState, type PersistedState } from '../zab/disk-state.ts';
 
 /** What a start has found in the data folder. */
@@ -58,6 +59,7 @@ export class PeerState implements ConfigListener {
   readonly config: Configuration;
   readonly election: FastLeaderElection;
   readonly leaderBackoff: LeaderBackoff;
+  readonly leaderPreference: LeaderPreference;
   readonly committedLog: CommittedLog;
   readonly replicaOptions: ReplicaOptions;
   /** The state in memory. A TRUNC or a SNAP replaces it. */
@@ -84,6 +86,7 @@ export class PeerState implements ConfigListener {
     this.config = new Configuration({ ...config, sid: options.zab.sid, reconfigEnabled: options.core.reconfigEnabled });
     this.disk = new DiskState(start, io.storage);
     this.leaderBackoff = new LeaderBackoff(options.zab);
+    this.leaderPreference = new LeaderPreference(options.zab.initLimitTicks * options.zab.tickTimeMs);
     this.incarnation = incarnationOf(random.uint32(), random.uint32());
     this.replicaOptions = replicaOptions(options.core, random);
     this.replica = start.replica;
@@ -172,12 +175,12 @@ export class PeerState implements ConfigListener {
     this.io.members?.changed(this.config.members, this.config.others);
   }
 
-  /** A reconfiguration has named the leader, so there is no election. */
+  /** The last leader has named the next one, so there is no election. */
   appoint(leader: Sid, now: Now): void {
     const { election, disk, options } = this;
     const { lastZxid: zxid, currentEpoch: peerEpoch } = disk.persisted;
     const vote = { leader, zxid, electionEpoch: election.electionEpoch, peerEpoch };
-    this.observer.elected(leader, now.elapsedMs - this.lookingSinceMs);
+    this.observer.leaderAppointed(leader);
     election.finalize({ state: leader === options.zab.sid ? 'leading' : this.learnerState, vote }, now);
   }
 
@@ -239,5 +242,6 @@ export class PeerState implements ConfigListener {
     this.config.fingerprint(to);
     this.election.fingerprint(to, now);
     this.leaderBackoff.fingerprint(to);
+    this.leaderPreference.fingerprint(to, now.elapsedMs);
   }
 }

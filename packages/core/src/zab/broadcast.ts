@@ -76,6 +76,11 @@ export class Broadcast {
     return this.#successor;
   }
 
+  /** A reconfig has been proposed, or an earlier leader's is not active yet. */
+  get isReconfigPending(): boolean {
+    return this.#reconfig !== undefined || this.#host.config.latestText !== this.#host.config.text;
+  }
+
   /** A quorum has the history; txns of `server` follow. */
   begin(server: Server, epoch: number): void {
     this.#server = server;

@@ -5,10 +5,12 @@
  * lacks and which configuration is active belong to the peer, so the leader reaches them only
  * through `LeaderHost`.
  */
-import type { ErrorCode, QuorumConfig, ReconfigRequest, Sid, Zxid } from '@tskeeper/protocol';
+import type { ErrorCode, Millis, QuorumConfig, ReconfigRequest, Sid, Zxid } from '@tskeeper/protocol';
 import type { Now } from '../now.ts';
 import type { QuorumVerifier } from '../quorum/quorum-verifier.ts';
+import type { TransferEnd } from '../request/transfer-refusal.ts';
 import type { Server } from '../server.ts';
+import type { LeaderPreference } from './leader-preference.ts';
 import type { ChannelId } from './quorum-links.ts';
 import type { SyncTarget } from './sync-target.ts';
 
@@ -65,6 +67,12 @@ export interface LeaderHost {
    * applied.
    */
   configActivated(text: string, isTxn: boolean, now: Now): void;
+  /** How often the lead is given away because of priorities. */
+  readonly leaderPreference: LeaderPreference;
+  /** Writes of clients wait before they get a zxid, or go on. */
+  holdWrites(isHeld: boolean): void;
+  transferBegan(target: Sid, byPriority: boolean): void;
+  transferEnded(target: Sid, outcome: TransferEnd, heldMs: Millis): void;
   /** A txn is committed. `entry`: header, record and digest as in the log. */
   committed(zxid: Zxid, entry: Buffer): void;
 }

@@ -36,6 +36,7 @@ import type { LeaderStatus } from '../inspector.ts';
 import type { Now } from '../now.ts';
 import { canLeadOn } from '../quorum/configuration.ts';
 import type { QuorumVerifier, SidSet } from '../quorum/quorum-verifier.ts';
+import type { TransferRefusal } from '../request/transfer-refusal.ts';
 import type { SequencerLeader } from '../request/local-sequencer.ts';
 import type { PendingSync } from '../pending/pending-request.ts';
 import type { Server } from '../server.ts';
@@ -43,6 +44,7 @@ import type { TxnLog } from '../txn-log.ts';
 import { Broadcast } from './broadcast.ts';
 import { EpochStages } from './epoch-stages.ts';
 import type { LeaderHost, LeaderStart } from './leader-host.ts';
+import { LeadershipTransfer } from './leadership-transfer.ts';
 import { LearnerPings } from './learner-pings.ts';
 import type { LearnerProgress } from './learner-progress.ts';
 import { LearnerRequests } from './learner-requests.ts';
@@ -66,6 +68,7 @@ export class Leader implements TxnLog, SequencerLeader {
   readonly #syncs: SyncConfirmations;
   readonly #broadcast: Broadcast;
   readonly #requests: LearnerRequests;
+  readonly #transfer: LeadershipTransfer;
   #server: Server | undefined;
   #servingSinceMs: Millis = 0;
   /** Time of the last input: precise enough for the age of a proposal. */
@@ -93,6 +96,7 @@ export class Leader implements TxnLog, SequencerLeader {
     this.#syncs = new SyncConfirmations(options.sid, quorum, this.#learners, this.#pings, this.#proposals);
     this.#broadcast = new Broadcast(options.sid, quorum, host, this.#proposals, this.#learners, this.#syncs);
     this.#requests = new LearnerRequests(this.#learners, this.#syncs);
+    this.#transfer = new LeadershipTransfer(options, quorum, host, this.#learners, this.#proposals, this.#broadcast);
     this.#nowMs = now.elapsedMs;
     this.#nextPingMs = now.elapsedMs + options.tickTimeMs / 2;
     this.#nextTickMs = now.elapsedMs + options.tickTimeMs;
@@ -110,9 +114,14 @@ export class Leader implements TxnLog, SequencerLeader {
     return this.#stages.endText;
   }
 
-  /** The server that leads next, if the configuration takes the lead from this one. */
+  /** The server that leads next, if this one has given up the lead in its favour. */
   get successor(): Sid | undefined {
-    return this.#broadcast.successor;
+    return this.#broadcast.successor ?? this.#transfer.successor;
+  }
+
+  /** As `SequencerLeader.sid`. */
+  get sid(): Sid {
+    return this.#options.sid;
   }
 
   get epoch(): number {
@@ -149,7 +158,9 @@ export class Leader implements TxnLog, SequencerLeader {
       if (!learner.isObserver && !this.#learners.isVoting(learner)) syncedNonVotingFollowers++;
     }
     const pendingSyncs = this.#syncs.length;
-    return { sinceMs: this.#servingSinceMs, learners, syncedFollowers, syncedNonVotingFollowers, syncedObservers, pendingSyncs };
+    const transferTarget = this.#transfer.target;
+    const followers = { syncedFollowers, syncedNonVotingFollowers };
+    return { sinceMs: this.#servingSinceMs, learners, ...followers, syncedObservers, pendingSyncs, transferTarget };
   }
 
   // ---- inputs
@@ -278,6 +289,23 @@ export class Leader implements TxnLog, SequencerLeader {
     this.#host.configSeen(text, now);
   }
 
+  // ---- the transfer of the lead
+
+  /**
+   * As `SequencerLeader.transferLeadership`: begins to give the lead to a follower. Returns why it
+   * does not.
+   */
+  transferLeadership(target: Sid | undefined, now: Now): TransferRefusal | undefined {
+    return this.#stages.stage === 'broadcast' ? this.#transfer.begin(target, now) : 'not leading';
+  }
+
+  /** After each input: hands the lead over if everything is ready for it. */
+  maybeCompleteTransfer(now: Now): void {
+    if (this.#transfer.target === undefined || this.#stages.stage !== 'broadcast') return;
+    const successor = this.#transfer.maybeComplete(this.#server!, now);
+    if (successor !== undefined) this.#stages.end('resigned', `this server has given the lead to server ${successor}`);
+  }
+
   /** A client of this server wants to see everything committed by now. */
   sync(sync: PendingSync, now: Now): void {
     this.#syncs.add(undefined, sync, this.#server!, now);
@@ -329,6 +357,7 @@ export class Leader implements TxnLog, SequencerLeader {
     if (now.elapsedMs < this.#nextTickMs) return;
     this.#nextTickMs = now.elapsedMs + this.#options.tickTimeMs;
     this.#checkQuorum(now);
+    if (this.#stages.stage === 'broadcast') this.#transfer.maybePrefer(this.#servingSinceMs, now);
   }
 
   /**
@@ -363,7 +392,7 @@ export class Leader implements TxnLog, SequencerLeader {
 
   deadline(): Millis | undefined {
     if (this.#stages.stage === 'over') return undefined;
-    return Math.min(this.#nextPingMs, this.#nextTickMs, this.#learners.sidConflictsDueMs);
+    return Math.min(this.#nextPingMs, this.#nextTickMs, this.#learners.sidConflictsDueMs, this.#transfer.deadlineMs);
   }
 
   /**
@@ -391,6 +420,7 @@ export class Leader implements TxnLog, SequencerLeader {
     to.number(this.#pings.last - this.#pings.ownAnswered);
     this.#syncs.fingerprint(to);
     this.#broadcast.fingerprint(to);
+    this.#transfer.fingerprint(to, nowMs);
     to.number(age(this.#nowMs, nowMs, limitMs));
     to.number(msUntil(this.#nextPingMs, nowMs));
     to.number(msUntil(this.#nextTickMs, nowMs));

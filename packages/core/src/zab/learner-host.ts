@@ -22,6 +22,8 @@ export interface LearnerStart {
   readonly configVersion: number;
   /** See `LearnerInfo`; undefined for a learner that sends none. */
   readonly incarnation?: number | undefined;
+  /** See `LearnerInfo`; undefined for a learner that sends none. */
+  readonly leaderPriority?: number | undefined;
   /** The server it learns from. */
   readonly leader: Sid;
 }

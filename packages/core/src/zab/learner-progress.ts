@@ -54,6 +54,8 @@ export class LearnerProgress {
   sid: Sid = 0;
   /** Of its process; 0 if unknown. */
   incarnation = 0;
+  /** See `LearnerInfo`. */
+  leaderPriority: number | undefined;
   introducedMs: Millis = 0;
   sidConflict: SidConflict | undefined;
   /** When bytes last moved over its stream. */
@@ -136,6 +138,7 @@ export class LearnerProgress {
       to.number(age(Math.max(sentMs, this.activeSinceMs), nowMs, limitMs));
     }
     to.number(this.incarnation);
+    to.number(this.leaderPriority ?? -1);
     to.number(this.sidConflict?.claimant.channel ?? -1);
     if (this.sidConflict !== undefined) {
       to.number(lastPing - (this.sidConflict.ping ?? -1));

@@ -12,6 +12,7 @@ import {
   epochOf,
   formatZxid,
   type Id,
+  leaderFeature,
   makeZxid,
   type Millis,
   PacketType,
@@ -120,7 +121,7 @@ export class LearnerTable {
   sendLeaderInfo({ channel }: LearnerProgress): void {
     const writer = this.#links.packets(channel);
     const at = beginQuorumPacket(writer, PacketType.LEADERINFO, makeZxid(this.#stages.epoch, 0));
-    writeLeaderInfo(writer);
+    writeLeaderInfo(writer, leaderFeature.transfer);
     endQuorumPacket(writer, at);
   }
 
@@ -150,7 +151,7 @@ export class LearnerTable {
       this.disconnect(learner, 'protocol error', 'the learner introduced itself twice');
       return;
     }
-    const { serverId, configVersion, incarnation } = readLearnerInfo(packet.data, packet.hasData);
+    const { serverId, configVersion, incarnation, leaderPriority } = readLearnerInfo(packet.data, packet.hasData);
     if (configVersion !== undefined && configVersion > this.#host.config.version) {
       this.disconnect(
         learner,
@@ -170,6 +171,7 @@ export class LearnerTable {
     // Any number of observers without an id send -1.
     learner.sid = serverId === undefined || serverId < 0 ? --this.#lastAnonymousSid : serverId;
     learner.incarnation = incarnation;
+    learner.leaderPriority = leaderPriority;
     learner.introducedMs = now.elapsedMs;
     learner.isObserver = packet.type === PacketType.OBSERVERINFO;
     learner.acceptedEpoch = epochOf(packet.zxid);

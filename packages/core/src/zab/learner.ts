@@ -21,6 +21,9 @@ import {
   type PacketView,
   packetTypeName,
   OpCode,
+  leaderFeature,
+  readDesignatedLeader,
+  readLeaderFeatures,
   readRevalidateReply,
   readTxn,
   Reader,
@@ -105,7 +108,12 @@ export class Learner {
     const writer = links.packets(channel);
     const type = start.role === 'observer' ? PacketType.OBSERVERINFO : PacketType.FOLLOWERINFO;
     const at = beginQuorumPacket(writer, type, makeZxid(start.acceptedEpoch, 0));
-    writeLearnerInfo(writer, { serverId: options.sid, configVersion: start.configVersion, incarnation: start.incarnation });
+    writeLearnerInfo(writer, {
+      serverId: options.sid,
+      configVersion: start.configVersion,
+      incarnation: start.incarnation,
+      leaderPriority: start.leaderPriority,
+    });
     endQuorumPacket(writer, at);
   }
 
@@ -329,6 +337,8 @@ export class Learner {
         this.#onProposal(packet, now);
         return this.#onActivate(packet.zxid, designated, now);
       }
+      case PacketType.HANDOVER:
+        return this.#onHandover(packet);
       case PacketType.NEWLEADER:
         return this.#onNewLeader(packet, now);
       case PacketType.UPTODATE:
@@ -370,6 +380,7 @@ export class Learner {
   #onLeaderInfo(packet: PacketView): void {
     if (!this.stages.expect('introduced', packet)) return;
     this.#epoch = epochOf(packet.zxid);
+    this.requests.leaderAcceptsTransfers = (readLeaderFeatures(packet.data) & leaderFeature.transfer) !== 0;
     const { acceptedEpoch, currentEpoch, role } = this.#start;
     if (this.#epoch < currentEpoch) {
       this.stages.end('leader of an older epoch', `the leader's epoch is ${this.#epoch}, but this server is in epoch ${currentEpoch}`);
@@ -440,6 +451,16 @@ export class Learner {
       this.#forwarder.commit(next);
       this.#server!.appended(zxid, now);
     }
+  }
+
+  /**
+   * The leader gives up the lead in favour of another server, and commits nothing more. That server
+   * has everything that this one has.
+   */
+  #onHandover(packet: PacketView): void {
+    if (!this.stages.expect('serving', packet)) return;
+    this.#successor = readDesignatedLeader(packet.data);
+    this.stages.end('leader resigned', `the leader resigned in favour of server ${this.#successor}`);
   }
 
   // ---- configurations

@@ -28,6 +28,8 @@ export class RequestQueue implements LeaderLink {
   readonly #waiting = new Fifo<Buffer>();
   /** For a packet that must wait. */
   readonly #packet = new Writer(64);
+  /** Whether LEADERINFO has announced it. */
+  leaderAcceptsTransfers = false;
   /** Total bytes of the waiting requests. */
   queuedBytes = 0;
 

@@ -37,7 +37,14 @@ export interface ZabOptions {
    * The last counter of an epoch's txns; then its leader gives up, so that another epoch begins.
    */
   readonly counterMax: number;
+  /**
+   * `tskeeper.leaderPriority`: a leader gives the lead to a follower with a higher one. 0: never
+   * leads while another can. Default: 1.
+   */
+  readonly leaderPriority?: number | undefined;
 }
 
+/** `tskeeper.leaderPriority`. */
+export const leaderPriorityDefault = 1;
 export const snapSyncsMaxDefault = 10;
 export const diffSyncsMaxDefault = 100;

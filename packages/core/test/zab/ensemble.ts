@@ -157,6 +157,7 @@ export class Node implements PeerClients, ElectionLinks, QuorumLinks, PeerStorag
       syncLimitTicks: 5,
       forceSnapshotSync: false,
       counterMax: ensemble.counterMax,
+      leaderPriority: ensemble.priorities.get(this.sid),
     };
     const { reconfigEnabled, localSessions, throttle, configText } = ensemble;
     this.#contacts.clear();
@@ -496,6 +497,8 @@ export class Ensemble {
   /** Of single servers; the others have `configText`. */
   readonly configTexts = new Map<Sid, string>();
   reconfigEnabled = false;
+  /** `tskeeper.leaderPriority` of single servers. */
+  readonly priorities = new Map<Sid, number>();
   throttle: Partial<Pick<CoreOptions, 'requestThrottleLimit' | 'requestThrottleDropStale' | 'skipAcl'>> = {};
   localSessions: LocalSessionMode = 'disabled';
   truncations = 0;

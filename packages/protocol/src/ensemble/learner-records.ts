@@ -30,6 +30,11 @@ export interface LearnerInfo {
    * ZooKeeper, which also ignore it.
    */
   readonly incarnation: number;
+  /**
+   * How much the learner is preferred as leader (`tskeeper.leaderPriority`). A learner that sends it
+   * knows HANDOVER. Undefined from others; those of ZooKeeper ignore it, too.
+   */
+  readonly leaderPriority: number | undefined;
 }
 
 /**
@@ -37,12 +42,20 @@ export interface LearnerInfo {
  * are not read.
  */
 export function readLearnerInfo(reader: Reader, hasData = true): LearnerInfo {
-  if (!hasData) return { serverId: undefined, protocolVersion: oldestProtocolVersion, configVersion: undefined, incarnation: 0 };
+  if (!hasData)
+    return {
+      serverId: undefined,
+      protocolVersion: oldestProtocolVersion,
+      configVersion: undefined,
+      incarnation: 0,
+      leaderPriority: undefined,
+    };
   return {
     serverId: reader.exactInt64('a server id'),
     protocolVersion: reader.remaining < 4 ? oldestProtocolVersion : reader.int32(),
     configVersion: reader.remaining < 8 ? undefined : reader.exactInt64('the version of a configuration'),
     incarnation: reader.remaining < 8 ? 0 : incarnationOf(reader.int32(), reader.int32()),
+    leaderPriority: reader.remaining < 4 ? undefined : reader.int32(),
   };
 }
 
@@ -54,21 +67,47 @@ export function incarnationOf(high: number, low: number): number {
   return (high & incarnationHighMask) * 2 ** 32 + (low >>> 0);
 }
 
-/** Writes the whole record, as learners have sent it since 3.5; and the incarnation, if any. */
-export function writeLearnerInfo(writer: Writer, info: { serverId: Sid; configVersion: number; incarnation?: number | undefined }): void {
+/** What `writeLearnerInfo` writes; the last two are of ours alone. */
+export interface LearnerIntroduction {
+  readonly serverId: Sid;
+  readonly configVersion: number;
+  readonly incarnation?: number | undefined;
+  /** Only together with `incarnation`, which it follows. */
+  readonly leaderPriority?: number | undefined;
+}
+
+/** Writes the whole record, as learners have sent it since 3.5; and what only ours send, if any. */
+export function writeLearnerInfo(writer: Writer, info: LearnerIntroduction): void {
   writer.int64(info.serverId);
   writer.int32(learnerProtocolVersion);
   writer.int64(info.configVersion);
-  if (info.incarnation !== undefined) writer.int64(info.incarnation);
+  if (info.incarnation === undefined) return;
+  writer.int64(info.incarnation);
+  if (info.leaderPriority !== undefined) writer.int32(info.leaderPriority);
 }
 
-/** LEADERINFO: the leader's version of this protocol. */
+/** What a leader can do that others cannot, as bits in LEADERINFO. */
+export const leaderFeature = {
+  /** It accepts the operation `transferLeader` from its learners. */
+  transfer: 1,
+} as const;
+
+/** LEADERINFO: the leader's version of this protocol. Bytes after it are not read. */
 export function readLeaderInfo(reader: Reader): number {
   return reader.int32();
 }
 
-export function writeLeaderInfo(writer: Writer): void {
+/** LEADERINFO: the bits of `leaderFeature` after the version; 0 if the leader sends none. */
+export function readLeaderFeatures(reader: Reader): number {
+  if (reader.remaining < 8) return 0;
+  reader.int32();
+  return reader.int32();
+}
+
+/** @param features bits of `leaderFeature`; without them, the record is ZooKeeper's. */
+export function writeLeaderInfo(writer: Writer, features = 0): void {
   writer.int32(learnerProtocolVersion);
+  if (features !== 0) writer.int32(features);
 }
 
 /**
@@ -166,7 +205,7 @@ export function writeTouchedSession(writer: Writer, high: number, low: number, t
 }
 
 /**
- * COMMITANDACTIVATE, INFORMANDACTIVATE: the server that leads under the new configuration. In
+ * COMMITANDACTIVATE, INFORMANDACTIVATE, HANDOVER: the server that leads next. In
  * INFORMANDACTIVATE the bytes of the txn follow, and are not read here.
  */
 export function readDesignatedLeader(reader: Reader): Sid {

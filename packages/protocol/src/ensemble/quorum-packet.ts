@@ -53,6 +53,12 @@ export const PacketType = {
   ACKEPOCH: 18,
   /** INFORM of a reconfig. */
   INFORMANDACTIVATE: 19,
+  /**
+   * To a learner: its leader stops leading, and the server in the data leads next. ZooKeeper has no
+   * such packet, so it is sent only to learners that have announced that they know it
+   * (`LearnerInfo.leaderPriority`). The number begins with 'tk'.
+   */
+  HANDOVER: 0x746b_0001,
 } as const;
 export type PacketType = (typeof PacketType)[keyof typeof PacketType];
 

@@ -94,6 +94,12 @@ export class OperatorLog extends ServerMetrics {
     });
   }
 
+  override leaderAppointed(leader: Sid): void {
+    super.leaderAppointed(leader);
+    this.#leader = leader;
+    this.#electedMs = this.#clock.now().elapsedMs;
+  }
+
   override epochStarted(epoch: number, historyEnd: Zxid): void {
     super.epochStarted(epoch, historyEnd);
     this.#epoch = epoch;
@@ -157,6 +163,48 @@ export class OperatorLog extends ServerMetrics {
         this.#logger.debug(`deleted ${notice.path}, an empty container or an expired TTL znode`, {
           event: 'container.deleted',
           path: notice.path,
+        });
+        return;
+      case 'transferBegan': {
+        const { target, byPriority } = notice;
+        const why = byPriority ? 'it has a higher priority' : 'on request';
+        this.#logger.info(`gives the lead to server ${target}, ${why}: writes wait until it has everything`, {
+          event: 'leader.transfer-began',
+          leader: target,
+          reason: byPriority ? 'priority' : 'request',
+        });
+        return;
+      }
+      case 'transferEnded': {
+        const { target, outcome } = notice;
+        const durationMs = Math.round(notice.heldMs);
+        if (outcome === 'handed over') {
+          this.#logger.info(`server ${target} leads next; writes waited here for ${durationMs} ms`, {
+            event: 'leader.transferred',
+            leader: target,
+            durationMs,
+          });
+          return;
+        }
+        const reason =
+          outcome === 'target lost'
+            ? 'it has disconnected'
+            : 'it has not acknowledged everything within syncLimit; look at its disk and its load';
+        this.#logger.warn(
+          `does not give the lead to server ${target}, and goes on leading: ${reason}. Writes waited for ${durationMs} ms.`,
+          {
+            event: 'leader.transfer-failed',
+            leader: target,
+            reason: outcome,
+            durationMs,
+          },
+        );
+        return;
+      }
+      case 'shedBegan':
+        this.#logger.info(`closes ${notice.count} of ${notice.cnxnCount} connections on request, so that their clients connect elsewhere`, {
+          event: 'cnxn.shed-began',
+          count: notice.count,
         });
         return;
       default:

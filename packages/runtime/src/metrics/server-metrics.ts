@@ -82,6 +82,7 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
   cnxnOpened(): void {}
 
   cnxnClosed(_cnxn: CnxnId, reason: CloseReason | undefined, _context: CnxnContext, _session: SessionId): void {
+    if (reason === 'shed') this.#count('connections_shed');
     if (reason === 'not serving') this.#count('cnxn_closed_without_zk_server_running');
   }
 
@@ -227,6 +228,8 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
     this.#sum('election_time', Math.round(lookedMs));
   }
 
+  leaderAppointed(_leader: Sid): void {}
+
   epochStarted(_epoch: number, _historyEnd: Zxid): void {}
 
   roleEnded(reason: RoleEndReason, _text: string): void {
@@ -252,6 +255,8 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
 
   notice(notice: Notice): void {
     if (notice.kind === 'digestMismatch') this.#count('digest_mismatches_count');
+    else if (notice.kind === 'transferEnded')
+      this.#count(notice.outcome === 'handed over' ? 'leader_transfers' : 'leader_transfers_abandoned');
   }
 
   // --- Member

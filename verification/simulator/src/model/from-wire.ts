@@ -103,6 +103,9 @@ export function operationFrom(name: OperationName | undefined, opCode: number, r
     case 'ping':
     case 'whoAmI':
     case 'closeSession':
+    case 'getLeader':
+    case 'transferLeader':
+    case 'shedConnections':
       return { kind: name };
     case 'multi':
     case 'multiRead':

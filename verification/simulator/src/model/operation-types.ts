@@ -45,6 +45,8 @@ export type Operation =
   | { readonly kind: 'getACL' | 'sync' | 'getAllChildrenNumber' | 'deleteContainer'; readonly path: Path }
   | { readonly kind: 'getEphemerals'; readonly prefixPath: Path }
   | { readonly kind: 'ping' | 'whoAmI' | 'closeSession' }
+  /** Requests of operators, which no client of these tests sends. */
+  | { readonly kind: 'getLeader' | 'transferLeader' | 'shedConnections' }
   | { readonly kind: 'multi' | 'multiRead'; readonly steps: readonly (WriteStep | ReadStep)[] }
   | {
       readonly kind: 'reconfig';

@@ -387,6 +387,9 @@ export class ReferenceModel {
       case 'auth':
       case 'sasl':
       case 'ping':
+      case 'getLeader':
+      case 'transferLeader':
+      case 'shedConnections':
       case 'unknown':
       case 'check':
         throw new Error(`${operation.kind} must be answered without the tree`);
