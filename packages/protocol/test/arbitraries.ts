@@ -114,6 +114,7 @@ const path = record({ path: text });
 const statReply = record({ stat });
 const getDataReply = record({ data: nullableBytes, stat });
 const nothing = fc.constant(undefined);
+const sidOrNone = fc.option(fc.nat(), { nil: undefined });
 const multi = { request: record({ ops: fc.array(multiOp, { maxLength: 6 }) }), reply: record({ results: fc.array(multiResult) }) };
 const createRequest = record(create);
 const create2Reply = record({ path: text, stat });
@@ -155,6 +156,9 @@ export const records: { [Name in OperationName]: { request: fc.Arbitrary<Request
     request: nothing,
     reply: record({ clientInfo: fc.array(record({ authScheme: text, user: text }), { maxLength: 4 }) }),
   },
+  getLeader: { request: nothing, reply: record({ leader: sidOrNone, epoch: int32 }) },
+  transferLeader: { request: record({ target: sidOrNone }), reply: nothing },
+  shedConnections: { request: record({ perMille: int32 }), reply: record({ count: int32 }) },
   closeSession: { request: nothing, reply: nothing },
 };
 

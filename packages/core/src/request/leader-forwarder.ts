@@ -39,6 +39,7 @@ export interface LeaderLink {
   revalidate(session: SessionRef, timeoutMs: Millis): void;
   /** Bytes of requests that wait until the stream to the leader accepts more. */
   readonly queuedBytes: number;
+  readonly leader: Sid;
   /** Whether the leader knows the request `transferLeader`. */
   readonly leaderAcceptsTransfers: boolean;
 }
@@ -70,7 +71,6 @@ const requestHeaderBytes = 8;
 export class LeaderForwarder implements WriteSequencer {
   readonly role: 'follower' | 'observer';
   readonly forwardsToLeader = true;
-  readonly leader: Sid;
   readonly #link: LeaderLink;
   readonly #tracker: SessionTracker;
   readonly #cnxns: CnxnTable;
@@ -88,10 +88,9 @@ export class LeaderForwarder implements WriteSequencer {
   readonly #replica: Replica;
   readonly workUnits = 0;
 
-  constructor(role: 'follower' | 'observer', leader: Sid, link: LeaderLink, { replica, tracker, cnxns }: SequencerDependencies) {
+  constructor(role: 'follower' | 'observer', link: LeaderLink, { replica, tracker, cnxns }: SequencerDependencies) {
     this.#replica = replica;
     this.role = role;
-    this.leader = leader;
     this.#link = link;
     this.#tracker = tracker;
     this.#cnxns = cnxns;
@@ -173,6 +172,10 @@ export class LeaderForwarder implements WriteSequencer {
       return false;
     }
     return true;
+  }
+
+  get leader(): Sid {
+    return this.#link.leader;
   }
 
   get acceptsTransfers(): boolean {

@@ -210,11 +210,7 @@ export class LearningRole extends PeerRole implements LearnerHost {
     state.onSynced();
     state.startEpoch(epoch);
     let forwarder!: LeaderForwarder;
-    const server = state.newServer(
-      now,
-      (parts) => (forwarder = new LeaderForwarder(this.#kind, this.#connector.leader, link, parts)),
-      true,
-    );
+    const server = state.newServer(now, (parts) => (forwarder = new LeaderForwarder(this.#kind, link, parts)), true);
     return { server, forwarder };
   }
 

@@ -118,10 +118,11 @@ export class LearnerTable {
     else backlog.raw(packet, start, packet.length);
   }
 
-  sendLeaderInfo({ channel }: LearnerProgress): void {
+  /** The features are for our own learners; those of ZooKeeper are sent what its leaders send. */
+  sendLeaderInfo({ channel, leaderPriority }: LearnerProgress): void {
     const writer = this.#links.packets(channel);
     const at = beginQuorumPacket(writer, PacketType.LEADERINFO, makeZxid(this.#stages.epoch, 0));
-    writeLeaderInfo(writer, leaderFeature.transfer);
+    writeLeaderInfo(writer, leaderPriority === undefined ? 0 : leaderFeature.transfer);
     endQuorumPacket(writer, at);
   }
 

@@ -99,7 +99,7 @@ export class Learner {
     this.#channel = channel;
     this.stages = new LearnerStages(options, links, channel);
     this.#history = new LearnerHistory(start, channel, links, storage);
-    this.requests = new RequestQueue(this.stages, links, channel);
+    this.requests = new RequestQueue(start.leader, this.stages, links, channel);
     this.#view = view;
     this.#links = links;
     this.#storage = storage;

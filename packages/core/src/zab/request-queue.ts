@@ -10,6 +10,7 @@ import {
   type Millis,
   PacketType,
   type Reader,
+  type Sid,
   writeRevalidateRequest,
   Writer,
 } from '@tskeeper/protocol';
@@ -22,6 +23,7 @@ import type { LearnerStages } from './learner-stages.ts';
 import type { ChannelId, QuorumLinks } from './quorum-links.ts';
 
 export class RequestQueue implements LeaderLink {
+  readonly leader: Sid;
   readonly #stages: LearnerStages;
   readonly #links: QuorumLinks;
   readonly #channel: ChannelId;
@@ -33,7 +35,8 @@ export class RequestQueue implements LeaderLink {
   /** Total bytes of the waiting requests. */
   queuedBytes = 0;
 
-  constructor(stages: LearnerStages, links: QuorumLinks, channel: ChannelId) {
+  constructor(leader: Sid, stages: LearnerStages, links: QuorumLinks, channel: ChannelId) {
+    this.leader = leader;
     this.#stages = stages;
     this.#links = links;
     this.#channel = channel;

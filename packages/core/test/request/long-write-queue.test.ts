@@ -157,6 +157,8 @@ describe('on a learner', () => {
         request: (_session, cxid) => void this.passedOn.push(cxid),
         revalidate: () => undefined,
         queuedBytes: 0,
+        leader: 1,
+        leaderAcceptsTransfers: true,
       };
       const options = { ...testOptions, stepUnits };
       const orderOf = (parts: SequencerDependencies) => (this.#forwarding = new LeaderForwarder('follower', link, parts));

@@ -25,13 +25,15 @@ const lead = {
   unknownObserversAwaitedUntilMs: () => undefined,
   learnersPolledMs: Infinity,
   pollLearners: () => undefined,
+  sid: 1,
+  transferLeadership: () => 'not in step' as const,
   prepareReconfig: () => ErrorCode.ReconfigInProgress,
   reconfigProposed: () => undefined,
 };
 
 class Host implements ClientOutput, TxnLog {
   readonly core: Server;
-  readonly link = { request: () => undefined, revalidate: () => undefined, queuedBytes: 0 };
+  readonly link = { request: () => undefined, revalidate: () => undefined, queuedBytes: 0, leader: 1, leaderAcceptsTransfers: true };
   order!: LocalSequencer | LeaderForwarder;
   readonly #output = new Writer();
 

@@ -10,6 +10,7 @@ import { localOwner } from '../../src/session/session-tracker.ts';
 import { OracleQuorum } from '../../src/quorum/oracle-quorum.ts';
 import { MajorityQuorum } from '../../src/quorum/majority-quorum.ts';
 import type { LeaderStart } from '../../src/zab/leader-host.ts';
+import { LeaderPreference } from '../../src/zab/leader-preference.ts';
 import { Leader } from '../../src/zab/leader.ts';
 import type { SyncTarget } from '../../src/zab/sync-target.ts';
 import type { ZabOptions } from '../../src/zab/zab-options.ts';
@@ -58,6 +59,10 @@ function leading(
       newLeaderConfig: () => 'version=0',
       prepareReconfig: () => ErrorCode.ReconfigInProgress,
     },
+    leaderPreference: new LeaderPreference(1000),
+    holdWrites: () => undefined,
+    transferBegan: () => undefined,
+    transferEnded: () => undefined,
     configSeen: () => undefined,
     configActivated: () => undefined,
     committed: () => undefined,

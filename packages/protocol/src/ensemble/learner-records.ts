@@ -50,13 +50,13 @@ export function readLearnerInfo(reader: Reader, hasData = true): LearnerInfo {
       incarnation: 0,
       leaderPriority: undefined,
     };
-  return {
-    serverId: reader.exactInt64('a server id'),
-    protocolVersion: reader.remaining < 4 ? oldestProtocolVersion : reader.int32(),
-    configVersion: reader.remaining < 8 ? undefined : reader.exactInt64('the version of a configuration'),
-    incarnation: reader.remaining < 8 ? 0 : incarnationOf(reader.int32(), reader.int32()),
-    leaderPriority: reader.remaining < 4 ? undefined : reader.int32(),
-  };
+  const serverId = reader.exactInt64('a server id');
+  const protocolVersion = reader.remaining < 4 ? oldestProtocolVersion : reader.int32();
+  const configVersion = reader.remaining < 8 ? undefined : reader.exactInt64('the version of a configuration');
+  const isOurs = reader.remaining >= 8;
+  const incarnation = isOurs ? incarnationOf(reader.int32(), reader.int32()) : 0;
+  const leaderPriority = isOurs && reader.remaining >= 4 ? reader.int32() : undefined;
+  return { serverId, protocolVersion, configVersion, incarnation, leaderPriority };
 }
 
 /** Keeps the result within the exact range of numbers. */

@@ -48,6 +48,19 @@ describe('LearnerInfo', () => {
     expect(readLearnerInfo(new Reader(Buffer.concat([bytes.subarray(0, 20), Buffer.alloc(8, 0xff)]))).incarnation).toBe(2 ** 53 - 1);
   });
 
+  test('carries the priority of learners that know HANDOVER, and of no others', () => {
+    const info = { serverId: 3, configVersion: 5, incarnation: 77 };
+    for (const leaderPriority of [0, 1, -7, 1000]) {
+      const bytes = written((writer) => writeLearnerInfo(writer, { ...info, leaderPriority }));
+      expect(readLearnerInfo(new Reader(bytes))).toMatchObject({ ...info, leaderPriority });
+    }
+    const without = written((writer) => writeLearnerInfo(writer, info));
+    expect(readLearnerInfo(new Reader(without)).leaderPriority).toBeUndefined();
+    expect(written((writer) => writeLearnerInfo(writer, { serverId: 3, configVersion: 5, leaderPriority: 4 }))).toEqual(
+      written((writer) => writeLearnerInfo(writer, { serverId: 3, configVersion: 5 })),
+    );
+  });
+
   test('does not consume the bytes after it', () => {
     const reader = new Reader(Buffer.concat([whole, Buffer.from('more')]));
     readLearnerInfo(reader);

@@ -64,7 +64,8 @@ describe('recorded packets', () => {
     expect(packets.length).toBeGreaterThan(270);
     expect(snapshots.length).toBeGreaterThan(2);
     const seen = new Set(packets.map(({ packet }) => packet));
-    expect(Object.keys(PacketType).filter((name) => !seen.has(name as keyof typeof PacketType))).toEqual([]);
+    // ZooKeeper does not have HANDOVER.
+    expect(Object.keys(PacketType).filter((name) => !seen.has(name as keyof typeof PacketType))).toEqual(['HANDOVER']);
   });
 
   test('decode to the recorded values, down to the records in their data', () => {

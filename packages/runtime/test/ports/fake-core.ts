@@ -50,7 +50,15 @@ export const recordedEnsemble: EnsembleStatus = {
     'server.4=127.0.0.1:43104:43204:observer;127.0.0.1:43004',
     'version=0',
   ].join('\n'),
-  leading: { sinceMs: 0, learners: 2, syncedFollowers: 2, syncedNonVotingFollowers: 0, syncedObservers: 0, pendingSyncs: 0 },
+  leading: {
+    sinceMs: 0,
+    learners: 2,
+    syncedFollowers: 2,
+    syncedNonVotingFollowers: 0,
+    syncedObservers: 0,
+    pendingSyncs: 0,
+    transferTarget: undefined,
+  },
 };
 
 export const leadingInspect: Inspector = { ...emptyInspect, role: () => 'leader', ensemble: () => recordedEnsemble };
