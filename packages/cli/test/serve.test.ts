@@ -24,6 +24,12 @@ class FakeServer implements Server {
   expireSession(): never {
     throw new Error('not asked for');
   }
+  transferLeadership(): never {
+    throw new Error('not asked for');
+  }
+  shedConnections(): never {
+    throw new Error('not asked for');
+  }
   close(): Promise<void> {
     this.closed++;
     return Promise.resolve();

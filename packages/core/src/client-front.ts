@@ -33,6 +33,11 @@ export interface ClientFront {
   disconnected(cnxn: CnxnId, now: Now): void;
   /** There is room again in the output of a connection that was reported as full. */
   drained(cnxn: CnxnId, now: Now): void;
+  /**
+   * The next leader is known and about to serve: new connections wait, with their first frame, for
+   * the front that replaces this one.
+   */
+  readonly isHolding: boolean;
   /** A long job is in progress: no frames before it ends. */
   readonly isBusy: boolean;
   /** The connection that the long job is for; undefined when it is for none of this port. */

@@ -42,6 +42,8 @@ export class Peer {
   /** The front that the client port delivers to. */
   #attachedFront: ClientFront;
   readonly inspect: Inspector;
+  /** While the lead is handed over: how long new connections wait for it. */
+  #holdUntilMs: Millis = 0;
   /** Everything that had arrived by then has been delivered. */
   #inputWatermarkMs: Millis = -Infinity;
 
@@ -62,6 +64,8 @@ export class Peer {
   /** After an input: the role may have ended, and may have begun or ceased to serve clients. */
   #advanceRole(now: Now): void {
     this.#replaceEndedRoles(now);
+    if (this.#closedFront.isHolding && (this.server !== undefined || now.elapsedMs >= this.#holdUntilMs))
+      this.#closedFront.isHolding = false;
     const { front } = this;
     if (front === this.#attachedFront) return;
     this.#attachedFront = front;
@@ -86,6 +90,8 @@ export class Peer {
       case 'flushing': {
         const { delayMs, successor } = transition;
         this.#role = new FlushingRole(state, delayMs === 0 ? undefined : now.elapsedMs + delayMs, successor);
+        this.#closedFront.isHolding = successor !== undefined;
+        this.#holdUntilMs = now.elapsedMs + state.options.zab.tickTimeMs;
         state.lookingSinceMs = now.elapsedMs;
         state.observer.roleChanged('looking');
         return;
@@ -232,13 +238,13 @@ export class Peer {
   }
 
   /**
-   * An operator wants `target`, or else the best follower, to lead. Returns why that does not begin;
-   * undefined if it has begun. What becomes of it shows in `status`.
+   * An operator wants `target`, or else the best follower, to lead. Returns the server to which the
+   * lead is being given from here on, or why it is not. What becomes of it shows in `status`.
    */
-  transferLeadership(target: Sid | undefined, now: Now): TransferRefusal | undefined {
-    const refusal = this.#role.transferLeadership(target, now);
+  transferLeadership(target: Sid | undefined, now: Now): Sid | TransferRefusal {
+    const outcome = this.#role.transferLeadership(target, now);
     this.#advanceRole(now);
-    return refusal;
+    return outcome;
   }
 
   dialled(channel: ChannelId, now: Now): void {
@@ -382,7 +388,8 @@ export class Peer {
   }
 
   deadline(): Millis | undefined {
-    return earlierOf(this.#role.deadline(), this.server?.deadline());
+    const due = earlierOf(this.#role.deadline(), this.server?.deadline());
+    return this.#closedFront.isHolding ? earlierOf(due, this.#holdUntilMs) : due;
   }
 
   /**

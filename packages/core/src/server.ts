@@ -61,6 +61,7 @@ import { WatchTable } from './tree/watch-table.ts';
 const headerBytes = 8;
 
 export class Server implements ClientFront {
+  readonly isHolding = false;
   readonly #budget: StepBudget;
   readonly #observer: Observer;
   readonly #replica: Replica;

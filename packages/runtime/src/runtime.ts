@@ -4,7 +4,7 @@
  */
 import { type CoreOptions, type Inspector, type Observer, Server, standaloneSequencer } from '@tskeeper/core';
 import { ConnectionThrottle, StepBudget } from '@tskeeper/core/internal';
-import { formatHostPort, type HostPort, isWildcardHost, type Millis, type SessionId, type Zxid } from '@tskeeper/protocol';
+import { formatHostPort, type HostPort, isWildcardHost, type Millis, type SessionId, type Sid, type Zxid } from '@tskeeper/protocol';
 import type { EnsembleOptions } from './ensemble-options.ts';
 import { EnsembleRuntime, type PeerPort } from './ensemble-runtime.ts';
 import { FolderSizes } from './folder-sizes.ts';
@@ -14,6 +14,7 @@ import { OperatorLog } from './metrics/operator-log.ts';
 import type { Endpoint, Listener, NetworkSink, ReceivedBatch, StreamId } from './network.ts';
 import type { RuntimeOptions } from './options.ts';
 import { PendingExpirations } from './pending-expirations.ts';
+import { PendingTransfers } from './pending-transfers.ts';
 import { ClientPort } from './ports/client/client-port.ts';
 import { clientPortDefaults } from './ports/client/client-port-options.ts';
 import { type DescriptorPlan, planDescriptors, descriptorRemedy, warnOfShortage } from './ports/descriptor-plan.ts';
@@ -71,6 +72,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
   readonly #parts = new ServerParts();
   readonly #snapshots: SnapshotTaker;
   readonly #expirations: PendingExpirations;
+  readonly #transfers: PendingTransfers;
   readonly #turns: TurnLoop;
   readonly #watchdog: Watchdog;
   readonly #sizes: FolderSizes;
@@ -99,7 +101,9 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     const shared = { parts: this.#parts, clock: world.clock, storage: this.#storage, owner: this };
     this.#snapshots = new SnapshotTaker({ ...shared, metrics: this.#metrics, observer: this.#observer, serializeLastProcessedZxid });
     this.#expirations = new PendingExpirations(this.#parts);
-    this.#turns = new TurnLoop({ ...shared, snapshots: this.#snapshots, expirations: this.#expirations, tickTimeMs });
+    this.#transfers = new PendingTransfers(this.#parts);
+    const waiting = { expirations: this.#expirations, transfers: this.#transfers };
+    this.#turns = new TurnLoop({ ...shared, snapshots: this.#snapshots, ...waiting, tickTimeMs });
     const { memory, logger } = hooks;
     this.#watchdog = new Watchdog({ ...shared, turns: this.#turns, memory, logger, maxSessionTimeoutMs, dataDir });
     this.#sizes = new FolderSizes(world.clock, this.#storage, this.#parts);
@@ -301,6 +305,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     this.#metrics.close();
     this.#watchdog.stop();
     this.#expirations.rejectAll();
+    this.#transfers.rejectAll();
   }
 
   #hasEnded(): boolean {
@@ -319,6 +324,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     this.#cancelTimers();
     this.#watchdog.stop();
     this.#expirations.rejectAll();
+    this.#transfers.rejectAll();
     this.#hooks.failed(error);
   }
 
@@ -367,6 +373,27 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     if (this.#parts.stage !== 'serving') return Promise.reject(new Error('cannot expire a session: this server is closing'));
     return new Promise((resolve, reject) => {
       this.#turns.run((now) => this.#expirations.expire(session, now, resolve, reject));
+    });
+  }
+
+  transferLeadership(target?: Sid): Promise<Sid> {
+    if (this.#parts.stage !== 'serving') return Promise.reject(new Error('cannot give the lead to another server: this server is closing'));
+    return new Promise((resolve, reject) => {
+      this.#turns.run((now) => this.#transfers.transfer(target, now, resolve, reject));
+    });
+  }
+
+  shedConnections(share: number): Promise<number> {
+    if (!(share >= 0 && share <= 1))
+      return Promise.reject(new RangeError(`a share of the connections is a number from 0 to 1, not ${share}`));
+    if (this.#parts.stage !== 'serving')
+      return Promise.reject(new Error('cannot close a share of the connections: this server is closing'));
+    return new Promise((resolve, reject) => {
+      this.#turns.run((now) => {
+        const { server } = this.#parts;
+        if (server === undefined) reject(new Error('cannot close a share of the connections: this server serves no clients now'));
+        else resolve(server.shedConnections(share, now));
+      });
     });
   }
 

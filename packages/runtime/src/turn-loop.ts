@@ -10,6 +10,7 @@ import type { Millis } from '@tskeeper/protocol';
 import type { Clock, TimerHandle } from './clock.ts';
 import { earliestDeadline } from './ensemble-runtime.ts';
 import type { PendingExpirations } from './pending-expirations.ts';
+import type { PendingTransfers } from './pending-transfers.ts';
 import type { ServerParts } from './server-parts.ts';
 import type { SnapshotTaker } from './snapshot-taker.ts';
 import type { Storage, StorageSink } from './storage/storage.ts';
@@ -20,6 +21,7 @@ export interface TurnLoopDependencies {
   readonly storage: Storage;
   readonly snapshots: SnapshotTaker;
   readonly expirations: PendingExpirations;
+  readonly transfers: PendingTransfers;
   /** A longer gap between turns counts as a pause of the process. */
   readonly tickTimeMs: Millis;
   readonly owner: Pick<StorageSink, 'failed'>;
@@ -31,6 +33,7 @@ export class TurnLoop {
   readonly #storage: Storage;
   readonly #snapshots: SnapshotTaker;
   readonly #expirations: PendingExpirations;
+  readonly #transfers: PendingTransfers;
   readonly #tickTimeMs: Millis;
   readonly #owner: Pick<StorageSink, 'failed'>;
   #timer: TimerHandle | undefined;
@@ -45,12 +48,13 @@ export class TurnLoop {
   #inputRoundStartMs: Millis | undefined;
   #wakeAfterInputRound = false;
 
-  constructor({ parts, clock, storage, snapshots, expirations, tickTimeMs, owner }: TurnLoopDependencies) {
+  constructor({ parts, clock, storage, snapshots, expirations, transfers, tickTimeMs, owner }: TurnLoopDependencies) {
     this.#parts = parts;
     this.#clock = clock;
     this.#storage = storage;
     this.#snapshots = snapshots;
     this.#expirations = expirations;
+    this.#transfers = transfers;
     this.#tickTimeMs = tickTimeMs;
     this.#owner = owner;
   }
@@ -71,6 +75,7 @@ export class TurnLoop {
       this.#storage.flush();
       this.#snapshots.maybeStart();
       this.#expirations.resolveEnded(now);
+      this.#transfers.settle();
       this.#scheduleWake(now);
     } catch (error) {
       this.#owner.failed(error);

@@ -2,7 +2,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { isIPv6 } from 'node:net';
 import { basename, resolve } from 'node:path';
 import type { CoreOptions, Inspector } from '@tskeeper/core';
-import { formatHostPort, type SessionId } from '@tskeeper/protocol';
+import { formatHostPort, type SessionId, type Sid } from '@tskeeper/protocol';
 import {
   type Clock,
   type Disk,
@@ -66,6 +66,21 @@ export interface Server extends AsyncDisposable {
    * there was no such session or it was already ending. Rejects when the server closes before that.
    */
   expireSession(session: SessionId): Promise<boolean>;
+  /**
+   * Gives the lead of the ensemble to another server: `target`, or by default the follower with the
+   * highest priority. Clients' writes wait for it a few milliseconds; then all clients of the
+   * ensemble reconnect, and keep their sessions. Resolves with the sid of that server when it leads.
+   * Rejects with a sentence when this server does not lead, when the target cannot take over, or
+   * when it does not within syncLimit.
+   */
+  transferLeadership(target?: Sid): Promise<Sid>;
+  /**
+   * Closes a share of this server's client connections, from 0 to 1, so that their clients connect
+   * to other servers: in random order, about 500 a second, each after the replies that it waits for.
+   * Sessions live on. Resolves with the number of connections, before they are closed. Rejects with
+   * a RangeError for another share, and with an Error when this server serves no clients.
+   */
+  shedConnections(share: number): Promise<number>;
   /** Resolves after `close`; rejects when the server has failed and the process should end. */
   readonly ended: Promise<void>;
   /** Stops accepting, makes everything acknowledged durable, and releases the data folder. */
@@ -225,6 +240,14 @@ class RunningServer implements Server {
 
   expireSession(session: SessionId): Promise<boolean> {
     return this.#runtime.expireSession(session);
+  }
+
+  transferLeadership(target?: Sid): Promise<Sid> {
+    return this.#runtime.transferLeadership(target);
+  }
+
+  shedConnections(share: number): Promise<number> {
+    return this.#runtime.shedConnections(share);
   }
 
   async close(): Promise<void> {

@@ -37,6 +37,8 @@ class RuntimeProbe {
       clientEndpoint: listener.endpoint,
       inspect: {} as Inspector,
       expireSession: () => Promise.resolve(false),
+      transferLeadership: () => Promise.reject(new Error('not asked for')),
+      shedConnections: () => Promise.resolve(0),
       close: async () => {
         this.closed++;
         await listener.close();

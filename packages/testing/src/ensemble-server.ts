@@ -49,7 +49,7 @@ export interface PartitionOptions {
 const peerMemoryFolder = '/memory';
 
 /** One server of a `TestEnsemble`. */
-export type EnsembleServer = Omit<TestPeer, 'startWithoutWaiting' | 'healClients' | 'endSession' | 'close'>;
+export type EnsembleServer = Omit<TestPeer, 'startWithoutWaiting' | 'healClients' | 'endSession' | 'giveLeadTo' | 'close'>;
 
 /** A server, with the operations that only its ensemble may call. */
 export class TestPeer {
@@ -231,6 +231,21 @@ export class TestPeer {
   async expireSession(session: SessionId): Promise<boolean> {
     if (!this.isRunning) throw new Error(`server ${this.sid} is stopped`);
     return await this.#environment.expireSession(session);
+  }
+
+  /**
+   * Closes a share of the client connections of this server, from 0 to 1, so that the clients connect
+   * to other servers: in random order, each after the replies that it waits for. Their sessions live
+   * on. Resolves with the number of connections. Rejects while the server is stopped.
+   */
+  async shedConnections(share: number): Promise<number> {
+    return await this.#running.server!.shedConnections(share);
+  }
+
+  /** Gives the lead to another server. Resolves when that one leads. */
+  async giveLeadTo(target: Sid | undefined): Promise<Sid> {
+    const process = this.#running;
+    return await Promise.race([process.server!.transferLeadership(target), process.ended]);
   }
 
   /** Expires the session as the leader. Resolves when the session is gone from this server. */

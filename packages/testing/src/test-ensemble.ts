@@ -382,6 +382,20 @@ export class TestEnsemble implements AsyncDisposable {
   }
 
   /**
+   * Gives the lead to another server, by default to the follower with the highest priority
+   * (`tskeeper.leaderPriority`), without an election and without a failure. All clients reconnect,
+   * and keep their sessions. Resolves with the new leader. Rejects with a sentence if there is no
+   * leader in time, or if that server cannot take over.
+   */
+  async transferLeadership(to?: ServerOrSid): Promise<EnsembleServer> {
+    const leader = this.#peer(await this.elected());
+    const target = to === undefined ? undefined : this.#peer(to).sid;
+    const next = await leader.giveLeadTo(target);
+    await this.#until(() => this.#leader()?.sid === next, `server ${next} to lead`);
+    return this.leader;
+  }
+
+  /**
    * Stops all servers for good, and removes a temporary folder. Rejects with the error of a server
    * that has failed.
    */

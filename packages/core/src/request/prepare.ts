@@ -65,10 +65,10 @@ export interface ReconfigLeader {
   /** The txn that is appended next changes the configuration to this text. */
   reconfigProposed(zxid: Zxid, text: string, now: Now): void;
   /**
-   * Another server is to lead: `target`, or one of the leader's choice. Returns why that does not
-   * begin; undefined if it has begun, and then nothing is ordered after the request in progress.
+   * Another server is to lead: `target`, or one of the leader's choice. Returns that server, and
+   * then nothing is ordered after the request in progress; or why the lead is not given away.
    */
-  transferLeadership(target: Sid | undefined, now: Now): TransferRefusal | undefined;
+  transferLeadership(target: Sid | undefined, now: Now): Sid | TransferRefusal;
 }
 
 export class Preparer {
@@ -304,8 +304,8 @@ export class Preparer {
     const fault = this.#validator.checkSession(origin) ?? this.#validator.checkMayReconfigure(origin);
     if (fault !== undefined) return fault;
     if (this.#leader === undefined) return ErrorCode.Unimplemented;
-    const refusal = this.#leader.transferLeadership(target, now);
-    return refusal === undefined ? ErrorCode.Ok : transferErrorCodes[refusal];
+    const outcome = this.#leader.transferLeadership(target, now);
+    return typeof outcome === 'number' ? ErrorCode.Ok : transferErrorCodes[outcome];
   }
 
   #multi(origin: WriteOrigin, reader: Reader, zxid: Zxid, now: Now): PrepareResult {

@@ -8,8 +8,12 @@ import type { PeerState } from './peer-state.ts';
  * The front of a server of an ensemble while it serves no clients: it neither leads nor follows, or
  * it leads and leaves clients to its learners (`leaderServes`). Each connection is closed as soon
  * as it opens. Input of connections that the last server has closed has no effect.
+ *
+ * While the lead is handed over, that would be unkind: the next leader serves within milliseconds,
+ * and a client that is refused pauses for much longer. So connections wait then, unread.
  */
 export class ClosedFront implements ClientFront {
+  isHolding = false;
   readonly isBusy = false;
   readonly busyCnxn = undefined;
   readonly workUnits = 0;

@@ -110,7 +110,7 @@ export class LeadingRole extends PeerRole implements LeaderHost {
     this.#leader.stepDown(text);
   }
 
-  override transferLeadership(target: Sid | undefined, now: Now): TransferRefusal | undefined {
+  override transferLeadership(target: Sid | undefined, now: Now): Sid | TransferRefusal {
     return this.#leader.transferLeadership(target, now);
   }
 

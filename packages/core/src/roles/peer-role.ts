@@ -132,8 +132,8 @@ export abstract class PeerRole {
   /** Learners cannot reach this server. */
   stepDown(_text: string): void {}
 
-  /** Gives the lead to another server. Returns why this role does not. */
-  transferLeadership(_target: Sid | undefined, _now: Now): TransferRefusal | undefined {
+  /** Gives the lead to another server. Returns that server, or why this role does not. */
+  transferLeadership(_target: Sid | undefined, _now: Now): Sid | TransferRefusal {
     return 'not leading';
   }
 

@@ -292,10 +292,10 @@ export class Leader implements TxnLog, SequencerLeader {
   // ---- the transfer of the lead
 
   /**
-   * As `SequencerLeader.transferLeadership`: begins to give the lead to a follower. Returns why it
-   * does not.
+   * As `SequencerLeader.transferLeadership`: begins to give the lead to a follower. Returns
+   * that server, or why this one does not.
    */
-  transferLeadership(target: Sid | undefined, now: Now): TransferRefusal | undefined {
+  transferLeadership(target: Sid | undefined, now: Now): Sid | TransferRefusal {
     return this.#stages.stage === 'broadcast' ? this.#transfer.begin(target, now) : 'not leading';
   }
 

@@ -72,17 +72,18 @@ export class LeadershipTransfer {
   // ---- requests
 
   /**
-   * Begins to give the lead to `target`, or to the best follower. Returns why it does not.
+   * Begins to give the lead to `target`, or to the best follower. Returns that server, or why this
+   * one does not.
    *
    * @param byPriority whether this server has decided that by itself.
    */
-  begin(target: Sid | undefined, now: Now, byPriority = false): TransferRefusal | undefined {
+  begin(target: Sid | undefined, now: Now, byPriority = false): Sid | TransferRefusal {
     const chosen = this.#choose(target);
     if (typeof chosen === 'string') return chosen;
     this.#transfer = { target: chosen.sid, startMs: now.elapsedMs };
     this.#host.transferBegan(chosen.sid, byPriority);
     this.#host.holdWrites(true);
-    return undefined;
+    return chosen.sid;
   }
 
   #choose(target: Sid | undefined): LearnerProgress | TransferRefusal {
@@ -124,7 +125,7 @@ export class LeadershipTransfer {
     if (servingSinceMs > steadySinceMs || !leaderPreference.isDue(now.elapsedMs)) return;
     const best = this.#best();
     if (best === undefined || priorityOf(best) <= leaderPriority || best.activeSinceMs > steadySinceMs) return;
-    if (this.begin(best.sid, now, true) === undefined) leaderPreference.attempted(now.elapsedMs);
+    if (this.begin(best.sid, now, true) === best.sid) leaderPreference.attempted(now.elapsedMs);
   }
 
   // ---- progress

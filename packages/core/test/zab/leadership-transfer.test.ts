@@ -9,7 +9,7 @@ import { type Notice, silentObserver } from '../../src/index.ts';
 import { EnsembleClient } from './ensemble-client.ts';
 import { Ensemble, type Node } from './ensemble.ts';
 
-const seeds = Array.from({ length: breadth(15, 200) }, (_, at) => 3000 + at);
+const seeds = Array.from({ length: breadth(5, 200) }, (_, at) => 3000 + at);
 
 function started(seed: number, { voters = 3, observers = 0, writers = 1, priorities = [] as readonly number[] } = {}): Ensemble {
   const ensemble = new Ensemble(seed, voters, observers, writers);
@@ -24,11 +24,11 @@ const whole = (ensemble: Ensemble) => ensemble.runUntil(() => ensemble.isWhole, 
 /** Asks the leader itself. Returns why it refuses, or undefined. */
 function transfer(ensemble: Ensemble, target: Sid | undefined): string | undefined {
   const leader = ensemble.leader!;
-  let refusal: string | undefined;
+  let outcome: Sid | string | undefined;
   leader.turn((peer) => {
-    refusal = peer.transferLeadership(target, leader.now);
+    outcome = peer.transferLeadership(target, leader.now);
   });
-  return refusal;
+  return typeof outcome === 'string' ? outcome : undefined;
 }
 
 function settle(ensemble: Ensemble): void {
@@ -64,8 +64,8 @@ describe('A62: the lead', () => {
         ensemble.runUntil(() => ensemble.leader === target, 2000, 1),
         ensemble.describe(),
       ).toBe(true);
-      // An election takes 200 ms at least unless all agree at once; a disk of this world up to 25 ms.
-      expect(ensemble.nowMs - beganMs).toBeLessThan(200);
+      // An election takes 200 ms at least unless all agree at once; a disk of this world 3 ms.
+      expect(ensemble.nowMs - beganMs).toBeLessThan(100);
       expect(ensemble.notes.slice(notesBefore).join('\n')).toContain(`the leader resigned in favour of server ${target.sid}`);
       expect(whole(ensemble)).toBe(true);
       ensemble.run(100);
@@ -149,7 +149,7 @@ describe('A62: the lead', () => {
     expect(transfer(ensemble, 4)).toBe('not a voter');
     expect(transfer(ensemble, 77)).toBe('not a voter');
     expect(transfer(ensemble, down!.sid)).toBe('not in step');
-    let atFollower: string | undefined;
+    let atFollower: Sid | string | undefined;
     up!.turn((peer) => {
       atFollower = peer.transferLeadership(up!.sid, up!.now);
     });
@@ -249,7 +249,7 @@ describe('option tskeeper.leaderPriority: the lead', () => {
     const preferred = ensemble.nodes[0]!;
     const takenMs: number[] = [];
     const startMs = ensemble.nowMs;
-    while (ensemble.nowMs - startMs < 60_000) {
+    while (ensemble.nowMs - startMs < breadth(20_000, 60_000)) {
       if (ensemble.runUntil(() => ensemble.leader === preferred, 2000, 20)) {
         takenMs.push(ensemble.nowMs);
         preferred.crash();

@@ -108,6 +108,7 @@ export class FakeCore implements ClientCore {
   /** A long job that takes so many turns more. */
   busyTurns = 0;
   /** The connection of that job, and the units of each of its turns. */
+  isHolding = false;
   busyCnxn: CnxnId | undefined;
   unitsPerTurn = 0;
   workUnits = 0;

@@ -247,6 +247,7 @@ export const configKeys: readonly ConfigKey[] = [
   withoutEffect('follower.skipLearnerRequestToNextProcessor', jvm, { value: 'boolean', default: 'false' }),
   // Ours: a ZooKeeper leader accepts any number.
   inEnsemble('tskeeper.maxUnknownObservers', 'file', whole, '16'),
+  inEnsemble('tskeeper.leaderPriority', 'file', { min: 0, max: 1000 }, '1'),
   inEnsemble('leaderConnectDelayDuringRetryMs', 'property', whole, '100'),
   withoutEffect('learner.asyncSending', jvm, { value: 'boolean', default: 'false' }),
   withoutEffect('learner.closeSocketAsync', jvm, { value: 'boolean', default: 'false' }),

@@ -59,6 +59,7 @@ export interface EnsembleConfig {
   readonly maxTimeToWaitForEpochMs: number | undefined;
   readonly leaderConnectDelayDuringRetryMs: number;
   readonly maxUnknownObservers: number;
+  readonly leaderPriority: number;
 
   /** Time limit to connect to an election port. */
   readonly cnxTimeoutMs: number;
@@ -194,6 +195,7 @@ export function readEnsemble(quorum: QuorumConfig, source: QuorumLines, dataDir:
     maxTimeToWaitForEpochMs: settings.int('leader.maxTimeToWaitForEpoch') === -1 ? undefined : settings.int('leader.maxTimeToWaitForEpoch'),
     leaderConnectDelayDuringRetryMs: settings.int('leaderConnectDelayDuringRetryMs'),
     maxUnknownObservers: settings.int('tskeeper.maxUnknownObservers'),
+    leaderPriority: settings.int('tskeeper.leaderPriority'),
     cnxTimeoutMs: settings.int('cnxTimeout'),
     quorumCnxnTimeoutMs: own('quorumCnxnTimeoutMs') ?? syncLimitTicks * tickTimeMs,
     electionPortBindRetry: atLeast('electionPortBindRetry', 0, electionPortBindRetryDefault, settings),

@@ -30,6 +30,7 @@ export function ensembleOptionsOf(config: EnsembleConfig, tickTimeMs: number, co
       diffSyncsMax: config.diffSyncsMax,
       counterMax,
       unknownObserversMax: config.maxUnknownObservers,
+      leaderPriority: config.leaderPriority,
       ...(config.maxTimeToWaitForEpochMs === undefined ? {} : { maxTimeToWaitForEpochMs: config.maxTimeToWaitForEpochMs }),
     },
     quorum,

@@ -154,7 +154,8 @@ export class ClientInput {
   }
 
   #canFeed(cnxn: ClientCnxn): boolean {
-    return this.#hasTurnBudget() && !this.#turn.front.isBusy && this.#canTakeInput(cnxn);
+    const { front } = this.#turn;
+    return this.#hasTurnBudget() && !front.isBusy && !front.isHolding && this.#canTakeInput(cnxn);
   }
 
   #canTakeInput(cnxn: ClientCnxn): boolean {
@@ -286,7 +287,7 @@ export class ClientInput {
   }
 
   #feedStalled(): void {
-    if (this.#turnQueue.waitingCount === 0) return;
+    if (this.#turnQueue.waitingCount === 0 || this.#turn.front.isHolding) return;
     if (!this.#turn.front.isBusy) this.#unblock();
     while (this.#hasTurnBudget() && !this.#turn.front.isBusy) {
       const cnxn = this.#turnQueue.take();
