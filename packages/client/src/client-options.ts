@@ -157,6 +157,12 @@ export interface RemoveWatchesOptions extends CallOptions {
 /** The options of `reconfig`. */
 export type ReconfigOptions = ReconfigSettings & CallOptions;
 
+/** The options of `transferLeader`. */
+export interface TransferLeaderOptions extends CallOptions {
+  /** The number of the server that is to lead. Default: the leader chooses. */
+  readonly to?: number | undefined;
+}
+
 /** The events of `on`. */
 export interface ClientEvents {
   /** The state has changed: ZooKeeper's default watcher. */

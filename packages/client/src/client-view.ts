@@ -30,6 +30,7 @@ import type {
   PlainReadOptions,
   ReadOptions,
   ReconfigOptions,
+  TransferLeaderOptions,
   RemoveWatchesOptions,
   SetDataOptions,
   UpdateOptions,
@@ -67,6 +68,7 @@ import { PlainZnodeCalls } from './view/plain-znode-calls.ts';
 import { ViewCalls } from './view/view-calls.ts';
 import { ViewListeners } from './view/view-listeners.ts';
 import { type RecursiveWatchLoopEvent, WatchLoop, type WatchLoopOptions } from './view/watch-loop.ts';
+import { getLeaderOperation, type LeaderInfo, shedConnectionsOperation, transferLeaderOperation } from './operations/operators.ts';
 import { addWatchOperation } from './operations/watches.ts';
 
 /** The options of a call without options: one object for all of them. */
@@ -578,6 +580,50 @@ export class ClientView {
     const misuse = methodSignatures.reconfig.misuse(arguments.length, options);
     if (misuse !== undefined) return reject(misuse);
     return this.#calls.runner.call('reconfig', systemPath.config, options, () => reconfigOperation(options));
+  }
+
+  // --- Operators
+
+  /**
+   * Returns which server leads, as the server of this connection knows it. Fails with Unimplemented
+   * if that is a server of ZooKeeper, which closes the connection besides. (Ours.)
+   */
+  getLeader(options: CallOptions = noOptions): Promise<LeaderInfo> {
+    const misuse = methodSignatures.getLeader.misuse(arguments.length, options);
+    if (misuse !== undefined) return reject(misuse);
+    return this.#calls.runner.call('getLeader', undefined, options, getLeaderOperation, true);
+  }
+
+  /**
+   * Asks for another leader: `to`, or by default the follower with the highest priority. Resolves
+   * when the leader has begun to give the lead away; moments later all clients lose their
+   * connections, reconnect and keep their sessions, and `getLeader` returns the new one. If `to`
+   * does not acknowledge everything within syncLimit, the old one goes on.
+   *
+   * Requires the permission to write /zookeeper/config, as `reconfig` does. Fails with NoAuth;
+   * BadVersion if `to` leads already; BadArguments if it has no vote; NewConfigNoQuorum if it is not
+   * in step with the leader; ReconfigInProgress during a reconfiguration or another transfer; and
+   * Unimplemented on a standalone server, with a leader or a follower of ZooKeeper. (Ours.)
+   */
+  transferLeader(options: TransferLeaderOptions = noOptions): Promise<void> {
+    const misuse = methodSignatures.transferLeader.misuse(arguments.length, options);
+    if (misuse !== undefined) return reject(misuse);
+    return this.#calls.runner.call('transferLeader', systemPath.config, options, () => transferLeaderOperation(options.to));
+  }
+
+  /**
+   * Lets the server of this connection close `share` of its other connections, from 0 to 1, so that
+   * their clients connect to other servers: in random order, about 500 a second, each after the
+   * replies that it waits for. Their sessions live on. Returns how many.
+   *
+   * Requires the permission to write /zookeeper/config. Fails with NoAuth, and with Unimplemented if
+   * the server is one of ZooKeeper. (The admin command `shed_connections` of ZooKeeper's master
+   * branch.)
+   */
+  shedConnections(share: number, options: CallOptions = noOptions): Promise<number> {
+    const misuse = methodSignatures.shedConnections.misuse(arguments.length, options, share);
+    if (misuse !== undefined) return reject(misuse);
+    return this.#calls.runner.call('shedConnections', systemPath.config, options, () => shedConnectionsOperation(share));
   }
 }
 

@@ -37,6 +37,7 @@ export type {
   ReconfigOptions,
   RemoveWatchesOptions,
   SetDataOptions,
+  TransferLeaderOptions,
   UpdateOptions,
   VersionOption,
   VersionOptions,
@@ -106,3 +107,4 @@ export type {
 } from './watched-event.ts';
 export type { Reread, ZnodeChange } from './watches/change-queue.ts';
 export type { RecursiveWatchLoopEvent, WatchLoop, WatchLoopEvent, WatchLoopOptions } from './view/watch-loop.ts';
+export type { LeaderInfo } from './operations/operators.ts';

@@ -42,6 +42,11 @@ const setData = { ...versioned, idempotent: valueTypes.boolean };
 const deleteNode = { ...versioned, idempotent: valueTypes.boolean, guaranteed: valueTypes.boolean };
 const serverSpecs: ValueType = { expected: 'a string or an array', accepts: (given) => typeof given === 'string' || Array.isArray(given) };
 
+const share: ValueType = {
+  expected: 'a number from 0 to 1',
+  accepts: (given) => typeof given === 'number' && given >= 0 && given <= 1,
+};
+
 /** The options of calls, for packages whose calls pass them on. */
 export const callOptionTypes = { call, plainRead: unwatchedRead, create, setData, deletion: deleteNode } as const;
 
@@ -71,6 +76,7 @@ export const methodSignatures = {
   getData: new CallSignature('getData(path, options)', optionTypes(read)),
   getEphemerals: new CallSignature('getEphemerals(prefix, options)', optionTypes(unwatchedRead), valueTypes.string),
   getJson: new CallSignature('getJson(path, options)', optionTypes(read)),
+  getLeader: new CallSignature('getLeader(options)', optionTypes(call)),
   getText: new CallSignature('getText(path, options)', optionTypes(read)),
   multi: new CallSignature('multi(ops, options)', optionTypes(call)),
   multiRead: new CallSignature('multiRead(ops, options)', optionTypes(unwatchedRead)),
@@ -97,7 +103,9 @@ export const methodSignatures = {
   setACL: new CallSignature('setACL(path, acl, options)', optionTypes(versioned), valueTypes.acl),
   setData: new CallSignature('setData(path, data, options)', optionTypes(setData), valueTypes.data),
   setJson: new CallSignature('setJson(path, value, options)', optionTypes(setData)),
+  shedConnections: new CallSignature('shedConnections(share, options)', optionTypes(call), share),
   sync: new CallSignature('sync(path, options)', optionTypes(call)),
+  transferLeader: new CallSignature('transferLeader(options)', optionTypes({ to: valueTypes.count, ...call })),
   update: new CallSignature(
     'update(path, updater, options)',
     optionTypes({ create: orOneOf(objectOf(optionTypes(createSettingTypes)), true, false), idempotent: valueTypes.boolean, ...call }),

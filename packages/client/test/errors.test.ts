@@ -21,8 +21,8 @@ const variants: Readonly<Record<string, (zk: Client, path: string) => Promise<un
 };
 const all = Object.entries({ ...methods, ...variants });
 /** Calls about the session, the ensemble or several paths. */
-const pathless = ['addAuth', 'whoAmI', 'multi', 'multiRead'];
-const configured = ['getConfig', 'reconfig'];
+const pathless = ['addAuth', 'whoAmI', 'multi', 'multiRead', 'getLeader'];
+const configured = ['getConfig', 'reconfig', 'transferLeader', 'shedConnections'];
 
 const methodOf = (title: string) => title.split(' ')[0]!;
 function pathOf(title: string, path: string): string | undefined {
@@ -101,6 +101,8 @@ describe('B31: every method of the client', () => {
     removeWatches: 'NoWatcher',
     setACL: 'InvalidACL',
     setData: 'NoNode',
+    shedConnections: 'NoAuth',
+    transferLeader: 'Unimplemented',
     update: 'NoNode',
     walk: 'NoNode',
   };

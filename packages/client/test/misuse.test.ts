@@ -235,6 +235,21 @@ const calls: Readonly<Record<string, readonly (readonly [act: () => unknown, mes
     [() => zk.watch('/a', { recusive: true }), 'unknown option "recusive"; write recursive'],
     [() => zk.watch(), 'watch: the path must be a string, as in "/app/config", not undefined'],
   ],
+  getLeader: [
+    [() => zk.getLeader(() => {}), 'options must be an object'],
+    [() => zk.getLeader({ timeOut: 5 }), 'unknown option "timeOut"; write timeoutMs'],
+  ],
+  transferLeader: [
+    [() => zk.transferLeader(2), 'options must be an object'],
+    [() => zk.transferLeader({ to: '2' }), 'to must be'],
+    [() => zk.transferLeader({ target: 2 }), 'unknown option "target"'],
+  ],
+  shedConnections: [
+    [() => zk.shedConnections(), 'share must be a number from 0 to 1'],
+    [() => zk.shedConnections(50), 'share must be a number from 0 to 1, not 50'],
+    [() => zk.shedConnections(0.5, () => {}), 'options must be an object'],
+    [() => zk.shedConnections(0.5, { timeOut: 5 }), 'unknown option "timeOut"; write timeoutMs'],
+  ],
   whoAmI: [
     [() => zk.whoAmI(() => {}), 'options must be an object'],
     [() => zk.whoAmI({ timeOut: 5 }), 'unknown option "timeOut"; write timeoutMs'],

@@ -64,6 +64,9 @@ describe('commands with -o json', () => {
     expect(await json('delquota', '/j')).toEqual({ path: '/j', limits: null });
     expect(await json('addauth', 'digest', 'ann:secret')).toEqual({ scheme: 'digest' });
     expect(await json('whoami')).toEqual({ identities: [{ scheme: 'ip', user: '127.0.0.1' }] });
+    expect(await json('leader')).toEqual({ leader: null, epoch: 0 });
+    covered.add('shed');
+    expect(await server.zk('-o', 'json', 'shed', '50')).toMatchObject({ out: '' });
     expect(await json('config')).toEqual({ config: '', version: '', clients: [], stat: someStat });
     const { server: asked, answer } = await json('4lw', 'ruok');
     expect([asked, answer]).toEqual([server.connectString, 'imok']);

@@ -21,7 +21,7 @@ export interface CallDefaults {
 }
 
 /** Calls about the ensemble, which ignore the chroot. */
-const operationsWithoutChroot: ReadonlySet<string> = new Set(['getConfig', 'reconfig']);
+const operationsWithoutChroot: ReadonlySet<string> = new Set(['getConfig', 'reconfig', 'transferLeader', 'shedConnections']);
 
 export class CallRunner {
   readonly #session: Session;

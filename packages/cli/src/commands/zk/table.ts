@@ -9,6 +9,7 @@ import { getConfig, reconfig } from './config.ts';
 import { create } from './create.ts';
 import { deleteAll, deleteNode } from './delete.ts';
 import { fourLetterWordCommand } from './four-letter-word.ts';
+import { leader, shed } from './leader.ts';
 import { delQuota, listQuota, setQuota } from './quota.ts';
 import { get, getAllChildrenNumber, getEphemerals, ls, stat } from './read.ts';
 import { set } from './set.ts';
@@ -29,6 +30,7 @@ export const zkCommands: readonly ZkCommand[] = [
   getAcl,
   getAllChildrenNumber,
   getEphemerals,
+  leader,
   listQuota,
   ls,
   reconfig,
@@ -36,6 +38,7 @@ export const zkCommands: readonly ZkCommand[] = [
   set,
   setAcl,
   setQuota,
+  shed,
   stat,
   sync,
   version,
