@@ -598,7 +598,7 @@ export class ClientView {
    * Asks for another leader: `to`, or by default the follower with the highest priority. Resolves
    * when the leader has begun to give the lead away; moments later all clients lose their
    * connections, reconnect and keep their sessions, and `getLeader` returns the new one. If `to`
-   * does not acknowledge everything within syncLimit, the old one goes on.
+   * does not acknowledge everything within half of syncLimit, the old one goes on.
    *
    * Requires the permission to write /zookeeper/config, as `reconfig` does. Fails with NoAuth;
    * BadVersion if `to` leads already; BadArguments if it has no vote; NewConfigNoQuorum if it is not

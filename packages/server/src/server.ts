@@ -71,7 +71,7 @@ export interface Server extends AsyncDisposable {
    * highest priority. Clients' writes wait for it a few milliseconds; then all clients of the
    * ensemble reconnect, and keep their sessions. Resolves with the sid of that server when it leads.
    * Rejects with a sentence when this server does not lead, when the target cannot take over, or
-   * when it does not within syncLimit.
+   * when it does not within half of syncLimit.
    */
   transferLeadership(target?: Sid): Promise<Sid>;
   /**

@@ -16,7 +16,7 @@ export type TransferRefusal =
 export type TransferEnd =
   /** The target leads next. */
   | 'handed over'
-  /** The target has not acknowledged everything within syncLimit. */
+  /** The target has not acknowledged everything within half of syncLimit. */
   | 'target too slow'
   /** The target has disconnected. */
   | 'target lost';

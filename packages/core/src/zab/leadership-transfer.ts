@@ -121,7 +121,8 @@ export class LeadershipTransfer {
   maybePrefer(servingSinceMs: Millis, now: Now): void {
     const { leaderPriority = leaderPriorityDefault } = this.#options;
     const { leaderPreference } = this.#host;
-    const steadySinceMs = now.elapsedMs - this.#limitMs;
+    const { syncLimitTicks, tickTimeMs } = this.#options;
+    const steadySinceMs = now.elapsedMs - syncLimitTicks * tickTimeMs;
     if (servingSinceMs > steadySinceMs || !leaderPreference.isDue(now.elapsedMs)) return;
     const best = this.#best();
     if (best === undefined || priorityOf(best) <= leaderPriority || best.activeSinceMs > steadySinceMs) return;
@@ -175,8 +176,12 @@ export class LeadershipTransfer {
     return this.#successor;
   }
 
+  /**
+   * Half of syncLimit: clients' writes wait meanwhile, and a follower that has acknowledged nothing
+   * for syncLimit is disconnected in any case.
+   */
   get #limitMs(): Millis {
-    return this.#options.syncLimitTicks * this.#options.tickTimeMs;
+    return (this.#options.syncLimitTicks * this.#options.tickTimeMs) / 2;
   }
 
   /** When the transfer has taken too long; Infinity without one. */

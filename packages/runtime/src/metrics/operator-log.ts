@@ -189,7 +189,7 @@ export class OperatorLog extends ServerMetrics {
         const reason =
           outcome === 'target lost'
             ? 'it has disconnected'
-            : 'it has not acknowledged everything within syncLimit; look at its disk and its load';
+            : 'it has not acknowledged everything within half of syncLimit; look at its disk and its load';
         this.#logger.warn(
           `does not give the lead to server ${target}, and goes on leading: ${reason}. Writes waited for ${durationMs} ms.`,
           {

@@ -37,6 +37,7 @@ import {
   brokenPeerCnxn,
   slowLink,
 } from './partition-faults.ts';
+import { shedConnections, transferLead } from './operator-faults.ts';
 import { impersonator, unknownPeer } from './peer-faults.ts';
 import {
   longDowntime,
@@ -108,6 +109,8 @@ export const faults = {
   abortedDials,
   unknownPeer,
   impersonator,
+  transferLead,
+  shedConnections,
 } as const satisfies Record<string, Fault>;
 
 export type FaultName = keyof typeof faults;

@@ -105,7 +105,7 @@ export const longPause: Fault = {
   },
 };
 
-function pauseServer(run: Run, { name, process }: ServerHost, ms: Millis): boolean {
+export function pauseServer(run: Run, { name, process }: ServerHost, ms: Millis): boolean {
   if (process === undefined || process.pausedUntilMs > run.nowMs) return false;
   const { limits, pauses } = run.world.recording;
   pauses.push({ server: name, fromMs: run.nowMs, toMs: run.nowMs + ms });

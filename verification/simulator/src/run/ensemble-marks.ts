@@ -56,6 +56,23 @@ export const ensembleMarks: Readonly<Record<string, Count>> = {
   'a session became global at a follower': ({ recording }) => upgradesAt(recording, 'follower'),
   'a session became global at an observer': ({ recording }) => upgradesAt(recording, 'observer'),
   'a session that became global was lost with its leader': ({ recording }) => lostUpgrades(recording),
+  'the lead was given to a server of a higher priority': ({ world }) =>
+    world.servers.reduce(
+      (sum, { logEvents }) => sum + logEvents.filter((each) => each.event === 'leader.transfer-began' && each.reason === 'priority').length,
+      0,
+    ),
+  'a transfer ended with a lost target': ({ world }) =>
+    world.servers.reduce(
+      (sum, { logEvents }) =>
+        sum + logEvents.filter((each) => each.event === 'leader.transfer-failed' && each.reason === 'target lost').length,
+      0,
+    ),
+  'a transfer ended with a slow target': ({ world }) =>
+    world.servers.reduce(
+      (sum, { logEvents }) =>
+        sum + logEvents.filter((each) => each.event === 'leader.transfer-failed' && each.reason === 'target too slow').length,
+      0,
+    ),
   'a disk was lost': events((event) => event.kind === 'wiped'),
   'groups and weights': ({ recording }) => Number([...recording.ensemble.values()].some(({ group }) => group !== undefined)),
   'a server without weight served': ({ recording }) => servedWithoutWeight(recording),

@@ -6,6 +6,7 @@ import { AddWatchMode, type AddWatchRequest, ErrorCode, type MultiReply, OpCode,
 import type { LimitName } from '@tskeeper/core';
 import type { LogEvent } from '@tskeeper/runtime';
 import { checkers } from '../checkers/checkers.ts';
+import { transferOutcomes, transferredMark } from '../faults/operator-faults.ts';
 import { faults } from '../faults/faults.ts';
 import type { Item, Recording, Request } from '../record/recording.ts';
 import { isThrottled, isWrite, requestKey } from '../record/request-kinds.ts';
@@ -238,6 +239,9 @@ export const marks: Readonly<Record<string, Count>> = {
   ),
   ...Object.fromEntries(
     Object.keys({ ...unknownPeerAttacks, ...impersonatorAttacks }).map((name) => [`hostile ${name}`, annotated(`hostile ${name}`)]),
+  ),
+  ...Object.fromEntries(
+    [transferredMark, ...Object.keys(transferOutcomes), 'connections were shed'].map((name) => [name, annotated(name)]),
   ),
   ...ensembleMarks,
 };

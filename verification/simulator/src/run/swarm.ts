@@ -36,6 +36,8 @@ export interface EnsemblePlan {
   readonly options: Partial<EnsembleOptions>;
   readonly zab: Partial<ZabOptions>;
   readonly grouped: GroupOptions | undefined;
+  /** Of the servers; undefined if all have the default. */
+  readonly priorities: readonly number[] | undefined;
   /**
    * Bytes that may be in transit between two servers. If there is little room, the sender holds
    * what a slow receiver has not read.
@@ -118,6 +120,7 @@ const frequencies: Partial<Record<FaultName, number>> = {
   abortedDials: 2,
   massDelete: 2,
   unknownPeer: 3,
+  transferLead: 3,
   impersonator: 12,
 };
 /**
@@ -359,6 +362,7 @@ function drawEnsemble(random: SeededRandom, voters: number): EnsemblePlan {
     windowBytes,
     grouped: oracleSid === undefined && voters > 1 && random.below(4) === 0 ? drawGroups(random, voters) : undefined,
     oracleSid,
+    priorities: random.below(4) === 0 ? Array.from({ length: voters }, () => pick(0, 1, 1, 5)) : undefined,
   };
 }
 

@@ -46,6 +46,8 @@ export interface VirtualEnsembleOptions {
   readonly options?: Partial<EnsembleOptions>;
   readonly zab?: Partial<ZabOptions>;
   readonly grouped?: GroupOptions | undefined;
+  /** `tskeeper.leaderPriority` of each server, in their order. */
+  readonly priorities?: readonly number[] | undefined;
   /**
    * With two voters: the one that an oracle may let continue without the other. The other never
    * gets this answer.
@@ -69,7 +71,7 @@ const syncLimitTicksDefault = 5;
 
 /** Servers know each other by name, since each process of a server has another address. */
 function ensembleOptionsOf(sid: number, servers: number, tickTimeMs: Millis, ensemble: VirtualEnsembleOptions): EnsembleOptions {
-  const { observers = 0, options, zab, grouped = { groups: new Map(), weights: new Map() } } = ensemble;
+  const { observers = 0, options, zab, priorities, grouped = { groups: new Map(), weights: new Map() } } = ensemble;
   const all = Array.from({ length: servers }, (_, index): [number, QuorumServer] => {
     const addresses = [{ host: `server-${index + 1}`, quorumPort, electionPort }];
     return [index + 1, { sid: index + 1, addresses, role: index < servers - observers ? 'participant' : 'observer' }];
@@ -83,6 +85,7 @@ function ensembleOptionsOf(sid: number, servers: number, tickTimeMs: Millis, ens
       syncLimitTicks: syncLimitTicksDefault,
       forceSnapshotSync: false,
       counterMax: 0xffff_0000,
+      leaderPriority: priorities?.[sid - 1],
       ...zab,
     },
     quorum: { version: 0, servers: new Map(all), ...grouped },

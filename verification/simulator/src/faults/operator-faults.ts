@@ -1,0 +1,81 @@
+/** What an operator asks of servers at a bad moment: another leader, or fewer connections. */
+import type { Run } from '../run/run.ts';
+import type { ServerHost } from '../world/server-host.ts';
+import type { Fault } from './fault.ts';
+import { pauseServer } from './process-faults.ts';
+
+/** Why a transfer was refused, or what became of it: the name of a mark, by the sentence. */
+export const transferOutcomes: Readonly<Record<string, RegExp>> = {
+  'a transfer was refused: not leading': /leads, so ask that one|no server leads now/,
+  'a transfer was refused: leads already': /it leads already/,
+  'a transfer was refused: not a voter': /it has no vote/,
+  'a transfer was refused: not in step': /it is not in step/,
+  'a transfer was refused: under way': /being given to a server already/,
+  'a transfer failed, and the leader went on': /has not taken the lead in time/,
+  'a transfer failed, and another server was elected': /was elected instead/,
+};
+export const transferredMark = 'the lead was transferred';
+
+export const transferLead: Fault = {
+  id: 'F37',
+  description: 'an operator gives the lead to another server, which may be any, while clients write; often one of the two then fails',
+  ensembleOnly: true,
+  inject(run, random) {
+    const server = (random.below(8) > 0 ? run.leader : undefined) ?? run.anyServer();
+    if (random.below(4) > 0) write(run);
+    const target = random.below(4) === 0 ? undefined : 1 + random.below(run.world.servers.length);
+    const named = target === undefined ? undefined : run.world.servers[target - 1];
+    // A target that stands still does not acknowledge what is proposed meanwhile.
+    if (random.below(4) === 0 && named !== undefined && named !== server) pauseServer(run, named, 50 + random.below(600));
+    run.schedule(random.below(20), 'transfer', undefined, () => {
+      if (run.isHealed || !transfer(run, server, target)) return;
+      if (random.below(4) === 0) transfer(run, server, undefined);
+      write(run);
+      const victim = [server, named, undefined, undefined][random.below(4)];
+      if (victim !== undefined)
+        run.schedule(random.below(60), 'killed in a transfer', undefined, () => kill(run, victim, random.below(100)));
+    });
+  },
+};
+
+function transfer(run: Run, server: ServerHost, target: number | undefined): boolean {
+  const { process } = server;
+  if (process?.isServing !== true || server.isPaused) return false;
+  process.runtime!.transferLeadership(target).then(
+    () => run.hitMark(transferredMark),
+    ({ message }: Error) => {
+      for (const [mark, pattern] of Object.entries(transferOutcomes)) if (pattern.test(message)) run.hitMark(mark);
+    },
+  );
+  return true;
+}
+
+function kill(run: Run, server: ServerHost, downMs: number): void {
+  if (run.isHealed || server.process === undefined) return;
+  server.kill();
+  run.restartAfter(server, downMs);
+}
+
+function write(run: Run): void {
+  for (const actor of run.actors) {
+    const data = Buffer.from(`transfer ${run.nowMs} ${actor.name}`);
+    if (actor.ready) actor.submit({ name: 'setData', record: { path: '/', data, version: -1 } });
+  }
+}
+
+export const shedConnections: Fault = {
+  id: 'F37',
+  description: 'an operator lets a server close a share of its connections',
+  inject(run, random) {
+    const server = run.anyServer();
+    const { process } = server;
+    if (process?.isServing !== true || server.isPaused) return;
+    if (random.below(2) === 0) write(run);
+    process.runtime!.shedConnections(random.below(101) / 100).then(
+      (count) => {
+        if (count > 0) run.hitMark('connections were shed');
+      },
+      () => undefined,
+    );
+  },
+};
