@@ -31,9 +31,9 @@ export const transferLead: Fault = {
       if (run.isHealed || !transfer(run, server, target)) return;
       if (random.below(4) === 0) transfer(run, server, undefined);
       write(run);
-      const victim = [server, named, undefined, undefined][random.below(4)];
+      const victim = [server, named, named, undefined][random.below(4)];
       if (victim !== undefined)
-        run.schedule(random.below(60), 'killed in a transfer', undefined, () => kill(run, victim, random.below(100)));
+        run.schedule(random.below(30), 'killed in a transfer', undefined, () => kill(run, victim, random.below(100)));
     });
   },
 };

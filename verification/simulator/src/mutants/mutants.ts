@@ -9,6 +9,7 @@ import { localSessionMutants } from './local-session-mutants.ts';
 import type { Mutant } from './mutant.ts';
 import { serverMutants } from './server-mutants.ts';
 import { queueMutants } from './queue-mutants.ts';
+import { transferMutants } from './transfer-mutants.ts';
 import { transactionMutants } from './transaction-mutants.ts';
 import { recipeMutants } from './recipe-mutants.ts';
 import { snapshotMutants } from './snapshot-mutants.ts';
@@ -26,6 +27,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   ...zabMutants,
   ...queueMutants,
   ...transactionMutants,
+  ...transferMutants,
   ...recipeMutants,
   ...snapshotMutants,
   ...statefulRecipeMutants,

@@ -120,7 +120,7 @@ const frequencies: Partial<Record<FaultName, number>> = {
   abortedDials: 2,
   massDelete: 2,
   unknownPeer: 3,
-  transferLead: 3,
+  transferLead: 4,
   impersonator: 12,
 };
 /**

@@ -42,7 +42,11 @@ import {
   acceptedEpochInPageCache,
 } from './storage-scenarios.ts';
 
+import { leadTransferred, transferGivenUp } from './transfer-scenarios.ts';
+
 export const scenarios: Readonly<Record<string, Scenario>> = {
+  'lead-transferred': leadTransferred,
+  'transfer-given-up': transferGivenUp,
   'clock-set-back': clockSetBack,
   'auth-throttled': authThrottled,
   'auth-of-closed-cnxn': authOfClosedCnxn,
