@@ -5,6 +5,8 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 
+import { connect } from '@tskeeper/client';
+
 import { makeZnode, Writers } from './writers.js';
 
 /** Answered writes before the outage, and after it: the writers are working again. */
@@ -83,6 +85,20 @@ async function failover(context) {
   return byKind(results, (gaps) => summary(gaps));
 }
 
+/** An operator gives the lead to a follower, as before the leader's restart. */
+async function handover(context) {
+  const results = await measureInRotation(context, async (ensemble, writers) => {
+    const leader = await ensemble.leader();
+    const client = await connect(`127.0.0.1:${leader.port}`);
+    const gap = await longestGapDuring(writers, () => client.transferLeader());
+    await client.close();
+    const next = await ensemble.leader();
+    if (next === leader) throw new Error('the lead was not transferred');
+    return Math.round(gap * 10) / 10;
+  });
+  return byKind(results, (gaps) => summary(gaps));
+}
+
 /**
  * SIGSTOP: the kernel still accepts bytes, but no process answers, as if the machine had lost its
  * power.
@@ -129,4 +145,4 @@ async function rollingRestart(context) {
 }
 
 /** Each measures all kinds of servers at once. */
-export const outages = { failover, 'silent-host': silentHost, 'rolling-restart': rollingRestart };
+export const outages = { failover, handover, 'silent-host': silentHost, 'rolling-restart': rollingRestart };

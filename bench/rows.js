@@ -152,6 +152,12 @@ export const rows = [
     atMost('p50Ms', 'java', 0.5, 'tripwire'),
     atMost('p99Ms', 'java', 0.5, 'tripwire'),
   ]),
+  {
+    ...outage('handover', 'no write answered while the leader gives the lead to a follower', 60, [limit('p50Ms', 100, 'tripwire')]),
+    servers: ['ours'],
+    // The client that asks for it is not authenticated.
+    config: { skipACL: 'yes' },
+  },
   // Followers drop the leader only after syncLimit x tickTime, in both.
   outage('silent-host', 'no write answered after the leader has fallen silent', 5, [atMost('p50Ms', 'java', 1.05, 'goal')]),
   outage('rolling-restart', 'no write answered while each server is stopped cleanly and started again', 5, [

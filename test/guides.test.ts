@@ -16,6 +16,7 @@ const operating = [
   'docs/guides/replace-a-zookeeper-server.md',
   'docs/guides/swap-the-servers-of-an-ensemble.md',
   'docs/guides/change-the-servers-of-an-ensemble.md',
+  'docs/guides/move-the-leader.md',
 ];
 const index = 'docs/guides/README.md';
 const inFolder = (folder: string): string[] =>

@@ -1,5 +1,5 @@
 export {} from './check-node-version.ts';
-export type { SessionId } from '@tskeeper/protocol';
+export type { SessionId, Sid } from '@tskeeper/protocol';
 export { ConfigError } from './config/config-error.ts';
 export { exitCodes, exitStatusOf } from './exit.ts';
 export { createLogger, type LogLevel, logLevels, type LogOptions } from './log.ts';

@@ -5,7 +5,16 @@
  * number, for callers that do not know the operation.
  */
 import { ErrorCode, OpCode } from '../constants.ts';
-import * as operators from './operator-operations.ts';
+import {
+  readGetLeaderReply,
+  readShedReply,
+  readShedRequest,
+  readTransferLeaderRequest,
+  writeGetLeaderReply,
+  writeShedReply,
+  writeShedRequest,
+  writeTransferLeaderRequest,
+} from './operator-operations.ts';
 import { readMultiReply, readMultiRequest, writeMultiReply, writeMultiRequest } from './multi.ts';
 import type { Reader } from '../jute/reader.ts';
 import * as replies from './replies.ts';
@@ -112,16 +121,16 @@ export const operations = {
     reply: codec(replies.readSaslReply, replies.writeSaslReply),
   },
   whoAmI: { opCode: OpCode.whoAmI, request: none, reply: codec(replies.readWhoAmIReply, replies.writeWhoAmIReply) },
-  getLeader: { opCode: OpCode.getLeader, request: none, reply: codec(operators.readGetLeaderReply, operators.writeGetLeaderReply) },
+  getLeader: { opCode: OpCode.getLeader, request: none, reply: codec(readGetLeaderReply, writeGetLeaderReply) },
   transferLeader: {
     opCode: OpCode.transferLeader,
-    request: codec(operators.readTransferLeaderRequest, operators.writeTransferLeaderRequest),
+    request: codec(readTransferLeaderRequest, writeTransferLeaderRequest),
     reply: none,
   },
   shedConnections: {
     opCode: OpCode.shedConnections,
-    request: codec(operators.readShedRequest, operators.writeShedRequest),
-    reply: codec(operators.readShedReply, operators.writeShedReply),
+    request: codec(readShedRequest, writeShedRequest),
+    reply: codec(readShedReply, writeShedReply),
   },
   closeSession: { opCode: OpCode.closeSession, request: none, reply: none },
 } as const satisfies Record<string, Operation>;

@@ -53,14 +53,6 @@ export const transferMutants: Readonly<Record<string, Mutant>> = {
     original: 'this.#waiting.push(',
     replacement: 'this.#waiting.unshift(',
   },
-  'held-writes-aliased': {
-    detector: 'scenarios',
-    description: 'the record of a write that waits is a view of bytes that are used again',
-    origin: 'A62',
-    symbol: 'HeldWrites.push',
-    original: 'Buffer.from(reader.bytes.subarray(reader.offset, reader.limit))',
-    replacement: 'reader.bytes.subarray(reader.offset, reader.limit)',
-  },
   'held-session-lost': {
     detector: 'scenarios',
     description: 'a new session that waits for a transfer is ordered as a request of a session',
