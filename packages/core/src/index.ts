@@ -4,7 +4,7 @@ export type { CnxnContext } from './cnxn-context.ts';
 export type { CnxnInfo, EnsembleStatus, Inspector, LeaderStatus } from './inspector.ts';
 export type { Now } from './now.ts';
 export { type LimitName, type Notice, type Observer, silentObserver } from './observer.ts';
-export type { TransferEnd, TransferRefusal } from './request/transfer-refusal.ts';
+export type { TransferEnd, TransferRefusal } from './transfer-outcome.ts';
 export type { RoleEndReason } from './role-end.ts';
 export { coreDefaults, type CoreOptions, type LocalSessionMode } from './options.ts';
 export type { ClientFront } from './client-front.ts';

@@ -3,7 +3,7 @@ import type { CnxnContext } from './cnxn-context.ts';
 import type { CloseReason, CnxnId } from './client-output.ts';
 import type { StepKind } from './step-budget.ts';
 import type { RoleEndReason } from './role-end.ts';
-import type { TransferEnd } from './request/transfer-refusal.ts';
+import type { TransferEnd } from './transfer-outcome.ts';
 import type { NamespaceId } from './tree/namespace-table.ts';
 
 /** An event for operators. The runtime logs it once, in words. */

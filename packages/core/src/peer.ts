@@ -30,7 +30,7 @@ import { type PeerDependencies, PeerState } from './roles/peer-state.ts';
 import type { Server } from './server.ts';
 import type { SnapshotWriter } from './snapshot/snapshot-writer.ts';
 import type { ConnectFailure } from './zab/leader-connector.ts';
-import type { TransferRefusal } from './request/transfer-refusal.ts';
+import type { TransferRefusal } from './transfer-outcome.ts';
 import type { LogEntry } from './zab/learner-syncer.ts';
 import type { EpochName } from './zab/peer-storage.ts';
 import type { ChannelId, ChannelRank } from './zab/quorum-links.ts';

@@ -31,7 +31,7 @@ class Writer {
         await this.#client.create(path, 'x');
         this.acknowledged.add(path);
         this.answeredMs.push(performance.now());
-        this.sessions.add(this.#client.sessionId!);
+        this.sessions.add(this.#client.sessionId);
       } catch (error) {
         this.errors.add(error instanceof KeeperError ? error.code : String(error));
       }

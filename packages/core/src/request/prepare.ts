@@ -49,7 +49,7 @@ import { PendingMulti } from './pending-multi.ts';
 import { errorTxn, type PrepareResult, type Proposal, type TypedTxn, type WriteOrigin } from '../pending/proposal.ts';
 import type { Replica } from './replica.ts';
 import { copyForJob, StepBudget } from '../step-budget.ts';
-import type { TransferRefusal } from './transfer-refusal.ts';
+import type { TransferRefusal } from '../transfer-outcome.ts';
 import { type ValidationDependencies, WriteValidator } from './write-validator.ts';
 
 /** Validation over several steps, and its result. */

@@ -268,7 +268,7 @@ export class WriteValidator {
     return { type: OpCode.check, txn: { kind: 'check', path, version: (version + 1) | 0 } };
   }
 
-  /** Whoever may write /zookeeper/config may change the ensemble. Returns the error, if any. */
+  /** A client that may write /zookeeper/config may change the ensemble. Returns the error, if any. */
   checkMayReconfigure(origin: WriteOrigin): ErrorCode | undefined {
     const znode = this.#outstandingChanges.find(systemPath.config);
     if (znode === undefined) return ErrorCode.NoNode;

@@ -7,7 +7,7 @@ import type { Server } from '../server.ts';
 import type { LeaderConfig, LeaderHost } from '../zab/leader-host.ts';
 import type { LeaderPreference } from '../zab/leader-preference.ts';
 import { Leader } from '../zab/leader.ts';
-import type { TransferEnd, TransferRefusal } from '../request/transfer-refusal.ts';
+import type { TransferEnd, TransferRefusal } from '../transfer-outcome.ts';
 import type { SyncTarget } from '../zab/sync-target.ts';
 import { type LogEntry, LearnerSyncer, type LearnerSyncerOptions } from '../zab/learner-syncer.ts';
 import { diffSyncsMaxDefault, snapSyncsMaxDefault } from '../zab/zab-options.ts';

@@ -16,7 +16,7 @@ import type { EnsembleStatus } from '../inspector.ts';
 import type { Now } from '../now.ts';
 import type { Server } from '../server.ts';
 import type { LeaderConnector, ConnectFailure } from '../zab/leader-connector.ts';
-import type { TransferRefusal } from '../request/transfer-refusal.ts';
+import type { TransferRefusal } from '../transfer-outcome.ts';
 import type { LogEntry } from '../zab/learner-syncer.ts';
 import type { EpochName } from '../zab/peer-storage.ts';
 import { type ChannelId, ChannelRank } from '../zab/quorum-links.ts';

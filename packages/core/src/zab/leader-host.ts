@@ -8,7 +8,7 @@
 import type { ErrorCode, Millis, QuorumConfig, ReconfigRequest, Sid, Zxid } from '@tskeeper/protocol';
 import type { Now } from '../now.ts';
 import type { QuorumVerifier } from '../quorum/quorum-verifier.ts';
-import type { TransferEnd } from '../request/transfer-refusal.ts';
+import type { TransferEnd } from '../transfer-outcome.ts';
 import type { Server } from '../server.ts';
 import type { LeaderPreference } from './leader-preference.ts';
 import type { ChannelId } from './quorum-links.ts';

@@ -36,7 +36,7 @@ import type { LeaderStatus } from '../inspector.ts';
 import type { Now } from '../now.ts';
 import { canLeadOn } from '../quorum/configuration.ts';
 import type { QuorumVerifier, SidSet } from '../quorum/quorum-verifier.ts';
-import type { TransferRefusal } from '../request/transfer-refusal.ts';
+import type { TransferRefusal } from '../transfer-outcome.ts';
 import type { SequencerLeader } from '../request/local-sequencer.ts';
 import type { PendingSync } from '../pending/pending-request.ts';
 import type { Server } from '../server.ts';

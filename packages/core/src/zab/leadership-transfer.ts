@@ -25,7 +25,7 @@ import type { LeaderHost } from './leader-host.ts';
 import type { LearnerProgress } from './learner-progress.ts';
 import type { LearnerTable } from './learner-table.ts';
 import type { ProposalQueue } from './proposal-queue.ts';
-import type { TransferEnd, TransferRefusal } from '../request/transfer-refusal.ts';
+import type { TransferEnd, TransferRefusal } from '../transfer-outcome.ts';
 import { leaderPriorityDefault, type ZabOptions } from './zab-options.ts';
 
 interface Transfer {

@@ -8,7 +8,6 @@
  *
  * The last two require the permission to write /zookeeper/config, as reconfig does.
  */
-import type { Sid } from '../ensemble/notification.ts';
 import type { Reader } from '../jute/reader.ts';
 import type { Writer } from '../jute/writer.ts';
 
@@ -17,14 +16,14 @@ const noSid = -1;
 
 export interface GetLeaderReply {
   /** Undefined from a standalone server. */
-  readonly leader: Sid | undefined;
+  readonly leader: number | undefined;
   /** Of the leader; 0 from a standalone server. */
   readonly epoch: number;
 }
 
 export interface TransferLeaderRequest {
   /** Undefined: the leader chooses. */
-  readonly target: Sid | undefined;
+  readonly target: number | undefined;
 }
 
 export interface ShedRequest {
@@ -37,7 +36,7 @@ export interface ShedReply {
   readonly count: number;
 }
 
-function readSid(reader: Reader): Sid | undefined {
+function readSid(reader: Reader): number | undefined {
   const sid = reader.exactInt64('a server id');
   return sid === noSid ? undefined : sid;
 }

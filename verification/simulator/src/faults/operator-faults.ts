@@ -72,9 +72,7 @@ export const shedConnections: Fault = {
     if (process?.isServing !== true || server.isPaused) return;
     if (random.below(2) === 0) write(run);
     process.runtime!.shedConnections(random.below(101) / 100).then(
-      (count) => {
-        if (count > 0) run.hitMark('connections were shed');
-      },
+      (count) => (count > 0 ? run.hitMark('connections were shed') : undefined),
       () => undefined,
     );
   },

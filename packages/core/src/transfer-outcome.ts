@@ -1,3 +1,5 @@
+/** How an attempt to move the lead can end. The sentences for operators are in the runtime. */
+
 /** Why a leader is not replaced by the server that an operator has named. */
 export type TransferRefusal =
   /** The server asked does not lead, or does not serve yet. */
