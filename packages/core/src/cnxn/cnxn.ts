@@ -89,8 +89,6 @@ export class Cnxn {
   isOutputFull = false;
   /** It has been chosen to be closed, and only its last replies are still sent. */
   isLeaving = false;
-  /** The operator who asks for connections to be closed uses this one. */
-  isShedExempt = false;
 
   packetsReceived = 0;
   packetsSent = 0;

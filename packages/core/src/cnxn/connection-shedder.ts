@@ -31,6 +31,7 @@ export class ConnectionShedder {
   /** Connections that the cursor has not visited, and how many of them are to be closed. */
   #unvisited = 0;
   #wanted = 0;
+  #except: Cnxn | undefined;
   #nextMs: Millis = 0;
   /** Chosen ones that wait for replies, and until when. */
   readonly #leaving = new Map<Cnxn, Millis>();
@@ -46,9 +47,9 @@ export class ConnectionShedder {
    * finished is forgotten. Returns how many will be closed.
    */
   shed(share: number, except: Cnxn | undefined, now: Now): number {
-    if (except !== undefined) except.isShedExempt = true;
-    this.#unvisited = this.#cnxns.size;
-    this.#wanted = Math.round(share * (this.#unvisited - (except === undefined ? 0 : 1)));
+    this.#except = except;
+    this.#unvisited = this.#cnxns.size - (except === undefined ? 0 : 1);
+    this.#wanted = Math.round(share * this.#unvisited);
     this.#cursor = this.#wanted > 0 ? this.#cnxns.all()[Symbol.iterator]() : undefined;
     this.#nextMs = now.elapsedMs;
     if (this.#wanted > 0) this.#observer.notice({ kind: 'shedBegan', count: this.#wanted, cnxnCount: this.#unvisited });
@@ -74,13 +75,10 @@ export class ConnectionShedder {
         return;
       }
       const cnxn = next.value;
+      // The connection over which the operator asks for it.
+      if (cnxn === this.#except) continue;
       const isChosen = this.#random.uint32() % this.#unvisited < this.#wanted;
       this.#unvisited--;
-      if (cnxn.isShedExempt) {
-        // The connection of the operator's request: another one takes its place.
-        cnxn.isShedExempt = false;
-        continue;
-      }
       if (!isChosen) continue;
       this.#wanted--;
       chosen++;
