@@ -52,7 +52,9 @@ import {
   type ReadOptions,
   type ReadResult,
   type ReadResults,
+  type LeaderInfo,
   type ReconfigOptions,
+  type TransferLeaderOptions,
   type ReconfigSettings,
   type RecursiveWatchLoopEvent,
   type RemoveWatchesOptions,
@@ -129,6 +131,8 @@ export function options(): void {
   expectTypeOf<TtlCreateSettings['ttlMs']>().toEqualTypeOf<number>();
   expectTypeOf<CreateOptions>().toExtend<CreateExtras & CallOptions>();
   expectTypeOf<EnsurePathOptions['mode']>().toEqualTypeOf<ParentMode | undefined>();
+  expectTypeOf<LeaderInfo>().toEqualTypeOf<{ readonly leader: number | undefined; readonly epoch: number }>();
+  expectTypeOf<TransferLeaderOptions['to']>().toEqualTypeOf<number | undefined>();
   expectTypeOf<ReconfigOptions>().toExtend<ReconfigSettings>();
   expectTypeOf<ReconfigSettings>().toEqualTypeOf<IncrementalReconfig | WholeReconfig>();
   expectTypeOf<ReadOptions>().toExtend<PlainReadOptions & WatchOption>();

@@ -325,7 +325,7 @@ const manyIdentities = 16;
 
 /** The codes that a client knows, of which each has one meaning for a transfer. */
 const transferErrorCodes: Readonly<Record<TransferRefusal, ErrorCode>> = {
-  'not leading': ErrorCode.ConnectionLoss,
+  'not leading': ErrorCode.ReconfigInProgress,
   'leads already': ErrorCode.BadVersion,
   'not a voter': ErrorCode.BadArguments,
   'not in step': ErrorCode.NewConfigNoQuorum,

@@ -221,7 +221,7 @@ describe('A62: the lead', () => {
   });
 });
 
-describe('option tskeeper.leaderPriority: the lead', () => {
+describe('A62: with priorities the lead', () => {
   it('passes to the server with the highest priority once it is in step, and stays there', () => {
     const ensemble = started(31, { priorities: [5, 1, 0] });
     expect(ensemble.runUntil(() => ensemble.leader?.sid === 1, 5000)).toBe(true);

@@ -197,6 +197,13 @@ describe('ServerMetrics', () => {
       { app_quota_exceeded_error_per_namespace: 2 },
     ],
     ['the start of an election', (m) => m.roleChanged('looking'), { looking_count: 1 }],
+    ['a transfer', (m) => m.notice({ kind: 'transferEnded', target: 2, outcome: 'handed over', heldMs: 3 }), { leader_transfers: 1 }],
+    [
+      'a failed transfer',
+      (m) => m.notice({ kind: 'transferEnded', target: 2, outcome: 'target lost', heldMs: 3 }),
+      { leader_transfers_abandoned: 1 },
+    ],
+    ['a shed connection', (m) => m.cnxnClosed(1, 'shed', context, 1n), { connections_shed: 1 }],
     ['an election', (m) => m.elected(2, 212.4), { cnt_election_time: 1, sum_election_time: 212 }],
     [
       'a leader whose voter leaves',
