@@ -48,6 +48,11 @@ export interface CoreOptions {
    * server with it on answers Unimplemented.
    */
   readonly reconfigEnabled: boolean;
+  /**
+   * localSessionsEnabled: in read-only mode a server opens sessions, which only it knows. Otherwise
+   * it answers a client that asks for one NotReadOnly.
+   */
+  readonly localSessionsEnabled: boolean;
   /** znode.container.checkIntervalMs; 0 disables the sweeps of containers and TTL znodes. */
   readonly containerCheckIntervalMs: Millis;
   /** znode.container.maxPerMinute */
@@ -140,6 +145,7 @@ export const coreDefaults: CoreOptions = {
   treeDigestEnabled: true,
   closeSessionTxnEnabled: true,
   reconfigEnabled: false,
+  localSessionsEnabled: false,
   containerCheckIntervalMs: 60_000,
   containerMaxPerMinute: 10_000,
   containerMaxNeverUsedIntervalMs: 0,

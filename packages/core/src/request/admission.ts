@@ -489,7 +489,7 @@ export class Admission {
       this.#authentication.rejectUnauthenticated(cnxn, opCode, xid, now);
       return;
     }
-    if (isWrite(opCode)) {
+    if (isWrite(opCode) && !this.#sequencer.isReadOnly) {
       if (!request.isThrottled && !this.#memoryLimits.rejects(opCode, reader, this.#sequencer.queuedBytes)) {
         this.#write(request, reader);
         return;

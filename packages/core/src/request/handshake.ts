@@ -18,6 +18,7 @@ import {
   sessionPassword,
   sessionPasswordBytes,
   sessionPasswordMatches,
+  type Zxid,
 } from '@tskeeper/protocol';
 import type { Cnxn } from '../cnxn/cnxn.ts';
 import type { CnxnTable } from '../cnxn/cnxn-table.ts';
@@ -60,7 +61,7 @@ export class Handshakes {
   readonly #cnxns: CnxnTable;
   readonly #replyWriter: ReplyWriter;
   readonly #observer: Observer;
-  readonly #sequencer: Pick<WriteSequencer, 'revalidate'>;
+  readonly #sequencer: Pick<WriteSequencer, 'revalidate' | 'isReadOnly'>;
   /** Connections that wait for the answer whether their session is alive. */
   readonly #pendingRevalidations = new Map<SessionId, Cnxn>();
   /**
@@ -78,7 +79,7 @@ export class Handshakes {
     answers: ReplyWriter,
     observer: Observer,
     now: Now,
-    sequencer: Pick<WriteSequencer, 'revalidate'>,
+    sequencer: Pick<WriteSequencer, 'revalidate' | 'isReadOnly'>,
   ) {
     this.#sequencer = sequencer;
     this.#options = options;
@@ -107,6 +108,11 @@ export class Handshakes {
       return closed;
     }
     cnxn.sentReadOnlyFlag = request.readOnly !== undefined;
+    const { isReadOnly } = this.#sequencer;
+    if (isReadOnly && request.readOnly !== true) {
+      this.#cnxns.close(cnxn, 'read-only clients only');
+      return closed;
+    }
     // The client has seen a state that this server does not have: it must find a server that does.
     if (request.lastZxidSeen > this.#replica.lastZxid) {
       this.#cnxns.close(cnxn, 'client has seen a later zxid than this server');
@@ -114,7 +120,11 @@ export class Handshakes {
     }
     const { minSessionTimeoutMs, maxSessionTimeoutMs } = this.#options;
     cnxn.timeoutMs = Math.max(minSessionTimeoutMs, Math.min(maxSessionTimeoutMs, request.timeOut));
-    if (request.sessionId === 0n) return { kind: 'create', origin: this.#create(cnxn, now) };
+    if (request.sessionId === 0n) return isReadOnly ? this.#openLocally(cnxn, now) : { kind: 'create', origin: this.#create(cnxn, now) };
+    if (isReadOnly && !this.#canJudge(request.sessionId, request.lastZxidSeen)) {
+      this.#cnxns.close(cnxn, 'session of the ensemble on a read-only server');
+      return closed;
+    }
     return this.#resumeSession(cnxn, request.sessionId, request.passwd, now);
   }
 
@@ -176,7 +186,7 @@ export class Handshakes {
     cnxn.state = 'open';
     const { sessionHigh: high, sessionLow: low, timeoutMs } = cnxn;
     this.#observer.sessionAccepted(sessionIdOf(high, low), timeoutMs, cnxn.context, isNew);
-    return this.#replyWriter.connectResponse(cnxn, timeoutMs, high, low, sessionPassword(high, low));
+    return this.#replyWriter.connectResponse(cnxn, timeoutMs, high, low, sessionPassword(high, low), this.#sequencer.isReadOnly);
   }
 
   #create(cnxn: Cnxn, now: Now): WriteOrigin {
@@ -198,6 +208,40 @@ export class Handshakes {
       frameBytes: 0,
       arrivedMs: now.elapsedMs,
     };
+  }
+
+  // ---- in read-only mode
+
+  /**
+   * No other server knows the session, so it is open at once. Without local sessions ZooKeeper
+   * answers as if the client had sent an ordinary request, and clients know that answer; ZooKeeper
+   * then leaves the connection open and reads nothing more from it.
+   */
+  #openLocally(cnxn: Cnxn, now: Now): HandshakeOutcome {
+    if (!this.#options.localSessionsEnabled) {
+      const { lastZxid } = this.#replica;
+      const { elapsedMs } = now;
+      this.#replyWriter.replyWithoutBody(cnxn, OpCode.createSession, 0, lastZxid, ErrorCode.NotReadOnly, elapsedMs, elapsedMs, true);
+      this.#cnxns.close(cnxn, 'no new sessions on a read-only server');
+      return closed;
+    }
+    this.#create(cnxn, now);
+    this.sessionCreated(cnxn, now.elapsedMs, now);
+    return resumed;
+  }
+
+  /**
+   * Whether this server, without a leader, may say that a session is alive or not. One that is in
+   * the state belongs to the ensemble, where it may end at any time. One that is not may be younger
+   * than the end of the log here; a client that has seen a zxid has one that the log reaches, and
+   * its session is older.
+   *
+   * (ZooKeeper tells a client that has seen none yet that its session has expired.)
+   */
+  #canJudge(id: SessionId, lastZxidSeen: Zxid): boolean {
+    const [high, low] = [sessionHigh(id), sessionLow(id)];
+    if (this.#replica.sessions.find(high, low) !== -1) return false;
+    return !this.#options.localSessionsEnabled || lastZxidSeen > 0 || this.#tracker.findLive(high, low) !== -1;
   }
 
   /** A session created by another server, in a data folder that was taken over, may have any id. */
@@ -243,7 +287,7 @@ export class Handshakes {
   }
 
   #reject(cnxn: Cnxn): void {
-    this.#replyWriter.connectResponse(cnxn, 0, 0, 0, noPassword);
+    this.#replyWriter.connectResponse(cnxn, 0, 0, 0, noPassword, this.#sequencer.isReadOnly);
     this.#cnxns.close(cnxn, 'session refused');
   }
 

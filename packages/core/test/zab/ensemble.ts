@@ -150,15 +150,15 @@ export class Node implements PeerClients, ElectionLinks, QuorumLinks, PeerStorag
       forceSnapshotSync: false,
       counterMax: ensemble.counterMax,
     };
-    const { reconfigEnabled, throttle, configText } = ensemble;
+    const { reconfigEnabled, throttle, configText, readOnlyMode, localSessionsEnabled } = ensemble;
     this.#contacts.clear();
     const times = { tickTimeMs: 100, minSessionTimeoutMs: 200, maxSessionTimeoutMs: 20_000 };
-    const core = { ...coreDefaults, ...times, ...throttle, serverId: this.sid, reconfigEnabled };
+    const core = { ...coreDefaults, ...times, ...throttle, serverId: this.sid, reconfigEnabled, localSessionsEnabled };
     const written = parseQuorumConfig(ensemble.configTexts.get(this.sid) ?? configText);
     const observers = ensemble.nodes.map(({ sid }) => sid).filter((sid) => !ensemble.voters.includes(sid));
     const config = { active: folder.config ?? (written.servers.size > 0 ? written : membersOf(ensemble.voters, observers)) };
     this.changed(config.active, []);
-    const options = { core, zab };
+    const options = { core, zab, readOnlyMode };
     this.turn(() => {
       const io = { clients: this, election: this, quorum: this, storage: this, members: this };
       const { view: packetView, observer } = this;
@@ -488,6 +488,8 @@ export class Ensemble {
   /** Of single servers; the others have `configText`. */
   readonly configTexts = new Map<Sid, string>();
   reconfigEnabled = false;
+  readOnlyMode = false;
+  localSessionsEnabled = false;
   throttle: Partial<Pick<CoreOptions, 'requestThrottleLimit' | 'requestThrottleDropStale' | 'skipAcl'>> = {};
   truncations = 0;
   snapshots = 0;

@@ -35,6 +35,7 @@ export function readCoreOptions(serverId: number, settings: ConfigSettings): Cor
     treeDigestEnabled: settings.boolean('digest.enabled'),
     closeSessionTxnEnabled: settings.boolean('closeSessionTxn.enabled'),
     reconfigEnabled: settings.boolean('reconfigEnabled'),
+    localSessionsEnabled: settings.boolean('localSessionsEnabled'),
     containerCheckIntervalMs: settings.int('znode.container.checkIntervalMs'),
     containerMaxPerMinute: settings.int('znode.container.maxPerMinute'),
     containerMaxNeverUsedIntervalMs: settings.int('znode.container.maxNeverUsedIntervalMs'),

@@ -151,7 +151,6 @@ describe('an ensemble', () => {
 
   it.each([
     ['localSessionsEnabled=true', 'sessions that only their own server knows'],
-    ['-Dreadonlymode.enabled=true', 'reads from a server that has lost its ensemble'],
     ['observerMasterPort=2191', 'observers that observe a follower'],
   ])('that asks for %s is refused as not supported', (setting, what) => {
     const isProperty = setting.startsWith('-D');
