@@ -18,7 +18,6 @@ import {
   sessionPassword,
   sessionPasswordBytes,
   sessionPasswordMatches,
-  type Zxid,
 } from '@tskeeper/protocol';
 import type { Cnxn } from '../cnxn/cnxn.ts';
 import type { CnxnTable } from '../cnxn/cnxn-table.ts';
@@ -69,6 +68,8 @@ export class Handshakes {
    * may have moved in between.
    */
   readonly #openRevalidationCounts = new Map<SessionId, number>();
+  /** The first id that this server may give. */
+  readonly #firstSessionId: SessionId;
   #nextSessionId: SessionId;
 
   constructor(
@@ -88,7 +89,8 @@ export class Handshakes {
     this.#cnxns = cnxns;
     this.#replyWriter = answers;
     this.#observer = observer;
-    this.#nextSessionId = initialSessionId(options.serverId, now.wallMs, replica.lastZxid);
+    this.#firstSessionId = initialSessionId(options.serverId, now.wallMs, replica.lastZxid);
+    this.#nextSessionId = this.#firstSessionId;
   }
 
   /** Everything that can influence behaviour, for an explorer. */
@@ -121,7 +123,7 @@ export class Handshakes {
     const { minSessionTimeoutMs, maxSessionTimeoutMs } = this.#options;
     cnxn.timeoutMs = Math.max(minSessionTimeoutMs, Math.min(maxSessionTimeoutMs, request.timeOut));
     if (request.sessionId === 0n) return isReadOnly ? this.#openLocally(cnxn, now) : { kind: 'create', origin: this.#create(cnxn, now) };
-    if (isReadOnly && !this.#canJudge(request.sessionId, request.lastZxidSeen)) {
+    if (isReadOnly && !this.#canJudge(request.sessionId)) {
       this.#cnxns.close(cnxn, 'session of the ensemble on a read-only server');
       return closed;
     }
@@ -231,17 +233,16 @@ export class Handshakes {
   }
 
   /**
-   * Whether this server, without a leader, may say that a session is alive or not. One that is in
-   * the state belongs to the ensemble, where it may end at any time. One that is not may be younger
-   * than the end of the log here; a client that has seen a zxid has one that the log reaches, and
-   * its session is older.
+   * Whether this server, without a leader, may say that a session is alive or not. With local
+   * sessions, it may of those that it has opened. Without, it takes every session as alive that the
+   * state does not have; one that the state has belongs to the ensemble, where it may end meanwhile.
    *
-   * (ZooKeeper tells a client that has seen none yet that its session has expired.)
+   * (With local sessions ZooKeeper declares expired what the state does not have, although the log
+   * of another server may: a client may have opened its session there a moment ago.)
    */
-  #canJudge(id: SessionId, lastZxidSeen: Zxid): boolean {
-    const [high, low] = [sessionHigh(id), sessionLow(id)];
-    if (this.#replica.sessions.find(high, low) !== -1) return false;
-    return !this.#options.localSessionsEnabled || lastZxidSeen > 0 || this.#tracker.findLive(high, low) !== -1;
+  #canJudge(id: SessionId): boolean {
+    if (this.#options.localSessionsEnabled) return id >= this.#firstSessionId && id < this.#nextSessionId;
+    return this.#replica.sessions.find(sessionHigh(id), sessionLow(id)) === -1;
   }
 
   /** A session created by another server, in a data folder that was taken over, may have any id. */
