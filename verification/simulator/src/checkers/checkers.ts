@@ -30,6 +30,7 @@ import { totalOrder } from './total-order.ts';
 import { peerClaims } from './peer-claims.ts';
 import { quorumCommits } from './quorum-commits.ts';
 import { quotas } from './quotas.ts';
+import { readOnlyMode } from './read-only-mode.ts';
 import { reads } from './reads.ts';
 import { registerLinearizability } from './register-linearizability.ts';
 import { logRecordSize } from './log-record-size.ts';
@@ -94,6 +95,7 @@ export const checkers = {
   protocolErrors,
   quorumCommits,
   acknowledgedAfterApply,
+  readOnlyMode,
   epochFiles,
   peerClaims,
   staleness,
