@@ -1,8 +1,17 @@
 /** The loss of every quorum, for longer than servers wait before they serve in read-only mode. */
-import { AddWatchMode, type Millis, openAcl } from '@tskeeper/protocol';
+import {
+  AddWatchMode,
+  ErrorCode,
+  type Millis,
+  openAcl,
+  type SessionId,
+  sessionHigh,
+  sessionLow,
+  sessionPassword,
+} from '@tskeeper/protocol';
 import type { SeededRandom } from '@tskeeper/runtime';
 import type { ClientRequest } from '../clients/actor.ts';
-import type { RawClient } from '../clients/raw-client.ts';
+import { RawClient } from '../clients/raw-client.ts';
 import { isQuorum } from '../record/quorum-rule.ts';
 import type { Run } from '../run/run.ts';
 import type { Fault } from './fault.ts';
@@ -21,7 +30,14 @@ export const quorumLost: Fault = {
     const ms = 2300 + random.below(2500);
     for (let count = 1 + random.below(3); count > 0; count--) {
       run.schedule(visitorsFromMs + random.below(600), 'visitor', undefined, () => {
-        if (!run.isHealed) visit(run, random, run.strangers.addReadOnlyVisitor(), run.nowMs + ms - visitorsFromMs + visitorsAfterMs);
+        if (run.isHealed) return;
+        const visitor = run.strangers.addReadOnlyVisitor();
+        const [ended] = random.below(2) === 0 ? endedSessions(run) : [];
+        if (ended !== undefined) {
+          const password = sessionPassword(sessionHigh(ended), sessionLow(ended));
+          visitor.resumeFrom({ session: ended, password, lastZxidSeen: 0, nextXid: 1 });
+        }
+        visit(run, random, visitor, run.nowMs + ms - visitorsFromMs + visitorsAfterMs);
       });
     }
     if (random.below(3) === 0) {
@@ -41,6 +57,15 @@ export const quorumLost: Fault = {
     }
   },
 };
+
+/** Sessions of the ensemble that have surely ended, the latest first: their clients know it. */
+function endedSessions({ actors, world }: Run): SessionId[] {
+  const closed = world.recording.cnxns.filter(({ requests }) =>
+    requests.some(({ name, reply }) => name === 'closeSession' && reply?.err === ErrorCode.Ok),
+  );
+  const lost = actors.flatMap((actor) => (actor instanceof RawClient ? actor.lostSessions : []));
+  return [...lost, ...closed.map(({ session = 0n }) => session)].filter((session) => session !== 0n).toReversed();
+}
 
 /** Reads, sets watches, tries to write, reconnects and closes its session, in any order. */
 function visit(run: Run, random: SeededRandom, visitor: RawClient, untilMs: Millis): void {
