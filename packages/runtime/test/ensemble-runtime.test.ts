@@ -280,7 +280,7 @@ describe('readonlymode.enabled', () => {
     await rig.until(() => usual!.closed !== undefined && readOnly!.received.length > 0, 1000);
     expect(usual!.received).toHaveLength(0);
     // Without local sessions it opens none: a header with NotReadOnly.
-    expect(readOnly!.received).toEqual(Buffer.from('0000001000000000' + '0000000000000000' + 'ffffff89', 'hex'));
+    expect(readOnly!.received).toEqual(Buffer.from('00000010000000000000000000000000ffffff89', 'hex'));
     await Promise.all([...others.map((node) => rig.boot(node)), rig.rig.run(50)]);
     await rig.until(() => rig.isWhole, 20_000);
     const said = alone.lines.filter((line) => line.includes('read-only')).map((line) => line.replace(/\d+ ms/, 'N ms'));

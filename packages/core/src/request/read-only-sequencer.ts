@@ -82,7 +82,7 @@ export class ReadOnlySequencer implements WriteSequencer {
   /**
    * Called for a session that the ensemble's state does not have. A server that opens local
    * sessions knows all of its own. Any other accepts every session whose client has the password,
-   * as ZooKeeper does: it can tell neither that such a session has ended nor that it exists.
+   * as ZooKeeper does: it knows neither that such a session has ended nor that it exists.
    */
   revalidate({ sessionHigh: high, sessionLow: low }: SessionRef, timeoutMs: Millis, now: Now): boolean {
     if (this.#tracker.findLive(high, low) !== -1) return true;

@@ -5,7 +5,7 @@ import { ReadOnlySequencer } from '../request/read-only-sequencer.ts';
 import type { Server } from '../server.ts';
 import type { PeerState } from './peer-state.ts';
 
-/** As ZooKeeper's: shorter elections are no reason to serve stale state. */
+/** As ZooKeeper's: clients can wait for the end of a shorter election. */
 const delayMsMin = 2000;
 
 /**
@@ -47,7 +47,7 @@ export class ReadOnlyMode {
 
   /**
    * Another server may have sent a later configuration, which has been written into the state. No
-   * watch has fired for that, so the clients connect again: setting their watches again tells them.
+   * watch has fired for that, so the clients connect again: they learn of it when they set their watches again.
    */
   maybeRestart(now: Now): void {
     if (this.#server === undefined || this.#state.config.text === this.#configText) return;

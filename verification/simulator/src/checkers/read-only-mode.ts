@@ -4,7 +4,7 @@
  */
 import { ErrorCode, type Millis, type SessionId, type Zxid } from '@tskeeper/protocol';
 import { sessionPassword as modelPassword } from '../model/session-password.ts';
-import type { CnxnRecord, Recording, Request } from '../record/recording.ts';
+import type { CnxnRecord, Recording } from '../record/recording.ts';
 import { isAnsweredOutOfOrder } from '../record/request-kinds.ts';
 import { requestText } from '../record/request-text.ts';
 import type { SessionLife } from '../replay/replay-result.ts';
@@ -45,10 +45,10 @@ export const readOnlyMode: Checker = {
 function* requestFaults({ requests, items, handshake }: CnxnRecord): Iterable<string> {
   if (handshake?.readOnly !== true) yield 'served a client that did not ask for it';
   let shown: Zxid | undefined;
-  for (const { reply, ...request } of requests as Request[]) {
-    if (reply === undefined || !refusedNames.has(request.name ?? '')) continue;
-    if (reply.err !== ErrorCode.NotReadOnly || reply.body !== undefined)
-      yield `replied ${reply.err} to ${requestText({ ...request, reply })}`;
+  for (const request of requests) {
+    const { reply, name = '' } = request;
+    if (reply === undefined || !refusedNames.has(name)) continue;
+    if (reply.err !== ErrorCode.NotReadOnly || reply.body !== undefined) yield `replied ${reply.err} to ${requestText(request)}`;
   }
   for (const item of items) {
     if (item.zxid === -1 || (item.kind === 'reply' && isAnsweredOutOfOrder(item.request))) continue;

@@ -2,7 +2,7 @@
  * Connections to servers in read-only mode, as far as the model can repeat them. Such a server
  * shows the state of its log. If its last txn is part of the history that the ensemble has kept,
  * its state is what the model has after that txn; otherwise it may have shown what was never
- * committed, and nobody can tell whether that was right.
+ * committed, and the recording does not say what that was.
  *
  * Nothing changes at such a server, so no event but those of restored watches is due, and requests
  * that it refuses have no effect in the model.
