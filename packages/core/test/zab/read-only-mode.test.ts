@@ -356,8 +356,11 @@ describe('A34: the end of read-only mode', () => {
     const client = readOnlyClient(node);
     delivered(ensemble, client, 'getData', { path: '/zookeeper/config', watch: true });
     const config = `${servers}\nversion=100000000`;
-    const vote = { leader: 2, zxid: 0, electionEpoch: 1, peerEpoch: 0 };
-    node.turn((peer) => peer.notified(2, { ...vote, version: 2, state: 'looking', config }, node.now));
+    // Enough servers have announced it, and each of them votes for itself.
+    for (const leader of [2, 3, 4, 5]) {
+      const vote = { leader, zxid: 0, electionEpoch: 1, peerEpoch: 0, version: 2, state: 'looking' as const, config };
+      node.turn((peer) => peer.notified(leader, vote, node.now));
+    }
     expect(client.isClosed).toBe(true);
     until(ensemble, () => roleOf(node) === 'read-only');
     const again = readOnlyClient(node);
