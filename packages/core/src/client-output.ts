@@ -28,6 +28,8 @@ export type CloseReason =
   | 'too many watches'
   | 'too many identities'
   | 'read-only clients only'
+  | 'session of the ensemble on a read-only server'
+  | 'no new sessions on a read-only server'
   | 'not serving';
 
 /**

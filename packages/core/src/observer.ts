@@ -144,6 +144,11 @@ export interface Observer {
   /** A leader has answered a learner whether a session is alive. */
   sessionValidated(session: SessionId, lives: boolean): void;
   roleChanged(role: 'standalone' | 'leader' | 'follower' | 'observer' | 'looking' | 'read-only'): void;
+  /**
+   * The read-only mode that `roleChanged` has reported is over, before the role changes again or
+   * the mode begins anew.
+   */
+  readOnlyEnded(): void;
   /** An election has ended after `electionMs` with `leader`, which may be this server. */
   elected(leader: Sid, electionMs: Millis): void;
   /**
@@ -216,6 +221,7 @@ export const silentObserver: Observer = {
   sessionRevalidated() {},
   sessionValidated() {},
   roleChanged() {},
+  readOnlyEnded() {},
   elected() {},
   epochStarted() {},
   roleEnded() {},

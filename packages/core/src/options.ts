@@ -57,7 +57,8 @@ export interface CoreOptions {
   readonly reconfigEnabled: boolean;
   /**
    * localSessionsEnabled and localSessionsUpgradingEnabled, for a server of an ensemble. A
-   * standalone server has no other server to save work for: `disabled`.
+   * standalone server has no other server to save work for: `disabled`. In read-only mode a server
+   * that is `disabled` answers a client that asks for a new session NotReadOnly.
    */
   readonly localSessions: LocalSessionMode;
   /** znode.container.checkIntervalMs; 0 disables the sweeps of containers and TTL znodes. */

@@ -19,5 +19,10 @@ export interface PeerOptions {
    * another (`zookeeper.observer.election.DelayMs`). Default: 0.
    */
   readonly observerElectionDelayMs?: Millis;
+  /**
+   * Whether it serves reads to clients that accept stale ones once it has had no leader for 2
+   * seconds, or for a tick if that is longer (`readonlymode.enabled`). Default: false.
+   */
+  readonly readOnlyMode?: boolean;
   readonly election?: Pick<ElectionOptions, 'minNotificationIntervalMs' | 'maxNotificationIntervalMs'>;
 }

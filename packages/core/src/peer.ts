@@ -1,7 +1,7 @@
 /**
  * A server of an ensemble. At any time it has one role (roles/peer-role.ts), and only as a leader
- * or a learner that is in step with a quorum does it serve clients. This class passes each input to
- * what it concerns and then advances the role.
+ * or a learner that is in step with a quorum does it serve clients; roles/read-only-mode.ts is the
+ * exception. This class passes each input to what it concerns and then advances the role.
  *
  *     flushing -> looking -> leading                -> flushing ...
  *                         -> connecting -> learning -> flushing ...
@@ -113,7 +113,10 @@ export class Peer {
     return name === 'leading' || name === 'learning' ? name : 'looking';
   }
 
-  /** Orders or forwards writes, and applies txns; undefined while this server serves no clients. */
+  /**
+   * Orders, forwards or refuses writes, and applies txns; undefined while this server serves no
+   * clients.
+   */
   get server(): Server | undefined {
     return this.#role.server;
   }

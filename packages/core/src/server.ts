@@ -39,6 +39,7 @@ import { MemoryLimits, type MemoryState } from './request/memory-limits.ts';
 import type { PendingSync } from './pending/pending-request.ts';
 import { type ForwardedRequest, isWrite, noCnxn } from './pending/proposal.ts';
 import { ReadHandler } from './request/read-handler.ts';
+import { ReadOnlyRequests } from './request/read-only-requests.ts';
 import { Replica, replicaOptions, silentChangeListener } from './request/replica.ts';
 import { ReplicaListener } from './request/replica-listener.ts';
 import { ReplyWriter } from './request/reply-writer.ts';
@@ -114,7 +115,19 @@ export class Server implements ClientFront {
     const sequencer = createSequencer({ options, replica, tracker, cnxns, load, registry, permissions, observer }, now);
     const idSalt = hasLocalSessions ? random.uint32() : 0;
     const handshakes = new Handshakes(options, replica, tracker, cnxns, replyWriter, observer, now, sequencer, idSalt);
-    const readHandler = new ReadHandler(replica, watches, cnxns, memoryLimits, replyWriter, registry, permissions, observer, budget);
+    const readOnly = sequencer.isReadOnly ? new ReadOnlyRequests(tracker, cnxns, hasLocalSessions) : undefined;
+    const readHandler = new ReadHandler(
+      replica,
+      watches,
+      cnxns,
+      memoryLimits,
+      replyWriter,
+      registry,
+      permissions,
+      observer,
+      budget,
+      readOnly,
+    );
     const scheduler = new StepScheduler(budget, observer, sequencer, replica, permissions, readHandler);
     const localSessions = new LocalSessions({ options, observer, tracker, cnxns, replica, replyWriter, sequencer, scheduler });
     const sessionQueue = new SessionQueue(

@@ -41,6 +41,8 @@ export interface EnsembleOptions {
   readonly observerElectionDelayMs: Millis;
   /** zookeeper.leaderServes: whether a leader accepts clients. */
   readonly leaderServes: boolean;
+  /** readonlymode.enabled: see `PeerOptions.readOnlyMode`. */
+  readonly readOnlyMode: boolean;
   /** Limits of the learner port that differ from its defaults: a simulation reaches small ones. */
   readonly learnerPort?: Partial<
     Pick<
@@ -69,6 +71,7 @@ export const ensembleDefaults = {
   maxNotificationIntervalMs: 60_000,
   observerElectionDelayMs: 200,
   leaderServes: true,
+  readOnlyMode: false,
   commitLogCount: 500,
   snapshotSizeFactor: 0.33,
 } as const satisfies Partial<EnsembleOptions>;

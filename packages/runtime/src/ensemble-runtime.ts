@@ -175,7 +175,7 @@ export class EnsembleRuntime {
       committedLog,
       snapshotZxid: recovered.snapshotZxid ?? 0,
     };
-    const { zab, leaderServes, leaderConnectDelayMs, observerElectionDelayMs } = options;
+    const { zab, leaderServes, leaderConnectDelayMs, observerElectionDelayMs, readOnlyMode } = options;
     const { minNotificationIntervalMs, maxNotificationIntervalMs } = options;
     const election = { minNotificationIntervalMs, maxNotificationIntervalMs };
     const io = {
@@ -186,7 +186,7 @@ export class EnsembleRuntime {
       oracle: oracle === undefined ? undefined : { ask: () => this.#askAgain(oracle) },
       members: this.#membership,
     };
-    const peerOptions = { core, zab, leaderServes, leaderConnectDelayMs, observerElectionDelayMs, election };
+    const peerOptions = { core, zab, leaderServes, leaderConnectDelayMs, observerElectionDelayMs, readOnlyMode, election };
     this.#peer = new Peer({ options: peerOptions, config, start, packetView: this.#packetView, io, random: world.random, observer }, now);
     for (const part of [...this.ports, this.#storage]) part.attach(this.#peer);
     if (oracle !== undefined) void this.#pollOracle(oracle);

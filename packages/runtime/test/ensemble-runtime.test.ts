@@ -286,6 +286,35 @@ describe('leaderServes=no', () => {
   });
 });
 
+describe('readonlymode.enabled', () => {
+  it('A34, A76: option readonlymode.enabled: a server without the others serves read-only clients, says so, and logs when it begins and ends', async () => {
+    const rig = new EnsembleRuntimeRig({ options: { readOnlyMode: true } });
+    const [alone, ...others] = rig.nodes as [EnsembleRuntimeNode, ...EnsembleRuntimeNode[]];
+    await Promise.all([rig.boot(alone), rig.rig.run(50)]);
+    expect(await rig.word(alone, 'srvr')).toBe('This ZooKeeper instance is not currently serving requests\n');
+    await rig.until(() => alone.role === 'read-only', 5000);
+    expect(await rig.word(alone, 'srvr')).toMatch(
+      /^Zookeeper version: .*\nREAD-ONLY mode; serving only read-only clients\n[^]*\nMode: read-only\n/,
+    );
+    const [usual, readOnly] = [false, true].map((isReadOnly) => {
+      const end = rig.dial(alone, clientPort);
+      end.send(handshake(0n, undefined, isReadOnly));
+      return end;
+    });
+    await rig.until(() => usual!.closed !== undefined && readOnly!.received.length > 0, 1000);
+    expect(usual!.received).toHaveLength(0);
+    // Without local sessions it opens none: a header with NotReadOnly.
+    expect(readOnly!.received).toEqual(Buffer.from('00000010000000000000000000000000ffffff89', 'hex'));
+    await Promise.all([...others.map((node) => rig.boot(node)), rig.rig.run(50)]);
+    await rig.until(() => rig.isWhole, 20_000);
+    const said = alone.lines.filter((line) => line.includes('read-only')).map((line) => line.replace(/\d+ ms/, 'N ms'));
+    expect(said).toEqual([
+      'warn server 1 has no leader for N ms: it serves stale reads to read-only clients',
+      'info server 1 leaves read-only mode, and closes the connections of its clients',
+    ]);
+  });
+});
+
 describe('expireSession', () => {
   it('ends a session of any server, whichever server is asked, and resolves to false for an unknown one', async () => {
     const rig = await EnsembleRuntimeRig.start({ observers: 1, servers: 4 });
@@ -333,10 +362,10 @@ function frame(hex: string): Buffer {
   return Buffer.concat([length, bytes]);
 }
 
-function handshake(sessionId = 0n, passwd: Uint8Array = Buffer.alloc(16)): Buffer {
+function handshake(sessionId = 0n, passwd: Uint8Array = Buffer.alloc(16), readOnly = false): Buffer {
   const writer = new Writer();
   const start = writer.beginFrame();
-  writeConnectRequest(writer, { protocolVersion: 0, lastZxidSeen: 0, timeOut: 20_000, sessionId, passwd, readOnly: false });
+  writeConnectRequest(writer, { protocolVersion: 0, lastZxidSeen: 0, timeOut: 20_000, sessionId, passwd, readOnly });
   writer.endFrame(start);
   return Buffer.from(writer.written());
 }

@@ -183,12 +183,10 @@ describe('startServer', () => {
     ]);
     expect(probe.member).toMatchObject({
       zab: { sid: 2, tickTimeMs: 1000, initLimitTicks: 5, syncLimitTicks: 2 },
-      role: 'participant',
-      electionAddresses: [{ host: 'b', port: 4 }],
-      quorumAddresses: [{ host: 'b', port: 3 }],
       quorumCnxnTimeoutMs: 2000,
       connectToLeaderMs: 5000,
     });
+    expect([...probe.member!.quorum.servers.keys()]).toEqual([1, 2]);
   });
 
   it('refuses a data folder that is a file, as a mistake in the configuration', async () => {

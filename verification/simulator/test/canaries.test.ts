@@ -30,6 +30,8 @@ import {
   type Request,
   runSeed,
 } from '../src/index.ts';
+import { sessionPassword as modelPassword } from '../src/model/session-password.ts';
+import { readOnlyStreams } from '../src/replay/read-only-streams.ts';
 import type { ReplayedTxn } from '../src/replay/replay-result.ts';
 import { writeKey } from '../src/record/write-key.ts';
 import { Run } from '../src/run/run.ts';
@@ -49,6 +51,12 @@ const firstSeeds: Readonly<Record<string, number>> = {
   'a local session that was resumed after its end': 14,
   'a local session that expired although its client had just sent something': 3,
   'a local session that lived on in silence': 3,
+  'a write that a server in read-only mode acknowledged': 24,
+  'a sync that a server in read-only mode answered': 24,
+  'a client that had not asked for a read-only server': 24,
+  'a session of the ensemble that a read-only server declared expired': 24,
+  'read-only mode that began too early': 24,
+  'another value at a server in read-only mode': 24,
 };
 
 /** The run contains nothing that the change could be applied to. */
@@ -107,6 +115,12 @@ function firstServing(peers: readonly PeerEvent[], role: string, epoch: number) 
 /** Whether `later` is the next txn that the same server applied in the same epoch. */
 function isNext(event: PeerEvent, later: PeerEvent): boolean {
   return event.kind === 'applied' && later.kind === 'applied' && later.server === event.server && later.zxid === event.zxid + 1;
+}
+
+/** A request that a server in read-only mode refused. */
+function refusedReadOnly({ readOnlyCnxns }: Recording, name: string): Request {
+  const requests = readOnlyCnxns.flatMap((cnxn) => cnxn.requests);
+  return found(requests.find((request) => request.name === name && request.reply?.err === ErrorCode.NotReadOnly));
 }
 
 const changes: [checker: CheckerName, what: string, change: (recording: Recording) => void][] = [
@@ -896,6 +910,49 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
         { atMs, server, kind: 'elected', leader: sid, lookedMs: 0 },
         { atMs, server, kind: 'replaced', by: 'snap', zxid: zxid - 1 },
       );
+    },
+  ],
+  [
+    'readOnlyMode',
+    'a write that a server in read-only mode acknowledged',
+    (recording) => change(refusedReadOnly(recording, 'setData').reply, { err: ErrorCode.Ok }),
+  ],
+  [
+    'readOnlyMode',
+    'a sync that a server in read-only mode answered',
+    (recording) => change(refusedReadOnly(recording, 'sync').reply, { err: ErrorCode.Ok }),
+  ],
+  [
+    'readOnlyMode',
+    'a client that had not asked for a read-only server',
+    ({ readOnlyCnxns }) => change(found(readOnlyCnxns[0]).handshake, { readOnly: false }),
+  ],
+  [
+    'readOnlyMode',
+    'a session of the ensemble that a read-only server declared expired',
+    (recording) => {
+      const cnxn = found(recording.readOnlyCnxns.find(({ session = 0n }) => session !== 0n));
+      const { header } = logOf(recording, OpCode.createSession).logged;
+      const sessionId = sessionIdOf(header.clientHigh, header.clientLow);
+      const passwd = Buffer.from(modelPassword(sessionId), 'latin1');
+      change<CnxnRecord>(cnxn, { session: 0n, handshake: { ...cnxn.handshake!, sessionId, passwd } });
+    },
+  ],
+  [
+    'readOnlyMode',
+    'read-only mode that began too early',
+    ({ peerEvents }) => {
+      const event = found(peerEvents.find(({ kind }) => kind === 'readOnly'));
+      change(event, { atMs: event.atMs - 10 });
+    },
+  ],
+  [
+    'reads',
+    'another value at a server in read-only mode',
+    ({ readOnlyCnxns, ...recording }) => {
+      const isKept = new Set(readOnlyStreams({ readOnlyCnxns, ...recording }).flatMap(({ requests }) => requests));
+      const read = [...isKept].find(({ name, reply }) => name === 'getData' && reply?.err === ErrorCode.Ok);
+      change(found(read).reply!.body as Mutable<GetDataReply>, { data: Buffer.from('another') });
     },
   ],
   [

@@ -58,6 +58,7 @@ export interface SequencerLeader extends ReconfigLeader {
 
 export class LocalSequencer implements WriteSequencer {
   readonly role: 'standalone' | 'leader';
+  readonly isReadOnly = false;
   readonly forwardsToLeader = false;
   readonly queuedBytes = 0;
   readonly #tracker: SessionTracker;

@@ -15,6 +15,7 @@ import { LongReply } from './long-reply.ts';
 import type { MemoryLimits } from './memory-limits.ts';
 import { MultiReads } from './multi-reads.ts';
 import { ReadReplies } from './read-replies.ts';
+import type { ReadOnlyRequests } from './read-only-requests.ts';
 import type { Replica } from './replica.ts';
 import type { ReplyWriter } from './reply-writer.ts';
 import type { Request } from './request.ts';
@@ -32,6 +33,8 @@ export class ReadHandler {
   readonly #replies: ReadReplies;
   readonly #watchRequests: WatchRequests;
   readonly #multiReads: MultiReads;
+  /** Undefined unless the server is in read-only mode. */
+  readonly #readOnlyRequests: ReadOnlyRequests | undefined;
   #workUnits = 0;
 
   constructor(
@@ -44,7 +47,9 @@ export class ReadHandler {
     permissions: Permissions,
     observer: Observer,
     budget: StepBudget,
+    readOnlyRequests?: ReadOnlyRequests,
   ) {
+    this.#readOnlyRequests = readOnlyRequests;
     this.#replica = replica;
     this.#watches = watches;
     this.#cnxns = cnxns;
@@ -87,6 +92,7 @@ export class ReadHandler {
       case OpCode.getACL:
         return this.#getAcl(request, reader);
       case OpCode.sync:
+        if (this.#readOnlyRequests?.answer(request, this.#replies) === true) return undefined;
         return this.#sync(request, reader);
       case OpCode.addWatch:
         return this.#watchRequests.addWatch(request, reader);
@@ -106,6 +112,7 @@ export class ReadHandler {
       case OpCode.multiRead:
         return this.#multiReads.handle(request, reader);
       default:
+        if (this.#readOnlyRequests?.answer(request, this.#replies) === true) return undefined;
         // As ZooKeeper's UnimplementedRequestProcessor: a reply without a zxid, then the connection
         // is closed. A client that sends an unknown operation is out of step with the protocol, and
         // its further input cannot be trusted. The session goes on.

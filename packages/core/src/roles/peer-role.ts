@@ -40,7 +40,10 @@ export type RoleStatus = Pick<EnsembleStatus, 'state' | 'phase' | 'leader'> & Pa
 export abstract class PeerRole {
   abstract readonly name: RoleName;
 
-  /** Orders or forwards writes, and applies txns; undefined while this server serves no clients. */
+  /**
+   * Orders, forwards or refuses writes, and applies txns; undefined while this server serves no
+   * clients.
+   */
   get server(): Server | undefined {
     return undefined;
   }

@@ -158,7 +158,7 @@ export class Node implements PeerClients, ElectionLinks, QuorumLinks, PeerStorag
       forceSnapshotSync: false,
       counterMax: ensemble.counterMax,
     };
-    const { reconfigEnabled, localSessions, throttle, configText } = ensemble;
+    const { reconfigEnabled, localSessions, throttle, configText, readOnlyMode } = ensemble;
     this.#contacts.clear();
     const times = { tickTimeMs: 100, minSessionTimeoutMs: 200, maxSessionTimeoutMs: 20_000 };
     const core = { ...coreDefaults, ...times, ...throttle, serverId: this.sid, reconfigEnabled, localSessions };
@@ -166,7 +166,7 @@ export class Node implements PeerClients, ElectionLinks, QuorumLinks, PeerStorag
     const observers = ensemble.nodes.map(({ sid }) => sid).filter((sid) => !ensemble.voters.includes(sid));
     const config = { active: folder.config ?? (written.servers.size > 0 ? written : membersOf(ensemble.voters, observers)) };
     this.changed(config.active, []);
-    const options = { core, zab };
+    const options = { core, zab, readOnlyMode };
     this.turn(() => {
       const io = { clients: this, election: this, quorum: this, storage: this, members: this };
       const { view: packetView, observer } = this;
@@ -496,6 +496,7 @@ export class Ensemble {
   /** Of single servers; the others have `configText`. */
   readonly configTexts = new Map<Sid, string>();
   reconfigEnabled = false;
+  readOnlyMode = false;
   throttle: Partial<Pick<CoreOptions, 'requestThrottleLimit' | 'requestThrottleDropStale' | 'skipAcl'>> = {};
   localSessions: LocalSessionMode = 'disabled';
   truncations = 0;

@@ -223,6 +223,8 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
     if (role === 'leader') this.#proposals.resetSizes();
   }
 
+  readOnlyEnded(): void {}
+
   elected(_leader: Sid, lookedMs: Millis): void {
     this.#sum('election_time', Math.round(lookedMs));
   }

@@ -224,7 +224,6 @@ export function readEnsemble(quorum: QuorumConfig, source: QuorumLines, dataDir:
  */
 function unsupportedSettings(config: Omit<EnsembleConfig, 'unsupported'>, settings: ConfigSettings): string[] {
   const asked: readonly (readonly [isAsked: boolean, name: string, value: string, what: string])[] = [
-    [config.readOnlyMode, 'readonlymode.enabled', 'true', 'reads from a server that has lost its ensemble'],
     [config.observerMasterPort !== undefined, 'observerMasterPort', `${config.observerMasterPort}`, 'observers that observe a follower'],
     [
       config.role === 'observer' && !config.syncEnabled,

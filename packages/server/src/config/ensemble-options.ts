@@ -52,6 +52,7 @@ export function ensembleOptionsOf(config: EnsembleConfig, tickTimeMs: number, co
     maxNotificationIntervalMs: config.maxNotificationIntervalMs,
     observerElectionDelayMs: config.observerElectionDelayMs,
     leaderServes: config.leaderServes,
+    readOnlyMode: config.readOnlyMode,
     commitLogCount: config.commitLogCount,
     snapshotSizeFactor: config.snapshotSizeFactor,
   };

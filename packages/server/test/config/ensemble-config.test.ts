@@ -151,18 +151,18 @@ describe('an ensemble', () => {
     expect({ ...changed, unsupported: [] }).toEqual({ ...usual, ...expected });
   });
 
-  it.each([
-    ['-Dreadonlymode.enabled=true', 'reads from a server that has lost its ensemble'],
-    ['observerMasterPort=2191', 'observers that observe a follower'],
-  ])('that asks for %s is refused as not supported', (setting, what) => {
-    const isProperty = setting.startsWith('-D');
-    const name = isProperty ? setting.slice(2) : setting;
-    const { unsupported } = isProperty ? ensembleOf('', { definitions: [name] }) : ensembleOf(setting);
-    const where = isProperty ? '-Dreadonlymode.enabled' : 'zoo.cfg:8';
-    expect(unsupported).toEqual([
-      `${where}: ${name} asks for ${what}, which this version does not support. Remove the setting, on all servers, to run without it.`,
-    ]);
-  });
+  it.each([['observerMasterPort=2191', 'observers that observe a follower']])(
+    'that asks for %s is refused as not supported',
+    (setting, what) => {
+      const isProperty = setting.startsWith('-D');
+      const name = isProperty ? setting.slice(2) : setting;
+      const { unsupported } = isProperty ? ensembleOf('', { definitions: [name] }) : ensembleOf(setting);
+      const where = isProperty ? '-Dreadonlymode.enabled' : 'zoo.cfg:8';
+      expect(unsupported).toEqual([
+        `${where}: ${name} asks for ${what}, which this version does not support. Remove the setting, on all servers, to run without it.`,
+      ]);
+    },
+  );
 
   it('starts with reconfigEnabled=true', () => {
     const { ensemble, core, warnings } = read(`${three}reconfigEnabled=true`);

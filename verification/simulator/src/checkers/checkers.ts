@@ -31,6 +31,7 @@ import { totalOrder } from './total-order.ts';
 import { peerClaims } from './peer-claims.ts';
 import { quorumCommits } from './quorum-commits.ts';
 import { quotas } from './quotas.ts';
+import { readOnlyMode } from './read-only-mode.ts';
 import { reads } from './reads.ts';
 import { registerLinearizability } from './register-linearizability.ts';
 import { logRecordSize } from './log-record-size.ts';
@@ -96,6 +97,7 @@ export const checkers = {
   protocolErrors,
   quorumCommits,
   acknowledgedAfterApply,
+  readOnlyMode,
   epochFiles,
   peerClaims,
   staleness,

@@ -15,7 +15,8 @@ const unanswered: ReadonlySet<string> = new Set(['notSent', 'unknown']);
 export const clientDeliveries: Checker = {
   property: 'P3, P15',
   promise: 'A client library passes each reply and each event from the servers to its program once and in order.',
-  check({ clientDeliveries: deliveries, cnxns }) {
+  check({ clientDeliveries: deliveries, ...recording }) {
+    const cnxns = [...recording.cnxns, ...recording.readOnlyCnxns];
     const violations: string[] = [];
     for (const client of new Set(deliveries.map((each) => each.client))) {
       const own = cnxns.filter((cnxn) => cnxn.client === client).toSorted((a, b) => a.openedMs - b.openedMs);

@@ -92,6 +92,7 @@ export const exercised: Readonly<Record<CheckerName, IsExercised>> = {
   protocolErrors: hasPeerEvent('roleEnded'),
   quorumCommits: hasPeerEvent('applied'),
   acknowledgedAfterApply: hasPeerEvent('applied'),
+  readOnlyMode: ({ readOnlyCnxns }) => readOnlyCnxns.length > 0,
   epochFiles: hasPeerEvent('epochFiles'),
   peerClaims: hasPeerEvent('claims'),
   staleness: hasPeerEvent('applied'),

@@ -48,6 +48,8 @@ export interface LibraryClientOptions {
   readonly address: string;
   readonly timeoutMs: Millis;
   readonly credentials?: string | undefined;
+  /** Whether it accepts a server in read-only mode. */
+  readonly acceptsReadOnly?: boolean | undefined;
 }
 
 /** Calls that are not a single request, or of a kind that the library also makes by itself. */
@@ -114,7 +116,7 @@ export class LibraryClient implements Actor {
 
   async #connect(): Promise<void> {
     if (this.#isAbandoned) return;
-    const { timeoutMs, credentials } = this.#options;
+    const { timeoutMs, credentials, acceptsReadOnly = false } = this.#options;
     const world = this.#world;
     const servers = world.servers.map(({ name }) => `${name}:${serverPort}`).join(',');
     const auth = credentials === undefined ? [] : [{ scheme: 'digest', auth: credentials }];
@@ -122,6 +124,7 @@ export class LibraryClient implements Actor {
       const client = await connect(servers, {
         sessionTimeoutMs: timeoutMs,
         connectTimeoutMs: Infinity,
+        readOnly: acceptsReadOnly,
         auth,
         transport: this.#transport,
         clock: world.clock,

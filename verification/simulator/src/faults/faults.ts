@@ -52,6 +52,7 @@ import {
   rollingRestart,
   gracefulRestart,
 } from './process-faults.ts';
+import { quorumLost } from './quorum-faults.ts';
 import { epochRot, logRot, lostLog, snapshotRot } from './rot-faults.ts';
 
 export const faults = {
@@ -84,6 +85,7 @@ export const faults = {
   longDowntime,
   killAll,
   powerLossAll,
+  quorumLost,
   rollingRestart,
   partition,
   oneWayCut,

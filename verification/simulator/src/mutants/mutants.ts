@@ -1,6 +1,7 @@
 /** All mutants. */
 import { clientMutants } from './client-mutants.ts';
 import { randomMutants } from './random-mutants.ts';
+import { readOnlyMutants } from './read-only-mutants.ts';
 import { electionMutants } from './election-mutants.ts';
 import { ensembleMutants } from './ensemble-mutants.ts';
 import { joiningMutants } from './joining-mutants.ts';
@@ -20,6 +21,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   ...clientMutants,
   ...ensembleMutants,
   ...electionMutants,
+  ...readOnlyMutants,
   ...joiningMutants,
   ...learnerLinkMutants,
   ...localSessionMutants,

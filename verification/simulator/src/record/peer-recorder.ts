@@ -60,8 +60,10 @@ export function peerRecorder(
     ...stepRecorder(recording, clock, server),
     roleChanged: (role) => {
       if (role === 'looking') note({ kind: 'looking' });
+      if (role === 'read-only') note({ kind: 'readOnly' });
       if (role === 'leader' || role === 'follower' || role === 'observer') note({ kind: 'serves', role, ...begun });
     },
+    readOnlyEnded: () => note({ kind: 'readOnlyEnded' }),
     elected: (leader, lookedMs) => note({ kind: 'elected', leader, lookedMs }),
     epochStarted: (epoch, historyEnd) => {
       begun = { epoch, historyEnd };

@@ -193,6 +193,11 @@ export interface Recording {
   readonly limits: RunLimits;
   seedState: SeedState;
   readonly cnxns: CnxnRecord[];
+  /**
+   * Connections that a server in read-only mode answered. They are not among the others: such a
+   * server promises less.
+   */
+  readonly readOnlyCnxns: CnxnRecord[];
   readonly processes: ProcessRecord[];
   readonly wallClocks: WallClock[];
   /** How often the budget of a step ran out, by the kind of work left over. */
@@ -289,6 +294,7 @@ export function newRecording(limits: RunLimits): Recording {
     limits,
     seedState: { zxid: 0, wallMs: 0, znodes: [] },
     cnxns: [],
+    readOnlyCnxns: [],
     processes: [],
     wallClocks: [],
     stepsYielded: new Map(),

@@ -21,6 +21,7 @@ import { PreviousAcls } from './previous-acls.ts';
 import { QuotaChecker } from './quota-checker.ts';
 import type { DigestAt, Expectation, Replay, ReplayedTxn, SessionLife, Sweep, Tracing } from './replay-result.ts';
 import { type LogEntry, RequestTracer, type TracedRequest } from './request-tracer.ts';
+import { readOnlyStreams } from './read-only-streams.ts';
 import { StreamChecker } from './stream-checker.ts';
 
 export function replay(recording: Recording, tracing: Tracing = new Map()): Replay {
@@ -71,7 +72,7 @@ class Replayer {
 
   constructor(recording: Recording, tracing: Tracing) {
     this.#recording = recording;
-    const cnxns = recording.cnxns.toSorted((a, b) => a.handshakeMs - b.handshakeMs);
+    const cnxns = [...recording.cnxns.toSorted((a, b) => a.handshakeMs - b.handshakeMs), ...readOnlyStreams(recording)];
     const model = (this.#model = modelFor(recording));
     const admissions = (this.#admissions = new Admissions(cnxns));
     const previousAcls = (this.#previousAcls = new PreviousAcls(model));

@@ -309,7 +309,7 @@ export class Run implements RunContext {
   isServed(actor: Actor): boolean {
     const { recording, servers } = this.world;
     if (isIdle(actor)) return true;
-    const serving = servers.filter(({ role }) => role !== undefined && role !== 'looking');
+    const serving = servers.filter(({ role }) => role !== undefined && role !== 'looking' && role !== 'read-only');
     return recording.isImpersonated && serving.length > 0 && serving.every(({ lastZxid }) => shownZxid(recording, actor) > lastZxid);
   }
 

@@ -8,7 +8,7 @@ import type { Actor } from '../clients/actor.ts';
 import { RawClient } from '../clients/raw-client.ts';
 import { LibraryClient } from '../clients/library-client.ts';
 import { Workload } from '../clients/workload.ts';
-import { faults } from '../faults/faults.ts';
+import { type FaultName, faults } from '../faults/faults.ts';
 import type { Recording } from '../record/recording.ts';
 import type { ServerHost } from '../world/server-host.ts';
 import { isQuorum } from '../record/quorum-rule.ts';
@@ -60,6 +60,8 @@ const firstCommitMs = 2000;
 const retryWriteMs = 20;
 /** Closing sessions and sweeps take room too, for a moment. */
 const soloTriesMax = 10;
+/** Early enough for read-only mode to begin and to end before the healing. */
+const quorumLostMsMax = 2000;
 /** One succession for so many bursts of one client. */
 const handOverEvery = 6;
 /** Between the parts of a succession; a write takes as long. */
@@ -148,6 +150,10 @@ class SeedRun {
       this.#scheduleWork(actor);
     }
     if (this.#plan.faults.length > 0) this.#scheduleFault();
+    // Among all faults it would be too rare for the mode that needs it.
+    if (this.#plan.ensemble?.options.readOnlyMode === true) {
+      run.schedule(this.#random.below(quorumLostMsMax), 'fault', undefined, () => this.#strike('quorumLost'));
+    }
     if (this.#plan.workload.handsOverEphemerals) this.#scheduleHandOver();
     const { flood } = this.#plan;
     if (flood !== undefined) {
@@ -167,10 +173,19 @@ class SeedRun {
     if (!this.#faultsEnded) run.schedule(200 + run.drawMs(1500), 'oracle', undefined, () => this.#toggleOracle());
   }
 
-  #newActor(name: string, address: string, { kind, timeoutMs, credentials, restoresWatches }: ClientPlan): Actor {
+  #newActor(name: string, address: string, plan: ClientPlan): Actor {
+    const { kind, timeoutMs, credentials, restoresWatches, acceptsReadOnly, keepsLocalSession } = plan;
     const random = new SeededRandom(this.#random.uint32());
-    if (kind === 'library') return new LibraryClient(this.world, random, { name, address, timeoutMs, credentials });
-    return new RawClient(this.world, random, { name, address, timeoutMs, credentials, restoresWatches });
+    if (kind === 'library') return new LibraryClient(this.world, random, { name, address, timeoutMs, credentials, acceptsReadOnly });
+    return new RawClient(this.world, random, {
+      name,
+      address,
+      timeoutMs,
+      credentials,
+      restoresWatches,
+      acceptsReadOnly,
+      keepsLocalSession,
+    });
   }
 
   /** After the healing every client must be served and complete requests within bounds. */
@@ -398,10 +413,13 @@ class SeedRun {
     const { faults: names, faultIntervalMs } = this.#plan;
     this.run.schedule(1 + this.#random.below(faultIntervalMs * 2), 'fault', undefined, () => {
       if (this.#faultsEnded) return;
-      const name = names[this.#random.below(names.length)]!;
-      this.run.hitMark(`fault ${name}`);
-      faults[name].inject(this.run, this.#random);
+      this.#strike(names[this.#random.below(names.length)]!);
       this.#scheduleFault();
     });
+  }
+
+  #strike(name: FaultName): void {
+    this.run.hitMark(`fault ${name}`);
+    faults[name].inject(this.run, this.#random);
   }
 }

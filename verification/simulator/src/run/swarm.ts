@@ -28,6 +28,9 @@ export interface ClientPlan {
   readonly restoresWatches: boolean;
   /** The client library, or a raw client. */
   readonly kind: 'raw' | 'library';
+  /** See `RawClientOptions`. */
+  readonly acceptsReadOnly: boolean;
+  readonly keepsLocalSession: boolean;
 }
 
 /** How the servers of an ensemble are set up. */
@@ -86,6 +89,8 @@ export interface SeedPlan {
 
 /** Local sessions take part in every third ensemble. */
 const localSessionModes: readonly LocalSessionMode[] = [...repeat<LocalSessionMode>('disabled', 4), 'enabled', 'upgradable'];
+/** Without local sessions a server in read-only mode opens none. */
+const readOnlySessionModes: readonly LocalSessionMode[] = ['enabled', 'upgradable', 'upgradable', 'disabled'];
 const counterMaxDefault = 0xffff_0000;
 /** The limit if the longest frame is a megabyte. */
 const floodValueMax = 50_000;
@@ -124,7 +129,7 @@ const frequencies: Partial<Record<FaultName, number>> = {
  * One of so many seeds has the fault; the others are in every second seed. After an impersonator no
  * guarantee to clients can be checked.
  */
-const oneIn: Partial<Record<FaultName, number>> = { impersonator: 12, memoryPressure: 4 };
+const oneIn: Partial<Record<FaultName, number>> = { impersonator: 12, memoryPressure: 4, quorumLost: 6 };
 
 /**
  * Faults after which a server may lose all data: an operator empties a folder from which the server
@@ -139,6 +144,8 @@ export function drawPlan(random: SeededRandom): SeedPlan {
   const ensemble = random.below(3) > 0 ? drawEnsemble(random, voters) : undefined;
   const isOfThisKind = (name: FaultName) => ensemble !== undefined || !('ensembleOnly' in faults[name]);
   const chosen = (Object.keys(faults) as FaultName[]).filter((name) => random.below(oneIn[name] ?? 2) === 0 && isOfThisKind(name));
+  // A lone voter is its own leader.
+  const isReadOnlyModeOn = ensemble !== undefined && voters > 1 && random.below(3) === 0;
   const servers = ensemble === undefined ? 1 : voters + ensemble.observers;
   // If an epoch is used up every other second, there is no time to return.
   const mayReturnLoaded =
@@ -146,7 +153,8 @@ export function drawPlan(random: SeededRandom): SeedPlan {
     (ensemble?.zab.counterMax ?? counterMaxDefault) === counterMaxDefault &&
     (ensemble?.windowBytes ?? Infinity) === Infinity;
   const restartUnderLoad = mayReturnLoaded ? { slowServer: random.below(servers), syncMsMax: 2 + random.below(19) } : undefined;
-  const safetyMs = 1500 + random.below(4000);
+  // Read-only mode begins after two seconds without a leader.
+  const safetyMs = 1500 + random.below(4000) + (isReadOnlyModeOn ? 3000 : 0);
   // The longest frame is small, so that values of maximum length are cheap.
   const juteMaxBuffer = pick(coreDefaults.juteMaxBuffer, 30_000);
   const clientCount = 2 + random.below(4);
@@ -156,7 +164,10 @@ export function drawPlan(random: SeededRandom): SeedPlan {
       : undefined;
   const plan: SeedPlan = {
     servers,
-    ensemble: flood !== undefined && ensemble !== undefined && random.below(2) === 0 ? withSnapshotSync(ensemble) : ensemble,
+    ensemble: withReadOnlyMode(
+      flood !== undefined && ensemble !== undefined && random.below(2) === 0 ? withSnapshotSync(ensemble) : ensemble,
+      isReadOnlyModeOn,
+    ),
     core: {
       closeSessionTxnEnabled: random.below(4) > 0,
       requestThrottleLimit: pick(0, 0, 5, 1),
@@ -184,6 +195,7 @@ export function drawPlan(random: SeededRandom): SeedPlan {
       ...(flood !== undefined && ensemble?.links !== undefined && { requestThrottleLimit: 0 }),
     },
     options: {
+      ...(isReadOnlyModeOn && { fourLetterWords: ['srvr', 'isro'] }),
       snapCount: 10 + random.below(90),
       snapSizeLimitBytes: pick(0, 0, 20_000),
       preAllocSizeBytes: pick(0, 512, 4096, 65_536),
@@ -226,13 +238,17 @@ export function drawPlan(random: SeededRandom): SeedPlan {
       credentials: pick(undefined, 'alice:secret', 'bob:pw'),
       restoresWatches: random.below(3) > 0,
       kind: index % 2 === 0 ? 'library' : 'raw',
+      acceptsReadOnly: isReadOnlyModeOn && random.below(3) > 0,
+      keepsLocalSession: isReadOnlyModeOn && random.below(3) === 0,
     })),
     // An impersonator that votes can use up the last epochs.
     seedState: chosen.includes('impersonator') ? undefined : drawSeedState(random, ensemble !== undefined),
     flood,
     restartUnderLoad,
   };
-  return ensemble === undefined ? plan : { ...plan, core: { ...plan.core, localSessions: pick(...localSessionModes) } };
+  return ensemble === undefined
+    ? plan
+    : { ...plan, core: { ...plan.core, localSessions: pick(...(isReadOnlyModeOn ? readOnlySessionModes : localSessionModes)) } };
 }
 
 function repeat<T>(value: T, times: number): T[] {
@@ -295,6 +311,7 @@ export function kindsOf({ ensemble, flood, restartUnderLoad, core }: SeedPlan): 
     ['flood', flood !== undefined],
     ['restart under load', restartUnderLoad !== undefined],
     ['local sessions', (core.localSessions ?? 'disabled') !== 'disabled'],
+    ['read-only mode', ensemble?.options.readOnlyMode === true],
     ['small steps', (core.stepUnits ?? Infinity) <= smallSteps],
   ];
   return kinds.flatMap(([kind, isIt]) => (isIt ? [kind] : []));
@@ -365,6 +382,10 @@ function drawEnsemble(random: SeededRandom, voters: number): EnsemblePlan {
 /** A server that returns during a flood receives a snapshot. */
 function withSnapshotSync(ensemble: EnsemblePlan): EnsemblePlan {
   return { ...ensemble, zab: { ...ensemble.zab, forceSnapshotSync: true } };
+}
+
+function withReadOnlyMode(ensemble: EnsemblePlan | undefined, readOnlyMode: boolean): EnsemblePlan | undefined {
+  return ensemble === undefined ? undefined : { ...ensemble, options: { ...ensemble.options, readOnlyMode } };
 }
 
 /**
