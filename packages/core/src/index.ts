@@ -1,7 +1,7 @@
 export type { AuthOutcome, AuthProvider, AuthTicket, AuthResult } from './auth/auth-provider.ts';
 export type { Identity } from './auth/identity.ts';
 export type { CnxnContext } from './cnxn-context.ts';
-export type { CnxnInfo, EnsembleStatus, Inspector, LeaderStatus } from './inspector.ts';
+export type { CnxnInfo, EnsembleStatus, Inspector, LeaderStatus, ObserverStatus } from './inspector.ts';
 export type { Now } from './now.ts';
 export { type LimitName, type Notice, type Observer, silentObserver } from './observer.ts';
 export type { RoleEndReason } from './role-end.ts';

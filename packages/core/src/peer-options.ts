@@ -19,5 +19,16 @@ export interface PeerOptions {
    * another (`zookeeper.observer.election.DelayMs`). Default: 0.
    */
   readonly observerElectionDelayMs?: Millis;
+  /**
+   * The maximum of the random delay before an observer dials its leader, or, after it has tried all
+   * servers that accept observers, the first of them again (`zookeeper.observer.reconnectDelayMs`).
+   * Default: 0.
+   */
+  readonly observerReconnectDelayMs?: Millis;
+  /**
+   * Whether followers accept observers, and observers learn from them (`observerMasterPort`).
+   * Default: false.
+   */
+  readonly observerMasterEnabled?: boolean;
   readonly election?: Pick<ElectionOptions, 'minNotificationIntervalMs' | 'maxNotificationIntervalMs'>;
 }

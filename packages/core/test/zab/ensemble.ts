@@ -29,7 +29,7 @@ import { Replica, replicaOptions } from '../../src/request/replica.ts';
 import { SnapshotLoader } from '../../src/snapshot/snapshot-loader.ts';
 import { CommittedLog, committedLogDefaults } from '../../src/zab/committed-log.ts';
 import type { EpochName, PeerStorage } from '../../src/zab/peer-storage.ts';
-import type { ChannelCloseReason, ChannelId, QuorumLinks } from '../../src/zab/quorum-links.ts';
+import type { ChannelCloseReason, ChannelId, LeaderPort, QuorumLinks } from '../../src/zab/quorum-links.ts';
 import { type Asked, EnsembleClient } from './ensemble-client.ts';
 
 export class Dice {
@@ -150,7 +150,7 @@ export class Node implements PeerClients, ElectionLinks, QuorumLinks, PeerStorag
       forceSnapshotSync: false,
       counterMax: ensemble.counterMax,
     };
-    const { reconfigEnabled, throttle, configText } = ensemble;
+    const { reconfigEnabled, observerMasterEnabled, throttle, configText } = ensemble;
     this.#contacts.clear();
     const times = { tickTimeMs: 100, minSessionTimeoutMs: 200, maxSessionTimeoutMs: 20_000 };
     const core = { ...coreDefaults, ...times, ...throttle, serverId: this.sid, reconfigEnabled };
@@ -158,7 +158,7 @@ export class Node implements PeerClients, ElectionLinks, QuorumLinks, PeerStorag
     const observers = ensemble.nodes.map(({ sid }) => sid).filter((sid) => !ensemble.voters.includes(sid));
     const config = { active: folder.config ?? (written.servers.size > 0 ? written : membersOf(ensemble.voters, observers)) };
     this.changed(config.active, []);
-    const options = { core, zab };
+    const options = { core, zab, observerMasterEnabled };
     this.turn(() => {
       const io = { clients: this, election: this, quorum: this, storage: this, members: this };
       const { view: packetView, observer } = this;
@@ -271,9 +271,9 @@ export class Node implements PeerClients, ElectionLinks, QuorumLinks, PeerStorag
     return whole;
   }
 
-  dialLeader(sid: Sid): void {
+  dialLeader(sid: Sid, port: LeaderPort = 'quorum'): void {
     this.dials++;
-    this.ensemble.dial(this, sid);
+    this.ensemble.dial(this, sid, port);
   }
 
   cancelDial(): void {
@@ -488,6 +488,8 @@ export class Ensemble {
   /** Of single servers; the others have `configText`. */
   readonly configTexts = new Map<Sid, string>();
   reconfigEnabled = false;
+  /** Followers accept observers, and observers learn from them. */
+  observerMasterEnabled = false;
   throttle: Partial<Pick<CoreOptions, 'requestThrottleLimit' | 'requestThrottleDropStale' | 'skipAcl'>> = {};
   truncations = 0;
   snapshots = 0;
@@ -613,12 +615,18 @@ export class Ensemble {
     });
   }
 
-  dial(from: Node, to: Sid): void {
+  /** Whether the server listens there now. */
+  #listens({ isDown, peer, sid }: Node, port: LeaderPort): boolean {
+    if (isDown || this.closedPorts.has(sid)) return false;
+    return port === 'quorum' ? peer?.role === 'leading' : peer?.acceptedLearners === 'observers';
+  }
+
+  dial(from: Node, to: Sid, port: LeaderPort): void {
     const { life, dials } = from;
     const target = this.nodes.find(({ sid }) => sid === to)!;
     this.after(this.delayMs(), () => {
       if (from.life !== life || from.isDown || from.dials !== dials) return;
-      if (target.isDown || target.peer?.role !== 'leading' || this.isCut(from.sid, to) || this.closedPorts.has(to)) {
+      if (!this.#listens(target, port) || this.isCut(from.sid, to)) {
         from.turn((peer) => peer.dialFailed(this.isCut(from.sid, to) ? 'unanswered' : 'refused', from.now));
         return;
       }
