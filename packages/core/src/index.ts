@@ -21,7 +21,7 @@ export type { QuotaTotals } from './tree/data-tree.ts';
 export { namespaceIdEnd, type NamespaceId, noNamespace } from './tree/namespace-table.ts';
 export type { ZabOptions } from './zab/zab-options.ts';
 export type { EpochName } from './zab/peer-storage.ts';
-export { type ChannelCloseReason, type ChannelId, ChannelRank } from './zab/quorum-links.ts';
+export { type ChannelCloseReason, type ChannelId, ChannelRank, type LeaderPort } from './zab/quorum-links.ts';
 export type { TxnLog } from './txn-log.ts';
 export type { PeerStorage } from './zab/peer-storage.ts';
 export type { QuorumLinks } from './zab/quorum-links.ts';

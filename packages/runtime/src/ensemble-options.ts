@@ -39,6 +39,17 @@ export interface EnsembleOptions {
   readonly maxNotificationIntervalMs: Millis;
   /** zookeeper.observer.election.DelayMs: see `PeerOptions.observerElectionDelayMs`. */
   readonly observerElectionDelayMs: Millis;
+  /** zookeeper.observer.reconnectDelayMs: see `PeerOptions.observerReconnectDelayMs`. */
+  readonly observerReconnectDelayMs: Millis;
+  /** observerMasterPort: where followers accept observers; undefined: they do not. */
+  readonly observerMasterPort: number | undefined;
+  /**
+   * zookeeper.observerMaster.sizeLimit: how many bytes of committed txns a server with
+   * observerMasterPort keeps in memory for observers that reconnect.
+   */
+  readonly observerMasterSizeLimitBytes: number;
+  /** syncEnabled: whether an observer writes the txns that it receives to its disk. */
+  readonly syncEnabled: boolean;
   /** zookeeper.leaderServes: whether a leader accepts clients. */
   readonly leaderServes: boolean;
   /** Limits of the learner port that differ from its defaults: a simulation reaches small ones. */
@@ -68,6 +79,10 @@ export const ensembleDefaults = {
   minNotificationIntervalMs: 200,
   maxNotificationIntervalMs: 60_000,
   observerElectionDelayMs: 200,
+  observerReconnectDelayMs: 0,
+  observerMasterPort: undefined,
+  observerMasterSizeLimitBytes: 32 * 1024 * 1024,
+  syncEnabled: true,
   leaderServes: true,
   commitLogCount: 500,
   snapshotSizeFactor: 0.33,

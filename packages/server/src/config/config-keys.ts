@@ -254,10 +254,10 @@ export const configKeys: readonly ConfigKey[] = [
   inEnsemble('leaderConnectDelayDuringRetryMs', 'property', whole, '100'),
   withoutEffect('learner.asyncSending', jvm, { value: 'boolean', default: 'false' }),
   withoutEffect('learner.closeSocketAsync', jvm, { value: 'boolean', default: 'false' }),
-  withoutEffect('observer.reconnectDelayMs', 'observer.election.DelayMs spreads observers over time', { value: whole, default: '0' }),
+  inEnsemble('observer.reconnectDelayMs', 'property', whole, '0'),
   inEnsemble('observer.election.DelayMs', 'property', whole, '200'),
   inEnsemble('observer.syncEnabled', 'property', 'boolean', ''),
-  withoutEffect('observerMaster.sizeLimit', 'it matters with observerMasterPort only', { value: whole, default: '33554432' }),
+  inEnsemble('observerMaster.sizeLimit', 'property', whole, '33554432'),
   inEnsemble('tcpKeepAlive', 'property', 'boolean', 'false'),
   withoutEffect('forward_learner_requests_to_commit_processor_disabled', jvm, { value: 'boolean', default: 'false' }),
 

@@ -89,8 +89,11 @@ export interface EnsembleConfig {
   /** Whether an observer logs the txns it receives. */
   readonly syncEnabled: boolean;
   readonly observerElectionDelayMs: number;
+  readonly observerReconnectDelayMs: number;
   /** The port on which followers accept observers; undefined: they do not. */
   readonly observerMasterPort: number | undefined;
+  /** Bytes of committed txns that a server with that port keeps in memory. */
+  readonly observerMasterSizeLimitBytes: number;
 
   readonly localSessionsEnabled: boolean;
   /** The file that decides whether one of two servers may serve alone. */
@@ -210,10 +213,19 @@ export function readEnsemble(quorum: QuorumConfig, source: QuorumLines, dataDir:
     // The property, where it is set, overrides the key of the file, as in ZooKeeper.
     syncEnabled: settings.text('observer.syncEnabled') === '' ? settings.boolean('syncEnabled') : settings.boolean('observer.syncEnabled'),
     observerElectionDelayMs: settings.int('observer.election.DelayMs'),
+    observerReconnectDelayMs: settings.int('observer.reconnectDelayMs'),
+    observerMasterSizeLimitBytes: settings.int('observerMaster.sizeLimit'),
     observerMasterPort,
     localSessionsEnabled: settings.boolean('localSessionsEnabled'),
     oraclePath: settings.text('oraclePath') || undefined,
   };
+  if (!config.syncEnabled && config.role !== 'observer') {
+    const name = settings.isSet('observer.syncEnabled') ? 'observer.syncEnabled' : 'syncEnabled';
+    settings.warn(
+      settings.where(name),
+      `${name}=false has no effect on server.${myid}, which is a participant: only an observer can do without a log.`,
+    );
+  }
   return { ...config, unsupported: unsupportedSettings(config, settings) };
 }
 
@@ -225,13 +237,6 @@ function unsupportedSettings(config: Omit<EnsembleConfig, 'unsupported'>, settin
   const asked: readonly (readonly [isAsked: boolean, name: string, value: string, what: string])[] = [
     [config.localSessionsEnabled, 'localSessionsEnabled', 'true', 'sessions that only their own server knows'],
     [config.readOnlyMode, 'readonlymode.enabled', 'true', 'reads from a server that has lost its ensemble'],
-    [config.observerMasterPort !== undefined, 'observerMasterPort', `${config.observerMasterPort}`, 'observers that observe a follower'],
-    [
-      config.role === 'observer' && !config.syncEnabled,
-      settings.isSet('observer.syncEnabled') ? 'observer.syncEnabled' : 'syncEnabled',
-      'false',
-      'an observer without a log',
-    ],
   ];
   const sentences = asked
     .filter(([isAsked]) => isAsked)

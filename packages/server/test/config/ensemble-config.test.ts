@@ -101,7 +101,9 @@ describe('an ensemble', () => {
       snapshotSizeFactor: 0.33,
       syncEnabled: true,
       observerElectionDelayMs: 200,
+      observerReconnectDelayMs: 0,
       observerMasterPort: undefined,
+      observerMasterSizeLimitBytes: 33_554_432,
       localSessionsEnabled: false,
       oraclePath: undefined,
       unsupported: [],
@@ -137,7 +139,9 @@ describe('an ensemble', () => {
     ['syncEnabled=false\nobserver.syncEnabled=true', { syncEnabled: true }],
     ['observer.syncEnabled=false', { syncEnabled: false }],
     ['observer.election.DelayMs=7', { observerElectionDelayMs: 7 }],
+    ['observer.reconnectDelayMs=7', { observerReconnectDelayMs: 7 }],
     ['observerMasterPort=2191', { observerMasterPort: 2191 }],
+    ['observerMaster.sizeLimit=7', { observerMasterSizeLimitBytes: 7 }],
     ['localSessionsEnabled=true', { localSessionsEnabled: true }],
     ['oraclePath=/o', { oraclePath: '/o' }],
     ['standaloneEnabled=false', { standaloneEnabled: false }],
@@ -152,7 +156,6 @@ describe('an ensemble', () => {
   it.each([
     ['localSessionsEnabled=true', 'sessions that only their own server knows'],
     ['-Dreadonlymode.enabled=true', 'reads from a server that has lost its ensemble'],
-    ['observerMasterPort=2191', 'observers that observe a follower'],
   ])('that asks for %s is refused as not supported', (setting, what) => {
     const isProperty = setting.startsWith('-D');
     const name = isProperty ? setting.slice(2) : setting;
@@ -168,13 +171,14 @@ describe('an ensemble', () => {
     expect([ensemble!.unsupported, core.reconfigEnabled, warnings]).toEqual([[], true, []]);
   });
 
-  it('refuses an observer without a log, at observers only', () => {
+  it('A54: takes syncEnabled=false from an observer, and warns a participant that it has no effect', () => {
     const observer = `${three}server.4=d:2888:3888:observer\n`;
-    const unsupported = (setting: string, myid: number) =>
-      read(`${observer}${setting}`, { files: { '/d/myid': `${myid}` } }).ensemble!.unsupported;
-    expect(unsupported('syncEnabled=false', 1)).toEqual([]);
-    expect(unsupported('syncEnabled=false', 4)[0]).toMatch(/^zoo.cfg:9: syncEnabled=false asks for an observer without a log/);
-    expect(unsupported('observer.syncEnabled=false', 4)[0]).toMatch(/^zoo.cfg:9: observer.syncEnabled=false asks/);
+    const warnings = (setting: string, myid: number) => read(`${observer}${setting}`, { files: { '/d/myid': `${myid}` } }).warnings;
+    expect(warnings('syncEnabled=false', 4)).toEqual([]);
+    expect(warnings('syncEnabled=false', 1)).toEqual([
+      'zoo.cfg:9: syncEnabled=false has no effect on server.1, which is a participant: only an observer can do without a log.',
+    ]);
+    expect(warnings('observer.syncEnabled=false', 1)[0]).toMatch(/^zoo.cfg:9: observer.syncEnabled=false has no effect/);
   });
 
   it('has a test above for each key that the reference marks as for ensembles', () => {
