@@ -6,6 +6,7 @@ import { ensembleMutants } from './ensemble-mutants.ts';
 import { joiningMutants } from './joining-mutants.ts';
 import { learnerLinkMutants } from './learner-link-mutants.ts';
 import type { Mutant } from './mutant.ts';
+import { observerMutants } from './observer-mutants.ts';
 import { serverMutants } from './server-mutants.ts';
 import { queueMutants } from './queue-mutants.ts';
 import { transactionMutants } from './transaction-mutants.ts';
@@ -21,6 +22,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   ...electionMutants,
   ...joiningMutants,
   ...learnerLinkMutants,
+  ...observerMutants,
   ...zabMutants,
   ...queueMutants,
   ...transactionMutants,

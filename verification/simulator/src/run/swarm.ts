@@ -19,6 +19,7 @@ import type { WorkloadOptions } from '../clients/workload.ts';
 import { type FaultName, faults } from '../faults/faults.ts';
 import type { SeedState } from '../record/recording.ts';
 import { drawFlood, type FloodPlan } from './flood.ts';
+import { observerMasterPort } from '../world/peer-ports.ts';
 import type { GroupOptions } from '../world/virtual-world.ts';
 
 export interface ClientPlan {
@@ -289,6 +290,8 @@ export function kindsOf({ ensemble, flood, restartUnderLoad, core }: SeedPlan): 
     ['ensemble', ensemble !== undefined],
     ['groups', ensemble?.grouped !== undefined],
     ['oracle', ensemble?.oracleSid !== undefined],
+    ['observers of followers', (ensemble?.observers ?? 0) > 0 && ensemble?.options.observerMasterPort !== undefined],
+    ['observers without a log', (ensemble?.observers ?? 0) > 0 && ensemble?.options.syncEnabled === false],
     ['flood', flood !== undefined],
     ['restart under load', restartUnderLoad !== undefined],
     ['small steps', (core.stepUnits ?? Infinity) <= smallSteps],
@@ -304,6 +307,7 @@ function drawEnsemble(random: SeededRandom, voters: number): EnsemblePlan {
   const pick = <T>(...from: readonly T[]): T => from[random.below(from.length)]!;
   const oracleSid = voters === 2 && random.below(2) === 0 ? 1 + random.below(2) : undefined;
   const observers = pick(0, 0, 0, 1, 1, 2);
+  const ofObservers: Partial<EnsembleOptions> = observers === 0 ? {} : drawObservers(random, voters);
   const servers = voters + observers;
   const links = random.below(3) === 0 ? drawLinks(random) : undefined;
   // With a distance, little would get through.
@@ -319,6 +323,7 @@ function drawEnsemble(random: SeededRandom, voters: number): EnsemblePlan {
   return {
     observers,
     options: {
+      ...ofObservers,
       // With 0 there is none in memory after a start. What a learner is sent at once (a DIFF from
       // memory, a piece of the log, a slice of a snapshot) must be less than may wait, as in
       // production; otherwise it would be dropped each time it joins.
@@ -355,6 +360,17 @@ function drawEnsemble(random: SeededRandom, voters: number): EnsemblePlan {
     windowBytes,
     grouped: oracleSid === undefined && voters > 1 && random.below(4) === 0 ? drawGroups(random, voters) : undefined,
     oracleSid,
+  };
+}
+
+/** From whom observers learn, and whether they keep a log. One voter alone has no follower. */
+function drawObservers(random: SeededRandom, voters: number): Partial<EnsembleOptions> {
+  const pick = <T>(...from: readonly T[]): T => from[random.below(from.length)]!;
+  return {
+    observerMasterPort: voters > 1 ? pick(undefined, observerMasterPort) : undefined,
+    observerMasterSizeLimitBytes: pick(32 * 1024 * 1024, 2000),
+    observerReconnectDelayMs: pick(0, 0, 300),
+    syncEnabled: pick(true, true, false),
   };
 }
 

@@ -174,7 +174,10 @@ export class VirtualWorld {
       if (quorum === undefined) continue;
       const group = [...quorum.groups].find(([, sids]) => sids.includes(sid))?.[0];
       const mayGoAlone = ensemble?.oracleSid === sid;
-      this.recording.ensemble.set(name, { sid, isVoter, group, weight: quorum.weights.get(sid), mayGoAlone });
+      const observesFollowers = !isVoter && ensemble?.options?.observerMasterPort !== undefined;
+      const isMemoryOnly = !isVoter && ensemble?.options?.syncEnabled === false;
+      const weight = quorum.weights.get(sid);
+      this.recording.ensemble.set(name, { sid, isVoter, group, weight, observesFollowers, isMemoryOnly, mayGoAlone });
       this.recording.configText = formatQuorumConfig(quorum);
     }
     this.clock.onRun = (what, elapsedMs) => {
