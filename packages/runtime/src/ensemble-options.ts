@@ -27,6 +27,11 @@ export interface EnsembleOptions {
   /** zookeeper.electionPortBindRetry: number of tries to bind; 0 = no limit. */
   readonly bindTriesMax: number;
   readonly multiAddressEnabled: boolean;
+  /**
+   * multiAddress.reachabilityCheckTimeoutMs, unless multiAddress.reachabilityCheckEnabled is off or
+   * servers have one address each; see `ElectionPortOptions`.
+   */
+  readonly reachabilityCheckTimeoutMs?: Millis | undefined;
   /** connectToLearnerMasterLimit: limit for a learner to reach its leader. */
   readonly connectToLeaderMs: Millis;
   /** zookeeper.leaderConnectDelayDuringRetryMs: pause between two tries to reach it. */

@@ -130,6 +130,7 @@ export class EnsembleRuntime {
           cnxTimeoutMs: options.cnxTimeoutMs,
           initialMessageTimeoutMs: options.quorumCnxnTimeoutMs,
           multiAddressEnabled: options.multiAddressEnabled,
+          reachabilityCheckTimeoutMs: options.reachabilityCheckTimeoutMs,
           bindTriesMax: options.bindTriesMax,
         },
       },
@@ -145,6 +146,7 @@ export class EnsembleRuntime {
           packetBytesMax: core.juteMaxBuffer + core.juteMaxBufferExtra,
           dialTimeoutMs: options.connectToLeaderMs,
           cnxTimeoutMs: options.cnxTimeoutMs,
+          reachabilityCheckTimeoutMs: options.reachabilityCheckTimeoutMs,
           firstPacketTimeoutMs: tickTimeMs * initLimitTicks,
           bindTriesMax: options.bindTriesMax,
         },
@@ -229,7 +231,9 @@ export class EnsembleRuntime {
   endTurn(now: Now): void {
     if (this.#memoryOnlyStorage !== undefined && this.#mustVote) {
       this.#dependencies.failed(
-        new Error('a reconfiguration makes this server a participant, and it runs without a log (syncEnabled=false): restart it, and it keeps one'),
+        new Error(
+          'a reconfiguration makes this server a participant, and it runs without a log (syncEnabled=false): restart it, and it keeps one',
+        ),
       );
       return;
     }

@@ -13,7 +13,12 @@ export interface OwnAddresses {
  * host is a wildcard; two addresses with the same port are one then. undefined if the configuration
  * does not name the server: its ports stay as they are.
  */
-export function ownAddresses(config: QuorumConfig, sid: Sid, listensOnAllIps: boolean, observerMasterPort?: number): OwnAddresses | undefined {
+export function ownAddresses(
+  config: QuorumConfig,
+  sid: Sid,
+  listensOnAllIps: boolean,
+  observerMasterPort?: number,
+): OwnAddresses | undefined {
   const server = config.servers.get(sid);
   if (server === undefined) return undefined;
   const hostPorts = (portOf: (address: QuorumServer['addresses'][number]) => number): HostPort[] => {

@@ -72,6 +72,8 @@ export interface EnsembleConfig {
   readonly quorumListenOnAllIps: boolean;
   readonly tcpKeepAlive: boolean;
   readonly multiAddressEnabled: boolean;
+  /** How long an address may be silent before another is tried as well; undefined: no limit. */
+  readonly reachabilityCheckTimeoutMs: number | undefined;
 
   readonly leaderServes: boolean;
   readonly commitLogCount: number;
@@ -204,6 +206,10 @@ export function readEnsemble(quorum: QuorumConfig, source: QuorumLines, dataDir:
     quorumListenOnAllIps: settings.boolean('quorumListenOnAllIPs'),
     tcpKeepAlive: settings.boolean('tcpKeepAlive'),
     multiAddressEnabled: settings.boolean('multiAddress.enabled'),
+    reachabilityCheckTimeoutMs:
+      settings.boolean('multiAddress.enabled') && settings.boolean('multiAddress.reachabilityCheckEnabled')
+        ? settings.int('multiAddress.reachabilityCheckTimeoutMs')
+        : undefined,
     leaderServes: settings.boolean('leaderServes'),
     commitLogCount: atLeast('commitLogCount', commitLogCountMin, commitLogCountMin, settings),
     forceSnapshotSync: settings.boolean('forceSnapshotSync'),

@@ -46,6 +46,7 @@ export function ensembleOptionsOf(config: EnsembleConfig, tickTimeMs: number, co
     quorumCnxnTimeoutMs: config.quorumCnxnTimeoutMs,
     bindTriesMax: config.electionPortBindRetry,
     multiAddressEnabled: config.multiAddressEnabled,
+    reachabilityCheckTimeoutMs: config.reachabilityCheckTimeoutMs,
     connectToLeaderMs: config.connectToLearnerMasterTicks * tickTimeMs,
     leaderConnectDelayMs: config.leaderConnectDelayDuringRetryMs,
     minNotificationIntervalMs: config.minNotificationIntervalMs,

@@ -3,9 +3,9 @@
  * found another leader, and a dial that it has cancelled completes as nothing.
  */
 import type { LeaderPort } from '@tskeeper/core';
-import type { HostPort, Millis, Sid } from '@tskeeper/protocol';
+import type { HostPort, Sid } from '@tskeeper/protocol';
 import type { Logger } from '../../logger.ts';
-import type { Dial, Dialler } from '../dialler.ts';
+import type { Dial, Dialler, DialLimits } from '../dialler.ts';
 import type { PeerServer } from '../peer-server.ts';
 import type { PeerStreams } from '../peer-streams.ts';
 import type { RateLimitedLog } from '../rate-limited-log.ts';
@@ -22,7 +22,7 @@ export interface LeaderDialDependencies {
 }
 
 export class LeaderDial {
-  readonly #limits: { readonly attemptMs: Millis; readonly totalMs: Millis };
+  readonly #limits: DialLimits;
   readonly #logger: Logger;
   readonly #log: RateLimitedLog;
   readonly #turn: LearnerTurn;
@@ -34,7 +34,7 @@ export class LeaderDial {
   #isShutDown = false;
 
   constructor({ options, logger, log, turn, dialler }: LeaderDialDependencies) {
-    this.#limits = { attemptMs: options.cnxTimeoutMs, totalMs: options.dialTimeoutMs };
+    this.#limits = { attemptMs: options.cnxTimeoutMs, totalMs: options.dialTimeoutMs, staggerMs: options.reachabilityCheckTimeoutMs };
     this.#logger = logger;
     this.#log = log;
     this.#turn = turn;
