@@ -45,7 +45,7 @@ async function creates(rig: EnsembleRuntimeRig, node: EnsembleRuntimeNode, from:
 }
 
 describe('observerMasterPort', () => {
-  it('A55: option observerMasterPort: is open at followers, and an observer learns from one of them', async () => {
+  it('A55: the port is open at followers, and an observer learns from one of them', async () => {
     const rig = await startRig();
     const ends = rig.nodes.map((node) => rig.dial(node, observerMasterPort));
     await rig.rig.run(20);
@@ -90,7 +90,7 @@ describe('observerMasterPort', () => {
     expect(rig.isWhole).toBe(true);
   });
 
-  it('option observerMaster.sizeLimit: bounds the txns kept in memory, beyond which an observer is sent more than those', async () => {
+  it('A55: observerMaster.sizeLimit bounds the txns kept in memory, beyond which an observer is sent more than those', async () => {
     const syncedBy = async (observerMasterSizeLimitBytes: number): Promise<string[]> => {
       // Logs are not read, so what is not in memory is sent as a snapshot.
       const rig = await startRig({ options: { observerMasterSizeLimitBytes, snapshotSizeFactor: -1 } });
@@ -131,7 +131,7 @@ describe('observerMasterPort', () => {
 });
 
 describe('observer.reconnectDelayMs', () => {
-  it('option observer.reconnectDelayMs: spreads the dials of the observers of a leader over time', async () => {
+  it('spreads the dials of the observers of a leader over time', async () => {
     const times = async (observerReconnectDelayMs: number): Promise<number[]> => {
       const rig = new EnsembleRuntimeRig({ servers: 7, observers: 4, options: { observerReconnectDelayMs } });
       await Promise.all([...rig.nodes.map((node) => rig.boot(node)), rig.rig.run(50)]);
@@ -157,7 +157,7 @@ describe('syncEnabled=false', () => {
     return (await attached.list('/data/version-2')).toSorted();
   };
 
-  it('A54: option syncEnabled: an observer writes no txn and no snapshot, serves all the same, and fetches everything after a restart', async () => {
+  it('A54: an observer writes no txn and no snapshot, serves nevertheless, and fetches everything after a restart', async () => {
     const rig = new EnsembleRuntimeRig({ servers: 4, observers: 1, options: { syncEnabled: false } });
     await Promise.all([...rig.nodes.map((node) => rig.boot(node)), rig.rig.run(50)]);
     await rig.until(() => rig.isWhole, 5000);

@@ -10,7 +10,8 @@ import { Identities } from './identities.ts';
 import type { Identity } from './identity.ts';
 
 /**
- * The scheme of an identity that is no client's: it names a server through which a request came.
+ * The scheme of an identity that does not belong to a client: it names a server through which a
+ * request came.
  * zab/txn-origin.ts has the reasons.
  */
 export const originScheme = 'origin';

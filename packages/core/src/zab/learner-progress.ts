@@ -51,7 +51,7 @@ export class LearnerProgress {
    */
   owner: SessionOwner | undefined;
   /** The same for requests that it passes on for observers, by their sids. */
-  ownersBehind: Map<Sid, SessionOwner> | undefined;
+  observerOwners: Map<Sid, SessionOwner> | undefined;
   stage: ProgressStage = 'silent';
   sid: Sid = 0;
   /** Of its process; 0 if unknown. */

@@ -49,8 +49,8 @@ const sidConflictWaitMsMax: Millis = 1000;
  */
 const unknownObserversMaxDefault = 16;
 
-/** How many observers behind one learner are told apart as origins of requests. */
-const ownersBehindMax = 1024;
+/** How many observers of one learner are distinguished as origins of requests. */
+const observerOwnersMax = 1024;
 
 /**
  * One part of a tick: a session that is due waits this long for learners outside the configuration.
@@ -160,11 +160,11 @@ export class LearnerTable {
   /** `observer`: the learner has passed the request on for this observer. */
   ownerOf(learner: LearnerProgress, observer?: Sid): SessionOwner {
     if (observer !== undefined) {
-      const known = (learner.ownersBehind ??= new Map<Sid, SessionOwner>()).get(observer);
+      const known = (learner.observerOwners ??= new Map<Sid, SessionOwner>()).get(observer);
       if (known !== undefined) return known;
-      if (learner.ownersBehind.size < ownersBehindMax) {
+      if (learner.observerOwners.size < observerOwnersMax) {
         const owner = this.#newOwner(observer);
-        learner.ownersBehind.set(observer, owner);
+        learner.observerOwners.set(observer, owner);
         return owner;
       }
     }
@@ -412,7 +412,7 @@ export class LearnerTable {
   #remove(learner: LearnerProgress): void {
     this.#learners.delete(learner.channel);
     if (learner.owner !== undefined) this.#origins.delete(learner.owner);
-    for (const owner of learner.ownersBehind?.values() ?? []) this.#origins.delete(owner);
+    for (const owner of learner.observerOwners?.values() ?? []) this.#origins.delete(owner);
     this.#host.learnerGone(learner.channel);
     this.updateHasFollower();
     if (learner.stage === 'claiming') {

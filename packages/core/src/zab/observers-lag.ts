@@ -7,7 +7,7 @@
  * answers at once, and its authinfo says how old the oldest of its observers' reports is: one
  * identity with the scheme `lag` and a number of milliseconds as text. Its leader counts that much
  * less as reported. ZooKeeper's leaders do not read the authinfo of a PING, and their sessions may
- * expire although an observer has heard of them.
+ * expire although an observer has received something from their clients.
  */
 import type { Id, Millis, PacketView } from '@tskeeper/protocol';
 import type { ZabOptions } from './zab-options.ts';

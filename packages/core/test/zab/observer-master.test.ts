@@ -181,7 +181,7 @@ describe('an observer with observerMasterPort', () => {
     }
   });
 
-  it('A55: a follower tells its observers a txn only after the leader has committed it', () => {
+  it('A55: a follower informs its observers of a txn only after the leader has committed it', () => {
     const run = started(1);
     const { ensemble, observers } = run;
     const { sid } = masterOf(run, observers[0]!);
@@ -198,7 +198,7 @@ describe('an observer with observerMasterPort', () => {
     expect(seen.filter((each) => each === 'inform').length).toBeGreaterThanOrEqual(10);
   });
 
-  it('A55: the leader tells apart the servers behind one follower: a request of an old connection is rejected', () => {
+  it('A55: the leader distinguishes a follower and its observers: a request of an old connection is rejected', () => {
     const run = started(1);
     const { ensemble, observers } = run;
     const master = masterOf(run, observers[0]!);

@@ -53,7 +53,7 @@ export interface EnsembleConfig {
   readonly connectToLearnerMasterTicks: number;
   /**
    * How long a new leader waits for a quorum while a voter looks for another leader; undefined:
-   * initLimit.
+   * syncLimit.
    */
   readonly maxTimeToWaitForEpochMs: number | undefined;
   readonly leaderConnectDelayDuringRetryMs: number;
@@ -181,7 +181,10 @@ export function readEnsemble(quorum: QuorumConfig, source: QuorumLines, dataDir:
   warnOfSize(quorum, settings, source);
   const own = (name: string): number | undefined => (settings.int(name) > 0 ? settings.int(name) : undefined);
   const observerMasterPort = own('observerMasterPort');
-  if (observerMasterPort !== undefined) checkObserverMasterPort(observerMasterPort, server, settings);
+  if (observerMasterPort !== undefined) {
+    checkObserverMasterPort(observerMasterPort, server, settings);
+    warnOfObserversWithoutFollower(quorum, settings);
+  }
   const config = {
     myid,
     role: server.role,
@@ -413,6 +416,16 @@ function checkAddresses(quorum: QuorumConfig, place: (line: string) => string, s
       );
     }
   }
+}
+
+/** Followers accept observers, and one voter alone has none. */
+function warnOfObserversWithoutFollower({ servers }: QuorumConfig, settings: ConfigSettings): void {
+  const participants = [...servers.values()].filter(isParticipant).length;
+  if (participants > 1 || participants === servers.size) return;
+  settings.warn(
+    settings.where('observerMasterPort'),
+    'with observerMasterPort observers learn from followers, and one participant alone has none, so its observers never serve. Remove the setting, or add participants.',
+  );
 }
 
 function checkObserverMasterPort(port: number, { sid, addresses, clientAddress }: QuorumServer, settings: ConfigSettings): void {

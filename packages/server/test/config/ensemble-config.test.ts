@@ -179,6 +179,14 @@ describe('an ensemble', () => {
     expect([ensemble!.unsupported, core.reconfigEnabled, warnings]).toEqual([[], true, []]);
   });
 
+  it('A55: warns of observers that could find no follower', () => {
+    const lines = `${base}${limits}standaloneEnabled=false\nserver.1=a:2888:3888\nserver.4=d:2888:3888:observer\n`;
+    expect(read(`${lines}observerMasterPort=2191`).warnings).toContainEqual(
+      expect.stringMatching(/observerMasterPort observers learn from followers, and one participant alone has none/),
+    );
+    expect(read(`${three}server.4=d:2888:3888:observer\nobserverMasterPort=2191`).warnings).toEqual([]);
+  });
+
   it('A54: takes syncEnabled=false from an observer, and warns a participant that it has no effect', () => {
     const observer = `${three}server.4=d:2888:3888:observer\n`;
     const warnings = (setting: string, myid: number) => read(`${observer}${setting}`, { files: { '/d/myid': `${myid}` } }).warnings;

@@ -64,7 +64,7 @@ export const observerMutants: Readonly<Record<string, Mutant>> = {
     replacement: 'const last = [...this.#syncAskers.values()].at(-1);\n    this.#syncAskers.shift();\n    return last;',
   },
   'observer-origin-not-named': {
-    description: 'a leader does not tell apart a follower and the observers behind it',
+    description: 'a leader does not distinguish a follower and its observers',
     origin: 'A55',
     symbol: 'RequestQueue.#passOn',
     original: 'if (this.leaderReadsOrigins) {',
