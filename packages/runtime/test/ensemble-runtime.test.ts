@@ -105,6 +105,7 @@ describe('names in the list of servers', () => {
     await rig.close(rest[0]!);
     await Promise.all([rig.boot(rest[0]!), rig.rig.run(50)]);
     await rig.until(() => rig.isWhole, 60_000);
+    expect(rig.nodes.map(({ role }) => role)).not.toContain('looking');
   });
 
   it('D15: a server whose name for clients does not resolve yet waits for it, and ends neither', async () => {

@@ -125,7 +125,7 @@ describe('an observer with observerMasterPort', () => {
     const client = joined(ensemble, observers[0]!, undefined, 300);
     delivered(ensemble, client, 'create', create('/e', CreateMode.ephemeral));
     for (let ms = 0; ms < 6000; ms += 100) {
-      client.ask('ping', undefined as never);
+      client.ask('ping', undefined);
       ensemble.run(100);
     }
     expect(client.isClosed).toBe(false);

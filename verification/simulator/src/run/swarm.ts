@@ -43,6 +43,8 @@ export interface EnsemblePlan {
    */
   readonly windowBytes: number;
   readonly oracleSid: Sid | undefined;
+  /** See `VirtualEnsembleOptions.deadAddress`. */
+  readonly deadAddress: 'first' | 'second' | undefined;
   /** Undefined if all servers are close to each other, with nothing in between. */
   readonly links: LinksPlan | undefined;
 }
@@ -291,6 +293,7 @@ export function kindsOf({ ensemble, flood, restartUnderLoad, core }: SeedPlan): 
     ['groups', ensemble?.grouped !== undefined],
     ['oracle', ensemble?.oracleSid !== undefined],
     ['observers of followers', (ensemble?.observers ?? 0) > 0 && ensemble?.options.observerMasterPort !== undefined],
+    ['a dead address', ensemble?.deadAddress !== undefined],
     ['observers without a log', (ensemble?.observers ?? 0) > 0 && ensemble?.options.syncEnabled === false],
     ['flood', flood !== undefined],
     ['restart under load', restartUnderLoad !== undefined],
@@ -307,6 +310,7 @@ function drawEnsemble(random: SeededRandom, voters: number): EnsemblePlan {
   const pick = <T>(...from: readonly T[]): T => from[random.below(from.length)]!;
   const oracleSid = voters === 2 && random.below(2) === 0 ? 1 + random.below(2) : undefined;
   const observers = pick(0, 0, 0, 1, 1, 2);
+  const deadAddress = pick(...repeat(undefined, 4), 'first', 'second');
   const ofObservers: Partial<EnsembleOptions> = observers === 0 ? {} : drawObservers(random, voters);
   const servers = voters + observers;
   const links = random.below(3) === 0 ? drawLinks(random) : undefined;
@@ -322,8 +326,10 @@ function drawEnsemble(random: SeededRandom, voters: number): EnsemblePlan {
         );
   return {
     observers,
+    deadAddress,
     options: {
       ...ofObservers,
+      ...(deadAddress !== undefined && { multiAddressEnabled: true, reachabilityCheckTimeoutMs: pick(5, 20, 60) }),
       // With 0 there is none in memory after a start. What a learner is sent at once (a DIFF from
       // memory, a piece of the log, a slice of a snapshot) must be less than may wait, as in
       // production; otherwise it would be dropped each time it joins.
