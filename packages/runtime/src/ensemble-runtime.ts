@@ -114,7 +114,7 @@ export class EnsembleRuntime {
    */
   startPeer(replica: Replica, recovered: EnsembleRecoveryResult, clients: PeerClients, unknownPeersMax: number, now: Now): Peer {
     const { world, core, options, logger, runTurn, observer } = this.#dependencies;
-    const servers = peerServersOf(options.quorum, options.lastSeen === undefined ? [] : [options.lastSeen]);
+    const servers = peerServersOf(options.quorum, options.lastSeen === undefined ? [] : [options.lastSeen], options.observerMasterPort);
     const electionPort = { ...electionPortDefaults, ...options.electionPort };
     const learnerPort = { ...learnerPortDefaults, ...options.learnerPort };
     const { tickTimeMs, initLimitTicks } = options.zab;
