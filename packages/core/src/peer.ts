@@ -13,7 +13,7 @@
 import type { Millis, Notification, PacketView, Sid, Zxid } from '@tskeeper/protocol';
 import type { ClientFront } from './client-front.ts';
 import type { Fingerprint } from './fingerprint.ts';
-import type { EnsembleStatus, Inspector } from './inspector.ts';
+import type { EnsembleStatus, Inspector, ObserverStatus } from './inspector.ts';
 import type { Now } from './now.ts';
 import { PeerInspector } from './peer-inspector.ts';
 import { earlierOf } from './request/local-sequencer.ts';
@@ -181,8 +181,30 @@ export class Peer {
   status(): EnsembleStatus {
     const { options, config } = this.#state;
     const { voterCount, text: configText } = config;
-    const shared = { sid: options.zab.sid, voterCount, configText, syncMode: undefined, leading: undefined };
-    return { ...shared, ...this.#role.status() };
+    return {
+      sid: options.zab.sid,
+      voterCount,
+      configText,
+      syncMode: undefined,
+      leading: undefined,
+      learnerMaster: undefined,
+      observersOfFollower: undefined,
+      ...this.#role.status(),
+    };
+  }
+
+  /** See `Inspector.observers`. */
+  observers(): Iterable<ObserverStatus> {
+    return this.#role.observers();
+  }
+
+  resetObserverStats(): void {
+    this.#role.resetObserverStats();
+  }
+
+  /** Which learners connect to this server now, and so at which port it listens. */
+  get acceptedLearners(): 'all' | 'observers' | 'none' {
+    return this.#role.acceptedLearners;
   }
 
   // ---- the election port
@@ -220,8 +242,8 @@ export class Peer {
   // ---- the learner port
 
   /**
-   * A server has connected to this server's learner port, which listens while it leads; this may be
-   * over by now.
+   * A server has connected to this server's learner port, which listens while it leads, or follows
+   * and accepts observers; this may be over by now.
    */
   accepted(channel: ChannelId, now: Now): void {
     if (!this.#role.accepted(channel, now)) this.#state.io.quorum.closeChannel(channel, 'not leading', 'this server does not lead');

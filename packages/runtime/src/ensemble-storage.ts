@@ -34,6 +34,14 @@ export interface EnsembleStorageParts {
 /** How many times a leader's snapshot is written before the disk counts as failed. */
 const installTriesMax = 3;
 
+/**
+ * The time at which its leader made a txn. It begins with its header, in which session, cxid and
+ * zxid come before the time.
+ */
+export function txnTimeOf(bytes: Buffer, start: number): Millis {
+  return bytes.readInt32BE(start + 20) * 2 ** 32 + bytes.readUInt32BE(start + 24);
+}
+
 export class EnsembleStorage implements PeerStorage {
   readonly #dependencies: EnsembleStorageParts;
   readonly #links: Pick<QuorumLinks, 'channelIsFull'>;
@@ -85,8 +93,7 @@ export class EnsembleStorage implements PeerStorage {
 
   #recordAppend(zxid: Zxid, bytes: Buffer, start: number): void {
     const { world, metrics } = this.#dependencies;
-    // A txn begins with its header, in which session, cxid and zxid come before the time.
-    const txnMs = bytes.readInt32BE(start + 20) * 2 ** 32 + bytes.readUInt32BE(start + 24);
+    const txnMs = txnTimeOf(bytes, start);
     if (this.#peer.role === 'learning') metrics.txnReceived(world.clock.now().wallMs - txnMs);
     if (this.#peer.votes) this.#unsyncedTxns.push({ zxid, txnMs });
   }

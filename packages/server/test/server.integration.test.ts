@@ -204,19 +204,6 @@ describe('startServer', () => {
     expect(probe.options).toBeUndefined();
   });
 
-  it('refuses an ensemble that asks for what is not supported', async () => {
-    const path = join(folder, 'zoo.cfg');
-    const lines = 'initLimit=5\nsyncLimit=2\nserver.1=a:1:2\nserver.2=b:3:4\nserver.3=c:3:4\nobserverMasterPort=5\n';
-    writeFileSync(path, `dataDir=${folder}\nclientPort=0\n${lines}`);
-    writeFileSync(join(folder, 'myid'), '2\n');
-    await expect(startServerWith(probe.start, { configFile: path })).rejects.toThrow(
-      new ConfigError(
-        `${path}:8: observerMasterPort=5 asks for observers that observe a follower, which this version does not support. Remove the setting, on all servers, to run without it.`,
-      ),
-    );
-    expect(probe.options).toBeUndefined();
-  });
-
   it('writes IPv6 addresses in brackets', async () => {
     await using server = await startServerWith(probe.start, { clientPort: 0, clientAddress: '::1', dataDir: folder });
     expect(server.connectString).toMatch(/^\[::1\]:\d+$/);

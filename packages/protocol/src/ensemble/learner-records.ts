@@ -62,14 +62,29 @@ export function writeLearnerInfo(writer: Writer, info: { serverId: Sid; configVe
   if (info.incarnation !== undefined) writer.int64(info.incarnation);
 }
 
-/** LEADERINFO: the leader's version of this protocol. */
-export function readLeaderInfo(reader: Reader): number {
-  return reader.int32();
+/**
+ * LEADERINFO: the leader's version of this protocol, and after it what a leader of tskeeper
+ * supports beyond ZooKeeper, as bits of `LeaderFeature`. Leaders of ZooKeeper send no such bits,
+ * and its learners do not read them.
+ */
+export function readLeaderInfo(reader: Reader): { readonly protocolVersion: number; readonly features: number } {
+  return { protocolVersion: reader.int32(), features: reader.remaining < 4 ? 0 : reader.int32() };
 }
 
-export function writeLeaderInfo(writer: Writer): void {
+/** `features`: undefined for a learner that would not read them. */
+export function writeLeaderInfo(writer: Writer, features?: number): void {
   writer.int32(learnerProtocolVersion);
+  if (features !== undefined) writer.int32(features);
 }
+
+/** What a leader of tskeeper supports beyond ZooKeeper. */
+export const LeaderFeature = {
+  /**
+   * A learner that accepts observers may name, in the authinfo of a REQUEST or REVALIDATE, the
+   * observer that it comes from.
+   */
+  origins: 1,
+} as const;
 
 /**
  * ACKEPOCH: the learner's currentEpoch; -1 if it had accepted the new epoch before, and so must not

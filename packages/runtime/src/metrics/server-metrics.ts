@@ -433,7 +433,7 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
       learners: leading?.learners,
       synced_followers: leading?.syncedFollowers,
       synced_non_voting_followers: leading?.syncedNonVotingFollowers,
-      synced_observers: leading?.syncedObservers,
+      synced_observers: leading?.syncedObservers ?? ensemble?.observersOfFollower,
       pending_syncs: leading?.pendingSyncs,
       leader_uptime: leading === undefined ? undefined : Math.floor(now.elapsedMs - leading.sinceMs),
       last_proposal_size: sizes?.last,

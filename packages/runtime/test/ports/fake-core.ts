@@ -33,6 +33,8 @@ export const emptyInspect: Inspector = {
   resetCnxnStats() {},
   sessions: () => [],
   ensemble: () => undefined,
+  observers: () => [],
+  resetObserverStats() {},
 };
 
 /** Server 2 of the ensemble whose answers were recorded (fixtures/README.md). */
@@ -51,6 +53,8 @@ export const recordedEnsemble: EnsembleStatus = {
     'version=0',
   ].join('\n'),
   leading: { sinceMs: 0, learners: 2, syncedFollowers: 2, syncedNonVotingFollowers: 0, syncedObservers: 0, pendingSyncs: 0 },
+  learnerMaster: undefined,
+  observersOfFollower: undefined,
 };
 
 export const leadingInspect: Inspector = { ...emptyInspect, role: () => 'leader', ensemble: () => recordedEnsemble };

@@ -8,6 +8,7 @@ import { joiningMutants } from './joining-mutants.ts';
 import { learnerLinkMutants } from './learner-link-mutants.ts';
 import { localSessionMutants } from './local-session-mutants.ts';
 import type { Mutant } from './mutant.ts';
+import { observerMutants } from './observer-mutants.ts';
 import { serverMutants } from './server-mutants.ts';
 import { queueMutants } from './queue-mutants.ts';
 import { transactionMutants } from './transaction-mutants.ts';
@@ -25,6 +26,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   ...joiningMutants,
   ...learnerLinkMutants,
   ...localSessionMutants,
+  ...observerMutants,
   ...zabMutants,
   ...queueMutants,
   ...transactionMutants,

@@ -44,6 +44,11 @@ export const ensembleMarks: Readonly<Record<string, Count>> = {
     txns.filter(({ loggedErr }) => loggedErr === ErrorCode.SessionMoved).length,
   'a write was forwarded': ({ recording }) => writesAnsweredBy(recording, 'follower'),
   'a write came through an observer': ({ recording }) => writesAnsweredBy(recording, 'observer'),
+  'a write came through an observer of a follower': ({ recording }) =>
+    writesAnsweredBy(recording, 'observer', (server) => recording.ensemble.get(server)?.observesFollowers === true),
+  'a follower synchronised an observer': ({ recording }) => syncsByFollowers(recording),
+  'an observer without a log served': ({ recording }) =>
+    recording.peerEvents.filter(({ kind, server }) => kind === 'serves' && recording.ensemble.get(server)?.isMemoryOnly === true).length,
   'a learner revalidated a session': ({ recording }) => revalidated(recording),
   'a local session was opened': localSessionEvents('opened'),
   'a local session became global': localSessionEvents('upgraded'),
@@ -247,8 +252,20 @@ function roleAt(servingPeriods: readonly ServingPeriod[], { server }: CnxnRecord
   )?.role;
 }
 
-function writesAnsweredBy(recording: Recording, role: 'follower' | 'observer'): number {
-  const servingPeriods = servingPeriodsOf(recording).filter((servingPeriod) => servingPeriod.role === role);
+/** How often a follower has synchronised a learner. */
+function syncsByFollowers({ peerEvents }: Recording): number {
+  const roles = new Map<string, string>();
+  let count = 0;
+  for (const event of peerEvents) {
+    if (event.kind === 'serves') roles.set(event.server, event.role);
+    else if (event.kind === 'roleEnded' || event.kind === 'processGone') roles.delete(event.server);
+    else if (event.kind === 'syncsLearner' && roles.get(event.server) === 'follower') count++;
+  }
+  return count;
+}
+
+function writesAnsweredBy(recording: Recording, role: 'follower' | 'observer', concerns: (server: string) => boolean = () => true): number {
+  const servingPeriods = servingPeriodsOf(recording).filter((period) => period.role === role && concerns(period.server));
   let count = 0;
   for (const cnxn of recording.cnxns) {
     for (const request of cnxn.requests) {

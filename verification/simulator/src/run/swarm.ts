@@ -19,6 +19,7 @@ import type { WorkloadOptions } from '../clients/workload.ts';
 import { type FaultName, faults } from '../faults/faults.ts';
 import type { SeedState } from '../record/recording.ts';
 import { drawFlood, type FloodPlan } from './flood.ts';
+import { observerMasterPort } from '../world/peer-ports.ts';
 import type { GroupOptions } from '../world/virtual-world.ts';
 
 export interface ClientPlan {
@@ -45,6 +46,8 @@ export interface EnsemblePlan {
    */
   readonly windowBytes: number;
   readonly oracleSid: Sid | undefined;
+  /** See `VirtualEnsembleOptions.deadAddress`. */
+  readonly deadAddress: 'first' | 'second' | undefined;
   /** Undefined if all servers are close to each other, with nothing in between. */
   readonly links: LinksPlan | undefined;
 }
@@ -308,6 +311,9 @@ export function kindsOf({ ensemble, flood, restartUnderLoad, core }: SeedPlan): 
     ['ensemble', ensemble !== undefined],
     ['groups', ensemble?.grouped !== undefined],
     ['oracle', ensemble?.oracleSid !== undefined],
+    ['observers of followers', (ensemble?.observers ?? 0) > 0 && ensemble?.options.observerMasterPort !== undefined],
+    ['a dead address', ensemble?.deadAddress !== undefined],
+    ['observers without a log', (ensemble?.observers ?? 0) > 0 && ensemble?.options.syncEnabled === false],
     ['flood', flood !== undefined],
     ['restart under load', restartUnderLoad !== undefined],
     ['local sessions', (core.localSessions ?? 'disabled') !== 'disabled'],
@@ -325,6 +331,8 @@ function drawEnsemble(random: SeededRandom, voters: number): EnsemblePlan {
   const pick = <T>(...from: readonly T[]): T => from[random.below(from.length)]!;
   const oracleSid = voters === 2 && random.below(2) === 0 ? 1 + random.below(2) : undefined;
   const observers = pick(0, 0, 0, 1, 1, 2);
+  const deadAddress = pick(...repeat(undefined, 4), 'first', 'second');
+  const ofObservers: Partial<EnsembleOptions> = observers === 0 ? {} : drawObservers(random, voters);
   const servers = voters + observers;
   const links = random.below(3) === 0 ? drawLinks(random) : undefined;
   // With a distance, little would get through.
@@ -339,7 +347,10 @@ function drawEnsemble(random: SeededRandom, voters: number): EnsemblePlan {
         );
   return {
     observers,
+    deadAddress,
     options: {
+      ...ofObservers,
+      ...(deadAddress !== undefined && { multiAddressEnabled: true, reachabilityCheckTimeoutMs: pick(5, 20, 60) }),
       // With 0 there is none in memory after a start. What a learner is sent at once (a DIFF from
       // memory, a piece of the log, a slice of a snapshot) must be less than may wait, as in
       // production; otherwise it would be dropped each time it joins.
@@ -376,6 +387,17 @@ function drawEnsemble(random: SeededRandom, voters: number): EnsemblePlan {
     windowBytes,
     grouped: oracleSid === undefined && voters > 1 && random.below(4) === 0 ? drawGroups(random, voters) : undefined,
     oracleSid,
+  };
+}
+
+/** From whom observers learn, and whether they keep a log. One voter alone has no follower. */
+function drawObservers(random: SeededRandom, voters: number): Partial<EnsembleOptions> {
+  const pick = <T>(...from: readonly T[]): T => from[random.below(from.length)]!;
+  return {
+    observerMasterPort: voters > 1 ? pick(undefined, observerMasterPort) : undefined,
+    observerMasterSizeLimitBytes: pick(32 * 1024 * 1024, 2000),
+    observerReconnectDelayMs: pick(0, 0, 300),
+    syncEnabled: pick(true, true, false),
   };
 }
 

@@ -23,7 +23,7 @@ import { decodeMark, installNoteName, type VirtualWire } from '@tskeeper/runtime
 import { peerRecorder, stepRecorder } from '../record/peer-recorder.ts';
 import { type PeerClaim, PeerClaims } from '../record/peer-claims.ts';
 import { newProcessRecord, type Recording } from '../record/recording.ts';
-import { electionPort, quorumPort } from './peer-ports.ts';
+import { peerPortKind } from './peer-ports.ts';
 import { ServerProcess } from './server-process.ts';
 import { type MachineClock, type VirtualClock, wallOffsetMs } from './virtual-clock.ts';
 
@@ -258,7 +258,8 @@ export class ServerHost implements MachineClock {
         else known.push(atMs);
       },
       sent: (cnxn, port, bytes) => {
-        if (port === quorumPort || port === electionPort) words.sent(cnxn, port === quorumPort ? 'quorum' : 'election', bytes);
+        const kind = peerPortKind(port);
+        if (kind !== undefined) words.sent(cnxn, kind, bytes);
         this.onSent?.(cnxn, port, bytes);
       },
       isBlocked: (network, stream) => {

@@ -51,6 +51,8 @@ export interface VirtualEnsembleOptions {
    * gets this answer.
    */
   readonly oracleSid?: Sid | undefined;
+  /** Each server has a second address, at which nothing ever answers; whether it is the first. */
+  readonly deadAddress?: 'first' | 'second' | undefined;
 }
 
 export interface WorldOptions {
@@ -67,11 +69,16 @@ export interface WorldOptions {
 
 const syncLimitTicksDefault = 5;
 
+/** A machine that takes no dial and refuses none. */
+const deadHost = '10.66.6.6';
+
 /** Servers know each other by name, since each process of a server has another address. */
 function ensembleOptionsOf(sid: number, servers: number, tickTimeMs: Millis, ensemble: VirtualEnsembleOptions): EnsembleOptions {
-  const { observers = 0, options, zab, grouped = { groups: new Map(), weights: new Map() } } = ensemble;
+  const { observers = 0, deadAddress, options, zab, grouped = { groups: new Map(), weights: new Map() } } = ensemble;
   const all = Array.from({ length: servers }, (_, index): [number, QuorumServer] => {
-    const addresses = [{ host: `server-${index + 1}`, quorumPort, electionPort }];
+    const own = { host: `server-${index + 1}`, quorumPort, electionPort };
+    const dead = { host: deadHost, quorumPort, electionPort: electionPort + index };
+    const addresses = deadAddress === undefined ? [own] : deadAddress === 'first' ? [dead, own] : [own, dead];
     return [index + 1, { sid: index + 1, addresses, role: index < servers - observers ? 'participant' : 'observer' }];
   });
   return {
@@ -121,6 +128,7 @@ export class VirtualWorld {
     this.clock = new VirtualClock(new SeededRandom(this.random.uint32()));
     this.wire = new VirtualWire(this.clock);
     this.wire.proxyFor = (from, to) => this.#earlyAccept(from, to);
+    if (ensemble?.deadAddress !== undefined) this.wire.stack(deadHost).isPoweredOff = true;
     const coreOptions: CoreOptions = { ...coreDefaults, tickTimeMs: 200, minSessionTimeoutMs: 400, maxSessionTimeoutMs: 4000, ...core };
     const runtimeOptions: RuntimeOptions = {
       ...runtimeDefaults,
@@ -175,7 +183,10 @@ export class VirtualWorld {
       if (quorum === undefined) continue;
       const group = [...quorum.groups].find(([, sids]) => sids.includes(sid))?.[0];
       const mayGoAlone = ensemble?.oracleSid === sid;
-      this.recording.ensemble.set(name, { sid, isVoter, group, weight: quorum.weights.get(sid), mayGoAlone });
+      const observesFollowers = !isVoter && ensemble?.options?.observerMasterPort !== undefined;
+      const isMemoryOnly = !isVoter && ensemble?.options?.syncEnabled === false;
+      const weight = quorum.weights.get(sid);
+      this.recording.ensemble.set(name, { sid, isVoter, group, weight, observesFollowers, isMemoryOnly, mayGoAlone });
       this.recording.configText = formatQuorumConfig(quorum);
     }
     this.clock.onRun = (what, elapsedMs) => {
