@@ -7,7 +7,7 @@
  * be cut anywhere and the rest is still meaningful; that lets fast-check shrink a failing stream.
  */
 import { type Arbitrary, array, nat } from 'fast-check';
-import { OpCode } from '@tskeeper/protocol';
+import { featuresPath, OpCode } from '@tskeeper/protocol';
 import type { AclEntry, Data, Operation, ReadStep, WriteStep } from '@tskeeper/simulator';
 import { digestId } from '@tskeeper/simulator';
 import { encodeRequest } from '@tskeeper/harness';
@@ -346,6 +346,8 @@ function randomRead(random: Prng, hints: Hints): Operation {
     [10, () => ({ kind: 'getData', path: path(), watch })],
     [6, () => ({ kind: 'getChildren', path: path(), watch })],
     [6, () => ({ kind: 'getChildren2', path: path(), watch })],
+    [8, () => randomPage(random, hints, path(), watch)],
+    [1, () => ({ kind: 'getData', path: featuresPath, watch })],
     [4, () => ({ kind: 'getACL', path: path() })],
     [3, () => ({ kind: 'getAllChildrenNumber', path: path() })],
     [3, () => ({ kind: 'getEphemerals', prefixPath: random.pick([null, '', ' ', '/', '/a', '/b/c', 'x']) })],
@@ -354,6 +356,21 @@ function randomRead(random: Prng, hints: Hints): Operation {
     [1, () => ({ kind: 'ping' })],
     [4, () => ({ kind: 'multiRead', steps: Array.from({ length: random.below(4) }, () => randomReadStep(random, hints)) })],
   ])();
+}
+
+/** Positions before, at and after children, with names that exist, once existed, or never did. */
+function randomPage(random: Prng, hints: Hints, path: string | null, watch: boolean): Operation {
+  const name = random.pick([...hints.paths, '/zookeeper']).split('/').at(-1)!;
+  return {
+    kind: random.pick(['getChildrenPage', 'getChildrenDataPage']),
+    path,
+    watch,
+    afterZxid: random.pick([-1, -1, 0, random.below(hints.zxid + 1), random.below(hints.zxid + 1)]),
+    afterName: random.pick([null, '', name, name, 'b', 'a/b', '\uFFFF']),
+    untilZxid: random.pick([-1, -1, random.below(hints.zxid + 1)]),
+    countMax: random.pick([0, -1, 1, 2, 3, 1000]),
+    bytesMax: random.pick([0, -1, 1, 10, 100, 300, 1 << 30]),
+  };
 }
 
 function randomAuth(random: Prng): Operation {

@@ -108,7 +108,18 @@ export class Server implements ClientFront {
     const authentication = new Authentication(registry, options, cnxns, replyWriter, observer);
     const sequencer = createSequencer({ options, replica, tracker, cnxns, load, registry, permissions, observer }, now);
     const handshakes = new Handshakes(options, replica, tracker, cnxns, replyWriter, observer, now, sequencer);
-    const readHandler = new ReadHandler(replica, watches, cnxns, memoryLimits, replyWriter, registry, permissions, observer, budget);
+    const readHandler = new ReadHandler(
+      replica,
+      watches,
+      cnxns,
+      memoryLimits,
+      replyWriter,
+      registry,
+      permissions,
+      observer,
+      budget,
+      options.juteMaxBuffer,
+    );
     const scheduler = new StepScheduler(budget, observer, sequencer, replica, permissions, readHandler);
     const sessionQueue = new SessionQueue(out, observer, cnxns, load, replica, readHandler, replyWriter, sequencer, scheduler, now);
     const shared = {

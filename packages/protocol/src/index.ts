@@ -1,4 +1,5 @@
 export {} from './check-node-version.ts';
+export * from './client/children-pages.ts';
 export * from './client/handshake.ts';
 export * from './client/headers.ts';
 export * from './client/multi.ts';

@@ -7,6 +7,7 @@ import { ErrorCode, OpCode, Perms, ProtocolError, type Reader, readGetEphemerals
 import type { AuthRegistry } from '../auth/auth-provider.ts';
 import type { Permissions } from '../auth/permissions.ts';
 import type { CnxnTable } from '../cnxn/cnxn-table.ts';
+import { ChildrenPages } from './children-pages.ts';
 import type { Observer } from '../observer.ts';
 import type { NodeId } from '../tree/data-tree.ts';
 import { WatchMode } from '../tree/watch-mode.ts';
@@ -19,6 +20,7 @@ import type { Replica } from './replica.ts';
 import type { ReplyWriter } from './reply-writer.ts';
 import type { Request } from './request.ts';
 import { type Job, startJob, type StepBudget, unitsPerName, unitsPerPath } from '../step-budget.ts';
+import { VirtualZnodes } from './virtual-znodes.ts';
 import { WatchRequests } from './watch-requests.ts';
 
 export class ReadHandler {
@@ -32,6 +34,8 @@ export class ReadHandler {
   readonly #replies: ReadReplies;
   readonly #watchRequests: WatchRequests;
   readonly #multiReads: MultiReads;
+  readonly #childrenPages: ChildrenPages;
+  readonly #virtualZnodes = new VirtualZnodes();
   #workUnits = 0;
 
   constructor(
@@ -44,6 +48,7 @@ export class ReadHandler {
     permissions: Permissions,
     observer: Observer,
     budget: StepBudget,
+    juteMaxBuffer: number,
   ) {
     this.#replica = replica;
     this.#watches = watches;
@@ -55,6 +60,7 @@ export class ReadHandler {
     this.#replies = new ReadReplies(replica, replyWriter, permissions, observer, budget);
     this.#watchRequests = new WatchRequests(replica, watches, cnxns, limits, replyWriter, this.#replies, budget);
     this.#multiReads = new MultiReads(replica, replyWriter, this.#replies, permissions, budget);
+    this.#childrenPages = new ChildrenPages(replica, this.#replies, permissions, budget, juteMaxBuffer);
   }
 
   /** Units spent on visiting znodes one by one, without those of jobs. */
@@ -105,6 +111,9 @@ export class ReadHandler {
         return this.#whoAmI(request);
       case OpCode.multiRead:
         return this.#multiReads.handle(request, reader);
+      case OpCode.getChildrenPage:
+      case OpCode.getChildrenDataPage:
+        return this.#getChildrenPage(request, reader);
       default:
         // As ZooKeeper's UnimplementedRequestProcessor: a reply without a zxid, then the connection
         // is closed. A client that sends an unknown operation is out of step with the protocol, and
@@ -138,6 +147,8 @@ export class ReadHandler {
       }
       case OpCode.getAllChildrenNumber:
       case OpCode.multiRead:
+      case OpCode.getChildrenPage:
+      case OpCode.getChildrenDataPage:
         return true;
       default:
         return reader.remaining > this.#budget.shortFrameBytes;
@@ -167,13 +178,22 @@ export class ReadHandler {
   #getData(request: Request, reader: Reader): undefined {
     const node = this.#lookup(reader);
     const watch = reader.boolean();
-    if (node === 0) return this.#replies.error(request, ErrorCode.NoNode);
+    if (node === 0) return this.#getVirtualData(request, reader);
     if (!this.#replies.hasPermission(Perms.read, node, request.identities)) return this.#replies.error(request, ErrorCode.NoAuth);
     if (watch && !this.#watch(request, reader, WatchMode.data)) return this.#replies.error(request, ErrorCode.ThrottledOp);
     const { tree } = this.#replica;
     const writer = this.#replies.begin(request);
     tree.writeDataAndStat(node, writer);
     this.#replies.reportRead(node, reader, Math.max(0, tree.dataLengthOf(node)));
+    return this.#replies.end(request, writer);
+  }
+
+  /** Some paths have data without a znode: what this server can do. They have no watches. */
+  #getVirtualData(request: Request, { bytes, rangeStart, rangeEnd }: Reader): undefined {
+    const reply = this.#virtualZnodes.replyTo(bytes, rangeStart, rangeEnd);
+    if (reply === undefined) return this.#replies.error(request, ErrorCode.NoNode);
+    const writer = this.#replies.begin(request);
+    writer.raw(reply);
     return this.#replies.end(request, writer);
   }
 
@@ -222,6 +242,16 @@ export class ReadHandler {
     this.#replies.reportReadOf(node, this.#replica.tree.pathOf(node), this.#replies.namesBytes(node, reply.bytes));
     if (request.opCode === OpCode.getChildren2) this.#replica.tree.writeStat(node, reply.writer);
     yield* this.#replies.send(request, reply);
+  }
+
+  #getChildrenPage(request: Request, reader: Reader): Job | undefined {
+    const { offset } = reader;
+    return this.#childrenPages.handle(request, reader, () => {
+      // The path is the first field of the record.
+      reader.offset = offset;
+      reader.range('a path');
+      return this.#watch(request, reader, WatchMode.child);
+    });
   }
 
   #getAcl(request: Request, reader: Reader): undefined {

@@ -5,6 +5,7 @@
  * number, for callers that do not know the operation.
  */
 import { ErrorCode, OpCode } from '../constants.ts';
+import * as pages from './children-pages.ts';
 import { readMultiReply, readMultiRequest, writeMultiReply, writeMultiRequest } from './multi.ts';
 import type { Reader } from '../jute/reader.ts';
 import * as replies from './replies.ts';
@@ -36,6 +37,7 @@ const deleteOrCheck = codec(requests.readDeleteRequest, requests.writeDeleteRequ
 const pathAndWatch = codec(requests.readGetDataRequest, requests.writeGetDataRequest);
 const path = codec(requests.readPathRequest, requests.writePathRequest);
 const checkWatches = codec(requests.readCheckWatchesRequest, requests.writeCheckWatchesRequest);
+const childrenPage = codec(pages.readChildrenPageRequest, pages.writeChildrenPageRequest);
 const multi = codec(readMultiRequest, writeMultiRequest);
 
 const pathReply = codec(replies.readCreateReply, replies.writeCreateReply);
@@ -65,6 +67,16 @@ export const operations = {
     opCode: OpCode.getChildren2,
     request: pathAndWatch,
     reply: codec(replies.readGetChildren2Reply, replies.writeGetChildren2Reply),
+  },
+  getChildrenPage: {
+    opCode: OpCode.getChildrenPage,
+    request: childrenPage,
+    reply: codec(pages.readChildrenPageReply, pages.writeChildrenPageReply),
+  },
+  getChildrenDataPage: {
+    opCode: OpCode.getChildrenDataPage,
+    request: childrenPage,
+    reply: codec(pages.readChildrenDataPageReply, pages.writeChildrenDataPageReply),
   },
   getAllChildrenNumber: {
     opCode: OpCode.getAllChildrenNumber,

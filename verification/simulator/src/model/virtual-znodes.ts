@@ -1,0 +1,11 @@
+/** Data that getData returns for paths without a znode: what a server of this project can do. */
+import type { Body } from './operation-types.ts';
+
+const features = new Map([['/zookeeper/tskeeper', 'childrenPages']]);
+
+export function virtualZnode(path: string): Body | undefined {
+  const data = features.get(path);
+  if (data === undefined) return undefined;
+  const zero = { czxid: 0, mzxid: 0, ctime: 0, mtime: 0, version: 0, cversion: 0, aversion: 0, numChildren: 0, pzxid: 0 };
+  return { data, stat: { ...zero, ephemeralOwner: 0n, dataLength: data.length } };
+}
