@@ -346,7 +346,7 @@ function randomRead(random: Prng, hints: Hints): Operation {
     [10, () => ({ kind: 'getData', path: path(), watch })],
     [6, () => ({ kind: 'getChildren', path: path(), watch })],
     [6, () => ({ kind: 'getChildren2', path: path(), watch })],
-    [8, () => randomPage(random, hints, path(), watch)],
+    [20, () => randomPage(random, hints, random.chance(70) ? random.pick(['/', '/a', '/b', '/a/b']) : path(), watch)],
     [1, () => ({ kind: 'getData', path: featuresPath, watch })],
     [4, () => ({ kind: 'getACL', path: path() })],
     [3, () => ({ kind: 'getAllChildrenNumber', path: path() })],
@@ -371,6 +371,19 @@ function randomPage(random: Prng, hints: Hints, path: string | null, watch: bool
     countMax: random.pick([0, -1, 1, 2, 3, 1000]),
     bytesMax: random.pick([0, -1, 1, 10, 100, 300, 1 << 30]),
   };
+}
+
+/** Several children of one parent in one txn, in no order. */
+function randomSiblings(random: Prng): Operation {
+  const parent = random.pick(['', '/a', '/b', '/a/b']);
+  const create = (): WriteStep => ({
+    kind: 'create',
+    path: `${parent}/${random.pick(['m', 'k', 'é', 'z'])}`,
+    data: 'x'.repeat(random.below(40)),
+    acl: [open],
+    flags: 2,
+  });
+  return { kind: 'multi', steps: Array.from({ length: 2 + random.below(5) }, create) };
 }
 
 function randomAuth(random: Prng): Operation {
@@ -406,6 +419,7 @@ export function randomOperation(random: Prng, profile: Profile, hints: Hints): O
       }),
     ],
     [90, () => randomMulti(random, profile, hints)],
+    [10, () => randomSiblings(random)],
     [250, () => randomRead(random, hints)],
     [90, () => randomWatchOperation(random, hints)],
     [60, () => randomQuota(random, profile)],
