@@ -65,6 +65,7 @@ const workloadOptions: WorkloadOptions = {
   writePercent: 50,
   usesAcls: true,
   usesQuotas: true,
+  usesPages: true,
   handsOverEphemerals: false,
 };
 const snapshotsChecked = 1;

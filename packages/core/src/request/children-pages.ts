@@ -8,7 +8,7 @@
  */
 import { type ChildrenPageRequest, ErrorCode, OpCode, Perms, type Reader, readChildrenPageRequest, statBytes } from '@tskeeper/protocol';
 import type { Permissions } from '../auth/permissions.ts';
-import { bytesPerUnit, type Job, startJob, type StepBudget, unitsPerName } from '../step-budget.ts';
+import { bytesPerUnit, type Job, startJob, type StepBudget } from '../step-budget.ts';
 import type { NodeId } from '../tree/data-tree.ts';
 import type { Ordering } from '../tree/child-order.ts';
 import { LongReply } from './long-reply.ts';
@@ -26,6 +26,8 @@ const zxidBytes = 8;
 const pageFrameBytes = 4 + lastFlagBytes + zxidBytes + statBytes;
 /** Looking up, checking and copying a child with its data. */
 const unitsPerChild = 12;
+/** Finding a child's place in the order and writing its name. */
+const unitsPerOrderedName = 4;
 
 export class ChildrenPages {
   readonly #replica: Replica;
@@ -127,7 +129,7 @@ export class ChildrenPages {
       bytesRead += nameBytes + (err === ErrorCode.Ok ? dataBytes : 0);
       lastZxid = czxid;
       node = tree.nextSiblingOf(node);
-      spent += (withData ? unitsPerChild : unitsPerName) + size / bytesPerUnit + this.#permissions.workUnits - judgedBefore;
+      spent += (withData ? unitsPerChild : unitsPerOrderedName) + size / bytesPerUnit + this.#permissions.workUnits - judgedBefore;
       if (spent < this.#budget.units) continue;
       spent = 0;
       request.now = yield;

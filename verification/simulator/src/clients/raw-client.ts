@@ -452,6 +452,8 @@ export class RawClient implements Actor {
         return;
       case 'getChildren':
       case 'getChildren2':
+      case 'getChildrenPage':
+      case 'getChildrenDataPage':
         if (watch && found) this.#watches.child.add(path);
         return;
       case 'addWatch': {

@@ -217,6 +217,7 @@ export function drawPlan(random: SeededRandom): SeedPlan {
       writePercent: 30 + random.below(60),
       usesAcls: random.below(16) > 0,
       usesQuotas: random.below(8) > 0,
+      usesPages: random.below(3) > 0,
       handsOverEphemerals: random.below(3) === 0,
     },
     clients: Array.from({ length: clientCount }, (_, index) => ({
