@@ -360,7 +360,10 @@ function randomRead(random: Prng, hints: Hints): Operation {
 
 /** Positions before, at and after children, with names that exist, once existed, or never did. */
 function randomPage(random: Prng, hints: Hints, path: string | null, watch: boolean): Operation {
-  const name = random.pick([...hints.paths, '/zookeeper']).split('/').at(-1)!;
+  const name = random
+    .pick([...hints.paths, '/zookeeper'])
+    .split('/')
+    .at(-1)!;
   return {
     kind: random.pick(['getChildrenPage', 'getChildrenDataPage']),
     path,

@@ -94,6 +94,26 @@ describe('ChildOrder', () => {
     }
   });
 
+  it('D10: finds the place of a child that was deleted, or never existed', () => {
+    for (let seed = 1; seed <= breadth(60, 600); seed++) {
+      const random = new SeededRandom(seed);
+      const tree = anyTree(random, seed % 2 === 0);
+      const children = expectedOrder(tree, '/p').map((name) => ({ name, czxid: tree.czxidOf(tree.find(`/p/${name}`)) }));
+      const gone = random.below(2) === 0 ? children[random.below(children.length + 1)] : undefined;
+      const { name, czxid } = gone ?? { name: anyName(random), czxid: 2 + random.below(40) };
+      if (gone !== undefined) tree.remove(`/p/${name}`, 1000);
+      const isAfter = (child: { readonly name: string; readonly czxid: number }): boolean =>
+        child.czxid === czxid ? Buffer.compare(Buffer.from(child.name), Buffer.from(name)) > 0 : child.czxid > czxid;
+      const finding = tree.childOrder.after(tree.find('/p'), czxid, Buffer.from(name), tree.find(`/p/${name}`), 1 + random.below(5));
+      let step = finding.next();
+      while (step.done !== true) step = finding.next();
+      expect(step.value === 0 ? undefined : tree.czxidOf(step.value)).toBe(children.find(isAfter)?.czxid);
+      const next = step.value === 0 ? undefined : nameOf(tree, step.value);
+      // Children of another txn are not in order yet.
+      if (next !== undefined && tree.czxidOf(step.value) === czxid) expect(next).toBe(children.find(isAfter)!.name);
+    }
+  });
+
   it('D10: lists the children of a snapshot whose writer had them in another order', () => {
     for (let seed = 1; seed <= breadth(30, 300); seed++) {
       const random = new SeededRandom(seed);

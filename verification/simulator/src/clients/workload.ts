@@ -108,6 +108,7 @@ export class Workload {
   }
 
   #write(): ClientRequest {
+    if (this.#options.usesPages && this.#random.below(16) === 0) return this.#siblings();
     const kind = this.#random.below(24);
     if (kind < 8) return { name: this.#random.below(2) === 0 ? 'create' : 'create2', record: this.#create() };
     if (kind < 13) return { name: 'setData', record: { path: this.#pick(paths), data: this.#value(), version: this.#version() } };
@@ -118,6 +119,19 @@ export class Workload {
     }
     if (kind === 21 && this.#options.usesQuotas) return this.#quota();
     return { name: 'multi', record: { ops: Array.from({ length: 1 + this.#random.below(4) }, () => this.#multiOp()) } };
+  }
+
+  /** Children of one parent in one txn, not in the order of their names. */
+  #siblings(): ClientRequest {
+    const parent = this.#pick(['', '', '/a', '/b']);
+    const create = (): MultiOp => ({
+      kind: 'create',
+      path: `${parent}/${this.#pick(['z-', 'q-', 's-', 'e-'])}`,
+      data: this.#value(),
+      acl: this.#acl(),
+      flags: this.#random.below(3) > 0 ? CreateMode.ephemeralSequential : CreateMode.persistentSequential,
+    });
+    return { name: 'multi', record: { ops: Array.from({ length: 2 + this.#random.below(3) }, create) } };
   }
 
   #create() {

@@ -6,6 +6,7 @@ import { ensembleMutants } from './ensemble-mutants.ts';
 import { joiningMutants } from './joining-mutants.ts';
 import { learnerLinkMutants } from './learner-link-mutants.ts';
 import type { Mutant } from './mutant.ts';
+import { pageMutants } from './page-mutants.ts';
 import { serverMutants } from './server-mutants.ts';
 import { queueMutants } from './queue-mutants.ts';
 import { transactionMutants } from './transaction-mutants.ts';
@@ -23,6 +24,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   ...learnerLinkMutants,
   ...zabMutants,
   ...queueMutants,
+  ...pageMutants,
   ...transactionMutants,
   ...recipeMutants,
   ...snapshotMutants,
