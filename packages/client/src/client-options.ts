@@ -101,7 +101,7 @@ export interface UpdateOptions extends CallOptions {
 /** The options of `children` and `getChildrenWithData`. */
 export interface ChildrenOptions extends ReadOptions {
   /**
-   * Maximum number of children in one answer of the server, which may contain fewer. Default: 1000.
+   * How many children one answer of the server has at most; it may have fewer. Default: 1000.
    */
   readonly pageSize?: number | undefined;
   /** Whether to read data and Stat of each child too. Default: false. */

@@ -40,7 +40,7 @@ export interface ChildrenPageRequest {
 }
 
 /** What follows the list of children in both replies. */
-interface PageEnd {
+export interface PageEnd {
   /** Whether no child follows. */
   readonly isLast: boolean;
   /** The czxid of the last child of the page, which the next page begins after; -1 if it is empty. */

@@ -5,7 +5,14 @@
  * number, for callers that do not know the operation.
  */
 import { ErrorCode, OpCode } from '../constants.ts';
-import * as pages from './children-pages.ts';
+import {
+  readChildrenDataPageReply,
+  readChildrenPageReply,
+  readChildrenPageRequest,
+  writeChildrenDataPageReply,
+  writeChildrenPageReply,
+  writeChildrenPageRequest,
+} from './children-ts';
 import { readMultiReply, readMultiRequest, writeMultiReply, writeMultiRequest } from './multi.ts';
 import type { Reader } from '../jute/reader.ts';
 import * as replies from './replies.ts';
@@ -37,7 +44,7 @@ const deleteOrCheck = codec(requests.readDeleteRequest, requests.writeDeleteRequ
 const pathAndWatch = codec(requests.readGetDataRequest, requests.writeGetDataRequest);
 const path = codec(requests.readPathRequest, requests.writePathRequest);
 const checkWatches = codec(requests.readCheckWatchesRequest, requests.writeCheckWatchesRequest);
-const childrenPage = codec(pages.readChildrenPageRequest, pages.writeChildrenPageRequest);
+const childrenPage = codec(readChildrenPageRequest, writeChildrenPageRequest);
 const multi = codec(readMultiRequest, writeMultiRequest);
 
 const pathReply = codec(replies.readCreateReply, replies.writeCreateReply);
@@ -71,12 +78,12 @@ export const operations = {
   getChildrenPage: {
     opCode: OpCode.getChildrenPage,
     request: childrenPage,
-    reply: codec(pages.readChildrenPageReply, pages.writeChildrenPageReply),
+    reply: codec(readChildrenPageReply, writeChildrenPageReply),
   },
   getChildrenDataPage: {
     opCode: OpCode.getChildrenDataPage,
     request: childrenPage,
-    reply: codec(pages.readChildrenDataPageReply, pages.writeChildrenDataPageReply),
+    reply: codec(readChildrenDataPageReply, writeChildrenDataPageReply),
   },
   getAllChildrenNumber: {
     opCode: OpCode.getAllChildrenNumber,
