@@ -4,7 +4,7 @@
  * (docs/decisions/unknown-opcodes.md), while a getData of a path without a znode costs nothing, and
  * every server answers it.
  *
- * They are no part of the tree: not in its digest, in snapshots, or among children. A znode of the
+ * They are not in the tree, its digest or its snapshots, nor among children. A znode of the
  * same path, if a client has created one, hides them.
  */
 import { featuresPath, serverFeature, statBytes } from '@tskeeper/protocol';

@@ -12,7 +12,7 @@ import {
   writeChildrenDataPageReply,
   writeChildrenPageReply,
   writeChildrenPageRequest,
-} from './children-ts';
+} from './children-pages.ts';
 import { readMultiReply, readMultiRequest, writeMultiReply, writeMultiRequest } from './multi.ts';
 import type { Reader } from '../jute/reader.ts';
 import * as replies from './replies.ts';
