@@ -124,6 +124,7 @@ const calls: Readonly<Record<string, readonly (readonly [act: () => unknown, mes
     [() => zk.getChildren('/a', { include_data: true }), 'unknown option "include_data"'],
   ],
   getChildrenWithData: [
+    [() => zk.getChildrenWithData('/a', () => {}), 'options must be an object'],
     [() => zk.getChildrenWithData('/a', { data: true }), 'unknown option "data"'],
     [
       () => zk.getChildrenWithData('/a', { pageSize: 1.5 }),
