@@ -66,6 +66,7 @@ const workloadOptions: WorkloadOptions = {
   usesAcls: true,
   usesQuotas: true,
   usesPages: true,
+  usesKeeperExtensions: false,
   handsOverEphemerals: false,
 };
 const snapshotsChecked = 1;

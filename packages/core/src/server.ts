@@ -118,7 +118,7 @@ export class Server implements ClientFront {
       permissions,
       observer,
       budget,
-      options.juteMaxBuffer,
+      options,
     );
     const scheduler = new StepScheduler(budget, observer, sequencer, replica, permissions, readHandler);
     const sessionQueue = new SessionQueue(out, observer, cnxns, load, replica, readHandler, replyWriter, sequencer, scheduler, now);

@@ -2,6 +2,7 @@ export {} from './check-node-version.ts';
 export * from './client/children-pages.ts';
 export * from './client/handshake.ts';
 export * from './client/headers.ts';
+export * from './client/keeper-extensions.ts';
 export * from './client/multi.ts';
 export * from './client/operations.ts';
 export * from './client/replies.ts';

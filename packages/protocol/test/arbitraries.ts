@@ -148,6 +148,10 @@ export const records: { [Name in OperationName]: { request: fc.Arbitrary<Request
   setACL: { request: record({ path: text, acl: aclList, version: int32 }), reply: statReply },
   getChildren: { request: record(pathAndWatch), reply: record({ children: texts }) },
   getChildren2: { request: record(pathAndWatch), reply: record({ children: texts, stat }) },
+  filteredList: {
+    request: record({ ...pathAndWatch, filter: fc.integer({ min: -128, max: 127 }) }),
+    reply: record({ children: texts, stat }),
+  },
   getChildrenPage: { request: pageRequest, reply: record({ children: texts, ...pageEnd }) },
   getChildrenDataPage: {
     request: pageRequest,

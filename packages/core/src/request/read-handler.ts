@@ -9,9 +9,11 @@ import type { Permissions } from '../auth/permissions.ts';
 import type { CnxnTable } from '../cnxn/cnxn-table.ts';
 import { ChildrenPages } from './children-pages.ts';
 import type { Observer } from '../observer.ts';
+import type { CoreOptions } from '../options.ts';
 import type { NodeId } from '../tree/data-tree.ts';
 import { WatchMode } from '../tree/watch-mode.ts';
 import type { WatchTable } from '../tree/watch-table.ts';
+import { FilteredLists } from './filtered-lists.ts';
 import { LongReply } from './long-reply.ts';
 import type { MemoryLimits } from './memory-limits.ts';
 import { MultiReads } from './multi-reads.ts';
@@ -35,7 +37,9 @@ export class ReadHandler {
   readonly #watchRequests: WatchRequests;
   readonly #multiReads: MultiReads;
   readonly #childrenPages: ChildrenPages;
-  readonly #virtualZnodes = new VirtualZnodes();
+  /** undefined without tskeeper.keeperExtensions. */
+  readonly #filteredLists: FilteredLists | undefined;
+  readonly #virtualZnodes: VirtualZnodes;
   #workUnits = 0;
 
   constructor(
@@ -48,7 +52,7 @@ export class ReadHandler {
     permissions: Permissions,
     observer: Observer,
     budget: StepBudget,
-    juteMaxBuffer: number,
+    options: CoreOptions,
   ) {
     this.#replica = replica;
     this.#watches = watches;
@@ -60,7 +64,9 @@ export class ReadHandler {
     this.#replies = new ReadReplies(replica, replyWriter, permissions, observer, budget);
     this.#watchRequests = new WatchRequests(replica, watches, cnxns, limits, replyWriter, this.#replies, budget);
     this.#multiReads = new MultiReads(replica, replyWriter, this.#replies, permissions, budget);
-    this.#childrenPages = new ChildrenPages(replica, this.#replies, permissions, budget, juteMaxBuffer);
+    this.#childrenPages = new ChildrenPages(replica, this.#replies, permissions, budget, options.juteMaxBuffer);
+    this.#filteredLists = options.keeperExtensions ? new FilteredLists(replica, this.#replies, permissions, budget) : undefined;
+    this.#virtualZnodes = new VirtualZnodes(options.keeperExtensions);
   }
 
   /** Units spent on visiting znodes one by one, without those of jobs. */
@@ -114,23 +120,39 @@ export class ReadHandler {
       case OpCode.getChildrenPage:
       case OpCode.getChildrenDataPage:
         return this.#getChildrenPage(request, reader);
+      case OpCode.filteredList:
+        return this.#filteredLists === undefined ? this.#unimplemented(request) : this.#filteredList(this.#filteredLists, request, reader);
       default:
-        // As ZooKeeper's UnimplementedRequestProcessor: a reply without a zxid, then the connection
-        // is closed. A client that sends an unknown operation is out of step with the protocol, and
-        // its further input cannot be trusted. The session goes on.
-        this.#replyWriter.replyWithoutBody(
-          request.cnxn,
-          request.opCode,
-          request.xid,
-          -1,
-          ErrorCode.Unimplemented,
-          request.arrivedMs,
-          request.now.elapsedMs,
-          false,
-        );
-        this.#cnxns.close(request.cnxn, 'unknown operation');
-        return undefined;
+        return this.#unimplemented(request);
     }
+  }
+
+  /**
+   * As ZooKeeper's UnimplementedRequestProcessor: a reply without a zxid, then the connection is
+   * closed. A client that sends an unknown operation is out of step with the protocol, and its
+   * further input cannot be trusted. The session goes on.
+   */
+  #unimplemented(request: Request): undefined {
+    this.#replyWriter.replyWithoutBody(
+      request.cnxn,
+      request.opCode,
+      request.xid,
+      -1,
+      ErrorCode.Unimplemented,
+      request.arrivedMs,
+      request.now.elapsedMs,
+      false,
+    );
+    this.#cnxns.close(request.cnxn, 'unknown operation');
+  }
+
+  #filteredList(lists: FilteredLists, request: Request, reader: Reader): Job | undefined {
+    const { cnxn, opCode } = request;
+    return lists.handle(request, reader, (path) => {
+      if (!this.#memoryLimits.admitsWatch(cnxn, opCode)) return false;
+      this.#watches.add(cnxn.id, path, 0, path.length, WatchMode.child);
+      return true;
+    });
   }
 
   /**
@@ -149,6 +171,7 @@ export class ReadHandler {
       case OpCode.multiRead:
       case OpCode.getChildrenPage:
       case OpCode.getChildrenDataPage:
+      case OpCode.filteredList:
         return true;
       default:
         return reader.remaining > this.#budget.shortFrameBytes;

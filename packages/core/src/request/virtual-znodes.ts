@@ -7,7 +7,7 @@
  * They are not in the tree, its digest or its snapshots, nor among children. A znode of the
  * same path, if a client has created one, hides them.
  */
-import { featuresPath, serverFeature, statBytes } from '@tskeeper/protocol';
+import { featuresPath, keeperApiVersion, keeperFeatureFlags, keeperPath, serverFeature, statBytes } from '@tskeeper/protocol';
 import { putInt32 } from '../tree/bytes.ts';
 
 /** Where the length of the data is in a Stat. */
@@ -17,13 +17,16 @@ export class VirtualZnodes {
   readonly #replies = new Map<string, Buffer>();
   readonly #pathBytesMax: number;
 
-  constructor() {
-    this.#add(featuresPath, Object.values(serverFeature).join('\n'));
+  constructor(keeperExtensions: boolean) {
+    this.#add(featuresPath, Buffer.from(Object.values(serverFeature).join('\n')));
+    if (keeperExtensions) {
+      this.#add(keeperPath.apiVersion, Buffer.from(String(keeperApiVersion)));
+      this.#add(keeperPath.featureFlags, keeperFeatureFlags());
+    }
     this.#pathBytesMax = Math.max(...[...this.#replies.keys()].map((path) => path.length));
   }
 
-  #add(path: string, text: string): void {
-    const data = Buffer.from(text);
+  #add(path: string, data: Buffer): void {
     const reply = Buffer.alloc(4 + data.length + statBytes);
     putInt32(reply, 0, data.length);
     data.copy(reply, 4);

@@ -13,6 +13,7 @@ import {
   writeChildrenPageReply,
   writeChildrenPageRequest,
 } from './children-pages.ts';
+import { readFilteredListRequest, writeFilteredListRequest } from './keeper-extensions.ts';
 import { readMultiReply, readMultiRequest, writeMultiReply, writeMultiRequest } from './multi.ts';
 import type { Reader } from '../jute/reader.ts';
 import * as replies from './replies.ts';
@@ -84,6 +85,11 @@ export const operations = {
     opCode: OpCode.getChildrenDataPage,
     request: childrenPage,
     reply: codec(readChildrenDataPageReply, writeChildrenDataPageReply),
+  },
+  filteredList: {
+    opCode: OpCode.filteredList,
+    request: codec(readFilteredListRequest, writeFilteredListRequest),
+    reply: codec(replies.readGetChildren2Reply, replies.writeGetChildren2Reply),
   },
   getAllChildrenNumber: {
     opCode: OpCode.getAllChildrenNumber,

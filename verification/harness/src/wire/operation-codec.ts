@@ -58,6 +58,8 @@ function fieldsOf(operation: Operation): Fields {
     case 'getChildren':
     case 'getChildren2':
       return record.pathAndWatch(operation.path, operation.watch);
+    case 'filteredList':
+      return record.filteredList(operation.path, operation.watch, operation.filter);
     case 'getChildrenPage':
     case 'getChildrenDataPage':
       return record.childrenPage(operation);

@@ -128,6 +128,7 @@ export function readRecord(type: number, r: Reader): ReplyValue | undefined {
     }
     case OpCode.getChildren:
       return { children: r.vector(4, (v) => v.ustring()) };
+    case OpCode.filteredList:
     case OpCode.getChildren2: {
       const children = r.vector(4, (v) => v.ustring());
       return { children, stat: readStat(r) };

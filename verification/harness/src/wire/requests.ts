@@ -71,6 +71,13 @@ export const record = {
       path(w, at);
       w.boolean(watch);
     },
+  filteredList:
+    (at: WirePath, watch: boolean, filter: number): Fields =>
+    (w) => {
+      path(w, at);
+      w.boolean(watch);
+      w.int8(filter);
+    },
   childrenPage:
     (page: ChildrenPage): Fields =>
     (w) => {

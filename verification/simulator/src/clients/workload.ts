@@ -39,6 +39,8 @@ export interface WorkloadOptions {
   readonly usesQuotas: boolean;
   /** Whether children are also listed page by page. */
   readonly usesPages: boolean;
+  /** Whether operations of ClickHouse Keeper are used; the servers must have them. */
+  readonly usesKeeperExtensions: boolean;
   /** Whether a session sometimes takes over ephemerals of another one. */
   readonly handsOverEphemerals: boolean;
 }
@@ -261,6 +263,11 @@ export class Workload {
     }
   }
 
+  #filteredList(): ClientRequest {
+    const record = { path: this.#pick(listedPaths), watch: this.#random.below(3) === 0, filter: this.#random.below(3) };
+    return { name: 'filteredList', record };
+  }
+
   /** A first page, one after a page that some client has received, or one anywhere. */
   #page(): ClientRequest {
     const name = this.#random.below(2) === 0 ? 'getChildrenPage' : 'getChildrenDataPage';
@@ -284,6 +291,7 @@ export class Workload {
 
   #read(): ClientRequest {
     if (this.#options.usesPages && this.#random.below(5) === 0) return this.#page();
+    if (this.#options.usesKeeperExtensions && this.#random.below(10) === 0) return this.#filteredList();
     const path = this.#pick(readPaths);
     const watch = this.#random.below(3) === 0;
     switch (this.#random.below(20)) {

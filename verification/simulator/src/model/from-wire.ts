@@ -15,6 +15,7 @@ import type {
   CreateRequest,
   CreateTTLRequest,
   DeleteRequest,
+  FilteredListRequest,
   GetDataRequest,
   GetEphemeralsRequest,
   MultiOp,
@@ -97,6 +98,8 @@ export function operationFrom(name: OperationName | undefined, opCode: number, r
       const { path, watch } = record as GetDataRequest;
       return { kind: name, path, watch };
     }
+    case 'filteredList':
+      return { kind: name, ...(record as FilteredListRequest) };
     case 'getChildrenPage':
     case 'getChildrenDataPage':
       return { kind: name, ...(record as ChildrenPageRequest) };

@@ -18,6 +18,8 @@ export interface ModelOptions {
    * more gets ThrottledOp.
    */
   readonly watchesPerCnxnMax: number;
+  /** Operations of ClickHouse Keeper. */
+  readonly keeperExtensions: boolean;
   /** jute.maxbuffer: the most bytes of a page of children. */
   readonly juteMaxBuffer: number;
   /**
@@ -45,6 +47,7 @@ export const modelDefaults: ModelOptions = {
   minSessionTimeoutMs: 6000,
   maxSessionTimeoutMs: 60_000,
   watchesPerCnxnMax: Infinity,
+  keeperExtensions: false,
   juteMaxBuffer: juteMaxBufferDefault,
   identitiesPerCnxnMax: Infinity,
   identityBytesPerCnxnMax: Infinity,

@@ -67,6 +67,7 @@ export type Operation =
   | ReadStep
   | { readonly kind: 'setACL'; readonly path: Path; readonly acl: readonly AclEntry[] | null; readonly version: number }
   | { readonly kind: 'exists' | 'getChildren2'; readonly path: Path; readonly watch: boolean }
+  | { readonly kind: 'filteredList'; readonly path: Path; readonly watch: boolean; readonly filter: number }
   | ({ readonly kind: 'getChildrenPage' | 'getChildrenDataPage' } & PageFields)
   | { readonly kind: 'getACL' | 'sync' | 'getAllChildrenNumber' | 'deleteContainer'; readonly path: Path }
   | { readonly kind: 'getEphemerals'; readonly prefixPath: Path }

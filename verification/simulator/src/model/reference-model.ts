@@ -320,6 +320,7 @@ export class ReferenceModel {
     } else if (
       operation.kind === 'unknown' ||
       operation.kind === 'check' ||
+      (operation.kind === 'filteredList' && !this.#options.keeperExtensions) ||
       (operation.kind === 'deleteContainer' && !this.#options.javaCompatible)
     ) {
       this.#outbox.send(cnxn, { kind: 'reply', xid, zxid: -1, err: ErrorCode.Unimplemented, body: null });
@@ -355,13 +356,15 @@ export class ReferenceModel {
       case 'closeSession':
         this.#endSession(request.session);
         return ok(null);
+      case 'filteredList':
+        return ok(this.#reads.filtered(operation.path, operation.watch, operation.filter, request));
       case 'getChildrenPage':
       case 'getChildrenDataPage':
         return ok(this.#pages.page(operation, request));
       case 'getData':
       case 'getChildren':
         if (operation.kind === 'getData' && operation.path !== null && this.#tree.get(operation.path) === undefined) {
-          const virtual = virtualZnode(operation.path);
+          const virtual = virtualZnode(operation.path, this.#options.keeperExtensions);
           if (virtual !== undefined) return ok(virtual);
         }
         return ok(this.#reads.perform(operation, request, operation.watch));

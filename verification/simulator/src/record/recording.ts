@@ -174,6 +174,7 @@ export interface RunLimits {
   readonly enforceQuota?: boolean | undefined;
   readonly watchesPerCnxnMax?: number | undefined;
   readonly juteMaxBuffer?: number | undefined;
+  readonly keeperExtensions?: boolean | undefined;
   readonly identitiesPerCnxnMax?: number | undefined;
   readonly identityBytesPerCnxnMax?: number | undefined;
   /** The longest txn that servers with these limits read back from a disk, or from each other. */

@@ -39,6 +39,7 @@ function modelFor({ limits }: Recording): ReferenceModel {
     containerMaxNeverUsedIntervalMs,
     enforceQuota: limits.enforceQuota === true,
     watchesPerCnxnMax: limits.watchesPerCnxnMax ?? Infinity,
+    keeperExtensions: limits.keeperExtensions === true,
     ...(limits.juteMaxBuffer !== undefined && { juteMaxBuffer: limits.juteMaxBuffer }),
     identitiesPerCnxnMax: limits.identitiesPerCnxnMax ?? Infinity,
     identityBytesPerCnxnMax: limits.identityBytesPerCnxnMax ?? Infinity,

@@ -9,6 +9,9 @@ import {
   type ChildrenPageReply,
   type ChildrenPageRequest,
   ErrorCode,
+  type FilteredListRequest,
+  type GetChildren2Reply,
+  ListFilter,
   type MultiReply,
   OpCode,
   type SetDataRequest,
@@ -209,6 +212,13 @@ export const marks: Readonly<Record<string, Count>> = {
   'a page continued after a child that was deleted': continuedAfterDeleted,
   'children of one txn in one page': requests(
     ({ name, reply }) => isPage(name) && reply?.err === ErrorCode.Ok && hasSiblings(pageOf(reply.body)),
+  ),
+  'a list of ephemerals alone': requests(
+    ({ name, record, reply }) =>
+      name === 'filteredList' &&
+      reply?.err === ErrorCode.Ok &&
+      (record as FilteredListRequest).filter === ListFilter.ephemeral &&
+      (reply.body as GetChildren2Reply).children.length > 0,
   ),
   'a listing in several pages': ({ recording }) => recording.listings.filter(({ names }) => names.length > 3).length,
   'a multi succeeded': requests((request) => partsOf(request)?.every(({ kind }) => kind !== 'error') === true),

@@ -143,6 +143,7 @@ export class VirtualWorld {
       identityBytesPerCnxnMax: coreOptions.identityBytesPerCnxnMax,
       syncLimitTicks: ensemble === undefined ? undefined : (ensemble.zab?.syncLimitTicks ?? syncLimitTicksDefault),
       juteMaxBuffer: coreOptions.juteMaxBuffer,
+      keeperExtensions: coreOptions.keeperExtensions,
       txnBytesMax: coreOptions.juteMaxBuffer + coreOptions.juteMaxBufferExtra,
     });
     this.servers = Array.from(

@@ -75,6 +75,7 @@ const operationCodes: ReadonlyMap<number, string> = new Map([
   [OpCode.getACL, 'GETA'],
   [OpCode.getChildren, 'GETC'],
   [OpCode.getChildren2, 'GETC'],
+  [OpCode.filteredList, 'GETC'],
   [OpCode.getChildrenPage, 'GETC'],
   [OpCode.getChildrenDataPage, 'GETC'],
   [OpCode.getAllChildrenNumber, 'GETACN'],
