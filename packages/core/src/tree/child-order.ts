@@ -84,7 +84,8 @@ export class ChildOrder {
     if (at === 0 || tree.czxidOf(at) !== czxid) return at;
     at = yield* this.settle(parent, at, visitsMax);
     if (isThere) return rows.get(child, nextSiblingField);
-    while (at !== 0 && tree.czxidOf(at) === czxid && (name === undefined || tree.compareName(at, name) <= 0)) {
+    const isPassed = (node: NodeId): boolean => name === undefined || tree.compareName(node, name) <= 0;
+    while (at !== 0 && tree.czxidOf(at) === czxid && isPassed(at)) {
       at = rows.get(at, nextSiblingField);
       if (++visited % visitsMax === 0) yield;
     }

@@ -48,8 +48,8 @@ function listed(tree: DataTree, parent: string, visitsMax: number, between: () =
     if (from === 0) return names;
     const settling = czxid === tree.czxidOf(from) ? undefined : tree.childOrder.settle(top, from, visitsMax);
     let settled = settling?.next();
-    for (; settled !== undefined && settled.done !== true; settled = settling!.next()) between();
-    const child = settled === undefined ? from : settled.value!;
+    for (; settled !== undefined && settled.done !== true; settled = settling?.next()) between();
+    const child = settled === undefined ? from : settled.value;
     name = nameOf(tree, child);
     czxid = tree.czxidOf(child);
     names.push(name);
@@ -140,15 +140,17 @@ describe('ChildOrder', () => {
       const writer = new SnapshotWriter(tree, sessionList([]), 2000, true);
       const pieces: Buffer[] = [];
       let isComplete = false;
-      const slice = (): void => {
-        if (isComplete) return;
+      /** Returns whether there is more. */
+      const slice = (): boolean => {
+        if (isComplete) return false;
         const piece = drainOnce(writer, 1 + random.below(300));
         pieces.push(piece.bytes);
         isComplete = piece.isLast;
+        return !isComplete;
       };
       for (let slices = random.below(6); slices > 0; slices--) slice();
       expect(listed(tree, '/p', 1 + random.below(3), slice)).toEqual(expectedOrder(tree, '/p'));
-      while (!isComplete) slice();
+      while (slice());
       expect(paths(load(Buffer.concat(pieces)).tree)).toEqual(expected);
     }
   });
