@@ -34,6 +34,8 @@ export interface CoreOptions {
   readonly emulate353TtlNodes: boolean;
   /** zookeeper.enforceQuota: hard limits refuse with QuotaExceeded. */
   readonly enforceQuota: boolean;
+  /** tskeeper.keeperExtensions: operations of ClickHouse Keeper that are reads. */
+  readonly keeperExtensions: boolean;
   /** zookeeper.skipACL */
   readonly skipAcl: boolean;
   /** zookeeper.DigestAuthenticationProvider.enabled */
@@ -146,6 +148,7 @@ export const coreDefaults: CoreOptions = {
   extendedTypesEnabled: false,
   emulate353TtlNodes: false,
   enforceQuota: false,
+  keeperExtensions: false,
   skipAcl: false,
   digestAuthEnabled: true,
   superDigest: undefined,

@@ -126,6 +126,7 @@ export class Server implements ClientFront {
       permissions,
       observer,
       budget,
+      options,
       readOnly,
     );
     const scheduler = new StepScheduler(budget, observer, sequencer, replica, permissions, readHandler);

@@ -34,6 +34,11 @@ export const OpCode = {
   setWatches2: 105,
   addWatch: 106,
   whoAmI: 107,
+  /** Of ClickHouse Keeper; see client/keeper-extensions.ts. */
+  filteredList: 500,
+  /** Ours; see client/children-pages.ts. The first two bytes are `tk`. */
+  getChildrenPage: 0x746b0001,
+  getChildrenDataPage: 0x746b0002,
   createSession: -10,
   closeSession: -11,
   error: -1,

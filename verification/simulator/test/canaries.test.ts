@@ -743,6 +743,44 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
     ({ clientDeliveries }) => change(found(clientDeliveries.find(({ kind }) => kind === 'closed')), { text: '1' }),
   ],
   [
+    'childListings',
+    'a child that a listing leaves out',
+    ({ listings }) => {
+      const listing = found(listings.find(({ names, fromZxid, toZxid }) => fromZxid === toZxid && names.length > 2));
+      change(listing, { names: listing.names.slice(0, -1) });
+    },
+  ],
+  [
+    'childListings',
+    'a child that a listing contains twice',
+    ({ listings }) => {
+      const listing = found(listings.find(({ names }) => names.some((name) => name !== 'zookeeper')));
+      change(listing, { names: [...listing.names, listing.names.find((name) => name !== 'zookeeper')!] });
+    },
+  ],
+  [
+    'childListings',
+    'a child that was deleted long before its listing',
+    ({ listings, log }) => {
+      const gone = found(log.find(({ logged: { txn } }) => txn.kind === 'delete' && /^\/e[12]$/.test(txn.path)));
+      const { path } = gone.logged.txn as { readonly path: string };
+      const isThere = (from: number, to: number) =>
+        log.some(
+          ({ logged: { header, txn } }) =>
+            header.zxid > gone.logged.header.zxid &&
+            header.zxid <= to &&
+            header.zxid >= from - 1e9 &&
+            JSON.stringify(txn, (_, value: unknown) => (typeof value === 'bigint' ? `${value}` : value)).includes(path),
+        );
+      const listing = found(
+        listings.find(
+          ({ path: parent, fromZxid, toZxid }) => parent === '/' && fromZxid > gone.logged.header.zxid && !isThere(fromZxid, toZxid),
+        ),
+      );
+      change(listing, { names: [...listing.names, path.slice(1)] });
+    },
+  ],
+  [
     'clientReconnects',
     'a client that reconnected with zxid 0 although it had seen a later one',
     ({ cnxns, libraryClients }) => {

@@ -7,10 +7,13 @@ import { ErrorCode, OpCode, Perms, ProtocolError, type Reader, readGetEphemerals
 import type { AuthRegistry } from '../auth/auth-provider.ts';
 import type { Permissions } from '../auth/permissions.ts';
 import type { CnxnTable } from '../cnxn/cnxn-table.ts';
+import { ChildrenPages } from './children-pages.ts';
 import type { Observer } from '../observer.ts';
+import type { CoreOptions } from '../options.ts';
 import type { NodeId } from '../tree/data-tree.ts';
 import { WatchMode } from '../tree/watch-mode.ts';
 import type { WatchTable } from '../tree/watch-table.ts';
+import { FilteredLists } from './filtered-lists.ts';
 import { LongReply } from './long-reply.ts';
 import type { MemoryLimits } from './memory-limits.ts';
 import { MultiReads } from './multi-reads.ts';
@@ -20,6 +23,7 @@ import type { Replica } from './replica.ts';
 import type { ReplyWriter } from './reply-writer.ts';
 import type { Request } from './request.ts';
 import { type Job, startJob, type StepBudget, unitsPerName, unitsPerPath } from '../step-budget.ts';
+import { VirtualZnodes } from './virtual-znodes.ts';
 import { WatchRequests } from './watch-requests.ts';
 
 export class ReadHandler {
@@ -35,6 +39,10 @@ export class ReadHandler {
   readonly #multiReads: MultiReads;
   /** Undefined unless the server is in read-only mode. */
   readonly #readOnlyRequests: ReadOnlyRequests | undefined;
+  readonly #childrenPages: ChildrenPages;
+  /** undefined without tskeeper.keeperExtensions. */
+  readonly #filteredLists: FilteredLists | undefined;
+  readonly #virtualZnodes: VirtualZnodes;
   #workUnits = 0;
 
   constructor(
@@ -47,6 +55,7 @@ export class ReadHandler {
     permissions: Permissions,
     observer: Observer,
     budget: StepBudget,
+    options: CoreOptions,
     readOnlyRequests?: ReadOnlyRequests,
   ) {
     this.#readOnlyRequests = readOnlyRequests;
@@ -60,6 +69,9 @@ export class ReadHandler {
     this.#replies = new ReadReplies(replica, replyWriter, permissions, observer, budget);
     this.#watchRequests = new WatchRequests(replica, watches, cnxns, limits, replyWriter, this.#replies, budget);
     this.#multiReads = new MultiReads(replica, replyWriter, this.#replies, permissions, budget);
+    this.#childrenPages = new ChildrenPages(replica, this.#replies, permissions, budget, options.juteMaxBuffer);
+    this.#filteredLists = options.keeperExtensions ? new FilteredLists(replica, this.#replies, permissions, budget) : undefined;
+    this.#virtualZnodes = new VirtualZnodes(options.keeperExtensions);
   }
 
   /** Units spent on visiting znodes one by one, without those of jobs. */
@@ -111,24 +123,43 @@ export class ReadHandler {
         return this.#whoAmI(request);
       case OpCode.multiRead:
         return this.#multiReads.handle(request, reader);
+      case OpCode.getChildrenPage:
+      case OpCode.getChildrenDataPage:
+        return this.#getChildrenPage(request, reader);
+      case OpCode.filteredList:
+        return this.#filteredLists === undefined ? this.#unimplemented(request) : this.#filteredList(this.#filteredLists, request, reader);
       default:
         if (this.#readOnlyRequests?.answer(request, this.#replies) === true) return undefined;
-        // As ZooKeeper's UnimplementedRequestProcessor: a reply without a zxid, then the connection
-        // is closed. A client that sends an unknown operation is out of step with the protocol, and
-        // its further input cannot be trusted. The session goes on.
-        this.#replyWriter.replyWithoutBody(
-          request.cnxn,
-          request.opCode,
-          request.xid,
-          -1,
-          ErrorCode.Unimplemented,
-          request.arrivedMs,
-          request.now.elapsedMs,
-          false,
-        );
-        this.#cnxns.close(request.cnxn, 'unknown operation');
-        return undefined;
+        return this.#unimplemented(request);
     }
+  }
+
+  /**
+   * As ZooKeeper's UnimplementedRequestProcessor: a reply without a zxid, then the connection is
+   * closed. A client that sends an unknown operation is out of step with the protocol, and its
+   * further input cannot be trusted. The session goes on.
+   */
+  #unimplemented(request: Request): undefined {
+    this.#replyWriter.replyWithoutBody(
+      request.cnxn,
+      request.opCode,
+      request.xid,
+      -1,
+      ErrorCode.Unimplemented,
+      request.arrivedMs,
+      request.now.elapsedMs,
+      false,
+    );
+    this.#cnxns.close(request.cnxn, 'unknown operation');
+  }
+
+  #filteredList(lists: FilteredLists, request: Request, reader: Reader): Job | undefined {
+    const { cnxn, opCode } = request;
+    return lists.handle(request, reader, (path) => {
+      if (!this.#memoryLimits.admitsWatch(cnxn, opCode)) return false;
+      this.#watches.add(cnxn.id, path, 0, path.length, WatchMode.child);
+      return true;
+    });
   }
 
   /**
@@ -145,6 +176,9 @@ export class ReadHandler {
       }
       case OpCode.getAllChildrenNumber:
       case OpCode.multiRead:
+      case OpCode.getChildrenPage:
+      case OpCode.getChildrenDataPage:
+      case OpCode.filteredList:
         return true;
       default:
         return reader.remaining > this.#budget.shortFrameBytes;
@@ -174,13 +208,22 @@ export class ReadHandler {
   #getData(request: Request, reader: Reader): undefined {
     const node = this.#lookup(reader);
     const watch = reader.boolean();
-    if (node === 0) return this.#replies.error(request, ErrorCode.NoNode);
+    if (node === 0) return this.#getVirtualData(request, reader);
     if (!this.#replies.hasPermission(Perms.read, node, request.identities)) return this.#replies.error(request, ErrorCode.NoAuth);
     if (watch && !this.#watch(request, reader, WatchMode.data)) return this.#replies.error(request, ErrorCode.ThrottledOp);
     const { tree } = this.#replica;
     const writer = this.#replies.begin(request);
     tree.writeDataAndStat(node, writer);
     this.#replies.reportRead(node, reader, Math.max(0, tree.dataLengthOf(node)));
+    return this.#replies.end(request, writer);
+  }
+
+  /** Some paths have data without a znode: what this server can do. They have no watches. */
+  #getVirtualData(request: Request, { bytes, rangeStart, rangeEnd }: Reader): undefined {
+    const reply = this.#virtualZnodes.replyTo(bytes, rangeStart, rangeEnd);
+    if (reply === undefined) return this.#replies.error(request, ErrorCode.NoNode);
+    const writer = this.#replies.begin(request);
+    writer.raw(reply);
     return this.#replies.end(request, writer);
   }
 
@@ -229,6 +272,16 @@ export class ReadHandler {
     this.#replies.reportReadOf(node, this.#replica.tree.pathOf(node), this.#replies.namesBytes(node, reply.bytes));
     if (request.opCode === OpCode.getChildren2) this.#replica.tree.writeStat(node, reply.writer);
     yield* this.#replies.send(request, reply);
+  }
+
+  #getChildrenPage(request: Request, reader: Reader): Job | undefined {
+    const { offset } = reader;
+    return this.#childrenPages.handle(request, reader, () => {
+      // The path is the first field of the record.
+      reader.offset = offset;
+      reader.range('a path');
+      return this.#watch(request, reader, WatchMode.child);
+    });
   }
 
   #getAcl(request: Request, reader: Reader): undefined {

@@ -5,6 +5,15 @@
  * number, for callers that do not know the operation.
  */
 import { ErrorCode, OpCode } from '../constants.ts';
+import {
+  readChildrenDataPageReply,
+  readChildrenPageReply,
+  readChildrenPageRequest,
+  writeChildrenDataPageReply,
+  writeChildrenPageReply,
+  writeChildrenPageRequest,
+} from './children-pages.ts';
+import { readFilteredListRequest, writeFilteredListRequest } from './keeper-extensions.ts';
 import { readMultiReply, readMultiRequest, writeMultiReply, writeMultiRequest } from './multi.ts';
 import type { Reader } from '../jute/reader.ts';
 import * as replies from './replies.ts';
@@ -36,6 +45,7 @@ const deleteOrCheck = codec(requests.readDeleteRequest, requests.writeDeleteRequ
 const pathAndWatch = codec(requests.readGetDataRequest, requests.writeGetDataRequest);
 const path = codec(requests.readPathRequest, requests.writePathRequest);
 const checkWatches = codec(requests.readCheckWatchesRequest, requests.writeCheckWatchesRequest);
+const childrenPage = codec(readChildrenPageRequest, writeChildrenPageRequest);
 const multi = codec(readMultiRequest, writeMultiRequest);
 
 const pathReply = codec(replies.readCreateReply, replies.writeCreateReply);
@@ -64,6 +74,21 @@ export const operations = {
   getChildren2: {
     opCode: OpCode.getChildren2,
     request: pathAndWatch,
+    reply: codec(replies.readGetChildren2Reply, replies.writeGetChildren2Reply),
+  },
+  getChildrenPage: {
+    opCode: OpCode.getChildrenPage,
+    request: childrenPage,
+    reply: codec(readChildrenPageReply, writeChildrenPageReply),
+  },
+  getChildrenDataPage: {
+    opCode: OpCode.getChildrenDataPage,
+    request: childrenPage,
+    reply: codec(readChildrenDataPageReply, writeChildrenDataPageReply),
+  },
+  filteredList: {
+    opCode: OpCode.filteredList,
+    request: codec(readFilteredListRequest, writeFilteredListRequest),
     reply: codec(replies.readGetChildren2Reply, replies.writeGetChildren2Reply),
   },
   getAllChildrenNumber: {

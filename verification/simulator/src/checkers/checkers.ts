@@ -7,6 +7,7 @@ import { access } from './access.ts';
 import { acknowledgedAfterApply } from './acknowledged-after-apply.ts';
 import { silentAfterFailure } from './silent-after-failure.ts';
 import type { Checker } from './checker.ts';
+import { childListings } from './child-listings.ts';
 import { clientOutcomes } from './client-outcomes.ts';
 import { clientPings } from './client-pings.ts';
 import { clientReconnects } from './client-reconnects.ts';
@@ -59,6 +60,7 @@ export const checkers = {
   registerLinearizability,
   fifoOrder,
   reads,
+  childListings,
   singleSystemImage,
   nothingRolledBack,
   syncThenRead,

@@ -3,12 +3,21 @@
  * same replies and events, in the same order, none twice. The library may drop the last items of a
  * connection.
  */
-import { ErrorCode, errorName, type MultiReply } from '@tskeeper/protocol';
+import { ErrorCode, errorName, featuresPath, type MultiReply } from '@tskeeper/protocol';
 import type { CnxnRecord, Item } from '../record/recording.ts';
 import type { Checker } from './checker.ts';
 
-/** Requests that the library sends by itself, or in another form than its caller asked for. */
-const internalOperations: ReadonlySet<string> = new Set(['ping', 'auth', 'setWatches', 'setWatches2', 'removeWatches', 'closeSession']);
+/** Requests that the library sends by itself, or several for one call. */
+const internalOperations: ReadonlySet<string> = new Set([
+  'ping',
+  'auth',
+  'setWatches',
+  'setWatches2',
+  'removeWatches',
+  'closeSession',
+  'getChildrenPage',
+  'getChildrenDataPage',
+]);
 /** Outcomes of a call that no server answered. */
 const unanswered: ReadonlySet<string> = new Set(['notSent', 'unknown']);
 
@@ -32,6 +41,7 @@ export const clientDeliveries: Checker = {
 
 export function answerText(item: Item): string | undefined {
   if (item.kind !== 'reply' || item.request.name === undefined || internalOperations.has(item.request.name)) return undefined;
+  if ((item.request.record as { readonly path?: string } | undefined)?.path === featuresPath) return undefined;
   const { err, body } = item.request.reply!;
   if (err !== ErrorCode.Ok || item.request.name !== 'multi') return nameOf(err);
   // A failed multi has error Ok and a list of results; the caller gets the first error among them.

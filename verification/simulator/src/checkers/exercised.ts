@@ -43,6 +43,7 @@ export const exercised: Readonly<Record<CheckerName, IsExercised>> = {
   registerLinearizability: hasWrite,
   fifoOrder: ({ cnxns }) => cnxns.some(({ requests }) => requests.filter(({ reply }) => reply !== undefined).length > 1),
   reads: hasReplyTo('getData', 'exists', 'getChildren', 'getChildren2'),
+  childListings: ({ listings }) => listings.some(({ names }) => names.length > 1),
   singleSystemImage: hasReply,
   nothingRolledBack: hasReconnect,
   syncThenRead: hasReplyTo('sync'),

@@ -485,6 +485,9 @@ export class RawClient implements Actor {
         return;
       case 'getChildren':
       case 'getChildren2':
+      case 'filteredList':
+      case 'getChildrenPage':
+      case 'getChildrenDataPage':
         if (watch && found) this.#watches.child.add(path);
         return;
       case 'addWatch': {

@@ -23,11 +23,13 @@ import { ModelTree, statOf } from './model-tree.ts';
 import { MultiRequests } from './multi-requests.ts';
 import type { AclEntry, Body, ConnectRequest, Data, Operation, Stat } from './operation-types.ts';
 import { type ModelOutput, Outbox } from './outbox.ts';
+import { PageRequests } from './page-requests.ts';
 import { QuotaRule } from './quota-rule.ts';
 import { ReadRequests } from './read-requests.ts';
 import { Refusal } from './refusal.ts';
 import { sessionPassword } from './session-password.ts';
 import { treeDigest } from './tree-digest.ts';
+import { virtualZnode } from './virtual-znodes.ts';
 import { Watches } from './watches.ts';
 import { WriteRequests } from './write-requests.ts';
 
@@ -60,6 +62,7 @@ export class ReferenceModel {
   readonly #watches: Watches;
   readonly #writes: WriteRequests;
   readonly #reads: ReadRequests;
+  readonly #pages: PageRequests;
   readonly #multis: MultiRequests;
 
   constructor(options: Partial<ModelOptions> = {}) {
@@ -74,6 +77,7 @@ export class ReferenceModel {
     const isLocal = (session: bigint) => localSessions && !this.#sessions.has(session);
     const writes = (this.#writes = new WriteRequests(this.#options, tree, access, quotaRule, watches, isLocal));
     const reads = (this.#reads = new ReadRequests(tree, access, connections, watches));
+    this.#pages = new PageRequests(this.#options.juteMaxBuffer, tree, access, connections, watches);
     this.#multis = new MultiRequests(javaCompatible, { tree, connections, outbox, quotaRule }, writes, reads);
   }
 
@@ -317,6 +321,7 @@ export class ReferenceModel {
     } else if (
       operation.kind === 'unknown' ||
       operation.kind === 'check' ||
+      (operation.kind === 'filteredList' && !this.#options.keeperExtensions) ||
       (operation.kind === 'deleteContainer' && !this.#options.javaCompatible)
     ) {
       this.#outbox.send(cnxn, { kind: 'reply', xid, zxid: -1, err: ErrorCode.Unimplemented, body: null });
@@ -352,8 +357,17 @@ export class ReferenceModel {
       case 'closeSession':
         this.#endSession(request.session);
         return ok(null);
+      case 'filteredList':
+        return ok(this.#reads.filtered(operation.path, operation.watch, operation.filter, request));
+      case 'getChildrenPage':
+      case 'getChildrenDataPage':
+        return ok(this.#pages.page(operation, request));
       case 'getData':
       case 'getChildren':
+        if (operation.kind === 'getData' && operation.path !== null && this.#tree.get(operation.path) === undefined) {
+          const virtual = virtualZnode(operation.path, this.#options.keeperExtensions);
+          if (virtual !== undefined) return ok(virtual);
+        }
         return ok(this.#reads.perform(operation, request, operation.watch));
       case 'getChildren2':
         return ok(this.#reads.children2(operation.path, request, operation.watch));

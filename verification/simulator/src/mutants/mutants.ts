@@ -9,6 +9,7 @@ import { learnerLinkMutants } from './learner-link-mutants.ts';
 import { localSessionMutants } from './local-session-mutants.ts';
 import type { Mutant } from './mutant.ts';
 import { observerMutants } from './observer-mutants.ts';
+import { pageMutants } from './page-mutants.ts';
 import { serverMutants } from './server-mutants.ts';
 import { queueMutants } from './queue-mutants.ts';
 import { transactionMutants } from './transaction-mutants.ts';
@@ -29,6 +30,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   ...observerMutants,
   ...zabMutants,
   ...queueMutants,
+  ...pageMutants,
   ...transactionMutants,
   ...recipeMutants,
   ...snapshotMutants,

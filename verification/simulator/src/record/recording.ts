@@ -170,6 +170,16 @@ export interface SeedState {
   readonly znodes: readonly { readonly path: string; readonly creates: number }[];
 }
 
+/** The children that a client of the library got, page by page. */
+export interface Listing {
+  readonly client: string;
+  readonly path: string;
+  /** The last txns that the client had seen before and afterwards. */
+  readonly fromZxid: Zxid;
+  readonly toZxid: Zxid;
+  readonly names: readonly string[];
+}
+
 export interface RunLimits {
   readonly tickMs: Millis;
   readonly minSessionTimeoutMs: Millis;
@@ -179,6 +189,8 @@ export interface RunLimits {
   readonly enforceQuota?: boolean | undefined;
   readonly localSessions?: LocalSessionMode | undefined;
   readonly watchesPerCnxnMax?: number | undefined;
+  readonly juteMaxBuffer?: number | undefined;
+  readonly keeperExtensions?: boolean | undefined;
   readonly identitiesPerCnxnMax?: number | undefined;
   readonly identityBytesPerCnxnMax?: number | undefined;
   /** The longest txn that servers with these limits read back from a disk, or from each other. */
@@ -241,6 +253,8 @@ export interface Recording {
   readonly libraryClients: Set<string>;
   /** What the library reported to them. */
   readonly clientDeliveries: ClientDelivery[];
+  /** Listings of children that the library has finished. */
+  readonly listings: Listing[];
   /** Servers that were short of memory at some time. */
   readonly memoryPressuredServers: Set<string>;
   /** When servers worked on a single request or commit for longer than one step. */
@@ -311,6 +325,7 @@ export function newRecording(limits: RunLimits): Recording {
     quiescentStates: [],
     libraryClients: new Set(),
     clientDeliveries: [],
+    listings: [],
     memoryPressuredServers: new Set(),
     jobs: [],
     pauses: [],

@@ -41,6 +41,8 @@ function modelFor({ limits }: Recording): ReferenceModel {
     enforceQuota: limits.enforceQuota === true,
     localSessions: limits.localSessions !== undefined && limits.localSessions !== 'disabled',
     watchesPerCnxnMax: limits.watchesPerCnxnMax ?? Infinity,
+    keeperExtensions: limits.keeperExtensions === true,
+    ...(limits.juteMaxBuffer !== undefined && { juteMaxBuffer: limits.juteMaxBuffer }),
     identitiesPerCnxnMax: limits.identitiesPerCnxnMax ?? Infinity,
     identityBytesPerCnxnMax: limits.identityBytesPerCnxnMax ?? Infinity,
   });

@@ -15,6 +15,7 @@ import { isQuorum } from '../record/quorum-rule.ts';
 import { snappy } from '../world/snappy.ts';
 import { VirtualWorld } from '../world/virtual-world.ts';
 import { Flood } from './flood.ts';
+import { lastPageOf } from './last-page.ts';
 import { writeSeedState } from './seed-state.ts';
 import { FinalChecks } from './final-checks.ts';
 import { isIdle, Run } from './run.ts';
@@ -109,7 +110,7 @@ class SeedRun {
       const { slowServer, syncMsMax } = plan.restartUnderLoad;
       this.run.disks.syncMsMax.set(this.world.servers[slowServer]!, syncMsMax);
     }
-    this.#workload = new Workload(this.#random, plan.workload);
+    this.#workload = new Workload(this.#random, plan.workload, () => lastPageOf(this.world.recording));
   }
 
   get kinds(): string[] {

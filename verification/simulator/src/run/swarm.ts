@@ -161,6 +161,7 @@ export function drawPlan(random: SeededRandom): SeedPlan {
   // The longest frame is small, so that values of maximum length are cheap.
   const juteMaxBuffer = pick(coreDefaults.juteMaxBuffer, 30_000);
   const clientCount = 2 + random.below(4);
+  const keeperExtensions = random.below(3) === 0;
   const flood =
     (ensemble?.windowBytes ?? Infinity) === Infinity && random.below(ensemble === undefined ? 14 : 8) === 0
       ? drawFlood(random, safetyMs, Math.min(juteMaxBuffer, floodValueMax))
@@ -187,6 +188,7 @@ export function drawPlan(random: SeededRandom): SeedPlan {
       exemptIdentityBytes: pick(coreDefaults.exemptIdentityBytes, 50),
       shortAclEntriesMax: pick(16, 0),
       extendedTypesEnabled: true,
+      keeperExtensions,
       enforceQuota: random.below(8) > 0,
       containerCheckIntervalMs: pick(0, 150, 150, 150, 150, 150, 400, 400, 400, 400),
       containerMaxNeverUsedIntervalMs: pick(0, 0, 500),
@@ -234,6 +236,8 @@ export function drawPlan(random: SeededRandom): SeedPlan {
       writePercent: 30 + random.below(60),
       usesAcls: random.below(16) > 0,
       usesQuotas: random.below(8) > 0,
+      usesPages: random.below(3) > 0,
+      usesKeeperExtensions: keeperExtensions,
       handsOverEphemerals: random.below(3) === 0,
     },
     clients: Array.from({ length: clientCount }, (_, index) => ({

@@ -151,6 +151,8 @@ export class VirtualWorld {
       identitiesPerCnxnMax: coreOptions.identitiesPerCnxnMax,
       identityBytesPerCnxnMax: coreOptions.identityBytesPerCnxnMax,
       syncLimitTicks: ensemble === undefined ? undefined : (ensemble.zab?.syncLimitTicks ?? syncLimitTicksDefault),
+      juteMaxBuffer: coreOptions.juteMaxBuffer,
+      keeperExtensions: coreOptions.keeperExtensions,
       txnBytesMax: coreOptions.juteMaxBuffer + coreOptions.juteMaxBufferExtra,
     });
     this.servers = Array.from(
