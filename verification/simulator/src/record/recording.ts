@@ -179,6 +179,11 @@ export interface RunLimits {
   readonly enforceQuota?: boolean | undefined;
   readonly localSessions?: LocalSessionMode | undefined;
   readonly watchesPerCnxnMax?: number | undefined;
+  /** The identity that is super. */
+  readonly superDigest?: string | undefined;
+  /** Whether clients may change the membership, and how many voters there must be. */
+  readonly reconfigEnabled?: boolean | undefined;
+  readonly votersMin?: number | undefined;
   readonly identitiesPerCnxnMax?: number | undefined;
   readonly identityBytesPerCnxnMax?: number | undefined;
   /** The longest txn that servers with these limits read back from a disk, or from each other. */

@@ -19,6 +19,7 @@ import type { WorkloadOptions } from '../clients/workload.ts';
 import { type FaultName, faults } from '../faults/faults.ts';
 import type { SeedState } from '../record/recording.ts';
 import { drawFlood, type FloodPlan } from './flood.ts';
+import type { ReconfigPlan } from './reconfig-plan.ts';
 import type { GroupOptions } from '../world/virtual-world.ts';
 
 export interface ClientPlan {
@@ -36,6 +37,8 @@ export interface ClientPlan {
 /** How the servers of an ensemble are set up. */
 export interface EnsemblePlan {
   readonly observers: number;
+  /** Servers that the configuration does not name at first. */
+  readonly joiners?: number;
   readonly options: Partial<EnsembleOptions>;
   readonly zab: Partial<ZabOptions>;
   readonly grouped: GroupOptions | undefined;
@@ -85,6 +88,8 @@ export interface SeedPlan {
    * up to `syncMsMax`: a server restarts under load.
    */
   readonly restartUnderLoad: { readonly slowServer: number; readonly syncMsMax: Millis } | undefined;
+  /** The membership changes while the ensemble runs. */
+  readonly reconfig?: ReconfigPlan | undefined;
 }
 
 /** Local sessions take part in every third ensemble. */
@@ -302,12 +307,13 @@ function drawTurnUnits(random: SeededRandom, isFlooded: boolean, isLoaded: boole
 }
 
 /** The kinds that a report counts separately. */
-export function kindsOf({ ensemble, flood, restartUnderLoad, core }: SeedPlan): string[] {
+export function kindsOf({ ensemble, flood, restartUnderLoad, core, reconfig }: SeedPlan): string[] {
   const kinds: readonly [string, boolean][] = [
     ['standalone', ensemble === undefined],
     ['ensemble', ensemble !== undefined],
     ['groups', ensemble?.grouped !== undefined],
     ['oracle', ensemble?.oracleSid !== undefined],
+    ['reconfig', reconfig !== undefined],
     ['flood', flood !== undefined],
     ['restart under load', restartUnderLoad !== undefined],
     ['local sessions', (core.localSessions ?? 'disabled') !== 'disabled'],

@@ -1,0 +1,64 @@
+/**
+ * The folder with the configuration of a virtual server: zoo.cfg, which the operator has written and
+ * a reconfiguration rewrites, and the dynamic files beside it. A start reads them as the server
+ * package does; here a line is a key, `=` and a value.
+ */
+import { formatQuorumConfig, parseQuorumConfig, type QuorumConfig } from '@tskeeper/protocol';
+import type { EnsembleOptions, VirtualDisk } from '@tskeeper/runtime';
+
+export const configFolder = '/conf';
+const zooCfg = `${configFolder}/zoo.cfg`;
+export const nextConfigPath = `${zooCfg}.dynamic.next`;
+
+const dynamicLine = /^(?:server\.|group|weight|version|dynamicConfigFile|peerType)/;
+const clientAddressLine = /^clientPort(?:Address)?=/;
+
+/** As `editedConfig` of the server package. */
+function edited(text: string, dynamicConfigFile: string, dropsClientAddress: boolean): string {
+  const kept = text
+    .split('\n')
+    .filter((line) => line !== '' && !dynamicLine.test(line) && !(dropsClientAddress && clientAddressLine.test(line)));
+  return [...kept, `dynamicConfigFile=${dynamicConfigFile}`, ''].join('\n');
+}
+
+/** Writes zoo.cfg as an operator does, if there is none. */
+export function writeOperatorConfig(disk: VirtualDisk, config: QuorumConfig): void {
+  if (disk.files().includes(zooCfg)) return;
+  disk.putFile(zooCfg, Buffer.from(`tickTime=200\nclientPort=2181\n${formatQuorumConfig(config)}\n`, 'latin1'));
+}
+
+/** The operator has the folder of the first start again, and nothing else. */
+export function loseConfigFolder(disk: VirtualDisk): void {
+  for (const path of disk.files()) if (path.startsWith(`${configFolder}/`)) disk.eraseFile(path);
+}
+
+export interface StoredConfigs {
+  readonly active: QuorumConfig;
+  /** The one in the file `next`, if it is later. */
+  readonly next: QuorumConfig | undefined;
+  readonly dynamicFile: string | undefined;
+}
+
+/** What a start on this disk would use. Throws an `Error` where a server would refuse to start. */
+export function storedConfigs(disk: VirtualDisk): StoredConfigs {
+  const text = disk.contents(zooCfg).toString('latin1');
+  const dynamicFile = /^dynamicConfigFile=(.*)$/m.exec(text)?.[1];
+  if (dynamicFile === undefined) return { active: parseQuorumConfig(text), next: undefined, dynamicFile };
+  if (!disk.files().includes(dynamicFile)) throw new Error(`${zooCfg} names ${dynamicFile}, which does not exist`);
+  const version = Number.parseInt(/\.([0-9a-f]+)$/.exec(dynamicFile)![1]!, 16);
+  const active = { ...parseQuorumConfig(disk.contents(dynamicFile).toString('latin1')), version };
+  const next = disk.files().includes(nextConfigPath) ? parseQuorumConfig(disk.contents(nextConfigPath).toString('latin1')) : undefined;
+  return { active, next: next !== undefined && next.version > version ? next : undefined, dynamicFile };
+}
+
+/** The options of the next start: the configuration is that of the files. */
+export function withStoredConfig(options: EnsembleOptions, disk: VirtualDisk): EnsembleOptions {
+  writeOperatorConfig(disk, options.quorum);
+  const { active, next, dynamicFile } = storedConfigs(disk);
+  return {
+    ...options,
+    quorum: active,
+    lastSeen: next,
+    configFile: { path: zooCfg, namesServers: dynamicFile === undefined, edit: edited },
+  };
+}
