@@ -50,6 +50,8 @@ export class EnsembleStorage implements PeerStorage {
   #heldFrom: Zxid | undefined;
   /** The last txn that is durable. */
   #durable: Zxid = 0;
+  /** What the peer knows to be durable; undefined after another history has replaced the log. */
+  #reported: Zxid | undefined;
   #peer!: Peer;
   #state: 'open' | 'closing' | 'closed' = 'open';
 
@@ -106,11 +108,15 @@ export class EnsembleStorage implements PeerStorage {
    * acknowledgement relies on both.
    */
   #reportDurable(now: Now): void {
-    this.#peer.appended(Math.min(this.#durable, (this.#heldFrom ?? Infinity) - 1), now);
+    const upTo = Math.min(this.#durable, (this.#heldFrom ?? Infinity) - 1);
+    if (upTo === this.#reported) return;
+    this.#reported = upTo;
+    this.#peer.appended(upTo, now);
   }
 
   truncate(zxid: Zxid): void {
     void this.#then(this.#truncate(zxid), (done, now) => {
+      this.#reported = undefined;
       if (done === undefined) this.#peer.truncationRefused(now);
       else this.#peer.truncated(done.recovery.finish(), done.lastZxid, now);
     });
@@ -156,7 +162,10 @@ export class EnsembleStorage implements PeerStorage {
   }
 
   installSnapshot(zxid: Zxid): void {
-    void this.#then(this.#replaceBySnapshot(zxid, installTriesMax), (_, now) => this.#peer.installed(zxid, now));
+    void this.#then(this.#replaceBySnapshot(zxid, installTriesMax), (_, now) => {
+      this.#reported = undefined;
+      this.#peer.installed(zxid, now);
+    });
   }
 
   /**

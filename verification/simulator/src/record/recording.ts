@@ -146,6 +146,8 @@ export interface QuiescentState {
   readonly bytes: number;
   readonly ephemerals: number;
   readonly sessions: number;
+  /** Its active configuration, where that can change. */
+  readonly configText?: string | undefined;
   /** By zxid. */
   readonly digests: ReadonlyMap<Zxid, bigint>;
 }

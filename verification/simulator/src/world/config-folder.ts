@@ -51,9 +51,25 @@ export function storedConfigs(disk: VirtualDisk): StoredConfigs {
   return { active, next: next !== undefined && next.version > version ? next : undefined, dynamicFile };
 }
 
+/**
+ * No server starts with files that do not name it. The operator of one that was removed writes its
+ * line beside the servers that it knew last, as for a server that is to join; where there are groups,
+ * which the line would need too, everything as it was at first.
+ */
+function addOwnLine({ zab, quorum }: EnsembleOptions, disk: VirtualDisk): void {
+  const { active } = storedConfigs(disk);
+  if (active.servers.has(zab.sid)) return;
+  loseConfigFolder(disk);
+  const isGrouped = active.groups.size > 0 || active.weights.size > 0;
+  const own = quorum.servers.get(zab.sid)!;
+  const servers = new Map([...active.servers, [zab.sid, { ...own, role: 'participant' as const }]]);
+  writeOperatorConfig(disk, isGrouped ? quorum : { ...active, version: 0, servers });
+}
+
 /** The options of the next start: the configuration is that of the files. */
 export function withStoredConfig(options: EnsembleOptions, disk: VirtualDisk): EnsembleOptions {
   writeOperatorConfig(disk, options.quorum);
+  addOwnLine(options, disk);
   const { active, next, dynamicFile } = storedConfigs(disk);
   return {
     ...options,
