@@ -120,6 +120,16 @@ describe('a configuration that others have announced', () => {
     expect([configuration.maybeActivateAnnounced(), configuration.lastSeen]).toEqual([true, undefined]);
   });
 
+  it('is ignored while no server announces it that this one knows: strangers can make a quorum of themselves', () => {
+    const configuration = started();
+    const strange = parseQuorumConfig(text('900000000', line(7), line(8)));
+    for (const sid of [7, 8]) configuration.maybeNoteAnnouncement(sid, strange);
+    expect(configuration.maybeActivateAnnounced()).toBe(false);
+    // A server that was removed, or that cannot vote there, is enough: all others are asked.
+    configuration.maybeNoteAnnouncement(2, strange);
+    expect(configuration.maybeActivateAnnounced()).toBe(true);
+  });
+
   it('is ignored if servers announce it that do not vote in it, or that announce different ones', () => {
     const configuration = started();
     for (const sid of [1, 2, 6, 7]) configuration.maybeNoteAnnouncement(sid, later);
