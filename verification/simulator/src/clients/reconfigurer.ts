@@ -48,10 +48,14 @@ export class Reconfigurer {
 
   /** Asks for something, and returns the request; undefined if the client is not connected. */
   ask(): Request | undefined {
-    const members = this.#members();
-    if (members === undefined) return undefined;
     if (this.#random.below(4) === 0) this.client.send('getData', { path: '/zookeeper/config', watch: true });
-    return this.client.send('reconfig', this.#draw(members));
+    return this.askThrough(this.client);
+  }
+
+  /** The same through another client. */
+  askThrough(client: RawClient): Request | undefined {
+    const members = this.#members();
+    return members === undefined ? undefined : client.send('reconfig', this.#draw(members));
   }
 
   /** Asks for a configuration of this many voters that must be accepted if all servers serve. */

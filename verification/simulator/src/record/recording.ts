@@ -240,6 +240,8 @@ export interface Recording {
    * txn in the log.
    */
   log: { readonly atMs: Millis; readonly bytes: number; readonly logged: TxnLogEntry }[];
+  /** Reconfigurations in some log that are not part of the history. */
+  abandonedReconfigs: readonly Zxid[];
   readonly snapshots: SnapshotState[];
   readonly leftovers: LeftoverCounts[];
   /** The states of all servers of an ensemble at one moment, each time. */
@@ -313,6 +315,7 @@ export function newRecording(limits: RunLimits): Recording {
     partialArrivals: new Map(),
     violations: [],
     log: [],
+    abandonedReconfigs: [],
     snapshots: [],
     leftovers: [],
     quiescentStates: [],

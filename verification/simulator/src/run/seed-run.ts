@@ -10,6 +10,7 @@ import { LibraryClient } from '../clients/library-client.ts';
 import { Reconfigurer } from '../clients/reconfigurer.ts';
 import { Workload } from '../clients/workload.ts';
 import { type FaultName, faults } from '../faults/faults.ts';
+import { announcedConfig, oldConfigFiles } from '../faults/reconfig-faults.ts';
 import type { Recording } from '../record/recording.ts';
 import type { ServerHost } from '../world/server-host.ts';
 import { snappy } from '../world/snappy.ts';
@@ -374,9 +375,29 @@ class SeedRun {
     const { intervalMs } = this.#plan.reconfig!;
     this.run.schedule(1 + this.#random.below(intervalMs * 2), 'reconfig', undefined, () => {
       if (this.#faultsEnded) return;
-      this.#reconfigurer!.ask();
+      this.#reconfigOrFault();
       this.#scheduleReconfig();
     });
+  }
+
+  #reconfigOrFault(): void {
+    const reconfigurer = this.#reconfigurer!;
+    switch (this.#random.below(14)) {
+      case 0:
+        oldConfigFiles.inject(this.run, this.#random);
+        return;
+      case 1:
+        announcedConfig.inject(this.run, this.#random);
+        return;
+      case 2: {
+        // A client that may not.
+        const actor = this.run.anyActor();
+        if (actor instanceof RawClient) reconfigurer.askThrough(actor);
+        return;
+      }
+      default:
+        reconfigurer.ask();
+    }
   }
 
   /** With all servers in step, a change of the membership is carried out, whatever it is. */

@@ -51,6 +51,12 @@ export function storedConfigs(disk: VirtualDisk): StoredConfigs {
   return { active, next: next !== undefined && next.version > version ? next : undefined, dynamicFile };
 }
 
+/** Whether a process ended after it had written a dynamic file, and before zoo.cfg named it. */
+export function hasUnnamedDynamicFile(disk: VirtualDisk): boolean {
+  const { version } = storedConfigs(disk).active;
+  return disk.files().some((path) => Number.parseInt(/^\/conf\/zoo\.cfg\.dynamic\.([0-9a-f]+)$/.exec(path)?.[1] ?? '0', 16) > version);
+}
+
 /**
  * No server starts with files that do not name it. The operator of one that was removed writes its
  * line beside the servers that it knew last, as for a server that is to join; where there are groups,

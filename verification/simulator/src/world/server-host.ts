@@ -23,7 +23,7 @@ import { decodeMark, installNoteName, type VirtualWire } from '@tskeeper/runtime
 import { peerRecorder, stepRecorder } from '../record/peer-recorder.ts';
 import { type PeerClaim, PeerClaims } from '../record/peer-claims.ts';
 import { newProcessRecord, type Recording } from '../record/recording.ts';
-import { loseConfigFolder, storedConfigs, withStoredConfig } from './config-folder.ts';
+import { hasUnnamedDynamicFile, loseConfigFolder, storedConfigs, withStoredConfig, writeOperatorConfig } from './config-folder.ts';
 import { peerPortKind } from './peer-ports.ts';
 import { ServerProcess } from './server-process.ts';
 import { type MachineClock, type VirtualClock, wallOffsetMs } from './virtual-clock.ts';
@@ -143,6 +143,7 @@ export class ServerHost implements MachineClock {
    */
   get knownConfigTexts(): readonly string[] {
     if (!this.isReconfigured) return [];
+    writeOperatorConfig(this.disk, this.#ensembleOptions!.quorum);
     const { active, next } = storedConfigs(this.disk);
     const stored = next === undefined ? [active] : [active, next];
     const { configText } = this;
@@ -247,6 +248,8 @@ export class ServerHost implements MachineClock {
       this.isReconfigured && this.#ensembleOptions !== undefined
         ? withStoredConfig(this.#ensembleOptions, this.disk)
         : this.#ensembleOptions;
+    if (ensembleOptions?.lastSeen !== undefined) this.#annotate('next configuration at a start');
+    if (this.isReconfigured && hasUnnamedDynamicFile(this.disk)) this.#annotate('dynamic file without zoo.cfg');
     const record = newProcessRecord(this.name, clock.elapsedMs);
     recording.processes.push(record);
     this.#lives++;
@@ -311,6 +314,10 @@ export class ServerHost implements MachineClock {
     this.#parts.booted(this.name, this.process.address);
     if (ensembleOptions !== undefined) void this.#recordStart(this.process);
     return this.process;
+  }
+
+  #annotate(text: string): void {
+    this.#parts.recording.annotations.push({ atMs: this.#parts.clock.elapsedMs, text });
   }
 
   /** Starts the server and waits until it serves; throws its error if it does not. */

@@ -5,7 +5,7 @@
  */
 import { crc32 } from 'node:zlib';
 import { type CoreOptions, coreDefaults, type ZabOptions } from '@tskeeper/core';
-import { formatQuorumConfig, formatZxid, type Millis, type QuorumServer, type Sid, Reader, readTxn, type Zxid } from '@tskeeper/protocol';
+import { formatQuorumConfig, formatZxid, type Millis, OpCode, type QuorumServer, type Sid, Reader, readTxn, type Zxid } from '@tskeeper/protocol';
 import {
   ensembleDefaults,
   type EnsembleOptions,
@@ -354,6 +354,9 @@ export class VirtualWorld {
         const logged = readTxn(new Reader(bytes));
         return { atMs: this.#elapsedOf(logged.header.time), bytes: bytes.length, logged };
       });
+    recording.abandonedReconfigs = [...entries]
+      .filter(([zxid, { bytes }]) => !isHistory(zxid) && readTxn(new Reader(bytes)).header.type === OpCode.reconfig)
+      .map(([zxid]) => zxid);
     recording.endedMs = this.clock.elapsedMs;
     markLocalCloses(recording);
   }
