@@ -8,7 +8,7 @@ import type { Checker } from './checker.ts';
 export const configurations: Checker = {
   property: 'P32',
   promise:
-    "The version of a server's configuration only rises while it runs. A server uses none but the operator's and those that a quorum of the old voters and one of the new has on disk; it uses each before it applies a later txn; and in the end all servers use the last.",
+    "The version of a server's configuration only rises while it runs. A server uses none but the operator's and those that a quorum of the old voters and one of the new has on disk; it uses each before it applies a later txn; a leader has a place in it; and in the end all servers use the last, in the roles that it gives them.",
   check(recording) {
     if (recording.limits.reconfigEnabled !== true) return [];
     const run = new ConfigurationHistory(recording);
@@ -24,6 +24,7 @@ class ConfigurationHistory {
   /** The last txn that each server ever had on its disk. */
   readonly #durable = new Map<string, Zxid>();
   readonly #texts = new Map<string, string>();
+  readonly #leading = new Set<string>();
 
   constructor(recording: Recording) {
     this.#recording = recording;
@@ -38,12 +39,18 @@ class ConfigurationHistory {
         this.#durable.set(server, Math.max(this.#durable.get(server) ?? 0, event.zxid));
       }
       if (event.kind === 'processGone') this.#texts.delete(server);
+      if (event.kind === 'roleEnded' || event.kind === 'processGone') this.#leading.delete(server);
+      if (event.kind === 'serves' && event.role === 'leader') this.#leading.add(server);
+      if (event.kind === 'applied' && this.#leading.has(server)) this.#mustVote(server, event.zxid);
       if (event.kind === 'config') this.#adopted(server, event.text);
       if (event.kind === 'applied') this.#mustUse(server, event.zxid - 1, `applied ${formatZxid(event.zxid)}`);
       if (event.kind === 'serves') this.#mustUse(server, event.historyEnd, `serves in epoch ${event.epoch}`);
     }
     for (const states of quiescentStates) {
-      for (const { server, configText = '' } of states) {
+      const last = this.#configs.at(-1)!.members;
+      for (const { server, configText = '', role } of states) {
+        const isObserver = last.get(server)?.isVoter === false;
+        if ((role === 'observer') !== isObserver) this.violations.push(`${server} is ${role} in the end under ${oneLine(this.#lastText(Infinity))}`);
         if (configText !== this.#lastText(Infinity) && !this.#isFirst(configText)) {
           this.violations.push(`${server} ends with ${oneLine(configText)}, not with ${oneLine(this.#lastText(Infinity))}`);
         }
@@ -81,6 +88,12 @@ class ConfigurationHistory {
     const having = [...this.#durable].flatMap(([name, zxid]) => (zxid >= committed.zxid ? [name] : []));
     if (configsAt(this.#configs, committed.zxid).every((members) => isQuorum(members, having))) return;
     this.violations.push(`${server} uses ${oneLine(text)}, which only ${having.join(', ')} have on disk`);
+  }
+
+  /** A leader has a place in the configuration of each txn that it commits. */
+  #mustVote(server: string, zxid: Zxid): void {
+    const { members, text } = this.#configs.findLast((config) => config.zxid < zxid)!;
+    if (members.get(server)?.isVoter !== true) this.violations.push(`${server} leads and applied ${formatZxid(zxid)} under ${oneLine(text)}`);
   }
 
   /** Every reconfiguration up to `zxid` counts at the server. */

@@ -8,6 +8,7 @@ import { joiningMutants } from './joining-mutants.ts';
 import { learnerLinkMutants } from './learner-link-mutants.ts';
 import { localSessionMutants } from './local-session-mutants.ts';
 import type { Mutant } from './mutant.ts';
+import { reconfigMutants } from './reconfig-mutants.ts';
 import { serverMutants } from './server-mutants.ts';
 import { queueMutants } from './queue-mutants.ts';
 import { transactionMutants } from './transaction-mutants.ts';
@@ -26,6 +27,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   ...learnerLinkMutants,
   ...localSessionMutants,
   ...zabMutants,
+  ...reconfigMutants,
   ...queueMutants,
   ...transactionMutants,
   ...recipeMutants,

@@ -148,6 +148,7 @@ export interface QuiescentState {
   readonly sessions: number;
   /** Its active configuration, where that can change. */
   readonly configText?: string | undefined;
+  readonly role?: string | undefined;
   /** By zxid. */
   readonly digests: ReadonlyMap<Zxid, bigint>;
 }

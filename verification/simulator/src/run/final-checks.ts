@@ -252,6 +252,7 @@ export class FinalChecks {
           ephemerals: inspect.ephemeralCount(),
           sessions: inspect.sessionCount(),
           configText: this.#world.server.isReconfigured ? inspect.ensemble()?.configText : undefined,
+          role: inspect.role(),
           digests: new Map(Array.from(inspect.digests(), ({ zxid, digest }) => [zxid, digest])),
         };
       }),
