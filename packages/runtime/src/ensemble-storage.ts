@@ -50,8 +50,8 @@ export class EnsembleStorage implements PeerStorage {
   #heldFrom: Zxid | undefined;
   /** The last txn that is durable. */
   #durable: Zxid = 0;
-  /** What the peer knows to be durable; undefined after another history has replaced the log. */
-  #reported: Zxid | undefined;
+  /** The last txn that the peer knows to be durable. */
+  #reported: Zxid = 0;
   #peer!: Peer;
   #state: 'open' | 'closing' | 'closed' = 'open';
 
@@ -114,11 +114,20 @@ export class EnsembleStorage implements PeerStorage {
     this.#peer.appended(upTo, now);
   }
 
+  /** What was durable before says nothing about the txns that follow now. */
+  #historyReplaced(zxid: Zxid): void {
+    this.#durable = this.#reported = zxid;
+    this.#heldFrom = undefined;
+  }
+
   truncate(zxid: Zxid): void {
     void this.#then(this.#truncate(zxid), (done, now) => {
-      this.#reported = undefined;
-      if (done === undefined) this.#peer.truncationRefused(now);
-      else this.#peer.truncated(done.recovery.finish(), done.lastZxid, now);
+      if (done === undefined) {
+        this.#peer.truncationRefused(now);
+        return;
+      }
+      this.#historyReplaced(done.lastZxid);
+      this.#peer.truncated(done.recovery.finish(), done.lastZxid, now);
     });
   }
 
@@ -163,7 +172,7 @@ export class EnsembleStorage implements PeerStorage {
 
   installSnapshot(zxid: Zxid): void {
     void this.#then(this.#replaceBySnapshot(zxid, installTriesMax), (_, now) => {
-      this.#reported = undefined;
+      this.#historyReplaced(zxid);
       this.#peer.installed(zxid, now);
     });
   }
