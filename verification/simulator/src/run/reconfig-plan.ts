@@ -37,6 +37,8 @@ export function withReconfigs(plan: SeedPlan, random: SeededRandom): SeedPlan {
     servers: servers + reconfig.joiners,
     reconfig,
     ensemble: reconfigurable(ensemble, reconfig),
+    // The operator's connection takes a place, and every other client has to find one as well.
+    options: { ...plan.options, ...((plan.options.maxCnxns ?? 0) > 0 && { maxCnxns: plan.options.maxCnxns! + 1 }) },
     core: { ...plan.core, reconfigEnabled: true, superDigest: digestId(superCredentials) },
   };
 }
