@@ -1,7 +1,7 @@
 /** Mutants of the membership that changes while an ensemble runs. */
 import type { Mutant } from './mutant.ts';
 
-export const reconfigMutants: Readonly<Record<string, Mutant>> = {
+const seeded: Readonly<Record<string, Omit<Mutant, 'detector'>>> = {
   'joint-quorum-of-the-new-only': {
     description: 'while a configuration is pending, a quorum of it alone decides',
     origin: 'P32',
@@ -165,3 +165,7 @@ export const reconfigMutants: Readonly<Record<string, Mutant>> = {
     replacement: 'return next;',
   },
 };
+
+export const reconfigMutants: Readonly<Record<string, Mutant>> = Object.fromEntries(
+  Object.entries(seeded).map(([name, mutant]) => [name, { detector: 'reconfigs', ...mutant }]),
+);

@@ -3,10 +3,10 @@
  * of a seed, so that the seeds without it stay as they are.
  */
 import type { Millis } from '@tskeeper/protocol';
-import type { SeededRandom } from '@tskeeper/runtime';
+import { SeededRandom } from '@tskeeper/runtime';
 import { digestId } from '../model/access-rules.ts';
 import { superCredentials } from '../clients/reconfigurer.ts';
-import type { EnsemblePlan, SeedPlan } from './swarm.ts';
+import { drawPlan, type EnsemblePlan, type SeedPlan } from './swarm.ts';
 
 export interface ReconfigPlan {
   /** Servers that are up and that the first configuration does not name. */
@@ -21,8 +21,16 @@ export interface ReconfigPlan {
 const oneIn = 4;
 const serversMax = 7;
 
+/** Makes the random numbers of the plan others than those of the rest. */
+const salt = 0x3c6ef372;
+
+/** What a seed does. */
+export function planOf(seed: number, random: SeededRandom = new SeededRandom(seed)): SeedPlan {
+  return withReconfigs(drawPlan(random), new SeededRandom(seed ^ salt));
+}
+
 /** Returns the plan with reconfigurations, or as it is. */
-export function withReconfigs(plan: SeedPlan, random: SeededRandom): SeedPlan {
+function withReconfigs(plan: SeedPlan, random: SeededRandom): SeedPlan {
   const { ensemble, flood, faults, servers } = plan;
   if (ensemble === undefined || random.below(oneIn) > 0) return plan;
   // An oracle knows two servers. An impersonator may announce any configuration as a voter.

@@ -18,10 +18,10 @@ import { VirtualWorld } from '../world/virtual-world.ts';
 import { Flood } from './flood.ts';
 import { writeSeedState } from './seed-state.ts';
 import { configsInForce, isQuorumOfAll } from './configs-in-force.ts';
-import { withReconfigs } from './reconfig-plan.ts';
+import { planOf } from './reconfig-plan.ts';
 import { FinalChecks } from './final-checks.ts';
 import { isIdle, Run } from './run.ts';
-import { type ClientPlan, drawPlan, kindsOf, type LinksPlan, type SeedPlan } from './swarm.ts';
+import { type ClientPlan, kindsOf, type LinksPlan, type SeedPlan } from './swarm.ts';
 
 export interface Outcome {
   readonly seed: number;
@@ -77,9 +77,6 @@ const handOverEvery = 6;
 /** Between the parts of a succession; a write takes as long. */
 const handOverMs = 15;
 
-/** Makes the random numbers of reconfigurations others than those of the rest. */
-const reconfigSalt = 0x3c6ef372;
-
 export interface RunOptions {
   readonly onEvent?: ((what: string, elapsedMs: Millis) => void) | undefined;
 }
@@ -106,7 +103,7 @@ class SeedRun {
 
   constructor(seed: number) {
     this.#random = new SeededRandom(seed);
-    const plan = (this.#plan = withReconfigs(drawPlan(this.#random), new SeededRandom(seed ^ reconfigSalt)));
+    const plan = (this.#plan = planOf(seed, this.#random));
     this.world = new VirtualWorld(seed, {
       servers: plan.servers,
       ...(plan.ensemble !== undefined && { ensemble: plan.ensemble }),
