@@ -1,5 +1,5 @@
 /** Mutants of the membership that changes while an ensemble runs. */
-import type { Mutant } from './mutant.ts';
+import type { Detector, Mutant } from './mutant.ts';
 
 const seeded: Readonly<Record<string, Omit<Mutant, 'detector'>>> = {
   'joint-quorum-of-the-new-only': {
@@ -143,13 +143,6 @@ const seeded: Readonly<Record<string, Omit<Mutant, 'detector'>>> = {
     original: 'for (const { sid, electionAddresses } of servers) {',
     replacement: 'this.#ownAddresses = [];\n    for (const { sid, electionAddresses } of servers) {',
   },
-  'zoo-cfg-names-a-missing-file': {
-    description: 'zoo.cfg names the dynamic file before that is written',
-    origin: 'F24',
-    symbol: 'ConfigFiles.#saveActive',
-    original: 'await this.#replace(dynamicName, dynamicText(active));\n',
-    replacement: 'void Promise.resolve().then(() => this.#replace(dynamicName, dynamicText(active)));\n',
-  },
   'learned-pending-configuration-by-commit-only': {
     description: 'a follower learns of a configuration with its commit, and counts by the old one until then',
     origin: 'P32',
@@ -166,6 +159,43 @@ const seeded: Readonly<Record<string, Omit<Mutant, 'detector'>>> = {
   },
 };
 
-export const reconfigMutants: Readonly<Record<string, Mutant>> = Object.fromEntries(
-  Object.entries(seeded).map(([name, mutant]) => [name, { detector: 'reconfigs', ...mutant }]),
-);
+const files: Readonly<Record<string, Omit<Mutant, 'detector'>>> = {
+  'zoo-cfg-names-a-missing-file': {
+    description: 'zoo.cfg names the dynamic file before that is complete',
+    origin: 'F24',
+    symbol: 'ConfigFiles.#saveActive',
+    original: 'await this.#replace(dynamicName, dynamicText(active));\n',
+    replacement: 'setImmediate(() => void this.#replace(dynamicName, dynamicText(active)));\n',
+  },
+  'next-configuration-removed-first': {
+    description: 'the file of the configuration that becomes active is removed before zoo.cfg names the new one',
+    origin: 'F24',
+    symbol: 'ConfigFiles.save',
+    original: 'if (active.version > this.#storedVersion) await this.#saveActive(active, ownSid);\n      const next = `${this.#name}.dynamic.next`;',
+    replacement:
+      'const next = `${this.#name}.dynamic.next`;\n      if (lastSeen === undefined && this.#hasNext) await this.#remove(next);\n      if (active.version > this.#storedVersion) await this.#saveActive(active, ownSid);',
+  },
+  'configuration-taken-back-stays-in-its-file': {
+    description: 'the file of a configuration that is not pending any more stays',
+    origin: 'F24',
+    symbol: 'ConfigFiles.save',
+    original: 'else if (this.#hasNext) await this.#remove(next);',
+    replacement: 'else if (this.#hasNext && active.version > this.#storedVersion) await this.#remove(next);',
+  },
+  'stale-dynamic-file-name': {
+    description: 'zoo.cfg goes on to name the dynamic file of the first version',
+    origin: 'F24',
+    symbol: 'ConfigFiles.#saveActive',
+    original: '`${this.#name}.dynamic.${active.version.toString(16)}`',
+    replacement: '`${this.#name}.dynamic.${(this.#storedVersion || active.version).toString(16)}`',
+  },
+};
+
+function detectedBy(detector: Detector, group: Readonly<Record<string, Omit<Mutant, 'detector'>>>): Record<string, Mutant> {
+  return Object.fromEntries(Object.entries(group).map(([name, mutant]) => [name, { detector, ...mutant }]));
+}
+
+export const reconfigMutants: Readonly<Record<string, Mutant>> = {
+  ...detectedBy('reconfigs', seeded),
+  ...detectedBy('crash-states', files),
+};

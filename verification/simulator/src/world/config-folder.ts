@@ -4,7 +4,7 @@
  * package does; here a line is a key, `=` and a value.
  */
 import { formatQuorumConfig, parseQuorumConfig, type QuorumConfig } from '@tskeeper/protocol';
-import type { EnsembleOptions, VirtualDisk } from '@tskeeper/runtime';
+import type { ConfigFileOptions, EnsembleOptions, VirtualDisk } from '@tskeeper/runtime';
 
 export const configFolder = '/conf';
 const zooCfg = `${configFolder}/zoo.cfg`;
@@ -21,10 +21,18 @@ function edited(text: string, dynamicConfigFile: string, dropsClientAddress: boo
   return [...kept, `dynamicConfigFile=${dynamicConfigFile}`, ''].join('\n');
 }
 
+/** A line that no reconfiguration may change. */
+export const operatorConfigText = 'tickTime=200\n';
+
 /** Writes zoo.cfg as an operator does, if there is none. */
 export function writeOperatorConfig(disk: VirtualDisk, config: QuorumConfig): void {
   if (disk.files().includes(zooCfg)) return;
-  disk.putFile(zooCfg, Buffer.from(`tickTime=200\nclientPort=2181\n${formatQuorumConfig(config)}\n`, 'latin1'));
+  disk.putFile(zooCfg, Buffer.from(`${operatorConfigText}clientPort=2181\n${formatQuorumConfig(config)}\n`, 'latin1'));
+}
+
+/** How a server on this disk changes zoo.cfg. */
+export function configFileOptions(disk: VirtualDisk): ConfigFileOptions {
+  return { path: zooCfg, namesServers: storedConfigs(disk).dynamicFile === undefined, edit: edited };
 }
 
 /** The operator has the folder of the first start again, and nothing else. */
@@ -37,18 +45,20 @@ export interface StoredConfigs {
   /** The one in the file `next`, if it is later. */
   readonly next: QuorumConfig | undefined;
   readonly dynamicFile: string | undefined;
+  /** zoo.cfg. */
+  readonly text: string;
 }
 
 /** What a start on this disk would use. Throws an `Error` where a server would refuse to start. */
 export function storedConfigs(disk: VirtualDisk): StoredConfigs {
   const text = disk.contents(zooCfg).toString('latin1');
   const dynamicFile = /^dynamicConfigFile=(.*)$/m.exec(text)?.[1];
-  if (dynamicFile === undefined) return { active: parseQuorumConfig(text), next: undefined, dynamicFile };
+  if (dynamicFile === undefined) return { active: parseQuorumConfig(text), next: undefined, dynamicFile, text };
   if (!disk.files().includes(dynamicFile)) throw new Error(`${zooCfg} names ${dynamicFile}, which does not exist`);
   const version = Number.parseInt(/\.([0-9a-f]+)$/.exec(dynamicFile)![1]!, 16);
   const active = { ...parseQuorumConfig(disk.contents(dynamicFile).toString('latin1')), version };
   const next = disk.files().includes(nextConfigPath) ? parseQuorumConfig(disk.contents(nextConfigPath).toString('latin1')) : undefined;
-  return { active, next: next !== undefined && next.version > version ? next : undefined, dynamicFile };
+  return { active, next: next !== undefined && next.version > version ? next : undefined, dynamicFile, text };
 }
 
 /** Whether a process ended after it had written a dynamic file, and before zoo.cfg named it. */
@@ -76,11 +86,6 @@ function addOwnLine({ zab, quorum }: EnsembleOptions, disk: VirtualDisk): void {
 export function withStoredConfig(options: EnsembleOptions, disk: VirtualDisk): EnsembleOptions {
   writeOperatorConfig(disk, options.quorum);
   addOwnLine(options, disk);
-  const { active, next, dynamicFile } = storedConfigs(disk);
-  return {
-    ...options,
-    quorum: active,
-    lastSeen: next,
-    configFile: { path: zooCfg, namesServers: dynamicFile === undefined, edit: edited },
-  };
+  const { active, next } = storedConfigs(disk);
+  return { ...options, quorum: active, lastSeen: next, configFile: configFileOptions(disk) };
 }
