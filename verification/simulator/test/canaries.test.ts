@@ -900,7 +900,10 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
     'a configuration that no txn has made',
     ({ peerEvents }) => {
       const last = found(peerEvents.findLast((event) => event.kind === 'config' && /version=[1-9a-f]/.test(event.text)));
-      peerEvents.splice(peerEvents.indexOf(last) + 1, 0, { ...last, ...({ text: 'server.1=h:1:2:participant\nversion=1fffffff0000001' } as object) });
+      peerEvents.splice(peerEvents.indexOf(last) + 1, 0, {
+        ...last,
+        ...({ text: 'server.1=h:1:2:participant\nversion=1fffffff0000001' } as object),
+      });
     },
   ],
   [

@@ -50,7 +50,8 @@ class ConfigurationHistory {
       const last = this.#configs.at(-1)!.members;
       for (const { server, configText = '', role } of states) {
         const isObserver = last.get(server)?.isVoter === false;
-        if ((role === 'observer') !== isObserver) this.violations.push(`${server} is ${role} in the end under ${oneLine(this.#lastText(Infinity))}`);
+        if ((role === 'observer') !== isObserver)
+          this.violations.push(`${server} is ${role} in the end under ${oneLine(this.#lastText(Infinity))}`);
         if (configText !== this.#lastText(Infinity) && !this.#isFirst(configText)) {
           this.violations.push(`${server} ends with ${oneLine(configText)}, not with ${oneLine(this.#lastText(Infinity))}`);
         }
@@ -77,7 +78,8 @@ class ConfigurationHistory {
     // Its operator's, which may name the server itself besides the others.
     if (version === 0) return;
     if (counterOf(version) === 0) {
-      if (membershipText(text) !== membershipText(this.#configs[0]!.text)) this.violations.push(`${server} uses ${oneLine(text)}, which no txn has made`);
+      if (membershipText(text) !== membershipText(this.#configs[0]!.text))
+        this.violations.push(`${server} uses ${oneLine(text)}, which no txn has made`);
       return;
     }
     const committed = this.#configs.find((config) => config.text === text);
@@ -93,7 +95,8 @@ class ConfigurationHistory {
   /** A leader has a place in the configuration of each txn that it commits. */
   #mustVote(server: string, zxid: Zxid): void {
     const { members, text } = this.#configs.findLast((config) => config.zxid < zxid)!;
-    if (members.get(server)?.isVoter !== true) this.violations.push(`${server} leads and applied ${formatZxid(zxid)} under ${oneLine(text)}`);
+    if (members.get(server)?.isVoter !== true)
+      this.violations.push(`${server} leads and applied ${formatZxid(zxid)} under ${oneLine(text)}`);
   }
 
   /** Every reconfiguration up to `zxid` counts at the server. */

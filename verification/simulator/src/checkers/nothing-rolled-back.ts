@@ -25,7 +25,8 @@ export const nothingRolledBack: Checker = {
         const { stat } = (item.request.reply?.body ?? {}) as { readonly stat?: Stat };
         if (stat === undefined) continue;
         for (const field of ['czxid', 'mzxid', 'pzxid'] as const) {
-          if (!isKnown(stat[field]) && !isFirstVersion(item.request, stat[field])) violations.push(`${requestText(item.request)} shows ${field} ${stat[field]}, which is not in the log`);
+          if (!isKnown(stat[field]) && !isFirstVersion(item.request, stat[field]))
+            violations.push(`${requestText(item.request)} shows ${field} ${stat[field]}, which is not in the log`);
         }
       }
     }

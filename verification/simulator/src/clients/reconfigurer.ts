@@ -63,7 +63,12 @@ export class Reconfigurer {
     const all = this.#world.servers.map(({ sid }): Member => ({ sid, role: 'participant', isMoved: false, isRenamed: false }));
     const left = all.filter(() => true);
     while (left.length > Math.max(count, this.#votersMin)) left.splice(this.#random.below(left.length), 1);
-    return this.client.send('reconfig', { joiningServers: null, leavingServers: null, newMembers: left.map(lineOf).join(','), curConfigId: anyVersion });
+    return this.client.send('reconfig', {
+      joiningServers: null,
+      leavingServers: null,
+      newMembers: left.map(lineOf).join(','),
+      curConfigId: anyVersion,
+    });
   }
 
   #pick<T>(from: readonly T[]): T {
@@ -90,12 +95,24 @@ export class Reconfigurer {
   #draw(members: readonly Member[]): ReconfigRecord {
     const text = this.#text()!;
     const isGrouped = /^(?:group|weight)\./m.test(text);
-    const curConfigId = this.#pick([anyVersion, anyVersion, anyVersion, configVersionOf(text), configVersionOf(text), configVersionOf(text) - 1]);
+    const curConfigId = this.#pick([
+      anyVersion,
+      anyVersion,
+      anyVersion,
+      configVersionOf(text),
+      configVersionOf(text),
+      configVersionOf(text) - 1,
+    ]);
     const base: ReconfigRecord = { joiningServers: null, leavingServers: null, newMembers: null, curConfigId };
     const whole = (lines: readonly string[]) => ({ ...base, newMembers: lines.join(',') });
     const all = this.#world.servers.map(({ sid }) => sid);
     const outside = all.filter((sid) => !members.some((member) => member.sid === sid));
-    const newcomer = (sid: Sid): Member => ({ sid, role: this.#random.below(4) === 0 ? 'observer' : 'participant', isMoved: false, isRenamed: false });
+    const newcomer = (sid: Sid): Member => ({
+      sid,
+      role: this.#random.below(4) === 0 ? 'observer' : 'participant',
+      isMoved: false,
+      isRenamed: false,
+    });
     switch (this.#random.below(isGrouped ? 5 : 12)) {
       case 0:
         return whole(this.#subset(all.map((sid) => members.find((member) => member.sid === sid) ?? newcomer(sid))).map(lineOf));

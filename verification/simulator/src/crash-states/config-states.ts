@@ -121,7 +121,8 @@ function wrongWith(found: Stored & { readonly text: string }, isStatic: boolean,
   const isNext = [before, target].some(({ next }) => (next === undefined ? found.next === undefined : same(next, found.next)));
   if (!isNext && found.next !== undefined && !same(found.next, found.active)) return `a start finds ${textOf(found)}`;
   const mustKnow = before.next !== undefined && (same(before.next, target.active) || same(before.next, target.next));
-  if (mustKnow && !same(before.next, found.next) && !same(before.next, found.active)) return `a start has forgotten what may become active: ${textOf(found)}`;
+  if (mustKnow && !same(before.next, found.next) && !same(before.next, found.active))
+    return `a start has forgotten what may become active: ${textOf(found)}`;
   return undefined;
 }
 

@@ -42,7 +42,9 @@ export const announcedConfig: Fault = {
         { address, port: electionPort },
         {
           opened: (cnxn) => {
-            cnxn.send(initialMessage({ sid: strangerSid, protocolVersion: -65536, addresses: [{ host: peer.address, port: electionPort }] }));
+            cnxn.send(
+              initialMessage({ sid: strangerSid, protocolVersion: -65536, addresses: [{ host: peer.address, port: electionPort }] }),
+            );
             // A server notes configurations only while it looks for a leader.
             for (let count = 0; count < 12; count++) cnxn.after(random.below(3000), () => cnxn.send(announcement(random, config)));
             run.hitMark('a stranger announced a configuration');
@@ -57,7 +59,13 @@ function announcement(random: SeededRandom, config: string): Buffer {
   const writer = new Writer(256);
   const at = writer.beginFrame();
   const state = (['looking', 'leading', 'following', 'observing'] as const)[random.below(4)]!;
-  const vote = { leader: strangerSid, zxid: highVersion, peerEpoch: 1 + random.below(1000), electionEpoch: 1 + random.below(5), version: 2 };
+  const vote = {
+    leader: strangerSid,
+    zxid: highVersion,
+    peerEpoch: 1 + random.below(1000),
+    electionEpoch: 1 + random.below(5),
+    version: 2,
+  };
   writeNotification(writer, { state, ...vote, config, pendingConfig: random.below(2) === 0 ? config : undefined });
   writer.endFrame(at);
   return Buffer.from(writer.written());
@@ -68,8 +76,17 @@ function strangeConfig(run: Run, random: SeededRandom, address: string): string 
   const stranger: QuorumServer = { sid: strangerSid, addresses: [{ host: address, quorumPort, electionPort }], role: 'participant' };
   const others = run.world.servers
     .filter(() => random.below(3) === 0)
-    .map(({ sid, name }): QuorumServer => ({ sid, addresses: [{ host: name, quorumPort, electionPort }], role: random.below(2) === 0 ? 'observer' : 'participant' }));
+    .map(({ sid, name }): QuorumServer => ({
+      sid,
+      addresses: [{ host: name, quorumPort, electionPort }],
+      role: random.below(2) === 0 ? 'observer' : 'participant',
+    }));
   const servers = [stranger, ...(random.below(2) === 0 ? [] : others)];
   const version = random.below(2) === 0 ? highVersion : 2 ** 40 + random.below(1000);
-  return formatQuorumConfig({ version, servers: new Map(servers.map((server) => [server.sid, server])), groups: new Map(), weights: new Map() });
+  return formatQuorumConfig({
+    version,
+    servers: new Map(servers.map((server) => [server.sid, server])),
+    groups: new Map(),
+    weights: new Map(),
+  });
 }

@@ -171,7 +171,8 @@ const files: Readonly<Record<string, Omit<Mutant, 'detector'>>> = {
     description: 'the file of the configuration that becomes active is removed before zoo.cfg names the new one',
     origin: 'F24',
     symbol: 'ConfigFiles.save',
-    original: 'if (active.version > this.#storedVersion) await this.#saveActive(active, ownSid);\n      const next = `${this.#name}.dynamic.next`;',
+    original:
+      'if (active.version > this.#storedVersion) await this.#saveActive(active, ownSid);\n      const next = `${this.#name}.dynamic.next`;',
     replacement:
       'const next = `${this.#name}.dynamic.next`;\n      if (lastSeen === undefined && this.#hasNext) await this.#remove(next);\n      if (active.version > this.#storedVersion) await this.#saveActive(active, ownSid);',
   },

@@ -15,7 +15,11 @@ export interface CommittedConfig {
 }
 
 /** In the order of their zxids; the first is the operator's. */
-export function committedConfigs({ log, ensemble, configText = '' }: Pick<Recording, 'log' | 'ensemble' | 'configText'>): CommittedConfig[] {
+export function committedConfigs({
+  log,
+  ensemble,
+  configText = '',
+}: Pick<Recording, 'log' | 'ensemble' | 'configText'>): CommittedConfig[] {
   const configs: CommittedConfig[] = [{ zxid: 0, text: configText, members: ensemble }];
   for (const { logged } of log) {
     const { header, txn } = logged;

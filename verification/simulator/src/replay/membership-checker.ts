@@ -44,7 +44,8 @@ export class MembershipChecker {
   refusalOf({ record }: Request, { header, txn }: TxnLogEntry, atMs: Millis): number | undefined {
     const err = txn.kind === 'error' ? txn.err : ErrorCode.Ok;
     if (err === ErrorCode.ReconfigInProgress) return this.#isPendingAt(header.zxid, atMs) ? err : undefined;
-    if (err === ErrorCode.NewConfigNoQuorum) return this.#mayLackQuorum((record as { newMembers: string | null }).newMembers, header.zxid, atMs) ? err : undefined;
+    if (err === ErrorCode.NewConfigNoQuorum)
+      return this.#mayLackQuorum((record as { newMembers: string | null }).newMembers, header.zxid, atMs) ? err : undefined;
     return undefined;
   }
 
@@ -61,9 +62,13 @@ export class MembershipChecker {
     const isMeanwhile = (each: { readonly fromMs: Millis; readonly toMs: Millis }) => each.fromMs <= atMs && each.toMs >= atMs - awhileMs;
     if (disturbances.some(isMeanwhile) || pauses.some(isMeanwhile)) return true;
     const inStep = servingPeriodsOf(this.#recording).filter(
-      ({ epoch, role, fromMs, toMs }) => epoch === epochOf(zxid) && role !== 'observer' && fromMs < atMs - awhileMs && toMs > atMs + awhileMs,
+      ({ epoch, role, fromMs, toMs }) =>
+        epoch === epochOf(zxid) && role !== 'observer' && fromMs < atMs - awhileMs && toMs > atMs + awhileMs,
     );
-    return !isQuorum(membersOf(newMembers.replaceAll(',', '\n')), inStep.map(({ server }) => server));
+    return !isQuorum(
+      membersOf(newMembers.replaceAll(',', '\n')),
+      inStep.map(({ server }) => server),
+    );
   }
 
   #appliedMs(zxid: Zxid): Millis {

@@ -14,7 +14,10 @@ const refusals = ['ReconfigInProgress', 'BadVersion', 'BadArguments', 'NewConfig
 
 function refused(err: number): Count {
   return ({ recording }) =>
-    recording.cnxns.reduce((sum, { requests }) => sum + requests.filter(({ name, reply }) => name === 'reconfig' && reply?.err === err).length, 0);
+    recording.cnxns.reduce(
+      (sum, { requests }) => sum + requests.filter(({ name, reply }) => name === 'reconfig' && reply?.err === err).length,
+      0,
+    );
 }
 
 function annotated(mark: string): Count {
@@ -30,7 +33,8 @@ function changes(isIt: (before: Members, after: Members, texts: readonly [string
 }
 
 function roleChanged(isVoterBefore: boolean): (before: Members, after: Members) => boolean {
-  return (before, after) => [...before].some(([name, { isVoter }]) => isVoter === isVoterBefore && after.get(name)?.isVoter === !isVoterBefore);
+  return (before, after) =>
+    [...before].some(([name, { isVoter }]) => isVoter === isVoterBefore && after.get(name)?.isVoter === !isVoterBefore);
 }
 
 const votersOf = (members: Members): number => [...members.values()].filter(({ isVoter }) => isVoter).length;
@@ -45,7 +49,9 @@ export const reconfigMarks: Readonly<Record<string, Count>> = {
   'an ensemble grew from one voter': changes((before, after) => votersOf(before) === 1 && votersOf(after) > 1),
   'an ensemble shrank to one voter': changes((before, after) => votersOf(before) > 1 && votersOf(after) === 1),
   'groups and weights were set by a reconfiguration': changes((_before, _after, [, text]) => text.includes('group.')),
-  'a server moved to other ports': changes((_before, _after, [before, text]) => text.split(`:${otherQuorumPort}:`).length > before.split(`:${otherQuorumPort}:`).length),
+  'a server moved to other ports': changes(
+    (_before, _after, [before, text]) => text.split(`:${otherQuorumPort}:`).length > before.split(`:${otherQuorumPort}:`).length,
+  ),
   'a server got another name': changes((_before, _after, [before, text]) => text.split('.other:').length > before.split('.other:').length),
   'a leader was removed, or may not lead any more': ({ recording }) =>
     recording.peerEvents.filter((event) => event.kind === 'roleEnded' && event.reason === 'resigned').length,

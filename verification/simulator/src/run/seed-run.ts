@@ -410,7 +410,9 @@ class SeedRun {
         if (err === ErrorCode.Ok) break;
         // A server may have lost its leader just before, and a connection may end with its epoch.
         if (--tries > 0 && (err === undefined || passingRefusals.has(err))) continue;
-        run.reportViolation(`the membership cannot be changed although all servers serve: ${err === undefined ? 'no reply' : `error ${err}`}`);
+        run.reportViolation(
+          `the membership cannot be changed although all servers serve: ${err === undefined ? 'no reply' : `error ${err}`}`,
+        );
         return false;
       }
       run.hitMark('the membership was changed at the end');

@@ -5,7 +5,17 @@
  */
 import { crc32 } from 'node:zlib';
 import { type CoreOptions, coreDefaults, type ZabOptions } from '@tskeeper/core';
-import { formatQuorumConfig, formatZxid, type Millis, OpCode, type QuorumServer, type Sid, Reader, readTxn, type Zxid } from '@tskeeper/protocol';
+import {
+  formatQuorumConfig,
+  formatZxid,
+  type Millis,
+  OpCode,
+  type QuorumServer,
+  type Sid,
+  Reader,
+  readTxn,
+  type Zxid,
+} from '@tskeeper/protocol';
 import {
   ensembleDefaults,
   type EnsembleOptions,
