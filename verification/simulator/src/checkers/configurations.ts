@@ -1,6 +1,6 @@
 import { counterOf, formatZxid, type Zxid } from '@tskeeper/protocol';
 import { committedConfigs, configsAt } from '../record/config-history.ts';
-import { configVersionOf, membershipText } from '../record/config-text.ts';
+import { configVersionOf, membershipText, membersOf } from '../record/config-text.ts';
 import { isQuorum } from '../record/quorum-rule.ts';
 import type { Recording } from '../record/recording.ts';
 import type { Checker } from './checker.ts';
@@ -47,7 +47,7 @@ class ConfigurationHistory {
       if (event.kind === 'serves') this.#mustUse(server, event.historyEnd, `serves in epoch ${event.epoch}`);
     }
     for (const states of quiescentStates) {
-      const last = this.#configs.at(-1)!.members;
+      const last = membersOf(this.#lastText(Infinity));
       for (const { server, configText = '', role } of states) {
         const isObserver = last.get(server)?.isVoter === false;
         if ((role === 'observer') !== isObserver)
