@@ -1,7 +1,7 @@
 import { epochOf, formatZxid, type Zxid } from '@tskeeper/protocol';
 import { leaderEpochsOf, lastTxnOf } from '../record/committed-history.ts';
 import { committedConfigs } from '../record/config-history.ts';
-import type { Members } from '../record/config-text.ts';
+import { configVersionOf, type Members } from '../record/config-text.ts';
 import { isQuorum } from '../record/quorum-rule.ts';
 import type { Checker } from './checker.ts';
 
@@ -23,6 +23,8 @@ export const epochQuorums: Checker = {
       if (event.kind === 'logged' || event.kind === 'started') raise(durable, server, event.zxid);
       if (event.kind === 'replaced') durable.set(server, event.zxid);
       if (event.kind === 'applied') committed.add(event.zxid);
+      // Its leader may have resigned before any server applied it; `configurations` checks the claim.
+      if (event.kind === 'config') committed.add(configVersionOf(event.text));
       if (event.kind === 'wiped') for (const known of [saved, durable]) known.delete(server);
       if (event.kind !== 'serves' || event.role !== 'leader') continue;
       // A leader of an earlier epoch may be slow to serve: others are in a later one by then.

@@ -15,6 +15,7 @@ import { drawCrashChoice } from '../faults/crash-choice.ts';
 import { snappy } from '../world/snappy.ts';
 import { recoverReplica } from './snapshot-states.ts';
 import { configsInForce, isQuorumOfAll } from './configs-in-force.ts';
+import { configForLost } from './lost-servers.ts';
 import type { RunContext } from './run-context.ts';
 import { ServerDisks } from './server-disks.ts';
 import { Strangers } from './strangers.ts';
@@ -367,6 +368,12 @@ export class Run implements RunContext {
   }
 
   #healServer(server: ServerHost): void {
+    const config = configForLost(server, this.world.servers);
+    if (config !== undefined) {
+      this.hitMark('an operator wrote the present configuration');
+      server.kill();
+      server.writeConfig(config);
+    }
     this.world.hideName(server.name, false);
     this.#freeMemory(server);
     this.disks.heal(server);

@@ -4,7 +4,7 @@
  * the link between two.
  */
 import type { CoreOptions, Inspector } from '@tskeeper/core';
-import { formatQuorumConfig, type Millis, type QuorumConfig, type Sid, type Zxid } from '@tskeeper/protocol';
+import { formatQuorumConfig, parseQuorumConfig, type Millis, type QuorumConfig, type Sid, type Zxid } from '@tskeeper/protocol';
 import {
   type CrashChoice,
   type DiskCall,
@@ -148,6 +148,12 @@ export class ServerHost implements MachineClock {
     const stored = next === undefined ? [active] : [active, next];
     const { configText } = this;
     return [...stored.map(formatQuorumConfig), ...(configText === undefined ? [] : [configText])];
+  }
+
+  /** The operator writes another configuration for the next start. */
+  writeConfig(text: string): void {
+    loseConfigFolder(this.disk);
+    writeOperatorConfig(this.disk, { ...parseQuorumConfig(text), version: 0 });
   }
 
   /** The files of the configuration are lost: the next start uses what the operator wrote first. */
