@@ -83,14 +83,11 @@ class Replayer {
     const previousAcls = (this.#previousAcls = new PreviousAcls(model));
     this.#tracer = new RequestTracer(recording, cnxns, tracing, model, admissions);
     this.#streams = new StreamChecker(recording, cnxns, model, admissions, previousAcls);
-<<<<<<< HEAD
     this.#localSessions = localSessionsOf(recording);
-=======
     if (recording.limits.reconfigEnabled === true && recording.ensemble.size > 0) {
       this.#membership = new MembershipChecker(recording);
       model.membership.votersMin = recording.limits.votersMin;
     }
->>>>>>> 155eeb9e (sim: change the membership of some ensembles (in progress))
     this.#quotaChecker = recording.limits.enforceQuota === true ? new QuotaChecker(recording) : undefined;
   }
 

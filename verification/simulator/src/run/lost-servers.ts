@@ -9,7 +9,9 @@ import type { ServerHost } from '../world/server-host.ts';
 export function configForLost(server: ServerHost, servers: readonly ServerHost[]): string | undefined {
   const known = server.knownConfigTexts;
   if (known.length === 0) return undefined;
-  const present = servers.flatMap(({ knownConfigTexts }) => knownConfigTexts.slice(0, 1)).toSorted((a, b) => configVersionOf(b) - configVersionOf(a))[0]!;
+  const present = servers
+    .flatMap(({ knownConfigTexts }) => knownConfigTexts.slice(0, 1))
+    .toSorted((a, b) => configVersionOf(b) - configVersionOf(a))[0]!;
   const isFound = ({ name, sid, knownConfigTexts }: ServerHost) => {
     const own = knownConfigTexts.map((text) => addressIn(text, sid));
     return server.name !== name && known.some((text) => membersOf(text).get(name)?.isVoter === true && own.includes(addressIn(text, sid)));

@@ -63,15 +63,12 @@ const firstCommitMs = 2000;
 const retryWriteMs = 20;
 /** Closing sessions and sweeps take room too, for a moment. */
 const soloTriesMax = 10;
-<<<<<<< HEAD
 /** Early enough for read-only mode to begin and to end before the healing. */
 const quorumLostMsMax = 2000;
-=======
 /** How often a change of the membership is asked for, while everything is healthy. */
 const reconfigTriesMax = 10;
 /** Refusals that a moment later may not be there. */
 const passingRefusals: ReadonlySet<number> = new Set([ErrorCode.NewConfigNoQuorum, ErrorCode.ReconfigInProgress, ErrorCode.ThrottledOp]);
->>>>>>> 155eeb9e (sim: change the membership of some ensembles (in progress))
 /** One succession for so many bursts of one client. */
 const handOverEvery = 6;
 /** Between the parts of a succession; a write takes as long. */
