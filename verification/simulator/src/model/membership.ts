@@ -3,8 +3,8 @@
  * is refused. The order of the checks is ZooKeeper's.
  *
  * Two refusals depend on what the servers did at that moment: whether an earlier change was pending,
- * and whether a quorum of the new servers was in step. The model does not know that; whoever replays
- * a history says which of them there was.
+ * and whether a quorum of the new servers was in step. The model does not know that; a replay
+ * says which of them there was.
  */
 import { ErrorCode, Perms } from '@tskeeper/protocol';
 import type { AccessRules } from './access-rules.ts';

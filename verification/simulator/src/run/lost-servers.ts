@@ -1,6 +1,6 @@
 /**
- * A server that was away for long may know only addresses at which no voter is any more: it can ask
- * no one, in ZooKeeper neither, and its operator has to write the present configuration.
+ * A server that was away for long may know only addresses that all voters have left: it can ask none
+ * of them, in ZooKeeper neither, and its operator has to write the present configuration.
  */
 import { configVersionOf, membersOf } from '../record/config-text.ts';
 import type { ServerHost } from '../world/server-host.ts';

@@ -53,7 +53,7 @@ export const reconfigMarks: Readonly<Record<string, Count>> = {
     (_before, _after, [before, text]) => text.split(`:${otherQuorumPort}:`).length > before.split(`:${otherQuorumPort}:`).length,
   ),
   'a server got another name': changes((_before, _after, [before, text]) => text.split('.other:').length > before.split('.other:').length),
-  'a leader was removed, or may not lead any more': ({ recording }) =>
+  'a leader was removed, or can no longer lead': ({ recording }) =>
     recording.peerEvents.filter((event) => event.kind === 'roleEnded' && event.reason === 'resigned').length,
   'the lead was handed over without an election': ({ recording }) => handOvers(recording.peerEvents),
   'a pending configuration was completed by a later leader': ({ recording }) => completedLater(recording),
