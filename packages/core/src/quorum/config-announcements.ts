@@ -64,14 +64,17 @@ export class ConfigAnnouncements {
   }
 
   /**
-   * The latest configuration after `version` that a quorum of it and a server that `isKnown` have
-   * announced, or whose text this server has in its own log.
+   * The latest configuration after the active one that a quorum of it and a server that `isKnown`
+   * have announced, or whose text this server has in its own log. If only the version is another,
+   * as after a restart with the operator's file, the word of one known server is enough: the quorums
+   * are the same.
    */
-  latestConfirmed(version: number, loggedText: string | undefined, isKnown: (sid: Sid) => boolean): QuorumConfig | undefined {
+  latestConfirmed(active: QuorumConfig, loggedText: string | undefined, isKnown: (sid: Sid) => boolean): QuorumConfig | undefined {
     let latest: QuorumConfig | undefined;
     for (const [text, { config, verifier, announcers }] of this.#announcements) {
-      if (config.version <= (latest?.version ?? version)) continue;
-      const isConfirmed = verifier.containsQuorum(announcers) && [...announcers].some(isKnown);
+      if (config.version <= (latest?.version ?? active.version)) continue;
+      const isSame = formatQuorumConfig({ ...active, version: config.version }) === text;
+      const isConfirmed = (isSame || verifier.containsQuorum(announcers)) && [...announcers].some(isKnown);
       if (text === loggedText || isConfirmed) latest = config;
     }
     return latest;
