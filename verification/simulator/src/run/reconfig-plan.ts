@@ -2,20 +2,10 @@
  * Which seeds of an ensemble change its membership, and how. The plan is drawn apart from the rest
  * of a seed, so that the seeds without it stay as they are.
  */
-import type { Millis } from '@tskeeper/protocol';
 import { SeededRandom } from '@tskeeper/runtime';
 import { digestId } from '../model/access-rules.ts';
 import { superCredentials } from '../clients/reconfigurer.ts';
-import { drawPlan, type EnsemblePlan, type SeedPlan } from './swarm.ts';
-
-export interface ReconfigPlan {
-  /** Servers that are up and that the first configuration does not name. */
-  readonly joiners: number;
-  /** An ensemble may have a single voter. */
-  readonly standaloneEnabled: boolean;
-  /** Average time between two requests. */
-  readonly intervalMs: Millis;
-}
+import { drawPlan, type EnsemblePlan, type ReconfigPlan, type SeedPlan } from './swarm.ts';
 
 /** One of so many ensembles changes its membership. */
 const oneIn = 4;

@@ -19,7 +19,6 @@ import type { WorkloadOptions } from '../clients/workload.ts';
 import { type FaultName, faults } from '../faults/faults.ts';
 import type { SeedState } from '../record/recording.ts';
 import { drawFlood, type FloodPlan } from './flood.ts';
-import type { ReconfigPlan } from './reconfig-plan.ts';
 import type { GroupOptions } from '../world/virtual-world.ts';
 
 export interface ClientPlan {
@@ -60,6 +59,16 @@ export interface LinksPlan {
   readonly distanceMs: Millis;
   /** A proxy accepts connections in place of the server. */
   readonly earlyAccept: AcceptingProxy | undefined;
+}
+
+/** How the membership of an ensemble changes; `reconfig-plan.ts` draws it. */
+export interface ReconfigPlan {
+  /** Servers that are up and that the first configuration does not name. */
+  readonly joiners: number;
+  /** An ensemble may have a single voter. */
+  readonly standaloneEnabled: boolean;
+  /** Average time between two requests. */
+  readonly intervalMs: Millis;
 }
 
 export interface SeedPlan {
