@@ -57,6 +57,11 @@ const firstSeeds: Readonly<Record<string, number>> = {
   'a session of the ensemble that a read-only server declared expired': 24,
   'read-only mode that began too early': 24,
   'another value at a server in read-only mode': 24,
+  'a server that goes back to an earlier configuration': 19,
+  'a configuration that no txn has made': 19,
+  'a reconfiguration that a server activated before others had it on disk': 19,
+  'a server that ends with another configuration': 19,
+  'a voter that observes in the end': 19,
 };
 
 /** The run contains nothing that the change could be applied to. */
@@ -903,6 +908,68 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
       const at = peerEvents.findLastIndex((event) => event.kind === 'applied' && event.server === followers.at(-1));
       const event = found(peerEvents[at]) as Extract<PeerEvent, { kind: 'applied' }>;
       peerEvents.splice(at + 1, 0, { ...event, zxid: event.zxid + 1 });
+    },
+  ],
+  [
+    'epochQuorums',
+    'an epoch that a leader began without the others',
+    ({ peerEvents, ensemble }) => {
+      if ([...ensemble.values()].filter(({ isVoter }) => isVoter).length < 2) throw new NothingOfTheKind();
+      const leads = found(peerEvents.findLast((event) => event.kind === 'serves' && event.role === 'leader')) as Extract<
+        PeerEvent,
+        { kind: 'serves' }
+      >;
+      for (let at = peerEvents.indexOf(leads); at >= 0; at--) {
+        const event = peerEvents[at]!;
+        if (event.kind === 'savesEpoch' && event.current === leads.epoch && event.server !== leads.server) peerEvents.splice(at, 1);
+      }
+    },
+  ],
+  [
+    'configurations',
+    'a server that goes back to an earlier configuration',
+    ({ peerEvents }) => {
+      const last = found(peerEvents.findLast((event) => event.kind === 'config' && /version=[1-9a-f]/.test(event.text)));
+      peerEvents.splice(peerEvents.indexOf(last) + 1, 0, { ...last, ...({ text: 'server.1=h:1:2:participant\nversion=0' } as object) });
+    },
+  ],
+  [
+    'configurations',
+    'a configuration that no txn has made',
+    ({ peerEvents }) => {
+      const last = found(peerEvents.findLast((event) => event.kind === 'config' && /version=[1-9a-f]/.test(event.text)));
+      peerEvents.splice(peerEvents.indexOf(last) + 1, 0, {
+        ...last,
+        ...({ text: 'server.1=h:1:2:participant\nversion=1fffffff0000001' } as object),
+      });
+    },
+  ],
+  [
+    'configurations',
+    'a reconfiguration that a server activated before others had it on disk',
+    (recording) => {
+      const { zxid } = logOf(recording, OpCode.reconfig).logged.header;
+      const { peerEvents } = recording;
+      const adopted = found(peerEvents.find((event) => event.kind === 'config' && event.text.endsWith(`version=${zxid.toString(16)}`)));
+      const logged = found(peerEvents.find((event) => event.kind === 'logged' && event.zxid >= zxid));
+      peerEvents.splice(peerEvents.indexOf(adopted), 1);
+      peerEvents.splice(peerEvents.indexOf(logged), 0, adopted);
+    },
+  ],
+  [
+    'configurations',
+    'a server that ends with another configuration',
+    ({ quiescentStates }) => {
+      const states = found(quiescentStates.find((each) => each.length > 1 && each.every(({ configText }) => configText !== undefined)));
+      change(states[1] as Mutable<(typeof states)[number]>, { configText: 'server.1=h:1:2:participant\nversion=5' });
+    },
+  ],
+  [
+    'configurations',
+    'a voter that observes in the end',
+    ({ quiescentStates }) => {
+      const states = found(quiescentStates.find((each) => each.length > 1 && each.every(({ configText }) => configText !== undefined)));
+      change(states.find(({ role }) => role !== 'observer') as Mutable<(typeof states)[number]>, { role: 'observer' });
     },
   ],
   [

@@ -9,7 +9,9 @@
  * an address that answers nothing costs that time and not the whole time of a connection.
  *
  * A refused dial is distinguished from every other failure: only a host that answers, on which
- * nothing listens, says for certain that a server is down.
+ * nothing listens, says for certain that a server is down. A server with several networks listens on
+ * all of them or on none, so after one refusal the others have `staggerMs` to answer: a dial of a
+ * server that does not listen yet must not last until a dead address has had its whole time.
  */
 import type { Now } from '@tskeeper/core';
 import { formatHostPort, type HostPort, type Millis } from '@tskeeper/protocol';
@@ -19,8 +21,8 @@ export type DialOutcome =
   /** `host`: the one of the dialled hosts that it is a connection with. */
   | { readonly kind: 'open'; readonly stream: StreamId; readonly remote: Endpoint; readonly host: HostPort }
   /**
-   * `refused`: every address was tried, and refused. `reason` names each address that was tried,
-   * and its result.
+   * `refused`: every address was tried, and refused; with `staggerMs`, one refused and none
+   * answered. `reason` names each address that was tried, and its result.
    */
   | { readonly kind: 'failed'; readonly refused: boolean; readonly reason: string };
 
@@ -73,6 +75,8 @@ class DialAttempt implements Dial {
   readonly tries = new Set<Try>();
   /** When the next try begins although one is in progress. */
   staggerDueMs: Millis = Infinity;
+  /** When all tries are given up, since an address has refused. */
+  refusalDueMs: Millis = Infinity;
   isDone = false;
   failures: string[] = [];
   refusals = 0;
@@ -90,8 +94,13 @@ class DialAttempt implements Dial {
     return this.addresses.length + this.names.length;
   }
 
+  get isRefused(): boolean {
+    const needed = this.limits.staggerMs === undefined ? this.failures.length : 1;
+    return this.refusals >= needed;
+  }
+
   get dueMs(): Millis {
-    let due = this.staggerDueMs;
+    let due = Math.min(this.staggerDueMs, this.refusalDueMs);
     for (const { dueMs } of this.tries) due = Math.min(due, dueMs);
     return due;
   }
@@ -160,7 +169,9 @@ export class Dialler {
 
   wake(now: Now): void {
     for (const attempt of this.#attempts) {
-      for (const each of attempt.tries) if (each.dueMs <= now.elapsedMs && !attempt.isDone) this.#failed(each, 'no answer', now);
+      const isRefused = attempt.refusalDueMs <= now.elapsedMs;
+      for (const each of attempt.tries)
+        if ((isRefused || each.dueMs <= now.elapsedMs) && !attempt.isDone) this.#failed(each, 'no answer', now);
       if (!attempt.isDone && attempt.staggerDueMs <= now.elapsedMs) this.#next(attempt, now);
     }
   }
@@ -182,9 +193,8 @@ export class Dialler {
     const timeMs = Math.min(limits.attemptMs, (deadlineMs - now.elapsedMs) / Math.max(1, left));
     attempt.staggerDueMs = Infinity;
     if (left === 0 || timeMs <= 0) {
-      if (attempt.tries.size > 0) return;
-      const { failures, refusals } = attempt;
-      this.#finish(attempt, { kind: 'failed', refused: left === 0 && refusals === failures.length, reason: failures.join(', ') }, now);
+      if (attempt.tries.size > 0) this.#limitWait(attempt, now);
+      else this.#finish(attempt, { kind: 'failed', refused: left === 0 && attempt.isRefused, reason: attempt.failures.join(', ') }, now);
       return;
     }
     const dueMs = now.elapsedMs + timeMs;
@@ -192,6 +202,14 @@ export class Dialler {
     if (address === undefined) this.#resolve(attempt, attempt.names.shift()!, dueMs);
     else this.#connect(attempt, address, dueMs);
     if (limits.staggerMs !== undefined && attempt.left > 0) attempt.staggerDueMs = now.elapsedMs + limits.staggerMs;
+    this.#limitWait(attempt, now);
+  }
+
+  /** The last address is being tried; one that refused tells what it would. */
+  #limitWait(attempt: DialAttempt, now: Now): void {
+    const { left, refusals, limits } = attempt;
+    if (left > 0 || refusals === 0 || limits.staggerMs === undefined) return;
+    attempt.refusalDueMs = Math.min(attempt.refusalDueMs, now.elapsedMs + limits.staggerMs);
   }
 
   #connect(dial: DialAttempt, address: HostAddress, dueMs: Millis): void {

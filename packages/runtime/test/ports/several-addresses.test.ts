@@ -84,6 +84,22 @@ describe('multiAddress.reachabilityCheckTimeoutMs', () => {
     }
   });
 
+  test('A60: after one address has refused, a silent one has only the time of the check: the server does not listen', async () => {
+    const rig = new Rig();
+    const node = await new RigNode(rig, 2, [both(1), serverOf(2)], { election: staggered, learner: staggered }).listen();
+    rig.wire.stack(dead);
+    rig.wire.stack(alive);
+    rig.wire.cut(dead, addressOf(2));
+    node.dialLeader(1);
+    node.notify(1, noteOf(1));
+    await rig.run(580);
+    expect(node.events).toEqual([]);
+    await rig.run(60);
+    expect(node.events).toEqual(['dialFailed refused']);
+    expect(node.lines.join()).toContain(`${alive}:3888 (ECONNREFUSED), ${dead}:3888 (no answer)`);
+    expect(node.network.streamCount).toBe(0);
+  });
+
   test('A60: all addresses that are silent are given up at the end of their own time', async () => {
     const { rig, node } = await opened(staggered);
     rig.wire.cut(alive, addressOf(2));

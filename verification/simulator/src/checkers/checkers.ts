@@ -13,10 +13,12 @@ import { clientPings } from './client-pings.ts';
 import { clientReconnects } from './client-reconnects.ts';
 import { clientDeliveries } from './client-deliveries.ts';
 import { compareAndSet } from './compare-and-set.ts';
+import { configurations } from './configurations.ts';
 import { convergence } from './convergence.ts';
 import { digests } from './digests.ts';
 import { durability } from './durability.ts';
 import { earlyExpiry } from './early-expiry.ts';
+import { epochQuorums } from './epoch-quorums.ts';
 import { ephemerals } from './ephemerals.ts';
 import { epochFiles } from './epoch-files.ts';
 import { fifoOrder } from './fifo-order.ts';
@@ -98,6 +100,8 @@ export const checkers = {
   zab,
   protocolErrors,
   quorumCommits,
+  epochQuorums,
+  configurations,
   acknowledgedAfterApply,
   readOnlyMode,
   epochFiles,

@@ -92,6 +92,8 @@ export const exercised: Readonly<Record<CheckerName, IsExercised>> = {
   zab: hasPeerEvent('applied'),
   protocolErrors: hasPeerEvent('roleEnded'),
   quorumCommits: hasPeerEvent('applied'),
+  epochQuorums: hasPeerEvent('serves'),
+  configurations: hasPeerEvent('config'),
   acknowledgedAfterApply: hasPeerEvent('applied'),
   readOnlyMode: ({ readOnlyCnxns }) => readOnlyCnxns.length > 0,
   epochFiles: hasPeerEvent('epochFiles'),

@@ -21,6 +21,7 @@ import { Connections } from './connections.ts';
 import { type ModelOptions, modelDefaults } from './model-options.ts';
 import { ModelTree, statOf } from './model-tree.ts';
 import { MultiRequests } from './multi-requests.ts';
+import { Membership } from './membership.ts';
 import type { AclEntry, Body, ConnectRequest, Data, Operation, Stat } from './operation-types.ts';
 import { type ModelOutput, Outbox } from './outbox.ts';
 import { PageRequests } from './page-requests.ts';
@@ -59,6 +60,7 @@ export class ReferenceModel {
   readonly #connections = new Connections(this.#outbox);
   readonly #access: AccessRules;
   readonly quotaRule: QuotaRule;
+  readonly membership: Membership;
   readonly #watches: Watches;
   readonly #writes: WriteRequests;
   readonly #reads: ReadRequests;
@@ -76,6 +78,7 @@ export class ReferenceModel {
     const watches = (this.#watches = new Watches(watchesPerCnxnMax, tree, connections, access, outbox));
     const isLocal = (session: bigint) => localSessions && !this.#sessions.has(session);
     const writes = (this.#writes = new WriteRequests(this.#options, tree, access, quotaRule, watches, isLocal));
+    this.membership = new Membership(tree, access, watches);
     const reads = (this.#reads = new ReadRequests(tree, access, connections, watches));
     this.#pages = new PageRequests(this.#options.juteMaxBuffer, tree, access, connections, watches);
     this.#multis = new MultiRequests(javaCompatible, { tree, connections, outbox, quotaRule }, writes, reads);
@@ -89,7 +92,8 @@ export class ReferenceModel {
 
   /** Sets the znode with the configuration of the ensemble. */
   configure(text: string): void {
-    Object.assign(this.#tree.get('/zookeeper/config')!, { data: text, version: -1 });
+    const mzxid = Number.parseInt(/^version=([0-9a-f]+)$/m.exec(text)?.[1] ?? '0', 16);
+    Object.assign(this.#tree.get('/zookeeper/config')!, { data: text, version: -1, mzxid });
   }
 
   /** A write took place that the model does not follow. */
@@ -352,8 +356,8 @@ export class ReferenceModel {
       case 'multiRead':
         return this.#multis.multiRead(operation.steps, request);
       case 'reconfig':
-        // A standalone server has no ensemble to change.
-        throw new Refusal(this.#options.reconfigEnabled ? ErrorCode.Unimplemented : ErrorCode.ReconfigDisabled);
+        if (!this.#options.reconfigEnabled) throw new Refusal(ErrorCode.ReconfigDisabled);
+        return ok(this.membership.perform(operation, request));
       case 'closeSession':
         this.#endSession(request.session);
         return ok(null);

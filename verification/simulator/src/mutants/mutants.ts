@@ -10,6 +10,7 @@ import { localSessionMutants } from './local-session-mutants.ts';
 import type { Mutant } from './mutant.ts';
 import { observerMutants } from './observer-mutants.ts';
 import { pageMutants } from './page-mutants.ts';
+import { reconfigMutants } from './reconfig-mutants.ts';
 import { serverMutants } from './server-mutants.ts';
 import { queueMutants } from './queue-mutants.ts';
 import { transactionMutants } from './transaction-mutants.ts';
@@ -29,6 +30,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   ...localSessionMutants,
   ...observerMutants,
   ...zabMutants,
+  ...reconfigMutants,
   ...queueMutants,
   ...pageMutants,
   ...transactionMutants,

@@ -63,6 +63,11 @@ export type PeerEvent = { readonly atMs: Millis; readonly server: string } &
         readonly kind: 'claims';
         readonly durable: { readonly accepted: number | undefined; readonly current: number | undefined };
       })
+    /**
+     * The server uses another configuration than before: its active one. Recorded where it may change
+     * while the server runs.
+     */
+    | { readonly kind: 'config'; readonly text: string }
     /** The disk was replaced by an empty one. */
     | { readonly kind: 'wiped' }
   );

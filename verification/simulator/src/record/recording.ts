@@ -146,6 +146,9 @@ export interface QuiescentState {
   readonly bytes: number;
   readonly ephemerals: number;
   readonly sessions: number;
+  /** Its active configuration, where that can change. */
+  readonly configText?: string | undefined;
+  readonly role?: string | undefined;
   /** By zxid. */
   readonly digests: ReadonlyMap<Zxid, bigint>;
 }
@@ -191,6 +194,11 @@ export interface RunLimits {
   readonly watchesPerCnxnMax?: number | undefined;
   readonly juteMaxBuffer?: number | undefined;
   readonly keeperExtensions?: boolean | undefined;
+  /** The identity that is super. */
+  readonly superDigest?: string | undefined;
+  /** Whether clients may change the membership, and how many voters there must be. */
+  readonly reconfigEnabled?: boolean | undefined;
+  readonly votersMin?: number | undefined;
   readonly identitiesPerCnxnMax?: number | undefined;
   readonly identityBytesPerCnxnMax?: number | undefined;
   /** The longest txn that servers with these limits read back from a disk, or from each other. */
@@ -245,6 +253,8 @@ export interface Recording {
    * txn in the log.
    */
   log: { readonly atMs: Millis; readonly bytes: number; readonly logged: TxnLogEntry }[];
+  /** Reconfigurations in some log that are not part of the history. */
+  abandonedReconfigs: readonly Zxid[];
   readonly snapshots: SnapshotState[];
   readonly leftovers: LeftoverCounts[];
   /** The states of all servers of an ensemble at one moment, each time. */
@@ -320,6 +330,7 @@ export function newRecording(limits: RunLimits): Recording {
     partialArrivals: new Map(),
     violations: [],
     log: [],
+    abandonedReconfigs: [],
     snapshots: [],
     leftovers: [],
     quiescentStates: [],

@@ -27,6 +27,7 @@ import { unknownPeerAttacks } from '../peers/unknown-peer-attacks.ts';
 import { impersonatorAttacks } from '../peers/impersonator-attacks.ts';
 import { ensembleMarks } from './ensemble-marks.ts';
 import { isLongMulti } from './flood.ts';
+import { reconfigMarks } from './reconfig-marks.ts';
 import type { Outcome } from './seed-run.ts';
 import { evictionPattern } from './held-bytes-evictions.ts';
 
@@ -278,6 +279,7 @@ export const marks: Readonly<Record<string, Count>> = {
     Object.keys({ ...unknownPeerAttacks, ...impersonatorAttacks }).map((name) => [`hostile ${name}`, annotated(`hostile ${name}`)]),
   ),
   ...ensembleMarks,
+  ...reconfigMarks,
 };
 
 function isPage(name: string | undefined): boolean {

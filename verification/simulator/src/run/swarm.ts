@@ -37,6 +37,8 @@ export interface ClientPlan {
 /** How the servers of an ensemble are set up. */
 export interface EnsemblePlan {
   readonly observers: number;
+  /** Servers that the configuration does not name at first. */
+  readonly joiners?: number;
   readonly options: Partial<EnsembleOptions>;
   readonly zab: Partial<ZabOptions>;
   readonly grouped: GroupOptions | undefined;
@@ -60,6 +62,16 @@ export interface LinksPlan {
   readonly distanceMs: Millis;
   /** A proxy accepts connections in place of the server. */
   readonly earlyAccept: AcceptingProxy | undefined;
+}
+
+/** How the membership of an ensemble changes; `reconfig-plan.ts` draws it. */
+export interface ReconfigPlan {
+  /** Servers that are up and that the first configuration does not name. */
+  readonly joiners: number;
+  /** An ensemble may have a single voter. */
+  readonly standaloneEnabled: boolean;
+  /** Average time between two requests. */
+  readonly intervalMs: Millis;
 }
 
 export interface SeedPlan {
@@ -88,6 +100,8 @@ export interface SeedPlan {
    * up to `syncMsMax`: a server restarts under load.
    */
   readonly restartUnderLoad: { readonly slowServer: number; readonly syncMsMax: Millis } | undefined;
+  /** The membership changes while the ensemble runs. */
+  readonly reconfig?: ReconfigPlan | undefined;
 }
 
 /** Local sessions take part in every third ensemble. */
@@ -309,7 +323,7 @@ function drawTurnUnits(random: SeededRandom, isFlooded: boolean, isLoaded: boole
 }
 
 /** The kinds that a report counts separately. */
-export function kindsOf({ ensemble, flood, restartUnderLoad, core }: SeedPlan): string[] {
+export function kindsOf({ ensemble, flood, restartUnderLoad, core, reconfig }: SeedPlan): string[] {
   const kinds: readonly [string, boolean][] = [
     ['standalone', ensemble === undefined],
     ['ensemble', ensemble !== undefined],
@@ -318,6 +332,7 @@ export function kindsOf({ ensemble, flood, restartUnderLoad, core }: SeedPlan): 
     ['observers of followers', (ensemble?.observers ?? 0) > 0 && ensemble?.options.observerMasterPort !== undefined],
     ['a dead address', ensemble?.deadAddress !== undefined],
     ['observers without a log', (ensemble?.observers ?? 0) > 0 && ensemble?.options.syncEnabled === false],
+    ['reconfig', reconfig !== undefined],
     ['flood', flood !== undefined],
     ['restart under load', restartUnderLoad !== undefined],
     ['local sessions', (core.localSessions ?? 'disabled') !== 'disabled'],
