@@ -19,6 +19,7 @@ type Mutants = Readonly<Record<string, Omit<Mutant, 'original' | 'replacement'>>
 /** The heading of the table with the mutants of a detector. Mutants of recipes share one. */
 const titles: Readonly<Record<string, string>> = {
   seeds: 'Caught by seeds',
+  reconfigs: 'Caught by seeds that change the membership',
   scenarios: 'Caught by named scenarios',
   explorer: 'Caught by the explorer',
   'crash-states': 'Caught by crash states',

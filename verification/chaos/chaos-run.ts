@@ -65,6 +65,8 @@ const workloadOptions: WorkloadOptions = {
   writePercent: 50,
   usesAcls: true,
   usesQuotas: true,
+  usesPages: true,
+  usesKeeperExtensions: false,
   handsOverEphemerals: false,
 };
 const snapshotsChecked = 1;

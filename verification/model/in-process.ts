@@ -41,6 +41,7 @@ export interface CoreOut {
 export interface CoreSettings {
   readonly extendedTypesEnabled: boolean;
   readonly enforceQuota: boolean;
+  readonly keeperExtensions: boolean;
   readonly superDigest: string | undefined;
   readonly tickTimeMs: number;
   readonly minSessionTimeoutMs: number;
@@ -53,6 +54,7 @@ export type MakeCore = (settings: CoreSettings, out: CoreOut, random: { uint32()
 export const coreSettings: CoreSettings = {
   extendedTypesEnabled: true,
   enforceQuota: false,
+  keeperExtensions: true,
   superDigest: undefined,
   tickTimeMs: 2000,
   minSessionTimeoutMs: 4000,

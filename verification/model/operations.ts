@@ -7,7 +7,7 @@
  * be cut anywhere and the rest is still meaningful; that lets fast-check shrink a failing stream.
  */
 import { type Arbitrary, array, nat } from 'fast-check';
-import { OpCode } from '@tskeeper/protocol';
+import { featuresPath, OpCode } from '@tskeeper/protocol';
 import type { AclEntry, Data, Operation, ReadStep, WriteStep } from '@tskeeper/simulator';
 import { digestId } from '@tskeeper/simulator';
 import { encodeRequest } from '@tskeeper/harness';
@@ -346,6 +346,9 @@ function randomRead(random: Prng, hints: Hints): Operation {
     [10, () => ({ kind: 'getData', path: path(), watch })],
     [6, () => ({ kind: 'getChildren', path: path(), watch })],
     [6, () => ({ kind: 'getChildren2', path: path(), watch })],
+    [20, () => randomPage(random, hints, random.chance(70) ? random.pick(['/', '/a', '/b', '/a/b']) : path(), watch)],
+    [4, () => ({ kind: 'filteredList', path: random.pick(['/', '/a', '/b', path()]), watch, filter: random.pick([0, 1, 1, 2, 2, 3, -1]) })],
+    [2, () => ({ kind: 'getData', path: random.pick([featuresPath, '/keeper/api_version', '/keeper/feature_flags', '/keeper']), watch })],
     [4, () => ({ kind: 'getACL', path: path() })],
     [3, () => ({ kind: 'getAllChildrenNumber', path: path() })],
     [3, () => ({ kind: 'getEphemerals', prefixPath: random.pick([null, '', ' ', '/', '/a', '/b/c', 'x']) })],
@@ -354,6 +357,37 @@ function randomRead(random: Prng, hints: Hints): Operation {
     [1, () => ({ kind: 'ping' })],
     [4, () => ({ kind: 'multiRead', steps: Array.from({ length: random.below(4) }, () => randomReadStep(random, hints)) })],
   ])();
+}
+
+/** Positions before, at and after children, with names that exist, once existed, or never did. */
+function randomPage(random: Prng, hints: Hints, path: string | null, watch: boolean): Operation {
+  const name = random
+    .pick([...hints.paths, '/zookeeper'])
+    .split('/')
+    .at(-1)!;
+  return {
+    kind: random.pick(['getChildrenPage', 'getChildrenDataPage']),
+    path,
+    watch,
+    afterZxid: random.pick([-1, -1, 0, random.below(hints.zxid + 1), random.below(hints.zxid + 1)]),
+    afterName: random.pick([null, '', name, name, 'b', 'a/b', '\uFFFF']),
+    untilZxid: random.pick([-1, -1, random.below(hints.zxid + 1)]),
+    countMax: random.pick([0, -1, 1, 2, 3, 1000]),
+    bytesMax: random.pick([0, -1, 1, 10, 100, 300, 1 << 30]),
+  };
+}
+
+/** Several children of one parent in one txn, in no order. */
+function randomSiblings(random: Prng): Operation {
+  const parent = random.pick(['', '/a', '/b', '/a/b']);
+  const create = (): WriteStep => ({
+    kind: 'create',
+    path: `${parent}/${random.pick(['m', 'k', 'é', 'z'])}`,
+    data: 'x'.repeat(random.below(40)),
+    acl: [open],
+    flags: 2,
+  });
+  return { kind: 'multi', steps: Array.from({ length: 2 + random.below(5) }, create) };
 }
 
 function randomAuth(random: Prng): Operation {
@@ -389,13 +423,14 @@ export function randomOperation(random: Prng, profile: Profile, hints: Hints): O
       }),
     ],
     [90, () => randomMulti(random, profile, hints)],
+    [10, () => randomSiblings(random)],
     [250, () => randomRead(random, hints)],
     [90, () => randomWatchOperation(random, hints)],
     [60, () => randomQuota(random, profile)],
     [30, () => randomAuth(random)],
     [6, () => ({ kind: 'reconfig', joiningServers: null, leavingServers: '3', newMembers: null, curConfigId: -1 })],
     [4, () => ({ kind: 'sasl', token: 'x' })],
-    [4, () => ({ kind: 'unknown', opCode: random.pick([0, 10, 23, 99, 108, 500, 999, -3, -100]) })],
+    [4, () => ({ kind: 'unknown', opCode: random.pick([0, 10, 23, 99, 108, 499, 508, 999, -3, -100]) })],
     [4, () => ({ kind: 'check', path: '/a', version: -1 })],
     [6, () => ({ kind: 'deleteContainer', path: randomPath(random, hints) })],
     [4, () => ({ kind: 'multiRead', steps: [randomWriteStep(random, { ...profile, javaSafe: true }, hints)] })],

@@ -98,6 +98,15 @@ export interface UpdateOptions extends CallOptions {
    */
   readonly idempotent?: boolean | undefined;
 }
+/** The options of `children` and `getChildrenWithData`. */
+export interface ChildrenOptions extends ReadOptions {
+  /**
+   * How many children one answer of the server has at most; it may have fewer. Default: 1000.
+   */
+  readonly pageSize?: number | undefined;
+  /** Whether to read data and Stat of each child too. Default: false. */
+  readonly data?: boolean | undefined;
+}
 /** The options of `walk`. */
 export interface WalkOptions extends CallOptions {
   /** Maximum number of pending requests. Default: 16. */

@@ -17,11 +17,13 @@ import {
 } from '@tskeeper/protocol';
 import { toCredentials } from './auth/credentials.ts';
 import type { CallDefaults } from './calls/call-runner.ts';
+import type { ListedChild } from './calls/children.ts';
 import type { DeleteRecursiveResult } from './calls/delete-recursive.ts';
 import type { Updater } from './calls/update.ts';
 import type { WalkedZnode } from './calls/walk.ts';
 import type {
   AddWatchOptions,
+  ChildrenOptions,
   ClientEvents,
   ClientState,
   CreateOptions,
@@ -404,6 +406,35 @@ export class ClientView {
     const misuse = methodSignatures.getChildren.misuse(arguments.length, options, path);
     if (misuse !== undefined) return reject(misuse);
     return this.#znodes.getChildren(path, options);
+  }
+
+  /**
+   * Iterates over the children of a znode, however many there are, one page after the other: `for
+   * await (const { name } of zk.children('/jobs'))`. With the option `data` it reads their data and
+   * Stats too; a child that the client may not read has none.
+   *
+   * A child that exists all the time is yielded once. Children that are created or deleted meanwhile
+   * may be missing. `parentStat.pzxid` tells whether there were any. A watch is set with the first
+   * page, so it reports each later change. A slow loop slows the listing; `timeoutMs` limits all of
+   * it, including the time of the loop body.
+   *
+   * Servers of Apache ZooKeeper have no pages: they send the names of all children in one answer,
+   * which must fit into `maxPacketBytes`, and data and Stats of each in one more. Fails with NoNode
+   * and NoAuth. (ZOOKEEPER-2260; `getChildren` of ZooKeeper is not paged.)
+   */
+  children(path: string, options: ChildrenOptions = noOptions): AsyncGenerator<ListedChild, void, undefined> {
+    methodSignatures.children.check(arguments.length, options, path);
+    return this.#compound.children(path, options);
+  }
+
+  /**
+   * Returns all children with their data and Stats, as `children` with `data` does. Each child is of
+   * one moment, but not all of the same. Fails with NoNode and NoAuth. (ZOOKEEPER-1407.)
+   */
+  getChildrenWithData(path: string, options: Omit<ChildrenOptions, 'data'> = noOptions): Promise<readonly ListedChild[]> {
+    const misuse = methodSignatures.getChildrenWithData.misuse(arguments.length, options, path);
+    if (misuse !== undefined) return reject(misuse);
+    return this.#compound.getChildrenWithData(path, options);
   }
 
   /**

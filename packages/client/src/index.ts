@@ -22,6 +22,7 @@ export type { DeleteRecursiveResult } from './calls/delete-recursive.ts';
 export type { ParentMode } from './calls/parents.ts';
 export type { RetryPolicy } from './calls/retry-policy.ts';
 export type { Updater } from './calls/update.ts';
+export type { ListedChild } from './calls/children.ts';
 export type { WalkedZnode } from './calls/walk.ts';
 export { Client } from './client.ts';
 export type {
@@ -41,6 +42,7 @@ export type {
   UpdateOptions,
   VersionOption,
   VersionOptions,
+  ChildrenOptions,
   WalkOptions,
   WatchOption,
 } from './client-options.ts';

@@ -123,6 +123,14 @@ const calls: Readonly<Record<string, readonly (readonly [act: () => unknown, mes
     [() => zk.getChildren('/a', () => {}), 'write getChildren(path, { watch: listener })'],
     [() => zk.getChildren('/a', { include_data: true }), 'unknown option "include_data"'],
   ],
+  getChildrenWithData: [
+    [() => zk.getChildrenWithData('/a', () => {}), 'options must be an object'],
+    [() => zk.getChildrenWithData('/a', { data: true }), 'unknown option "data"'],
+    [
+      () => zk.getChildrenWithData('/a', { pageSize: 1.5 }),
+      'RangeError: getChildrenWithData: pageSize must be a whole number >= 1, not 1.5',
+    ],
+  ],
   getConfig: [
     [() => zk.getConfig(true), 'write getConfig({ watch: true })'],
     [() => zk.getConfig({ watched: true }), 'unknown option "watched"; write watch'],
@@ -224,6 +232,11 @@ const calls: Readonly<Record<string, readonly (readonly [act: () => unknown, mes
     [() => zk.updateServerList(5), 'the list of servers must be a string such as "zk1:2181,zk2:2181" or an array'],
     [() => zk.updateServerList([5]), 'each element of the list of servers must be a string such as "zk1:2181" or an object'],
     [() => zk.updateServerList('a', 'b'), 'takes 1 argument, not 2'],
+  ],
+  children: [
+    [() => zk.children('/a', () => {}), 'options must be an object'],
+    [() => zk.children('/a', { pagesize: 5 }), 'unknown option "pagesize"; write pageSize'],
+    [() => zk.children('/a', { pageSize: 0 }), 'RangeError: children: pageSize must be a whole number >= 1, not 0'],
   ],
   walk: [
     [() => zk.walk('/a', () => {}), 'options must be an object'],

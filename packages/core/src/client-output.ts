@@ -30,6 +30,8 @@ export type CloseReason =
   | 'read-only clients only'
   /** So that the client connects to another server. */
   | 'shed'
+  | 'session of the ensemble on a read-only server'
+  | 'no new sessions on a read-only server'
   | 'not serving';
 
 /**

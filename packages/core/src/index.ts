@@ -1,7 +1,7 @@
 export type { AuthOutcome, AuthProvider, AuthTicket, AuthResult } from './auth/auth-provider.ts';
 export type { Identity } from './auth/identity.ts';
 export type { CnxnContext } from './cnxn-context.ts';
-export type { CnxnInfo, EnsembleStatus, Inspector, LeaderStatus } from './inspector.ts';
+export type { CnxnInfo, EnsembleStatus, Inspector, LeaderStatus, ObserverStatus } from './inspector.ts';
 export type { Now } from './now.ts';
 export { type LimitName, type Notice, type Observer, silentObserver } from './observer.ts';
 export type { TransferEnd, TransferRefusal } from './transfer-outcome.ts';
@@ -22,7 +22,7 @@ export type { QuotaTotals } from './tree/data-tree.ts';
 export { namespaceIdEnd, type NamespaceId, noNamespace } from './tree/namespace-table.ts';
 export type { ZabOptions } from './zab/zab-options.ts';
 export type { EpochName } from './zab/peer-storage.ts';
-export { type ChannelCloseReason, type ChannelId, ChannelRank } from './zab/quorum-links.ts';
+export { type ChannelCloseReason, type ChannelId, ChannelRank, type LeaderPort } from './zab/quorum-links.ts';
 export type { TxnLog } from './txn-log.ts';
 export type { PeerStorage } from './zab/peer-storage.ts';
 export type { QuorumLinks } from './zab/quorum-links.ts';

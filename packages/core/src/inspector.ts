@@ -55,6 +55,10 @@ export interface Inspector {
   resetCnxnStats(): void;
   /** Additional state of a server of an ensemble; undefined for a standalone server. */
   ensemble(): EnsembleStatus | undefined;
+  /** The observers that receive each commit from this leader or follower (obsr). */
+  observers(): Iterable<ObserverStatus>;
+  /** Resets the counters of each observer (orst). */
+  resetObserverStats(): void;
 }
 
 /** The state of a server in its ensemble. */
@@ -74,6 +78,31 @@ export interface EnsembleStatus {
   readonly configText: string;
   /** A leader's view of its learners; undefined unless it leads and serves. */
   readonly leading: LeaderStatus | undefined;
+  /**
+   * The server that an observer learns from: its leader, or a follower that accepts observers;
+   * undefined for other servers.
+   */
+  readonly learnerMaster: Sid | undefined;
+  /**
+   * How many observers receive each commit from this follower; undefined if it is none that accepts
+   * observers.
+   */
+  readonly observersOfFollower: number | undefined;
+}
+
+/** An observer, as its leader or the follower that it learns from sees it. */
+export interface ObserverStatus {
+  /** The stream; the port knows its address and what waits for it. */
+  readonly channel: number;
+  /** Negative if it has none. */
+  readonly sid: Sid;
+  /** On the monotonic clock. */
+  readonly connectedMs: Millis;
+  readonly packetsReceived: number;
+  /** Of these, requests of its clients. */
+  readonly requestsReceived: number;
+  /** The last txn that it has been informed of. */
+  readonly lastZxid: Zxid;
 }
 
 export interface LeaderStatus {

@@ -151,6 +151,11 @@ export interface Observer {
   /** A leader has answered a learner whether a session is alive. */
   sessionValidated(session: SessionId, lives: boolean): void;
   roleChanged(role: 'standalone' | 'leader' | 'follower' | 'observer' | 'looking' | 'read-only'): void;
+  /**
+   * The read-only mode that `roleChanged` has reported is over, before the role changes again or
+   * the mode begins anew.
+   */
+  readOnlyEnded(): void;
   /** An election has ended after `electionMs` with `leader`, which may be this server. */
   elected(leader: Sid, electionMs: Millis): void;
   /** There is no election: the last leader has named the next, which may be this server. */
@@ -225,6 +230,7 @@ export const silentObserver: Observer = {
   sessionRevalidated() {},
   sessionValidated() {},
   roleChanged() {},
+  readOnlyEnded() {},
   elected() {},
   leaderAppointed() {},
   epochStarted() {},

@@ -34,6 +34,8 @@ export interface CoreOptions {
   readonly emulate353TtlNodes: boolean;
   /** zookeeper.enforceQuota: hard limits refuse with QuotaExceeded. */
   readonly enforceQuota: boolean;
+  /** tskeeper.keeperExtensions: operations of ClickHouse Keeper that are reads. */
+  readonly keeperExtensions: boolean;
   /** zookeeper.skipACL */
   readonly skipAcl: boolean;
   /** zookeeper.DigestAuthenticationProvider.enabled */
@@ -57,7 +59,8 @@ export interface CoreOptions {
   readonly reconfigEnabled: boolean;
   /**
    * localSessionsEnabled and localSessionsUpgradingEnabled, for a server of an ensemble. A
-   * standalone server has no other server to save work for: `disabled`.
+   * standalone server has no other server to save work for: `disabled`. In read-only mode a server
+   * that is `disabled` answers a client that asks for a new session NotReadOnly.
    */
   readonly localSessions: LocalSessionMode;
   /** znode.container.checkIntervalMs; 0 disables the sweeps of containers and TTL znodes. */
@@ -145,6 +148,7 @@ export const coreDefaults: CoreOptions = {
   extendedTypesEnabled: false,
   emulate353TtlNodes: false,
   enforceQuota: false,
+  keeperExtensions: false,
   skipAcl: false,
   digestAuthEnabled: true,
   superDigest: undefined,

@@ -4,12 +4,14 @@
  */
 import type { SessionId } from '@tskeeper/protocol';
 import type { CnxnId } from './client-output.ts';
-import type { CnxnInfo, EnsembleStatus, Inspector } from './inspector.ts';
+import type { CnxnInfo, EnsembleStatus, Inspector, ObserverStatus } from './inspector.ts';
 
 /** The part of a peer that is inspected. */
 export interface InspectedPeer {
   readonly front: { readonly inspect: Inspector };
   status(): EnsembleStatus;
+  observers(): Iterable<ObserverStatus>;
+  resetObserverStats(): void;
 }
 
 export class PeerInspector implements Inspector {
@@ -113,5 +115,13 @@ export class PeerInspector implements Inspector {
 
   ensemble(): EnsembleStatus {
     return this.#peer.status();
+  }
+
+  observers(): Iterable<ObserverStatus> {
+    return this.#peer.observers();
+  }
+
+  resetObserverStats(): void {
+    this.#peer.resetObserverStats();
   }
 }

@@ -19,5 +19,21 @@ export interface PeerOptions {
    * another (`zookeeper.observer.election.DelayMs`). Default: 0.
    */
   readonly observerElectionDelayMs?: Millis;
+  /**
+   * Whether it serves reads to clients that accept stale ones once it has had no leader for 2
+   * seconds, or for a tick if that is longer (`readonlymode.enabled`). Default: false.
+   */
+  readonly readOnlyMode?: boolean;
+  /**
+   * The maximum of the random delay before an observer dials its leader, or, after it has tried all
+   * servers that accept observers, the first of them again (`zookeeper.observer.reconnectDelayMs`).
+   * Default: 0.
+   */
+  readonly observerReconnectDelayMs?: Millis;
+  /**
+   * Whether followers accept observers, and observers learn from them (`observerMasterPort`).
+   * Default: false.
+   */
+  readonly observerMasterEnabled?: boolean;
   readonly election?: Pick<ElectionOptions, 'minNotificationIntervalMs' | 'maxNotificationIntervalMs'>;
 }

@@ -1,7 +1,7 @@
 /**
  * A server of an ensemble. At any time it has one role (roles/peer-role.ts), and only as a leader
- * or a learner that is in step with a quorum does it serve clients. This class passes each input to
- * what it concerns and then advances the role.
+ * or a learner that is in step with a quorum does it serve clients; roles/read-only-mode.ts is the
+ * exception. This class passes each input to what it concerns and then advances the role.
  *
  *     flushing -> looking -> leading                -> flushing ...
  *                         -> connecting -> learning -> flushing ...
@@ -13,7 +13,7 @@
 import type { Millis, Notification, PacketView, Sid, Zxid } from '@tskeeper/protocol';
 import type { ClientFront } from './client-front.ts';
 import type { Fingerprint } from './fingerprint.ts';
-import type { EnsembleStatus, Inspector } from './inspector.ts';
+import type { EnsembleStatus, Inspector, ObserverStatus } from './inspector.ts';
 import type { Now } from './now.ts';
 import { PeerInspector } from './peer-inspector.ts';
 import { earlierOf } from './request/local-sequencer.ts';
@@ -120,7 +120,10 @@ export class Peer {
     return name === 'leading' || name === 'learning' ? name : 'looking';
   }
 
-  /** Orders or forwards writes, and applies txns; undefined while this server serves no clients. */
+  /**
+   * Orders, forwards or refuses writes, and applies txns; undefined while this server serves no
+   * clients.
+   */
   get server(): Server | undefined {
     return this.#role.server;
   }
@@ -185,8 +188,30 @@ export class Peer {
   status(): EnsembleStatus {
     const { options, config } = this.#state;
     const { voterCount, text: configText } = config;
-    const shared = { sid: options.zab.sid, voterCount, configText, syncMode: undefined, leading: undefined };
-    return { ...shared, ...this.#role.status() };
+    return {
+      sid: options.zab.sid,
+      voterCount,
+      configText,
+      syncMode: undefined,
+      leading: undefined,
+      learnerMaster: undefined,
+      observersOfFollower: undefined,
+      ...this.#role.status(),
+    };
+  }
+
+  /** See `Inspector.observers`. */
+  observers(): Iterable<ObserverStatus> {
+    return this.#role.observers();
+  }
+
+  resetObserverStats(): void {
+    this.#role.resetObserverStats();
+  }
+
+  /** Which learners connect to this server now, and so at which port it listens. */
+  get acceptedLearners(): 'all' | 'observers' | 'none' {
+    return this.#role.acceptedLearners;
   }
 
   // ---- the election port
@@ -224,8 +249,8 @@ export class Peer {
   // ---- the learner port
 
   /**
-   * A server has connected to this server's learner port, which listens while it leads; this may be
-   * over by now.
+   * A server has connected to this server's learner port, which listens while it leads, or follows
+   * and accepts observers; this may be over by now.
    */
   accepted(channel: ChannelId, now: Now): void {
     if (!this.#role.accepted(channel, now)) this.#state.io.quorum.closeChannel(channel, 'not leading', 'this server does not lead');

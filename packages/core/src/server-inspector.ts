@@ -3,7 +3,7 @@
  */
 import { type SessionId, sessionHigh, sessionIdOf, sessionLow } from '@tskeeper/protocol';
 import type { CnxnTable } from './cnxn/cnxn-table.ts';
-import type { CnxnInfo, EnsembleStatus, Inspector } from './inspector.ts';
+import type { CnxnInfo, EnsembleStatus, Inspector, ObserverStatus } from './inspector.ts';
 import type { CnxnId } from './client-output.ts';
 import type { Load } from './pending/load.ts';
 import type { Replica } from './request/replica.ts';
@@ -153,4 +153,11 @@ export class ServerInspector implements Inspector {
   ensemble(): EnsembleStatus | undefined {
     return undefined;
   }
+
+  /** Only a server of an ensemble has observers; `PeerInspector` answers there. */
+  observers(): Iterable<ObserverStatus> {
+    return [];
+  }
+
+  resetObserverStats(): void {}
 }

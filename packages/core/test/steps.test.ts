@@ -2,9 +2,12 @@ import {
   CreateMode,
   ErrorCode,
   EventType,
+  juteMaxBufferDefault,
   type MultiOp,
   OpCode,
   openAcl,
+  readChildrenDataPageReply,
+  readChildrenPageReply,
   type Reader,
   readMultiReply,
   readStat,
@@ -12,6 +15,7 @@ import {
   sessionHigh,
   sessionIdOf,
   sessionLow,
+  writeChildrenPageRequest,
   writeCreateRequest,
   writeMultiRequest,
   Writer,
@@ -556,5 +560,46 @@ describe('expiry', () => {
     stepper.pass(20_000);
     stepper.finish();
     expect(stepper.closed).toContain(3);
+  });
+});
+
+describe('pages of children', () => {
+  it('D10: list very many children page by page, in steps', () => {
+    const count = breadth(60_000, 200_000);
+    const countMax = 40_000;
+    const stepper = serving((replica) => putMany(replica, '/many', count));
+    const { tree } = stepper.replica;
+    const all = new Set<string>();
+    let afterZxid = -1;
+    let afterName: string | null = null;
+    let pages = 0;
+    for (let isLast = false; !isLast; pages++) {
+      stepper.reset();
+      const page = { path: '/many', watch: false, afterZxid, afterName, untilZxid: -1, countMax, bytesMax: 0 };
+      const opCode = pages % 2 === 0 ? OpCode.getChildrenPage : OpCode.getChildrenDataPage;
+      stepper.ask(big, 7, opCode, (writer) => writeChildrenPageRequest(writer, page));
+      if (pages === 0) withBystander(stepper);
+      else stepper.finish();
+      expect(stepper.mostWork).toBeLessThan(workMax);
+      expect(stepper.longestBytes).toBeLessThan(512 * 1024);
+      const [reply] = repliesTo(stepper, big);
+      const { remaining } = reply!.body;
+      expect(remaining).toBeLessThanOrEqual(juteMaxBufferDefault);
+      const answer = opCode === OpCode.getChildrenPage ? readChildrenPageReply(reply!.body) : readChildrenDataPageReply(reply!.body);
+      expect(answer.stat.numChildren).toBe(count);
+      for (const child of answer.children) {
+        const name = typeof child === 'string' ? child : child.name;
+        expectIs(all.has(name), false);
+        all.add(name);
+        afterName = name;
+      }
+      afterZxid = answer.lastZxid;
+      isLast = answer.isLast;
+      // A page of names is as long as requested, one with Stats as long as a packet may be.
+      if (!isLast && opCode === OpCode.getChildrenPage) expect(answer.children).toHaveLength(countMax);
+      else if (!isLast) expect(remaining).toBeGreaterThan(juteMaxBufferDefault - 500);
+    }
+    expect(all.size).toBe(count);
+    expect(tree.childCountOf(tree.find('/many'))).toBe(count);
   });
 });

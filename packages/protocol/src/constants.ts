@@ -38,6 +38,11 @@ export const OpCode = {
   getLeader: 0x746b_0101,
   transferLeader: 0x746b_0102,
   shedConnections: 0x746b_0103,
+  /** Of ClickHouse Keeper; see client/keeper-extensions.ts. */
+  filteredList: 500,
+  /** Ours; see client/children-pages.ts. The first two bytes are `tk`. */
+  getChildrenPage: 0x746b0001,
+  getChildrenDataPage: 0x746b0002,
   createSession: -10,
   closeSession: -11,
   error: -1,

@@ -2,6 +2,7 @@
 import * as fc from 'fast-check';
 import {
   type Acl,
+  type ChildWithData,
   type ConnectRequest,
   type ConnectResponse,
   type Id,
@@ -110,6 +111,20 @@ const multiResult: fc.Arbitrary<MultiResult> = fc.oneof(
   record({ kind: fc.constant('error'), err: int32 }),
 );
 
+const pageRequest = record({
+  ...pathAndWatch,
+  afterZxid: long,
+  afterName: nullableText,
+  untilZxid: long,
+  countMax: int32,
+  bytesMax: int32,
+});
+const pageEnd = { isLast: fc.boolean(), lastZxid: long, stat };
+const childWithData: fc.Arbitrary<ChildWithData> = fc.oneof(
+  record({ name: text, err: fc.constant(0 as const), data: nullableBytes, stat }),
+  record({ name: text, err: fc.integer({ min: -127, max: -1 }) }),
+);
+
 const path = record({ path: text });
 const statReply = record({ stat });
 const getDataReply = record({ data: nullableBytes, stat });
@@ -134,6 +149,15 @@ export const records: { [Name in OperationName]: { request: fc.Arbitrary<Request
   setACL: { request: record({ path: text, acl: aclList, version: int32 }), reply: statReply },
   getChildren: { request: record(pathAndWatch), reply: record({ children: texts }) },
   getChildren2: { request: record(pathAndWatch), reply: record({ children: texts, stat }) },
+  filteredList: {
+    request: record({ ...pathAndWatch, filter: fc.integer({ min: -128, max: 127 }) }),
+    reply: record({ children: texts, stat }),
+  },
+  getChildrenPage: { request: pageRequest, reply: record({ children: texts, ...pageEnd }) },
+  getChildrenDataPage: {
+    request: pageRequest,
+    reply: record({ children: fc.array(childWithData, { maxLength: 4 }), ...pageEnd }),
+  },
   getAllChildrenNumber: { request: path, reply: record({ totalNumber: int32 }) },
   getEphemerals: { request: record({ prefixPath: nullableText }), reply: record({ ephemerals: texts }) },
   sync: { request: path, reply: path },

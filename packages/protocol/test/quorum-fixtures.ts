@@ -131,7 +131,10 @@ export function readPacketData(type: number, fromLearner: boolean, data: Reader,
       };
     }
     case PacketType.LEADERINFO:
-      return { decoded: { protocolVersion: `0x${readLeaderInfo(data).toString(16)}` }, write: writeLeaderInfo };
+      return {
+        decoded: { protocolVersion: `0x${readLeaderInfo(data).protocolVersion.toString(16)}` },
+        write: (writer) => writeLeaderInfo(writer),
+      };
     case PacketType.ACKEPOCH: {
       const currentEpoch = readAckEpoch(data);
       return { decoded: { currentEpoch }, write: (writer) => writeAckEpoch(writer, currentEpoch) };

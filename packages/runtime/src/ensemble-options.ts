@@ -27,6 +27,11 @@ export interface EnsembleOptions {
   /** zookeeper.electionPortBindRetry: number of tries to bind; 0 = no limit. */
   readonly bindTriesMax: number;
   readonly multiAddressEnabled: boolean;
+  /**
+   * multiAddress.reachabilityCheckTimeoutMs, unless multiAddress.reachabilityCheckEnabled is off or
+   * servers have one address each; see `ElectionPortOptions`.
+   */
+  readonly reachabilityCheckTimeoutMs?: Millis | undefined;
   /** connectToLearnerMasterLimit: limit for a learner to reach its leader. */
   readonly connectToLeaderMs: Millis;
   /** zookeeper.leaderConnectDelayDuringRetryMs: pause between two tries to reach it. */
@@ -39,8 +44,21 @@ export interface EnsembleOptions {
   readonly maxNotificationIntervalMs: Millis;
   /** zookeeper.observer.election.DelayMs: see `PeerOptions.observerElectionDelayMs`. */
   readonly observerElectionDelayMs: Millis;
+  /** zookeeper.observer.reconnectDelayMs: see `PeerOptions.observerReconnectDelayMs`. */
+  readonly observerReconnectDelayMs: Millis;
+  /** observerMasterPort: where followers accept observers; undefined: they do not. */
+  readonly observerMasterPort: number | undefined;
+  /**
+   * zookeeper.observerMaster.sizeLimit: how many bytes of committed txns a server with
+   * observerMasterPort keeps in memory for observers that reconnect.
+   */
+  readonly observerMasterSizeLimitBytes: number;
+  /** syncEnabled: whether an observer writes the txns that it receives to its disk. */
+  readonly syncEnabled: boolean;
   /** zookeeper.leaderServes: whether a leader accepts clients. */
   readonly leaderServes: boolean;
+  /** readonlymode.enabled: see `PeerOptions.readOnlyMode`. */
+  readonly readOnlyMode: boolean;
   /** Limits of the learner port that differ from its defaults: a simulation reaches small ones. */
   readonly learnerPort?: Partial<
     Pick<
@@ -68,7 +86,12 @@ export const ensembleDefaults = {
   minNotificationIntervalMs: 200,
   maxNotificationIntervalMs: 60_000,
   observerElectionDelayMs: 200,
+  observerReconnectDelayMs: 0,
+  observerMasterPort: undefined,
+  observerMasterSizeLimitBytes: 32 * 1024 * 1024,
+  syncEnabled: true,
   leaderServes: true,
+  readOnlyMode: false,
   commitLogCount: 500,
   snapshotSizeFactor: 0.33,
 } as const satisfies Partial<EnsembleOptions>;

@@ -2,7 +2,7 @@
  * The parts of a server that only an ensemble needs: the ports to the other servers, and the disk
  * work of its peer. The runtime drives it in its turns.
  */
-import { type CoreOptions, type Now, type Observer, Peer, type PeerClients } from '@tskeeper/core';
+import { type CoreOptions, type Now, type Observer, Peer, type PeerClients, type PeerStorage } from '@tskeeper/core';
 import { CommittedLog, committedLogDefaults, type Replica } from '@tskeeper/core/internal';
 import { type HostPort, isParticipant, type Millis, PacketView, type QuorumConfig, type Zxid } from '@tskeeper/protocol';
 import { EnsembleStorage } from './ensemble-storage.ts';
@@ -14,6 +14,7 @@ import { electionPortDefaults } from './ports/election/election-port-options.ts'
 import { ElectionPort } from './ports/election/election-port.ts';
 import { LearnerPort } from './ports/learner/learner-port.ts';
 import { learnerPortDefaults } from './ports/learner/learner-port-options.ts';
+import { MemoryOnlyStorage } from './memory-only-storage.ts';
 import type { ReplicaRecovery } from './replica-recovery.ts';
 import { ConfigFiles } from './storage/config-files.ts';
 import type { EnsembleRecoveryResult, Storage } from './storage/storage.ts';
@@ -50,6 +51,7 @@ export class EnsembleRuntime {
   #electionPort: ElectionPort | undefined;
   #learnerPort: LearnerPort | undefined;
   #storage: EnsembleStorage | undefined;
+  #memoryOnlyStorage: MemoryOnlyStorage | undefined;
   /** The answer last given to the peer; undefined when the peer has forgotten it. */
   #oracleAnswer: boolean | undefined;
   #isShutDown = false;
@@ -112,7 +114,7 @@ export class EnsembleRuntime {
    */
   startPeer(replica: Replica, recovered: EnsembleRecoveryResult, clients: PeerClients, unknownPeersMax: number, now: Now): Peer {
     const { world, core, options, logger, runTurn, observer } = this.#dependencies;
-    const servers = peerServersOf(options.quorum, options.lastSeen === undefined ? [] : [options.lastSeen]);
+    const servers = peerServersOf(options.quorum, options.lastSeen === undefined ? [] : [options.lastSeen], options.observerMasterPort);
     const electionPort = { ...electionPortDefaults, ...options.electionPort };
     const learnerPort = { ...learnerPortDefaults, ...options.learnerPort };
     const { tickTimeMs, initLimitTicks } = options.zab;
@@ -128,6 +130,7 @@ export class EnsembleRuntime {
           cnxTimeoutMs: options.cnxTimeoutMs,
           initialMessageTimeoutMs: options.quorumCnxnTimeoutMs,
           multiAddressEnabled: options.multiAddressEnabled,
+          reachabilityCheckTimeoutMs: options.reachabilityCheckTimeoutMs,
           bindTriesMax: options.bindTriesMax,
         },
       },
@@ -143,6 +146,7 @@ export class EnsembleRuntime {
           packetBytesMax: core.juteMaxBuffer + core.juteMaxBufferExtra,
           dialTimeoutMs: options.connectToLeaderMs,
           cnxTimeoutMs: options.cnxTimeoutMs,
+          reachabilityCheckTimeoutMs: options.reachabilityCheckTimeoutMs,
           firstPacketTimeoutMs: tickTimeMs * initLimitTicks,
           bindTriesMax: options.bindTriesMax,
         },
@@ -158,11 +162,13 @@ export class EnsembleRuntime {
       listensOnAllIps: options.listensOnAllIps,
       electionPort: this.#electionPort,
       learnerPort: this.#learnerPort,
+      observerMasterPort: options.observerMasterPort,
       logger,
       runTurn,
       clientAddressChanged: this.#dependencies.clientAddressChanged,
     });
-    const committedLog = new CommittedLog({ ...committedLogDefaults, countMax: options.commitLogCount });
+    const bytesMax = options.observerMasterPort === undefined ? committedLogDefaults.bytesMax : options.observerMasterSizeLimitBytes;
+    const committedLog = new CommittedLog({ bytesMax, countMax: options.commitLogCount });
     for (const { zxid, bytes } of recovered.recent) committedLog.restore(zxid, bytes);
     const { oracle } = this.#dependencies;
     const { standaloneEnabled, multiAddressEnabled } = options;
@@ -175,22 +181,40 @@ export class EnsembleRuntime {
       committedLog,
       snapshotZxid: recovered.snapshotZxid ?? 0,
     };
-    const { zab, leaderServes, leaderConnectDelayMs, observerElectionDelayMs } = options;
+    const { zab, leaderServes, leaderConnectDelayMs, observerElectionDelayMs, observerReconnectDelayMs, readOnlyMode } = options;
+    const observerMasterEnabled = options.observerMasterPort !== undefined;
     const { minNotificationIntervalMs, maxNotificationIntervalMs } = options;
     const election = { minNotificationIntervalMs, maxNotificationIntervalMs };
     const io = {
       clients,
       election: this.#electionPort,
       quorum: this.#learnerPort,
-      storage: this.#storage,
+      storage: this.#isObserver(quorum) && !options.syncEnabled ? this.#memoryOnly(this.#storage) : this.#storage,
       oracle: oracle === undefined ? undefined : { ask: () => this.#askAgain(oracle) },
       members: this.#membership,
     };
-    const peerOptions = { core, zab, leaderServes, leaderConnectDelayMs, observerElectionDelayMs, election };
+    const ofObservers = { observerElectionDelayMs, observerReconnectDelayMs, observerMasterEnabled };
+    const peerOptions = { core, zab, leaderServes, leaderConnectDelayMs, ...ofObservers, readOnlyMode, election };
     this.#peer = new Peer({ options: peerOptions, config, start, packetView: this.#packetView, io, random: world.random, observer }, now);
     for (const part of [...this.ports, this.#storage]) part.attach(this.#peer);
+    this.#memoryOnlyStorage?.attach(this.#peer);
     if (oracle !== undefined) void this.#pollOracle(oracle);
     return this.#peer;
+  }
+
+  /** Whether the active configuration makes this server a participant. */
+  get #mustVote(): boolean {
+    return this.#membership?.members.servers.get(this.#dependencies.options.zab.sid)?.role === 'participant';
+  }
+
+  #isObserver({ servers }: QuorumConfig): boolean {
+    return servers.get(this.#dependencies.options.zab.sid)?.role === 'observer';
+  }
+
+  /** For an observer that keeps what it receives in memory only. */
+  #memoryOnly(storage: EnsembleStorage): PeerStorage {
+    const { world, metrics, runTurn } = this.#dependencies;
+    return (this.#memoryOnlyStorage = new MemoryOnlyStorage({ storage, clock: world.clock, metrics, runTurn }));
   }
 
   /**
@@ -205,6 +229,14 @@ export class EnsembleRuntime {
    * At the end of each turn: flushes all output of the ports, and applies the peer's current role.
    */
   endTurn(now: Now): void {
+    if (this.#memoryOnlyStorage !== undefined && this.#mustVote) {
+      this.#dependencies.failed(
+        new Error(
+          'a reconfiguration makes this server a participant, and it runs without a log (syncEnabled=false): restart it, and it keeps one',
+        ),
+      );
+      return;
+    }
     for (const port of this.ports) port.endTurn(now);
     this.#membership?.followRole(this.peer);
   }

@@ -34,6 +34,14 @@ export interface EnsembleStorageParts {
 /** How many times a leader's snapshot is written before the disk counts as failed. */
 const installTriesMax = 3;
 
+/**
+ * The time at which its leader made a txn. It begins with its header, in which session, cxid and
+ * zxid come before the time.
+ */
+export function txnTimeOf(bytes: Buffer, start: number): Millis {
+  return bytes.readInt32BE(start + 20) * 2 ** 32 + bytes.readUInt32BE(start + 24);
+}
+
 export class EnsembleStorage implements PeerStorage {
   readonly #dependencies: EnsembleStorageParts;
   readonly #links: Pick<QuorumLinks, 'channelIsFull'>;
@@ -46,10 +54,14 @@ export class EnsembleStorage implements PeerStorage {
   /** The configurations being stored, one after the other, and how many. */
   #storingConfigs: Promise<void> = Promise.resolve();
   #unstoredConfigs = 0;
-  /** The first txn appended while a configuration is being stored. */
-  #heldFrom: Zxid | undefined;
+  /** The last txn appended; 0 before the first. */
+  #appended: Zxid = 0;
+  /** The one before the first that was appended while a configuration is being stored. */
+  #heldAfter: Zxid | undefined;
   /** The last txn that is durable. */
   #durable: Zxid = 0;
+  /** The last txn that the peer knows to be durable. */
+  #reported: Zxid = 0;
   #peer!: Peer;
   #state: 'open' | 'closing' | 'closed' = 'open';
 
@@ -79,14 +91,14 @@ export class EnsembleStorage implements PeerStorage {
 
   append(zxid: Zxid, bytes: Buffer, start: number, end: number): void {
     this.#recordAppend(zxid, bytes, start);
-    if (this.#unstoredConfigs > 0) this.#heldFrom ??= zxid;
+    if (this.#unstoredConfigs > 0) this.#heldAfter ??= this.#appended;
+    this.#appended = zxid;
     this.#dependencies.storage.append(zxid, bytes, start, end);
   }
 
   #recordAppend(zxid: Zxid, bytes: Buffer, start: number): void {
     const { world, metrics } = this.#dependencies;
-    // A txn begins with its header, in which session, cxid and zxid come before the time.
-    const txnMs = bytes.readInt32BE(start + 20) * 2 ** 32 + bytes.readUInt32BE(start + 24);
+    const txnMs = txnTimeOf(bytes, start);
     if (this.#peer.role === 'learning') metrics.txnReceived(world.clock.now().wallMs - txnMs);
     if (this.#peer.votes) this.#unsyncedTxns.push({ zxid, txnMs });
   }
@@ -106,13 +118,26 @@ export class EnsembleStorage implements PeerStorage {
    * acknowledgement relies on both.
    */
   #reportDurable(now: Now): void {
-    this.#peer.appended(Math.min(this.#durable, (this.#heldFrom ?? Infinity) - 1), now);
+    const upTo = Math.min(this.#durable, this.#heldAfter ?? Infinity);
+    if (upTo === this.#reported) return;
+    this.#reported = upTo;
+    this.#peer.appended(upTo, now);
+  }
+
+  /** What was durable before says nothing about the txns that follow now. */
+  #historyReplaced(zxid: Zxid): void {
+    this.#appended = this.#durable = this.#reported = zxid;
+    this.#heldAfter = undefined;
   }
 
   truncate(zxid: Zxid): void {
     void this.#then(this.#truncate(zxid), (done, now) => {
-      if (done === undefined) this.#peer.truncationRefused(now);
-      else this.#peer.truncated(done.recovery.finish(), done.lastZxid, now);
+      if (done === undefined) {
+        this.#peer.truncationRefused(now);
+        return;
+      }
+      this.#historyReplaced(done.lastZxid);
+      this.#peer.truncated(done.recovery.finish(), done.lastZxid, now);
     });
   }
 
@@ -141,9 +166,9 @@ export class EnsembleStorage implements PeerStorage {
     void this.#then(this.#storingConfigs, (_, now) => {
       this.#unstoredConfigs--;
       this.#peer.configSaved(now);
-      if (this.#unstoredConfigs > 0 || this.#heldFrom === undefined) return;
-      const wasHeldBack = this.#durable >= this.#heldFrom;
-      this.#heldFrom = undefined;
+      if (this.#unstoredConfigs > 0 || this.#heldAfter === undefined) return;
+      const wasHeldBack = this.#durable > this.#heldAfter;
+      this.#heldAfter = undefined;
       if (wasHeldBack) this.#reportDurable(now);
     });
   }
@@ -156,7 +181,10 @@ export class EnsembleStorage implements PeerStorage {
   }
 
   installSnapshot(zxid: Zxid): void {
-    void this.#then(this.#replaceBySnapshot(zxid, installTriesMax), (_, now) => this.#peer.installed(zxid, now));
+    void this.#then(this.#replaceBySnapshot(zxid, installTriesMax), (_, now) => {
+      this.#historyReplaced(zxid);
+      this.#peer.installed(zxid, now);
+    });
   }
 
   /**

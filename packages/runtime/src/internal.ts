@@ -41,3 +41,4 @@ export { compressionOfName } from './storage/snapshot-codec.ts';
 export { isUnreadable } from './storage/snapshot-files.ts';
 export { decodeMark, markBytes, type SyncedMark } from './storage/synced-mark.ts';
 export { StreamTable } from './stream-table.ts';
+export { ConfigFiles } from './storage/config-files.ts';

@@ -136,6 +136,8 @@ export const logEvents = {
   'leader.transferred': { level: 'info', fields: ['leader', 'durationMs'] },
   'leader.transfer-failed': { level: 'warn', fields: ['leader', 'reason', 'durationMs'] },
   'role.serving': { level: 'info', fields: ['role', 'leader', 'epoch', 'zxid'] },
+  'role.read-only': { level: 'warn', fields: ['durationMs'] },
+  'role.read-only-ended': { level: 'info', fields: [] },
   'epoch.abandoned': { level: 'warn', fields: ['path', 'epoch', 'zxid'] },
   'oracle.answered': { level: 'info', fields: ['allowed'] },
   'oracle.unreadable': { level: 'warn', fields: ['path', 'reason'] },

@@ -20,6 +20,8 @@ export interface MembershipPortsDependencies {
   readonly listensOnAllIps: boolean;
   readonly electionPort: ElectionPort;
   readonly learnerPort: LearnerPort;
+  /** Where followers accept observers; undefined: they do not. */
+  readonly observerMasterPort: number | undefined;
   readonly logger: Logger;
   /** Runs work in a turn of its own. */
   readonly runTurn: (work: (now: Now) => void) => void;
@@ -37,8 +39,8 @@ export class MembershipPorts implements MembershipListener {
   /** The changes of the election port's addresses, one after the other. */
   #relistening: Promise<void> = Promise.resolve();
   #isShutDown = false;
-  #listensForLearners = false;
-  /** Incremented whenever this server starts or stops leading. */
+  #listensFor: Peer['acceptedLearners'] = 'none';
+  /** Incremented whenever this server starts or stops to accept learners. */
   #listenGeneration = 0;
 
   constructor(dependencies: MembershipPortsDependencies) {
@@ -56,7 +58,8 @@ export class MembershipPorts implements MembershipListener {
     const { sid, electionPort, learnerPort, clientAddressChanged } = this.#dependencies;
     this.#own = active.servers.get(sid) ?? this.#own;
     // It introduces itself with its own addresses, also while no configuration has it.
-    const servers = peerServersOf(this.#own === undefined ? active : withServer(active, this.#own), others);
+    const { observerMasterPort } = this.#dependencies;
+    const servers = peerServersOf(this.#own === undefined ? active : withServer(active, this.#own), others, observerMasterPort);
     electionPort.setServers(servers);
     learnerPort.setServers(servers);
     const before = this.#members.servers.get(sid)?.clientAddress;
@@ -105,32 +108,34 @@ export class MembershipPorts implements MembershipListener {
     }
   }
 
-  // --- The quorum port
+  // --- The quorum port, and the port for observers
 
   /**
-   * Listens for learners while this server leads or tries to. A refused learner connects again a
-   * moment later; a learner accepted by a server that does not lead would give up the leader it has
-   * found.
+   * Listens for learners while this server leads or tries to, and for observers while it follows
+   * and accepts them. A refused learner connects again a moment later; a learner accepted by a
+   * server that does not lead would give up the leader it has found.
    */
   followRole(peer: Peer): void {
-    const leads = peer.role === 'leading';
-    if (leads === this.#listensForLearners || this.#isShutDown) return;
-    this.#listensForLearners = leads;
+    const { acceptedLearners } = peer;
+    if (acceptedLearners === this.#listensFor || this.#isShutDown) return;
+    if (this.#listensFor !== 'none') void this.#dependencies.learnerPort.stopListening();
+    this.#listensFor = acceptedLearners;
     this.#listenGeneration++;
-    if (leads) void this.#listenForLearners(peer, this.#listenGeneration);
-    else void this.#dependencies.learnerPort.stopListening();
+    if (acceptedLearners !== 'none') void this.#listenForLearners(peer, acceptedLearners, this.#listenGeneration);
   }
 
-  async #listenForLearners(peer: Peer, generation: number): Promise<void> {
+  async #listenForLearners(peer: Peer, accepted: 'all' | 'observers', generation: number): Promise<void> {
     const { learnerPort, logger, runTurn } = this.#dependencies;
+    const addresses = this.#addresses;
     try {
-      for (const address of this.#addresses?.quorum ?? []) {
-        if (generation === this.#listenGeneration) await learnerPort.listen(address);
+      for (const address of (accepted === 'all' ? addresses?.quorum : addresses?.observerMaster) ?? []) {
+        if (generation === this.#listenGeneration) await learnerPort.listen(address, accepted === 'all' ? 'quorum' : 'observer master');
       }
     } catch (error) {
       if (generation !== this.#listenGeneration || this.#isShutDown) return;
-      logger.error(`${messageOf(error)} This server cannot lead without it.`, { event: 'port.unavailable', reason: messageOf(error) });
-      runTurn((now) => peer.stepDown('its quorum port cannot be bound', now));
+      const consequence = accepted === 'all' ? 'This server cannot lead without it.' : 'This server accepts no observers without it.';
+      logger.error(`${messageOf(error)} ${consequence}`, { event: 'port.unavailable', reason: messageOf(error) });
+      if (accepted === 'all') runTurn((now) => peer.stepDown('its quorum port cannot be bound', now));
     }
   }
 
@@ -139,8 +144,8 @@ export class MembershipPorts implements MembershipListener {
   }
 
   get #addresses() {
-    const { sid, listensOnAllIps } = this.#dependencies;
-    return this.#own && ownAddresses(withServer(this.#members, this.#own), sid, listensOnAllIps);
+    const { sid, listensOnAllIps, observerMasterPort } = this.#dependencies;
+    return this.#own && ownAddresses(withServer(this.#members, this.#own), sid, listensOnAllIps, observerMasterPort);
   }
 }
 
@@ -148,7 +153,7 @@ export class MembershipPorts implements MembershipListener {
  * The servers of all these configurations. A server that moves is dialled at its present addresses
  * first, and then at its next ones.
  */
-export function peerServersOf(active: QuorumConfig, others: readonly QuorumConfig[]): PeerServer[] {
+export function peerServersOf(active: QuorumConfig, others: readonly QuorumConfig[], observerMasterPort?: number): PeerServer[] {
   const configs = [active, ...others];
   const sids = new Set(configs.flatMap(({ servers }) => [...servers.keys()]));
   return [...sids].map((sid) => {
@@ -157,6 +162,7 @@ export function peerServersOf(active: QuorumConfig, others: readonly QuorumConfi
       sid,
       electionAddresses: unique(all.map(({ host, electionPort }) => ({ host, port: electionPort }))),
       quorumAddresses: unique(all.map(({ host, quorumPort }) => ({ host, port: quorumPort }))),
+      observerMasterAddresses: observerMasterPort === undefined ? [] : unique(all.map(({ host }) => ({ host, port: observerMasterPort }))),
     };
   });
 }

@@ -4,6 +4,8 @@ import type { HostPort, QuorumConfig, QuorumServer, Sid } from '@tskeeper/protoc
 export interface OwnAddresses {
   readonly election: readonly HostPort[];
   readonly quorum: readonly HostPort[];
+  /** For observers; empty without observerMasterPort. */
+  readonly observerMaster: readonly HostPort[];
 }
 
 /**
@@ -11,12 +13,21 @@ export interface OwnAddresses {
  * host is a wildcard; two addresses with the same port are one then. undefined if the configuration
  * does not name the server: its ports stay as they are.
  */
-export function ownAddresses(config: QuorumConfig, sid: Sid, listensOnAllIps: boolean): OwnAddresses | undefined {
+export function ownAddresses(
+  config: QuorumConfig,
+  sid: Sid,
+  listensOnAllIps: boolean,
+  observerMasterPort?: number,
+): OwnAddresses | undefined {
   const server = config.servers.get(sid);
   if (server === undefined) return undefined;
   const hostPorts = (portOf: (address: QuorumServer['addresses'][number]) => number): HostPort[] => {
     const all = server.addresses.map((address) => ({ host: listensOnAllIps ? '0.0.0.0' : address.host, port: portOf(address) }));
     return all.filter(({ host, port }, index) => all.findIndex((other) => other.host === host && other.port === port) === index);
   };
-  return { election: hostPorts(({ electionPort }) => electionPort), quorum: hostPorts(({ quorumPort }) => quorumPort) };
+  return {
+    election: hostPorts(({ electionPort }) => electionPort),
+    quorum: hostPorts(({ quorumPort }) => quorumPort),
+    observerMaster: observerMasterPort === undefined ? [] : hostPorts(() => observerMasterPort),
+  };
 }

@@ -15,10 +15,12 @@ import type { Endpoint, Listener, NetworkSink, ReceivedBatch, StreamId } from '.
 import type { RuntimeOptions } from './options.ts';
 import { PendingExpirations } from './pending-expirations.ts';
 import { PendingTransfers } from './pending-transfers.ts';
+import { waitForOwnName } from './ports/bind-listener.ts';
 import { ClientPort } from './ports/client/client-port.ts';
 import { clientPortDefaults } from './ports/client/client-port-options.ts';
 import { type DescriptorPlan, planDescriptors, descriptorRemedy, warnOfShortage } from './ports/descriptor-plan.ts';
 import { FourLetterWords, parseWhitelist } from './ports/four-letter-words/four-letter-words.ts';
+import { RateLimitedLog } from './ports/rate-limited-log.ts';
 import { ReplicaRecovery } from './replica-recovery.ts';
 import { RunningServerFacts } from './running-server-facts.ts';
 import { ServerParts } from './server-parts.ts';
@@ -157,7 +159,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     network.start(this);
     if (parts.ensemble !== undefined) parts.stage = 'serving';
     this.#listener = await parts.clientPort.listen({
-      address: options.clientPortAddress,
+      address: await this.#clientAddress(),
       port: options.clientPort,
       backlog: options.clientPortListenBacklog,
     });
@@ -178,6 +180,21 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
       recovered,
       unsafe: options.unsafe,
     });
+  }
+
+  /**
+   * The address for clients. A server of an ensemble waits for its name to resolve, as its other
+   * ports do; a standalone server ends, because nothing else would tell of a wrong name.
+   */
+  async #clientAddress(): Promise<string | undefined> {
+    const { clientPortAddress: host, clientPort: port } = this.#options;
+    if (host === undefined || this.#parts.ensemble === undefined) return host;
+    const { network, clock } = this.#world;
+    const isCancelled = (): boolean => this.#hasEnded();
+    const log = new RateLimitedLog(this.#hooks.logger);
+    const address = await waitForOwnName(network, clock, log, { portName: 'client port', address: { host, port }, isCancelled });
+    if (address === undefined) throw new Error('the server ended before its name had an address');
+    return address;
   }
 
   async #startStandalone(recovery: ReplicaRecovery, coreOptions: CoreOptions): Promise<RecoveryResult> {

@@ -81,7 +81,8 @@ export class EnsembleRuntimeRig {
     return this.nodes.filter(({ role }) => role !== 'leader');
   }
 
-  async boot(node: EnsembleRuntimeNode): Promise<void> {
+  /** `address`: of the machine that it runs on. */
+  async boot(node: EnsembleRuntimeNode, address = addressOf(node.sid)): Promise<void> {
     const { sid } = node;
     const { observers = 0, options, zab, core, runtime } = this.#setup;
     const count = this.nodes.length;
@@ -95,7 +96,7 @@ export class EnsembleRuntimeRig {
       node.logged.push(fields);
     };
     const { clock, wire } = this.rig;
-    const world = { disk: node.disk.attach(), network: wire.stack(addressOf(sid)), clock, random: new SeededRandom(sid) };
+    const world = { disk: node.disk.attach(), network: wire.stack(address), clock, random: new SeededRandom(sid) };
     node.runtime = await startRuntime(
       world,
       { ...coreDefaults, tickTimeMs, minSessionTimeoutMs: 2 * tickTimeMs, maxSessionTimeoutMs: 20 * tickTimeMs, serverId: sid, ...core },

@@ -1,6 +1,7 @@
 /** A whole server of an ensemble: its ports, which connections it accepts, and what it reports. */
-import { parseQuorumConfig, writeConnectRequest, Writer } from '@tskeeper/protocol';
+import { parseQuorumConfig, type QuorumConfig, type QuorumServer, type Sid, writeConnectRequest, Writer } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
+import type { RuntimeOptions } from '../src/index.ts';
 import { addressOf, electionPort, quorumPort } from './ports/peer-rig.ts';
 import { clientPort, type EnsembleRuntimeNode, EnsembleRuntimeRig } from './ensemble-runtime-rig.ts';
 
@@ -53,6 +54,70 @@ describe('a server whose own name does not resolve yet', () => {
     rig.rig.wire.name('zk', [addressOf(1)]);
     await Promise.all([booting, rig.rig.run(1500, 50)]);
     await rig.until(() => only.role === 'leader', 2000);
+  });
+});
+
+describe('names in the list of servers', () => {
+  /** The servers are known by name; a name without an address does not resolve. */
+  const named = (runtime: Partial<RuntimeOptions> = {}) => {
+    const quorum = (count: number): QuorumConfig => ({
+      version: 0,
+      servers: new Map(
+        Array.from({ length: count }, (_, at): [Sid, QuorumServer] => [
+          at + 1,
+          { sid: at + 1, addresses: [{ host: `zk-${at}`, quorumPort, electionPort }], role: 'participant' },
+        ]),
+      ),
+      groups: new Map(),
+      weights: new Map(),
+    });
+    const options = { quorum: quorum(3), listensOnAllIps: true };
+    return new EnsembleRuntimeRig({ options, runtime });
+  };
+
+  it('D15: that do not resolve keep no server from starting: it waits, logs which, and finds them when they appear', async () => {
+    const rig = named();
+    await Promise.all([...rig.nodes.map((node) => rig.boot(node)), rig.rig.run(50)]);
+    await rig.rig.run(5000, 50);
+    expect(rig.nodes.map(({ role }) => role)).toEqual(['looking', 'looking', 'looking']);
+    for (const node of rig.nodes) {
+      expect(await rig.word(node, 'ruok')).toBe('imok');
+      const other = node.sid === 1 ? 2 : 1;
+      const complaint = `warn Server ${other} cannot be reached: zk-${other - 1}:3888`;
+      expect(node.lines.some((line) => line.startsWith(complaint))).toBe(true);
+    }
+    for (const node of rig.nodes) rig.rig.wire.name(`zk-${node.sid - 1}`, [addressOf(node.sid)]);
+    await rig.until(() => rig.isWhole, 60_000);
+  });
+
+  it('D15: are resolved anew at each dial, so a server that returns at another address is found at both ports', async () => {
+    const rig = named();
+    for (const node of rig.nodes) rig.rig.wire.name(`zk-${node.sid - 1}`, [addressOf(node.sid)]);
+    await Promise.all([...rig.nodes.map((node) => rig.boot(node)), rig.rig.run(50)]);
+    await rig.until(() => rig.isWhole, 10_000);
+    // The leader moves: its learners must find its quorum port as well.
+    const { leader } = rig;
+    await rig.close(leader);
+    rig.rig.wire.name(`zk-${leader.sid - 1}`, ['10.0.7.7']);
+    await Promise.all([rig.boot(leader, '10.0.7.7'), rig.rig.run(50)]);
+    await rig.until(() => rig.isWhole, 60_000);
+    const rest = rig.nodes.filter((node) => node !== leader);
+    await rig.close(rest[0]!);
+    await Promise.all([rig.boot(rest[0]!), rig.rig.run(50)]);
+    await rig.until(() => rig.isWhole, 60_000);
+    expect(rig.nodes.map(({ role }) => role)).not.toContain('looking');
+  });
+
+  it('D15: a server whose name for clients does not resolve yet waits for it, and ends neither', async () => {
+    const rig = named({ clientPortAddress: 'zk-client' });
+    for (const node of rig.nodes) rig.rig.wire.name(`zk-${node.sid - 1}`, [addressOf(node.sid)]);
+    const booting = rig.boot(rig.nodes[0]!);
+    await rig.rig.run(3000, 50);
+    expect(rig.nodes[0]!.runtime).toBeUndefined();
+    expect(rig.nodes[0]!.lines).toContainEqual(expect.stringMatching(/^warn The client port waits for its address, zk-client:2181: /));
+    rig.rig.wire.name('zk-client', [addressOf(1)]);
+    await Promise.all([booting, rig.rig.run(1500, 50)]);
+    expect(await rig.word(rig.nodes[0]!, 'ruok')).toBe('imok');
   });
 });
 
@@ -286,6 +351,35 @@ describe('leaderServes=no', () => {
   });
 });
 
+describe('readonlymode.enabled', () => {
+  it('A34, A76: option readonlymode.enabled: a server without the others serves read-only clients, says so, and logs when it begins and ends', async () => {
+    const rig = new EnsembleRuntimeRig({ options: { readOnlyMode: true } });
+    const [alone, ...others] = rig.nodes as [EnsembleRuntimeNode, ...EnsembleRuntimeNode[]];
+    await Promise.all([rig.boot(alone), rig.rig.run(50)]);
+    expect(await rig.word(alone, 'srvr')).toBe('This ZooKeeper instance is not currently serving requests\n');
+    await rig.until(() => alone.role === 'read-only', 5000);
+    expect(await rig.word(alone, 'srvr')).toMatch(
+      /^Zookeeper version: .*\nREAD-ONLY mode; serving only read-only clients\n[^]*\nMode: read-only\n/,
+    );
+    const [usual, readOnly] = [false, true].map((isReadOnly) => {
+      const end = rig.dial(alone, clientPort);
+      end.send(handshake(0n, undefined, isReadOnly));
+      return end;
+    });
+    await rig.until(() => usual!.closed !== undefined && readOnly!.received.length > 0, 1000);
+    expect(usual!.received).toHaveLength(0);
+    // Without local sessions it opens none: a header with NotReadOnly.
+    expect(readOnly!.received).toEqual(Buffer.from('00000010000000000000000000000000ffffff89', 'hex'));
+    await Promise.all([...others.map((node) => rig.boot(node)), rig.rig.run(50)]);
+    await rig.until(() => rig.isWhole, 20_000);
+    const said = alone.lines.filter((line) => line.includes('read-only')).map((line) => line.replace(/\d+ ms/, 'N ms'));
+    expect(said).toEqual([
+      'warn server 1 has no leader for N ms: it serves stale reads to read-only clients',
+      'info server 1 leaves read-only mode, and closes the connections of its clients',
+    ]);
+  });
+});
+
 describe('expireSession', () => {
   it('ends a session of any server, whichever server is asked, and resolves to false for an unknown one', async () => {
     const rig = await EnsembleRuntimeRig.start({ observers: 1, servers: 4 });
@@ -333,10 +427,10 @@ function frame(hex: string): Buffer {
   return Buffer.concat([length, bytes]);
 }
 
-function handshake(sessionId = 0n, passwd: Uint8Array = Buffer.alloc(16)): Buffer {
+function handshake(sessionId = 0n, passwd: Uint8Array = Buffer.alloc(16), readOnly = false): Buffer {
   const writer = new Writer();
   const start = writer.beginFrame();
-  writeConnectRequest(writer, { protocolVersion: 0, lastZxidSeen: 0, timeOut: 20_000, sessionId, passwd, readOnly: false });
+  writeConnectRequest(writer, { protocolVersion: 0, lastZxidSeen: 0, timeOut: 20_000, sessionId, passwd, readOnly });
   writer.endFrame(start);
   return Buffer.from(writer.written());
 }

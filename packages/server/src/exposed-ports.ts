@@ -8,8 +8,8 @@ import type { OwnAddresses } from '@tskeeper/runtime';
 import { isLoopback } from './config/loopback.ts';
 
 /** Addresses of ports for other servers that other machines may reach. */
-export function exposedPorts({ quorum, election }: OwnAddresses): string[] {
-  return [...quorum, ...election].filter(({ host }) => !isLoopback(host)).map(formatHostPort);
+export function exposedPorts({ quorum, election, observerMaster }: OwnAddresses): string[] {
+  return [...quorum, ...election, ...observerMaster].filter(({ host }) => !isLoopback(host)).map(formatHostPort);
 }
 
 /** One sentence with the problem, one with the remedy. */

@@ -121,7 +121,8 @@ export async function startServerWith(
   const member = config.ensemble === undefined ? undefined : ensembleOptionsOf(config.ensemble, config.core.tickTimeMs, options.configFile);
   logStart(config, member, environment.config?.name ?? options.configFile, logger);
   for (const warning of config.warnings) logger.warn(warning, { event: 'config.warning', reason: warning });
-  const addresses = member === undefined ? undefined : ownAddresses(member.quorum, member.zab.sid, member.listensOnAllIps);
+  const addresses =
+    member === undefined ? undefined : ownAddresses(member.quorum, member.zab.sid, member.listensOnAllIps, member.observerMasterPort);
   const exposed = addresses === undefined ? [] : exposedPorts(addresses);
   if (exposed.length > 0) logger.warn(exposedSentence(exposed), { event: 'server.exposed', addresses: exposed });
   for (const notice of config.notices) logger.info(notice, { event: 'config.no-effect', reason: notice });

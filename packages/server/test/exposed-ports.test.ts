@@ -22,8 +22,9 @@ describe('ports for other servers', () => {
       ['10.0.0.1:2888', 'zoo1:2888', '[::]:2888'],
     ],
   ])('at %j are open to other machines at %j', (hosts, exposed) => {
-    expect(exposedPorts({ quorum: at(...hosts), election: [] })).toEqual(exposed);
-    expect(exposedPorts({ quorum: [], election: at(...hosts) })).toEqual(exposed);
+    const none = { quorum: [], election: [], observerMaster: [] };
+    for (const kind of ['quorum', 'election', 'observerMaster'] as const)
+      expect(exposedPorts({ ...none, [kind]: at(...hosts) })).toEqual(exposed);
   });
 
   test.each([

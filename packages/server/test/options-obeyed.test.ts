@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
  * about; test/behaviour-reference.test.ts checks that none is missing.
  */
 import { gunzipSync } from 'node:zlib';
-import { CreateMode, digestId, openAcl, Perms } from '@tskeeper/protocol';
+import { CreateMode, digestId, ListFilter, openAcl, Perms } from '@tskeeper/protocol';
 import { VirtualDisk } from '@tskeeper/runtime';
 import { describe, expect, it, vi } from 'vitest';
 import { VirtualServer } from './support/virtual-server.ts';
@@ -569,6 +569,18 @@ describe('znodes', () => {
       await client.create('/zookeeper/quota/q/zookeeper_stats', 'count=1,bytes=0');
       expect([(await client.create('/q/a')).err, (await client.create('/q/b')).err]).toEqual(['Ok', err]);
     }
+  });
+
+  it('A20: option tskeeper.keeperExtensions: clients of ClickHouse Keeper find what they may use, and can filter a list', async () => {
+    const answers = async (value: boolean) => {
+      const client = await (await VirtualServer.start(`tskeeper.keeperExtensions=${value}`)).join();
+      await client.create('/p');
+      const { err, body } = await client.call('getData', { path: '/keeper/feature_flags', watch: false });
+      const list = await client.call('filteredList', { path: '/', watch: false, filter: ListFilter.notEphemeral });
+      return [err, (body as typeof body | undefined)?.data?.toString('hex'), list.err];
+    };
+    expect(await answers(true)).toEqual(['Ok', '80', 'Ok']);
+    expect(await answers(false)).toEqual(['NoNode', undefined, 'Unimplemented']);
   });
 
   it('A8, C3-21: option znode.container.checkIntervalMs: empty containers are deleted at this interval', async () => {

@@ -18,6 +18,7 @@ import { runClient } from './client/run.ts';
 import { runSecureClient } from './client/secure-checks.ts';
 import { runConformance } from './conformance/run.ts';
 import { reference, runCanary, runComparison } from './differential/run.ts';
+import { runReadOnlyComparison } from './differential/read-only.ts';
 import { buildCDriver, buildJavaProgram } from './drivers/build.ts';
 import { compareClis } from './drivers/cli.ts';
 import { compareFileTools } from './drivers/file-tools.ts';
@@ -233,6 +234,7 @@ const parts: Record<PartName, Part> = {
   differential: {
     peers: ['zookeeper-3.9.5', 'zookeeper-3.8.0'],
     run: async ({ kind, seed, operations }, report) => {
+      if (kind !== 'java-3.8.0') await runReadOnlyComparison(kind, report);
       await runCanary(seed, report);
       // 3.8.0 is only the canary: its differences are many and known.
       if (kind !== 'java-3.8.0') await runComparison(kind, seed, operations, report);

@@ -100,12 +100,12 @@ describe('the stand-in for a JVM', () => {
     });
   });
 
-  test('starts a server of an ensemble without local sessions and read-only mode as well', () => {
+  test('starts a server of an ensemble without local sessions as well', () => {
     const config = 'localSessionsEnabled=true\nserver.1=a:1:2;3\nreconfigEnabled=true';
     expect(withoutUnsupported({ config, properties: ['-Dreadonlymode.enabled=true'] })).toEqual({
       config: 'server.1=a:1:2;3\nreconfigEnabled=true',
-      properties: [],
-      leftOut: ['localSessionsEnabled', 'readonlymode.enabled'],
+      properties: ['-Dreadonlymode.enabled=true'],
+      leftOut: ['localSessionsEnabled'],
     });
   });
 });

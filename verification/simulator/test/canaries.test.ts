@@ -30,6 +30,8 @@ import {
   type Request,
   runSeed,
 } from '../src/index.ts';
+import { sessionPassword as modelPassword } from '../src/model/session-password.ts';
+import { readOnlyStreams } from '../src/replay/read-only-streams.ts';
 import type { ReplayedTxn } from '../src/replay/replay-result.ts';
 import { writeKey } from '../src/record/write-key.ts';
 import { Run } from '../src/run/run.ts';
@@ -49,6 +51,17 @@ const firstSeeds: Readonly<Record<string, number>> = {
   'a local session that was resumed after its end': 14,
   'a local session that expired although its client had just sent something': 3,
   'a local session that lived on in silence': 3,
+  'a write that a server in read-only mode acknowledged': 24,
+  'a sync that a server in read-only mode answered': 24,
+  'a client that had not asked for a read-only server': 24,
+  'a session of the ensemble that a read-only server declared expired': 24,
+  'read-only mode that began too early': 24,
+  'another value at a server in read-only mode': 24,
+  'a server that goes back to an earlier configuration': 19,
+  'a configuration that no txn has made': 19,
+  'a reconfiguration that a server activated before others had it on disk': 19,
+  'a server that ends with another configuration': 19,
+  'a voter that observes in the end': 19,
 };
 
 /** The run contains nothing that the change could be applied to. */
@@ -107,6 +120,12 @@ function firstServing(peers: readonly PeerEvent[], role: string, epoch: number) 
 /** Whether `later` is the next txn that the same server applied in the same epoch. */
 function isNext(event: PeerEvent, later: PeerEvent): boolean {
   return event.kind === 'applied' && later.kind === 'applied' && later.server === event.server && later.zxid === event.zxid + 1;
+}
+
+/** A request that a server in read-only mode refused. */
+function refusedReadOnly({ readOnlyCnxns }: Recording, name: string): Request {
+  const requests = readOnlyCnxns.flatMap((cnxn) => cnxn.requests);
+  return found(requests.find((request) => request.name === name && request.reply?.err === ErrorCode.NotReadOnly));
 }
 
 const changes: [checker: CheckerName, what: string, change: (recording: Recording) => void][] = [
@@ -729,6 +748,44 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
     ({ clientDeliveries }) => change(found(clientDeliveries.find(({ kind }) => kind === 'closed')), { text: '1' }),
   ],
   [
+    'childListings',
+    'a child that a listing leaves out',
+    ({ listings }) => {
+      const listing = found(listings.find(({ names, fromZxid, toZxid }) => fromZxid === toZxid && names.length > 2));
+      change(listing, { names: listing.names.slice(0, -1) });
+    },
+  ],
+  [
+    'childListings',
+    'a child that a listing contains twice',
+    ({ listings }) => {
+      const listing = found(listings.find(({ names }) => names.some((name) => name !== 'zookeeper')));
+      change(listing, { names: [...listing.names, listing.names.find((name) => name !== 'zookeeper')!] });
+    },
+  ],
+  [
+    'childListings',
+    'a child that was deleted long before its listing',
+    ({ listings, log }) => {
+      const gone = found(log.find(({ logged: { txn } }) => txn.kind === 'delete' && /^\/e[12]$/.test(txn.path)));
+      const { path } = gone.logged.txn as { readonly path: string };
+      const isThere = (from: number, to: number) =>
+        log.some(
+          ({ logged: { header, txn } }) =>
+            header.zxid > gone.logged.header.zxid &&
+            header.zxid <= to &&
+            header.zxid >= from - 1e9 &&
+            JSON.stringify(txn, (_, value: unknown) => (typeof value === 'bigint' ? `${value}` : value)).includes(path),
+        );
+      const listing = found(
+        listings.find(
+          ({ path: parent, fromZxid, toZxid }) => parent === '/' && fromZxid > gone.logged.header.zxid && !isThere(fromZxid, toZxid),
+        ),
+      );
+      change(listing, { names: [...listing.names, path.slice(1)] });
+    },
+  ],
+  [
     'clientReconnects',
     'a client that reconnected with zxid 0 although it had seen a later one',
     ({ cnxns, libraryClients }) => {
@@ -854,6 +911,68 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
     },
   ],
   [
+    'epochQuorums',
+    'an epoch that a leader began without the others',
+    ({ peerEvents, ensemble }) => {
+      if ([...ensemble.values()].filter(({ isVoter }) => isVoter).length < 2) throw new NothingOfTheKind();
+      const leads = found(peerEvents.findLast((event) => event.kind === 'serves' && event.role === 'leader')) as Extract<
+        PeerEvent,
+        { kind: 'serves' }
+      >;
+      for (let at = peerEvents.indexOf(leads); at >= 0; at--) {
+        const event = peerEvents[at]!;
+        if (event.kind === 'savesEpoch' && event.current === leads.epoch && event.server !== leads.server) peerEvents.splice(at, 1);
+      }
+    },
+  ],
+  [
+    'configurations',
+    'a server that goes back to an earlier configuration',
+    ({ peerEvents }) => {
+      const last = found(peerEvents.findLast((event) => event.kind === 'config' && /version=[1-9a-f]/.test(event.text)));
+      peerEvents.splice(peerEvents.indexOf(last) + 1, 0, { ...last, ...({ text: 'server.1=h:1:2:participant\nversion=0' } as object) });
+    },
+  ],
+  [
+    'configurations',
+    'a configuration that no txn has made',
+    ({ peerEvents }) => {
+      const last = found(peerEvents.findLast((event) => event.kind === 'config' && /version=[1-9a-f]/.test(event.text)));
+      peerEvents.splice(peerEvents.indexOf(last) + 1, 0, {
+        ...last,
+        ...({ text: 'server.1=h:1:2:participant\nversion=1fffffff0000001' } as object),
+      });
+    },
+  ],
+  [
+    'configurations',
+    'a reconfiguration that a server activated before others had it on disk',
+    (recording) => {
+      const { zxid } = logOf(recording, OpCode.reconfig).logged.header;
+      const { peerEvents } = recording;
+      const adopted = found(peerEvents.find((event) => event.kind === 'config' && event.text.endsWith(`version=${zxid.toString(16)}`)));
+      const logged = found(peerEvents.find((event) => event.kind === 'logged' && event.zxid >= zxid));
+      peerEvents.splice(peerEvents.indexOf(adopted), 1);
+      peerEvents.splice(peerEvents.indexOf(logged), 0, adopted);
+    },
+  ],
+  [
+    'configurations',
+    'a server that ends with another configuration',
+    ({ quiescentStates }) => {
+      const states = found(quiescentStates.find((each) => each.length > 1 && each.every(({ configText }) => configText !== undefined)));
+      change(states[1] as Mutable<(typeof states)[number]>, { configText: 'server.1=h:1:2:participant\nversion=5' });
+    },
+  ],
+  [
+    'configurations',
+    'a voter that observes in the end',
+    ({ quiescentStates }) => {
+      const states = found(quiescentStates.find((each) => each.length > 1 && each.every(({ configText }) => configText !== undefined)));
+      change(states.find(({ role }) => role !== 'observer') as Mutable<(typeof states)[number]>, { role: 'observer' });
+    },
+  ],
+  [
     'zab',
     'a txn that was skipped',
     ({ peerEvents }) => {
@@ -896,6 +1015,49 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
         { atMs, server, kind: 'elected', leader: sid, lookedMs: 0 },
         { atMs, server, kind: 'replaced', by: 'snap', zxid: zxid - 1 },
       );
+    },
+  ],
+  [
+    'readOnlyMode',
+    'a write that a server in read-only mode acknowledged',
+    (recording) => change(refusedReadOnly(recording, 'setData').reply, { err: ErrorCode.Ok }),
+  ],
+  [
+    'readOnlyMode',
+    'a sync that a server in read-only mode answered',
+    (recording) => change(refusedReadOnly(recording, 'sync').reply, { err: ErrorCode.Ok }),
+  ],
+  [
+    'readOnlyMode',
+    'a client that had not asked for a read-only server',
+    ({ readOnlyCnxns }) => change(found(readOnlyCnxns[0]).handshake, { readOnly: false }),
+  ],
+  [
+    'readOnlyMode',
+    'a session of the ensemble that a read-only server declared expired',
+    (recording) => {
+      const cnxn = found(recording.readOnlyCnxns.find(({ session = 0n }) => session !== 0n));
+      const { header } = logOf(recording, OpCode.createSession).logged;
+      const sessionId = sessionIdOf(header.clientHigh, header.clientLow);
+      const passwd = Buffer.from(modelPassword(sessionId), 'latin1');
+      change<CnxnRecord>(cnxn, { session: 0n, handshake: { ...cnxn.handshake!, sessionId, passwd } });
+    },
+  ],
+  [
+    'readOnlyMode',
+    'read-only mode that began too early',
+    ({ peerEvents }) => {
+      const event = found(peerEvents.find(({ kind }) => kind === 'readOnly'));
+      change(event, { atMs: event.atMs - 10 });
+    },
+  ],
+  [
+    'reads',
+    'another value at a server in read-only mode',
+    ({ readOnlyCnxns, ...recording }) => {
+      const isKept = new Set(readOnlyStreams({ readOnlyCnxns, ...recording }).flatMap(({ requests }) => requests));
+      const read = [...isKept].find(({ name, reply }) => name === 'getData' && reply?.err === ErrorCode.Ok);
+      change(found(read).reply!.body as Mutable<GetDataReply>, { data: Buffer.from('another') });
     },
   ],
   [

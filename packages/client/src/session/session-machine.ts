@@ -94,6 +94,7 @@ export class SessionMachine<R extends Request> {
   /** A connection or an attempt exists, and has neither ended by itself nor been closed. */
   #hasCnxn = false;
   #connectedAtMs: Millis = 0;
+  #cnxnNumber = 0;
   #cutter: FrameDecoder;
 
   constructor(options: SessionOptions, hostProvider: HostProvider, random: Random, output: SessionOutputs<R>, nowMs: Millis) {
@@ -159,6 +160,16 @@ export class SessionMachine<R extends Request> {
   /** Start of the current or the last connection. */
   get connectedAtMs(): Millis {
     return this.#connectedAtMs;
+  }
+
+  /** Counts the connections made. */
+  get cnxnNumber(): number {
+    return this.#cnxnNumber;
+  }
+
+  /** A request submitted now is sent on the current connection, and not on the next one. */
+  get sendsAtOnce(): boolean {
+    return this.#phase === 'connected' && !this.#drain.isActive;
   }
 
   get isReadOnly(): boolean {
@@ -230,7 +241,7 @@ export class SessionMachine<R extends Request> {
    */
   submit(request: R): void {
     if (this.#phase === 'closed' || this.#phase === 'closing') throw this.#end.failure();
-    if (this.#phase === 'connected' && !this.#drain.isActive) this.#outbox.addPending(request);
+    if (this.sendsAtOnce) this.#outbox.addPending(request);
     else this.#outbox.addWaiting(request);
   }
 
@@ -624,6 +635,7 @@ export class SessionMachine<R extends Request> {
     this.#phase = 'connected';
     this.#waitsForFirstConnection = false;
     this.#connectedAtMs = nowMs;
+    this.#cnxnNumber++;
     this.#quorumProbe.connected(nowMs);
     this.#dialPlan.connected();
     this.#restore.start(this.#session.lastZxid, nowMs);

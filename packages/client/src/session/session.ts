@@ -32,17 +32,21 @@ import { RequestTimeLimit } from './request-time-limit.ts';
 import { ServerCnxn } from './server-cnxn.ts';
 import type { EndReason } from './session-end.ts';
 import type { SessionEnvironment } from './session-environment.ts';
+import { type FeatureSession, ServerFeatures } from './server-features.ts';
 import { SessionMachine } from './session-machine.ts';
 import type { SessionOptions } from './session-options.ts';
 import type { StateOutput } from './session-output.ts';
 import { SessionTracer } from './session-tracer.ts';
 
-export class Session {
+export class Session implements FeatureSession {
   readonly watches = new WatchTable();
   readonly events: EventDelivery;
   readonly calls: PendingCalls;
   readonly identities: PendingAuths;
   readonly trace: SessionTracer;
+  readonly features = new ServerFeatures(this);
+  /** The longest packet that the client accepts, apart from a margin. */
+  readonly packetBytesMax: number;
   readonly #environment: SessionEnvironment;
   readonly #driver: MachineDriver;
   readonly #machine: SessionMachine<PendingCall>;
@@ -71,6 +75,7 @@ export class Session {
     this.calls = new PendingCalls(environment, driver, this.watches, timeLimit, this.trace);
     this.identities = new PendingAuths(environment, driver, timeLimit);
     this.#environment = environment;
+    this.packetBytesMax = options.packetBytesMax;
     this.#driver = driver;
     const first = new Promise<void>((resolve, reject) => {
       this.#firstConnection = { resolve, reject };
@@ -120,6 +125,14 @@ export class Session {
 
   get isConnected(): boolean {
     return this.#machine.isConnected;
+  }
+
+  get cnxnNumber(): number {
+    return this.#machine.cnxnNumber;
+  }
+
+  get sendsAtOnce(): boolean {
+    return this.#machine.sendsAtOnce;
   }
 
   get isReadOnly(): boolean {

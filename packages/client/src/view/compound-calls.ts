@@ -7,6 +7,7 @@
 import { ErrorCode } from '@tskeeper/protocol';
 import { CallDeadline } from '../calls/call-deadline.ts';
 import { toCallError } from '../calls/call-runner.ts';
+import { type ListedChild, listChildren } from '../calls/children.ts';
 import { createWithExtras, hasExtras } from '../calls/create.ts';
 import { deleteRecursive, type DeleteRecursiveResult } from '../calls/delete-recursive.ts';
 import { deleteGuaranteed } from '../calls/guaranteed-delete.ts';
@@ -14,10 +15,18 @@ import { deleteIdempotently, setDataIdempotently } from '../calls/idempotent.ts'
 import { ensurePaths, type ParentsToCreate } from '../calls/parents.ts';
 import { update, type Updater } from '../calls/update.ts';
 import { walk, type WalkedZnode } from '../calls/walk.ts';
-import type { CreateOptions, DeleteOptions, EnsurePathOptions, SetDataOptions, UpdateOptions, WalkOptions } from '../client-options.ts';
+import type {
+  ChildrenOptions,
+  CreateOptions,
+  DeleteOptions,
+  EnsurePathOptions,
+  SetDataOptions,
+  UpdateOptions,
+  WalkOptions,
+} from '../client-options.ts';
 import { RequestFailure } from '../keeper-error.ts';
 import { checkCreatePath, checkPath, type Data, isSequential } from '../operations/create.ts';
-import type { CreateResult, GetDataResult } from '../operations/single.ts';
+import { type CreateResult, type GetDataResult, syncOperation } from '../operations/single.ts';
 import { ancestorsOf, parentOf } from '../paths.ts';
 import type { CallOptions } from '../calls/call-options.ts';
 import type { Stat } from '../stat.ts';
@@ -114,6 +123,27 @@ export class CompoundCalls {
       if (create?.mode !== undefined && isSequential(create.mode))
         throw badArgumentsFailure(`update cannot be used with the mode ${create.mode}: each create of a sequential znode has another path`);
       return update(session, this.#znodes, path, updater, { create, idempotent, retry }, deadline);
+    });
+  }
+
+  async *children(path: string, options: ChildrenOptions): AsyncGenerator<ListedChild, void, undefined> {
+    const { pageSize = 1000, data = false, watch, linearizable = false, retry } = options;
+    const deadline = new CallDeadline(this.#calls.session, options);
+    try {
+      checkPath(path);
+      // A client never uses a server that is behind what it has seen, so each page sees this sync.
+      if (linearizable) await this.#calls.onPath('sync', path, { ...deadline.requestLimits, retry }, syncOperation, true);
+      yield* listChildren(this.#znodes, path, { pageSize, data, watch, retry }, deadline);
+    } catch (error) {
+      throw toCallError('children', path, error);
+    }
+  }
+
+  getChildrenWithData(path: string, options: Omit<ChildrenOptions, 'data'>): Promise<readonly ListedChild[]> {
+    return this.#calls.runner.runSteps('getChildrenWithData', path, async () => {
+      const children: ListedChild[] = [];
+      for await (const child of this.children(path, { ...options, data: true })) children.push(child);
+      return children;
     });
   }
 

@@ -3,8 +3,9 @@
  * several requests consist of these.
  */
 import type { SessionId } from '@tskeeper/protocol';
-import type { ZnodeCalls } from '../calls/znode-calls.ts';
-import type { ReadOptions, VersionOptions } from '../client-options.ts';
+import type { PageCalls } from '../calls/children.ts';
+import type { ReadOptions, VersionOptions, WatchOption } from '../client-options.ts';
+import { type ChildrenPage, childrenPageOperation, type PageSettings } from '../operations/children-pages.ts';
 import { checkCreatePath, type CreateSettings, type Data } from '../operations/create.ts';
 import {
   createOperation,
@@ -21,7 +22,7 @@ import type { CallOptions } from '../calls/call-options.ts';
 import type { Stat } from '../stat.ts';
 import type { ViewCalls } from './view-calls.ts';
 
-export class PlainZnodeCalls implements ZnodeCalls {
+export class PlainZnodeCalls implements PageCalls {
   readonly #calls: ViewCalls;
 
   constructor(calls: ViewCalls) {
@@ -60,6 +61,26 @@ export class PlainZnodeCalls implements ZnodeCalls {
   /** `method`: what the program has called. */
   setData(path: string, data: Data, options: VersionOptions, method = 'setData'): Promise<Stat> {
     return this.#calls.onPath(method, path, options, (serverPath) => setDataOperation(serverPath, data, options.version ?? -1));
+  }
+
+  childrenPage(path: string, settings: PageSettings, options: CallOptions & WatchOption): Promise<ChildrenPage | undefined> {
+    const { runner, chroot, session } = this.#calls;
+    const { features, calls } = session;
+    return runner.runWithRetries('children', path, options, true, async (limits) => {
+      for (;;) {
+        const hasPages = features.has('childrenPages');
+        if (hasPages === false) return undefined;
+        if (hasPages === undefined) {
+          await calls.perform(features.question(), limits);
+          continue;
+        }
+        const serverPath = chroot.prepend(path);
+        return calls.perform(
+          childrenPageOperation(serverPath, settings, session.packetBytesMax, this.#calls.watchRecorder(serverPath, options.watch)),
+          limits,
+        );
+      }
+    });
   }
 
   getChildren(path: string, options: ReadOptions): Promise<GetChildrenResult> {

@@ -5,6 +5,7 @@ import { type CallOptions, type Client, ClientView, op } from '../../src/index.t
 export const methods: Readonly<Record<string, (zk: Client, path: string, options?: CallOptions) => Promise<unknown>>> = {
   addAuth: (zk, _, options) => zk.addAuth('digest', 'a:b', options),
   addWatch: (zk, path, options) => zk.addWatch(path, { ...options, watch: true }),
+  children: (zk, path, options) => zk.children(path, options).next(),
   create: (zk, path, options) => zk.create(path, null, options),
   createJson: (zk, path, options) => zk.createJson(path, 1, options),
   delete: (zk, path, options) => zk.delete(path, options),
@@ -14,6 +15,7 @@ export const methods: Readonly<Record<string, (zk: Client, path: string, options
   getACL: (zk, path, options) => zk.getACL(path, options),
   getAllChildrenNumber: (zk, path, options) => zk.getAllChildrenNumber(path, options),
   getChildren: (zk, path, options) => zk.getChildren(path, options),
+  getChildrenWithData: (zk, path, options) => zk.getChildrenWithData(path, options),
   getConfig: (zk, _, options) => zk.getConfig(options),
   getData: (zk, path, options) => zk.getData(path, options),
   getEphemerals: (zk, path, options) => zk.getEphemerals(path, options),

@@ -18,6 +18,7 @@ import {
   openAcl,
   Perms,
   type Stat,
+  type ListedChild,
   type WalkedZnode,
 } from '../../src/index.ts';
 
@@ -80,6 +81,8 @@ export function reading(): void {
   expectTypeOf(zk.getConfig()).resolves.toEqualTypeOf<GetDataResult>();
   expectTypeOf(zk.whoAmI()).resolves.toEqualTypeOf<readonly ClientInfo[]>();
   expectTypeOf(zk.sync()).resolves.toEqualTypeOf<void>();
+  expectTypeOf(zk.children('/a', { data: true, pageSize: 5 })).toEqualTypeOf<AsyncGenerator<ListedChild, void, undefined>>();
+  expectTypeOf(zk.getChildrenWithData('/a')).resolves.toEqualTypeOf<readonly ListedChild[]>();
   expectTypeOf(zk.walk('/a', { data: true })).toEqualTypeOf<AsyncGenerator<WalkedZnode, void, undefined>>();
   // @ts-expect-error a watch is a listener or true: omit it for none
   void zk.getData('/a', { watch: false });

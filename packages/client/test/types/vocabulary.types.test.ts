@@ -81,6 +81,7 @@ import {
   type Updater,
   type VersionOption,
   type VersionOptions,
+  type ChildrenOptions,
   type WalkOptions,
   type WatchListener,
   type WatchLoopEvent,
@@ -140,6 +141,7 @@ export function options(): void {
   expectTypeOf<SetDataOptions>().toExtend<VersionOptions>();
   expectTypeOf<DeleteOptions>().toExtend<VersionOption>();
   expectTypeOf<UpdateOptions['create']>().toEqualTypeOf<boolean | CreateSettings | undefined>();
+  expectTypeOf<ChildrenOptions['pageSize']>().toEqualTypeOf<number | undefined>();
   expectTypeOf<WalkOptions['concurrency']>().toEqualTypeOf<number | undefined>();
   expectTypeOf<AddWatchOptions['watch']>().toEqualTypeOf<WatchListener | true>();
   expectTypeOf<RemoveWatchesOptions['local']>().toEqualTypeOf<boolean | undefined>();

@@ -3,8 +3,9 @@
  *
  * A server that was down during a reconfiguration learns of it in this way. It does not take the
  * word of one server: a single one that lies, or was copied from another ensemble, must not decide
- * who votes. A configuration counts once a quorum of it has announced it. The server may know only
- * one of these voters, so it asks the others itself, at the addresses that were announced.
+ * who votes. A configuration counts once a quorum of it has announced it, and a server that this one
+ * knows: strangers could announce one in which only they vote. The server may know only one of the
+ * voters, or one that was removed, so it asks the others itself, at the addresses that were announced.
  */
 import { formatQuorumConfig, isParticipant, type QuorumConfig, type Sid } from '@tskeeper/protocol';
 import type { Fingerprint } from '../fingerprint.ts';
@@ -63,14 +64,18 @@ export class ConfigAnnouncements {
   }
 
   /**
-   * The latest configuration after `version` that a quorum of it has announced, or whose text this
-   * server has in its own log.
+   * The latest configuration after the active one that a quorum of it and a server that `isKnown`
+   * have announced, or whose text this server has in its own log. If only the version is another,
+   * as after a restart with the operator's file, the word of one known server is enough: the quorums
+   * are the same.
    */
-  latestConfirmed(version: number, loggedText: string | undefined): QuorumConfig | undefined {
+  latestConfirmed(active: QuorumConfig, loggedText: string | undefined, isKnown: (sid: Sid) => boolean): QuorumConfig | undefined {
     let latest: QuorumConfig | undefined;
     for (const [text, { config, verifier, announcers }] of this.#announcements) {
-      if (config.version <= (latest?.version ?? version)) continue;
-      if (text === loggedText || verifier.containsQuorum(announcers)) latest = config;
+      if (config.version <= (latest?.version ?? active.version)) continue;
+      const isSame = formatQuorumConfig({ ...active, version: config.version }) === text;
+      const isConfirmed = (isSame || verifier.containsQuorum(announcers)) && [...announcers].some(isKnown);
+      if (text === loggedText || isConfirmed) latest = config;
     }
     return latest;
   }

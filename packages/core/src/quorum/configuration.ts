@@ -224,7 +224,8 @@ export class Configuration implements ElectionConfig {
 
   /** Activates the latest configuration that enough servers have announced. */
   maybeActivateAnnounced(): boolean {
-    const latest = this.#announced.isEmpty ? undefined : this.#announced.latestConfirmed(this.version, this.#lastSeen?.text);
+    if (this.#announced.isEmpty) return false;
+    const latest = this.#announced.latestConfirmed(this.members, this.#lastSeen?.text, (sid) => this.isMember(sid));
     return latest !== undefined && this.#maybeActivate(latest);
   }
 

@@ -501,7 +501,7 @@ export class Admission {
       this.#authentication.rejectUnauthenticated(cnxn, opCode, xid, now);
       return;
     }
-    if (isWrite(opCode) && (opCode !== OpCode.transferLeader || this.#sequencer.acceptsTransfers)) {
+    if (isWrite(opCode) && !this.#sequencer.isReadOnly && (opCode !== OpCode.transferLeader || this.#sequencer.acceptsTransfers)) {
       if (!request.isThrottled && !this.#memoryLimits.rejects(opCode, reader, this.#sequencer.queuedBytes)) {
         if (opCode === OpCode.closeSession && this.#tracker.sessions.isLocal(cnxn.slot)) {
           this.#localSessions.closeRequested(cnxn.slot);

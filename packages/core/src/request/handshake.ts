@@ -62,7 +62,7 @@ export class Handshakes {
   readonly #cnxns: CnxnTable;
   readonly #replyWriter: ReplyWriter;
   readonly #observer: Observer;
-  readonly #sequencer: Pick<WriteSequencer, 'revalidate'>;
+  readonly #sequencer: Pick<WriteSequencer, 'revalidate' | 'isReadOnly'>;
   /** Connections that wait for the answer whether their session is alive. */
   readonly #pendingRevalidations = new Map<SessionId, Cnxn>();
   /**
@@ -70,6 +70,8 @@ export class Handshakes {
    * may have moved in between.
    */
   readonly #openRevalidationCounts = new Map<SessionId, number>();
+  /** The first id that this server may give. */
+  readonly #firstSessionId: SessionId;
   #nextSessionId: SessionId;
 
   /** @param idSalt see `initialSessionId`. */
@@ -81,7 +83,7 @@ export class Handshakes {
     answers: ReplyWriter,
     observer: Observer,
     now: Now,
-    sequencer: Pick<WriteSequencer, 'revalidate'>,
+    sequencer: Pick<WriteSequencer, 'revalidate' | 'isReadOnly'>,
     idSalt: number,
   ) {
     this.#sequencer = sequencer;
@@ -91,7 +93,8 @@ export class Handshakes {
     this.#cnxns = cnxns;
     this.#replyWriter = answers;
     this.#observer = observer;
-    this.#nextSessionId = initialSessionId(options.serverId, now.wallMs, replica.lastZxid, idSalt);
+    this.#firstSessionId = initialSessionId(options.serverId, now.wallMs, replica.lastZxid, idSalt);
+    this.#nextSessionId = this.#firstSessionId;
   }
 
   /** Everything that can influence behaviour, for an explorer. */
@@ -111,6 +114,11 @@ export class Handshakes {
       return closed;
     }
     cnxn.sentReadOnlyFlag = request.readOnly !== undefined;
+    const { isReadOnly } = this.#sequencer;
+    if (isReadOnly && request.readOnly !== true) {
+      this.#cnxns.close(cnxn, 'read-only clients only');
+      return closed;
+    }
     // The client has seen a state that this server does not have: it must find a server that does.
     if (request.lastZxidSeen > this.#replica.lastZxid) {
       this.#cnxns.close(cnxn, 'client has seen a later zxid than this server');
@@ -118,8 +126,10 @@ export class Handshakes {
     }
     const { minSessionTimeoutMs, maxSessionTimeoutMs } = this.#options;
     cnxn.timeoutMs = Math.max(minSessionTimeoutMs, Math.min(maxSessionTimeoutMs, request.timeOut));
-    if (request.sessionId === 0n) {
-      return this.#options.localSessions === 'disabled' ? { kind: 'create', origin: this.#create(cnxn, now) } : this.#openLocal(cnxn, now);
+    if (request.sessionId === 0n) return this.#openSession(cnxn, now);
+    if (isReadOnly && !this.#canJudge(request.sessionId)) {
+      this.#cnxns.close(cnxn, 'session of the ensemble on a read-only server');
+      return closed;
     }
     return this.#resumeSession(cnxn, request.sessionId, request.passwd, now);
   }
@@ -172,6 +182,12 @@ export class Handshakes {
     return cnxn;
   }
 
+  #openSession(cnxn: Cnxn, now: Now): HandshakeOutcome {
+    if (this.#sequencer.isReadOnly) return this.#openInReadOnlyMode(cnxn, now);
+    if (this.#options.localSessions !== 'disabled') return this.#openLocal(cnxn, now);
+    return { kind: 'create', origin: this.#create(cnxn, now) };
+  }
+
   /** The session needs no txn: requests are served from here on. */
   #openLocal(cnxn: Cnxn, now: Now): HandshakeOutcome {
     const id = this.#newSessionId();
@@ -198,7 +214,7 @@ export class Handshakes {
     cnxn.state = 'open';
     const { sessionHigh: high, sessionLow: low, timeoutMs } = cnxn;
     this.#observer.sessionAccepted(sessionIdOf(high, low), timeoutMs, cnxn.context, isNew);
-    return this.#replyWriter.connectResponse(cnxn, timeoutMs, high, low, sessionPassword(high, low));
+    return this.#replyWriter.connectResponse(cnxn, timeoutMs, high, low, sessionPassword(high, low), this.#sequencer.isReadOnly);
   }
 
   #create(cnxn: Cnxn, now: Now): WriteOrigin {
@@ -221,6 +237,39 @@ export class Handshakes {
       isUpgradeRefused: false,
       arrivedMs: now.elapsedMs,
     };
+  }
+
+  // ---- in read-only mode
+
+  /**
+   * No other server knows the session, so it is open at once. Without local sessions ZooKeeper
+   * answers as if the client had sent an ordinary request, and clients know that answer; ZooKeeper
+   * then leaves the connection open and reads nothing more from it.
+   */
+  #openInReadOnlyMode(cnxn: Cnxn, now: Now): HandshakeOutcome {
+    if (this.#options.localSessions === 'disabled') {
+      const { lastZxid } = this.#replica;
+      const { elapsedMs } = now;
+      this.#replyWriter.replyWithoutBody(cnxn, OpCode.createSession, 0, lastZxid, ErrorCode.NotReadOnly, elapsedMs, elapsedMs, true);
+      this.#cnxns.close(cnxn, 'no new sessions on a read-only server');
+      return closed;
+    }
+    this.#create(cnxn, now);
+    this.#acceptNew(cnxn, now.elapsedMs, now, false);
+    return opened;
+  }
+
+  /**
+   * Whether this server, without a leader, may say that a session is alive or not. With local
+   * sessions, it may of those that it has opened. Without, it takes every session as alive that the
+   * state does not have; one that the state has belongs to the ensemble, where it may end meanwhile.
+   *
+   * (With local sessions ZooKeeper declares expired what the state does not have, although the log
+   * of another server may: a client may have opened its session there a moment ago.)
+   */
+  #canJudge(id: SessionId): boolean {
+    if (this.#options.localSessions !== 'disabled') return id >= this.#firstSessionId && id < this.#nextSessionId;
+    return this.#replica.sessions.find(sessionHigh(id), sessionLow(id)) === -1;
   }
 
   /** A session created by another server, in a data folder that was taken over, may have any id. */
@@ -269,7 +318,7 @@ export class Handshakes {
   }
 
   #reject(cnxn: Cnxn): void {
-    this.#replyWriter.connectResponse(cnxn, 0, 0, 0, noPassword);
+    this.#replyWriter.connectResponse(cnxn, 0, 0, 0, noPassword, this.#sequencer.isReadOnly);
     this.#cnxns.close(cnxn, 'session refused');
   }
 

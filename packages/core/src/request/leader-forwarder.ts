@@ -70,6 +70,7 @@ const requestHeaderBytes = 8;
 
 export class LeaderForwarder implements WriteSequencer {
   readonly role: 'follower' | 'observer';
+  readonly isReadOnly = false;
   readonly forwardsToLeader = true;
   readonly #link: LeaderLink;
   readonly #tracker: SessionTracker;

@@ -60,6 +60,7 @@ export interface SequencerLeader extends ReconfigLeader {
 
 export class LocalSequencer implements WriteSequencer {
   readonly role: 'standalone' | 'leader';
+  readonly isReadOnly = false;
   readonly forwardsToLeader = false;
   readonly #tracker: SessionTracker;
   readonly #load: Load;

@@ -75,6 +75,11 @@ export class LocalSessions {
     return slot !== -1 && this.#tracker.sessions.isLocal(slot) ? slot : -1;
   }
 
+  /** A session of read-only mode is not: no other mode of the server knows it. */
+  isLocal(slot: SessionSlot): boolean {
+    return slot !== -1 && this.#tracker.sessions.isLocal(slot);
+  }
+
   // ---- writes
 
   /**

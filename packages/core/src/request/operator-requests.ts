@@ -25,10 +25,15 @@ const perMilleMax = 1000;
 export class OperatorRequests {
   readonly #replica: Replica;
   readonly #permissions: Permissions;
-  readonly #sequencer: Pick<WriteSequencer, 'leader'>;
+  readonly #sequencer: Pick<WriteSequencer, 'leader' | 'isReadOnly'>;
   readonly #shedder: ConnectionShedder;
 
-  constructor(replica: Replica, permissions: Permissions, sequencer: Pick<WriteSequencer, 'leader'>, shedder: ConnectionShedder) {
+  constructor(
+    replica: Replica,
+    permissions: Permissions,
+    sequencer: Pick<WriteSequencer, 'leader' | 'isReadOnly'>,
+    shedder: ConnectionShedder,
+  ) {
     this.#replica = replica;
     this.#permissions = permissions;
     this.#sequencer = sequencer;
@@ -42,8 +47,8 @@ export class OperatorRequests {
       case OpCode.shedConnections:
         return this.#shed(request, reader, replies);
       default:
-        // This server is standalone, or its leader runs ZooKeeper and could not answer.
-        return replies.error(request, ErrorCode.Unimplemented);
+        // This server is standalone, learns from a follower, or has a leader that runs ZooKeeper.
+        return replies.error(request, this.#sequencer.isReadOnly ? ErrorCode.NotReadOnly : ErrorCode.Unimplemented);
     }
   }
 

@@ -7,19 +7,24 @@ import { ErrorCode, OpCode, Perms, ProtocolError, type Reader, readGetEphemerals
 import type { AuthRegistry } from '../auth/auth-provider.ts';
 import type { Permissions } from '../auth/permissions.ts';
 import type { CnxnTable } from '../cnxn/cnxn-table.ts';
+import { ChildrenPages } from './children-pages.ts';
 import type { Observer } from '../observer.ts';
+import type { CoreOptions } from '../options.ts';
 import type { NodeId } from '../tree/data-tree.ts';
 import { WatchMode } from '../tree/watch-mode.ts';
 import type { WatchTable } from '../tree/watch-table.ts';
+import { FilteredLists } from './filtered-lists.ts';
 import { LongReply } from './long-reply.ts';
 import type { MemoryLimits } from './memory-limits.ts';
 import { MultiReads } from './multi-reads.ts';
 import type { OperatorRequests } from './operator-requests.ts';
 import { ReadReplies } from './read-replies.ts';
+import type { ReadOnlyRequests } from './read-only-requests.ts';
 import type { Replica } from './replica.ts';
 import type { ReplyWriter } from './reply-writer.ts';
 import type { Request } from './request.ts';
 import { type Job, startJob, type StepBudget, unitsPerName, unitsPerPath } from '../step-budget.ts';
+import { VirtualZnodes } from './virtual-znodes.ts';
 import { WatchRequests } from './watch-requests.ts';
 
 export class ReadHandler {
@@ -34,6 +39,12 @@ export class ReadHandler {
   readonly #watchRequests: WatchRequests;
   readonly #multiReads: MultiReads;
   readonly #operatorRequests: OperatorRequests;
+  /** Undefined unless the server is in read-only mode. */
+  readonly #readOnlyRequests: ReadOnlyRequests | undefined;
+  readonly #childrenPages: ChildrenPages;
+  /** undefined without tskeeper.keeperExtensions. */
+  readonly #filteredLists: FilteredLists | undefined;
+  readonly #virtualZnodes: VirtualZnodes;
   #workUnits = 0;
 
   constructor(
@@ -47,7 +58,10 @@ export class ReadHandler {
     observer: Observer,
     budget: StepBudget,
     operatorRequests: OperatorRequests,
+    options: CoreOptions,
+    readOnlyRequests?: ReadOnlyRequests,
   ) {
+    this.#readOnlyRequests = readOnlyRequests;
     this.#replica = replica;
     this.#watches = watches;
     this.#cnxns = cnxns;
@@ -59,6 +73,9 @@ export class ReadHandler {
     this.#replies = new ReadReplies(replica, replyWriter, permissions, observer, budget);
     this.#watchRequests = new WatchRequests(replica, watches, cnxns, limits, replyWriter, this.#replies, budget);
     this.#multiReads = new MultiReads(replica, replyWriter, this.#replies, permissions, budget);
+    this.#childrenPages = new ChildrenPages(replica, this.#replies, permissions, budget, options.juteMaxBuffer);
+    this.#filteredLists = options.keeperExtensions ? new FilteredLists(replica, this.#replies, permissions, budget) : undefined;
+    this.#virtualZnodes = new VirtualZnodes(options.keeperExtensions);
   }
 
   /** Units spent on visiting znodes one by one, without those of jobs. */
@@ -91,6 +108,7 @@ export class ReadHandler {
       case OpCode.getACL:
         return this.#getAcl(request, reader);
       case OpCode.sync:
+        if (this.#readOnlyRequests?.answer(request, this.#replies) === true) return undefined;
         return this.#sync(request, reader);
       case OpCode.addWatch:
         return this.#watchRequests.addWatch(request, reader);
@@ -113,23 +131,43 @@ export class ReadHandler {
         return this.#operatorRequests.handle(request, reader, this.#replies);
       case OpCode.multiRead:
         return this.#multiReads.handle(request, reader);
+      case OpCode.getChildrenPage:
+      case OpCode.getChildrenDataPage:
+        return this.#getChildrenPage(request, reader);
+      case OpCode.filteredList:
+        return this.#filteredLists === undefined ? this.#unimplemented(request) : this.#filteredList(this.#filteredLists, request, reader);
       default:
-        // As ZooKeeper's UnimplementedRequestProcessor: a reply without a zxid, then the connection
-        // is closed. A client that sends an unknown operation is out of step with the protocol, and
-        // its further input cannot be trusted. The session goes on.
-        this.#replyWriter.replyWithoutBody(
-          request.cnxn,
-          request.opCode,
-          request.xid,
-          -1,
-          ErrorCode.Unimplemented,
-          request.arrivedMs,
-          request.now.elapsedMs,
-          false,
-        );
-        this.#cnxns.close(request.cnxn, 'unknown operation');
-        return undefined;
+        if (this.#readOnlyRequests?.answer(request, this.#replies) === true) return undefined;
+        return this.#unimplemented(request);
     }
+  }
+
+  /**
+   * As ZooKeeper's UnimplementedRequestProcessor: a reply without a zxid, then the connection is
+   * closed. A client that sends an unknown operation is out of step with the protocol, and its
+   * further input cannot be trusted. The session goes on.
+   */
+  #unimplemented(request: Request): undefined {
+    this.#replyWriter.replyWithoutBody(
+      request.cnxn,
+      request.opCode,
+      request.xid,
+      -1,
+      ErrorCode.Unimplemented,
+      request.arrivedMs,
+      request.now.elapsedMs,
+      false,
+    );
+    this.#cnxns.close(request.cnxn, 'unknown operation');
+  }
+
+  #filteredList(lists: FilteredLists, request: Request, reader: Reader): Job | undefined {
+    const { cnxn, opCode } = request;
+    return lists.handle(request, reader, (path) => {
+      if (!this.#memoryLimits.admitsWatch(cnxn, opCode)) return false;
+      this.#watches.add(cnxn.id, path, 0, path.length, WatchMode.child);
+      return true;
+    });
   }
 
   /**
@@ -146,6 +184,9 @@ export class ReadHandler {
       }
       case OpCode.getAllChildrenNumber:
       case OpCode.multiRead:
+      case OpCode.getChildrenPage:
+      case OpCode.getChildrenDataPage:
+      case OpCode.filteredList:
         return true;
       default:
         return reader.remaining > this.#budget.shortFrameBytes;
@@ -175,13 +216,22 @@ export class ReadHandler {
   #getData(request: Request, reader: Reader): undefined {
     const node = this.#lookup(reader);
     const watch = reader.boolean();
-    if (node === 0) return this.#replies.error(request, ErrorCode.NoNode);
+    if (node === 0) return this.#getVirtualData(request, reader);
     if (!this.#replies.hasPermission(Perms.read, node, request.identities)) return this.#replies.error(request, ErrorCode.NoAuth);
     if (watch && !this.#watch(request, reader, WatchMode.data)) return this.#replies.error(request, ErrorCode.ThrottledOp);
     const { tree } = this.#replica;
     const writer = this.#replies.begin(request);
     tree.writeDataAndStat(node, writer);
     this.#replies.reportRead(node, reader, Math.max(0, tree.dataLengthOf(node)));
+    return this.#replies.end(request, writer);
+  }
+
+  /** Some paths have data without a znode: what this server can do. They have no watches. */
+  #getVirtualData(request: Request, { bytes, rangeStart, rangeEnd }: Reader): undefined {
+    const reply = this.#virtualZnodes.replyTo(bytes, rangeStart, rangeEnd);
+    if (reply === undefined) return this.#replies.error(request, ErrorCode.NoNode);
+    const writer = this.#replies.begin(request);
+    writer.raw(reply);
     return this.#replies.end(request, writer);
   }
 
@@ -230,6 +280,16 @@ export class ReadHandler {
     this.#replies.reportReadOf(node, this.#replica.tree.pathOf(node), this.#replies.namesBytes(node, reply.bytes));
     if (request.opCode === OpCode.getChildren2) this.#replica.tree.writeStat(node, reply.writer);
     yield* this.#replies.send(request, reply);
+  }
+
+  #getChildrenPage(request: Request, reader: Reader): Job | undefined {
+    const { offset } = reader;
+    return this.#childrenPages.handle(request, reader, () => {
+      // The path is the first field of the record.
+      reader.offset = offset;
+      reader.range('a path');
+      return this.#watch(request, reader, WatchMode.child);
+    });
   }
 
   #getAcl(request: Request, reader: Reader): undefined {

@@ -116,7 +116,14 @@ export class ReplyWriter {
    * Writes the reply to a handshake and returns its size. A refusal has timeout 0, session 0 and a
    * password of zeros.
    */
-  connectResponse(cnxn: Cnxn, timeoutMs: Millis, sessionHigh: number, sessionLow: number, password: Uint8Array): number {
+  connectResponse(
+    cnxn: Cnxn,
+    timeoutMs: Millis,
+    sessionHigh: number,
+    sessionLow: number,
+    password: Uint8Array,
+    isServerReadOnly: boolean,
+  ): number {
     const writer = this.#out.reply(cnxn.id);
     const frame = writer.beginFrame();
     writer.int32(0);
@@ -124,7 +131,7 @@ export class ReplyWriter {
     writer.int64Halves(sessionHigh, sessionLow);
     writer.buffer(password);
     // A client whose request lacks this byte would take it for the start of the next frame.
-    if (cnxn.sentReadOnlyFlag) writer.boolean(false);
+    if (cnxn.sentReadOnlyFlag) writer.boolean(isServerReadOnly);
     writer.endFrame(frame);
     cnxn.packetsSent++;
     return writer.offset - frame;

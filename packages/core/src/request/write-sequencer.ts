@@ -13,10 +13,15 @@ import type { Proposal, WriteOrigin } from '../pending/proposal.ts';
 import type { PendingSync } from '../pending/pending-request.ts';
 
 /** The role of a server as its clients see it. */
-export type Role = 'standalone' | 'leader' | 'follower' | 'observer';
+export type Role = 'standalone' | 'leader' | 'follower' | 'observer' | 'read-only';
 
 export interface WriteSequencer {
   readonly role: Role;
+  /**
+   * Whether the server is in read-only mode: it has no leader, orders no write, and its sessions
+   * are local to it.
+   */
+  readonly isReadOnly: boolean;
   /** Units of work done so far. */
   readonly workUnits: number;
   /** Whether requests are forwarded to the leader, each with its identities. */

@@ -18,7 +18,7 @@ const unresponsiveInitLimits = 3;
  * receive from this server.
  */
 export function stopIfLeaderIsLost(connector: LeaderConnector, election: FastLeaderElection): void {
-  if (election.isLeaderNotReceiving) connector.leaderNotReceiving();
+  if (election.isLeaderNotReceiving && !connector.usesMasters) connector.leaderNotReceiving();
   else if (election.isLeaderGone) connector.abandon();
 }
 
@@ -66,6 +66,8 @@ export class ConnectingRole extends PeerRole {
     // The next leader may be dialled only after a while. A stream to this one that opens meanwhile
     // would pass for a stream to that one.
     io.quorum.cancelDial();
+    // Nothing is known of the leader itself.
+    if (this.#connector.usesMasters) return { to: 'flushing', delayMs: 0 };
     this.#state.leaderAttemptFailed(leader, now, !isUnanswered);
     if (isUnanswered) {
       const { initLimitTicks, tickTimeMs } = options.zab;

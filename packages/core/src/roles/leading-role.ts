@@ -1,5 +1,6 @@
 import type { Millis, PacketView, ServerState, Sid, Zxid } from '@tskeeper/protocol';
 import type { Fingerprint } from '../fingerprint.ts';
+import type { ObserverStatus } from '../inspector.ts';
 import type { Now } from '../now.ts';
 import { LocalSequencer } from '../request/local-sequencer.ts';
 import { StepBudget } from '../step-budget.ts';
@@ -61,6 +62,18 @@ export class LeadingRole extends PeerRole implements LeaderHost {
 
   override peersChanged(): void {
     this.#leader.maybeStepDown(this.#state.election.voterReachability.lostVoters);
+  }
+
+  override get acceptedLearners(): 'all' {
+    return 'all';
+  }
+
+  override observers(): Iterable<ObserverStatus> {
+    return this.#leader.observers();
+  }
+
+  override resetObserverStats(): void {
+    this.#leader.resetObserverCounts();
   }
 
   override accepted(channel: ChannelId, now: Now): boolean {
@@ -203,7 +216,8 @@ export class LeadingRole extends PeerRole implements LeaderHost {
   }
 }
 
-function synchroniserOptions({ options, observer, logCompleteFromZxid }: PeerState): LearnerSyncerOptions {
+/** For the learners of a leader, or the observers of a follower. */
+export function synchroniserOptions({ options, observer, logCompleteFromZxid }: PeerState): LearnerSyncerOptions {
   const { forceSnapshotSync, tickTimeMs, snapSyncsMax = snapSyncsMaxDefault, diffSyncsMax = diffSyncsMaxDefault } = options.zab;
   return {
     tickTimeMs,

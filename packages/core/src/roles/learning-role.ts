@@ -1,19 +1,26 @@
 import type { Millis, PacketView, Zxid } from '@tskeeper/protocol';
 import type { Fingerprint } from '../fingerprint.ts';
+import type { ObserverStatus } from '../inspector.ts';
 import type { Now } from '../now.ts';
 import { canLeadOn } from '../quorum/configuration.ts';
 import { StepBudget } from '../step-budget.ts';
-import { LeaderForwarder, type LeaderLink, type LeaderTxn } from '../request/leader-forwarder.ts';
+import { LeaderForwarder, type LeaderTxn } from '../request/leader-forwarder.ts';
 import { Replica } from '../request/replica.ts';
 import type { Server } from '../server.ts';
 import { SnapshotLoader } from '../snapshot/snapshot-loader.ts';
 import type { LeaderConnector } from '../zab/leader-connector.ts';
+import type { LeaderConfig } from '../zab/leader-host.ts';
 import { Learner } from '../zab/learner.ts';
-import type { ConfigChange, LearnerHost, LoggedProposal } from '../zab/learner-host.ts';
+import type { ConfigChange, LearnerHost, LearnerServer, LoggedProposal } from '../zab/learner-host.ts';
+import { type LogEntry, LearnerSyncer } from '../zab/learner-syncer.ts';
+import { ObserverMaster, type ObserverMasterHost } from '../zab/observer-master.ts';
 import type { EpochName } from '../zab/peer-storage.ts';
+import { type ChannelId, ChannelRank } from '../zab/quorum-links.ts';
+import type { RequestQueue } from '../zab/request-queue.ts';
+import type { SyncTarget } from '../zab/sync-target.ts';
 import { leaderPriorityDefault } from '../zab/zab-options.ts';
-import type { ChannelId } from '../zab/quorum-links.ts';
 import { stopIfLeaderIsLost } from './connecting-role.ts';
+import { synchroniserOptions } from './leading-role.ts';
 import { PeerRole, type RoleStatus, type Transition } from './peer-role.ts';
 import type { PeerState } from './peer-state.ts';
 
@@ -23,14 +30,22 @@ import type { PeerState } from './peer-state.ts';
  */
 const snapshotItemExtraBytes = 1024 * 1024;
 
-/** This server follows or observes a leader (zab/learner.ts), or tries to. */
-export class LearningRole extends PeerRole implements LearnerHost {
+/**
+ * This server follows or observes a leader (zab/learner.ts), or tries to. As a follower it may
+ * accept observers of its own (zab/observer-master.ts).
+ */
+export class LearningRole extends PeerRole implements LearnerHost, ObserverMasterHost {
   readonly name = 'learning';
   readonly #state: PeerState;
   readonly #channel: ChannelId;
   readonly #connector: LeaderConnector;
   readonly #learner: Learner;
   readonly #kind: 'follower' | 'observer';
+  readonly config: LeaderConfig;
+  /** Once this server follows; undefined if it accepts no observers. */
+  #observers: ObserverMaster | undefined;
+  /** Synchronises them. */
+  #syncer: LearnerSyncer | undefined;
   /** Znodes visited in one step. */
   readonly #visitsPerStepMax: number;
   /** The snapshot that the leader is sending. */
@@ -42,6 +57,7 @@ export class LearningRole extends PeerRole implements LearnerHost {
     this.#channel = channel;
     this.#connector = connector;
     this.#kind = state.config.ownRole === 'observer' ? 'observer' : 'follower';
+    this.config = state.config;
     this.#visitsPerStepMax = new StepBudget(state.options.core.stepUnits).visits;
     const start = {
       role: this.#kind,
@@ -51,6 +67,7 @@ export class LearningRole extends PeerRole implements LearnerHost {
       incarnation: state.incarnation,
       leaderPriority: state.options.zab.leaderPriority ?? leaderPriorityDefault,
       leader: connector.leader,
+      acceptsObservers: this.#acceptsObservers,
     };
     this.#learner = new Learner(state.options.zab, start, channel, state.packetView, state.io.quorum, state.disk, this, now);
   }
@@ -65,19 +82,43 @@ export class LearningRole extends PeerRole implements LearnerHost {
 
   override status(): RoleStatus {
     const { phase, syncMode } = this.#learner;
-    return { state: this.#state.learnerState, phase, syncMode, leader: this.#connector.leader };
+    const { leader, target } = this.#connector;
+    const learnerMaster = this.#kind === 'observer' ? target : undefined;
+    return { state: this.#state.learnerState, phase, syncMode, leader, learnerMaster, observersOfFollower: this.#observers?.observerCount };
+  }
+
+  get #acceptsObservers(): boolean {
+    return this.#kind === 'follower' && this.#state.options.observerMasterEnabled === true;
+  }
+
+  override get acceptedLearners(): 'observers' | 'none' {
+    return this.#observers === undefined ? 'none' : 'observers';
+  }
+
+  override observers(): Iterable<ObserverStatus> {
+    return this.#observers?.observers() ?? [];
+  }
+
+  override resetObserverStats(): void {
+    this.#observers?.resetObserverCounts();
   }
 
   // ---- inputs
 
   override peersChanged(): void {
-    if (!this.#learner.stages.isUnanswered || !this.#state.election.isLeaderNotReceiving) return;
+    if (this.#connector.usesMasters || !this.#learner.stages.isUnanswered || !this.#state.election.isLeaderNotReceiving) return;
     this.#learner.leaderNotReceiving();
     this.#connector.leaderNotReceiving();
   }
 
+  override accepted(channel: ChannelId, now: Now): boolean {
+    this.#observers?.connected(channel, now);
+    return this.#observers !== undefined;
+  }
+
   override packet(channel: ChannelId, packet: PacketView, now: Now): void {
     if (channel === this.#channel) this.#learner.packet(packet, now);
+    else this.#observers?.packet(channel, packet, now);
   }
 
   override isReceivingSnapshot(channel: ChannelId): boolean {
@@ -107,14 +148,34 @@ export class LearningRole extends PeerRole implements LearnerHost {
     return taken;
   }
 
-  // What this server sends is not a sign of its leader: over a link that is cut in one direction,
-  // only the leader does not arrive. So there is no `partSent`.
   override partReceived(channel: ChannelId, now: Now): void {
     if (channel === this.#channel) this.#learner.bytesReceived(now);
+    else this.#observers?.onProgress(channel, now);
+  }
+
+  /**
+   * What this server sends is not a sign of its leader: over a link that is cut in one direction,
+   * only the leader does not arrive.
+   */
+  override partSent(channel: ChannelId, now: Now): void {
+    if (channel !== this.#channel) this.#observers?.onProgress(channel, now);
+  }
+
+  override channelRank(channel: ChannelId): ChannelRank {
+    return channel === this.#channel || this.#observers === undefined ? ChannelRank.voter : this.#observers.rankOf(channel);
   }
 
   override channelClosed(channel: ChannelId, now: Now): void {
     if (channel === this.#channel) this.#learner.channelGone(now);
+    else this.#observers?.channelGone(channel);
+  }
+
+  override logReadRefused(channel: ChannelId): void {
+    this.#syncer?.logReadRefused(channel);
+  }
+
+  override logRead(channel: ChannelId, entries: readonly LogEntry[], isEnd: boolean): void {
+    if (this.#observers !== undefined) this.#syncer?.logRead(channel, entries, isEnd, this.#observers.committed);
   }
 
   override appended(zxid: Zxid): void {
@@ -142,12 +203,21 @@ export class LearningRole extends PeerRole implements LearnerHost {
     this.#learner.wake(now);
   }
 
-  override wake(now: Now): void {
+  override wake(now: Now, inputWatermarkMs: Millis): void {
     this.#learner.wake(now);
+    if (this.#learner.stages.isOver) return;
+    this.#observers?.wake(now, inputWatermarkMs);
+    this.#syncer?.wake(this.#isBusy, now.elapsedMs);
   }
 
   override deadline(): Millis | undefined {
-    return this.#learner.deadline();
+    const due = this.#learner.deadline();
+    if (due === undefined || this.#observers === undefined) return due;
+    return this.#syncer?.hasWork(this.#isBusy) === true ? 0 : Math.min(due, this.#observers.deadline());
+  }
+
+  get #isBusy(): boolean {
+    return this.server?.isBusy ?? false;
   }
 
   override next(now: Now): Transition | undefined {
@@ -157,6 +227,8 @@ export class LearningRole extends PeerRole implements LearnerHost {
     const state = this.#state;
     const connector = this.#connector;
     this.#snapshotLoad = undefined;
+    this.#syncer?.stop();
+    this.#observers?.stop();
     this.#learner.stop(now);
     if (connectFailure !== undefined) {
       connector.attemptFailed(connectFailure, now);
@@ -164,7 +236,7 @@ export class LearningRole extends PeerRole implements LearnerHost {
       return { to: 'connecting', connector };
     }
     state.resyncEpoch = 0;
-    if (!wasSynced && resyncEpoch === undefined) state.leaderAttemptFailed(connector.leader, now);
+    if (!wasSynced && resyncEpoch === undefined && !connector.usesMasters) state.leaderAttemptFailed(connector.leader, now);
     state.observer.roleEnded(endReason, endText);
     if (successor !== undefined) return { to: 'flushing', delayMs: 0, successor };
     if (resyncEpoch === undefined) return { to: 'flushing', delayMs: this.#electionDelayMs() };
@@ -187,6 +259,8 @@ export class LearningRole extends PeerRole implements LearnerHost {
     if (this.#snapshotLoad !== undefined) throw new Error('a snapshot that has been loaded in part has no fingerprint');
     this.#learner.fingerprint(to, now);
     if (this.#learner.stages.isUnanswered) this.#connector.fingerprint(to, now);
+    this.#observers?.fingerprint(to, now);
+    this.#syncer?.fingerprint(to);
   }
 
   // ---- as LearnerHost
@@ -196,7 +270,9 @@ export class LearningRole extends PeerRole implements LearnerHost {
   }
 
   committed({ zxid, entry }: LoggedProposal): void {
-    this.#state.committedLog.append(zxid, entry);
+    const { committedLog, replica, disk } = this.#state;
+    // An observer that is sent a snapshot, or txns of the log, gets those that follow from memory.
+    committedLog.append(zxid, entry, this.#acceptsObservers ? Math.min(replica.lastZxid, disk.durable) : Infinity);
   }
 
   beginSnapshot(zxid: Zxid): void {
@@ -205,13 +281,33 @@ export class LearningRole extends PeerRole implements LearnerHost {
     this.#snapshotLoad = { loader: new SnapshotLoader(this.#state.replicaOptions, { itemBytesMax }), zxid };
   }
 
-  startServing(epoch: number, link: LeaderLink, now: Now): { readonly server: Server; readonly forwarder: LeaderForwarder } {
+  startServing(epoch: number, requests: RequestQueue, now: Now): LearnerServer {
     const state = this.#state;
     state.onSynced();
     state.startEpoch(epoch);
     let forwarder!: LeaderForwarder;
-    const server = state.newServer(now, (parts) => (forwarder = new LeaderForwarder(this.#kind, link, parts)), true);
-    return { server, forwarder };
+    const server = state.newServer(now, (parts) => (forwarder = new LeaderForwarder(this.#kind, requests, parts)), true);
+    if (this.#acceptsObservers) this.#startObserverMaster(epoch, requests, now);
+    return { server, forwarder, observers: this.#observers };
+  }
+
+  #startObserverMaster(epoch: number, requests: RequestQueue, now: Now): void {
+    const { options, config, replica, committedLog, io } = this.#state;
+    this.#syncer = new LearnerSyncer(synchroniserOptions(this.#state), replica, committedLog, io.quorum, io.storage);
+    const { verifier: quorum } = config;
+    const { sessions, lastZxid: committed } = replica;
+    const parts = { options: options.zab, quorum, links: io.quorum, host: this, requests, sessions, epoch, committed };
+    this.#observers = new ObserverMaster(parts, now);
+  }
+
+  // ---- as ObserverMasterHost
+
+  syncLearner(learner: SyncTarget, committed: Zxid): void {
+    this.#syncer?.add(learner, committed);
+  }
+
+  learnerGone(channel: ChannelId): void {
+    this.#syncer?.remove(channel);
   }
 
   historyComplete(): void {

@@ -12,7 +12,7 @@
  */
 import type { Millis, PacketView, ServerState, Sid, Zxid } from '@tskeeper/protocol';
 import type { Fingerprint } from '../fingerprint.ts';
-import type { EnsembleStatus } from '../inspector.ts';
+import type { EnsembleStatus, ObserverStatus } from '../inspector.ts';
 import type { Now } from '../now.ts';
 import type { Server } from '../server.ts';
 import type { LeaderConnector, ConnectFailure } from '../zab/leader-connector.ts';
@@ -36,12 +36,16 @@ export type Transition =
   | { readonly to: 'learning'; readonly channel: ChannelId; readonly connector: LeaderConnector };
 
 /** What a role says of itself to an operator. */
-export type RoleStatus = Pick<EnsembleStatus, 'state' | 'phase' | 'leader'> & Partial<Pick<EnsembleStatus, 'syncMode' | 'leading'>>;
+export type RoleStatus = Pick<EnsembleStatus, 'state' | 'phase' | 'leader'> &
+  Partial<Pick<EnsembleStatus, 'syncMode' | 'leading' | 'learnerMaster' | 'observersOfFollower'>>;
 
 export abstract class PeerRole {
   abstract readonly name: RoleName;
 
-  /** Orders or forwards writes, and applies txns; undefined while this server serves no clients. */
+  /**
+   * Orders, forwards or refuses writes, and applies txns; undefined while this server serves no
+   * clients.
+   */
   get server(): Server | undefined {
     return undefined;
   }
@@ -61,6 +65,13 @@ export abstract class PeerRole {
 
   abstract status(): RoleStatus;
 
+  /** See `Inspector.observers`. */
+  observers(): Iterable<ObserverStatus> {
+    return [];
+  }
+
+  resetObserverStats(): void {}
+
   // ---- the election
 
   /** The voter `from` has sent its vote, and is in that state. */
@@ -73,6 +84,11 @@ export abstract class PeerRole {
   peersChanged(): void {}
 
   // ---- streams
+
+  /** Which learners this role accepts: the owner of the ports listens for them. */
+  get acceptedLearners(): 'all' | 'observers' | 'none' {
+    return 'none';
+  }
 
   /** A learner has connected. Returns whether this role accepts learners. */
   accepted(_channel: ChannelId, _now: Now): boolean {

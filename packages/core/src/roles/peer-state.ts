@@ -22,6 +22,7 @@ import type { CommittedLog } from '../zab/committed-log.ts';
 import { LeaderConnector } from '../zab/leader-connector.ts';
 import { LeaderPreference } from '../zab/leader-preference.ts';
 import { DiskState, type PersistedState } from '../zab/disk-state.ts';
+import { ObserverMasters } from '../zab/observer-masters.ts';
 
 /** What a start has found in the data folder. */
 export interface PeerStart extends PersistedState {
@@ -60,6 +61,8 @@ export class PeerState implements ConfigListener {
   readonly election: FastLeaderElection;
   readonly leaderBackoff: LeaderBackoff;
   readonly leaderPreference: LeaderPreference;
+  /** The servers that this one learns from as an observer; undefined if that is the leader. */
+  readonly #observerMasters: ObserverMasters | undefined;
   readonly committedLog: CommittedLog;
   readonly replicaOptions: ReplicaOptions;
   /** The state in memory. A TRUNC or a SNAP replaces it. */
@@ -92,7 +95,8 @@ export class PeerState implements ConfigListener {
     this.replica = start.replica;
     this.committedLog = start.committedLog;
     this.logCompleteFromZxid = start.snapshotZxid;
-    const { core, zab, election } = options;
+    const { core, zab, election, observerMasterEnabled = false, observerReconnectDelayMs = 0 } = options;
+    if (observerMasterEnabled) this.#observerMasters = new ObserverMasters(random, observerReconnectDelayMs);
     const electionOptions = { ...election, sid: zab.sid, reconfigEnabled: core.reconfigEnabled };
     this.election = new FastLeaderElection(electionOptions, this.config, io.election, this);
     this.config.readFrom(this.replica.tree);
@@ -109,12 +113,21 @@ export class PeerState implements ConfigListener {
   /** Dials a leader, with a pause if this server has failed with it before. */
   connectTo(leader: Sid, now: Now): LeaderConnector {
     this.leaderBackoff.attemptStarted(now);
+    const masters = this.config.ownRole === 'observer' ? this.#observerMasters : undefined;
+    masters?.setVoters(this.config.verifier.voters);
     const options = {
       zab: this.options.zab,
       retryDelayMsMax: this.options.leaderConnectDelayMs ?? leaderConnectDelayMsDefault,
-      initialDelayMs: this.leaderBackoff.dialDelayMs(leader),
+      initialDelayMs: this.leaderBackoff.dialDelayMs(leader) + this.#reconnectDelayMs(),
+      masters,
     };
     return new LeaderConnector(leader, options, this.io.quorum, now);
+  }
+
+  /** Many observers that have lost one leader must not all dial the next one at once. */
+  #reconnectDelayMs(): Millis {
+    const { observerReconnectDelayMs: maxMs = 0 } = this.options;
+    return this.config.ownRole === 'observer' && this.#observerMasters === undefined && maxMs > 0 ? this.random.uint32() % maxMs : 0;
   }
 
   leaderAttemptFailed(leader: Sid, now: Now, wasRefused = false): void {

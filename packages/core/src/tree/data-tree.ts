@@ -19,7 +19,8 @@
  */
 import { ErrorCode, formatSessionId, type Millis, readOnlyAcl, sessionIdOf, statBytes, systemPath, type Zxid } from '@tskeeper/protocol';
 import { type AclId, AclTable, openAclId } from './acl-table.ts';
-import { copyBytes, int32At, putInt32, putInt64 } from './bytes.ts';
+import { copyBytes, int32At, int64At, putInt32, putInt64 } from './bytes.ts';
+import { ChildOrder } from './child-order.ts';
 import { EphemeralTable } from './ephemeral-table.ts';
 import { type NamespaceId, NamespaceTable, noNamespace } from './namespace-table.ts';
 import {
@@ -94,6 +95,7 @@ export class DataTree extends ZnodePaths {
   readonly namespaces = new NamespaceTable();
   readonly quotas = new QuotaUsage(this);
   readonly snapshots: TreeSnapshots;
+  readonly childOrder: ChildOrder;
   /** The namespace of the znode created, deleted or given data last. */
   changedNamespace: NamespaceId = noNamespace;
   /** The tree digest, a wrapping 64-bit sum, as two int32. */
@@ -117,6 +119,7 @@ export class DataTree extends ZnodePaths {
     this.#digestEnabled = options.digestEnabled;
     this.acls = new AclTable(this.arena, options.hashSeed, options.shortAclEntriesMax);
     this.snapshots = new TreeSnapshots(this, this.rows, this.acls);
+    this.childOrder = new ChildOrder(this, this.rows, this.snapshots);
     this.#ephemerals = new EphemeralTable(this.rows, options.hashSeed);
     if (options.empty !== true) this.#addSystemNodes();
   }
@@ -185,6 +188,7 @@ export class DataTree extends ZnodePaths {
     putInt64(record, stat + ctimeAt, time);
     putInt64(record, stat + mtimeAt, time);
     putInt64(record, stat + pzxidAt, zxid);
+    this.childOrder.onLinked(parent, node, zxid);
     this.#updateDigest(node, end);
     this.dataBytes += path.length;
     if (!this.#bumpParent(parent, parentEnd, parentCVersion, zxid)) this.updateChildrenStat(parent);
@@ -657,6 +661,7 @@ export class DataTree extends ZnodePaths {
     this.rows.set(node, cversionField, int32At(bytes, statStart + 36));
     copyBytes(bytes, statStart + 40, record, stat + aversionAt, 4);
     copyBytes(bytes, statStart + 52, record, stat + pzxidAt, 8);
+    this.childOrder.onLinked(parent, node, int64At(bytes, statStart));
     this.updateChildrenStat(node);
     if (parent !== 0) this.updateChildrenStat(parent);
     this.#updateDigest(node, end);
@@ -678,6 +683,7 @@ export class DataTree extends ZnodePaths {
     const parentEnd = lastSlash(this.pathBytes, end);
     const parent = parentEnd === -1 ? 0 : this.lookup(this.pathBytes, 0, parentEnd);
     const node = this.#addNode(parent, parentEnd + 1, end, this.hash.of(this.pathBytes, 0, end), noBytes, 0, 0, acl, 0, 0);
+    this.childOrder.onLinked(parent, node, 0);
     putInt32(this.recordOf(node), this.statAt(node) + aversionAt, aversion);
     if (parent !== 0) this.updateChildrenStat(parent);
     this.#updateDigest(node, end);

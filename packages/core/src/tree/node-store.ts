@@ -35,7 +35,7 @@ export const previousOfOwnerField = 11;
 export const cversionField = 12;
 /** The share of the znode in the tree digest, a uint32 stored as int32; 0 if it is not counted. */
 export const digestField = 13;
-/** Bits 0-1 the kind, bit 2 "below /zookeeper/", bits 4-11 the namespace. */
+/** Bits 0-1 the kind, bit 2 "below /zookeeper/", bit 3 "children not in order", bits 4-11 the namespace. */
 export const flagsField = 14;
 /** For a container or TTL znode: its index in the list of znodes to sweep. */
 export const sweepField = 15;

@@ -104,6 +104,18 @@ export class TreeSnapshots {
     for (const walk of this.#walks) if (walk.next === node) walk.next = this.#tree.nextAfterSubtree(node, this.#tree.root);
   }
 
+  /**
+   * Children of this znode have changed places: a walk among them, or below one of them, visits all
+   * of them again. It writes none twice.
+   */
+  onReordered(parent: NodeId): void {
+    for (const walk of this.#walks) {
+      let at = walk.next;
+      while (at !== 0 && at !== parent) at = this.#rows.get(at, parentField);
+      if (at !== 0) walk.next = parent;
+    }
+  }
+
   #preserve(node: NodeId): void {
     let isTooMuch = false;
     for (const walk of this.#walks) {

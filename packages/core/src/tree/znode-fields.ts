@@ -39,6 +39,8 @@ export const ttl = 3;
 const kinds: readonly NodeKind[] = ['persistent', 'ephemeral', 'container', 'ttl'];
 const kindMask = 3;
 export const noDigestFlag = 4;
+/** Of a parent: a child follows one with a later czxid; see child-order.ts. */
+const unorderedFlag = 8;
 /** The number of its namespace, 8 bits. */
 export const namespaceShift = 4;
 const namespaceMask = namespaceIdEnd - 1;
@@ -107,6 +109,49 @@ export abstract class ZnodeFields {
       if (next !== 0) return next;
     }
     return 0;
+  }
+
+  /** Moves a child directly after another one of the same parent, or to the beginning for 0. */
+  moveChildAfter(parent: NodeId, node: NodeId, after: NodeId): void {
+    const rows = this.rows;
+    if ((after === 0 ? rows.get(parent, firstChildField) : rows.get(after, nextSiblingField)) === node) return;
+    this.unlinkChild(parent, node);
+    rows.set(parent, childCountField, rows.get(parent, childCountField) + 1);
+    const first = rows.get(parent, firstChildField);
+    const next = after === 0 ? first : rows.get(after, nextSiblingField);
+    // The first member's "previous" is the last member.
+    const previous = after === 0 ? rows.get(first, previousSiblingField) : after;
+    rows.set(node, nextSiblingField, next);
+    rows.set(node, previousSiblingField, previous);
+    rows.set(next === 0 ? first : next, previousSiblingField, node);
+    if (after === 0) rows.set(parent, firstChildField, node);
+    else rows.set(after, nextSiblingField, node);
+  }
+
+  isUnordered(parent: NodeId): boolean {
+    return (this.rows.get(parent, flagsField) & unorderedFlag) !== 0;
+  }
+
+  setUnordered(parent: NodeId, isUnordered: boolean): void {
+    const flags = this.rows.get(parent, flagsField);
+    this.rows.set(parent, flagsField, isUnordered ? flags | unorderedFlag : flags & ~unorderedFlag);
+  }
+
+  /** Compares the bytes of the names of two znodes. */
+  compareNames(a: NodeId, b: NodeId): number {
+    const location = this.rows.get(b, recordField);
+    const start = this.arena.offsetOf(location);
+    return this.#compareName(a, this.arena.bufferOf(location), start, start + this.rows.get(b, nameLengthField));
+  }
+
+  compareName(node: NodeId, name: Buffer): number {
+    return this.#compareName(node, name, 0, name.length);
+  }
+
+  #compareName(node: NodeId, bytes: Buffer, start: number, end: number): number {
+    const location = this.rows.get(node, recordField);
+    const own = this.arena.offsetOf(location);
+    return this.arena.bufferOf(location).compare(bytes, start, end, own, own + this.rows.get(node, nameLengthField));
   }
 
   // ---- properties of a znode
@@ -242,6 +287,20 @@ export abstract class ZnodeFields {
       at = rows.get(at, nextSiblingField);
     }
     return at;
+  }
+
+  /** Writes the name as a ustring. */
+  writeName(node: NodeId, writer: Writer): void {
+    const location = this.rows.get(node, recordField);
+    const start = this.arena.offsetOf(location);
+    const length = this.rows.get(node, nameLengthField);
+    writer.int32(length);
+    writer.raw(this.arena.bufferOf(location), start, start + length);
+  }
+
+  /** In bytes. */
+  nameLengthOf(node: NodeId): number {
+    return this.rows.get(node, nameLengthField);
   }
 
   /** Writes a znode in the form of snapshots: path, data, ACL id, StatPersisted. */

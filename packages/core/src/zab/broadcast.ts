@@ -15,7 +15,6 @@ import {
   type Sid,
   writeDesignatedLeader,
   writeEmptyPacket,
-  Writer,
   type Zxid,
 } from '@tskeeper/protocol';
 import type { Fingerprint } from '../fingerprint.ts';
@@ -93,9 +92,7 @@ export class Broadcast {
    * txn of that history.
    */
   addLearner(learner: LearnerProgress, epoch: number, nowMs: Millis): Zxid {
-    learner.historyEndZxid = this.#proposals.committed;
-    learner.isReplicating = true;
-    const backlog = (learner.backlog = new Writer(256));
+    const backlog = this.#learners.beginHistory(learner, this.#proposals.committed);
     if (!learner.isObserver) {
       for (const { zxid, packet } of this.#proposals.values()) {
         backlog.raw(packet);
@@ -127,9 +124,7 @@ export class Broadcast {
 
   /** The learner has been sent the history: what has waited for that follows. */
   historySent(learner: LearnerProgress): void {
-    const { backlog } = learner;
-    learner.backlog = undefined;
-    if (backlog !== undefined) this.#learners.outputAfterBacklog(learner).raw(backlog.bytes, 0, backlog.offset);
+    this.#learners.endHistory(learner);
   }
 
   propose(zxid: Zxid, packet: Buffer, nowMs: Millis): void {

@@ -6,10 +6,14 @@
  * An open stream proves little. Where a proxy or a tunnel accepts in place of the leader, the
  * stream is open before the leader listens, and closes a moment later, or stays silent. So an
  * attempt has succeeded when LEADERINFO has arrived; otherwise see `ConnectFailure`.
+ *
+ * An observer may learn from a follower instead (observer-masters.ts). Then each attempt is made
+ * with the next of them, whatever became of the one before.
  */
 import type { Millis, Sid } from '@tskeeper/protocol';
 import { msUntil, type Fingerprint } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
+import type { ObserverMasters } from './observer-masters.ts';
 import type { QuorumLinks } from './quorum-links.ts';
 import type { ZabOptions } from './zab-options.ts';
 
@@ -19,6 +23,8 @@ export interface LeaderConnectorOptions {
   readonly retryDelayMsMax: Millis;
   /** Delay before the first attempt. */
   readonly initialDelayMs: Millis;
+  /** The servers to learn from in place of the leader; undefined: the leader. */
+  readonly masters?: ObserverMasters | undefined;
 }
 
 /**
@@ -36,6 +42,8 @@ export class LeaderConnector {
   readonly #options: LeaderConnectorOptions;
   readonly #links: Pick<QuorumLinks, 'dialLeader'>;
   readonly #deadlineMs: Millis;
+  /** The server that the current or next attempt is for. */
+  #target: Sid;
   #attempts = 0;
   /** When the current attempt began. */
   #attemptStartMs: Millis;
@@ -57,8 +65,29 @@ export class LeaderConnector {
     const { tickTimeMs, initLimitTicks } = options.zab;
     this.#deadlineMs = now.elapsedMs + tickTimeMs * initLimitTicks;
     this.#attemptStartMs = now.elapsedMs;
-    if (options.initialDelayMs > 0) this.#retryMs = now.elapsedMs + options.initialDelayMs;
-    else links.dialLeader(leader);
+    this.#target = leader;
+    let { initialDelayMs } = options;
+    if (options.masters !== undefined) {
+      const { sid, delayMs } = options.masters.take();
+      this.#target = sid;
+      initialDelayMs = delayMs;
+    }
+    if (initialDelayMs > 0) this.#retryMs = now.elapsedMs + initialDelayMs;
+    else this.#dial();
+  }
+
+  #dial(): void {
+    this.#links.dialLeader(this.#target, this.usesMasters ? 'observer master' : 'quorum');
+  }
+
+  /** Whether it dials servers that accept observers, and not the leader. */
+  get usesMasters(): boolean {
+    return this.#options.masters !== undefined;
+  }
+
+  /** The server that is dialled, or was last. */
+  get target(): Sid {
+    return this.#target;
   }
 
   /** Whether the leader cannot be reached. */
@@ -77,10 +106,19 @@ export class LeaderConnector {
 
   attemptFailed(outcome: ConnectFailure, now: Now): void {
     this.#attempts++;
+    const { masters, retryDelayMsMax } = this.#options;
+    if (masters !== undefined) {
+      // A server that cannot be reached says nothing about the others, nor about the leader.
+      const { sid, delayMs } = masters.take();
+      this.#target = sid;
+      if (this.#attempts >= Math.max(attemptsMax, masters.count) || now.elapsedMs >= this.#deadlineMs) this.#isExhausted = true;
+      else this.#retryMs = now.elapsedMs + Math.max(delayMs, Math.min(retryDelayMsMin * 2 ** (this.#attempts - 1), retryDelayMsMax));
+      return;
+    }
     if (outcome !== 'refused') this.#unansweredMs += now.elapsedMs - this.#attemptStartMs;
     if ((outcome === 'unanswered' && this.isUnanswered) || this.#attempts >= attemptsMax || now.elapsedMs >= this.#deadlineMs)
       this.#isExhausted = true;
-    else this.#retryMs = now.elapsedMs + Math.min(retryDelayMsMin * 2 ** (this.#attempts - 1), this.#options.retryDelayMsMax);
+    else this.#retryMs = now.elapsedMs + Math.min(retryDelayMsMin * 2 ** (this.#attempts - 1), retryDelayMsMax);
   }
 
   /**
@@ -107,7 +145,7 @@ export class LeaderConnector {
     } else if (this.#retryMs !== undefined && now.elapsedMs >= this.#retryMs) {
       this.#retryMs = undefined;
       this.#attemptStartMs = now.elapsedMs;
-      this.#links.dialLeader(this.leader);
+      this.#dial();
     }
   }
 
@@ -116,7 +154,8 @@ export class LeaderConnector {
   }
 
   fingerprint(to: Fingerprint, { elapsedMs }: Now): void {
-    for (const number of [this.leader, this.#attempts, this.#unansweredMs, elapsedMs - this.#attemptStartMs]) to.number(number);
+    for (const number of [this.leader, this.#target, this.#attempts, this.#unansweredMs, elapsedMs - this.#attemptStartMs])
+      to.number(number);
     for (const dueMs of [this.#deadlineMs, this.#retryMs]) to.number(msUntil(dueMs, elapsedMs));
   }
 }

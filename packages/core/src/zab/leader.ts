@@ -32,7 +32,7 @@ import {
 } from '@tskeeper/protocol';
 import type { SessionOwner } from '../client-output.ts';
 import { age, msUntil, type Fingerprint } from '../fingerprint.ts';
-import type { LeaderStatus } from '../inspector.ts';
+import type { LeaderStatus, ObserverStatus } from '../inspector.ts';
 import type { Now } from '../now.ts';
 import { canLeadOn } from '../quorum/configuration.ts';
 import type { QuorumVerifier, SidSet } from '../quorum/quorum-verifier.ts';
@@ -53,6 +53,7 @@ import type { DurableState, EpochName } from './peer-storage.ts';
 import { entryOf, ProposalQueue } from './proposal-queue.ts';
 import type { ChannelId, ChannelRank, QuorumLinks } from './quorum-links.ts';
 import type { RoleEndReason } from '../role-end.ts';
+import { observersLagOf } from './observers-lag.ts';
 import { SyncConfirmations } from './sync-confirmation.ts';
 import type { ZabOptions } from './zab-options.ts';
 
@@ -163,6 +164,15 @@ export class Leader implements TxnLog, SequencerLeader {
     return { sinceMs: this.#servingSinceMs, learners, ...followers, syncedObservers, pendingSyncs, transferTarget };
   }
 
+  /** For operators: the observers that receive each commit. */
+  observers(): Iterable<ObserverStatus> {
+    return this.#learners.observers(this.#proposals.committed);
+  }
+
+  resetObserverCounts(): void {
+    this.#learners.resetObserverCounts();
+  }
+
   // ---- inputs
 
   learnerConnected(channel: ChannelId, now: Now): void {
@@ -181,6 +191,7 @@ export class Leader implements TxnLog, SequencerLeader {
     this.#nowMs = now.elapsedMs;
     const learner = this.#learners.get(channel);
     if (learner === undefined || this.#stages.stage === 'over') return;
+    learner.packetsReceived++;
     learner.lastReceivedMs = learner.lastProgressMs = now.elapsedMs;
     switch (packet.type) {
       case PacketType.FOLLOWERINFO:
@@ -542,7 +553,7 @@ export class Leader implements TxnLog, SequencerLeader {
     readTouchedSessions(packet.data, (high, low, timeOut) => this.#server?.touched(high, low, timeOut, now));
     learner.answeredPing = learner.pings.shift() ?? learner.answeredPing;
     if (learner.sidConflict?.ping !== undefined && learner.answeredPing >= learner.sidConflict.ping) this.#learners.rejectClaimant(learner);
-    learner.touchesWatermarkMs = learner.pingTimes.shift() ?? learner.touchesWatermarkMs;
+    learner.reportedTouches(observersLagOf(packet, this.#options));
     this.#syncs.replyConfirmed(this.#server, now);
   }
 

@@ -4,8 +4,10 @@
  */
 import type { Sid, Zxid } from '@tskeeper/protocol';
 import type { Now } from '../now.ts';
-import type { LeaderForwarder, LeaderLink, LeaderTxn } from '../request/leader-forwarder.ts';
+import type { LeaderForwarder, LeaderTxn } from '../request/leader-forwarder.ts';
 import type { Server } from '../server.ts';
+import type { ObserverMaster } from './observer-master.ts';
+import type { RequestQueue } from './request-queue.ts';
 
 /** The state with which a learner starts. */
 export interface LearnerStart {
@@ -24,14 +26,26 @@ export interface LearnerStart {
   readonly incarnation?: number | undefined;
   /** See `LearnerInfo`; undefined for a learner that sends none. */
   readonly leaderPriority?: number | undefined;
-  /** The server it learns from. */
+  /** The elected leader. An observer may learn from another server. */
   readonly leader: Sid;
+  /** Whether it will accept observers, to which each txn is sent again. */
+  readonly acceptsObservers?: boolean | undefined;
 }
 
 /** A txn from the leader that has been appended to the log. */
 export interface LoggedProposal extends LeaderTxn {
   /** Header, record and digest as in the log. */
   readonly entry: Buffer;
+  /** The whole packet, of which `entry` is a part, at a follower that accepts observers. */
+  readonly packet: Buffer | undefined;
+}
+
+/** What serves the clients of a learner. */
+export interface LearnerServer {
+  readonly server: Server;
+  readonly forwarder: LeaderForwarder;
+  /** Of a follower that accepts observers. */
+  readonly observers?: ObserverMaster | undefined;
 }
 
 /** What a configuration that has become active means to a learner. */
@@ -53,7 +67,7 @@ export interface LearnerHost {
   /** A snapshot of `zxid` follows. `snapshotLoaded` is called at its end. */
   beginSnapshot(zxid: Zxid): void;
   /** Creates the server for clients. */
-  startServing(epoch: number, link: LeaderLink, now: Now): { readonly server: Server; readonly forwarder: LeaderForwarder };
+  startServing(epoch: number, requests: RequestQueue, now: Now): LearnerServer;
   /**
    * All txns that a snapshot of the leader may contain have been applied: a leader sends NEWLEADER
    * after it, and txns committed meanwhile in between.

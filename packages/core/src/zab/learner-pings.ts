@@ -6,20 +6,20 @@
  * PING in order, so the leader counts: the oldest number in `LearnerProgress.pings` is the one that
  * the next answer is for.
  */
-import { type Millis, PacketType, writeEmptyPacket } from '@tskeeper/protocol';
+import { type Millis, PacketType, writeEmptyPacket, type Zxid } from '@tskeeper/protocol';
 import type { Now } from '../now.ts';
 import type { LearnerProgress, SidConflict } from './learner-progress.ts';
-import type { ProposalQueue } from './proposal-queue.ts';
 import type { QuorumLinks } from './quorum-links.ts';
 
 export class LearnerPings {
   readonly #links: QuorumLinks;
-  readonly #proposals: ProposalQueue;
+  readonly #proposals: { readonly proposed: Zxid };
   #last = 0;
   #ownAnswered = 0;
   #sentMs: Millis = -Infinity;
 
-  constructor(links: QuorumLinks, proposals: ProposalQueue) {
+  /** `proposals`: the last txn proposed, which a PING carries. */
+  constructor(links: QuorumLinks, proposals: { readonly proposed: Zxid }) {
     this.#links = links;
     this.#proposals = proposals;
   }

@@ -50,6 +50,8 @@ export class LearnerProgress {
    * requests of an older channel must not be taken for this learner's.
    */
   owner: SessionOwner | undefined;
+  /** The same for requests that it passes on for observers, by their sids. */
+  observerOwners: Map<Sid, SessionOwner> | undefined;
   stage: ProgressStage = 'silent';
   sid: Sid = 0;
   /** Of its process; 0 if unknown. */
@@ -89,9 +91,14 @@ export class LearnerProgress {
    */
   touchesWatermarkMs: Millis = 0;
 
+  /** For operators: since when it is connected, and what it has sent. */
+  readonly connectedMs: Millis;
+  packetsReceived = 0;
+  requestsReceived = 0;
+
   constructor(channel: ChannelId, now: Now) {
     this.channel = channel;
-    this.lastReceivedMs = this.lastProgressMs = now.elapsedMs;
+    this.connectedMs = this.lastReceivedMs = this.lastProgressMs = now.elapsedMs;
   }
 
   /** Whether it has introduced itself, and no other stream has its id. */
@@ -114,6 +121,15 @@ export class LearnerProgress {
     this.ackedZxid = Math.max(this.ackedZxid, zxid);
     for (let next = this.unackedProposals.peek(); next !== undefined && next.zxid <= zxid; next = this.unackedProposals.peek())
       this.unackedProposals.shift();
+  }
+
+  /**
+   * It has answered the oldest PING: every sign of life before that PING has been reported, and of
+   * clients of its observers those before `lagMs` earlier.
+   */
+  reportedTouches(lagMs: Millis): void {
+    const sentMs = this.pingTimes.shift();
+    if (sentMs !== undefined) this.touchesWatermarkMs = Math.max(this.touchesWatermarkMs, sentMs - lagMs);
   }
 
   /**

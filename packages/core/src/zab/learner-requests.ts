@@ -33,6 +33,7 @@ export class LearnerRequests {
 
   onRequest(learner: LearnerProgress, packet: PacketView, server: Server | undefined, now: Now): void {
     const { sessionHigh, sessionLow, cxid, type: opCode, payload } = readLearnerRequest(packet.data);
+    learner.requestsReceived++;
     if (server === undefined || learner.stage !== 'active') {
       this.#learners.disconnect(learner, 'protocol error', 'the learner forwarded a request before UPTODATE');
       return;
@@ -42,7 +43,7 @@ export class LearnerRequests {
       return;
     }
     const identities = this.#forwardedIdentities.of(packet);
-    const owner = this.#learners.ownerOf(learner);
+    const owner = this.#learners.ownerOf(learner, this.#forwardedIdentities.origin);
     const record = Buffer.from(payload);
     server.forwarded({ owner, sessionHigh, sessionLow, cxid, opCode, identities, record, arrivedMs: now.elapsedMs }, now);
   }
@@ -53,7 +54,9 @@ export class LearnerRequests {
       this.#learners.disconnect(learner, 'protocol error', 'the learner asked about a session before UPTODATE');
       return;
     }
-    const valid = server.validateSession(request, request.timeOut, this.#learners.ownerOf(learner), now);
+    this.#forwardedIdentities.of(packet);
+    const owner = this.#learners.ownerOf(learner, this.#forwardedIdentities.origin);
+    const valid = server.validateSession(request, request.timeOut, owner, now);
     const writer = this.#learners.outputAfterBacklog(learner);
     const at = beginQuorumPacket(writer, PacketType.REVALIDATE, packet.zxid);
     writeRevalidateReply(writer, { sessionHigh: request.sessionHigh, sessionLow: request.sessionLow, valid });

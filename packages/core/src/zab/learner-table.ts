@@ -1,5 +1,6 @@
 /**
- * The learners of a leader: how they are admitted, and how they are lost.
+ * The learners of a leader, or the observers of a follower: how they are admitted, and how they are
+ * lost.
  *
  * One stream per learner: another one would carry outdated packets. Any process that reaches the
  * port may claim any id, so a second stream with the id of a learner waits in `claiming` until the
@@ -12,7 +13,7 @@ import {
   epochOf,
   formatZxid,
   type Id,
-  leaderFeature,
+  LeaderFeature,
   makeZxid,
   type Millis,
   PacketType,
@@ -20,15 +21,16 @@ import {
   readLearnerInfo,
   type Sid,
   writeLeaderInfo,
-  type Writer,
+  Writer,
+  type Zxid,
 } from '@tskeeper/protocol';
 import type { SessionOwner } from '../client-output.ts';
 import type { Fingerprint } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
 import type { QuorumVerifier } from '../quorum/quorum-verifier.ts';
 import { localOwner } from '../session/session-tracker.ts';
-import type { EpochStages } from './epoch-stages.ts';
-import type { LeaderHost } from './leader-host.ts';
+import type { ObserverStatus } from '../inspector.ts';
+import type { LearnerMaster, MasterStages } from './learner-master.ts';
 import type { LearnerPings } from './learner-pings.ts';
 import { LearnerProgress } from './learner-progress.ts';
 import { type ChannelCloseReason, type ChannelId, ChannelRank, type QuorumLinks } from './quorum-links.ts';
@@ -47,6 +49,9 @@ const sidConflictWaitMsMax: Millis = 1000;
  */
 const unknownObserversMaxDefault = 16;
 
+/** How many observers of one learner are distinguished as origins of requests. */
+const observerOwnersMax = 1024;
+
 /**
  * One part of a tick: a session that is due waits this long for learners outside the configuration.
  */
@@ -56,8 +61,8 @@ export class LearnerTable {
   readonly #options: ZabOptions;
   readonly #quorum: QuorumVerifier;
   readonly #links: QuorumLinks;
-  readonly #host: LeaderHost;
-  readonly #stages: EpochStages;
+  readonly #host: LearnerMaster;
+  readonly #stages: MasterStages;
   readonly #pings: LearnerPings;
   readonly #learners = new Map<ChannelId, LearnerProgress>();
   /** The origin that is sent with txns of clients of this server and of each learner. */
@@ -66,7 +71,14 @@ export class LearnerTable {
   #lastAnonymousSid = 0;
   #lastOwner: SessionOwner = localOwner;
 
-  constructor(options: ZabOptions, quorum: QuorumVerifier, links: QuorumLinks, host: LeaderHost, stages: EpochStages, pings: LearnerPings) {
+  constructor(
+    options: ZabOptions,
+    quorum: QuorumVerifier,
+    links: QuorumLinks,
+    host: LearnerMaster,
+    stages: MasterStages,
+    pings: LearnerPings,
+  ) {
     this.#options = options;
     this.#quorum = quorum;
     this.#links = links;
@@ -118,22 +130,52 @@ export class LearnerTable {
     else backlog.raw(packet, start, packet.length);
   }
 
-  /** The features are for our own learners; those of ZooKeeper are sent what its leaders send. */
-  sendLeaderInfo({ channel, leaderPriority }: LearnerProgress): void {
+  sendLeaderInfo({ channel, incarnation, leaderPriority }: LearnerProgress): void {
     const writer = this.#links.packets(channel);
     const at = beginQuorumPacket(writer, PacketType.LEADERINFO, makeZxid(this.#stages.epoch, 0));
-    writeLeaderInfo(writer, leaderPriority === undefined ? 0 : leaderFeature.transfer);
+    // A learner of ZooKeeper sends no incarnation, and gets what its own leader would send.
+    const transfer = leaderPriority === undefined || this.#host.acceptsTransfers === false ? 0 : LeaderFeature.transfer;
+    writeLeaderInfo(writer, incarnation === 0 ? undefined : LeaderFeature.origins | transfer);
     endQuorumPacket(writer, at);
+  }
+
+  /**
+   * From here on the learner receives everything after `historyEnd`: it is written to the returned
+   * backlog, until the history has been sent.
+   */
+  beginHistory(learner: LearnerProgress, historyEnd: Zxid): Writer {
+    learner.historyEndZxid = historyEnd;
+    learner.isReplicating = true;
+    return (learner.backlog = new Writer(256));
+  }
+
+  /** The learner has been sent the history: what has waited for that follows. */
+  endHistory(learner: LearnerProgress): void {
+    const { backlog } = learner;
+    learner.backlog = undefined;
+    if (backlog !== undefined) this.outputAfterBacklog(learner).raw(backlog.bytes, 0, backlog.offset);
   }
 
   // ---- owners of sessions
 
-  ownerOf(learner: LearnerProgress): SessionOwner {
-    if (learner.owner === undefined) {
-      learner.owner = ++this.#lastOwner;
-      this.#origins.set(learner.owner, originOf(learner.sid));
+  /** `observer`: the learner has passed the request on for this observer. */
+  ownerOf(learner: LearnerProgress, observer?: Sid): SessionOwner {
+    if (observer !== undefined) {
+      const known = (learner.observerOwners ??= new Map<Sid, SessionOwner>()).get(observer);
+      if (known !== undefined) return known;
+      if (learner.observerOwners.size < observerOwnersMax) {
+        const owner = this.#newOwner(observer);
+        learner.observerOwners.set(observer, owner);
+        return owner;
+      }
     }
-    return learner.owner;
+    return (learner.owner ??= this.#newOwner(learner.sid));
+  }
+
+  #newOwner(sid: Sid): SessionOwner {
+    const owner = ++this.#lastOwner;
+    this.#origins.set(owner, originOf(sid));
+    return owner;
   }
 
   originOf(owner: SessionOwner): readonly Id[] {
@@ -361,9 +403,10 @@ export class LearnerTable {
     if (learner !== undefined) this.#remove(learner);
   }
 
-  /** The leader is over: no stream that waits for an id takes the place of another. */
-  closeAll(): void {
-    for (const { channel } of this.#learners.values()) this.#links.closeChannel(channel, 'not leading', 'this server no longer leads');
+  /** This role is over: no stream that waits for an id takes the place of another. */
+  closeAll(reason: 'not leading' | 'not following' = 'not leading'): void {
+    const text = reason === 'not leading' ? 'this server no longer leads' : 'this server no longer follows a leader';
+    for (const { channel } of this.#learners.values()) this.#links.closeChannel(channel, reason, text);
     this.#learners.clear();
     this.updateHasFollower();
   }
@@ -371,6 +414,7 @@ export class LearnerTable {
   #remove(learner: LearnerProgress): void {
     this.#learners.delete(learner.channel);
     if (learner.owner !== undefined) this.#origins.delete(learner.owner);
+    for (const owner of learner.observerOwners?.values() ?? []) this.#origins.delete(owner);
     this.#host.learnerGone(learner.channel);
     this.updateHasFollower();
     if (learner.stage === 'claiming') {
@@ -393,6 +437,22 @@ export class LearnerTable {
     if (isFollowed === this.#hasFollower) return;
     this.#hasFollower = isFollowed;
     this.#host.hasFollowerChanged?.(isFollowed);
+  }
+
+  // ---- for operators
+
+  /** The observers that receive each commit, the last of which is `committed`. */
+  *observers(committed: Zxid): Generator<ObserverStatus, void, undefined> {
+    for (const learner of this.#learners.values()) {
+      if (!learner.isObserver || !learner.isReplicating) continue;
+      const { channel, sid, connectedMs, packetsReceived, requestsReceived } = learner;
+      yield { channel, sid, connectedMs, packetsReceived, requestsReceived, lastZxid: committed };
+    }
+  }
+
+  /** Resets the counters of `observers` (orst). */
+  resetObserverCounts(): void {
+    for (const learner of this.#learners.values()) if (learner.isObserver) learner.packetsReceived = learner.requestsReceived = 0;
   }
 
   fingerprint(to: Fingerprint, nowMs: Millis, limitMs: Millis): void {

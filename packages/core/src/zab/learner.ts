@@ -20,10 +20,10 @@ import {
   PacketType,
   type PacketView,
   packetTypeName,
+  LeaderFeature,
   OpCode,
-  leaderFeature,
   readDesignatedLeader,
-  readLeaderFeatures,
+  readLeaderInfo,
   readRevalidateReply,
   readTxn,
   Reader,
@@ -42,6 +42,8 @@ import type { Server } from '../server.ts';
 import { LearnerHistory } from './learner-history.ts';
 import type { LearnerHost, LearnerStart } from './learner-host.ts';
 import { LearnerStages } from './learner-stages.ts';
+import type { ObserverMaster } from './observer-master.ts';
+import { observersLag } from './observers-lag.ts';
 import type { DurableState, EpochName } from './peer-storage.ts';
 import type { ChannelId, QuorumLinks } from './quorum-links.ts';
 import { RequestQueue } from './request-queue.ts';
@@ -72,6 +74,8 @@ export class Learner {
   #needsSnapshot = false;
   #server: Server | undefined;
   #forwarder: LeaderForwarder | undefined;
+  /** The observers of this follower, which are informed of each commit. */
+  #observers: ObserverMaster | undefined;
   /** Packets that arrived while the disk was working on something that must come first. */
   readonly #queuedPackets = new Fifo<Buffer>();
   readonly #view: PacketView;
@@ -344,7 +348,7 @@ export class Learner {
       case PacketType.UPTODATE:
         return this.#onUpToDate(packet, now);
       case PacketType.PING:
-        return this.#onPing(packet.zxid);
+        return this.#onPing(packet.zxid, now);
       case PacketType.SYNC:
         return this.#onSync(now);
       case PacketType.REVALIDATE:
@@ -380,7 +384,9 @@ export class Learner {
   #onLeaderInfo(packet: PacketView): void {
     if (!this.stages.expect('introduced', packet)) return;
     this.#epoch = epochOf(packet.zxid);
-    this.requests.leaderAcceptsTransfers = (readLeaderFeatures(packet.data) & leaderFeature.transfer) !== 0;
+    const features = packet.hasData ? readLeaderInfo(packet.data).features : 0;
+    this.requests.leaderReadsOrigins = (features & LeaderFeature.origins) !== 0;
+    this.requests.leaderAcceptsTransfers = (features & LeaderFeature.transfer) !== 0;
     const { acceptedEpoch, currentEpoch, role } = this.#start;
     if (this.#epoch < currentEpoch) {
       this.stages.end('leader of an older epoch', `the leader's epoch is ${this.#epoch}, but this server is in epoch ${currentEpoch}`);
@@ -419,7 +425,9 @@ export class Learner {
     }
     const { bytes, offset, limit } = data;
     // Its strings and buffers are views into the bytes of the packet, which will be reused.
-    const copy = Buffer.from(bytes.subarray(offset, limit));
+    const kept = this.#start.acceptsObservers === true ? Buffer.from(bytes.subarray(packet.start, packet.end)) : undefined;
+    const copy =
+      kept === undefined ? Buffer.from(bytes.subarray(offset, limit)) : kept.subarray(offset - packet.start, limit - packet.start);
     const { header, txn, digest } = readTxn(new Reader(copy));
     // From here on elections need a quorum of the new configuration too, so it is stored before the
     // txn is acknowledged.
@@ -429,11 +437,12 @@ export class Learner {
       this.#lastReconfig = { zxid, text };
     }
     const mayBeLocal = this.#localTxnFilter.mayBeLocal(packet);
-    const proposal = { zxid, header, txn, digest, bytes: copy.length, entry: copy, mayBeLocal };
+    const proposal = { zxid, header, txn, digest, bytes: copy.length, entry: copy, packet: kept, mayBeLocal };
     this.#history.append(proposal, this.stages.stage === 'synchronising');
   }
 
-  #onCommit(zxid: Zxid, now: Now): void {
+  /** `designated`: as `#onActivate`. */
+  #onCommit(zxid: Zxid, now: Now, designated?: Sid): void {
     if (this.#history.isInSnapshot(zxid)) return;
     const next = this.#history.nextProposal;
     if (next === undefined || next.zxid !== zxid) {
@@ -450,6 +459,7 @@ export class Learner {
     } else {
       this.#forwarder.commit(next);
       this.#server!.appended(zxid, now);
+      if (next.packet !== undefined) this.#observers?.onCommit(zxid, next.packet, designated);
     }
   }
 
@@ -480,7 +490,7 @@ export class Learner {
    */
   #onActivate(zxid: Zxid, designated: Sid, now: Now): void {
     const next = this.#history.nextProposal;
-    this.#onCommit(zxid, now);
+    this.#onCommit(zxid, now, designated);
     if (this.stages.isOver || next === undefined || this.#history.isInSnapshot(zxid)) return;
     this.#activateConfig(configTextOf(next.txn), designated, now);
   }
@@ -528,9 +538,10 @@ export class Learner {
     this.stages.enter('serving');
     this.#activateLeaderConfig(now);
     if (this.stages.isOver) return;
-    const { server, forwarder } = this.#host.startServing(this.#epoch, this.requests, now);
+    const { server, forwarder, observers } = this.#host.startServing(this.#epoch, this.requests, now);
     this.#server = server;
     this.#forwarder = forwarder;
+    this.#observers = observers;
     this.#history.ack(makeZxid(this.#epoch, 0));
   }
 
@@ -550,15 +561,23 @@ export class Learner {
    * closes the stream. It sends PINGs before that nevertheless, and its own learners answer after
    * UPTODATE. So do ours.
    */
-  #onPing(zxid: Zxid): void {
+  #onPing(zxid: Zxid, now: Now): void {
     if (!this.stages.isServing) return;
+    this.#observers?.onLeaderPing(now);
     const writer = this.#links.packets(this.#channel);
     const at = beginQuorumPacket(writer, PacketType.PING, zxid);
-    this.#server?.takeTouched((high, low, timeoutMs) => writeTouchedSession(writer, high, low, timeoutMs));
-    endQuorumPacket(writer, at);
+    const report = (high: number, low: number, timeoutMs: Millis): void => writeTouchedSession(writer, high, low, timeoutMs);
+    this.#server?.takeTouched(report);
+    this.#observers?.takeTouched(report);
+    endQuorumPacket(writer, at, observersLag(this.#observers?.lagMs(now)));
   }
 
   #onSync(now: Now): void {
+    const asker = this.requests.takeSyncAsker();
+    if (asker !== undefined) {
+      this.#observers?.onSynced(asker);
+      return;
+    }
     const sync = this.#forwarder?.takeSync();
     if (sync === undefined) this.stages.end('protocol error', 'the leader answered a sync that this server did not send');
     else if (sync.kind === 'sync') this.#server!.synced(sync, now);
@@ -567,6 +586,11 @@ export class Learner {
 
   #onRevalidate(packet: PacketView, now: Now): void {
     const reply = readRevalidateReply(packet.data);
+    const asker = this.requests.takeRevalidationAsker();
+    if (asker !== undefined) {
+      this.#observers?.onRevalidated(asker, reply);
+      return;
+    }
     if (this.#forwarder?.revalidated(reply, reply.valid) === true) this.#server!.revalidated(reply, reply.valid, this.#history.logged, now);
   }
 }

@@ -27,6 +27,9 @@ export type ChannelCloseReason =
   | 'learner has a later history'
   | 'learner of an impossible epoch'
   | 'too many unknown observers'
+  /** By a follower that accepts observers. */
+  | 'learner is not an observer'
+  | 'too many requests of observers'
   | 'sid already connected'
   | 'replaced by a later connection'
   /** By a leader: the learner is too slow, or dead. */
@@ -37,7 +40,11 @@ export type ChannelCloseReason =
   | 'log purged'
   /** By a server whose role has changed. */
   | 'not leading'
+  | 'not following'
   | 'leader not wanted';
+
+/** Where a server accepts learners: as a leader, or as a follower (observerMasterPort). */
+export type LeaderPort = 'quorum' | 'observer master';
 
 /** The streams between leader and learners, over the quorum ports. It never calls back. */
 export interface QuorumLinks {
@@ -59,10 +66,10 @@ export interface QuorumLinks {
   /** Closes a stream once its output has been sent; `channelGone` follows. */
   closeChannel(channel: ChannelId, reason: ChannelCloseReason, text: string): void;
   /**
-   * Connects to the quorum port of another server; `dialled` or `dialFailed` follows. One dial at a
-   * time.
+   * Connects to the quorum port of another server, or to the port at which it accepts observers;
+   * `dialled` or `dialFailed` follows. One dial at a time.
    */
-  dialLeader(sid: Sid): void;
+  dialLeader(sid: Sid, port?: LeaderPort): void;
   /** Cancels the dial that is under way, if there is one; nothing follows. */
   cancelDial(): void;
 }

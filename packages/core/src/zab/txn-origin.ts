@@ -9,8 +9,7 @@
  * alone. docs/decisions/origin-of-txns.md has the reasons.
  */
 import { type Id, type PacketView, type Sid, writeId, Writer } from '@tskeeper/protocol';
-
-const scheme = 'origin';
+import { originScheme as scheme } from '../auth/forwarded-identities.ts';
 
 /** The authinfo of a txn that answers no request: its session has moved. */
 export const unknownOrigin: readonly Id[] = [{ scheme, id: '' }];

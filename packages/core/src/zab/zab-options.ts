@@ -12,8 +12,9 @@ export interface ZabOptions {
   readonly syncLimitTicks: number;
   /**
    * zookeeper.leader.maxTimeToWaitForEpoch: a leader that has waited longer for a quorum gives up
-   * as soon as one of its voters looks for a leader. Default: syncLimit. ZooKeeper by default waits
-   * for initLimit in any case.
+   * as soon as one of its voters looks for a leader. Default: syncLimit, since a voter that looks
+   * does not follow, and another election takes less time than the rest of initLimit. ZooKeeper by
+   * default waits for initLimit in any case.
    */
   readonly maxTimeToWaitForEpochMs?: Millis;
   /**

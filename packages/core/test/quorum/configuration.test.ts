@@ -120,6 +120,26 @@ describe('a configuration that others have announced', () => {
     expect([configuration.maybeActivateAnnounced(), configuration.lastSeen]).toEqual([true, undefined]);
   });
 
+  it('is active at once if a known server announces it and only its version is another', () => {
+    // As after a restart with the operator's file: this server may have the latest history, and then
+    // no other can lead, and none follows a leader with an earlier version.
+    const configuration = started();
+    configuration.maybeNoteAnnouncement(7, parseQuorumConfig(text('100000000', ...three)));
+    expect(configuration.maybeActivateAnnounced()).toBe(false);
+    configuration.maybeNoteAnnouncement(2, parseQuorumConfig(text('100000000', ...three)));
+    expect([configuration.maybeActivateAnnounced(), configuration.version]).toEqual([true, 0x1_0000_0000]);
+  });
+
+  it('is ignored while no server announces it that this one knows: strangers can make a quorum of themselves', () => {
+    const configuration = started();
+    const strange = parseQuorumConfig(text('900000000', line(7), line(8)));
+    for (const sid of [7, 8]) configuration.maybeNoteAnnouncement(sid, strange);
+    expect(configuration.maybeActivateAnnounced()).toBe(false);
+    // A server that was removed, or that cannot vote there, is enough: all others are asked.
+    configuration.maybeNoteAnnouncement(2, strange);
+    expect(configuration.maybeActivateAnnounced()).toBe(true);
+  });
+
   it('is ignored if servers announce it that do not vote in it, or that announce different ones', () => {
     const configuration = started();
     for (const sid of [1, 2, 6, 7]) configuration.maybeNoteAnnouncement(sid, later);

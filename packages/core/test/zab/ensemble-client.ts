@@ -32,6 +32,8 @@ export interface Asked {
   answer: Answer | undefined;
 }
 
+const replyHeaderBytes = 16;
+
 export class EnsembleClient implements Listener {
   node: Node | undefined;
   cnxn: CnxnId = -1;
@@ -42,6 +44,12 @@ export class EnsembleClient implements Listener {
   isAnswered = false;
   isClosed = false;
   lastZxid: Zxid = 0;
+  /** Whether it accepts a read-only server; undefined for a client that does not know these. */
+  readOnly: boolean | undefined = false;
+  /** The answer to the last handshake, as received. */
+  handshake: Buffer = Buffer.alloc(0);
+  /** What the server said of itself in the handshake. */
+  isServerReadOnly: boolean | undefined;
   readonly asked: Asked[] = [];
   readonly events: { readonly type: number; readonly path: string | null; readonly zxid: Zxid }[] = [];
   #nextXid = 1;
@@ -52,8 +60,8 @@ export class EnsembleClient implements Listener {
     this.isAnswered = this.isClosed = false;
     this.cnxn = node.open(this);
     const writer = new Writer(64);
-    const { session: sessionId, password: passwd, lastZxid: lastZxidSeen } = this;
-    writeConnectRequest(writer, { protocolVersion: 0, lastZxidSeen, timeOut, sessionId, passwd, readOnly: false });
+    const { session: sessionId, password: passwd, lastZxid: lastZxidSeen, readOnly } = this;
+    writeConnectRequest(writer, { protocolVersion: 0, lastZxidSeen, timeOut, sessionId, passwd, readOnly });
     node.send(this.cnxn, writer);
     return this;
   }
@@ -78,8 +86,12 @@ export class EnsembleClient implements Listener {
 
   heard(reader: Reader): void {
     if (!this.isAnswered) {
-      const { timeOut, sessionId, passwd } = readConnectResponse(reader);
+      this.handshake = Buffer.from(reader.bytes.subarray(reader.offset, reader.limit));
       this.isAnswered = true;
+      // Not a ConnectResponse: see `Handshakes`.
+      if (reader.remaining === replyHeaderBytes) return;
+      const { timeOut, sessionId, passwd, readOnly } = readConnectResponse(reader);
+      this.isServerReadOnly = readOnly;
       this.timeoutMs = timeOut;
       if (timeOut > 0) {
         this.session = sessionId;

@@ -59,7 +59,9 @@ function crashAtTheStart(ensemble: Ensemble, victim: Node): void {
  */
 function storm(seed: number): Ensemble {
   const voters = [3, 3, 3, 5][seed % 4]!;
-  const ensemble = new Ensemble(seed, voters, seed % 3 === 0 ? 1 : 0);
+  const observers = [1, 0, 2][seed % 3]!;
+  const ensemble = new Ensemble(seed, voters, observers);
+  ensemble.observerMasterEnabled = observers > 1 || seed % 2 === 1;
   // Epochs that are soon exhausted.
   if (seed % 4 === 1) ensemble.counterMax = 40 + (seed % 7) * 20;
   const { dice, nodes } = ensemble;

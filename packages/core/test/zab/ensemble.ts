@@ -37,7 +37,7 @@ import { Replica, replicaOptions } from '../../src/request/replica.ts';
 import { SnapshotLoader } from '../../src/snapshot/snapshot-loader.ts';
 import { CommittedLog, committedLogDefaults } from '../../src/zab/committed-log.ts';
 import type { EpochName, PeerStorage } from '../../src/zab/peer-storage.ts';
-import type { ChannelCloseReason, ChannelId, QuorumLinks } from '../../src/zab/quorum-links.ts';
+import type { ChannelCloseReason, ChannelId, LeaderPort, QuorumLinks } from '../../src/zab/quorum-links.ts';
 import { type Asked, EnsembleClient } from './ensemble-client.ts';
 
 export class Dice {
@@ -159,7 +159,7 @@ export class Node implements PeerClients, ElectionLinks, QuorumLinks, PeerStorag
       counterMax: ensemble.counterMax,
       leaderPriority: ensemble.priorities.get(this.sid),
     };
-    const { reconfigEnabled, localSessions, throttle, configText } = ensemble;
+    const { reconfigEnabled, localSessions, throttle, configText, readOnlyMode, observerMasterEnabled } = ensemble;
     this.#contacts.clear();
     const times = { tickTimeMs: 100, minSessionTimeoutMs: 200, maxSessionTimeoutMs: 20_000 };
     const core = { ...coreDefaults, ...times, ...throttle, serverId: this.sid, reconfigEnabled, localSessions };
@@ -167,7 +167,7 @@ export class Node implements PeerClients, ElectionLinks, QuorumLinks, PeerStorag
     const observers = ensemble.nodes.map(({ sid }) => sid).filter((sid) => !ensemble.voters.includes(sid));
     const config = { active: folder.config ?? (written.servers.size > 0 ? written : membersOf(ensemble.voters, observers)) };
     this.changed(config.active, []);
-    const options = { core, zab };
+    const options = { core, zab, readOnlyMode, observerMasterEnabled };
     this.turn(() => {
       const io = { clients: this, election: this, quorum: this, storage: this, members: this };
       const { view: packetView, observer } = this;
@@ -280,9 +280,9 @@ export class Node implements PeerClients, ElectionLinks, QuorumLinks, PeerStorag
     return whole;
   }
 
-  dialLeader(sid: Sid): void {
+  dialLeader(sid: Sid, port: LeaderPort = 'quorum'): void {
     this.dials++;
-    this.ensemble.dial(this, sid);
+    this.ensemble.dial(this, sid, port);
   }
 
   cancelDial(): void {
@@ -499,6 +499,9 @@ export class Ensemble {
   reconfigEnabled = false;
   /** `tskeeper.leaderPriority` of single servers. */
   readonly priorities = new Map<Sid, number>();
+  readOnlyMode = false;
+  /** Followers accept observers, and observers learn from them. */
+  observerMasterEnabled = false;
   throttle: Partial<Pick<CoreOptions, 'requestThrottleLimit' | 'requestThrottleDropStale' | 'skipAcl'>> = {};
   localSessions: LocalSessionMode = 'disabled';
   truncations = 0;
@@ -625,12 +628,18 @@ export class Ensemble {
     });
   }
 
-  dial(from: Node, to: Sid): void {
+  /** Whether the server listens there now. */
+  #listens({ isDown, peer, sid }: Node, port: LeaderPort): boolean {
+    if (isDown || this.closedPorts.has(sid)) return false;
+    return port === 'quorum' ? peer?.role === 'leading' : peer?.acceptedLearners === 'observers';
+  }
+
+  dial(from: Node, to: Sid, port: LeaderPort): void {
     const { life, dials } = from;
     const target = this.nodes.find(({ sid }) => sid === to)!;
     this.after(this.delayMs(), () => {
       if (from.life !== life || from.isDown || from.dials !== dials) return;
-      if (target.isDown || target.peer?.role !== 'leading' || this.isCut(from.sid, to) || this.closedPorts.has(to)) {
+      if (!this.#listens(target, port) || this.isCut(from.sid, to)) {
         from.turn((peer) => peer.dialFailed(this.isCut(from.sid, to) ? 'unanswered' : 'refused', from.now));
         return;
       }

@@ -108,7 +108,7 @@ function propose(leader: Leader, zxid: Zxid): void {
 }
 
 describe('a leader waiting for a quorum', () => {
-  it('gives up when a voter looks elsewhere, after syncLimit or the configured time', () => {
+  it('A61: gives up when a voter looks elsewhere, after syncLimit or leader.maxTimeToWaitForEpoch', () => {
     const { tickTimeMs, syncLimitTicks } = options;
     const patient = leading();
     patient.voterLooking(2, at(tickTimeMs * syncLimitTicks));

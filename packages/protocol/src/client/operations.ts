@@ -6,6 +6,15 @@
  */
 import { ErrorCode, OpCode } from '../constants.ts';
 import {
+  readChildrenDataPageReply,
+  readChildrenPageReply,
+  readChildrenPageRequest,
+  writeChildrenDataPageReply,
+  writeChildrenPageReply,
+  writeChildrenPageRequest,
+} from './children-pages.ts';
+import { readFilteredListRequest, writeFilteredListRequest } from './keeper-extensions.ts';
+import {
   readGetLeaderReply,
   readShedReply,
   readShedRequest,
@@ -46,6 +55,7 @@ const deleteOrCheck = codec(requests.readDeleteRequest, requests.writeDeleteRequ
 const pathAndWatch = codec(requests.readGetDataRequest, requests.writeGetDataRequest);
 const path = codec(requests.readPathRequest, requests.writePathRequest);
 const checkWatches = codec(requests.readCheckWatchesRequest, requests.writeCheckWatchesRequest);
+const childrenPage = codec(readChildrenPageRequest, writeChildrenPageRequest);
 const multi = codec(readMultiRequest, writeMultiRequest);
 
 const pathReply = codec(replies.readCreateReply, replies.writeCreateReply);
@@ -74,6 +84,21 @@ export const operations = {
   getChildren2: {
     opCode: OpCode.getChildren2,
     request: pathAndWatch,
+    reply: codec(replies.readGetChildren2Reply, replies.writeGetChildren2Reply),
+  },
+  getChildrenPage: {
+    opCode: OpCode.getChildrenPage,
+    request: childrenPage,
+    reply: codec(readChildrenPageReply, writeChildrenPageReply),
+  },
+  getChildrenDataPage: {
+    opCode: OpCode.getChildrenDataPage,
+    request: childrenPage,
+    reply: codec(readChildrenDataPageReply, writeChildrenDataPageReply),
+  },
+  filteredList: {
+    opCode: OpCode.filteredList,
+    request: codec(readFilteredListRequest, writeFilteredListRequest),
     reply: codec(replies.readGetChildren2Reply, replies.writeGetChildren2Reply),
   },
   getAllChildrenNumber: {

@@ -86,29 +86,31 @@ export function writeLearnerInfo(writer: Writer, info: LearnerIntroduction): voi
   if (info.leaderPriority !== undefined) writer.int32(info.leaderPriority);
 }
 
-/** What a leader can do that others cannot, as bits in LEADERINFO. */
-export const leaderFeature = {
-  /** It accepts the operation `transferLeader` from its learners. */
-  transfer: 1,
-} as const;
-
-/** LEADERINFO: the leader's version of this protocol. Bytes after it are not read. */
-export function readLeaderInfo(reader: Reader): number {
-  return reader.int32();
+/**
+ * LEADERINFO: the leader's version of this protocol, and after it what a leader of tskeeper
+ * supports beyond ZooKeeper, as bits of `LeaderFeature`. Leaders of ZooKeeper send no such bits,
+ * and its learners do not read them.
+ */
+export function readLeaderInfo(reader: Reader): { readonly protocolVersion: number; readonly features: number } {
+  return { protocolVersion: reader.int32(), features: reader.remaining < 4 ? 0 : reader.int32() };
 }
 
-/** LEADERINFO: the bits of `leaderFeature` after the version; 0 if the leader sends none. */
-export function readLeaderFeatures(reader: Reader): number {
-  if (reader.remaining < 8) return 0;
-  reader.int32();
-  return reader.int32();
-}
-
-/** @param features bits of `leaderFeature`; without them, the record is ZooKeeper's. */
-export function writeLeaderInfo(writer: Writer, features = 0): void {
+/** `features`: undefined for a learner that would not read them. */
+export function writeLeaderInfo(writer: Writer, features?: number): void {
   writer.int32(learnerProtocolVersion);
-  if (features !== 0) writer.int32(features);
+  if (features !== undefined) writer.int32(features);
 }
+
+/** What a leader of tskeeper supports beyond ZooKeeper. */
+export const LeaderFeature = {
+  /**
+   * A learner that accepts observers may name, in the authinfo of a REQUEST or REVALIDATE, the
+   * observer that it comes from.
+   */
+  origins: 1,
+  /** It accepts the operation `transferLeader` from its learners. */
+  transfer: 2,
+} as const;
 
 /**
  * ACKEPOCH: the learner's currentEpoch; -1 if it had accepted the new epoch before, and so must not

@@ -43,7 +43,7 @@ function absent(kind: MetricKind, why: string, name: string, meaning: string): M
 }
 
 const ensembleProvider = 'needs the ensemble authentication provider';
-const observerMaster = 'needs observerMasterPort';
+const observerMaster = 'a follower informs its observers in the step in which it commits, which takes no time of its own';
 const oneWrite = 'the output of a turn for a learner is sent in one write';
 const tls = 'needs TLS';
 const adminPort = 'needs the admin port';
@@ -83,7 +83,7 @@ export const metricTable: readonly MetricRow[] = [
   measured('gauge', 'learners', 'Servers that have introduced themselves to this leader'),
   measured('gauge', 'synced_followers', 'Followers that receive each proposal; of a leader'),
   measured('gauge', 'synced_non_voting_followers', 'Those of them that may not vote; of a leader'),
-  measured('gauge', 'synced_observers', 'Observers that receive each commit; of a leader'),
+  measured('gauge', 'synced_observers', 'Observers that receive each commit; of a leader, or of a follower with observerMasterPort'),
   measured('gauge', 'pending_syncs', 'sync requests that wait; of a leader'),
   measured('gauge', 'leader_uptime', 'Milliseconds as a leader that serves'),
   measured('gauge', 'last_proposal_size', 'Bytes of the last proposal of this leader; -1 before the first'),

@@ -134,12 +134,25 @@ export class OperatorLog extends ServerMetrics {
         this.servingStarted(role, nowMs - this.#lookingSinceMs, nowMs - this.#electedMs);
         return;
       }
-      case 'standalone':
       case 'read-only':
+        this.#logger.warn(
+          `${this.#serverName} has no leader for ${Math.round(nowMs - this.#lookingSinceMs)} ms: it serves stale reads to read-only clients`,
+          { event: 'role.read-only', durationMs: Math.round(nowMs - this.#lookingSinceMs) },
+        );
+        return;
+      case 'standalone':
         return;
       default:
         role satisfies never;
     }
+  }
+
+  override readOnlyEnded(): void {
+    super.readOnlyEnded();
+    this.#role = 'looking';
+    this.#logger.info(`${this.#serverName} leaves read-only mode, and closes the connections of its clients`, {
+      event: 'role.read-only-ended',
+    });
   }
 
   override notice(notice: Notice): void {

@@ -224,6 +224,8 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
     if (role === 'leader') this.#proposals.resetSizes();
   }
 
+  readOnlyEnded(): void {}
+
   elected(_leader: Sid, lookedMs: Millis): void {
     this.#sum('election_time', Math.round(lookedMs));
   }
@@ -436,7 +438,7 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
       learners: leading?.learners,
       synced_followers: leading?.syncedFollowers,
       synced_non_voting_followers: leading?.syncedNonVotingFollowers,
-      synced_observers: leading?.syncedObservers,
+      synced_observers: leading?.syncedObservers ?? ensemble?.observersOfFollower,
       pending_syncs: leading?.pendingSyncs,
       leader_uptime: leading === undefined ? undefined : Math.floor(now.elapsedMs - leading.sinceMs),
       last_proposal_size: sizes?.last,

@@ -31,30 +31,56 @@ export class BindError extends Error {
 /** ZooKeeper's listener waits this long too. */
 const pauseMs: Millis = 1000;
 
+type BindClock = Pick<Clock, 'now' | 'after'>;
+
+function pause(clock: BindClock): Promise<void> {
+  return new Promise((resolve) => void clock.after(pauseMs, resolve));
+}
+
+/**
+ * Resolves with a numeric address of this server's own name, once it has one; with undefined when
+ * `isCancelled()` before. Where servers are started by a scheduler (Kubernetes), a name appears
+ * some time after its server.
+ */
+export async function waitForOwnName(
+  network: Network,
+  clock: BindClock,
+  log: RateLimitedLog,
+  { portName, address, isCancelled }: Omit<BindOptions, 'attemptsMax'>,
+): Promise<string | undefined> {
+  for (; !isCancelled(); await pause(clock)) {
+    try {
+      const [numeric] = await network.resolve(address.host);
+      if (numeric !== undefined) return numeric;
+      warnOfName(log, clock, portName, address, 'the name has no address');
+    } catch (error) {
+      warnOfName(log, clock, portName, address, sentenceOf(error));
+    }
+  }
+  return undefined;
+}
+
+function warnOfName(log: RateLimitedLog, clock: BindClock, portName: string, address: HostPort, reason: string): void {
+  log.warn(clock.now().elapsedMs, `The ${portName} waits for its address, ${formatHostPort(address)}: ${reason}`, {
+    event: 'port.waits-for-name',
+    address: formatHostPort(address),
+    reason,
+  });
+}
+
 /**
  * Resolves with undefined when `isCancelled()` before the port is bound. Rejects with a sentence
  * for the operator.
  */
 export async function bindListener(
   network: Network,
-  clock: Pick<Clock, 'now' | 'after'>,
+  clock: BindClock,
   log: RateLimitedLog,
   options: BindOptions,
 ): Promise<Listener | undefined> {
   const { portName, address, attemptsMax, isCancelled } = options;
-  const pause = (): Promise<void> => new Promise((resolve) => void clock.after(pauseMs, resolve));
-  for (let tries = 0; !isCancelled(); await pause()) {
-    let numeric: string | undefined;
-    try {
-      numeric = isWildcardHost(address.host) ? undefined : (await network.resolve(address.host))[0];
-    } catch (error) {
-      log.warn(clock.now().elapsedMs, `The ${portName} waits for its address, ${formatHostPort(address)}: ${sentenceOf(error)}`, {
-        event: 'port.waits-for-name',
-        address: formatHostPort(address),
-        reason: sentenceOf(error),
-      });
-      continue;
-    }
+  for (let tries = 0; !isCancelled(); await pause(clock)) {
+    const numeric = isWildcardHost(address.host) ? undefined : await waitForOwnName(network, clock, log, options);
     if (isCancelled()) break;
     try {
       const listener = await network.listen({ address: numeric, port: address.port, backlog: undefined, forServers: true });

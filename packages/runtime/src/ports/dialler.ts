@@ -1,20 +1,28 @@
 /**
- * Connects to a server at any of its addresses, one after the other: each name is resolved anew,
- * because addresses change, and each of its addresses is tried for its share of the time. Dials do
- * not wait for each other.
+ * Connects to a server at any of its addresses. Each name is resolved anew, because addresses
+ * change, and each of its addresses is tried for its share of the time. Dials do not wait for each
+ * other.
+ *
+ * The addresses are tried one after the other. Where a server has several networks
+ * (multiAddress.enabled), the next one is tried as soon as the one before has not answered for
+ * `staggerMs`, while that one goes on: the first connection counts, and the others are dropped. So
+ * an address that answers nothing costs that time and not the whole time of a connection.
  *
  * A refused dial is distinguished from every other failure: only a host that answers, on which
- * nothing listens, says for certain that a server is down.
+ * nothing listens, says for certain that a server is down. A server with several networks listens on
+ * all of them or on none, so after one refusal the others have `staggerMs` to answer: a dial of a
+ * server that does not listen yet must not last until a dead address has had its whole time.
  */
 import type { Now } from '@tskeeper/core';
 import { formatHostPort, type HostPort, type Millis } from '@tskeeper/protocol';
 import type { Endpoint, Network, StreamId } from '../network.ts';
 
 export type DialOutcome =
-  | { readonly kind: 'open'; readonly stream: StreamId; readonly remote: Endpoint }
+  /** `host`: the one of the dialled hosts that it is a connection with. */
+  | { readonly kind: 'open'; readonly stream: StreamId; readonly remote: Endpoint; readonly host: HostPort }
   /**
-   * `refused`: every address was tried, and refused. `reason` names each address that was tried,
-   * and its result.
+   * `refused`: every address was tried, and refused; with `staggerMs`, one refused and none
+   * answered. `reason` names each address that was tried, and its result.
    */
   | { readonly kind: 'failed'; readonly refused: boolean; readonly reason: string };
 
@@ -23,6 +31,8 @@ export interface DialLimits {
   readonly attemptMs: Millis;
   /** For all of them together, shared evenly among the remaining ones; Infinity: no limit. */
   readonly totalMs: Millis;
+  /** After which the next address is tried as well. Default: never. */
+  readonly staggerMs?: Millis | undefined;
 }
 
 export interface DiallerDependencies {
@@ -36,6 +46,22 @@ export interface Dial {
   readonly hosts: readonly HostPort[];
 }
 
+/** An address of a host. */
+interface HostAddress {
+  readonly host: HostPort;
+  readonly remote: Endpoint;
+}
+
+/** A look-up, or a connection that is being made. */
+interface Try {
+  readonly dial: DialAttempt;
+  readonly target: string;
+  readonly dueMs: Millis;
+  /** Of a connection. */
+  readonly address: HostAddress | undefined;
+  stream: StreamId | undefined;
+}
+
 class DialAttempt implements Dial {
   readonly hosts: readonly HostPort[];
   readonly limits: DialLimits;
@@ -44,15 +70,14 @@ class DialAttempt implements Dial {
   /** Names not resolved yet. */
   readonly names: HostPort[];
   /** Addresses not tried yet. */
-  addresses: Endpoint[] = [];
-  /** Of the address that is being tried. */
-  stream: StreamId | undefined;
-  remote: Endpoint | undefined;
-  target = '';
-  dueMs: Millis = Infinity;
+  addresses: HostAddress[] = [];
+  /** In progress. */
+  readonly tries = new Set<Try>();
+  /** When the next try begins although one is in progress. */
+  staggerDueMs: Millis = Infinity;
+  /** When all tries are given up, since an address has refused. */
+  refusalDueMs: Millis = Infinity;
   isDone = false;
-  /** Incremented with each step, which identifies a late look-up. */
-  step = 0;
   failures: string[] = [];
   refusals = 0;
 
@@ -63,6 +88,22 @@ class DialAttempt implements Dial {
     this.onDone = onDone;
     this.names = [...hosts];
   }
+
+  /** How many names and addresses are left to be tried. */
+  get left(): number {
+    return this.addresses.length + this.names.length;
+  }
+
+  get isRefused(): boolean {
+    const needed = this.limits.staggerMs === undefined ? this.failures.length : 1;
+    return this.refusals >= needed;
+  }
+
+  get dueMs(): Millis {
+    let due = Math.min(this.staggerDueMs, this.refusalDueMs);
+    for (const { dueMs } of this.tries) due = Math.min(due, dueMs);
+    return due;
+  }
 }
 
 export class Dialler {
@@ -70,10 +111,10 @@ export class Dialler {
   readonly #runTurn: DiallerDependencies['runTurn'];
   readonly #attempts = new Set<DialAttempt>();
   /**
-   * By the stream that is being connected; undefined once the attempt was given up and only its
+   * By the stream that is being connected; undefined once the try was given up and only its
    * `closed` is still to come.
    */
-  readonly #streams = new Map<StreamId, DialAttempt | undefined>();
+  readonly #streams = new Map<StreamId, Try | undefined>();
 
   constructor(parts: DiallerDependencies) {
     this.#network = parts.network;
@@ -95,7 +136,7 @@ export class Dialler {
     const attempt = dial as DialAttempt;
     attempt.isDone = true;
     this.#attempts.delete(attempt);
-    this.#resetStream(attempt);
+    for (const each of attempt.tries) this.#giveUp(each);
   }
 
   ownsStream(stream: StreamId): boolean {
@@ -103,20 +144,21 @@ export class Dialler {
   }
 
   connected(stream: StreamId, now: Now): void {
-    const attempt = this.#streams.get(stream);
-    if (attempt === undefined) return;
+    const made = this.#streams.get(stream);
+    if (made === undefined) return;
     this.#streams.delete(stream);
-    attempt.stream = undefined;
-    this.#finish(attempt, { kind: 'open', stream, remote: attempt.remote! }, now);
+    made.dial.tries.delete(made);
+    const { remote, host } = made.address!;
+    this.#finish(made.dial, { kind: 'open', stream, remote, host }, now);
   }
 
   closed(stream: StreamId, error: string | undefined, now: Now): void {
-    const attempt = this.#streams.get(stream);
+    const made = this.#streams.get(stream);
     this.#streams.delete(stream);
-    if (attempt === undefined) return;
-    attempt.stream = undefined;
-    if (error === 'ECONNREFUSED') attempt.refusals++;
-    this.#failed(attempt, error ?? 'closed', now);
+    if (made === undefined) return;
+    made.stream = undefined;
+    if (error === 'ECONNREFUSED') made.dial.refusals++;
+    this.#failed(made, error ?? 'closed', now);
   }
 
   deadline(): Millis | undefined {
@@ -127,9 +169,10 @@ export class Dialler {
 
   wake(now: Now): void {
     for (const attempt of this.#attempts) {
-      if (attempt.dueMs > now.elapsedMs) continue;
-      this.#resetStream(attempt);
-      this.#failed(attempt, 'no answer', now);
+      const isRefused = attempt.refusalDueMs <= now.elapsedMs;
+      for (const each of attempt.tries)
+        if ((isRefused || each.dueMs <= now.elapsedMs) && !attempt.isDone) this.#failed(each, 'no answer', now);
+      if (!attempt.isDone && attempt.staggerDueMs <= now.elapsedMs) this.#next(attempt, now);
     }
   }
 
@@ -137,34 +180,55 @@ export class Dialler {
     for (const attempt of this.#attempts) this.cancel(attempt);
   }
 
-  #failed(attempt: DialAttempt, reason: string, now: Now): void {
-    attempt.failures.push(`${attempt.target} (${reason})`);
-    this.#next(attempt, now);
+  #failed(failed: Try, reason: string, now: Now): void {
+    const { dial, target } = failed;
+    this.#giveUp(failed);
+    dial.failures.push(`${target} (${reason})`);
+    this.#next(dial, now);
   }
 
+  /** Starts the next try; without one the dial has failed as soon as none is in progress. */
   #next(attempt: DialAttempt, now: Now): void {
-    const step = ++attempt.step;
-    const left = attempt.addresses.length + attempt.names.length;
-    const timeMs = Math.min(attempt.limits.attemptMs, (attempt.deadlineMs - now.elapsedMs) / Math.max(1, left));
+    const { limits, deadlineMs, left } = attempt;
+    const timeMs = Math.min(limits.attemptMs, (deadlineMs - now.elapsedMs) / Math.max(1, left));
+    attempt.staggerDueMs = Infinity;
     if (left === 0 || timeMs <= 0) {
-      const { failures, refusals } = attempt;
-      this.#finish(attempt, { kind: 'failed', refused: left === 0 && refusals === failures.length, reason: failures.join(', ') }, now);
+      if (attempt.tries.size > 0) this.#limitWait(attempt, now);
+      else this.#finish(attempt, { kind: 'failed', refused: left === 0 && attempt.isRefused, reason: attempt.failures.join(', ') }, now);
       return;
     }
-    attempt.dueMs = now.elapsedMs + timeMs;
+    const dueMs = now.elapsedMs + timeMs;
     const address = attempt.addresses.shift();
-    if (address !== undefined) {
-      attempt.target = formatHostPort({ host: address.address, port: address.port });
-      attempt.remote = address;
-      attempt.stream = this.#network.connect(address);
-      this.#streams.set(attempt.stream, attempt);
-      return;
-    }
-    const name = attempt.names.shift()!;
-    attempt.target = formatHostPort(name);
+    if (address === undefined) this.#resolve(attempt, attempt.names.shift()!, dueMs);
+    else this.#connect(attempt, address, dueMs);
+    if (limits.staggerMs !== undefined && attempt.left > 0) attempt.staggerDueMs = now.elapsedMs + limits.staggerMs;
+    this.#limitWait(attempt, now);
+  }
+
+  /** The last address is being tried; one that refused tells what it would. */
+  #limitWait(attempt: DialAttempt, now: Now): void {
+    const { left, refusals, limits } = attempt;
+    if (left > 0 || refusals === 0 || limits.staggerMs === undefined) return;
+    attempt.refusalDueMs = Math.min(attempt.refusalDueMs, now.elapsedMs + limits.staggerMs);
+  }
+
+  #connect(dial: DialAttempt, address: HostAddress, dueMs: Millis): void {
+    const { remote } = address;
+    const target = formatHostPort({ host: remote.address, port: remote.port });
+    const made: Try = { dial, target, dueMs, address, stream: this.#network.connect(remote) };
+    dial.tries.add(made);
+    this.#streams.set(made.stream!, made);
+  }
+
+  #resolve(dial: DialAttempt, name: HostPort, dueMs: Millis): void {
+    const lookUp: Try = { dial, target: formatHostPort(name), dueMs, address: undefined, stream: undefined };
+    dial.tries.add(lookUp);
+    const isWanted = (): boolean => !dial.isDone && dial.tries.has(lookUp);
     const onResolved = (addresses: readonly string[], reason: string): void => {
-      if (attempt.isDone || attempt.step !== step) return;
-      this.#runTurn((then) => this.#resolved(attempt, step, name, addresses, reason, then));
+      if (!isWanted()) return;
+      this.#runTurn((now) => {
+        if (isWanted()) this.#resolved(lookUp, name, addresses, reason, now);
+      });
     };
     this.#network.resolve(name.host).then(
       (addresses) => onResolved(addresses, 'the name has no address'),
@@ -172,20 +236,22 @@ export class Dialler {
     );
   }
 
-  #resolved(attempt: DialAttempt, step: number, { port }: HostPort, addresses: readonly string[], reason: string, now: Now): void {
-    if (attempt.isDone || attempt.step !== step) return;
+  #resolved(lookUp: Try, host: HostPort, addresses: readonly string[], reason: string, now: Now): void {
+    const { dial } = lookUp;
     if (addresses.length === 0) {
-      this.#failed(attempt, reason, now);
+      this.#failed(lookUp, reason, now);
       return;
     }
-    attempt.addresses = [...new Set(addresses)].map((address) => ({ address, port }));
-    this.#next(attempt, now);
+    dial.tries.delete(lookUp);
+    dial.addresses.push(...[...new Set(addresses)].map((address) => ({ host, remote: { address, port: host.port } })));
+    this.#next(dial, now);
   }
 
-  #resetStream(attempt: DialAttempt): void {
-    const { stream } = attempt;
+  #giveUp(each: Try): void {
+    each.dial.tries.delete(each);
+    const { stream } = each;
     if (stream === undefined) return;
-    attempt.stream = undefined;
+    each.stream = undefined;
     this.#streams.set(stream, undefined);
     this.#network.reset(stream);
   }
@@ -193,6 +259,7 @@ export class Dialler {
   #finish(attempt: DialAttempt, outcome: DialOutcome, now: Now): void {
     attempt.isDone = true;
     this.#attempts.delete(attempt);
+    for (const each of attempt.tries) this.#giveUp(each);
     attempt.onDone(outcome, now);
   }
 }

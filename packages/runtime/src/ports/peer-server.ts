@@ -1,6 +1,7 @@
 /**
  * A server of the ensemble has two addresses for the others: votes go to its election port, and
- * while it leads, learners connect to its quorum port. Each port uses one of them.
+ * while it leads, learners connect to its quorum port. Each port uses one of them. With
+ * observerMasterPort there is a third, for observers, while it follows.
  */
 import type { HostPort, Sid } from '@tskeeper/protocol';
 
@@ -13,4 +14,6 @@ export interface PeerServer {
   readonly electionAddresses: readonly HostPort[];
   /** Addresses at which learners dial it while it leads. */
   readonly quorumAddresses: readonly HostPort[];
+  /** Addresses at which observers dial it while it follows; empty without observerMasterPort. */
+  readonly observerMasterAddresses?: readonly HostPort[];
 }

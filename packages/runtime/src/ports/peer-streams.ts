@@ -105,11 +105,11 @@ export class PeerStreams<S extends PeerStream> {
   /**
    * Listens on one of this server's addresses; a wildcard host means all addresses of the machine.
    * Retries as `bindTriesMax` says, a second apart, and without limit while a name does not
-   * resolve. Rejects with a sentence for the operator.
+   * resolve. Rejects with a sentence for the operator, in which the port is called `portName`.
    */
-  async listen(address: HostPort): Promise<Listener | undefined> {
+  async listen(address: HostPort, portName = this.#dependencies.portName): Promise<Listener | undefined> {
     const since = this.#listenGeneration;
-    const { network, clock, log, portName, bindTriesMax } = this.#dependencies;
+    const { network, clock, log, bindTriesMax } = this.#dependencies;
     const listener = await bindListener(network, clock, log, {
       portName: portName,
       address,

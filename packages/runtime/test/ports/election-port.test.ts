@@ -757,6 +757,15 @@ describe('names and addresses', () => {
   });
 });
 
+test('A58: a server that a reconfiguration has removed introduces itself with its last address', async () => {
+  const { rig, node } = await openTwo();
+  const host = await hostOf(rig, addressOf(1));
+  node.runTurn(() => node.election.setServers([one, three]));
+  node.notify(1, noteOf(7));
+  await rig.settle();
+  expect(host.accepted[0]!.received).toEqual(Buffer.concat([initialOf(2, own(2)), frameOf(noteOf(7))]));
+});
+
 describe('listening', () => {
   test('a port that cannot be bound is tried three times, a second apart, and then rejects with a sentence', async () => {
     const rig = new Rig();

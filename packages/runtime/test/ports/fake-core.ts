@@ -33,6 +33,8 @@ export const emptyInspect: Inspector = {
   resetCnxnStats() {},
   sessions: () => [],
   ensemble: () => undefined,
+  observers: () => [],
+  resetObserverStats() {},
 };
 
 /** Server 2 of the ensemble whose answers were recorded (fixtures/README.md). */
@@ -59,6 +61,8 @@ export const recordedEnsemble: EnsembleStatus = {
     pendingSyncs: 0,
     transferTarget: undefined,
   },
+  learnerMaster: undefined,
+  observersOfFollower: undefined,
 };
 
 export const leadingInspect: Inspector = { ...emptyInspect, role: () => 'leader', ensemble: () => recordedEnsemble };

@@ -213,7 +213,7 @@ describe('dialling the leader', () => {
     }
   });
 
-  test('A60: several addresses share the time limit; a dial without an answer fails when it is over', async () => {
+  test('A60: several addresses share the time limit, connectToLearnerMasterLimit; a dial without an answer fails when it is over', async () => {
     const rig = new Rig();
     const three = { ...serverOf(3), quorumAddresses: ['10.0.1.1', '10.0.1.2'].map((host) => ({ host, port: quorumPort })) };
     const node = await new RigNode(rig, 1, [serverOf(1), three], { learner: { dialTimeoutMs: 4000 } }).listen();

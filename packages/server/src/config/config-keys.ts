@@ -52,7 +52,6 @@ const tlsOrSasl = 'it matters with TLS or SASL only';
 const logging = 'it sets up the logging of the Java server';
 
 const oneWrite = 'the output of a turn for a server is sent in one write, at once';
-const inTurn = 'addresses are dialled one after the other until one answers';
 
 const off = ['false'];
 
@@ -122,6 +121,8 @@ export const configKeys: readonly ConfigKey[] = [
   built('maxCnxns', 'property', whole, '0'),
   // Ours: the Java server has -Xmx instead.
   built('tskeeper.memoryLimitInMb', 'file', { min: 64, max: 2 ** 32 }, ''),
+  // Ours: operations that ZooKeeper does not have.
+  built('tskeeper.keeperExtensions', 'file', 'boolean', 'false'),
   built('globalOutstandingLimit', 'property', positive, '1000'),
   built('request_throttle_max_requests', 'property', whole, '0'),
   built('request_throttle_stall_time', 'property', positive, '100'),
@@ -227,8 +228,8 @@ export const configKeys: readonly ConfigKey[] = [
   withoutEffect('quorum.cnxn.threads.size', jvm, file(whole, '20')),
   inEnsemble('oraclePath', 'file', 'text', ''),
   inEnsemble('multiAddress.enabled', 'property', 'boolean', 'false'),
-  withoutEffect('multiAddress.reachabilityCheckTimeoutMs', inTurn, { value: whole, default: '1000' }),
-  withoutEffect('multiAddress.reachabilityCheckEnabled', inTurn, { value: 'boolean', default: 'true' }),
+  inEnsemble('multiAddress.reachabilityCheckTimeoutMs', 'property', positive, '1000'),
+  inEnsemble('multiAddress.reachabilityCheckEnabled', 'property', 'boolean', 'true'),
   inEnsemble('leaderServes', 'property', 'yes or no', 'yes'),
   inEnsemble('forceSnapshotSync', 'property', 'boolean', 'false'),
   inEnsemble('snapshotSizeFactor', 'property', { real: true, min: -Number.MAX_VALUE }, '0.33'),
@@ -251,10 +252,10 @@ export const configKeys: readonly ConfigKey[] = [
   inEnsemble('leaderConnectDelayDuringRetryMs', 'property', whole, '100'),
   withoutEffect('learner.asyncSending', jvm, { value: 'boolean', default: 'false' }),
   withoutEffect('learner.closeSocketAsync', jvm, { value: 'boolean', default: 'false' }),
-  withoutEffect('observer.reconnectDelayMs', 'observer.election.DelayMs spreads observers over time', { value: whole, default: '0' }),
+  inEnsemble('observer.reconnectDelayMs', 'property', whole, '0'),
   inEnsemble('observer.election.DelayMs', 'property', whole, '200'),
   inEnsemble('observer.syncEnabled', 'property', 'boolean', ''),
-  withoutEffect('observerMaster.sizeLimit', 'it matters with observerMasterPort only', { value: whole, default: '33554432' }),
+  inEnsemble('observerMaster.sizeLimit', 'property', whole, '33554432'),
   inEnsemble('tcpKeepAlive', 'property', 'boolean', 'false'),
   withoutEffect('forward_learner_requests_to_commit_processor_disabled', jvm, { value: 'boolean', default: 'false' }),
 

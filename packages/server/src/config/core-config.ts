@@ -31,6 +31,7 @@ export function readCoreOptions({ serverId, localSessions }: ServerIdentity, set
     extendedTypesEnabled: settings.boolean('extendedTypesEnabled'),
     emulate353TtlNodes: settings.boolean('emulate353TTLNodes'),
     enforceQuota: settings.boolean('enforceQuota'),
+    keeperExtensions: settings.boolean('tskeeper.keeperExtensions'),
     skipAcl: settings.boolean('skipACL'),
     digestAuthEnabled: settings.boolean('DigestAuthenticationProvider.enabled'),
     superDigest: superDigest(settings),

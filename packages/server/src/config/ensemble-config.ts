@@ -54,7 +54,7 @@ export interface EnsembleConfig {
   readonly connectToLearnerMasterTicks: number;
   /**
    * How long a new leader waits for a quorum while a voter looks for another leader; undefined:
-   * initLimit.
+   * syncLimit.
    */
   readonly maxTimeToWaitForEpochMs: number | undefined;
   readonly leaderConnectDelayDuringRetryMs: number;
@@ -74,6 +74,8 @@ export interface EnsembleConfig {
   readonly quorumListenOnAllIps: boolean;
   readonly tcpKeepAlive: boolean;
   readonly multiAddressEnabled: boolean;
+  /** How long an address may be silent before another is tried as well; undefined: no limit. */
+  readonly reachabilityCheckTimeoutMs: number | undefined;
 
   readonly leaderServes: boolean;
   readonly commitLogCount: number;
@@ -91,18 +93,15 @@ export interface EnsembleConfig {
   /** Whether an observer logs the txns it receives. */
   readonly syncEnabled: boolean;
   readonly observerElectionDelayMs: number;
+  readonly observerReconnectDelayMs: number;
   /** The port on which followers accept observers; undefined: they do not. */
   readonly observerMasterPort: number | undefined;
+  /** Bytes of committed txns that a server with that port keeps in memory. */
+  readonly observerMasterSizeLimitBytes: number;
 
   readonly localSessions: LocalSessionMode;
   /** The file that decides whether one of two servers may serve alone. */
   readonly oraclePath: string | undefined;
-
-  /**
-   * Why no server can start with this configuration: a sentence for each thing it asks for that is
-   * not supported.
-   */
-  readonly unsupported: readonly string[];
 }
 
 /** The lines that name servers, groups and weights, and where they were written. */
@@ -178,7 +177,10 @@ export function readEnsemble(quorum: QuorumConfig, source: QuorumLines, dataDir:
   warnOfSize(quorum, settings, source);
   const own = (name: string): number | undefined => (settings.int(name) > 0 ? settings.int(name) : undefined);
   const observerMasterPort = own('observerMasterPort');
-  if (observerMasterPort !== undefined) checkObserverMasterPort(observerMasterPort, server, settings);
+  if (observerMasterPort !== undefined) {
+    checkObserverMasterPort(observerMasterPort, server, settings);
+    warnOfObserversWithoutFollower(quorum, settings);
+  }
   const config = {
     myid,
     role: server.role,
@@ -204,6 +206,10 @@ export function readEnsemble(quorum: QuorumConfig, source: QuorumLines, dataDir:
     quorumListenOnAllIps: settings.boolean('quorumListenOnAllIPs'),
     tcpKeepAlive: settings.boolean('tcpKeepAlive'),
     multiAddressEnabled: settings.boolean('multiAddress.enabled'),
+    reachabilityCheckTimeoutMs:
+      settings.boolean('multiAddress.enabled') && settings.boolean('multiAddress.reachabilityCheckEnabled')
+        ? settings.int('multiAddress.reachabilityCheckTimeoutMs')
+        : undefined,
     leaderServes: settings.boolean('leaderServes'),
     commitLogCount: atLeast('commitLogCount', commitLogCountMin, commitLogCountMin, settings),
     forceSnapshotSync: settings.boolean('forceSnapshotSync'),
@@ -213,41 +219,26 @@ export function readEnsemble(quorum: QuorumConfig, source: QuorumLines, dataDir:
     // The property, where it is set, overrides the key of the file, as in ZooKeeper.
     syncEnabled: settings.text('observer.syncEnabled') === '' ? settings.boolean('syncEnabled') : settings.boolean('observer.syncEnabled'),
     observerElectionDelayMs: settings.int('observer.election.DelayMs'),
+    observerReconnectDelayMs: settings.int('observer.reconnectDelayMs'),
+    observerMasterSizeLimitBytes: settings.int('observerMaster.sizeLimit'),
     observerMasterPort,
     localSessions: localSessionMode(settings),
     oraclePath: settings.text('oraclePath') || undefined,
   };
-  return { ...config, unsupported: unsupportedSettings(config, settings) };
-}
-
-/**
- * A server that ignored one of these would behave otherwise than configured, or than the rest of
- * its ensemble, without a sign of it. So it does not start.
- */
-function unsupportedSettings(config: Omit<EnsembleConfig, 'unsupported'>, settings: ConfigSettings): string[] {
-  const asked: readonly (readonly [isAsked: boolean, name: string, value: string, what: string])[] = [
-    [config.readOnlyMode, 'readonlymode.enabled', 'true', 'reads from a server that has lost its ensemble'],
-    [config.observerMasterPort !== undefined, 'observerMasterPort', `${config.observerMasterPort}`, 'observers that observe a follower'],
-    [
-      config.role === 'observer' && !config.syncEnabled,
-      settings.isSet('observer.syncEnabled') ? 'observer.syncEnabled' : 'syncEnabled',
-      'false',
-      'an observer without a log',
-    ],
-  ];
-  const sentences = asked
-    .filter(([isAsked]) => isAsked)
-    .map(
-      ([, name, value, what]) =>
-        `${settings.where(name)}: ${name}=${value} asks for ${what}, which this version does not support. Remove the setting, on all servers, to run without it.`,
+  if (!config.syncEnabled && config.role !== 'observer') {
+    const name = settings.isSet('observer.syncEnabled') ? 'observer.syncEnabled' : 'syncEnabled';
+    settings.warn(
+      settings.where(name),
+      `${name}=false has no effect on server.${myid}, which is a participant: only an observer can do without a log.`,
     );
-  const { lastSeen, quorum, configFile } = config;
-  if (lastSeen !== undefined && lastSeen.version > quorum.version && !config.reconfigEnabled) {
-    sentences.push(
+  }
+  const { lastSeen, configFile } = config;
+  if (lastSeen !== undefined && lastSeen.version > config.quorum.version && !config.reconfigEnabled) {
+    throw new ConfigError(
       `${configFile}${nextSuffix}: a change of the ensemble was under way when this server last stopped. Set reconfigEnabled=true, as on the other servers, so that it can be finished.`,
     );
   }
-  return sentences;
+  return config;
 }
 
 /** Adds the place of the line to errors about the text of a configuration. */
@@ -410,6 +401,16 @@ function checkAddresses(quorum: QuorumConfig, place: (line: string) => string, s
       );
     }
   }
+}
+
+/** Followers accept observers, and one voter alone has none. */
+function warnOfObserversWithoutFollower({ servers }: QuorumConfig, settings: ConfigSettings): void {
+  const participants = [...servers.values()].filter(isParticipant).length;
+  if (participants > 1 || participants === servers.size) return;
+  settings.warn(
+    settings.where('observerMasterPort'),
+    'with observerMasterPort observers learn from followers, and one participant alone has none, so its observers never serve. Remove the setting, or add participants.',
+  );
 }
 
 function checkObserverMasterPort(port: number, { sid, addresses, clientAddress }: QuorumServer, settings: ConfigSettings): void {

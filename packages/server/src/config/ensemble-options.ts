@@ -1,7 +1,6 @@
 /** The options of a server of an ensemble, from its configuration. */
 import { resolve } from 'node:path';
 import type { EnsembleOptions } from '@tskeeper/runtime';
-import { ConfigError } from './config-error.ts';
 import { editedConfig } from './edited-config.ts';
 import type { EnsembleConfig } from './ensemble-config.ts';
 
@@ -13,11 +12,9 @@ const counterMax = 0xffff_0000;
 
 /**
  * `configFile` is the path of zoo.cfg, which a reconfiguration rewrites; without one it is kept in the
- * log only. Throws a `ConfigError` when the configuration asks for something that is not supported.
+ * log only.
  */
 export function ensembleOptionsOf(config: EnsembleConfig, tickTimeMs: number, configFile?: string): EnsembleOptions {
-  const [unsupported] = config.unsupported;
-  if (unsupported !== undefined) throw new ConfigError(unsupported);
   const { myid, quorum, lastSeen, reconfigEnabled, dynamicConfigFile } = config;
   return {
     zab: {
@@ -47,12 +44,18 @@ export function ensembleOptionsOf(config: EnsembleConfig, tickTimeMs: number, co
     quorumCnxnTimeoutMs: config.quorumCnxnTimeoutMs,
     bindTriesMax: config.electionPortBindRetry,
     multiAddressEnabled: config.multiAddressEnabled,
+    reachabilityCheckTimeoutMs: config.reachabilityCheckTimeoutMs,
     connectToLeaderMs: config.connectToLearnerMasterTicks * tickTimeMs,
     leaderConnectDelayMs: config.leaderConnectDelayDuringRetryMs,
     minNotificationIntervalMs: config.minNotificationIntervalMs,
     maxNotificationIntervalMs: config.maxNotificationIntervalMs,
     observerElectionDelayMs: config.observerElectionDelayMs,
+    observerReconnectDelayMs: config.observerReconnectDelayMs,
+    observerMasterPort: config.observerMasterPort,
+    observerMasterSizeLimitBytes: config.observerMasterSizeLimitBytes,
+    syncEnabled: config.syncEnabled,
     leaderServes: config.leaderServes,
+    readOnlyMode: config.readOnlyMode,
     commitLogCount: config.commitLogCount,
     snapshotSizeFactor: config.snapshotSizeFactor,
   };

@@ -94,6 +94,7 @@ describe('an ensemble', () => {
       quorumListenOnAllIps: false,
       tcpKeepAlive: false,
       multiAddressEnabled: false,
+      reachabilityCheckTimeoutMs: undefined,
       leaderServes: true,
       commitLogCount: 500,
       forceSnapshotSync: false,
@@ -102,10 +103,11 @@ describe('an ensemble', () => {
       snapshotSizeFactor: 0.33,
       syncEnabled: true,
       observerElectionDelayMs: 200,
+      observerReconnectDelayMs: 0,
       observerMasterPort: undefined,
+      observerMasterSizeLimitBytes: 33_554_432,
       localSessions: 'disabled',
       oraclePath: undefined,
-      unsupported: [],
     } satisfies EnsembleConfig);
     expect(config.core.serverId).toBe(1);
     expect([config.warnings, config.notices]).toEqual([[], []]);
@@ -126,7 +128,14 @@ describe('an ensemble', () => {
     ['electionAlg=3', {}],
     ['quorumListenOnAllIPs=true', { quorumListenOnAllIps: true }],
     ['tcpKeepAlive=true', { tcpKeepAlive: true }],
-    ['multiAddress.enabled=true', { multiAddressEnabled: true }],
+    ['multiAddress.enabled=true', { multiAddressEnabled: true, reachabilityCheckTimeoutMs: 1000 }],
+    ['multiAddress.enabled=true\nmultiAddress.reachabilityCheckTimeoutMs=7', { multiAddressEnabled: true, reachabilityCheckTimeoutMs: 7 }],
+    [
+      'multiAddress.enabled=true\nmultiAddress.reachabilityCheckEnabled=false',
+      { multiAddressEnabled: true, reachabilityCheckTimeoutMs: undefined },
+    ],
+    ['multiAddress.reachabilityCheckTimeoutMs=7', {}],
+    ['multiAddress.reachabilityCheckEnabled=true', {}],
     ['leaderServes=no', { leaderServes: false }],
     ['-Dzookeeper.leaderServes=no', { leaderServes: false }],
     ['commitLogCount=700', { commitLogCount: 700 }],
@@ -139,7 +148,9 @@ describe('an ensemble', () => {
     ['syncEnabled=false\nobserver.syncEnabled=true', { syncEnabled: true }],
     ['observer.syncEnabled=false', { syncEnabled: false }],
     ['observer.election.DelayMs=7', { observerElectionDelayMs: 7 }],
+    ['observer.reconnectDelayMs=7', { observerReconnectDelayMs: 7 }],
     ['observerMasterPort=2191', { observerMasterPort: 2191 }],
+    ['observerMaster.sizeLimit=7', { observerMasterSizeLimitBytes: 7 }],
     ['localSessionsEnabled=true', { localSessions: 'enabled' }],
     ['localSessionsUpgradingEnabled=true', {}],
     ['localSessionsEnabled=true\nlocalSessionsUpgradingEnabled=true', { localSessions: 'upgradable' }],
@@ -150,34 +161,30 @@ describe('an ensemble', () => {
   ])('applies the setting %s', (setting, expected) => {
     const usual = ensembleOf('');
     const changed = setting.startsWith('-D') ? ensembleOf('', { definitions: [setting.slice(2)] }) : ensembleOf(setting);
-    expect({ ...changed, unsupported: [] }).toEqual({ ...usual, ...expected });
-  });
-
-  it.each([
-    ['-Dreadonlymode.enabled=true', 'reads from a server that has lost its ensemble'],
-    ['observerMasterPort=2191', 'observers that observe a follower'],
-  ])('that asks for %s is refused as not supported', (setting, what) => {
-    const isProperty = setting.startsWith('-D');
-    const name = isProperty ? setting.slice(2) : setting;
-    const { unsupported } = isProperty ? ensembleOf('', { definitions: [name] }) : ensembleOf(setting);
-    const where = isProperty ? '-Dreadonlymode.enabled' : 'zoo.cfg:8';
-    expect(unsupported).toEqual([
-      `${where}: ${name} asks for ${what}, which this version does not support. Remove the setting, on all servers, to run without it.`,
-    ]);
+    expect(changed).toEqual({ ...usual, ...expected });
   });
 
   it('starts with reconfigEnabled=true', () => {
     const { ensemble, core, warnings } = read(`${three}reconfigEnabled=true`);
-    expect([ensemble!.unsupported, core.reconfigEnabled, warnings]).toEqual([[], true, []]);
+    expect([ensemble!.reconfigEnabled, core.reconfigEnabled, warnings]).toEqual([true, true, []]);
   });
 
-  it('refuses an observer without a log, at observers only', () => {
+  it('A55: warns of observers that could find no follower', () => {
+    const lines = `${base}${limits}standaloneEnabled=false\nserver.1=a:2888:3888\nserver.4=d:2888:3888:observer\n`;
+    expect(read(`${lines}observerMasterPort=2191`).warnings).toContainEqual(
+      expect.stringMatching(/observerMasterPort observers learn from followers, and one participant alone has none/),
+    );
+    expect(read(`${three}server.4=d:2888:3888:observer\nobserverMasterPort=2191`).warnings).toEqual([]);
+  });
+
+  it('A54: takes syncEnabled=false from an observer, and warns a participant that it has no effect', () => {
     const observer = `${three}server.4=d:2888:3888:observer\n`;
-    const unsupported = (setting: string, myid: number) =>
-      read(`${observer}${setting}`, { files: { '/d/myid': `${myid}` } }).ensemble!.unsupported;
-    expect(unsupported('syncEnabled=false', 1)).toEqual([]);
-    expect(unsupported('syncEnabled=false', 4)[0]).toMatch(/^zoo.cfg:9: syncEnabled=false asks for an observer without a log/);
-    expect(unsupported('observer.syncEnabled=false', 4)[0]).toMatch(/^zoo.cfg:9: observer.syncEnabled=false asks/);
+    const warnings = (setting: string, myid: number) => read(`${observer}${setting}`, { files: { '/d/myid': `${myid}` } }).warnings;
+    expect(warnings('syncEnabled=false', 4)).toEqual([]);
+    expect(warnings('syncEnabled=false', 1)).toEqual([
+      'zoo.cfg:9: syncEnabled=false has no effect on server.1, which is a participant: only an observer can do without a log.',
+    ]);
+    expect(warnings('observer.syncEnabled=false', 1)[0]).toMatch(/^zoo.cfg:9: observer.syncEnabled=false has no effect/);
   });
 
   it('has a test above for each key that the reference marks as for ensembles', () => {
@@ -281,10 +288,9 @@ describe('a dynamic file', () => {
     expect(sids(ensemble!.lastSeen!)).toEqual([1, 2, 3, 4]);
     expect(ensemble!.lastSeen!.version).toBe(0x1_00000009);
     expect(ensembleOptionsOf(ensemble!, 2000).lastSeen).toBe(ensemble!.lastSeen);
-    const off = read(dynamic.replace('true', 'false'), { files: { ...files, 'zoo.cfg.dynamic.next': next } });
-    expect(off.ensemble!.unsupported).toEqual([
+    expect(() => read(dynamic.replace('true', 'false'), { files: { ...files, 'zoo.cfg.dynamic.next': next } })).toThrow(
       'zoo.cfg.dynamic.next: a change of the ensemble was under way when this server last stopped. Set reconfigEnabled=true, as on the other servers, so that it can be finished.',
-    ]);
+    );
   });
 
   it.each([

@@ -80,6 +80,7 @@ describe('a supported key', () => {
     ],
     ['extendedTypesEnabled=true', ({ core }) => core.extendedTypesEnabled, true],
     ['emulate353TTLNodes=true', ({ core }) => core.emulate353TtlNodes, true],
+    ['tskeeper.keeperExtensions=true', ({ core }) => core.keeperExtensions, true],
     ['enforceQuota=true', ({ core }) => core.enforceQuota, true],
     ['reconfigEnabled=true', ({ core }) => core.reconfigEnabled, true],
     ['digest.enabled=false', ({ core }) => core.treeDigestEnabled, false],

@@ -39,6 +39,11 @@ export interface EnsembleOptions extends ServerSettings {
    * are about to join. Each keeps its zoo.cfg, which reconfigurations rewrite, over its lives.
    */
   readonly firstMembers?: readonly Sid[];
+  /**
+   * Each server listens for others at a loopback address of its own, for a port that is the same on
+   * all of them.
+   */
+  readonly hasOwnHosts?: boolean;
   /** Every link between two servers passes through a proxy. */
   readonly hasProxies?: boolean;
   /** The library of disk-faults.c: each server gets a disk that can fail. */
@@ -56,6 +61,7 @@ export function peersOf(kind: ServerKind, voters: number, observers = 0): PeerSp
 
 /** Time limit for a server to find its role. A JVM on a busy machine takes seconds to start. */
 export const roleTimeoutMs = 60_000;
+const firstOwnHost = 10;
 /** Lines of a server's output in a failure. */
 const evidenceLines = 15;
 const lineCharactersMax = 250;
@@ -224,7 +230,8 @@ export class ProcessEnsemble implements AsyncDisposable {
     const known = this.peers.filter((peer) => peer === viewer || firstMembers === undefined || firstMembers.includes(peer.sid));
     const lines = known.map((peer) => {
       const { quorum, election } = this.#portsSeenBy(viewer, peer);
-      return [`server.${peer.sid}`, `127.0.0.1:${quorum}:${election}:${peer.role};127.0.0.1:${peer.port}`];
+      const host = this.#options.hasOwnHosts === true ? `127.0.0.${firstOwnHost + peer.sid}` : '127.0.0.1';
+      return [`server.${peer.sid}`, `${host}:${quorum}:${election}:${peer.role};127.0.0.1:${peer.port}`];
     });
     return Object.fromEntries(lines) as Record<string, string>;
   }

@@ -12,6 +12,7 @@ import type {
   MultiResult as ModelResult,
   Operation,
   OperationKind,
+  PageChild,
   ReadStep,
   WriteStep,
 } from '@tskeeper/simulator';
@@ -24,7 +25,7 @@ import {
   readMessage,
   type ReplyMessage,
 } from './messages.ts';
-import { type MultiResult, readEvent, readReply, type ReplyValue } from './replies.ts';
+import { type MultiResult, type PageChildValue, readEvent, readReply, type ReplyValue } from './replies.ts';
 import { type Fields, handshakeBody, record, requestBody } from './requests.ts';
 
 export function opCodeOf(operation: Operation): number {
@@ -57,6 +58,11 @@ function fieldsOf(operation: Operation): Fields {
     case 'getChildren':
     case 'getChildren2':
       return record.pathAndWatch(operation.path, operation.watch);
+    case 'filteredList':
+      return record.filteredList(operation.path, operation.watch, operation.filter);
+    case 'getChildrenPage':
+    case 'getChildrenDataPage':
+      return record.childrenPage(operation);
     case 'getACL':
     case 'sync':
     case 'getAllChildrenNumber':
@@ -163,13 +169,14 @@ function eventOf({ zxid, err, body }: EventMessage): Message {
 }
 
 function bodyOf(value: ReplyValue): Body {
-  const { path, stat, data, acl, children, ephemerals, totalNumber, err, clientInfo, token, results } = value;
+  const { path, stat, data, acl, children, page, ephemerals, totalNumber, err, clientInfo, token, results } = value;
   return {
     ...(path === undefined ? {} : { path }),
     ...(stat === undefined ? {} : { stat }),
     ...(data === undefined ? {} : { data: textOf(data) }),
     ...(acl === undefined ? {} : { acl: listed(acl) }),
     ...(children === undefined ? {} : { children: textsOf(children) }),
+    ...(page === undefined ? {} : { page: { ...page, children: page.children.map(pageChildOf) } }),
     ...(ephemerals === undefined ? {} : { ephemerals: textsOf(ephemerals) }),
     ...(totalNumber === undefined ? {} : { totalNumber }),
     ...(err === undefined ? {} : { err }),
@@ -178,6 +185,15 @@ function bodyOf(value: ReplyValue): Body {
       : { clientInfo: listed(clientInfo).map(({ authScheme, user }) => ({ authScheme: textIn(authScheme), user: textIn(user) })) }),
     ...(token === undefined ? {} : { token: textOf(token) }),
     ...(results === undefined ? {} : { results: results.map(resultOf) }),
+  };
+}
+
+function pageChildOf({ name, err, data, stat }: PageChildValue): PageChild {
+  return {
+    name: textIn(name),
+    ...(err === undefined ? {} : { err }),
+    ...(data === undefined ? {} : { data: textOf(data) }),
+    ...(stat === undefined ? {} : { stat }),
   };
 }
 

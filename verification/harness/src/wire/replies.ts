@@ -24,12 +24,19 @@ export interface MultiResult {
   err: number;
   value?: ReplyValue;
 }
+export interface PageChildValue {
+  name: string | null;
+  err?: number;
+  data?: Buffer | null;
+  stat?: Stat;
+}
 export interface ReplyValue {
   path?: string | null;
   stat?: Stat;
   data?: Buffer | null;
   acl?: AclEntry[] | null;
   children?: (string | null)[] | null;
+  page?: { children: PageChildValue[]; isLast: boolean; lastZxid: number };
   ephemerals?: (string | null)[] | null;
   totalNumber?: number;
   err?: number;
@@ -79,6 +86,21 @@ function readResults(r: Reader): MultiResult[] {
   }
 }
 
+function readPageChild(r: Reader): PageChildValue {
+  const name = r.ustring();
+  const err = r.int32();
+  if (err !== 0) return { name, err };
+  const data = r.buffer();
+  return { name, err, data, stat: readStat(r) };
+}
+
+function readPage(r: Reader, readChild: (r: Reader) => PageChildValue): ReplyValue {
+  const children = r.vector(4, readChild) ?? [];
+  const isLast = r.boolean();
+  const lastZxid = r.int64();
+  return { page: { children, isLast, lastZxid }, stat: readStat(r) };
+}
+
 /** The record that answers a request of this type; undefined if there is none. */
 export function readRecord(type: number, r: Reader): ReplyValue | undefined {
   switch (type) {
@@ -106,10 +128,15 @@ export function readRecord(type: number, r: Reader): ReplyValue | undefined {
     }
     case OpCode.getChildren:
       return { children: r.vector(4, (v) => v.ustring()) };
+    case OpCode.filteredList:
     case OpCode.getChildren2: {
       const children = r.vector(4, (v) => v.ustring());
       return { children, stat: readStat(r) };
     }
+    case OpCode.getChildrenPage:
+      return readPage(r, (v) => ({ name: v.ustring() }));
+    case OpCode.getChildrenDataPage:
+      return readPage(r, readPageChild);
     case OpCode.getEphemerals:
       return { ephemerals: r.vector(4, (v) => v.ustring()) };
     case OpCode.getAllChildrenNumber:

@@ -14,6 +14,16 @@ export const openAcl: readonly AclEntry[] = [{ perms: 31, scheme: 'world', id: '
 export const creatorAcl: readonly AclEntry[] = [{ perms: 31, scheme: 'auth', id: '' }];
 export const readAcl: readonly AclEntry[] = [{ perms: 1, scheme: 'world', id: 'anyone' }];
 
+export interface ChildrenPage {
+  readonly path: WirePath;
+  readonly watch: boolean;
+  readonly afterZxid: number;
+  readonly afterName: WirePath;
+  readonly untilZxid: number;
+  readonly countMax: number;
+  readonly bytesMax: number;
+}
+
 /** Text, null, or bytes that are not text. */
 export type WirePath = string | null | Buffer;
 
@@ -60,6 +70,24 @@ export const record = {
     (w) => {
       path(w, at);
       w.boolean(watch);
+    },
+  filteredList:
+    (at: WirePath, watch: boolean, filter: number): Fields =>
+    (w) => {
+      path(w, at);
+      w.boolean(watch);
+      w.int8(filter);
+    },
+  childrenPage:
+    (page: ChildrenPage): Fields =>
+    (w) => {
+      path(w, page.path);
+      w.boolean(page.watch);
+      w.int64(page.afterZxid);
+      path(w, page.afterName);
+      w.int64(page.untilZxid);
+      w.int32(page.countMax);
+      w.int32(page.bytesMax);
     },
   pathAndInt:
     (at: WirePath, value: number): Fields =>

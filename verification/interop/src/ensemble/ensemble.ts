@@ -10,12 +10,14 @@ export interface InteropOptions {
   readonly properties?: Settings;
   /** See `EnsembleOptions.firstMembers`. */
   readonly firstMembers?: readonly Sid[];
+  /** See `EnsembleOptions.hasOwnHosts`. */
+  readonly hasOwnHosts?: boolean;
 }
 
 /** Writes the folders. Does not start any server. */
 export function createEnsemble(
   specs: readonly PeerSpec[],
-  { config, properties, firstMembers }: InteropOptions = {},
+  { config, properties, firstMembers, hasOwnHosts = false }: InteropOptions = {},
 ): Promise<ProcessEnsemble> {
   const options: EnsembleOptions = {
     config: {
@@ -34,6 +36,7 @@ export function createEnsemble(
       ...properties,
     },
     ...(firstMembers !== undefined && { firstMembers }),
+    hasOwnHosts,
     heap: '256m',
     // What makes a JVM run fast does not help one that lives for seconds, and costs more than its
     // work.

@@ -13,6 +13,7 @@ import { compareLogs } from './agreement.ts';
 import { restartLearner, restartWithUncommittedTail, replaceLeader } from './restarts.ts';
 import { runElectionPort } from './election-port.ts';
 import { createEnsemble, type InteropOptions } from './ensemble.ts';
+import { runObserversOfFollowers } from './observer-masters.ts';
 import { runOperations } from './operations.ts';
 import { runPairs } from './pairs.ts';
 import { Random } from '../random.ts';
@@ -147,6 +148,7 @@ export async function runEnsembles({ seed, bounded, rounds }: EnsembleSettings, 
     const chosen = bounded ? mixedEnsembles.slice(0, boundedEnsembles) : mixedEnsembles;
     for (const [index, casting] of chosen.entries())
       await runMixedEnsemble(casting, bounded ? 1000 : 5000, seed + 100 * round + index, report);
+    await runObserversOfFollowers(bounded, report);
     await runRollingSwap([java39, ours, java39], 'stop', 'static', report);
     await runRollingSwap([java39, ours, java39], 'kill', 'dynamic', report);
     await runReconfigurations(

@@ -25,9 +25,9 @@ export function parseJvmCommand(argv: readonly string[]): JvmCommand {
 /** TLS on the client port and SASL: tskeeper does not start with any of these. */
 const unsupported = /^(secureClientPort(Address)?|ssl\..+|serverCnxnFactory|authProvider\..+|sessionRequireClientSASLAuth)$/;
 /**
- * Local sessions and read-only mode: no tskeeper server of an ensemble starts with any of these.
+ * Local sessions: no tskeeper server of an ensemble starts with any of these.
  */
-const unsupportedInEnsemble = /^(localSessions(Upgrading)?Enabled|readonlymode\.enabled)$/;
+const unsupportedInEnsemble = /^localSessions(Upgrading)?Enabled$/;
 
 export interface ServerSettings {
   /** The text of zoo.cfg. */

@@ -7,15 +7,18 @@ import { access } from './access.ts';
 import { acknowledgedAfterApply } from './acknowledged-after-apply.ts';
 import { silentAfterFailure } from './silent-after-failure.ts';
 import type { Checker } from './checker.ts';
+import { childListings } from './child-listings.ts';
 import { clientOutcomes } from './client-outcomes.ts';
 import { clientPings } from './client-pings.ts';
 import { clientReconnects } from './client-reconnects.ts';
 import { clientDeliveries } from './client-deliveries.ts';
 import { compareAndSet } from './compare-and-set.ts';
+import { configurations } from './configurations.ts';
 import { convergence } from './convergence.ts';
 import { digests } from './digests.ts';
 import { durability } from './durability.ts';
 import { earlyExpiry } from './early-expiry.ts';
+import { epochQuorums } from './epoch-quorums.ts';
 import { ephemerals } from './ephemerals.ts';
 import { epochFiles } from './epoch-files.ts';
 import { fifoOrder } from './fifo-order.ts';
@@ -31,6 +34,7 @@ import { totalOrder } from './total-order.ts';
 import { peerClaims } from './peer-claims.ts';
 import { quorumCommits } from './quorum-commits.ts';
 import { quotas } from './quotas.ts';
+import { readOnlyMode } from './read-only-mode.ts';
 import { reads } from './reads.ts';
 import { registerLinearizability } from './register-linearizability.ts';
 import { logRecordSize } from './log-record-size.ts';
@@ -58,6 +62,7 @@ export const checkers = {
   registerLinearizability,
   fifoOrder,
   reads,
+  childListings,
   singleSystemImage,
   nothingRolledBack,
   syncThenRead,
@@ -95,7 +100,10 @@ export const checkers = {
   zab,
   protocolErrors,
   quorumCommits,
+  epochQuorums,
+  configurations,
   acknowledgedAfterApply,
+  readOnlyMode,
   epochFiles,
   peerClaims,
   staleness,

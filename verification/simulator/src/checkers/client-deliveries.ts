@@ -3,19 +3,29 @@
  * same replies and events, in the same order, none twice. The library may drop the last items of a
  * connection.
  */
-import { ErrorCode, errorName, type MultiReply } from '@tskeeper/protocol';
+import { ErrorCode, errorName, featuresPath, type MultiReply } from '@tskeeper/protocol';
 import type { CnxnRecord, Item } from '../record/recording.ts';
 import type { Checker } from './checker.ts';
 
-/** Requests that the library sends by itself, or in another form than its caller asked for. */
-const internalOperations: ReadonlySet<string> = new Set(['ping', 'auth', 'setWatches', 'setWatches2', 'removeWatches', 'closeSession']);
+/** Requests that the library sends by itself, or several for one call. */
+const internalOperations: ReadonlySet<string> = new Set([
+  'ping',
+  'auth',
+  'setWatches',
+  'setWatches2',
+  'removeWatches',
+  'closeSession',
+  'getChildrenPage',
+  'getChildrenDataPage',
+]);
 /** Outcomes of a call that no server answered. */
 const unanswered: ReadonlySet<string> = new Set(['notSent', 'unknown']);
 
 export const clientDeliveries: Checker = {
   property: 'P3, P15',
   promise: 'A client library passes each reply and each event from the servers to its program once and in order.',
-  check({ clientDeliveries: deliveries, cnxns }) {
+  check({ clientDeliveries: deliveries, ...recording }) {
+    const cnxns = [...recording.cnxns, ...recording.readOnlyCnxns];
     const violations: string[] = [];
     for (const client of new Set(deliveries.map((each) => each.client))) {
       const own = cnxns.filter((cnxn) => cnxn.client === client).toSorted((a, b) => a.openedMs - b.openedMs);
@@ -31,6 +41,7 @@ export const clientDeliveries: Checker = {
 
 export function answerText(item: Item): string | undefined {
   if (item.kind !== 'reply' || item.request.name === undefined || internalOperations.has(item.request.name)) return undefined;
+  if ((item.request.record as { readonly path?: string } | undefined)?.path === featuresPath) return undefined;
   const { err, body } = item.request.reply!;
   if (err !== ErrorCode.Ok || item.request.name !== 'multi') return nameOf(err);
   // A failed multi has error Ok and a list of results; the caller gets the first error among them.

@@ -13,7 +13,8 @@ export const clientOutcomes: Checker = {
   property: 'P13',
   promise:
     'A client sends a write at most once, reports notSent exactly for the writes that it did not send, and reports for each write the result that the server returned for that write. It settles every call before it closes.',
-  check({ clientDeliveries, cnxns, libraryClients }, { txns }) {
+  check({ clientDeliveries, libraryClients, ...recording }, { txns }) {
+    const cnxns = [...recording.cnxns, ...recording.readOnlyCnxns];
     const violations: string[] = [];
     const committedZxids = new Map(txns.filter(({ loggedErr }) => loggedErr === ErrorCode.Ok).map(({ request, zxid }) => [request, zxid]));
     for (const client of libraryClients) {

@@ -9,7 +9,8 @@ const silentShareMax = 0.4;
 export const clientPings: Checker = {
   property: 'P22',
   promise: 'An idle client pings in time: it sends something within a third of its session timeout.',
-  check({ cnxns, libraryClients, limits }) {
+  check({ libraryClients, limits, ...recording }) {
+    const cnxns = [...recording.cnxns, ...recording.readOnlyCnxns];
     if (limits.isRealTime === true) return [];
     const violations: string[] = [];
     for (const { client, key, session, handshakeMs, timeoutMs, requests } of cnxns) {

@@ -10,7 +10,8 @@ export const clientReconnects: Checker = {
   property: 'P7',
   promise:
     'A client that reconnects reports the last zxid it saw in a reply, and reports that its session expired only when a server has said so.',
-  check({ cnxns, clientDeliveries, libraryClients }) {
+  check({ clientDeliveries, libraryClients, ...recording }) {
+    const cnxns = [...recording.cnxns, ...recording.readOnlyCnxns];
     const violations: string[] = [];
     for (const client of libraryClients) {
       const own = cnxns.filter((cnxn) => cnxn.client === client).toSorted((a, b) => a.openedMs - b.openedMs);

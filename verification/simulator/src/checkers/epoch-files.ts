@@ -29,13 +29,16 @@ export const epochFiles: Checker = {
     };
     for (const event of recording.peerEvents) {
       const { server } = event;
+      // Of an observer without a log only its disk says what is durable there.
+      const isMemoryOnly = recording.ensemble.get(server)?.isMemoryOnly === true;
       if (event.kind === 'savesEpoch' && lacksInitialHistory(server, event.current, event.reached))
         violations.push(
           `${server} saves currentEpoch ${event.current} at ${event.atMs}, before the history with which that epoch begins is durable`,
         );
-      if (event.kind === 'logged' || event.kind === 'started') durable.set(server, Math.max(durable.get(server) ?? 0, event.zxid));
-      if (event.kind === 'replaced') durable.set(server, event.zxid);
-      if (event.kind === 'serves') {
+      if ((event.kind === 'logged' && !isMemoryOnly) || event.kind === 'started')
+        durable.set(server, Math.max(durable.get(server) ?? 0, event.zxid));
+      if (event.kind === 'replaced' && !isMemoryOnly) durable.set(server, event.zxid);
+      if (event.kind === 'serves' && !isMemoryOnly) {
         served.set(server, event.epoch);
         // The history with which a server begins to serve must be on its disk.
         durable.set(server, Math.max(durable.get(server) ?? 0, event.historyEnd));

@@ -53,9 +53,11 @@ function excusedMs(recording: Recording, fromMs: Millis, toMs: Millis): Millis {
   // Learners report the sessions from which they received something with the next PING. The leader
   // waits up to syncLimit for a server that vanished.
   const silenceMaxMs = ((limits.syncLimitTicks ?? 0) + 1) * limits.tickMs;
-  totalMs += limits.tickMs + disturbances.reduce((sum, each) => sum + overlapMs(each), 0);
+  // Observers of followers report to those first.
+  const hops = [...ensemble.values()].some(({ observesFollowers }) => observesFollowers === true) ? 2 : 1;
+  totalMs += hops * limits.tickMs + disturbances.reduce((sum, each) => sum + overlapMs(each), 0);
   const hasServerGone = processes.some(({ endedMs = Infinity }) => endedMs >= fromMs - silenceMaxMs && endedMs <= toMs);
-  return hasServerGone ? totalMs + silenceMaxMs : totalMs;
+  return hasServerGone ? totalMs + hops * silenceMaxMs : totalMs;
 }
 
 function servedThroughout(recording: Recording, fromMs: Millis, toMs: Millis): boolean {

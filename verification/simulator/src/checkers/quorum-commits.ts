@@ -1,15 +1,22 @@
 import { epochOf, formatZxid, type Zxid } from '@tskeeper/protocol';
+import { committedConfigs, configsAt } from '../record/config-history.ts';
 import { isQuorum } from '../record/quorum-rule.ts';
 import type { Checker } from './checker.ts';
 
 export const quorumCommits: Checker = {
   property: 'P32, P36',
   promise:
-    'A server applies a txn only when a quorum of the voters has it on disk: a majority, or what groups, weights and an oracle define. Observers do not count. Once a voter has a txn of its ' +
+    'A server applies a txn only when a quorum of the voters has it on disk: a majority, or what groups, weights and an oracle define; of a change of the membership also a quorum of the new voters. Observers and removed servers do not count. Once a voter has a txn of its ' +
     "leader's epoch on disk, it keeps it.",
-  check({ peerEvents, ensemble }) {
+  check(recording) {
+    const { peerEvents, ensemble } = recording;
     const violations: string[] = [];
-    const voters = [...ensemble].filter(([, { isVoter }]) => isVoter).map(([name]) => name);
+    const configs = committedConfigs(recording);
+    /** Whether a server votes in every configuration from that txn on. */
+    const votesSince = (server: string, zxid: Zxid) =>
+      [...configsAt(configs, zxid), ...configs.filter((config) => config.zxid >= zxid).map(({ members }) => members)].every(
+        (members) => members.get(server)?.isVoter === true,
+      );
     /**
      * By server and epoch: up to which zxid the server has had the log on disk. A learner may learn
      * of a commit after the commit's epoch is over.
@@ -28,9 +35,9 @@ export const quorumCommits: Checker = {
       if (event.kind === 'serves') servingEpochs.set(server, event.epoch);
       if (event.kind === 'roleEnded' || event.kind === 'processGone') servingEpochs.delete(server);
       if (event.kind === 'elected') leaders.set(server, names.get(event.leader) ?? '');
-      if (event.kind === 'replaced' && event.by === 'snap' && ensemble.get(server)?.isVoter === true) {
+      if (event.kind === 'replaced' && event.by === 'snap') {
         const had = durableSinceWipe.get(keyOf(server, servingEpochs.get(leaders.get(server) ?? '') ?? -1)) ?? 0;
-        if (had > event.zxid) {
+        if (had > event.zxid && votesSince(server, event.zxid)) {
           violations.push(
             `${server} had ${formatZxid(had)} on disk in its leader's epoch, but replaced it with a snapshot as of ${formatZxid(event.zxid)}`,
           );
@@ -46,11 +53,14 @@ export const quorumCommits: Checker = {
       // What an epoch began with was on a quorum before.
       if (event.kind !== 'applied' || servingEpochs.get(server) !== epochOf(event.zxid)) continue;
       const has = (name: string) => (durable.get(keyOf(name, epochOf(event.zxid))) ?? 0) >= event.zxid;
-      const durableVoters = voters.filter(has);
-      if (isQuorum(ensemble, durableVoters)) continue;
-      violations.push(
-        `${server} applied ${formatZxid(event.zxid)}, which only ${durableVoters.length} of ${voters.length} voters have on disk: ${durableVoters.join(', ')}`,
-      );
+      for (const members of configsAt(configs, event.zxid)) {
+        const voters = [...members].filter(([, { isVoter }]) => isVoter).map(([name]) => name);
+        const durableVoters = voters.filter(has);
+        if (isQuorum(members, durableVoters)) continue;
+        violations.push(
+          `${server} applied ${formatZxid(event.zxid)}, which only ${durableVoters.length} of ${voters.length} voters have on disk: ${durableVoters.join(', ')}`,
+        );
+      }
     }
     return violations;
   },

@@ -96,15 +96,17 @@ function reachesLeaderInTime(
   // A learner reports the active sessions with each PING it answers, and the leader asks when a
   // session is due. A leader that was paused asks before it expires; a learner that is paused or
   // gone when its leader wakes may not be asked.
-  const pingIntervalMs = recording.limits.tickMs;
+  const tickMs = recording.limits.tickMs;
   const resumedMs = (leader: string, atMs: Millis): Millis =>
-    recording.pauses.reduce(
-      (ms, each) => (each.server === leader && each.fromMs <= ms + pingIntervalMs && each.toMs > ms ? each.toMs : ms),
-      atMs,
-    );
+    recording.pauses.reduce((ms, each) => (each.server === leader && each.fromMs <= ms + tickMs && each.toMs > ms ? each.toMs : ms), atMs);
   return (server, sinceMs, atMs) => {
     if (leaderEpoch === undefined || sinceMs < leaderEpoch.fromMs) return false;
     if (leaderEpoch.server === server) return true;
+    // An observer of a follower reports to it, and the follower to the leader. Which follower that
+    // is does not matter here, since none may be disturbed.
+    const isFar = recording.ensemble.get(server)?.observesFollowers === true;
+    const pingIntervalMs = isFar ? 2 * tickMs : tickMs;
+    const between = isFar ? [...recording.ensemble.keys()] : [server];
     const thenMs = atMs + pingIntervalMs;
     const toldMs = resumedMs(leaderEpoch.server, atMs) + pingIntervalMs;
     if (closesBefore(recording, server, atMs, toldMs)) return false;
@@ -112,7 +114,7 @@ function reachesLeaderInTime(
       (servingPeriod) =>
         servingPeriod.server === server && servingPeriod.epoch === epoch && servingPeriod.fromMs <= sinceMs && servingPeriod.toMs >= toldMs,
     );
-    return isLearnerOfLeader && thenMs <= untilMs && isUndisturbed(recording, [server, leaderEpoch.server], [server], atMs, thenMs);
+    return isLearnerOfLeader && thenMs <= untilMs && isUndisturbed(recording, [...between, leaderEpoch.server], between, atMs, thenMs);
   };
 }
 

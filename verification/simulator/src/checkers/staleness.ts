@@ -11,11 +11,10 @@ const latencyMs = 30;
 export const staleness: Checker = {
   property: 'P10',
   promise:
-    'A server that serves a client lags the commits by at most syncLimit plus one tick. A server that was paused for longer than syncLimit since its election does not begin to lead.',
+    'A server that serves a client lags the commits by at most syncLimit plus one tick; an observer of a follower by twice that. A server that was paused for longer than syncLimit since its election does not begin to lead.',
   casesExercised: (recording) => readsWithBound(recording).length,
   check(recording) {
-    const lagMaxMs = lagMaxMsOf(recording);
-    const stale = readsWithBound(recording).flatMap(({ request, frontier }) => {
+    const stale = readsWithBound(recording).flatMap(({ request, frontier, lagMaxMs }) => {
       const { zxid } = request.reply!;
       if (zxid >= frontier) return [];
       return [`${requestText(request)} shows ${zxid}, but ${frontier} was committed ${lagMaxMs} ms before the request`];
@@ -40,16 +39,31 @@ function lateLeaders({ peerEvents, pauses, ensemble, limits: { syncLimitTicks = 
   });
 }
 
-function lagMaxMsOf({ limits: { syncLimitTicks = 0, tickMs } }: Recording): Millis {
-  return (syncLimitTicks + 1) * tickMs + latencyMs;
+/** An observer of a follower may lag it by as much as the follower lags its leader. */
+function lagMaxMsOf({ limits: { syncLimitTicks = 0, tickMs } }: Recording, hops: number): Millis {
+  return hops * ((syncLimitTicks + 1) * tickMs + latencyMs);
 }
 
-/** Answered requests, with the highest zxid committed `lagMaxMs` before each was sent. */
-function readsWithBound(recording: Recording): { readonly request: Request; readonly frontier: Zxid }[] {
-  const { peerEvents, cnxns, limits } = recording;
-  if (limits.syncLimitTicks === undefined) return [];
-  const lagMaxMs = lagMaxMsOf(recording);
-  const found: { readonly request: Request; readonly frontier: Zxid }[] = [];
+interface BoundedRead {
+  readonly request: Request;
+  readonly lagMaxMs: Millis;
+  /** The highest zxid committed `lagMaxMs` before the request was sent. */
+  readonly frontier: Zxid;
+}
+
+/** Answered requests, with what each must have seen. */
+function readsWithBound(recording: Recording): BoundedRead[] {
+  const { ensemble } = recording;
+  const isFar = (server: string): boolean => ensemble.get(server)?.observesFollowers === true;
+  return [...readsWithin(recording, 1, (server) => !isFar(server)), ...readsWithin(recording, 2, isFar)];
+}
+
+function readsWithin(recording: Recording, hops: number, concerns: (server: string) => boolean): BoundedRead[] {
+  const { peerEvents, limits } = recording;
+  const cnxns = recording.cnxns.filter(({ server }) => concerns(server));
+  if (limits.syncLimitTicks === undefined || cnxns.length === 0) return [];
+  const lagMaxMs = lagMaxMsOf(recording, hops);
+  const found: BoundedRead[] = [];
   const commits: { readonly atMs: Millis; readonly zxid: Zxid }[] = [];
   const leading = new Set<string>();
   for (const event of peerEvents) {
@@ -66,7 +80,7 @@ function readsWithBound(recording: Recording): { readonly request: Request; read
     for (; next < commits.length && commits[next]!.atMs < request.sentMs - lagMaxMs; next++) {
       committedZxid = Math.max(committedZxid, commits[next]!.zxid);
     }
-    if (request.reply!.zxid > 0 && committedZxid > 0) found.push({ request, frontier: committedZxid });
+    if (request.reply!.zxid > 0 && committedZxid > 0) found.push({ request, lagMaxMs, frontier: committedZxid });
   }
   return found;
 }

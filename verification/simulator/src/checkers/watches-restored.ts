@@ -81,6 +81,8 @@ function updateWatches(watches: Set<string>, item: Item): void {
       return;
     case 'getChildren':
     case 'getChildren2':
+    case 'getChildrenPage':
+    case 'getChildrenDataPage':
       if (watch && isFound) watches.add(`child ${path}`);
       return;
     case 'addWatch':

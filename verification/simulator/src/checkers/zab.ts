@@ -11,7 +11,8 @@ type Serving = Extract<PeerEvent, { kind: 'serves' }>;
 
 export const zab: Checker = {
   property: 'P30',
-  promise: 'One server leads an epoch, with everything that was committed before. Txns are committed in one order without gaps.',
+  promise:
+    'One server leads an epoch, with everything that was committed before. Txns are committed in one order without gaps. No server truncates a txn that it has applied for clients.',
   check({ peerEvents }) {
     const run = new ZabHistory();
     for (const event of peerEvents) run.onEvent(event);
@@ -26,6 +27,8 @@ class ZabHistory {
   /** Where each server serves, and the last txn that it applied there. */
   readonly #serving = new Map<string, { readonly serving: Serving; last: Zxid }>();
   readonly #logged = new Map<string, Zxid>();
+  /** The last txn that each server has applied for clients: it is committed for good. */
+  readonly #shown = new Map<string, Zxid>();
   /** By epoch: its last txn that a server applied. */
   readonly #committed = new Map<number, Zxid>();
 
@@ -41,9 +44,13 @@ class ZabHistory {
         if (event.zxid <= (this.#logged.get(event.server) ?? 0)) this.#violation('TotalOrder', event.server, 'logs', event.zxid);
         this.#logged.set(event.server, event.zxid);
         return;
-      case 'replaced':
+      case 'replaced': {
+        const shown = this.#shown.get(event.server) ?? 0;
+        if (event.by === 'trunc' && event.zxid < shown)
+          this.#violation('CommittedKept', event.server, 'truncates its log after', event.zxid, shown);
         this.#logged.set(event.server, event.zxid);
         return;
+      }
       case 'roleEnded':
         this.#serving.delete(event.server);
         return;
@@ -51,6 +58,8 @@ class ZabHistory {
       case 'wiped':
         this.#serving.delete(event.server);
         this.#logged.delete(event.server);
+        // An operator may have put an older folder in its place.
+        this.#shown.delete(event.server);
         return;
       default:
     }
@@ -98,6 +107,7 @@ class ZabHistory {
     const expected = epochOf(servingPeriod.last) === epochOf(zxid) ? servingPeriod.last + 1 : makeZxid(epochOf(zxid), 1);
     if (zxid !== expected) this.#violation('LocalPrimaryOrder', server, 'applies', zxid, servingPeriod.last);
     servingPeriod.last = zxid;
+    this.#shown.set(server, Math.max(this.#shown.get(server) ?? 0, zxid));
     this.#committed.set(epochOf(zxid), Math.max(this.#committed.get(epochOf(zxid)) ?? 0, zxid));
     // A learner may apply before its leader, which has sent the commit and may be busy. Whether the
     // txn is committed is checked elsewhere.

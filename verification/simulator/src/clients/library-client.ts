@@ -20,6 +20,7 @@ import {
   AddWatchMode,
   type AuthRequest,
   type CheckWatchesRequest,
+  type ChildrenPageRequest,
   CreateMode,
   type CreateRequest,
   type CreateTTLRequest,
@@ -48,10 +49,18 @@ export interface LibraryClientOptions {
   readonly address: string;
   readonly timeoutMs: Millis;
   readonly credentials?: string | undefined;
+  /** Whether it accepts a server in read-only mode. */
+  readonly acceptsReadOnly?: boolean | undefined;
 }
 
 /** Calls that are not a single request, or of a kind that the library also makes by itself. */
-const notComparedOperations: ReadonlySet<string> = new Set(['removeWatches', 'closeSession', 'auth']);
+const notComparedOperations: ReadonlySet<string> = new Set([
+  'removeWatches',
+  'closeSession',
+  'auth',
+  'getChildrenPage',
+  'getChildrenDataPage',
+]);
 const modeNames = new Map(Object.entries(CreateMode).map(([name, flags]) => [flags as number, name as CreateModeName]));
 const watcherTypes = new Map(Object.entries(WatcherType).map(([name, type]) => [type as number, name as keyof typeof WatcherType]));
 const eventTypes: Readonly<Record<string, number>> = {
@@ -114,7 +123,7 @@ export class LibraryClient implements Actor {
 
   async #connect(): Promise<void> {
     if (this.#isAbandoned) return;
-    const { timeoutMs, credentials } = this.#options;
+    const { timeoutMs, credentials, acceptsReadOnly = false } = this.#options;
     const world = this.#world;
     const servers = world.servers.map(({ name }) => `${name}:${serverPort}`).join(',');
     const auth = credentials === undefined ? [] : [{ scheme: 'digest', auth: credentials }];
@@ -122,6 +131,7 @@ export class LibraryClient implements Actor {
       const client = await connect(servers, {
         sessionTimeoutMs: timeoutMs,
         connectTimeoutMs: Infinity,
+        readOnly: acceptsReadOnly,
         auth,
         transport: this.#transport,
         clock: world.clock,
@@ -203,6 +213,9 @@ export class LibraryClient implements Actor {
       case 'getChildren':
       case 'getChildren2':
         return client.getChildren(path, watch);
+      case 'getChildrenPage':
+      case 'getChildrenDataPage':
+        return this.#list(client, record as ChildrenPageRequest, name === 'getChildrenDataPage', watch);
       case 'getACL':
         return client.getACL(path);
       case 'sync':
@@ -232,6 +245,19 @@ export class LibraryClient implements Actor {
       default:
         return undefined;
     }
+  }
+
+  /** All pages, beginning with the first. */
+  async #list(
+    client: Client,
+    { path, countMax }: ChildrenPageRequest,
+    data: boolean,
+    watch: { readonly watch?: WatchListener },
+  ): Promise<void> {
+    const fromZxid = Number(client.lastZxid);
+    const names: string[] = [];
+    for await (const { name } of client.children(path, { pageSize: Math.max(1, countMax), data, retry: true, ...watch })) names.push(name);
+    this.#world.recording.listings.push({ client: this.name, path, fromZxid, toZxid: Number(client.lastZxid), names });
   }
 
   reset(): void {

@@ -33,6 +33,9 @@ import type { CnxnRecord, Request } from '../record/recording.ts';
 import type { Actor, ClientRequest } from './actor.ts';
 import { type ClientMachine, type ClientWorld, serverPort } from './client-world.ts';
 
+/** xid, zxid and error, without a body. */
+const replyHeaderBytes = 16;
+
 interface ClientCnxn {
   readonly stream: StreamId;
   readonly cutter: FrameDecoder;
@@ -52,6 +55,13 @@ export interface RawClientOptions {
   readonly restoresWatches?: boolean;
   /** Credentials that it sends at the beginning of each connection: `user:password`. */
   readonly credentials?: string | undefined;
+  /** Whether it accepts a server in read-only mode, and looks for another one meanwhile. */
+  readonly acceptsReadOnly?: boolean | undefined;
+  /**
+   * Whether it presents the session that such a server has opened to other servers, as some clients
+   * do; most open another one.
+   */
+  readonly keepsLocalSession?: boolean | undefined;
   /** Upper bound of the pause before it connects again; default 60 ms. */
   readonly redialMsMax?: Millis | undefined;
   /** The only server that it connects to. Default: all of them. */
@@ -97,6 +107,8 @@ export class RawClient implements Actor {
   #nextXid = 1;
   #lastReceivedMs: Millis = 0;
   #lastSentMs: Millis = 0;
+  /** A server in read-only mode has opened the session: no other server knows it. */
+  #isSessionLocal = false;
   #isAbandoned = false;
   #dialsOnce = false;
   #offlineUntilMs: Millis = 0;
@@ -277,6 +289,7 @@ export class RawClient implements Actor {
     this.password = password;
     this.lastZxidSeen = lastZxidSeen;
     this.#nextXid = nextXid;
+    this.#isSessionLocal = false;
     this.#watches = noWatches();
   }
 
@@ -322,15 +335,17 @@ export class RawClient implements Actor {
     const cnxn = this.#cnxns.get(stream);
     if (cnxn === undefined) return;
     cnxn.record = this.#network.recordOf(stream);
+    const { acceptsReadOnly = false, keepsLocalSession = false } = this.options;
+    const isPresented = !this.#isSessionLocal || keepsLocalSession;
     const writer = new Writer();
     const frame = writer.beginFrame();
     writeConnectRequest(writer, {
       protocolVersion: 0,
       lastZxidSeen: this.lastZxidSeen,
       timeOut: this.options.timeoutMs,
-      sessionId: this.session,
-      passwd: this.password,
-      readOnly: false,
+      sessionId: isPresented ? this.session : 0n,
+      passwd: isPresented ? this.password : null,
+      readOnly: acceptsReadOnly,
     });
     writer.endFrame(frame);
     this.#write(cnxn, writer);
@@ -384,20 +399,27 @@ export class RawClient implements Actor {
 
   #onReply(cnxn: ClientCnxn, { name, record, reply }: Request): void {
     // It asked for the end of its session.
-    if (name === 'closeSession' && cnxn === this.cnxn) this.#forgetSession();
+    if (name === 'closeSession' && reply?.err !== ErrorCode.NotReadOnly && cnxn === this.cnxn) this.#forgetSession();
     // A request that was turned away has set no watch.
     if (reply?.err !== ErrorCode.ThrottledOp) this.#noteWatch(name, record, reply?.err === ErrorCode.Ok);
   }
 
   #onConnectResponse(cnxn: ClientCnxn, reader: Reader): void {
-    const response = readConnectResponse(reader);
     if (cnxn !== this.cnxn) return;
+    if (reader.remaining === replyHeaderBytes) {
+      // Not a ConnectResponse: a server in read-only mode opens no sessions.
+      this.reset();
+      return;
+    }
+    const response = readConnectResponse(reader);
     if (response.timeOut <= 0) {
       this.lostSessions.push(this.session);
       this.#forgetSession();
       return;
     }
     const isBack = this.session !== 0n;
+    if (response.sessionId !== this.session) this.#isSessionLocal = response.readOnly === true;
+    if (response.readOnly === true) this.#lookForAnother(cnxn);
     this.session = response.sessionId;
     this.password = Buffer.from(response.passwd ?? []);
     const { credentials, restoresWatches } = this.options;
@@ -406,7 +428,18 @@ export class RawClient implements Actor {
     else this.#watches = noWatches();
   }
 
+  /** A server in read-only mode is better than none; after a while it tries another one. */
+  #lookForAnother(cnxn: ClientCnxn): void {
+    const { clock } = this.#world;
+    clock.at(clock.elapsedMs + 100 + this.#random.below(600), 'look for another', undefined, () => {
+      if (cnxn !== this.cnxn) return;
+      this.#network.end(cnxn.stream);
+      this.#detachCnxn(cnxn, 0);
+    });
+  }
+
   #forgetSession(): void {
+    this.#isSessionLocal = false;
     this.session = 0n;
     this.password = null;
     this.lastZxidSeen = 0;
@@ -452,6 +485,9 @@ export class RawClient implements Actor {
         return;
       case 'getChildren':
       case 'getChildren2':
+      case 'filteredList':
+      case 'getChildrenPage':
+      case 'getChildrenDataPage':
         if (watch && found) this.#watches.child.add(path);
         return;
       case 'addWatch': {

@@ -3,11 +3,14 @@ import type { ServerAddress, Transport, TransportCnxn, TransportSink } from '@ts
 import type { Network, StreamId } from '@tskeeper/runtime';
 import { type PingsOnlyMode, PingsOnlyWire } from './pings-only-wire.ts';
 
+/** Of a four letter word; no frame is as short. */
+const wordBytes = 4;
+
 export class WireTransport implements Transport {
   readonly #network: Network;
   readonly #sinks = new Map<StreamId, TransportSink>();
   readonly #wires = new Map<StreamId, PingsOnlyWire>();
-  /** The latest connection, as long as its client keeps it. */
+  /** The latest connection, as long as its client keeps it; not one with a four letter word. */
   stream: StreamId | undefined;
 
   constructor(network: Network) {
@@ -18,8 +21,10 @@ export class WireTransport implements Transport {
       received: (batch) => {
         for (let at = 0; at < batch.count; at++) {
           const stream = batch.streams[at]!;
-          const bytes = this.#wires.get(stream)?.toClient(batch.buffers[at]!.subarray(batch.starts[at], batch.ends[at]));
-          if (bytes !== undefined && bytes.length > 0) this.#sinks.get(stream)?.received(bytes);
+          const received = batch.buffers[at]!.subarray(batch.starts[at], batch.ends[at]);
+          const wire = this.#wires.get(stream);
+          const bytes = wire === undefined ? received : wire.toClient(received);
+          if (bytes.length > 0) this.#sinks.get(stream)?.received(bytes);
         }
       },
       drained() {},
@@ -42,12 +47,18 @@ export class WireTransport implements Transport {
 
   connect({ host, port }: ServerAddress, sink: TransportSink): TransportCnxn {
     const stream = this.#network.connect({ address: host, port });
+    const before = this.stream;
     this.stream = stream;
     this.#sinks.set(stream, sink);
     const wire = new PingsOnlyWire();
     this.#wires.set(stream, wire);
     return {
       send: (bytes) => {
+        // A question before the handshake, whose answer is not a frame.
+        if (bytes.length === wordBytes) {
+          this.#wires.delete(stream);
+          if (this.stream === stream) this.stream = before !== undefined && this.#sinks.has(before) ? before : undefined;
+        }
         // A copy: a full window keeps what it is given, and the client may reuse its buffer.
         const buffer = wire.toServer(Buffer.from(bytes));
         if (buffer.length === 0) return;

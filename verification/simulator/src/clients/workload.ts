@@ -15,9 +15,18 @@ const sweepablePaths = ['/k1', '/k2', '/t1', '/a/t2'];
 const childrenOfSweepable = ['/k1/x', '/k2/x', '/t1/x'];
 const readPaths = ['/', ...paths, ...sweepablePaths, ...childrenOfSweepable];
 const watchedPaths = ['/', '/a', '/b', '/a/x', '/b/z', '/e1'];
+/** These have several children. */
+const listedPaths = ['/', '/', '/a', '/b', '/b/z', '/q', '/k1'];
 const ttlsMs = [1, 100, 700, 3_600_000];
 const credentials = ['alice:secret', 'bob:pw', 'carol:key'];
 const noAcl: readonly Acl[] = [];
+
+/** A position in the children of a znode. */
+export interface PageEnd {
+  readonly path: string;
+  readonly afterZxid: number;
+  readonly afterName: string;
+}
 
 export interface WorkloadOptions {
   /** Longest value, in bytes. */
@@ -28,6 +37,10 @@ export interface WorkloadOptions {
   readonly writePercent: number;
   readonly usesAcls: boolean;
   readonly usesQuotas: boolean;
+  /** Whether children are also listed page by page. */
+  readonly usesPages: boolean;
+  /** Whether operations of ClickHouse Keeper are used; the servers must have them. */
+  readonly usesKeeperExtensions: boolean;
   /** Whether a session sometimes takes over ephemerals of another one. */
   readonly handsOverEphemerals: boolean;
 }
@@ -35,9 +48,12 @@ export interface WorkloadOptions {
 export class Workload {
   readonly #random: SeededRandom;
   readonly #options: WorkloadOptions;
+  readonly #lastPage: () => PageEnd | undefined;
   #values = 0;
 
-  constructor(random: SeededRandom, options: WorkloadOptions) {
+  /** `lastPage` finds a page that a client has received, to continue after it. */
+  constructor(random: SeededRandom, options: WorkloadOptions, lastPage: () => PageEnd | undefined = () => undefined) {
+    this.#lastPage = lastPage;
     this.#random = random;
     this.#options = options;
   }
@@ -94,6 +110,7 @@ export class Workload {
   }
 
   #write(): ClientRequest {
+    if (this.#options.usesPages && this.#random.below(16) === 0) return this.#siblings();
     const kind = this.#random.below(24);
     if (kind < 8) return { name: this.#random.below(2) === 0 ? 'create' : 'create2', record: this.#create() };
     if (kind < 13) return { name: 'setData', record: { path: this.#pick(paths), data: this.#value(), version: this.#version() } };
@@ -104,6 +121,19 @@ export class Workload {
     }
     if (kind === 21 && this.#options.usesQuotas) return this.#quota();
     return { name: 'multi', record: { ops: Array.from({ length: 1 + this.#random.below(4) }, () => this.#multiOp()) } };
+  }
+
+  /** Children of one parent in one txn, not in the order of their names. */
+  #siblings(): ClientRequest {
+    const parent = this.#pick(['', '', '/a', '/b']);
+    const create = (): MultiOp => ({
+      kind: 'create',
+      path: `${parent}/${this.#pick(['z-', 'q-', 's-', 'e-'])}`,
+      data: this.#value(),
+      acl: this.#acl(),
+      flags: this.#random.below(3) > 0 ? CreateMode.ephemeralSequential : CreateMode.persistentSequential,
+    });
+    return { name: 'multi', record: { ops: Array.from({ length: 2 + this.#random.below(3) }, create) } };
   }
 
   #create() {
@@ -233,7 +263,35 @@ export class Workload {
     }
   }
 
+  #filteredList(): ClientRequest {
+    const record = { path: this.#pick(listedPaths), watch: this.#random.below(3) === 0, filter: this.#random.below(3) };
+    return { name: 'filteredList', record };
+  }
+
+  /** A first page, one after a page that some client has received, or one anywhere. */
+  #page(): ClientRequest {
+    const name = this.#random.below(2) === 0 ? 'getChildrenPage' : 'getChildrenDataPage';
+    const last = this.#random.below(4) > 0 ? this.#lastPage() : undefined;
+    const limits = {
+      countMax: [0, 1, 2, 3, 100][this.#random.below(5)]!,
+      bytesMax: this.#random.below(4) === 0 ? 1 + this.#random.below(300) : 0,
+    };
+    if (last !== undefined) {
+      const { path, afterZxid, afterName } = last;
+      return { name, record: { path, watch: false, afterZxid, afterName, untilZxid: -1, ...limits } };
+    }
+    const path = this.#pick(listedPaths);
+    const afterName = this.#random.below(3) === 0 ? this.#pick(['x', 'a', 's-0000000001']) : null;
+    const watch = this.#random.below(3) === 0;
+    return {
+      name,
+      record: { path, watch, afterZxid: afterName === null ? -1 : this.#random.below(60), afterName, untilZxid: -1, ...limits },
+    };
+  }
+
   #read(): ClientRequest {
+    if (this.#options.usesPages && this.#random.below(5) === 0) return this.#page();
+    if (this.#options.usesKeeperExtensions && this.#random.below(10) === 0) return this.#filteredList();
     const path = this.#pick(readPaths);
     const watch = this.#random.below(3) === 0;
     switch (this.#random.below(20)) {

@@ -2,6 +2,7 @@
 import { detectWithCrashStates } from '../crash-states/detector.ts';
 import { type Detection, detectWithExplorer } from '../explorer/detector.ts';
 import type { Detector, RecipeDetector } from '../mutants/mutant.ts';
+import { planOf } from '../run/reconfig-plan.ts';
 import { scenarios } from '../scenarios/scenarios.ts';
 import { type FamilyName, familyNames } from '../recipes/families.ts';
 import type { RecipeRunOptions } from '../recipes/recipe-seed.ts';
@@ -11,6 +12,8 @@ const recipeDetectors = forRecipes((options) => (seed: number) => reportRecipe(s
 
 export const detectors: Readonly<Record<Detector, (seed: number) => SeedReport | Promise<SeedReport>>> = {
   seeds: (seed) => reportSeed(seed),
+  // The seeds that change the membership of an ensemble; the others prove nothing about that.
+  reconfigs: (seed) => (planOf(seed).reconfig === undefined ? { ...emptyReport, seed, findings: [] } : reportSeed(seed)),
   scenarios: (seed) => reportScenario(seed),
   explorer: (seed) => detectionReport(seed, detectWithExplorer(seed)),
   'crash-states': async (seed) => detectionReport(seed, await detectWithCrashStates(seed)),
@@ -38,6 +41,7 @@ function detectionReport(seed: number, { states, finding }: Detection): SeedRepo
  */
 export const seedsMax: Readonly<Record<Detector, number>> = {
   seeds: 2000,
+  reconfigs: 4000,
   scenarios: allScenarios.length,
   explorer: 400,
   'crash-states': 60,

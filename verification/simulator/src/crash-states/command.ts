@@ -4,11 +4,12 @@
  */
 import { parseArgs } from 'node:util';
 import { UsageError } from '../command/usage-error.ts';
+import { checkConfigStates } from './config-states.ts';
 import { type CaseResult, joinCases, runCase } from './enumeration.ts';
 import { folderKinds, type JoinCase, syncKinds } from './join-world.ts';
 
 export const crashStatesUsage = `npm run sim -- crash-states [options]
-                                  starts a server from each state that a power loss can leave while it joins
+                                  starts a server from each state that a power loss can leave while it joins, or stores a configuration
   --states N                      number of distinct states; default 12000
   --per-case N                    maximum for each case; default 800
   --seed N                        the first seed; default 1
@@ -48,6 +49,12 @@ export async function enumerateCrashStates(options: CrashStatesOptions, print: (
   const add = (mark: string, count: number) => void reached.set(mark, (reached.get(mark) ?? 0) + count);
   let [states, points, cases, joins] = [0, 0, 0, 0];
   let lastProgressMs = begun;
+  const configs = await checkConfigStates(options.seed);
+  print(`${configs.states} states of the files of a configuration`);
+  if (configs.finding !== undefined) {
+    print(configs.finding);
+    return { states: configs.states, finding: configs.finding, missing: [] };
+  }
   const chosen = options.case === undefined ? joinCases(options.seed) : [{ ...options.case, seed: options.seed }];
   for (const joinCase of chosen) {
     if (states >= options.states) break;

@@ -53,6 +53,7 @@ import {
   rollingRestart,
   gracefulRestart,
 } from './process-faults.ts';
+import { quorumLost } from './quorum-faults.ts';
 import { epochRot, logRot, lostLog, snapshotRot } from './rot-faults.ts';
 
 export const faults = {
@@ -85,6 +86,7 @@ export const faults = {
   longDowntime,
   killAll,
   powerLossAll,
+  quorumLost,
   rollingRestart,
   partition,
   oneWayCut,

@@ -8,9 +8,14 @@ import type {
   AddWatchRequest,
   AuthRequest,
   CheckWatchesRequest,
+  ChildrenDataPageReply,
+  ChildrenPageReply,
+  ChildrenPageRequest,
+  ChildWithData,
   CreateRequest,
   CreateTTLRequest,
   DeleteRequest,
+  FilteredListRequest,
   GetDataRequest,
   GetEphemeralsRequest,
   MultiOp,
@@ -27,7 +32,7 @@ import type {
   Stat as WireStat,
 } from '@tskeeper/protocol';
 import { OpCode } from '@tskeeper/protocol';
-import type { AclEntry, Body, Data, MultiResult, Operation, ReadStep, WriteStep } from './operation-types.ts';
+import type { AclEntry, Body, Data, MultiResult, Operation, PageChild, ReadStep, WriteStep } from './operation-types.ts';
 
 function dataOf(bytes: Uint8Array | null): Data {
   return bytes === null ? null : Buffer.from(bytes).toString('latin1');
@@ -93,6 +98,11 @@ export function operationFrom(name: OperationName | undefined, opCode: number, r
       const { path, watch } = record as GetDataRequest;
       return { kind: name, path, watch };
     }
+    case 'filteredList':
+      return { kind: name, ...(record as FilteredListRequest) };
+    case 'getChildrenPage':
+    case 'getChildrenDataPage':
+      return { kind: name, ...(record as ChildrenPageRequest) };
     case 'getACL':
     case 'sync':
     case 'getAllChildrenNumber':
@@ -137,6 +147,7 @@ interface WireBody {
   readonly data?: Buffer | null;
   readonly stat?: WireStat;
   readonly children?: readonly string[];
+  readonly isLast?: boolean;
   readonly acl?: readonly WireAcl[];
   readonly ephemerals?: readonly string[];
   readonly totalNumber?: number;
@@ -149,6 +160,7 @@ interface WireBody {
 /** The body after a reply's header. Lists without a defined order are sorted. */
 export function bodyFrom(record: unknown): Body | null {
   if (record === undefined || record === null) return null;
+  if ((record as WireBody).isLast !== undefined) return pageFrom(record as ChildrenPageReply | ChildrenDataPageReply);
   const body = record as WireBody;
   return {
     ...(body.path !== undefined && { path: body.path }),
@@ -163,6 +175,15 @@ export function bodyFrom(record: unknown): Body | null {
     ...(body.token !== undefined && { token: dataOf(body.token) }),
     ...(body.results !== undefined && { results: body.results.map(resultFrom) }),
   };
+}
+
+/** The order of its children is defined. */
+function pageFrom({ children, isLast, lastZxid, stat }: ChildrenPageReply | ChildrenDataPageReply): Body {
+  const childFrom = (child: string | ChildWithData): PageChild => {
+    if (typeof child === 'string') return { name: child };
+    return 'stat' in child ? { ...child, data: dataOf(child.data) } : child;
+  };
+  return { page: { children: children.map(childFrom), isLast, lastZxid }, stat };
 }
 
 function resultFrom(result: WireMultiResult): MultiResult {

@@ -1,5 +1,7 @@
 /** The configuration of the modelled server: ZooKeeper's settings, limits and compatibility. */
 
+import { juteMaxBufferDefault } from '@tskeeper/protocol';
+
 export interface ModelOptions {
   readonly extendedTypesEnabled: boolean;
   readonly enforceQuota: boolean;
@@ -18,6 +20,10 @@ export interface ModelOptions {
    * more gets ThrottledOp.
    */
   readonly watchesPerCnxnMax: number;
+  /** Operations of ClickHouse Keeper. */
+  readonly keeperExtensions: boolean;
+  /** jute.maxbuffer: the most bytes of a page of children. */
+  readonly juteMaxBuffer: number;
   /**
    * Maximum number of identities of one connection, including its address, and their length as
    * `vector<Id>` without the count.
@@ -44,6 +50,8 @@ export const modelDefaults: ModelOptions = {
   minSessionTimeoutMs: 6000,
   maxSessionTimeoutMs: 60_000,
   watchesPerCnxnMax: Infinity,
+  keeperExtensions: false,
+  juteMaxBuffer: juteMaxBufferDefault,
   identitiesPerCnxnMax: Infinity,
   identityBytesPerCnxnMax: Infinity,
   containerMaxNeverUsedIntervalMs: 0,

@@ -31,6 +31,31 @@ export type WriteStep =
 
 export type ReadStep = { readonly kind: 'getData' | 'getChildren'; readonly path: Path; readonly watch: boolean };
 
+export interface PageFields {
+  readonly path: Path;
+  readonly watch: boolean;
+  readonly afterZxid: number;
+  readonly afterName: string | null;
+  readonly untilZxid: number;
+  readonly countMax: number;
+  readonly bytesMax: number;
+}
+
+/** A child of a page; `data` and `stat` only where they were requested and may be read. */
+export interface PageChild {
+  readonly name: string;
+  readonly err?: number;
+  readonly data?: Data;
+  readonly stat?: Stat;
+}
+
+/** Children in their order, and whether no more follow. */
+export interface Page {
+  readonly children: readonly PageChild[];
+  readonly isLast: boolean;
+  readonly lastZxid: number;
+}
+
 export interface WatchLists {
   readonly dataWatches: readonly string[];
   readonly existWatches: readonly string[];
@@ -42,6 +67,8 @@ export type Operation =
   | ReadStep
   | { readonly kind: 'setACL'; readonly path: Path; readonly acl: readonly AclEntry[] | null; readonly version: number }
   | { readonly kind: 'exists' | 'getChildren2'; readonly path: Path; readonly watch: boolean }
+  | { readonly kind: 'filteredList'; readonly path: Path; readonly watch: boolean; readonly filter: number }
+  | ({ readonly kind: 'getChildrenPage' | 'getChildrenDataPage' } & PageFields)
   | { readonly kind: 'getACL' | 'sync' | 'getAllChildrenNumber' | 'deleteContainer'; readonly path: Path }
   | { readonly kind: 'getEphemerals'; readonly prefixPath: Path }
   | { readonly kind: 'ping' | 'whoAmI' | 'closeSession' }
@@ -96,6 +123,7 @@ export interface Body {
   readonly data?: Data;
   readonly stat?: Stat;
   readonly children?: readonly string[];
+  readonly page?: Page;
   readonly acl?: readonly AclEntry[];
   readonly ephemerals?: readonly string[];
   readonly totalNumber?: number;

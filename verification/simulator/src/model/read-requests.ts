@@ -41,6 +41,26 @@ export class ReadRequests {
     return { ...body, stat: statOf(this.#tree.require(path!)) };
   }
 
+  /** 1: those that are not ephemeral, 2: those that are. All that are returned must be readable. */
+  filtered(wanted: Path, watch: boolean, filter: number, request: Admitted): Body {
+    const path = requirePath(wanted);
+    if (filter < 0 || filter > 2) throw new Refusal(ErrorCode.BadArguments);
+    const parent = this.#tree.require(path);
+    this.#requireRead(parent, request);
+    const children = [...parent.children].filter((name) => {
+      if (filter === 0) return true;
+      const child = this.#tree.require(`${path === '/' ? '' : path}/${name}`);
+      if ((child.owner.kind === 'ephemeral') !== (filter === 2)) return false;
+      this.#requireRead(child, request);
+      return true;
+    });
+    if (watch) {
+      this.#watches.requireRoom(request.cnxn);
+      this.#connections.get(request.cnxn).childWatches.add(path, 'standard');
+    }
+    return { children, stat: statOf(parent) };
+  }
+
   exists(wanted: Path, request: Admitted, watch: boolean): Stat {
     const path = requirePath(wanted);
     if (path.includes('\0')) throw new Refusal(ErrorCode.BadArguments);

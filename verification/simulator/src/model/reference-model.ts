@@ -21,13 +21,16 @@ import { Connections } from './connections.ts';
 import { type ModelOptions, modelDefaults } from './model-options.ts';
 import { ModelTree, statOf } from './model-tree.ts';
 import { MultiRequests } from './multi-requests.ts';
+import { Membership } from './membership.ts';
 import type { AclEntry, Body, ConnectRequest, Data, Operation, Stat } from './operation-types.ts';
 import { type ModelOutput, Outbox } from './outbox.ts';
+import { PageRequests } from './page-requests.ts';
 import { QuotaRule } from './quota-rule.ts';
 import { ReadRequests } from './read-requests.ts';
 import { Refusal } from './refusal.ts';
 import { sessionPassword } from './session-password.ts';
 import { treeDigest } from './tree-digest.ts';
+import { virtualZnode } from './virtual-znodes.ts';
 import { Watches } from './watches.ts';
 import { WriteRequests } from './write-requests.ts';
 
@@ -57,9 +60,11 @@ export class ReferenceModel {
   readonly #connections = new Connections(this.#outbox);
   readonly #access: AccessRules;
   readonly quotaRule: QuotaRule;
+  readonly membership: Membership;
   readonly #watches: Watches;
   readonly #writes: WriteRequests;
   readonly #reads: ReadRequests;
+  readonly #pages: PageRequests;
   readonly #multis: MultiRequests;
 
   constructor(options: Partial<ModelOptions> = {}) {
@@ -73,7 +78,9 @@ export class ReferenceModel {
     const watches = (this.#watches = new Watches(watchesPerCnxnMax, tree, connections, access, outbox));
     const isLocal = (session: bigint) => localSessions && !this.#sessions.has(session);
     const writes = (this.#writes = new WriteRequests(this.#options, tree, access, quotaRule, watches, isLocal));
+    this.membership = new Membership(tree, access, watches);
     const reads = (this.#reads = new ReadRequests(tree, access, connections, watches));
+    this.#pages = new PageRequests(this.#options.juteMaxBuffer, tree, access, connections, watches);
     this.#multis = new MultiRequests(javaCompatible, { tree, connections, outbox, quotaRule }, writes, reads);
   }
 
@@ -85,7 +92,8 @@ export class ReferenceModel {
 
   /** Sets the znode with the configuration of the ensemble. */
   configure(text: string): void {
-    Object.assign(this.#tree.get('/zookeeper/config')!, { data: text, version: -1 });
+    const mzxid = Number.parseInt(/^version=([0-9a-f]+)$/m.exec(text)?.[1] ?? '0', 16);
+    Object.assign(this.#tree.get('/zookeeper/config')!, { data: text, version: -1, mzxid });
   }
 
   /** A write took place that the model does not follow. */
@@ -317,6 +325,7 @@ export class ReferenceModel {
     } else if (
       operation.kind === 'unknown' ||
       operation.kind === 'check' ||
+      (operation.kind === 'filteredList' && !this.#options.keeperExtensions) ||
       (operation.kind === 'deleteContainer' && !this.#options.javaCompatible)
     ) {
       this.#outbox.send(cnxn, { kind: 'reply', xid, zxid: -1, err: ErrorCode.Unimplemented, body: null });
@@ -347,13 +356,22 @@ export class ReferenceModel {
       case 'multiRead':
         return this.#multis.multiRead(operation.steps, request);
       case 'reconfig':
-        // A standalone server has no ensemble to change.
-        throw new Refusal(this.#options.reconfigEnabled ? ErrorCode.Unimplemented : ErrorCode.ReconfigDisabled);
+        if (!this.#options.reconfigEnabled) throw new Refusal(ErrorCode.ReconfigDisabled);
+        return ok(this.membership.perform(operation, request));
       case 'closeSession':
         this.#endSession(request.session);
         return ok(null);
+      case 'filteredList':
+        return ok(this.#reads.filtered(operation.path, operation.watch, operation.filter, request));
+      case 'getChildrenPage':
+      case 'getChildrenDataPage':
+        return ok(this.#pages.page(operation, request));
       case 'getData':
       case 'getChildren':
+        if (operation.kind === 'getData' && operation.path !== null && this.#tree.get(operation.path) === undefined) {
+          const virtual = virtualZnode(operation.path, this.#options.keeperExtensions);
+          if (virtual !== undefined) return ok(virtual);
+        }
         return ok(this.#reads.perform(operation, request, operation.watch));
       case 'getChildren2':
         return ok(this.#reads.children2(operation.path, request, operation.watch));

@@ -42,7 +42,7 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
     description: 'a learner does not report to its leader the sessions that sent something',
     origin: 'P21',
     symbol: 'Learner.#onPing',
-    original: 'this.#server?.takeTouched((high, low, timeoutMs) => writeTouchedSession(writer, high, low, timeoutMs));',
+    original: 'this.#server?.takeTouched(report);',
     replacement: '',
   },
   'expiry-before-learner-pings': {
@@ -58,7 +58,7 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
     description: 'the reply to a PING counts as a report for sessions that sent something to the learner after that PING was sent',
     origin: 'F14, P21',
     symbol: 'Leader.#onPing',
-    original: 'learner.touchesWatermarkMs = learner.pingTimes.shift() ?? learner.touchesWatermarkMs;',
+    original: 'learner.reportedTouches(observersLagOf(packet, this.#options));',
     replacement: 'learner.touchesWatermarkMs = learner.pingTimes.shift() === undefined ? learner.touchesWatermarkMs : now.elapsedMs;',
   },
   'sessions-not-touched-by-new-leader': {

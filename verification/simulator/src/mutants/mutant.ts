@@ -6,7 +6,7 @@ import type { FamilyName } from '../recipes/families.ts';
  * states, one case each (crash-states/detector.ts); or recipe runs, of all families in turn or of
  * one (recipes/recipe-seed.ts).
  */
-export type Detector = 'seeds' | 'scenarios' | 'explorer' | 'crash-states' | RecipeDetector;
+export type Detector = 'seeds' | 'reconfigs' | 'scenarios' | 'explorer' | 'crash-states' | RecipeDetector;
 
 export type RecipeDetector = 'recipes' | `recipes/${FamilyName}`;
 

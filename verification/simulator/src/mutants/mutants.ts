@@ -1,12 +1,16 @@
 /** All mutants. */
 import { clientMutants } from './client-mutants.ts';
 import { randomMutants } from './random-mutants.ts';
+import { readOnlyMutants } from './read-only-mutants.ts';
 import { electionMutants } from './election-mutants.ts';
 import { ensembleMutants } from './ensemble-mutants.ts';
 import { joiningMutants } from './joining-mutants.ts';
 import { learnerLinkMutants } from './learner-link-mutants.ts';
 import { localSessionMutants } from './local-session-mutants.ts';
 import type { Mutant } from './mutant.ts';
+import { observerMutants } from './observer-mutants.ts';
+import { pageMutants } from './page-mutants.ts';
+import { reconfigMutants } from './reconfig-mutants.ts';
 import { serverMutants } from './server-mutants.ts';
 import { queueMutants } from './queue-mutants.ts';
 import { transferMutants } from './transfer-mutants.ts';
@@ -21,11 +25,15 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   ...clientMutants,
   ...ensembleMutants,
   ...electionMutants,
+  ...readOnlyMutants,
   ...joiningMutants,
   ...learnerLinkMutants,
   ...localSessionMutants,
+  ...observerMutants,
   ...zabMutants,
+  ...reconfigMutants,
   ...queueMutants,
+  ...pageMutants,
   ...transactionMutants,
   ...transferMutants,
   ...recipeMutants,

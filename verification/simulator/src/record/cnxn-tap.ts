@@ -19,6 +19,8 @@ import {
 } from '@tskeeper/protocol';
 import { type CnxnRecord, newCnxnRecord, type Recording, type Request } from './recording.ts';
 
+/** xid, zxid and error, without a body. */
+const replyHeaderBytes = 16;
 const frameBytesMax = 0x7fffffff;
 /** xids that many requests share; their replies may overtake others, or be overtaken. */
 const sharedXids: ReadonlySet<number> = new Set([Xid.ping, Xid.auth, Xid.setWatches]);
@@ -94,10 +96,25 @@ export class CnxnTap {
     record.requests.push(request);
   }
 
+  /** The connection belongs to the others of its kind. */
+  #isReadOnly(): void {
+    const { cnxns, readOnlyCnxns } = this.#recording;
+    cnxns.splice(cnxns.indexOf(this.record), 1);
+    readOnlyCnxns.push(this.record);
+  }
+
   #receivedFrame(reader: Reader, atMs: Millis): void {
     const { record } = this;
     if (record.session === undefined) {
+      if (reader.remaining === replyHeaderBytes) {
+        // A server in read-only mode that opens no sessions.
+        record.session = 0n;
+        record.handshakeMs = atMs;
+        this.#isReadOnly();
+        return;
+      }
       const response = readConnectResponse(reader);
+      if (response.readOnly === true) this.#isReadOnly();
       record.session = response.timeOut <= 0 ? 0n : response.sessionId;
       record.timeoutMs = response.timeOut;
       record.passwd = Buffer.from(response.passwd ?? []);

@@ -14,6 +14,9 @@ export type PeerEvent = { readonly atMs: Millis; readonly server: string } &
     | { readonly kind: 'elected'; readonly leader: Sid; readonly lookedMs: Millis }
     /** The server serves, with a history that ended with `historyEnd` when it began to. */
     | { readonly kind: 'serves'; readonly role: 'leader' | 'follower' | 'observer'; readonly epoch: number; readonly historyEnd: Zxid }
+    /** The server serves read-only clients, without a leader; and does so no more. */
+    | { readonly kind: 'readOnly' }
+    | { readonly kind: 'readOnlyEnded' }
     /** The server leads or learns no more. */
     | { readonly kind: 'roleEnded'; readonly reason: RoleEndReason; readonly text: string }
     /** The log is durable up to here. */
@@ -60,6 +63,11 @@ export type PeerEvent = { readonly atMs: Millis; readonly server: string } &
         readonly kind: 'claims';
         readonly durable: { readonly accepted: number | undefined; readonly current: number | undefined };
       })
+    /**
+     * The server uses another configuration than before: its active one. Recorded where it may change
+     * while the server runs.
+     */
+    | { readonly kind: 'config'; readonly text: string }
     /** The disk was replaced by an empty one. */
     | { readonly kind: 'wiped' }
   );

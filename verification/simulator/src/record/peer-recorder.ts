@@ -44,15 +44,23 @@ export function stepRecorder(recording: Recording, clock: Clock, server: string)
 
 /**
  * The observer of one process of a server. `replaced` is called when a part of what was on its disk
- * no longer counts.
+ * no longer counts. `configText` returns its active configuration if that may change, and else
+ * undefined: a change is recorded before the next event of the server.
  */
 export function peerRecorder(
   recording: Recording,
   clock: Clock,
   server: string,
   replaced: (by: 'trunc' | 'snap', zxid: Zxid) => void,
+  configText: () => string | undefined,
 ): Observer {
+  let config: string | undefined;
   const note = (event: EventDetails<PeerEvent>) => {
+    const text = configText();
+    if (text !== undefined && text !== config) {
+      config = text;
+      recording.peerEvents.push({ atMs: clock.elapsedMs, server, kind: 'config', text });
+    }
     recording.peerEvents.push({ atMs: clock.elapsedMs, server, ...event });
   };
   let begun = { epoch: 0, historyEnd: 0 };
@@ -60,8 +68,10 @@ export function peerRecorder(
     ...stepRecorder(recording, clock, server),
     roleChanged: (role) => {
       if (role === 'looking') note({ kind: 'looking' });
+      if (role === 'read-only') note({ kind: 'readOnly' });
       if (role === 'leader' || role === 'follower' || role === 'observer') note({ kind: 'serves', role, ...begun });
     },
+    readOnlyEnded: () => note({ kind: 'readOnlyEnded' }),
     elected: (leader, lookedMs) => note({ kind: 'elected', leader, lookedMs }),
     epochStarted: (epoch, historyEnd) => {
       begun = { epoch, historyEnd };

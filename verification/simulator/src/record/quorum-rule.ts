@@ -13,6 +13,10 @@ export interface EnsembleServer {
   /** If quorums are counted by groups: the group of a voter, and its weight there. */
   readonly group?: number | undefined;
   readonly weight?: number | undefined;
+  /** An observer that learns from a follower, and from no leader. */
+  readonly observesFollowers?: boolean | undefined;
+  /** An observer without a log. */
+  readonly isMemoryOnly?: boolean | undefined;
   /** The oracle may let this server continue without the other. */
   readonly mayGoAlone?: boolean | undefined;
 }

@@ -146,6 +146,9 @@ export interface QuiescentState {
   readonly bytes: number;
   readonly ephemerals: number;
   readonly sessions: number;
+  /** Its active configuration, where that can change. */
+  readonly configText?: string | undefined;
+  readonly role?: string | undefined;
   /** By zxid. */
   readonly digests: ReadonlyMap<Zxid, bigint>;
 }
@@ -170,6 +173,16 @@ export interface SeedState {
   readonly znodes: readonly { readonly path: string; readonly creates: number }[];
 }
 
+/** The children that a client of the library got, page by page. */
+export interface Listing {
+  readonly client: string;
+  readonly path: string;
+  /** The last txns that the client had seen before and afterwards. */
+  readonly fromZxid: Zxid;
+  readonly toZxid: Zxid;
+  readonly names: readonly string[];
+}
+
 export interface RunLimits {
   readonly tickMs: Millis;
   readonly minSessionTimeoutMs: Millis;
@@ -179,6 +192,13 @@ export interface RunLimits {
   readonly enforceQuota?: boolean | undefined;
   readonly localSessions?: LocalSessionMode | undefined;
   readonly watchesPerCnxnMax?: number | undefined;
+  readonly juteMaxBuffer?: number | undefined;
+  readonly keeperExtensions?: boolean | undefined;
+  /** The identity that is super. */
+  readonly superDigest?: string | undefined;
+  /** Whether clients may change the membership, and how many voters there must be. */
+  readonly reconfigEnabled?: boolean | undefined;
+  readonly votersMin?: number | undefined;
   readonly identitiesPerCnxnMax?: number | undefined;
   readonly identityBytesPerCnxnMax?: number | undefined;
   /** The longest txn that servers with these limits read back from a disk, or from each other. */
@@ -193,6 +213,11 @@ export interface Recording {
   readonly limits: RunLimits;
   seedState: SeedState;
   readonly cnxns: CnxnRecord[];
+  /**
+   * Connections that a server in read-only mode answered. They are not among the others: such a
+   * server promises less.
+   */
+  readonly readOnlyCnxns: CnxnRecord[];
   readonly processes: ProcessRecord[];
   readonly wallClocks: WallClock[];
   /** How often the budget of a step ran out, by the kind of work left over. */
@@ -228,6 +253,8 @@ export interface Recording {
    * txn in the log.
    */
   log: { readonly atMs: Millis; readonly bytes: number; readonly logged: TxnLogEntry }[];
+  /** Reconfigurations in some log that are not part of the history. */
+  abandonedReconfigs: readonly Zxid[];
   readonly snapshots: SnapshotState[];
   readonly leftovers: LeftoverCounts[];
   /** The states of all servers of an ensemble at one moment, each time. */
@@ -236,6 +263,8 @@ export interface Recording {
   readonly libraryClients: Set<string>;
   /** What the library reported to them. */
   readonly clientDeliveries: ClientDelivery[];
+  /** Listings of children that the library has finished. */
+  readonly listings: Listing[];
   /** Servers that were short of memory at some time. */
   readonly memoryPressuredServers: Set<string>;
   /** When servers worked on a single request or commit for longer than one step. */
@@ -289,6 +318,7 @@ export function newRecording(limits: RunLimits): Recording {
     limits,
     seedState: { zxid: 0, wallMs: 0, znodes: [] },
     cnxns: [],
+    readOnlyCnxns: [],
     processes: [],
     wallClocks: [],
     stepsYielded: new Map(),
@@ -300,11 +330,13 @@ export function newRecording(limits: RunLimits): Recording {
     partialArrivals: new Map(),
     violations: [],
     log: [],
+    abandonedReconfigs: [],
     snapshots: [],
     leftovers: [],
     quiescentStates: [],
     libraryClients: new Set(),
     clientDeliveries: [],
+    listings: [],
     memoryPressuredServers: new Set(),
     jobs: [],
     pauses: [],

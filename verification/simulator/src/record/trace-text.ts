@@ -32,6 +32,11 @@ export function traceLines(recording: Recording): string[] {
   for (const { server, fromMs, offsetMs } of recording.wallClocks)
     add(fromMs, `the wall clock of ${server} has an offset of ${offsetMs} ms`);
   for (const cnxn of recording.cnxns) traceCnxn(cnxn, add);
+  for (const cnxn of recording.readOnlyCnxns) traceCnxn(cnxn, add, ', read-only');
+  for (const { kind, server, atMs } of recording.peerEvents) {
+    if (kind === 'readOnly') add(atMs, `${server} begins read-only mode`);
+    if (kind === 'readOnlyEnded') add(atMs, `${server} ends read-only mode`);
+  }
   for (const { client, atMs, kind, text } of recording.clientDeliveries) add(atMs, `${client} reports ${kind} ${text}`);
   for (const { atMs, logged } of recording.log) {
     const { clientHigh, clientLow, cxid, zxid, type } = logged.header;
@@ -42,9 +47,9 @@ export function traceLines(recording: Recording): string[] {
   return entries.map(({ atMs, text }) => `${atMs.toFixed(3)} ${text.length > lineMax ? `${text.slice(0, lineMax)}...` : text}`);
 }
 
-function traceCnxn(cnxn: CnxnRecord, add: (atMs: Millis | undefined, text: string) => void): void {
+function traceCnxn(cnxn: CnxnRecord, add: (atMs: Millis | undefined, text: string) => void, mode = ''): void {
   const who = `${cnxn.client} ${cnxn.key}`;
-  add(cnxn.openedMs, `${who} connects to ${cnxn.server}`);
+  add(cnxn.openedMs, `${who} connects to ${cnxn.server}${mode}`);
   if (cnxn.session !== undefined) {
     const outcome = cnxn.session === 0n ? 'is refused' : `is in session 0x${cnxn.session.toString(16)} for ${cnxn.timeoutMs} ms`;
     add(cnxn.handshakeMs, `${who} ${outcome}`);

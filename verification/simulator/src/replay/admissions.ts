@@ -13,14 +13,14 @@ export class Admissions {
   readonly #admitted = new Map<Request, Admitted>();
 
   /** The number of a connection is its place in the list. */
-  constructor(cnxns: readonly CnxnRecord[]) {
+  constructor(cnxns: readonly CnxnRecord[], superDigest?: string) {
     for (const [number, cnxn] of cnxns.entries()) {
       let identities = initialIdentities(cnxn);
       for (const request of cnxn.requests) {
         const { session, xid, name, opCode, record } = request;
         const operation = operationFrom(name, opCode, record);
         this.#admitted.set(request, { cnxn: number, session, xid, operation, identities, wallMs: 0 });
-        if (name === 'auth') identities = identitiesAfter(identities, record as AuthRequest);
+        if (name === 'auth') identities = identitiesAfter(identities, record as AuthRequest, superDigest);
       }
     }
   }
@@ -34,8 +34,10 @@ export function initialIdentities({ address }: CnxnRecord): readonly Id[] {
   return [{ scheme: 'ip', id: address }];
 }
 
-export function identitiesAfter(before: readonly Id[], { scheme, auth }: AuthRequest): readonly Id[] {
+export function identitiesAfter(before: readonly Id[], { scheme, auth }: AuthRequest, superDigest?: string): readonly Id[] {
   if (scheme !== 'digest' || auth === null) return before;
   const id = digestId(Buffer.from(auth).toString('utf8'));
-  return before.some((own) => own.scheme === 'digest' && own.id === id) ? before : [...before, { scheme: 'digest', id }];
+  if (before.some((own) => own.scheme === 'digest' && own.id === id)) return before;
+  const added: Id[] = id === superDigest ? [{ scheme: 'super', id: '' }] : [];
+  return [...before, ...added, { scheme: 'digest', id }];
 }

@@ -11,16 +11,18 @@
  * This file walks through the log. request-tracer.ts finds the request of a txn, stream-checker.ts
  * compares what connections received.
  */
-import { ErrorCode, type Millis, OpCode, type SessionId, sessionIdOf, type TxnLogEntry } from '@tskeeper/protocol';
+import { ErrorCode, type Millis, OpCode, type SessionId, sessionIdOf, type Zxid } from '@tskeeper/protocol';
 import type { AclEntry } from '../model/operation-types.ts';
 import { ReferenceModel } from '../model/reference-model.ts';
 import type { Recording, Request } from '../record/recording.ts';
 import { Admissions } from './admissions.ts';
 import { answerOf, refusal } from './answer.ts';
+import { MembershipChecker } from './membership-checker.ts';
 import { PreviousAcls } from './previous-acls.ts';
 import { QuotaChecker } from './quota-checker.ts';
 import type { DigestAt, Expectation, Replay, ReplayedTxn, SessionLife, Sweep, Tracing } from './replay-result.ts';
 import { type LogEntry, RequestTracer, type TracedRequest } from './request-tracer.ts';
+import { readOnlyStreams } from './read-only-streams.ts';
 import { StreamChecker } from './stream-checker.ts';
 
 export function replay(recording: Recording, tracing: Tracing = new Map()): Replay {
@@ -40,8 +42,12 @@ function modelFor({ limits }: Recording): ReferenceModel {
     enforceQuota: limits.enforceQuota === true,
     localSessions: limits.localSessions !== undefined && limits.localSessions !== 'disabled',
     watchesPerCnxnMax: limits.watchesPerCnxnMax ?? Infinity,
+    keeperExtensions: limits.keeperExtensions === true,
+    ...(limits.juteMaxBuffer !== undefined && { juteMaxBuffer: limits.juteMaxBuffer }),
     identitiesPerCnxnMax: limits.identitiesPerCnxnMax ?? Infinity,
     identityBytesPerCnxnMax: limits.identityBytesPerCnxnMax ?? Infinity,
+    superDigest: limits.superDigest,
+    reconfigEnabled: limits.reconfigEnabled === true,
   });
 }
 
@@ -61,6 +67,8 @@ class Replayer {
   readonly #streams: StreamChecker;
   /** Where quotas are enforced. */
   readonly #quotaChecker: QuotaChecker | undefined;
+  /** Where the membership may change. */
+  readonly #membership: MembershipChecker | undefined;
   readonly #sessions = new Map<SessionId, SessionLife>();
   /** Sessions that servers opened without a txn. Some become global. */
   readonly #localSessions: ReadonlySet<SessionId>;
@@ -71,23 +79,29 @@ class Replayer {
 
   constructor(recording: Recording, tracing: Tracing) {
     this.#recording = recording;
-    const cnxns = recording.cnxns.toSorted((a, b) => a.handshakeMs - b.handshakeMs);
+    const cnxns = [...recording.cnxns.toSorted((a, b) => a.handshakeMs - b.handshakeMs), ...readOnlyStreams(recording)];
     const model = (this.#model = modelFor(recording));
-    const admissions = (this.#admissions = new Admissions(cnxns));
+    const admissions = (this.#admissions = new Admissions(cnxns, recording.limits.superDigest));
     const previousAcls = (this.#previousAcls = new PreviousAcls(model));
     this.#tracer = new RequestTracer(recording, cnxns, tracing, model, admissions);
     this.#streams = new StreamChecker(recording, cnxns, model, admissions, previousAcls);
     this.#localSessions = localSessionsOf(recording);
+    if (recording.limits.reconfigEnabled === true && recording.ensemble.size > 0) {
+      this.#membership = new MembershipChecker(recording);
+      model.membership.votersMin = recording.limits.votersMin;
+    }
     this.#quotaChecker = recording.limits.enforceQuota === true ? new QuotaChecker(recording) : undefined;
   }
 
   run(): Replay {
     this.#applySeedState();
     for (const entry of this.#recording.log) {
+      this.#beginEpochs(entry.logged.header.zxid);
       this.#streams.consume(entry.logged.header.zxid);
       this.#previousAcls.record(entry.logged);
       this.#apply(entry);
     }
+    this.#beginEpochs(Infinity);
     this.#streams.consume(Infinity);
     return {
       txns: this.#txns,
@@ -105,6 +119,14 @@ class Replayer {
       digest: this.#model.digest(),
       doubtful: this.#tracer.doubtful,
     };
+  }
+
+  /** Each leader that begins before `zxid` shows its configuration from then on. */
+  #beginEpochs(zxid: Zxid): void {
+    for (let next = this.#membership?.takeConfigBefore(zxid); next !== undefined; next = this.#membership?.takeConfigBefore(zxid)) {
+      this.#streams.consume(next.zxid);
+      this.#model.configure(next.text);
+    }
   }
 
   #applySeedState(): void {
@@ -138,7 +160,8 @@ class Replayer {
     if (txn.kind === 'createSession') this.#openSession(session, txn.timeOut, entry);
     else if (txn.kind === 'closeSession') isUnexplained = !this.#closeSession(session, entry, found);
     else if (found === undefined) isUnexplained = !this.#maybeSweep(session, entry);
-    else expectedErr = this.#applyWrite(found, session, logged);
+    else expectedErr = this.#applyWrite(found, session, entry);
+    this.#membership?.carriedOut(logged);
     this.#quotaChecker?.recordQuotas(zxid, model.quotaRule.quotas());
     this.#txns.push({ zxid, atMs, session, type, request, isUnexplained, loggedErr, expectedErr });
     if (logged.digest !== undefined && zxid % digestEveryZxids === 0) {
@@ -190,7 +213,7 @@ class Replayer {
   // --- writes
 
   /** Applies the write that a request led to; returns the expected error. */
-  #applyWrite({ request, mayHaveMoved }: TracedRequest, session: SessionId, logged: TxnLogEntry): number {
+  #applyWrite({ request, mayHaveMoved }: TracedRequest, session: SessionId, { logged, atMs }: LogEntry): number {
     const { header, txn } = logged;
     const loggedErr = txn.kind === 'error' ? txn.err : 0;
     if (this.#hasEnded(session)) {
@@ -205,6 +228,7 @@ class Replayer {
     }
     const quotaChecker = this.#quotaChecker;
     this.#model.quotaRule.oracle = quotaChecker === undefined ? undefined : (question) => quotaChecker.check(request, logged, question);
+    if (request.name === 'reconfig') this.#model.membership.refusal = this.#membership?.refusalOf(request, logged, atMs);
     const err = this.#perform(request, header.time);
     // Only the server of a local session knows why its ephemeral is refused.
     if (err === ErrorCode.EphemeralOnLocalSession && loggedErr === ErrorCode.SessionExpired) return loggedErr;

@@ -232,7 +232,8 @@ function isResultOfOp(op: MultiOp, txn: MultiMemberTxn): boolean {
     case 'check':
       return op.kind === 'check' && op.path === txn.path;
     case 'setData':
-      return (op.kind === 'setData' && op.path === txn.path && isSameData(op.data, txn.data)) || (op.kind as string) === 'reconfig';
+      if ((op.kind as string) === 'reconfig') return txn.path === '/zookeeper/config';
+      return op.kind === 'setData' && op.path === txn.path && isSameData(op.data, txn.data);
     default:
       return txn satisfies never;
   }

@@ -125,7 +125,7 @@ export class StreamChecker {
     if (request.name !== 'auth' || !this.#model.hasCnxn(stream.number)) return true;
     if (request.reply!.err === ErrorCode.Ok) {
       this.#model.perform(this.#admissions.of(request));
-      stream.identities = identitiesAfter(stream.identities, request.record as AuthRequest);
+      stream.identities = identitiesAfter(stream.identities, request.record as AuthRequest, this.#recording.limits.superDigest);
     }
     return true;
   }

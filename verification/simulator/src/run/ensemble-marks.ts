@@ -4,8 +4,9 @@ import { epochOf, ErrorCode, sessionIdOf, type Zxid } from '@tskeeper/protocol';
 import { isQuorum } from '../record/quorum-rule.ts';
 import type { PeerEvent } from '../record/peer-event.ts';
 import { leaderEpochsOf, type ServingPeriod, servingPeriodsOf } from '../record/committed-history.ts';
-import type { CnxnRecord, Recording } from '../record/recording.ts';
+import type { CnxnRecord, Recording, Request } from '../record/recording.ts';
 import { isWrite } from '../record/request-kinds.ts';
+import { readOnlyStreams, shownZxidOf } from '../replay/read-only-streams.ts';
 import type { Replay } from '../replay/replay-result.ts';
 import type { Outcome } from './seed-run.ts';
 
@@ -43,6 +44,11 @@ export const ensembleMarks: Readonly<Record<string, Count>> = {
     txns.filter(({ loggedErr }) => loggedErr === ErrorCode.SessionMoved).length,
   'a write was forwarded': ({ recording }) => writesAnsweredBy(recording, 'follower'),
   'a write came through an observer': ({ recording }) => writesAnsweredBy(recording, 'observer'),
+  'a write came through an observer of a follower': ({ recording }) =>
+    writesAnsweredBy(recording, 'observer', (server) => recording.ensemble.get(server)?.observesFollowers === true),
+  'a follower synchronised an observer': ({ recording }) => syncsByFollowers(recording),
+  'an observer without a log served': ({ recording }) =>
+    recording.peerEvents.filter(({ kind, server }) => kind === 'serves' && recording.ensemble.get(server)?.isMemoryOnly === true).length,
   'a learner revalidated a session': ({ recording }) => revalidated(recording),
   'a local session was opened': localSessionEvents('opened'),
   'a local session became global': localSessionEvents('upgraded'),
@@ -90,6 +96,26 @@ export const ensembleMarks: Readonly<Record<string, Count>> = {
   'a connection between servers was half closed': ({ marks }) => marks.get('half closed between servers') ?? 0,
   'a leader was elected over links that accept early': ({ recording, world }) =>
     [...world.links].some(({ earlyAccept }) => earlyAccept !== undefined) ? leaderEpochsOf(recording).length : 0,
+  'a server began read-only mode': events(({ kind }) => kind === 'readOnly'),
+  'a server in read-only mode found a leader': events(({ kind }) => kind === 'readOnlyEnded'),
+  'a read was served in read-only mode': inReadOnlyMode(({ name, reply }) => name === 'getData' && reply?.err === ErrorCode.Ok),
+  'a write was refused in read-only mode': inReadOnlyMode(({ name, reply }) => name !== 'sync' && reply?.err === ErrorCode.NotReadOnly),
+  'a sync was refused in read-only mode': inReadOnlyMode(({ name, reply }) => name === 'sync' && reply?.err === ErrorCode.NotReadOnly),
+  'watches were restored in read-only mode': inReadOnlyMode(({ name, reply }) => name === 'setWatches2' && reply !== undefined),
+  'a local session was closed in read-only mode': inReadOnlyMode(
+    ({ name, reply }) => name === 'closeSession' && reply?.err === ErrorCode.Ok,
+  ),
+  'a local session was resumed in read-only mode': ({ recording }) =>
+    recording.readOnlyCnxns.filter(({ handshake, session = 0n }) => session !== 0n && handshake?.sessionId === session).length,
+  'a read-only server refused to open a session': ({ recording }) =>
+    recording.readOnlyCnxns.filter(({ handshake, session }) => session === 0n && handshake?.sessionId === 0n).length,
+  'a client library was served in read-only mode': ({ recording: { readOnlyCnxns, libraryClients } }) =>
+    readOnlyCnxns.filter(({ client, session = 0n }) => libraryClients.has(client) && session !== 0n).length,
+  'a client left a read-only server for another': ({ recording }) => movesFromReadOnly(recording).length,
+  'a session went on after a read-only server was met': ({ recording }) => keptSessions(recording),
+  'a local session was unknown to the ensemble': ({ recording }) => unknownLocalSessions(recording),
+  'a read-only server showed what was not kept': ({ recording }) =>
+    recording.readOnlyCnxns.filter((cnxn) => shownZxidOf(cnxn) !== undefined).length - readOnlyStreams(recording).length,
   'a new leader was failed': ({ marks }) => marks.get('a new leader was failed') ?? 0,
   'a server restarted under load': ({ marks }) => marks.get('restart under load') ?? 0,
 };
@@ -127,6 +153,42 @@ function lostUpgrades(recording: Recording): number {
     ),
   );
   return localEvents(recording, 'upgraded').filter(({ session }) => !created.has(session)).length;
+}
+
+function inReadOnlyMode(isIt: (request: Request) => boolean): Count {
+  return ({ recording }) => recording.readOnlyCnxns.reduce((count, { requests }) => count + requests.filter(isIt).length, 0);
+}
+
+/** Connections of clients that a read-only server had served before. */
+function movesFromReadOnly({ cnxns, readOnlyCnxns }: Recording): CnxnRecord[] {
+  const servedMs = new Map<string, number>();
+  for (const { client, session = 0n, handshakeMs } of readOnlyCnxns) if (session !== 0n) servedMs.set(client, handshakeMs);
+  return cnxns.filter(({ client, session = 0n, handshakeMs }) => session !== 0n && handshakeMs > (servedMs.get(client) ?? Infinity));
+}
+
+/** How often a session of the ensemble was turned away by a read-only server, and resumed later. */
+function keptSessions({ cnxns, peerEvents }: Recording): number {
+  const periods = peerEvents.flatMap(({ kind, server, atMs }, at) => {
+    if (kind !== 'readOnly') return [];
+    const end = peerEvents.slice(at + 1).find((event) => event.server === server && /readOnlyEnded|processGone/.test(event.kind));
+    return [{ server, fromMs: atMs, toMs: end?.atMs ?? Infinity }];
+  });
+  const turnedAway = cnxns.filter(
+    ({ server, session, handshake, openedMs }) =>
+      session === undefined &&
+      handshake?.readOnly === true &&
+      handshake.sessionId !== 0n &&
+      periods.some((period) => period.server === server && period.fromMs <= openedMs && openedMs <= period.toMs),
+  );
+  return turnedAway.filter(({ handshake, openedMs }) =>
+    cnxns.some(({ session, openedMs: at }) => session === handshake!.sessionId && at > openedMs),
+  ).length;
+}
+
+/** How often a client presented a session that a read-only server had opened, and was refused. */
+function unknownLocalSessions({ cnxns, readOnlyCnxns }: Recording): number {
+  const local = new Set(readOnlyCnxns.filter(({ handshake }) => handshake?.sessionId === 0n).map(({ session = 0n }) => session));
+  return cnxns.filter(({ session, handshake }) => session === 0n && local.has(handshake?.sessionId ?? 0n)).length;
 }
 
 function servedWithoutWeight({ peerEvents, ensemble }: Recording): number {
@@ -207,8 +269,20 @@ function roleAt(servingPeriods: readonly ServingPeriod[], { server }: CnxnRecord
   )?.role;
 }
 
-function writesAnsweredBy(recording: Recording, role: 'follower' | 'observer'): number {
-  const servingPeriods = servingPeriodsOf(recording).filter((servingPeriod) => servingPeriod.role === role);
+/** How often a follower has synchronised a learner. */
+function syncsByFollowers({ peerEvents }: Recording): number {
+  const roles = new Map<string, string>();
+  let count = 0;
+  for (const event of peerEvents) {
+    if (event.kind === 'serves') roles.set(event.server, event.role);
+    else if (event.kind === 'roleEnded' || event.kind === 'processGone') roles.delete(event.server);
+    else if (event.kind === 'syncsLearner' && roles.get(event.server) === 'follower') count++;
+  }
+  return count;
+}
+
+function writesAnsweredBy(recording: Recording, role: 'follower' | 'observer', concerns: (server: string) => boolean = () => true): number {
+  const servingPeriods = servingPeriodsOf(recording).filter((period) => period.role === role && concerns(period.server));
   let count = 0;
   for (const cnxn of recording.cnxns) {
     for (const request of cnxn.requests) {

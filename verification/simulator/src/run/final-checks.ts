@@ -251,6 +251,8 @@ export class FinalChecks {
           bytes: inspect.approximateDataBytes(),
           ephemerals: inspect.ephemeralCount(),
           sessions: inspect.sessionCount(),
+          configText: this.#world.server.isReconfigured ? inspect.ensemble()?.configText : undefined,
+          role: inspect.role(),
           digests: new Map(Array.from(inspect.digests(), ({ zxid, digest }) => [zxid, digest])),
         };
       }),

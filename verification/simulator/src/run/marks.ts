@@ -2,7 +2,20 @@
  * Marks: rare things that a run must have seen to prove what it claims. Each is counted in the
  * result of a seed; a mark that many seeds never hit means that the runs no longer get there.
  */
-import { AddWatchMode, type AddWatchRequest, ErrorCode, type MultiReply, OpCode, type SetDataRequest } from '@tskeeper/protocol';
+import {
+  AddWatchMode,
+  type AddWatchRequest,
+  type ChildrenDataPageReply,
+  type ChildrenPageReply,
+  type ChildrenPageRequest,
+  ErrorCode,
+  type FilteredListRequest,
+  type GetChildren2Reply,
+  ListFilter,
+  type MultiReply,
+  OpCode,
+  type SetDataRequest,
+} from '@tskeeper/protocol';
 import type { LimitName } from '@tskeeper/core';
 import type { LogEvent } from '@tskeeper/runtime';
 import { checkers } from '../checkers/checkers.ts';
@@ -15,6 +28,7 @@ import { unknownPeerAttacks } from '../peers/unknown-peer-attacks.ts';
 import { impersonatorAttacks } from '../peers/impersonator-attacks.ts';
 import { ensembleMarks } from './ensemble-marks.ts';
 import { isLongMulti } from './flood.ts';
+import { reconfigMarks } from './reconfig-marks.ts';
 import type { Outcome } from './seed-run.ts';
 import { evictionPattern } from './held-bytes-evictions.ts';
 
@@ -184,6 +198,31 @@ export const marks: Readonly<Record<string, Count>> = {
       (writes) => writes.some(({ reply }) => reply !== undefined) && writes.some((each) => each.reply === undefined && happened.has(each)),
     ).length;
   },
+  'a page of children that continues another': requests(
+    ({ name, record, reply }) =>
+      isPage(name) &&
+      reply?.err === ErrorCode.Ok &&
+      (record as ChildrenPageRequest).afterZxid >= 0 &&
+      pageOf(reply.body).children.length > 0,
+  ),
+  'a page of children with data that may not be read': requests(
+    ({ name, reply }) =>
+      isPage(name) &&
+      reply?.err === ErrorCode.Ok &&
+      pageOf(reply.body).children.some((child) => typeof child === 'object' && child.err === ErrorCode.NoAuth),
+  ),
+  'a page continued after a child that was deleted': continuedAfterDeleted,
+  'children of one txn in one page': requests(
+    ({ name, reply }) => isPage(name) && reply?.err === ErrorCode.Ok && hasSiblings(pageOf(reply.body)),
+  ),
+  'a list of ephemerals alone': requests(
+    ({ name, record, reply }) =>
+      name === 'filteredList' &&
+      reply?.err === ErrorCode.Ok &&
+      (record as FilteredListRequest).filter === ListFilter.ephemeral &&
+      (reply.body as GetChildren2Reply).children.length > 0,
+  ),
+  'a listing in several pages': ({ recording }) => recording.listings.filter(({ names }) => names.length > 3).length,
   'a multi succeeded': requests((request) => partsOf(request)?.every(({ kind }) => kind !== 'error') === true),
   'a multi failed': requests((request) => partsOf(request)?.some(({ kind }) => kind === 'error') === true),
   NoAuth: answered(ErrorCode.NoAuth),
@@ -244,7 +283,37 @@ export const marks: Readonly<Record<string, Count>> = {
     [transferredMark, ...Object.keys(transferOutcomes), 'connections were shed'].map((name) => [name, annotated(name)]),
   ),
   ...ensembleMarks,
+  ...reconfigMarks,
 };
+
+function isPage(name: string | undefined): boolean {
+  return name === 'getChildrenPage' || name === 'getChildrenDataPage';
+}
+
+function pageOf(body: unknown): ChildrenPageReply | ChildrenDataPageReply {
+  return body as ChildrenPageReply | ChildrenDataPageReply;
+}
+
+function hasSiblings({ children }: ChildrenPageReply | ChildrenDataPageReply): boolean {
+  const czxids = children.flatMap((child) => (typeof child === 'object' && 'stat' in child ? [child.stat.czxid] : []));
+  return new Set(czxids).size < czxids.length;
+}
+
+/** Pages after a child that a delete removed before they were read. */
+function continuedAfterDeleted({ recording }: Outcome): number {
+  const deleted = new Map<string, number>();
+  for (const { logged } of recording.log) if (logged.txn.kind === 'delete') deleted.set(logged.txn.path, logged.header.zxid);
+  return sum(
+    recording.cnxns,
+    ({ requests: each }) =>
+      each.filter(({ name, record, reply }) => {
+        if (!isPage(name) || reply?.err !== ErrorCode.Ok || pageOf(reply.body).children.length === 0) return false;
+        const { path, afterZxid, afterName } = record as ChildrenPageRequest;
+        const at = deleted.get(`${path === '/' ? '' : path}/${afterName}`);
+        return at !== undefined && at > afterZxid && at <= reply.zxid;
+      }).length,
+  );
+}
 
 /** Argument for counts that use noted marks only. */
 const noReplay = undefined as never;

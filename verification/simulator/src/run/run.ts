@@ -6,7 +6,6 @@ import type { Millis, Zxid } from '@tskeeper/protocol';
 import { VirtualDisk, type SeededRandom, StorageRefused } from '@tskeeper/runtime';
 import type { Actor } from '../clients/actor.ts';
 import type { Recording } from '../record/recording.ts';
-import { isQuorum } from '../record/quorum-rule.ts';
 import type { ServerHost } from '../world/server-host.ts';
 import type { ServerProcess } from '../world/server-process.ts';
 import type { TimerOwner } from '../world/virtual-clock.ts';
@@ -15,6 +14,8 @@ import type { Pipe, VirtualCnxn } from '@tskeeper/runtime/internal';
 import { drawCrashChoice } from '../faults/crash-choice.ts';
 import { snappy } from '../world/snappy.ts';
 import { recoverReplica } from './snapshot-states.ts';
+import { configsInForce, isQuorumOfAll } from './configs-in-force.ts';
+import { configForLost } from './lost-servers.ts';
 import type { RunContext } from './run-context.ts';
 import { ServerDisks } from './server-disks.ts';
 import { Strangers } from './strangers.ts';
@@ -309,19 +310,20 @@ export class Run implements RunContext {
   isServed(actor: Actor): boolean {
     const { recording, servers } = this.world;
     if (isIdle(actor)) return true;
-    const serving = servers.filter(({ role }) => role !== undefined && role !== 'looking');
+    const serving = servers.filter(({ role }) => role !== undefined && role !== 'looking' && role !== 'read-only');
     return recording.isImpersonated && serving.length > 0 && serving.every(({ lastZxid }) => shownZxid(recording, actor) > lastZxid);
   }
 
   // --- Healing
 
   /**
-   * Heals a quorum of the voters and the links from clients to all servers. The other servers stay
+   * Heals a quorum of the voters, in every configuration that counts at some server, and the links from clients to all servers. The other servers stay
    * as they are, cut off, or down.
    */
   healCore(): readonly ServerHost[] {
     this.isHealed = true;
-    const voters = this.world.servers.filter(({ isVoter }) => isVoter);
+    const configs = configsInForce(this.world);
+    const voters = this.world.servers.filter(({ name }) => configs.some((members) => members.get(name)?.isVoter === true));
     // Leaves out voters in random order as long as the rest is a quorum, first those that lost
     // their disks: not everything may depend on them.
     let core = voters;
@@ -329,7 +331,7 @@ export class Run implements RunContext {
     for (const { server } of order.sort((a, b) => a.turn - b.turn)) {
       const rest = core.filter((each) => each !== server);
       const names = rest.map(({ name }) => name);
-      if (isQuorum(this.world.recording.ensemble, names)) core = rest;
+      if (isQuorumOfAll(configs, names)) core = rest;
     }
     const others = this.world.servers.filter((server) => !core.includes(server));
     const isOther = (name: string) => others.some((server) => server.name === name);
@@ -366,6 +368,12 @@ export class Run implements RunContext {
   }
 
   #healServer(server: ServerHost): void {
+    const config = configForLost(server, this.world.servers);
+    if (config !== undefined) {
+      this.hitMark('an operator wrote the present configuration');
+      server.kill();
+      server.writeConfig(config);
+    }
     this.world.hideName(server.name, false);
     this.#freeMemory(server);
     this.disks.heal(server);

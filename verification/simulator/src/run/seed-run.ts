@@ -7,18 +7,22 @@ import { SeededRandom } from '@tskeeper/runtime';
 import type { Actor } from '../clients/actor.ts';
 import { RawClient } from '../clients/raw-client.ts';
 import { LibraryClient } from '../clients/library-client.ts';
+import { Reconfigurer } from '../clients/reconfigurer.ts';
 import { Workload } from '../clients/workload.ts';
-import { faults } from '../faults/faults.ts';
+import { type FaultName, faults } from '../faults/faults.ts';
+import { announcedConfig, oldConfigFiles } from '../faults/reconfig-faults.ts';
 import type { Recording } from '../record/recording.ts';
 import type { ServerHost } from '../world/server-host.ts';
-import { isQuorum } from '../record/quorum-rule.ts';
 import { snappy } from '../world/snappy.ts';
 import { VirtualWorld } from '../world/virtual-world.ts';
 import { Flood } from './flood.ts';
+import { lastPageOf } from './last-page.ts';
 import { writeSeedState } from './seed-state.ts';
+import { configsInForce, isQuorumOfAll } from './configs-in-force.ts';
+import { planOf } from './reconfig-plan.ts';
 import { FinalChecks } from './final-checks.ts';
 import { isIdle, Run } from './run.ts';
-import { type ClientPlan, drawPlan, kindsOf, type LinksPlan, type SeedPlan } from './swarm.ts';
+import { type ClientPlan, kindsOf, type LinksPlan, type SeedPlan } from './swarm.ts';
 
 export interface Outcome {
   readonly seed: number;
@@ -60,6 +64,12 @@ const firstCommitMs = 2000;
 const retryWriteMs = 20;
 /** Closing sessions and sweeps take room too, for a moment. */
 const soloTriesMax = 10;
+/** Early enough for read-only mode to begin and to end before the healing. */
+const quorumLostMsMax = 2000;
+/** How often a change of the membership is asked for, while everything is healthy. */
+const reconfigTriesMax = 10;
+/** Refusals that a moment later may not be there. */
+const passingRefusals: ReadonlySet<number> = new Set([ErrorCode.NewConfigNoQuorum, ErrorCode.ReconfigInProgress, ErrorCode.ThrottledOp]);
 /** One succession for so many bursts of one client. */
 const handOverEvery = 6;
 /** Between the parts of a succession; a write takes as long. */
@@ -87,10 +97,11 @@ class SeedRun {
   #workloadEnded = false;
   #isUnderLoad = false;
   #flood: Flood | undefined;
+  #reconfigurer: Reconfigurer | undefined;
 
   constructor(seed: number) {
     this.#random = new SeededRandom(seed);
-    const plan = (this.#plan = drawPlan(this.#random));
+    const plan = (this.#plan = planOf(seed, this.#random));
     this.world = new VirtualWorld(seed, {
       servers: plan.servers,
       ...(plan.ensemble !== undefined && { ensemble: plan.ensemble }),
@@ -107,7 +118,7 @@ class SeedRun {
       const { slowServer, syncMsMax } = plan.restartUnderLoad;
       this.run.disks.syncMsMax.set(this.world.servers[slowServer]!, syncMsMax);
     }
-    this.#workload = new Workload(this.#random, plan.workload);
+    this.#workload = new Workload(this.#random, plan.workload, () => lastPageOf(this.world.recording));
   }
 
   get kinds(): string[] {
@@ -147,7 +158,12 @@ class SeedRun {
       run.actors.push(actor);
       this.#scheduleWork(actor);
     }
+    if (this.#plan.reconfig !== undefined) this.#addReconfigurer();
     if (this.#plan.faults.length > 0) this.#scheduleFault();
+    // Among all faults it would be too rare for the mode that needs it.
+    if (this.#plan.ensemble?.options.readOnlyMode === true) {
+      run.schedule(this.#random.below(quorumLostMsMax), 'fault', undefined, () => this.#strike('quorumLost'));
+    }
     if (this.#plan.workload.handsOverEphemerals) this.#scheduleHandOver();
     const { flood } = this.#plan;
     if (flood !== undefined) {
@@ -167,10 +183,19 @@ class SeedRun {
     if (!this.#faultsEnded) run.schedule(200 + run.drawMs(1500), 'oracle', undefined, () => this.#toggleOracle());
   }
 
-  #newActor(name: string, address: string, { kind, timeoutMs, credentials, restoresWatches }: ClientPlan): Actor {
+  #newActor(name: string, address: string, plan: ClientPlan): Actor {
+    const { kind, timeoutMs, credentials, restoresWatches, acceptsReadOnly, keepsLocalSession } = plan;
     const random = new SeededRandom(this.#random.uint32());
-    if (kind === 'library') return new LibraryClient(this.world, random, { name, address, timeoutMs, credentials });
-    return new RawClient(this.world, random, { name, address, timeoutMs, credentials, restoresWatches });
+    if (kind === 'library') return new LibraryClient(this.world, random, { name, address, timeoutMs, credentials, acceptsReadOnly });
+    return new RawClient(this.world, random, {
+      name,
+      address,
+      timeoutMs,
+      credentials,
+      restoresWatches,
+      acceptsReadOnly,
+      keepsLocalSession,
+    });
   }
 
   /** After the healing every client must be served and complete requests within bounds. */
@@ -190,6 +215,7 @@ class SeedRun {
     }
     if (await this.#progress(rests, progressMs)) {
       await this.#retryThrottledWrites(rests);
+      if (!(await this.#finalReconfigs(rests))) return false;
       return (await this.#oneReconnects(rests)) && (await this.#oneClosesSession(rests)) && (await this.#failOver(rests));
     }
     run.reportViolation(`a write has no reply within ${progressMs} ms after everything was healed`);
@@ -235,7 +261,7 @@ class SeedRun {
     if (leader === undefined || this.#random.below(3) > 0) return true;
     const others = world.servers.filter((server) => server !== leader);
     const names = others.map(({ name }) => name);
-    if (!isQuorum(world.recording.ensemble, names)) return true;
+    if (!isQuorumOfAll(configsInForce(world), names)) return true;
     leader.kill();
     const killedMs = run.nowMs;
     if (!(await world.runUntil(() => run.leader !== undefined, newLeaderMs))) {
@@ -317,7 +343,7 @@ class SeedRun {
   async #coreLiveness(): Promise<void> {
     const { world, run } = this;
     const core = run.healCore();
-    const isIn = ({ role, isPaused }: ServerHost) => !isPaused && (role === 'leader' || role === 'follower');
+    const isIn = ({ role, isPaused }: ServerHost) => !isPaused && (role === 'leader' || role === 'follower' || role === 'observer');
     // A server that cannot reach a quorum of the leader's followers stays out, as in ZooKeeper. So
     // some servers of the core may be out if others are in.
     const others = world.servers.filter((server) => !core.includes(server));
@@ -331,6 +357,68 @@ class SeedRun {
       run.reportViolation(`a write has no reply within ${coreLivenessMs} ms, though a quorum (${names}) is healthy`);
     }
     run.hitMark('core alone');
+  }
+
+  #addReconfigurer(): void {
+    const options = { name: 'operator', address: '10.9.2.1', timeoutMs: 1500 };
+    this.#reconfigurer = new Reconfigurer(this.world, new SeededRandom(this.#random.uint32()), options);
+    this.run.actors.push(this.#reconfigurer.client);
+    this.#scheduleReconfig();
+  }
+
+  #scheduleReconfig(): void {
+    const { intervalMs } = this.#plan.reconfig!;
+    this.run.schedule(1 + this.#random.below(intervalMs * 2), 'reconfig', undefined, () => {
+      if (this.#faultsEnded) return;
+      this.#reconfigOrFault();
+      this.#scheduleReconfig();
+    });
+  }
+
+  #reconfigOrFault(): void {
+    const reconfigurer = this.#reconfigurer!;
+    switch (this.#random.below(14)) {
+      case 0:
+        oldConfigFiles.inject(this.run, this.#random);
+        return;
+      case 1:
+        announcedConfig.inject(this.run, this.#random);
+        return;
+      case 2: {
+        // A client that may not.
+        const actor = this.run.anyActor();
+        if (actor instanceof RawClient) reconfigurer.askThrough(actor);
+        return;
+      }
+      default:
+        reconfigurer.ask();
+    }
+  }
+
+  /** With all servers in step, a change of the membership is carried out, whatever it is. */
+  async #finalReconfigs(rests: () => boolean): Promise<boolean> {
+    const { world, run } = this;
+    if (this.#reconfigurer === undefined) return true;
+    for (let left = this.#random.below(3); left > 0; left--) {
+      let tries = reconfigTriesMax;
+      const ask = () => this.#reconfigurer!.askForVoters(1 + this.#random.below(world.servers.length));
+      for (let asked = ask(); ; asked = ask()) {
+        await world.runUntil(rests, healingMs);
+        const err = asked?.reply?.err;
+        if (err === ErrorCode.Ok) break;
+        // A server may have lost its leader just before, and a connection may end with its epoch.
+        if (--tries > 0 && (err === undefined || passingRefusals.has(err))) continue;
+        run.reportViolation(
+          `the membership cannot be changed although all servers serve: ${err === undefined ? 'no reply' : `error ${err}`}`,
+        );
+        return false;
+      }
+      run.hitMark('the membership was changed at the end');
+      if (await world.runUntil(rests, healingMs)) continue;
+      run.reportViolation(`not quiet ${healingMs} ms after a reconfiguration without any fault: ${this.#waitingText()}`);
+      return false;
+    }
+    return true;
   }
 
   /** Every client writes, and receives events of what the others write. */
@@ -398,10 +486,13 @@ class SeedRun {
     const { faults: names, faultIntervalMs } = this.#plan;
     this.run.schedule(1 + this.#random.below(faultIntervalMs * 2), 'fault', undefined, () => {
       if (this.#faultsEnded) return;
-      const name = names[this.#random.below(names.length)]!;
-      this.run.hitMark(`fault ${name}`);
-      faults[name].inject(this.run, this.#random);
+      this.#strike(names[this.#random.below(names.length)]!);
       this.#scheduleFault();
     });
+  }
+
+  #strike(name: FaultName): void {
+    this.run.hitMark(`fault ${name}`);
+    faults[name].inject(this.run, this.#random);
   }
 }

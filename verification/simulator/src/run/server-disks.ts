@@ -5,9 +5,9 @@
 import type { Millis } from '@tskeeper/protocol';
 import type { DiskCall, DiskFault } from '@tskeeper/runtime';
 import { lastLogged, lastServed } from '../record/committed-history.ts';
-import { isQuorum } from '../record/quorum-rule.ts';
 import type { ServerHost } from '../world/server-host.ts';
 import type { ServerProcess } from '../world/server-process.ts';
+import { configsInForce, isQuorumOfAll } from './configs-in-force.ts';
 import type { RunContext } from './run-context.ts';
 
 export class ServerDisks {
@@ -94,15 +94,16 @@ export class ServerDisks {
     for (const each of this.#wiped)
       if (each.role === 'leader' || each.role === 'follower' || each.role === 'observer') this.#wiped.delete(each);
     if (this.#fullDisks.has(server)) return false;
-    if (!server.isVoter) return true;
     const { recording, servers } = this.#run.world;
-    const voters = servers.filter(({ isVoter }) => isVoter);
+    // After the loss the server uses the operator's configuration again.
+    const configs = [recording.ensemble, ...configsInForce(this.#run.world)];
+    if (recording.ensemble.size > 0 && configs.every((members) => members.get(server.name)?.isVoter !== true)) return true;
     const [committed, logged] = [lastServed(recording), lastLogged(recording)];
-    const left = voters.filter(
+    const left = servers.filter(
       (each) => each !== server && !this.#wiped.has(each) && (logged.get(each.name) ?? recording.seedState.zxid) >= committed,
     );
-    return isQuorum(
-      recording.ensemble,
+    return isQuorumOfAll(
+      configs,
       left.map(({ name }) => name),
     );
   }

@@ -38,6 +38,8 @@ export async function snapshotStates(
   random: SeededRandom,
   countMax: number,
 ): Promise<SnapshotState[]> {
+  // An observer without a log leaves nothing that leads to its last state.
+  if (world.recording.ensemble.get(server.name)?.isMemoryOnly === true) return [];
   const snapshots = server.evidence('snapshot');
   const names = numberedFiles([...snapshots.keys()], 'snapshot').map(({ name }) => name);
   while (names.length > countMax) names.splice(1 + random.below(names.length - 2), 1);

@@ -17,6 +17,7 @@ export class Strangers {
   readonly #random: SeededRandom;
   #impostors = 0;
   #pinnedClients = 0;
+  #readOnlyVisitors = 0;
   #sessionSharers = 0;
   #memoryHogs = 0;
   #halfOpenClients = 0;
@@ -74,6 +75,19 @@ export class Strangers {
     });
     visitor.dialOnce();
     return visitor;
+  }
+
+  /** Adds a client that accepts a server in read-only mode. It stays until it is abandoned. */
+  addReadOnlyVisitor(): RawClient {
+    const number = ++this.#readOnlyVisitors;
+    return new RawClient(this.#run.world, new SeededRandom(this.#random.uint32()), {
+      name: `reader ${number}`,
+      address: `10.2.${number >> 8}.${number & 255}`,
+      timeoutMs: 400 + this.#random.below(1500),
+      restoresWatches: true,
+      acceptsReadOnly: true,
+      keepsLocalSession: this.#random.below(2) === 0,
+    });
   }
 
   /** Adds a second process that uses the session of a client, from a dump. */

@@ -19,6 +19,7 @@ import type { WorkloadOptions } from '../clients/workload.ts';
 import { type FaultName, faults } from '../faults/faults.ts';
 import type { SeedState } from '../record/recording.ts';
 import { drawFlood, type FloodPlan } from './flood.ts';
+import { observerMasterPort } from '../world/peer-ports.ts';
 import type { GroupOptions } from '../world/virtual-world.ts';
 
 export interface ClientPlan {
@@ -28,11 +29,16 @@ export interface ClientPlan {
   readonly restoresWatches: boolean;
   /** The client library, or a raw client. */
   readonly kind: 'raw' | 'library';
+  /** See `RawClientOptions`. */
+  readonly acceptsReadOnly: boolean;
+  readonly keepsLocalSession: boolean;
 }
 
 /** How the servers of an ensemble are set up. */
 export interface EnsemblePlan {
   readonly observers: number;
+  /** Servers that the configuration does not name at first. */
+  readonly joiners?: number;
   readonly options: Partial<EnsembleOptions>;
   readonly zab: Partial<ZabOptions>;
   readonly grouped: GroupOptions | undefined;
@@ -44,6 +50,8 @@ export interface EnsemblePlan {
    */
   readonly windowBytes: number;
   readonly oracleSid: Sid | undefined;
+  /** See `VirtualEnsembleOptions.deadAddress`. */
+  readonly deadAddress: 'first' | 'second' | undefined;
   /** Undefined if all servers are close to each other, with nothing in between. */
   readonly links: LinksPlan | undefined;
 }
@@ -56,6 +64,16 @@ export interface LinksPlan {
   readonly distanceMs: Millis;
   /** A proxy accepts connections in place of the server. */
   readonly earlyAccept: AcceptingProxy | undefined;
+}
+
+/** How the membership of an ensemble changes; `reconfig-plan.ts` draws it. */
+export interface ReconfigPlan {
+  /** Servers that are up and that the first configuration does not name. */
+  readonly joiners: number;
+  /** An ensemble may have a single voter. */
+  readonly standaloneEnabled: boolean;
+  /** Average time between two requests. */
+  readonly intervalMs: Millis;
 }
 
 export interface SeedPlan {
@@ -84,10 +102,14 @@ export interface SeedPlan {
    * up to `syncMsMax`: a server restarts under load.
    */
   readonly restartUnderLoad: { readonly slowServer: number; readonly syncMsMax: Millis } | undefined;
+  /** The membership changes while the ensemble runs. */
+  readonly reconfig?: ReconfigPlan | undefined;
 }
 
 /** Local sessions take part in every third ensemble. */
 const localSessionModes: readonly LocalSessionMode[] = [...repeat<LocalSessionMode>('disabled', 4), 'enabled', 'upgradable'];
+/** Without local sessions a server in read-only mode opens none. */
+const readOnlySessionModes: readonly LocalSessionMode[] = ['enabled', 'upgradable', 'upgradable', 'disabled'];
 const counterMaxDefault = 0xffff_0000;
 /** The limit if the longest frame is a megabyte. */
 const floodValueMax = 50_000;
@@ -127,7 +149,7 @@ const frequencies: Partial<Record<FaultName, number>> = {
  * One of so many seeds has the fault; the others are in every second seed. After an impersonator no
  * guarantee to clients can be checked.
  */
-const oneIn: Partial<Record<FaultName, number>> = { impersonator: 12, memoryPressure: 4 };
+const oneIn: Partial<Record<FaultName, number>> = { impersonator: 12, memoryPressure: 4, quorumLost: 6 };
 
 /**
  * Faults after which a server may lose all data: an operator empties a folder from which the server
@@ -142,6 +164,8 @@ export function drawPlan(random: SeededRandom): SeedPlan {
   const ensemble = random.below(3) > 0 ? drawEnsemble(random, voters) : undefined;
   const isOfThisKind = (name: FaultName) => ensemble !== undefined || !('ensembleOnly' in faults[name]);
   const chosen = (Object.keys(faults) as FaultName[]).filter((name) => random.below(oneIn[name] ?? 2) === 0 && isOfThisKind(name));
+  // A lone voter is its own leader.
+  const isReadOnlyModeOn = ensemble !== undefined && voters > 1 && random.below(3) === 0;
   const servers = ensemble === undefined ? 1 : voters + ensemble.observers;
   // If an epoch is used up every other second, there is no time to return.
   const mayReturnLoaded =
@@ -149,17 +173,22 @@ export function drawPlan(random: SeededRandom): SeedPlan {
     (ensemble?.zab.counterMax ?? counterMaxDefault) === counterMaxDefault &&
     (ensemble?.windowBytes ?? Infinity) === Infinity;
   const restartUnderLoad = mayReturnLoaded ? { slowServer: random.below(servers), syncMsMax: 2 + random.below(19) } : undefined;
-  const safetyMs = 1500 + random.below(4000);
+  // Read-only mode begins after two seconds without a leader.
+  const safetyMs = 1500 + random.below(4000) + (isReadOnlyModeOn ? 3000 : 0);
   // The longest frame is small, so that values of maximum length are cheap.
   const juteMaxBuffer = pick(coreDefaults.juteMaxBuffer, 30_000);
   const clientCount = 2 + random.below(4);
+  const keeperExtensions = random.below(3) === 0;
   const flood =
     (ensemble?.windowBytes ?? Infinity) === Infinity && random.below(ensemble === undefined ? 14 : 8) === 0
       ? drawFlood(random, safetyMs, Math.min(juteMaxBuffer, floodValueMax))
       : undefined;
   const plan: SeedPlan = {
     servers,
-    ensemble: flood !== undefined && ensemble !== undefined && random.below(2) === 0 ? withSnapshotSync(ensemble) : ensemble,
+    ensemble: withReadOnlyMode(
+      flood !== undefined && ensemble !== undefined && random.below(2) === 0 ? withSnapshotSync(ensemble) : ensemble,
+      isReadOnlyModeOn,
+    ),
     core: {
       closeSessionTxnEnabled: random.below(4) > 0,
       requestThrottleLimit: pick(0, 0, 5, 1),
@@ -176,6 +205,7 @@ export function drawPlan(random: SeededRandom): SeedPlan {
       exemptIdentityBytes: pick(coreDefaults.exemptIdentityBytes, 50),
       shortAclEntriesMax: pick(16, 0),
       extendedTypesEnabled: true,
+      keeperExtensions,
       enforceQuota: random.below(8) > 0,
       containerCheckIntervalMs: pick(0, 150, 150, 150, 150, 150, 400, 400, 400, 400),
       containerMaxNeverUsedIntervalMs: pick(0, 0, 500),
@@ -187,6 +217,7 @@ export function drawPlan(random: SeededRandom): SeedPlan {
       ...(flood !== undefined && ensemble?.links !== undefined && { requestThrottleLimit: 0 }),
     },
     options: {
+      ...(isReadOnlyModeOn && { fourLetterWords: ['srvr', 'isro'] }),
       snapCount: 10 + random.below(90),
       snapSizeLimitBytes: pick(0, 0, 20_000),
       preAllocSizeBytes: pick(0, 512, 4096, 65_536),
@@ -222,6 +253,8 @@ export function drawPlan(random: SeededRandom): SeedPlan {
       writePercent: 30 + random.below(60),
       usesAcls: random.below(16) > 0,
       usesQuotas: random.below(8) > 0,
+      usesPages: random.below(3) > 0,
+      usesKeeperExtensions: keeperExtensions,
       handsOverEphemerals: random.below(3) === 0,
     },
     clients: Array.from({ length: clientCount }, (_, index) => ({
@@ -229,13 +262,17 @@ export function drawPlan(random: SeededRandom): SeedPlan {
       credentials: pick(undefined, 'alice:secret', 'bob:pw'),
       restoresWatches: random.below(3) > 0,
       kind: index % 2 === 0 ? 'library' : 'raw',
+      acceptsReadOnly: isReadOnlyModeOn && random.below(3) > 0,
+      keepsLocalSession: isReadOnlyModeOn && random.below(3) === 0,
     })),
     // An impersonator that votes can use up the last epochs.
     seedState: chosen.includes('impersonator') ? undefined : drawSeedState(random, ensemble !== undefined),
     flood,
     restartUnderLoad,
   };
-  return ensemble === undefined ? plan : { ...plan, core: { ...plan.core, localSessions: pick(...localSessionModes) } };
+  return ensemble === undefined
+    ? plan
+    : { ...plan, core: { ...plan.core, localSessions: pick(...(isReadOnlyModeOn ? readOnlySessionModes : localSessionModes)) } };
 }
 
 function repeat<T>(value: T, times: number): T[] {
@@ -289,15 +326,20 @@ function drawTurnUnits(random: SeededRandom, isFlooded: boolean, isLoaded: boole
 }
 
 /** The kinds that a report counts separately. */
-export function kindsOf({ ensemble, flood, restartUnderLoad, core }: SeedPlan): string[] {
+export function kindsOf({ ensemble, flood, restartUnderLoad, core, reconfig }: SeedPlan): string[] {
   const kinds: readonly [string, boolean][] = [
     ['standalone', ensemble === undefined],
     ['ensemble', ensemble !== undefined],
     ['groups', ensemble?.grouped !== undefined],
     ['oracle', ensemble?.oracleSid !== undefined],
+    ['observers of followers', (ensemble?.observers ?? 0) > 0 && ensemble?.options.observerMasterPort !== undefined],
+    ['a dead address', ensemble?.deadAddress !== undefined],
+    ['observers without a log', (ensemble?.observers ?? 0) > 0 && ensemble?.options.syncEnabled === false],
+    ['reconfig', reconfig !== undefined],
     ['flood', flood !== undefined],
     ['restart under load', restartUnderLoad !== undefined],
     ['local sessions', (core.localSessions ?? 'disabled') !== 'disabled'],
+    ['read-only mode', ensemble?.options.readOnlyMode === true],
     ['small steps', (core.stepUnits ?? Infinity) <= smallSteps],
   ];
   return kinds.flatMap(([kind, isIt]) => (isIt ? [kind] : []));
@@ -311,6 +353,8 @@ function drawEnsemble(random: SeededRandom, voters: number): EnsemblePlan {
   const pick = <T>(...from: readonly T[]): T => from[random.below(from.length)]!;
   const oracleSid = voters === 2 && random.below(2) === 0 ? 1 + random.below(2) : undefined;
   const observers = pick(0, 0, 0, 1, 1, 2);
+  const deadAddress = pick(...repeat(undefined, 4), 'first', 'second');
+  const ofObservers: Partial<EnsembleOptions> = observers === 0 ? {} : drawObservers(random, voters);
   const servers = voters + observers;
   const links = random.below(3) === 0 ? drawLinks(random) : undefined;
   // With a distance, little would get through.
@@ -325,7 +369,10 @@ function drawEnsemble(random: SeededRandom, voters: number): EnsemblePlan {
         );
   return {
     observers,
+    deadAddress,
     options: {
+      ...ofObservers,
+      ...(deadAddress !== undefined && { multiAddressEnabled: true, reachabilityCheckTimeoutMs: pick(5, 20, 60) }),
       // With 0 there is none in memory after a start. What a learner is sent at once (a DIFF from
       // memory, a piece of the log, a slice of a snapshot) must be less than may wait, as in
       // production; otherwise it would be dropped each time it joins.
@@ -366,9 +413,24 @@ function drawEnsemble(random: SeededRandom, voters: number): EnsemblePlan {
   };
 }
 
+/** From whom observers learn, and whether they keep a log. One voter alone has no follower. */
+function drawObservers(random: SeededRandom, voters: number): Partial<EnsembleOptions> {
+  const pick = <T>(...from: readonly T[]): T => from[random.below(from.length)]!;
+  return {
+    observerMasterPort: voters > 1 ? pick(undefined, observerMasterPort) : undefined,
+    observerMasterSizeLimitBytes: pick(32 * 1024 * 1024, 2000),
+    observerReconnectDelayMs: pick(0, 0, 300),
+    syncEnabled: pick(true, true, false),
+  };
+}
+
 /** A server that returns during a flood receives a snapshot. */
 function withSnapshotSync(ensemble: EnsemblePlan): EnsemblePlan {
   return { ...ensemble, zab: { ...ensemble.zab, forceSnapshotSync: true } };
+}
+
+function withReadOnlyMode(ensemble: EnsemblePlan | undefined, readOnlyMode: boolean): EnsemblePlan | undefined {
+  return ensemble === undefined ? undefined : { ...ensemble, options: { ...ensemble.options, readOnlyMode } };
 }
 
 /**

@@ -1,3 +1,19 @@
 /** Ports on which servers of an ensemble listen to each other. */
 export const quorumPort = 2888;
 export const electionPort = 3888;
+/** Where followers accept observers. */
+export const observerMasterPort = 2191;
+/** A reconfiguration may give a server these, and a second name. */
+export const otherQuorumPort = 2889;
+export const otherElectionPort = 3889;
+
+/** Which kind of port it is; undefined if clients connect there. */
+export function peerPortKind(port: number): 'quorum' | 'election' | undefined {
+  if (port === electionPort || port === otherElectionPort) return 'election';
+  return port === quorumPort || port === otherQuorumPort || port === observerMasterPort ? 'quorum' : undefined;
+}
+
+/** The second name of a machine. */
+export function otherNameOf(name: string): string {
+  return `${name}.other`;
+}

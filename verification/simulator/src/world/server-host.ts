@@ -4,7 +4,7 @@
  * the link between two.
  */
 import type { CoreOptions, Inspector } from '@tskeeper/core';
-import type { Millis, QuorumConfig, Sid, Zxid } from '@tskeeper/protocol';
+import { formatQuorumConfig, parseQuorumConfig, type Millis, type QuorumConfig, type Sid, type Zxid } from '@tskeeper/protocol';
 import {
   type CrashChoice,
   type DiskCall,
@@ -23,7 +23,8 @@ import { decodeMark, installNoteName, type VirtualWire } from '@tskeeper/runtime
 import { peerRecorder, stepRecorder } from '../record/peer-recorder.ts';
 import { type PeerClaim, PeerClaims } from '../record/peer-claims.ts';
 import { newProcessRecord, type Recording } from '../record/recording.ts';
-import { electionPort, quorumPort } from './peer-ports.ts';
+import { hasUnnamedDynamicFile, loseConfigFolder, storedConfigs, withStoredConfig, writeOperatorConfig } from './config-folder.ts';
+import { peerPortKind } from './peer-ports.ts';
 import { ServerProcess } from './server-process.ts';
 import { type MachineClock, type VirtualClock, wallOffsetMs } from './virtual-clock.ts';
 
@@ -126,6 +127,41 @@ export class ServerHost implements MachineClock {
     return this.process?.runtime?.inspect.role();
   }
 
+  /** Whether its configuration is in files that the server rewrites. */
+  get isReconfigured(): boolean {
+    return this.core.reconfigEnabled && this.#ensembleOptions !== undefined;
+  }
+
+  /** The active configuration of its server; undefined while it is down or starts. */
+  get configText(): string | undefined {
+    return this.process?.runtime?.inspect.ensemble()?.configText;
+  }
+
+  /**
+   * Every configuration that its server uses, or would use after a start now: active ones, and one
+   * that may become active.
+   */
+  get knownConfigTexts(): readonly string[] {
+    if (!this.isReconfigured) return [];
+    writeOperatorConfig(this.disk, this.#ensembleOptions!.quorum);
+    const { active, next } = storedConfigs(this.disk);
+    const stored = next === undefined ? [active] : [active, next];
+    const { configText } = this;
+    return [...stored.map(formatQuorumConfig), ...(configText === undefined ? [] : [configText])];
+  }
+
+  /** The operator writes another configuration for the next start. */
+  writeConfig(text: string): void {
+    loseConfigFolder(this.disk);
+    writeOperatorConfig(this.disk, { ...parseQuorumConfig(text), version: 0 });
+  }
+
+  /** The files of the configuration are lost: the next start uses what the operator wrote first. */
+  loseConfigFiles(): void {
+    loseConfigFolder(this.disk);
+    if (this.isReconfigured) withStoredConfig(this.#ensembleOptions!, this.disk);
+  }
+
   /** The last txn that its server has applied; 0 while it is down, or starts. */
   get lastZxid(): Zxid {
     return this.process?.runtime?.inspect.lastZxid() ?? 0;
@@ -214,7 +250,12 @@ export class ServerHost implements MachineClock {
   /** Starts the server; `started` of the process resolves when it serves. */
   boot(): ServerProcess {
     const { clock, wire, random, core, options, snappy, knowsMemory, recording, number } = this.#parts;
-    const ensembleOptions = this.#ensembleOptions;
+    const ensembleOptions =
+      this.isReconfigured && this.#ensembleOptions !== undefined
+        ? withStoredConfig(this.#ensembleOptions, this.disk)
+        : this.#ensembleOptions;
+    if (ensembleOptions?.lastSeen !== undefined) this.#annotate('next configuration at a start');
+    if (this.isReconfigured && hasUnnamedDynamicFile(this.disk)) this.#annotate('dynamic file without zoo.cfg');
     const record = newProcessRecord(this.name, clock.elapsedMs);
     recording.processes.push(record);
     this.#lives++;
@@ -223,7 +264,13 @@ export class ServerHost implements MachineClock {
     const witness =
       ensembleOptions === undefined
         ? stepRecorder(recording, clock, this.name)
-        : peerRecorder(recording, clock, this.name, (by, zxid) => this.#supersede(by, zxid));
+        : peerRecorder(
+            recording,
+            clock,
+            this.name,
+            (by, zxid) => this.#supersede(by, zxid),
+            () => (this.isReconfigured ? this.configText : undefined),
+          );
     const words = new PeerClaims(this.sid, (word) => this.#recordClaim(word));
     const log = (level: string) => (message: string, fields: LogFields) => {
       this.logLines.push(`${level} ${message}`);
@@ -258,7 +305,8 @@ export class ServerHost implements MachineClock {
         else known.push(atMs);
       },
       sent: (cnxn, port, bytes) => {
-        if (port === quorumPort || port === electionPort) words.sent(cnxn, port === quorumPort ? 'quorum' : 'election', bytes);
+        const kind = peerPortKind(port);
+        if (kind !== undefined) words.sent(cnxn, kind, bytes);
         this.onSent?.(cnxn, port, bytes);
       },
       isBlocked: (network, stream) => {
@@ -272,6 +320,10 @@ export class ServerHost implements MachineClock {
     this.#parts.booted(this.name, this.process.address);
     if (ensembleOptions !== undefined) void this.#recordStart(this.process);
     return this.process;
+  }
+
+  #annotate(text: string): void {
+    this.#parts.recording.annotations.push({ atMs: this.#parts.clock.elapsedMs, text });
   }
 
   /** Starts the server and waits until it serves; throws its error if it does not. */

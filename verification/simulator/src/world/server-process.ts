@@ -27,7 +27,7 @@ import {
 } from '@tskeeper/runtime';
 import { type VirtualNetwork } from '@tskeeper/runtime/internal';
 import type { ProcessRecord } from '../record/recording.ts';
-import { electionPort, quorumPort } from './peer-ports.ts';
+import { peerPortKind } from './peer-ports.ts';
 import type { MachineClock, TimerOwner, VirtualClock } from './virtual-clock.ts';
 
 export interface ServerProcessOptions {
@@ -211,7 +211,7 @@ export class ServerProcess implements TimerOwner {
     const stream = this.#free.pop() ?? this.#innerOf.length;
     this.#innerOf[stream] = inner;
     const cnxn = this.#cnxns++;
-    const cutter = port === quorumPort || port === electionPort ? undefined : new FrameDecoder(0x7fffffff);
+    const cutter = peerPortKind(port) === undefined ? new FrameDecoder(0x7fffffff) : undefined;
     this.#streams.set(inner, { stream, key: `${remote.address}:${remote.port}`, cnxn, port, cutter });
     return stream;
   }

@@ -5,7 +5,17 @@
  */
 import { crc32 } from 'node:zlib';
 import { type CoreOptions, coreDefaults, type ZabOptions } from '@tskeeper/core';
-import { formatQuorumConfig, formatZxid, type Millis, type QuorumServer, type Sid, Reader, readTxn, type Zxid } from '@tskeeper/protocol';
+import {
+  formatQuorumConfig,
+  formatZxid,
+  type Millis,
+  OpCode,
+  type QuorumServer,
+  type Sid,
+  Reader,
+  readTxn,
+  type Zxid,
+} from '@tskeeper/protocol';
 import {
   ensembleDefaults,
   type EnsembleOptions,
@@ -23,7 +33,7 @@ import { serverPort } from '../clients/client-world.ts';
 import { epochEnds, isCommitted, lastServed, leaderEpochsOf } from '../record/committed-history.ts';
 import { markLocalCloses, newRecording, type Recording } from '../record/recording.ts';
 import { Link } from './link.ts';
-import { electionPort, quorumPort } from './peer-ports.ts';
+import { electionPort, otherNameOf, quorumPort } from './peer-ports.ts';
 import { ServerHost } from './server-host.ts';
 import { VirtualClock } from './virtual-clock.ts';
 
@@ -43,6 +53,11 @@ export interface GroupOptions {
 
 export interface VirtualEnsembleOptions {
   readonly observers?: number;
+  /**
+   * Servers that the others do not know at first: their own configuration names the others and
+   * themselves. They are the last ones.
+   */
+  readonly joiners?: number;
   readonly options?: Partial<EnsembleOptions>;
   readonly zab?: Partial<ZabOptions>;
   readonly grouped?: GroupOptions | undefined;
@@ -53,6 +68,8 @@ export interface VirtualEnsembleOptions {
    * gets this answer.
    */
   readonly oracleSid?: Sid | undefined;
+  /** Each server has a second address, at which nothing ever answers; whether it is the first. */
+  readonly deadAddress?: 'first' | 'second' | undefined;
 }
 
 export interface WorldOptions {
@@ -69,13 +86,20 @@ export interface WorldOptions {
 
 const syncLimitTicksDefault = 5;
 
+/** A machine that takes no dial and refuses none. */
+const deadHost = '10.66.6.6';
+
 /** Servers know each other by name, since each process of a server has another address. */
 function ensembleOptionsOf(sid: number, servers: number, tickTimeMs: Millis, ensemble: VirtualEnsembleOptions): EnsembleOptions {
-  const { observers = 0, options, zab, priorities, grouped = { groups: new Map(), weights: new Map() } } = ensemble;
+  const { observers = 0, joiners = 0, deadAddress, options, zab, priorities } = ensemble;
+  const members = servers - joiners;
   const all = Array.from({ length: servers }, (_, index): [number, QuorumServer] => {
-    const addresses = [{ host: `server-${index + 1}`, quorumPort, electionPort }];
-    return [index + 1, { sid: index + 1, addresses, role: index < servers - observers ? 'participant' : 'observer' }];
-  });
+    const own = { host: `server-${index + 1}`, quorumPort, electionPort };
+    const dead = { host: deadHost, quorumPort, electionPort: electionPort + index };
+    const addresses = deadAddress === undefined ? [own] : deadAddress === 'first' ? [dead, own] : [own, dead];
+    const isObserver = index >= members - observers && index < members;
+    return [index + 1, { sid: index + 1, addresses, role: isObserver ? 'observer' : 'participant' }];
+  }).filter(([other]) => other <= members || other === sid);
   return {
     ...ensembleDefaults,
     zab: {
@@ -88,13 +112,22 @@ function ensembleOptionsOf(sid: number, servers: number, tickTimeMs: Millis, ens
       leaderPriority: priorities?.[sid - 1],
       ...zab,
     },
-    quorum: { version: 0, servers: new Map(all), ...grouped },
+    quorum: { version: 0, servers: new Map(all), ...groupedWith(sid, members, ensemble.grouped) },
     listensOnAllIps: true,
     cnxTimeoutMs: 5 * tickTimeMs,
     quorumCnxnTimeoutMs: 5 * tickTimeMs,
     connectToLeaderMs: 5 * tickTimeMs,
     ...options,
   };
+}
+
+/** A server that is to join has a weight of its own in the first group, as every voter must. */
+function groupedWith(sid: Sid, members: number, grouped: GroupOptions | undefined): GroupOptions {
+  if (grouped === undefined) return { groups: new Map(), weights: new Map() };
+  if (sid <= members) return grouped;
+  const groups = new Map(grouped.groups);
+  groups.set(1, [...(groups.get(1) ?? []), sid]);
+  return { groups, weights: new Map([...grouped.weights, [sid, 1]]) };
 }
 
 export class VirtualWorld {
@@ -124,6 +157,7 @@ export class VirtualWorld {
     this.clock = new VirtualClock(new SeededRandom(this.random.uint32()));
     this.wire = new VirtualWire(this.clock);
     this.wire.proxyFor = (from, to) => this.#earlyAccept(from, to);
+    if (ensemble?.deadAddress !== undefined) this.wire.stack(deadHost).isPoweredOff = true;
     const coreOptions: CoreOptions = { ...coreDefaults, tickTimeMs: 200, minSessionTimeoutMs: 400, maxSessionTimeoutMs: 4000, ...core };
     const runtimeOptions: RuntimeOptions = {
       ...runtimeDefaults,
@@ -143,9 +177,14 @@ export class VirtualWorld {
       enforceQuota: coreOptions.enforceQuota,
       localSessions: ensemble === undefined ? 'disabled' : coreOptions.localSessions,
       watchesPerCnxnMax: coreOptions.watchesPerCnxnMax,
+      superDigest: coreOptions.superDigest,
+      reconfigEnabled: coreOptions.reconfigEnabled,
+      votersMin: ensemble?.options?.standaloneEnabled === false ? 1 : 2,
       identitiesPerCnxnMax: coreOptions.identitiesPerCnxnMax,
       identityBytesPerCnxnMax: coreOptions.identityBytesPerCnxnMax,
       syncLimitTicks: ensemble === undefined ? undefined : (ensemble.zab?.syncLimitTicks ?? syncLimitTicksDefault),
+      juteMaxBuffer: coreOptions.juteMaxBuffer,
+      keeperExtensions: coreOptions.keeperExtensions,
       txnBytesMax: coreOptions.juteMaxBuffer + coreOptions.juteMaxBufferExtra,
     });
     this.servers = Array.from(
@@ -169,16 +208,22 @@ export class VirtualWorld {
           booted: (name, address) => {
             this.#nameOf.set(address, name);
             this.#addresses.set(name, address);
-            if (!this.#hidden.has(name)) this.wire.name(name, [address]);
+            if (!this.#hidden.has(name)) this.#nameAddresses(name, [address]);
             for (const link of this.#links.values()) link.addressChanged();
           },
         }),
     );
-    for (const { name, sid, isVoter, quorum } of this.servers) {
-      if (quorum === undefined) continue;
+    const first = this.server.quorum;
+    for (const { name, sid } of this.servers) {
+      if (first === undefined) continue;
+      const quorum = first;
+      const isVoter = quorum.servers.get(sid)?.role === 'participant';
       const group = [...quorum.groups].find(([, sids]) => sids.includes(sid))?.[0];
       const mayGoAlone = ensemble?.oracleSid === sid;
-      this.recording.ensemble.set(name, { sid, isVoter, group, weight: quorum.weights.get(sid), mayGoAlone });
+      const observesFollowers = !isVoter && ensemble?.options?.observerMasterPort !== undefined;
+      const isMemoryOnly = !isVoter && ensemble?.options?.syncEnabled === false;
+      const weight = quorum.weights.get(sid);
+      this.recording.ensemble.set(name, { sid, isVoter, group, weight, observesFollowers, isMemoryOnly, mayGoAlone });
       this.recording.configText = formatQuorumConfig(quorum);
     }
     this.clock.onRun = (what, elapsedMs) => {
@@ -222,7 +267,11 @@ export class VirtualWorld {
     if (isHidden) this.#hidden.add(name);
     else this.#hidden.delete(name);
     const address = this.#addresses.get(name);
-    this.wire.name(name, isHidden || address === undefined ? [] : [address]);
+    this.#nameAddresses(name, isHidden || address === undefined ? [] : [address]);
+  }
+
+  #nameAddresses(name: string, addresses: readonly string[]): void {
+    for (const each of [name, otherNameOf(name)]) this.wire.name(each, addresses);
   }
 
   /** The additional delay between these addresses. */
@@ -331,6 +380,9 @@ export class VirtualWorld {
         const logged = readTxn(new Reader(bytes));
         return { atMs: this.#elapsedOf(logged.header.time), bytes: bytes.length, logged };
       });
+    recording.abandonedReconfigs = [...entries]
+      .filter(([zxid, { bytes }]) => !isHistory(zxid) && readTxn(new Reader(bytes)).header.type === OpCode.reconfig)
+      .map(([zxid]) => zxid);
     recording.endedMs = this.clock.elapsedMs;
     markLocalCloses(recording);
   }

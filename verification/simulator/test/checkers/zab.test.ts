@@ -32,3 +32,11 @@ test('a leader that was paused and commits a txn after a later epoch began is a 
   const late = applied(5, 'server-2', makeZxid(6, 1));
   expect(faultsOf(...seven, leads(4, 'server-2', 6, end), late)).toEqual([expect.stringContaining('PrimaryIntegrity: server-2')]);
 });
+
+test('a server that truncates a txn which it has applied for clients is a finding', () => {
+  const truncated = (zxid: number): PeerEvent => ({ atMs: 5, server: 'server-3', kind: 'replaced', by: 'trunc', zxid });
+  expect(faultsOf(...seven, truncated(makeZxid(7, 1)))).toEqual([]);
+  expect(faultsOf(...seven, truncated(end))).toEqual([
+    expect.stringContaining('CommittedKept: server-3 truncates its log after 0x500000002'),
+  ]);
+});

@@ -79,6 +79,7 @@ export class ElectionCnxns implements PeerStreamOwner<ElectionCnxn>, DialReceive
       this.streams.discard(cnxn, end - at, this.#turn.now);
       return;
     }
+    cnxn.unansweredSinceMs = undefined;
     if (!cnxn.hasReceived) this.#markReachable(cnxn);
     this.#feed(cnxn, bytes, at, end);
   }
@@ -185,8 +186,10 @@ export class ElectionCnxns implements PeerStreamOwner<ElectionCnxn>, DialReceive
     this.#markReachable(cnxn);
   }
 
-  dialled(link: ElectionLink, stream: StreamId, remote: Endpoint): void {
+  dialled(link: ElectionLink, stream: StreamId, remote: Endpoint, host: HostPort): void {
     const cnxn = this.streams.add(stream, remote, this.#turn.now);
+    cnxn.dialledAddress = host;
+    link.lostAddress = undefined;
     if (link.sid < this.#options.sid) {
       cnxn.initialMessage = this.#links.initialMessage;
       this.#adopt(link, cnxn);

@@ -17,6 +17,11 @@ export class ElectionLinkTable {
   #unknownPeerCount = 0;
   /** Links with work for the end of the turn. */
   #dirty: ElectionLink[] = [];
+  /**
+   * The addresses of this server. One that a reconfiguration has removed keeps its last ones, as its
+   * port keeps listening there: without an address no server would accept its connections.
+   */
+  #ownAddresses: readonly HostPort[] = [];
   /** The initial message of this server, which names its own addresses. */
   #initialMessage: Buffer;
 
@@ -54,10 +59,9 @@ export class ElectionLinkTable {
       link.addresses = [];
       this.#unknownPeerCount++;
     }
-    let own: readonly HostPort[] = [];
     for (const { sid, electionAddresses } of servers) {
       if (sid === this.#options.sid) {
-        own = electionAddresses;
+        this.#ownAddresses = electionAddresses;
         continue;
       }
       let link = this.#links.get(sid);
@@ -66,7 +70,7 @@ export class ElectionLinkTable {
       link.isConfigured = true;
       link.addresses = electionAddresses;
     }
-    return initialMessageOf(this.#options, own);
+    return initialMessageOf(this.#options, this.#ownAddresses);
   }
 
   /**

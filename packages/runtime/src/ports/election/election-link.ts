@@ -21,6 +21,8 @@ export class ElectionLink {
   readonly sid: Sid;
   /** Configured; empty for a server that is not in the configuration. */
   addresses: readonly HostPort[] = [];
+  /** The one at which the last connection was lost: it is dialled after the others. */
+  lostAddress: HostPort | undefined;
   isConfigured = false;
   /** The only connection with it. */
   cnxn: ElectionCnxn | undefined;
@@ -77,6 +79,10 @@ export class ElectionCnxn extends PeerStream {
    * proxy may have accepted for a server that is not there.
    */
   hasReceived = false;
+  /** The address that was dialled; undefined if the other side has dialled. */
+  dialledAddress: HostPort | undefined;
+  /** When the oldest message was sent after which none has arrived; undefined if there is none. */
+  unansweredSinceMs: Millis | undefined;
   readonly initialMessageDecoder = new InitialMessageDecoder();
   readonly frameDecoder: FrameDecoder;
   /** The initial message, sent before anything else. */

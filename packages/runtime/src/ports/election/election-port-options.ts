@@ -20,6 +20,13 @@ export interface ElectionPortOptions {
    * the first.
    */
   readonly multiAddressEnabled: boolean;
+  /**
+   * multiAddress.reachabilityCheckTimeoutMs: how long one of a server's addresses may take to
+   * answer before the next one is tried as well, and how long a server with several addresses may
+   * leave a message unanswered before it is dialled anew; undefined: addresses are tried one after
+   * the other, and a connection is kept until it closes.
+   */
+  readonly reachabilityCheckTimeoutMs?: Millis | undefined;
   /** zookeeper.electionPortBindRetry: number of tries to listen; 0 = no limit. */
   readonly bindTriesMax: number;
   /** Limit of connections that have not introduced themselves. */

@@ -55,6 +55,7 @@ const silentCnxnMs: Millis = 1000;
 
 export class ElectionPort implements ElectionLinks {
   readonly #sid: Sid;
+  readonly #reachabilityCheckTimeoutMs: Millis;
   readonly #log: RateLimitedLog;
   readonly #turn = new ElectionTurn();
   readonly #dialler: Dialler;
@@ -75,6 +76,7 @@ export class ElectionPort implements ElectionLinks {
     const reader = new NotificationReader({ options, limitObserver, log, turn });
     const sender = new NotificationSender({ network, links, turn });
     this.#sid = options.sid;
+    this.#reachabilityCheckTimeoutMs = options.reachabilityCheckTimeoutMs ?? Infinity;
     this.#log = log;
     this.#dialler = dialler;
     this.#links = links;
@@ -195,8 +197,23 @@ export class ElectionPort implements ElectionLinks {
     }
     this.#sender.put(link, notification);
     const { cnxn } = link;
-    if (cnxn !== undefined && !cnxn.hasReceived && elapsedMs - cnxn.openedMs >= silentCnxnMs) this.#cnxns.disconnect(link);
+    if (cnxn !== undefined) this.#checkCnxn(link, cnxn, elapsedMs);
     this.#dials.dialAtOnce(link);
+  }
+
+  /**
+   * There is something to send: a connection that leads nowhere is replaced. A server in an
+   * election is answered; with several addresses, one that is not answered may have lost the
+   * network of this address only.
+   */
+  #checkCnxn(link: ElectionLink, cnxn: ElectionCnxn, elapsedMs: Millis): void {
+    const { unansweredSinceMs } = cnxn;
+    const isNew = !cnxn.hasReceived && elapsedMs - cnxn.openedMs >= silentCnxnMs;
+    const isLost =
+      link.addresses.length > 1 && unansweredSinceMs !== undefined && elapsedMs - unansweredSinceMs >= this.#reachabilityCheckTimeoutMs;
+    if (isLost) link.lostAddress = cnxn.dialledAddress;
+    if (isNew || isLost) this.#cnxns.disconnect(link);
+    else cnxn.unansweredSinceMs ??= elapsedMs;
   }
 
   /**

@@ -11,7 +11,7 @@
  */
 import type { HostPort, Millis, Sid } from '@tskeeper/protocol';
 import type { Endpoint, StreamId } from '../../network.ts';
-import type { Dialler } from '../dialler.ts';
+import type { Dialler, DialLimits } from '../dialler.ts';
 import type { RateLimitedLog } from '../rate-limited-log.ts';
 import type { ElectionLink } from './election-link.ts';
 import type { ElectionLinkTable } from './election-link-table.ts';
@@ -28,7 +28,7 @@ export interface LinkDiallerDependencies {
 
 /** Takes the connections that a dial has made. */
 export interface DialReceiver {
-  dialled(link: ElectionLink, stream: StreamId, remote: Endpoint): void;
+  dialled(link: ElectionLink, stream: StreamId, remote: Endpoint, host: HostPort): void;
 }
 
 /**
@@ -45,7 +45,7 @@ const redialPauseMs: Millis = 1000;
 
 export class LinkDialler {
   readonly #sid: Sid;
-  readonly #cnxTimeoutMs: Millis;
+  readonly #limits: DialLimits;
   readonly #log: RateLimitedLog;
   readonly #turn: ElectionTurn;
   readonly #links: ElectionLinkTable;
@@ -61,7 +61,7 @@ export class LinkDialler {
 
   constructor({ options, log, turn, links, dialler }: LinkDiallerDependencies) {
     this.#sid = options.sid;
-    this.#cnxTimeoutMs = options.cnxTimeoutMs;
+    this.#limits = { attemptMs: options.cnxTimeoutMs, totalMs: Infinity, staggerMs: options.reachabilityCheckTimeoutMs };
     this.#log = log;
     this.#turn = turn;
     this.#links = links;
@@ -131,18 +131,22 @@ export class LinkDialler {
     this.#postponed.delete(link);
     // Where one address accepts and no server answers, the others are tried.
     const first = link.addresses.length === 0 ? 0 : link.silentCnxnCount % link.addresses.length;
-    const hosts = link.dialBack ?? [...link.addresses.slice(first), ...link.addresses.slice(0, first)];
+    const inTurn = link.dialBack ?? [...link.addresses.slice(first), ...link.addresses.slice(0, first)];
+    const { lostAddress } = link;
+    const hosts =
+      lostAddress === undefined
+        ? inTurn
+        : [...inTurn.filter((each) => !isSame(each, lostAddress)), ...inTurn.filter((each) => isSame(each, lostAddress))];
     link.dialBack = undefined;
     if (hosts.length === 0) return;
     this.#dial(link, hosts, receiver);
   }
 
   #dial(link: ElectionLink, hosts: readonly HostPort[], receiver: DialReceiver): void {
-    const limits = { attemptMs: this.#cnxTimeoutMs, totalMs: Infinity };
-    link.dial = this.#dialler.dial(hosts, limits, this.#turn.now, (outcome, now) => {
+    link.dial = this.#dialler.dial(hosts, this.#limits, this.#turn.now, (outcome, now) => {
       this.#turn.now = now;
       link.dial = undefined;
-      if (outcome.kind === 'open') receiver.dialled(link, outcome.stream, outcome.remote);
+      if (outcome.kind === 'open') receiver.dialled(link, outcome.stream, outcome.remote, outcome.host);
       else this.#dialFailed(link, outcome.refused, outcome.reason);
     });
   }
@@ -213,4 +217,8 @@ export class LinkDialler {
     for (const link of this.#postponed) if (link.dialDueMs <= elapsedMs) this.#links.markDirty(link);
     for (const link of this.#awaitingDialBack) if (link.dialBackDueMs <= elapsedMs) this.onClosedWithoutMessage(link, 2);
   }
+}
+
+function isSame(a: HostPort, b: HostPort): boolean {
+  return a.host === b.host && a.port === b.port;
 }

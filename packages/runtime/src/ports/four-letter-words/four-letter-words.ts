@@ -210,7 +210,7 @@ export class FourLetterWords implements FourLetterWordHandler {
     yield `zk_version\t${this.#facts.version}\nzk_server_state\t${this.#inspect.role()}\n`;
     const status = this.#inspect.ensemble();
     if (status !== undefined) yield `zk_peer_state\t${peerState(status)}\n`;
-    if (status?.state === 'observing' && status.leader !== undefined) yield `zk_observer_master_id\t${status.leader}\n`;
+    if (status?.learnerMaster !== undefined) yield `zk_observer_master_id\t${status.learnerMaster}\n`;
     for (const [key, value] of this.#metrics.entries({ inspect: this.#inspect, facts: this.#facts, cnxnCount: cnxns.cnxnCount, now })) {
       yield `zk_${key}\t${formatMetric(value)}\n`;
     }

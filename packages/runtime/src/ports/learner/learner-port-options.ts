@@ -11,6 +11,11 @@ export interface LearnerPortOptions {
   readonly dialTimeoutMs: Millis;
   /** Of these, for one look-up of a name or one address. */
   readonly cnxTimeoutMs: Millis;
+  /**
+   * multiAddress.reachabilityCheckTimeoutMs: after which the next address of the leader is tried as
+   * well; undefined: they are tried one after the other.
+   */
+  readonly reachabilityCheckTimeoutMs?: Millis | undefined;
   /** initLimit ticks: limit for the first packet of a new connection. */
   readonly firstPacketTimeoutMs: Millis;
   /** Number of tries to listen; 0 = no limit. */

@@ -1,6 +1,7 @@
 /**
  * The learner port: the streams between a leader and its learners. A leader accepts them at its
- * quorum address, a learner dials that of its leader; from then on both ends are alike. Packets go
+ * quorum address, a learner dials that of its leader; from then on both ends are alike. A follower
+ * may accept observers in the same way, at another address (observerMasterPort). Packets go
  * both ways, and from the leader sometimes a raw snapshot between them.
  *
  * No stream waits for another. What a slow learner has not read waits, up to a limit; one that
@@ -14,7 +15,7 @@
  * learner dials its leader), learner-channels (bytes to the core) and channel-sender (bytes to
  * other servers, and what may wait for them).
  */
-import type { ChannelCloseReason, ChannelId, Now, Observer, QuorumLinks } from '@tskeeper/core';
+import type { ChannelCloseReason, ChannelId, LeaderPort, Now, Observer, QuorumLinks } from '@tskeeper/core';
 import type { HostPort, Millis, PacketView, Sid, Writer } from '@tskeeper/protocol';
 import type { Clock } from '../../clock.ts';
 import type { Logger } from '../../logger.ts';
@@ -88,9 +89,12 @@ export class LearnerPort implements QuorumLinks {
 
   // --- Listening
 
-  /** Listens on one of this server's quorum addresses; see `PeerStreams.listen`. */
-  listen(address: HostPort): Promise<Listener | undefined> {
-    return this.#streams.listen(address);
+  /**
+   * Listens on one of this server's quorum addresses, or on one for observers; see
+   * `PeerStreams.listen`.
+   */
+  listen(address: HostPort, port: LeaderPort = 'quorum'): Promise<Listener | undefined> {
+    return this.#streams.listen(address, port === 'quorum' ? 'quorum port' : 'port for observers');
   }
 
   /**
@@ -161,8 +165,8 @@ export class LearnerPort implements QuorumLinks {
    * As `QuorumLinks.dialLeader`: it completes as `dialled` or `dialFailed`. A dial in progress is
    * cancelled, and completes as neither.
    */
-  dialLeader(sid: Sid): void {
-    this.#dial.request(sid);
+  dialLeader(sid: Sid, port: LeaderPort = 'quorum'): void {
+    this.#dial.request(sid, port);
   }
 
   /** As `QuorumLinks.cancelDial`. */

@@ -225,11 +225,13 @@ describe('texts are byte for byte those of a 3.9.5 server', () => {
   });
 
   test('mntr of an observer names the server that it observes, and mntr of a learner the kind of its synchronisation', () => {
-    const place = { ...recordedEnsemble, state: 'observing' as const, leading: undefined };
+    const place = { ...recordedEnsemble, state: 'observing' as const, learnerMaster: 2, leading: undefined };
     const text = (change: object) => ask('mntr', { inspect: { role: () => 'observer', ensemble: () => ({ ...place, ...change }) } });
     expect(text({})).toContain('zk_server_state\tobserver\nzk_peer_state\tobserving - broadcast\nzk_observer_master_id\t2\n');
     expect(text({ phase: 'synchronization', syncMode: 'diff' })).toContain('zk_peer_state\tobserving - synchronization - diff\n');
-    expect(text({ state: 'looking', phase: 'election', leader: undefined })).toContain('zk_peer_state\tlooking\n');
+    expect(text({ state: 'looking', learnerMaster: undefined, phase: 'election', leader: undefined })).toContain(
+      'zk_peer_state\tlooking\n',
+    );
   });
 
   test('A76: conf of a server in an ensemble, and dump of a follower, are the recorded ones', () => {

@@ -1,0 +1,201 @@
+/**
+ * An operator who changes the membership of an ensemble at random moments: servers join, leave,
+ * vote or cease to, move to other ports and names, and get groups and weights. It looks at the
+ * configuration of the leader, and at times asks for something that must be refused.
+ */
+import type { Sid } from '@tskeeper/protocol';
+import type { SeededRandom } from '@tskeeper/runtime';
+import { configVersionOf, serverNameOf } from '../record/config-text.ts';
+import type { Request } from '../record/recording.ts';
+import type { ServerHost } from '../world/server-host.ts';
+import { electionPort, otherElectionPort, otherNameOf, otherQuorumPort, quorumPort } from '../world/peer-ports.ts';
+import type { VirtualWorld } from '../world/virtual-world.ts';
+import { serverPort } from './client-world.ts';
+import { RawClient, type RawClientOptions } from './raw-client.ts';
+
+/** The password that makes a client super, and so lets it change the membership. */
+export const superCredentials = 'super:reconfig';
+
+interface Member {
+  readonly sid: Sid;
+  readonly role: 'participant' | 'observer';
+  /** Whether it is at its second ports, and has its second name. */
+  readonly isMoved: boolean;
+  readonly isRenamed: boolean;
+}
+
+interface ReconfigRecord {
+  readonly joiningServers: string | null;
+  readonly leavingServers: string | null;
+  readonly newMembers: string | null;
+  readonly curConfigId: number;
+}
+
+const anyVersion = -1;
+
+export class Reconfigurer {
+  readonly client: RawClient;
+  readonly #world: VirtualWorld;
+  readonly #random: SeededRandom;
+  readonly #votersMin: number;
+
+  constructor(world: VirtualWorld, random: SeededRandom, options: Pick<RawClientOptions, 'name' | 'address' | 'timeoutMs'>) {
+    this.#world = world;
+    this.#random = random;
+    this.#votersMin = world.recording.limits.votersMin ?? 1;
+    this.client = new RawClient(world, random, { ...options, credentials: superCredentials, restoresWatches: true });
+  }
+
+  /** Asks for something, and returns the request; undefined if the client is not connected. */
+  ask(): Request | undefined {
+    if (this.#random.below(4) === 0) this.client.send('getData', { path: '/zookeeper/config', watch: true });
+    return this.askThrough(this.client);
+  }
+
+  /** The same through another client. */
+  askThrough(client: RawClient): Request | undefined {
+    const members = this.#members();
+    return members === undefined ? undefined : client.send('reconfig', this.#draw(members));
+  }
+
+  /** Asks for a configuration of this many voters that must be accepted if all servers serve. */
+  askForVoters(count: number): Request | undefined {
+    const all = this.#world.servers.map(({ sid }): Member => ({ sid, role: 'participant', isMoved: false, isRenamed: false }));
+    const left = all.filter(() => true);
+    while (left.length > Math.max(count, this.#votersMin)) left.splice(this.#random.below(left.length), 1);
+    return this.client.send('reconfig', {
+      joiningServers: null,
+      leavingServers: null,
+      newMembers: left.map(lineOf).join(','),
+      curConfigId: anyVersion,
+    });
+  }
+
+  #pick<T>(from: readonly T[]): T {
+    return from[this.#random.below(from.length)]!;
+  }
+
+  #text(): string | undefined {
+    const { servers } = this.#world;
+    const of = (server: ServerHost | undefined) => server?.configText;
+    return of(servers.find(({ role }) => role === 'leader')) ?? of(servers.find(({ configText }) => configText !== undefined));
+  }
+
+  #members(): Member[] | undefined {
+    const text = this.#text();
+    if (text === undefined) return undefined;
+    return [...text.matchAll(/^server\.(\d+)=([^:]+):(\d+):(\d+):(participant|observer)/gm)].map(([, sid, host, port, , role]) => ({
+      sid: Number(sid),
+      role: role as Member['role'],
+      isMoved: Number(port) === otherQuorumPort,
+      isRenamed: host === otherNameOf(serverNameOf(Number(sid))),
+    }));
+  }
+
+  #draw(members: readonly Member[]): ReconfigRecord {
+    const text = this.#text()!;
+    const isGrouped = /^(?:group|weight)\./m.test(text);
+    const curConfigId = this.#pick([
+      anyVersion,
+      anyVersion,
+      anyVersion,
+      configVersionOf(text),
+      configVersionOf(text),
+      configVersionOf(text) - 1,
+    ]);
+    const base: ReconfigRecord = { joiningServers: null, leavingServers: null, newMembers: null, curConfigId };
+    const whole = (lines: readonly string[]) => ({ ...base, newMembers: lines.join(',') });
+    const all = this.#world.servers.map(({ sid }) => sid);
+    const outside = all.filter((sid) => !members.some((member) => member.sid === sid));
+    const newcomer = (sid: Sid): Member => ({
+      sid,
+      role: this.#random.below(4) === 0 ? 'observer' : 'participant',
+      isMoved: false,
+      isRenamed: false,
+    });
+    switch (this.#random.below(isGrouped ? 5 : 12)) {
+      case 0:
+        return whole(this.#subset(all.map((sid) => members.find((member) => member.sid === sid) ?? newcomer(sid))).map(lineOf));
+      case 1:
+        return whole(this.#grouped(members.map((member) => ({ ...member, role: 'participant' }))));
+      case 2:
+        return whole([...members, ...outside.map(newcomer)].map(lineOf));
+      case 3: {
+        // Without the leader, or with the leader as an observer.
+        const leader = this.#world.servers.find(({ role }) => role === 'leader')?.sid;
+        const rest = members.filter(({ sid }) => sid !== leader);
+        const demoted = members.filter(({ sid }) => sid === leader).map((member): Member => ({ ...member, role: 'observer' }));
+        return whole((this.#random.below(2) === 0 ? rest : [...rest, ...demoted]).map(lineOf));
+      }
+      case 4:
+        return this.#invalid(base, members);
+      case 5:
+      case 6:
+        return outside.length === 0 ? this.#leave(base, members) : { ...base, joiningServers: lineOf(newcomer(this.#pick(outside))) };
+      case 7:
+        return this.#leave(base, members);
+      case 8:
+        return outside.length === 0
+          ? this.#leave(base, members)
+          : { ...this.#leave(base, members), joiningServers: lineOf(newcomer(this.#pick(outside))) };
+      default:
+        return { ...base, joiningServers: lineOf(this.#changed(this.#pick(members))) };
+    }
+  }
+
+  #leave(base: ReconfigRecord, members: readonly Member[]): ReconfigRecord {
+    return { ...base, leavingServers: String(this.#pick(members).sid) };
+  }
+
+  /** The same server in another role, at other ports, or under another name. */
+  #changed(member: Member): Member {
+    switch (this.#random.below(3)) {
+      case 0:
+        return { ...member, role: member.role === 'observer' ? 'participant' : 'observer' };
+      case 1:
+        return { ...member, isMoved: !member.isMoved };
+      default:
+        return { ...member, isRenamed: !member.isRenamed };
+    }
+  }
+
+  #subset(members: readonly Member[]): Member[] {
+    const left = members.filter(() => this.#random.below(3) > 0);
+    return left.length === 0 ? [...members] : left;
+  }
+
+  /** Two groups at most, with a weight for each voter. */
+  #grouped(members: readonly Member[]): string[] {
+    const groups: Sid[][] = [[], []];
+    const count = members.length < 4 ? 1 : 2;
+    for (const [at, { sid }] of members.entries()) groups[at % count]!.push(sid);
+    const weights = members.map(({ sid }, at) => `weight.${sid}=${at < count ? 1 + this.#random.below(2) : this.#random.below(3)}`);
+    const lines = groups.flatMap((sids, at) => (sids.length === 0 ? [] : [`group.${at + 1}=${sids.join(':')}`]));
+    return [...members.map(lineOf), ...lines, ...weights];
+  }
+
+  #invalid(base: ReconfigRecord, members: readonly Member[]): ReconfigRecord {
+    const first = members[0]!;
+    const line = lineOf(first);
+    switch (this.#random.below(5)) {
+      case 0:
+        return { ...base, newMembers: `${line},tickTime=1` };
+      case 1:
+        return { ...base, newMembers: `${line},${line}` };
+      case 2:
+        return { ...base, newMembers: members.map((member) => lineOf({ ...member, role: 'observer' })).join(',') };
+      case 3:
+        // Without a port for clients.
+        return { ...base, joiningServers: line.slice(0, line.indexOf(';')) };
+      default:
+        // A new server at the addresses of another.
+        return { ...base, joiningServers: line.replace(/^server\.\d+/, 'server.99') };
+    }
+  }
+}
+
+function lineOf({ sid, role, isMoved, isRenamed }: Member): string {
+  const name = serverNameOf(sid);
+  const ports = isMoved ? `${otherQuorumPort}:${otherElectionPort}` : `${quorumPort}:${electionPort}`;
+  return `server.${sid}=${isRenamed ? otherNameOf(name) : name}:${ports}:${role};0.0.0.0:${serverPort}`;
+}

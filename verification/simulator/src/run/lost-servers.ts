@@ -1,0 +1,25 @@
+/**
+ * A server that was away for long may know only addresses that all voters have left: it can ask none
+ * of them, in ZooKeeper neither, and its operator has to write the present configuration.
+ */
+import { configVersionOf, membersOf } from '../record/config-text.ts';
+import type { ServerHost } from '../world/server-host.ts';
+
+/** Whether the server cannot find any voter that it knows, and the configuration that it needs. */
+export function configForLost(server: ServerHost, servers: readonly ServerHost[]): string | undefined {
+  const known = server.knownConfigTexts;
+  if (known.length === 0) return undefined;
+  const present = servers
+    .flatMap(({ knownConfigTexts }) => knownConfigTexts.slice(0, 1))
+    .toSorted((a, b) => configVersionOf(b) - configVersionOf(a))[0]!;
+  const isFound = ({ name, sid, knownConfigTexts }: ServerHost) => {
+    const own = knownConfigTexts.map((text) => addressIn(text, sid));
+    return server.name !== name && known.some((text) => membersOf(text).get(name)?.isVoter === true && own.includes(addressIn(text, sid)));
+  };
+  const votesAlone = known.every((text) => [...membersOf(text)].every(([name, { isVoter }]) => !isVoter || name === server.name));
+  return votesAlone || servers.some(isFound) ? undefined : present;
+}
+
+function addressIn(text: string, sid: number): string | undefined {
+  return new RegExp(`^server\\.${sid}=([^:]+:\\d+:\\d+)`, 'm').exec(text)?.[1];
+}

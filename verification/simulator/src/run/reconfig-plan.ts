@@ -1,0 +1,49 @@
+/**
+ * Which seeds of an ensemble change its membership, and how. The plan is drawn apart from the rest
+ * of a seed, so that the seeds without it stay as they are.
+ */
+import { SeededRandom } from '@tskeeper/runtime';
+import { digestId } from '../model/access-rules.ts';
+import { superCredentials } from '../clients/reconfigurer.ts';
+import { drawPlan, type EnsemblePlan, type ReconfigPlan, type SeedPlan } from './swarm.ts';
+
+/** One of so many ensembles changes its membership. */
+const oneIn = 4;
+const serversMax = 7;
+
+/** Makes the random numbers of the plan others than those of the rest. */
+const salt = 0x3c6ef372;
+
+/** What a seed does. */
+export function planOf(seed: number, random: SeededRandom = new SeededRandom(seed)): SeedPlan {
+  return withReconfigs(drawPlan(random), new SeededRandom(seed ^ salt));
+}
+
+/** Returns the plan with reconfigurations, or as it is. */
+function withReconfigs(plan: SeedPlan, random: SeededRandom): SeedPlan {
+  const { ensemble, flood, faults, servers } = plan;
+  if (ensemble === undefined || random.below(oneIn) > 0) return plan;
+  // An oracle knows two servers. An impersonator may announce any configuration as a voter.
+  if (ensemble.oracleSid !== undefined || flood !== undefined || faults.includes('impersonator')) return plan;
+  const reconfig: ReconfigPlan = {
+    joiners: Math.max(0, Math.min(random.below(4), serversMax - servers)),
+    standaloneEnabled: servers - ensemble.observers > 1 && random.below(2) === 0,
+    intervalMs: 60 + random.below(500),
+  };
+  return {
+    ...plan,
+    servers: servers + reconfig.joiners,
+    reconfig,
+    ensemble: reconfigurable(ensemble, reconfig),
+    // The operator's connection takes a place, and every other client has to find one as well.
+    options: { ...plan.options, ...((plan.options.maxCnxns ?? 0) > 0 && { maxCnxns: plan.options.maxCnxns! + 1 }) },
+    core: { ...plan.core, reconfigEnabled: true, superDigest: digestId(superCredentials) },
+  };
+}
+
+/** Servers outside the configuration need places: those that join, and those that were removed. */
+function reconfigurable(ensemble: EnsemblePlan, { joiners, standaloneEnabled }: ReconfigPlan): EnsemblePlan {
+  const { unknownObserversMax: _, ...zab } = ensemble.zab;
+  const { electionPort: _election, learnerPort: { halfOpenMax: _half, ...learnerPort } = {}, ...options } = ensemble.options;
+  return { ...ensemble, joiners, zab, options: { ...options, learnerPort, standaloneEnabled } };
+}

@@ -1,0 +1,91 @@
+/**
+ * The folder with the configuration of a virtual server: zoo.cfg, which the operator has written and
+ * a reconfiguration rewrites, and the dynamic files beside it. A start reads them as the server
+ * package does; here a line is a key, `=` and a value.
+ */
+import { formatQuorumConfig, parseQuorumConfig, type QuorumConfig } from '@tskeeper/protocol';
+import type { ConfigFileOptions, EnsembleOptions, VirtualDisk } from '@tskeeper/runtime';
+
+export const configFolder = '/conf';
+const zooCfg = `${configFolder}/zoo.cfg`;
+export const nextConfigPath = `${zooCfg}.dynamic.next`;
+
+const dynamicLine = /^(?:server\.|group|weight|version|dynamicConfigFile|peerType)/;
+const clientAddressLine = /^clientPort(?:Address)?=/;
+
+/** As `editedConfig` of the server package. */
+function edited(text: string, dynamicConfigFile: string, dropsClientAddress: boolean): string {
+  const kept = text
+    .split('\n')
+    .filter((line) => line !== '' && !dynamicLine.test(line) && !(dropsClientAddress && clientAddressLine.test(line)));
+  return [...kept, `dynamicConfigFile=${dynamicConfigFile}`, ''].join('\n');
+}
+
+/** A line that no reconfiguration may change. */
+export const operatorConfigText = 'tickTime=200\n';
+
+/** Writes zoo.cfg as an operator does, if there is none. */
+export function writeOperatorConfig(disk: VirtualDisk, config: QuorumConfig): void {
+  if (disk.files().includes(zooCfg)) return;
+  disk.putFile(zooCfg, Buffer.from(`${operatorConfigText}clientPort=2181\n${formatQuorumConfig(config)}\n`, 'latin1'));
+}
+
+/** How a server on this disk changes zoo.cfg. */
+export function configFileOptions(disk: VirtualDisk): ConfigFileOptions {
+  return { path: zooCfg, namesServers: storedConfigs(disk).dynamicFile === undefined, edit: edited };
+}
+
+/** The operator has the folder of the first start again, and nothing else. */
+export function loseConfigFolder(disk: VirtualDisk): void {
+  for (const path of disk.files()) if (path.startsWith(`${configFolder}/`)) disk.eraseFile(path);
+}
+
+export interface StoredConfigs {
+  readonly active: QuorumConfig;
+  /** The one in the file `next`, if it is later. */
+  readonly next: QuorumConfig | undefined;
+  readonly dynamicFile: string | undefined;
+  /** zoo.cfg. */
+  readonly text: string;
+}
+
+/** What a start on this disk would use. Throws an `Error` where a server would refuse to start. */
+export function storedConfigs(disk: VirtualDisk): StoredConfigs {
+  const text = disk.contents(zooCfg).toString('latin1');
+  const dynamicFile = /^dynamicConfigFile=(.*)$/m.exec(text)?.[1];
+  if (dynamicFile === undefined) return { active: parseQuorumConfig(text), next: undefined, dynamicFile, text };
+  if (!disk.files().includes(dynamicFile)) throw new Error(`${zooCfg} names ${dynamicFile}, which does not exist`);
+  const version = Number.parseInt(/\.([0-9a-f]+)$/.exec(dynamicFile)![1]!, 16);
+  const active = { ...parseQuorumConfig(disk.contents(dynamicFile).toString('latin1')), version };
+  const next = disk.files().includes(nextConfigPath) ? parseQuorumConfig(disk.contents(nextConfigPath).toString('latin1')) : undefined;
+  return { active, next: next !== undefined && next.version > version ? next : undefined, dynamicFile, text };
+}
+
+/** Whether a process ended after it had written a dynamic file, and before zoo.cfg named it. */
+export function hasUnnamedDynamicFile(disk: VirtualDisk): boolean {
+  const { version } = storedConfigs(disk).active;
+  return disk.files().some((path) => Number.parseInt(/^\/conf\/zoo\.cfg\.dynamic\.([0-9a-f]+)$/.exec(path)?.[1] ?? '0', 16) > version);
+}
+
+/**
+ * No server starts with files that do not name it. The operator of one that was removed writes its
+ * line beside the servers that it knew last, as for a server that is to join; where there are groups,
+ * which the line would need too, everything as it was at first.
+ */
+function addOwnLine({ zab, quorum }: EnsembleOptions, disk: VirtualDisk): void {
+  const { active } = storedConfigs(disk);
+  if (active.servers.has(zab.sid)) return;
+  loseConfigFolder(disk);
+  const isGrouped = active.groups.size > 0 || active.weights.size > 0;
+  const own = quorum.servers.get(zab.sid)!;
+  const servers = new Map([...active.servers, [zab.sid, { ...own, role: 'participant' as const }]]);
+  writeOperatorConfig(disk, isGrouped ? quorum : { ...active, version: 0, servers });
+}
+
+/** The options of the next start: the configuration is that of the files. */
+export function withStoredConfig(options: EnsembleOptions, disk: VirtualDisk): EnsembleOptions {
+  writeOperatorConfig(disk, options.quorum);
+  addOwnLine(options, disk);
+  const { active, next } = storedConfigs(disk);
+  return { ...options, quorum: active, lastSeen: next, configFile: configFileOptions(disk) };
+}
