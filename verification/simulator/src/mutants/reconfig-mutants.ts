@@ -83,7 +83,7 @@ const seeded: Readonly<Record<string, Omit<Mutant, 'detector'>>> = {
   'reconfiguration-by-anyone': {
     description: 'a client that may only read the configuration can change it',
     origin: 'A58',
-    symbol: 'WriteValidator.setConfig',
+    symbol: 'WriteValidator.checkMayReconfigure',
     original: 'this.#lacksPermission(Perms.write, znode, origin)',
     replacement: 'this.#lacksPermission(Perms.read, znode, origin)',
   },
