@@ -22,7 +22,7 @@ export const oldConfigFiles: Fault = {
   inject(run, random) {
     const server = run.anyServer();
     if (server.process === undefined) return;
-    // The only voter has no other voter that tells it the configuration: its operator must write it.
+    // The only voter can learn the configuration from no other voter: its operator must write it.
     if (configsInForce(run.world).some((members) => [...members.values()].filter(({ isVoter }) => isVoter).length < 2)) return;
     server.kill();
     server.loseConfigFiles();
