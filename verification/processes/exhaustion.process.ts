@@ -282,11 +282,11 @@ describe('F34: a process limit of 224 MB', () => {
   });
 });
 
-describe('F34: a limit of 64 open files', () => {
+describe('F34: a limit of 80 open files', () => {
   it('is not exhausted by clients: logs roll, snapshots are written, and open connections stay open', async () => {
     await inFolder(async (folder) => {
       const config = { tickTime: 2000, snapCount: 100, preAllocSize: 64, 'autopurge.snapRetainCount': 3 };
-      const server = await startServer({ kind: 'ours', folder, config, openFilesMax: 64 });
+      const server = await startServer({ kind: 'ours', folder, config, openFilesMax: 80 });
       try {
         const endpoint = endpointOf(server.connectString);
         const honest = await HonestClient.start(endpoint);

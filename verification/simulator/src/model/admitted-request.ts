@@ -44,3 +44,8 @@ const writeOpCodes = new Set<number>([
 export function isWrite(operation: Operation): boolean {
   return operation.kind === 'undecodable' ? writeOpCodes.has(operation.opCode) : writeKinds.has(operation.kind);
 }
+
+/** A server without Keeper's extensions does not know the operation, and reads no record of it. */
+export function isFilteredList(operation: Operation): boolean {
+  return operation.kind === 'undecodable' ? operation.opCode === OpCode.filteredList : operation.kind === 'filteredList';
+}

@@ -16,7 +16,7 @@
  */
 import { ErrorCode, OpCode, Perms, Xid } from '@tskeeper/protocol';
 import { AccessRules, type Id } from './access-rules.ts';
-import { type Admitted, isWrite } from './admitted-request.ts';
+import { type Admitted, isFilteredList, isWrite } from './admitted-request.ts';
 import { Connections } from './connections.ts';
 import { type ModelOptions, modelDefaults } from './model-options.ts';
 import { ModelTree, statOf } from './model-tree.ts';
@@ -325,7 +325,7 @@ export class ReferenceModel {
     } else if (
       operation.kind === 'unknown' ||
       operation.kind === 'check' ||
-      (operation.kind === 'filteredList' && !this.#options.keeperExtensions) ||
+      (isFilteredList(operation) && !this.#options.keeperExtensions) ||
       (operation.kind === 'deleteContainer' && !this.#options.javaCompatible)
     ) {
       this.#outbox.send(cnxn, { kind: 'reply', xid, zxid: -1, err: ErrorCode.Unimplemented, body: null });
