@@ -90,22 +90,13 @@ describe('the stand-in for a JVM', () => {
     });
   });
 
-  test('starts a standalone server without TLS and SASL, and names each omitted setting', () => {
+  test('starts a server without TLS and SASL, and names each omitted setting', () => {
     const config = 'tickTime=500\nssl.keyStore.location=a\nsecureClientPort=22281\nlocalSessionsEnabled=true';
     const properties = ['-Dzookeeper.authProvider.1=a.b.C', '-Dznode.container.checkIntervalMs=100', '-Dreadonlymode.enabled=true'];
     expect(withoutUnsupported({ config, properties })).toEqual({
       config: 'tickTime=500\nlocalSessionsEnabled=true',
       properties: ['-Dznode.container.checkIntervalMs=100', '-Dreadonlymode.enabled=true'],
       leftOut: ['ssl.keyStore.location', 'secureClientPort', 'zookeeper.authProvider.1'],
-    });
-  });
-
-  test('starts a server of an ensemble without local sessions as well', () => {
-    const config = 'localSessionsEnabled=true\nserver.1=a:1:2;3\nreconfigEnabled=true';
-    expect(withoutUnsupported({ config, properties: ['-Dreadonlymode.enabled=true'] })).toEqual({
-      config: 'server.1=a:1:2;3\nreconfigEnabled=true',
-      properties: ['-Dreadonlymode.enabled=true'],
-      leftOut: ['localSessionsEnabled'],
     });
   });
 });

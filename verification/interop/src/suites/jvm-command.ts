@@ -24,10 +24,6 @@ export function parseJvmCommand(argv: readonly string[]): JvmCommand {
 
 /** TLS on the client port and SASL: tskeeper does not start with any of these. */
 const unsupported = /^(secureClientPort(Address)?|ssl\..+|serverCnxnFactory|authProvider\..+|sessionRequireClientSASLAuth)$/;
-/**
- * Local sessions: no tskeeper server of an ensemble starts with any of these.
- */
-const unsupportedInEnsemble = /^localSessions(Upgrading)?Enabled$/;
 
 export interface ServerSettings {
   /** The text of zoo.cfg. */
@@ -40,12 +36,10 @@ export interface ServerSettings {
  * configure TLS, SASL and the like for every server, even for tests that need none of it.
  */
 export function withoutUnsupported({ config, properties }: ServerSettings): ServerSettings & { readonly leftOut: readonly string[] } {
-  const isEnsemble = /^\s*server\.\d+\s*=/m.test(config);
   const leftOut: string[] = [];
   const isKept = (setting: string): boolean => {
     const name = setting.split('=')[0]!.trim();
-    const key = name.replace(/^zookeeper\./, '');
-    if (!unsupported.test(key) && !(isEnsemble && unsupportedInEnsemble.test(key))) return true;
+    if (!unsupported.test(name.replace(/^zookeeper\./, ''))) return true;
     leftOut.push(name);
     return false;
   };

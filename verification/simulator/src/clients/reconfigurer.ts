@@ -58,21 +58,37 @@ export class Reconfigurer {
     return members === undefined ? undefined : client.send('reconfig', this.#draw(members));
   }
 
-  /** Asks for a configuration of this many voters that must be accepted if all servers serve. */
+  /**
+   * Asks for a configuration of this many voters, or fewer, that must be accepted if all servers
+   * serve. An observer acknowledges nothing before it has a vote, so most of the voters are servers
+   * that lead or follow.
+   */
   askForVoters(count: number): Request | undefined {
     const all = this.#world.servers.map(({ sid }): Member => ({ sid, role: 'participant', isMoved: false, isRenamed: false }));
-    const left = all.filter(() => true);
-    while (left.length > Math.max(count, this.#votersMin)) left.splice(this.#random.below(left.length), 1);
+    const following = new Set(this.#world.servers.filter(({ role }) => role === 'leader' || role === 'follower').map(({ sid }) => sid));
+    const votersMax = Math.max(Math.min(count, 2 * following.size - 1), this.#votersMin);
+    const most = this.#sample(
+      all.filter(({ sid }) => following.has(sid)),
+      Math.floor(votersMax / 2) + 1,
+    );
+    const others = all.filter((member) => !most.includes(member));
+    const voters = [...most, ...this.#sample(others, votersMax - most.length)].toSorted((one, other) => one.sid - other.sid);
     return this.client.send('reconfig', {
       joiningServers: null,
       leavingServers: null,
-      newMembers: left.map(lineOf).join(','),
+      newMembers: voters.map(lineOf).join(','),
       curConfigId: anyVersion,
     });
   }
 
   #pick<T>(from: readonly T[]): T {
     return from[this.#random.below(from.length)]!;
+  }
+
+  #sample<T>(from: readonly T[], count: number): T[] {
+    const left = [...from];
+    while (left.length > count) left.splice(this.#random.below(left.length), 1);
+    return left;
   }
 
   #text(): string | undefined {
