@@ -13,9 +13,7 @@ import type { Report } from '../report.ts';
 export type Exceptions = ReadonlyMap<string, string>;
 
 export const cSuiteExceptions: Exceptions = new Map([
-  ['mt Zookeeper_readOnly::testReadOnly', 'read-only servers open sessions only with localSessionsEnabled, which tskeeper does not have'],
   ['mt Zookeeper_SASLAuth::testServerRequireClientSASL', 'tskeeper has no SASL'],
-  ['mt TestReconfigServer::*', 'tskeeper has no reconfiguration'],
 ]);
 
 /** Tests that kazoo itself skips, with any server. */
