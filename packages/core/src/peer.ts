@@ -219,7 +219,8 @@ export class Peer {
   notified(from: Sid, notification: Notification, now: Now): void {
     this.#state.election.notified(from, notification, now);
     this.#role.voted(from, notification.state, now);
-    if (this.#state.followAnnouncements(now)) this.#role.configChanged(now);
+    // A server that leads or learns is sent its configurations in order, with what they change.
+    if (this.#role.name === 'looking' && this.#state.followAnnouncements(now)) this.#role.configChanged(now);
     this.#role.peersChanged();
     this.#advanceRole(now);
   }

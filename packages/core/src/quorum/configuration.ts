@@ -83,6 +83,8 @@ export class Configuration implements ElectionConfig {
   #reported: VersionedConfig | undefined;
   /** Whether a voter follows this server; for the oracle. */
   #hasFollower = false;
+  /** The last answer of the oracle, for the configurations that follow. */
+  #canServeAlone = false;
 
   constructor(options: ConfigurationOptions) {
     this.#options = options;
@@ -323,6 +325,7 @@ export class Configuration implements ElectionConfig {
    */
   oracleAnswered(canServeAlone: boolean): boolean {
     if (this.#options.hasOracle !== true) return false;
+    this.#canServeAlone = canServeAlone;
     for (const oracle of this.#oracles()) oracle.oracleAnswered(canServeAlone);
     return true;
   }
@@ -334,6 +337,7 @@ export class Configuration implements ElectionConfig {
   setHasFollower(hasFollower: boolean): boolean {
     this.#hasFollower = hasFollower;
     if (this.#options.hasOracle !== true) return false;
+    if (!hasFollower) this.#canServeAlone = false;
     for (const oracle of this.#oracles()) {
       oracle.setHasFollower(hasFollower);
       if (!hasFollower) oracle.oracleAnswered(false);
@@ -383,6 +387,7 @@ export class Configuration implements ElectionConfig {
     if (this.#options.hasOracle !== true) return { members, text: formatQuorumConfig(members), verifier: majority };
     const oracle = new OracleQuorum(majority.voters);
     oracle.setHasFollower(this.#hasFollower);
+    oracle.oracleAnswered(this.#canServeAlone);
     return { members, text: formatQuorumConfig(members), verifier: oracle };
   }
 }

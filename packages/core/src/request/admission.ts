@@ -257,7 +257,7 @@ export class Admission {
     const reader = this.#parkedReader.wrap(bytes, 0, bytes.length);
     const xid = reader.int32();
     const opCode = reader.int32();
-    if (!isWrite(opCode)) return;
+    if (!this.#isOrdered(opCode)) return;
     if (this.#memoryLimits.rejects(opCode, reader, this.#sequencer.queuedBytes)) {
       cnxn.hasDroppedRequest = true;
       return;
@@ -501,7 +501,7 @@ export class Admission {
       this.#authentication.rejectUnauthenticated(cnxn, opCode, xid, now);
       return;
     }
-    if (isWrite(opCode) && !this.#sequencer.isReadOnly && (opCode !== OpCode.transferLeader || this.#sequencer.acceptsTransfers)) {
+    if (this.#isOrdered(opCode)) {
       if (!request.isThrottled && !this.#memoryLimits.rejects(opCode, reader, this.#sequencer.queuedBytes)) {
         if (opCode === OpCode.closeSession && this.#tracker.sessions.isLocal(cnxn.slot)) {
           this.#localSessions.closeRequested(cnxn.slot);
@@ -540,6 +540,12 @@ export class Admission {
     };
     this.#sessionQueue.enqueueWrite(cnxn, origin);
     this.#submitWrite(origin, reader, now);
+  }
+
+  /** Whether the request goes to the leader; otherwise this server answers it by itself. */
+  #isOrdered(opCode: number): boolean {
+    const { isReadOnly, acceptsTransfers } = this.#sequencer;
+    return isWrite(opCode) && !isReadOnly && (opCode !== OpCode.transferLeader || acceptsTransfers);
   }
 
   #submitWrite(origin: WriteOrigin, reader: Reader, now: Now): void {

@@ -144,14 +144,11 @@ export class LocalSequencer implements WriteSequencer {
   }
 
   openSession(origin: WriteOrigin, timeoutMs: Millis, now: Now): void {
-    if (this.#held.mustHold) this.#held.push(origin, undefined, timeoutMs, 0);
-    else this.#orderSession(origin, timeoutMs, now);
-  }
-
-  #orderSession(origin: WriteOrigin, timeoutMs: Millis, now: Now): void {
     const { owner, sessionHigh: high, sessionLow: low } = origin;
+    // Even if it must wait: its client may come back to its server, which asks whether it lives.
     if (owner !== localOwner) this.#tracker.openFor(owner, high, low, timeoutMs, now.elapsedMs);
-    this.#enqueue(this.#preparer.createSession(origin, timeoutMs, now));
+    if (this.#held.mustHold) this.#held.push(origin, undefined, timeoutMs, 0);
+    else this.#enqueue(this.#preparer.createSession(origin, timeoutMs, now));
   }
 
   // ---- a transfer of the lead
@@ -173,13 +170,16 @@ export class LocalSequencer implements WriteSequencer {
     const { origin, record, sessionTimeoutMs, sessionMoves } = this.#held.take();
     this.workUnits += unitsPerRequest + record.length / bytesPerUnit;
     if (sessionTimeoutMs !== undefined) {
-      this.#orderSession(origin, sessionTimeoutMs, now);
+      this.#enqueue(this.#preparer.createSession(origin, sessionTimeoutMs, now));
       return undefined;
     }
-    const slot = this.#tracker.findLive(origin.sessionHigh, origin.sessionLow);
-    const hasMoved = slot !== -1 && this.#tracker.moveCountOf(slot) !== sessionMoves;
-    if (origin.owner === localOwner && (slot === -1 || hasMoved)) {
-      this.#enqueue(this.#preparer.reject(origin, slot === -1 ? ErrorCode.SessionExpired : ErrorCode.SessionMoved, now));
+    const { sessions } = this.#tracker;
+    const slot = sessions.find(origin.sessionHigh, origin.sessionLow);
+    // A local session is closing from the moment when its closeSession arrives, after this write.
+    const isGone = slot === -1 || (sessions.isClosing(slot) && !sessions.isLocal(slot));
+    const hasMoved = !isGone && this.#tracker.moveCountOf(slot) !== sessionMoves;
+    if (origin.owner === localOwner && (isGone || hasMoved)) {
+      this.#enqueue(this.#preparer.reject(origin, isGone ? ErrorCode.SessionExpired : ErrorCode.SessionMoved, now));
       return undefined;
     }
     // It must not be taken for a request of the session's new connection.
@@ -266,7 +266,8 @@ export class LocalSequencer implements WriteSequencer {
   }
 
   expireSessions(now: Now, heardMs: Millis, hasEnough: () => boolean): Job | undefined {
-    if (this.#held.isHolding) return undefined;
+    // The createSession of a session that is due may still wait.
+    if (this.#held.mustHold) return undefined;
     const watermarkMs = this.#expiryWatermarkMs(now, heardMs);
     const due = this.#tracker.expiry.deadline();
     if (!this.#sessionExpiry.hasForcedExpirations && (due === undefined || due > watermarkMs)) return undefined;

@@ -53,7 +53,8 @@ export class OperatorRequests {
   }
 
   #getLeader(request: Request, replies: ReadReplies): undefined {
-    const { leader } = this.#sequencer;
+    const { leader, isReadOnly } = this.#sequencer;
+    if (isReadOnly) return replies.error(request, ErrorCode.NotReadOnly);
     const writer = replies.begin(request);
     writeGetLeaderReply(writer, { leader, epoch: leader === undefined ? 0 : epochOf(this.#replica.lastZxid) });
     return replies.end(request, writer);

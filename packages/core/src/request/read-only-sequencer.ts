@@ -43,8 +43,8 @@ export class ReadOnlySequencer implements WriteSequencer {
 
   // ---- writes: none reaches this server's order
 
-  submitWrite(): undefined {
-    // A write that was held until its client was gone: nothing is left to do for it.
+  submitWrite(): never {
+    throw new Error('submitWrite() was called in read-only mode');
   }
 
   openSession(): void {

@@ -108,11 +108,12 @@ export class SessionTracker {
 
   /**
    * Whether a write of the session may be validated. A session that this server does not know may
-   * be a local session of another one.
+   * be a local session of another one; a local one that is closing sent the write before.
    */
   acceptsWritesOf({ sessionHigh: high, sessionLow: low }: SessionRef): boolean {
     const slot = this.#table.find(high, low);
-    return slot === -1 ? this.#foreign?.mayExist(high, low) === true : !this.#table.isClosing(slot);
+    if (slot === -1) return this.#foreign?.mayExist(high, low) === true;
+    return !this.#table.isClosing(slot) || this.#table.isLocal(slot);
   }
 
   /** Grants the session `timeoutMs` from now. Returns false if it is closing. */

@@ -270,7 +270,9 @@ export class ObserverMaster {
     const { epoch } = this.#stages;
     const backlog = this.#learners.beginHistory(learner, this.committed);
     const at = beginQuorumPacket(backlog, PacketType.NEWLEADER, makeZxid(epoch, 0));
-    backlog.raw(Buffer.from(this.#host.config.newLeaderConfig(epoch), 'utf8'));
+    // Not one that is proposed here: an observer receives no proposals, and would activate it before
+    // it is committed.
+    backlog.raw(Buffer.from(this.#host.config.text, 'utf8'));
     endQuorumPacket(backlog, at);
     return this.committed;
   }

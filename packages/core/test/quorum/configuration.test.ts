@@ -258,6 +258,16 @@ describe('the oracle of a configuration', () => {
     expect([configuration.setHasFollower(false), may()]).toEqual([true, false]);
   });
 
+  it('keeps its answer when the configuration gets another version', () => {
+    const configuration = started('0', { active: two, hasOracle: true });
+    configuration.oracleAnswered(true);
+    configuration.maybeActivate(text('100000000', line(1), line(2)));
+    expect(counts(configuration, 1)).toBe(true);
+    configuration.setHasFollower(false);
+    configuration.maybeActivate(text('100000001', line(1), line(2)));
+    expect(counts(configuration, 1)).toBe(false);
+  });
+
   it('has no say after a third voter has been added', () => {
     const configuration = started('0', { active: two, hasOracle: true });
     configuration.maybeActivate(text('100000004', ...three));

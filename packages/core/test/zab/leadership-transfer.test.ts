@@ -139,6 +139,26 @@ describe('A62: the lead', () => {
     settle(ensemble);
   });
 
+  it('A33: stays, and a local session that closed meanwhile has its earlier writes performed', () => {
+    const ensemble = new Ensemble(25, 3, 0, 0);
+    ensemble.localSessions = 'enabled';
+    for (const node of ensemble.nodes) node.start();
+    expect(ensemble.runUntil(() => ensemble.isWhole, 5000)).toBe(true);
+    const leader = ensemble.leader!;
+    const target = ensemble.nodes.find((node) => node !== leader)!;
+    const client = new EnsembleClient().connect(leader);
+    expect(ensemble.runUntil(() => client.isAnswered, 1000)).toBe(true);
+    ensemble.muted.add(`${target.sid}>${leader.sid}`);
+    expect(create(client, '/first').answer).toBeUndefined();
+    ensemble.run(20);
+    expect(transfer(ensemble, target.sid)).toBeUndefined();
+    const held = [create(client, '/held'), client.ask('closeSession', undefined)];
+    ensemble.run(150);
+    expect(held.map(({ answer }) => answer)).toEqual([undefined, undefined]);
+    expect(ensemble.runUntil(() => client.isClosed, 1000)).toBe(true);
+    expect(held.map(({ answer }) => answer!.err)).toEqual([0, 0]);
+  });
+
   it('is kept if the operator names a server that cannot take it, with the reason', () => {
     const ensemble = started(25, { voters: 3, observers: 1 });
     const leader = ensemble.leader!;
