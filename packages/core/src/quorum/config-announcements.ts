@@ -2,10 +2,14 @@
  * Later configurations that other servers have announced to one that looks for a leader.
  *
  * A server that was down during a reconfiguration learns of it in this way. It does not take the
- * word of one server: a single one that lies, or was copied from another ensemble, must not decide
- * who votes. A configuration counts once a quorum of it has announced it, and a server that this one
- * knows: strangers could announce one in which only they vote. The server may know only one of the
- * voters, or one that was removed, so it asks the others itself, at the addresses that were announced.
+ * word of one server out of many: a single one that lies, or was copied from another ensemble, should
+ * not decide who votes. A configuration counts once a quorum of it has announced it, and a server that
+ * this one knows: strangers could announce one in which only they vote. The server may know only one
+ * of the voters, or one that was removed, so it asks the others itself, at the addresses that were
+ * announced.
+ *
+ * A server that votes there counts itself. Otherwise two voters, or three of which one is down, could
+ * never go on after one of them had missed the change.
  */
 import { formatQuorumConfig, isParticipant, type QuorumConfig, type Sid } from '@tskeeper/protocol';
 import type { Fingerprint } from '../fingerprint.ts';
@@ -64,17 +68,23 @@ export class ConfigAnnouncements {
   }
 
   /**
-   * The latest configuration after the active one that a quorum of it and a server that `isKnown`
-   * have announced, or whose text this server has in its own log. If only the version is another,
+   * The latest configuration after the active one that a quorum of it, this server included, and a
+   * server that `isKnown` have announced, or whose text this server has in its own log. If only the version is another,
    * as after a restart with the operator's file, the word of one known server is enough: the quorums
    * are the same.
    */
-  latestConfirmed(active: QuorumConfig, loggedText: string | undefined, isKnown: (sid: Sid) => boolean): QuorumConfig | undefined {
+  latestConfirmed(
+    own: Sid,
+    active: QuorumConfig,
+    loggedText: string | undefined,
+    isKnown: (sid: Sid) => boolean,
+  ): QuorumConfig | undefined {
     let latest: QuorumConfig | undefined;
     for (const [text, { config, verifier, announcers }] of this.#announcements) {
       if (config.version <= (latest?.version ?? active.version)) continue;
       const isSame = formatQuorumConfig({ ...active, version: config.version }) === text;
-      const isConfirmed = (isSame || verifier.containsQuorum(announcers)) && [...announcers].some(isKnown);
+      const agrees = { has: (sid: Sid) => sid === own || announcers.has(sid) };
+      const isConfirmed = (isSame || verifier.containsQuorum(agrees)) && [...announcers].some(isKnown);
       if (text === loggedText || isConfirmed) latest = config;
     }
     return latest;

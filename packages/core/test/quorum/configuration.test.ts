@@ -113,6 +113,17 @@ describe('a configuration that others have announced', () => {
     expect(configuration.maybeActivateAnnounced()).toBe(false);
   });
 
+  it('is active at once if this server and a known one are a quorum of it: one of two voters, or the only one, may have missed it', () => {
+    for (const servers of [[line(1), line(2).replace('2888', '5000')], [line(1)]]) {
+      const moved = parseQuorumConfig(text('100000004', ...servers));
+      const configuration = started();
+      configuration.maybeNoteAnnouncement(7, moved);
+      expect(configuration.maybeActivateAnnounced()).toBe(false);
+      configuration.maybeNoteAnnouncement(2, moved);
+      expect([configuration.maybeActivateAnnounced(), configuration.version]).toEqual([true, 0x1_0000_0004]);
+    }
+  });
+
   it('is active at once if this server has it in its log', () => {
     const configuration = started();
     configuration.maybeSee(formatQuorumConfig(later));

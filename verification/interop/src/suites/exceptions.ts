@@ -12,9 +12,7 @@ import type { Report } from '../report.ts';
  */
 export type Exceptions = ReadonlyMap<string, string>;
 
-export const cSuiteExceptions: Exceptions = new Map([
-  ['mt Zookeeper_SASLAuth::testServerRequireClientSASL', 'tskeeper has no SASL'],
-]);
+export const cSuiteExceptions: Exceptions = new Map([['mt Zookeeper_SASLAuth::testServerRequireClientSASL', 'tskeeper has no SASL']]);
 
 /** Tests that kazoo itself skips, with any server. */
 export const kazooSkips: Exceptions = new Map([
@@ -25,11 +23,6 @@ export const kazooSkips: Exceptions = new Map([
 export const kazooSuiteExceptions: Exceptions = new Map([
   ...kazooSkips,
   ['test_client::TestSSLClient::test_create', 'tskeeper has no TLS'],
-  ['test_client::TestReconfig::*', 'tskeeper has no reconfiguration'],
-  [
-    'test_connection::TestReadOnlyMode::test_read_only',
-    'read-only servers open sessions only with localSessionsEnabled, which tskeeper does not have',
-  ],
 ]);
 
 /** `detail` says why the test did not pass; undefined if it passed. */

@@ -5,7 +5,6 @@
 import { formatQuorumConfig, type QuorumServer, type Sid, writeNotification, Writer } from '@tskeeper/protocol';
 import type { SeededRandom } from '@tskeeper/runtime';
 import { initialMessage } from '../peers/hostile-packets.ts';
-import { configsInForce } from '../run/configs-in-force.ts';
 import type { Run } from '../run/run.ts';
 import { electionPort, quorumPort } from '../world/peer-ports.ts';
 import type { Fault } from './fault.ts';
@@ -22,8 +21,6 @@ export const oldConfigFiles: Fault = {
   inject(run, random) {
     const server = run.anyServer();
     if (server.process === undefined) return;
-    // The only voter can learn the configuration from no other voter: its operator must write it.
-    if (configsInForce(run.world).some((members) => [...members.values()].filter(({ isVoter }) => isVoter).length < 2)) return;
     server.kill();
     server.loseConfigFiles();
     run.hitMark('a server restarted with old configuration files');
