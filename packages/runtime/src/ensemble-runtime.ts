@@ -202,11 +202,6 @@ export class EnsembleRuntime {
     return this.#peer;
   }
 
-  /** Whether the active configuration makes this server a participant. */
-  get #mustVote(): boolean {
-    return this.#membership?.members.servers.get(this.#dependencies.options.zab.sid)?.role === 'participant';
-  }
-
   #isObserver({ servers }: QuorumConfig): boolean {
     return servers.get(this.#dependencies.options.zab.sid)?.role === 'observer';
   }
@@ -229,10 +224,11 @@ export class EnsembleRuntime {
    * At the end of each turn: flushes all output of the ports, and applies the peer's current role.
    */
   endTurn(now: Now): void {
-    if (this.#memoryOnlyStorage !== undefined && this.#mustVote) {
+    // Before its acknowledgements count, also for a configuration that is not active yet.
+    if (this.#memoryOnlyStorage !== undefined && this.#peer?.votes === true) {
       this.#dependencies.failed(
         new Error(
-          'a reconfiguration makes this server a participant, and it runs without a log (syncEnabled=false): restart it, and it keeps one',
+          'a reconfiguration makes this server a participant, or is about to, and it runs without a log (syncEnabled=false): restart it, and it keeps one',
         ),
       );
       return;

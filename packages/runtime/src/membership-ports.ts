@@ -63,7 +63,10 @@ export class MembershipPorts implements MembershipListener {
     electionPort.setServers(servers);
     learnerPort.setServers(servers);
     const before = this.#members.servers.get(sid)?.clientAddress;
+    const observersBefore = this.#addresses?.observerMaster;
     this.#members = active;
+    // The next `followRole` listens at the new address.
+    if (this.#listensFor === 'observers' && !isSame(observersBefore, this.#addresses?.observerMaster)) this.#stopListening();
     const after = active.servers.get(sid)?.clientAddress;
     if (after !== undefined && (before === undefined || formatHostPort(before) !== formatHostPort(after))) clientAddressChanged(after);
     this.#relistening = this.#relistening.then(() => this.#followElectionAddresses());
@@ -118,10 +121,15 @@ export class MembershipPorts implements MembershipListener {
   followRole(peer: Peer): void {
     const { acceptedLearners } = peer;
     if (acceptedLearners === this.#listensFor || this.#isShutDown) return;
-    if (this.#listensFor !== 'none') void this.#dependencies.learnerPort.stopListening();
+    if (this.#listensFor !== 'none') this.#stopListening();
     this.#listensFor = acceptedLearners;
     this.#listenGeneration++;
     if (acceptedLearners !== 'none') void this.#listenForLearners(peer, acceptedLearners, this.#listenGeneration);
+  }
+
+  #stopListening(): void {
+    this.#listensFor = 'none';
+    void this.#dependencies.learnerPort.stopListening();
   }
 
   async #listenForLearners(peer: Peer, accepted: 'all' | 'observers', generation: number): Promise<void> {
@@ -165,6 +173,10 @@ export function peerServersOf(active: QuorumConfig, others: readonly QuorumConfi
       observerMasterAddresses: observerMasterPort === undefined ? [] : unique(all.map(({ host }) => ({ host, port: observerMasterPort }))),
     };
   });
+}
+
+function isSame(one: readonly HostPort[] = [], other: readonly HostPort[] = []): boolean {
+  return one.map(formatHostPort).join() === other.map(formatHostPort).join();
 }
 
 function withServer(config: QuorumConfig, server: QuorumServer): QuorumConfig {

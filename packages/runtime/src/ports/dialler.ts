@@ -9,9 +9,10 @@
  * an address that answers nothing costs that time and not the whole time of a connection.
  *
  * A refused dial is distinguished from every other failure: only a host that answers, on which
- * nothing listens, says for certain that a server is down. A server with several networks listens on
- * all of them or on none, so after one refusal the others have `staggerMs` to answer: a dial of a
- * server that does not listen yet must not last until a dead address has had its whole time.
+ * nothing listens, says for certain that a server is down. A server with several networks nearly
+ * always listens on all of them or on none, so after one refusal the others have `staggerMs` to
+ * answer: a dial of a server that does not listen yet must not last until a dead address has had its
+ * whole time.
  */
 import type { Now } from '@tskeeper/core';
 import { formatHostPort, type HostPort, type Millis } from '@tskeeper/protocol';
@@ -21,8 +22,8 @@ export type DialOutcome =
   /** `host`: the one of the dialled hosts that it is a connection with. */
   | { readonly kind: 'open'; readonly stream: StreamId; readonly remote: Endpoint; readonly host: HostPort }
   /**
-   * `refused`: every address was tried, and refused; with `staggerMs`, one refused and none
-   * answered. `reason` names each address that was tried, and its result.
+   * `refused`: every address was tried, and refused. `reason` names each address that was tried,
+   * and its result.
    */
   | { readonly kind: 'failed'; readonly refused: boolean; readonly reason: string };
 
@@ -92,11 +93,6 @@ class DialAttempt implements Dial {
   /** How many names and addresses are left to be tried. */
   get left(): number {
     return this.addresses.length + this.names.length;
-  }
-
-  get isRefused(): boolean {
-    const needed = this.limits.staggerMs === undefined ? this.failures.length : 1;
-    return this.refusals >= needed;
   }
 
   get dueMs(): Millis {
@@ -170,8 +166,9 @@ export class Dialler {
   wake(now: Now): void {
     for (const attempt of this.#attempts) {
       const isRefused = attempt.refusalDueMs <= now.elapsedMs;
-      for (const each of attempt.tries)
-        if ((isRefused || each.dueMs <= now.elapsedMs) && !attempt.isDone) this.#failed(each, 'no answer', now);
+      // A failure starts the next try, which has its own time.
+      const due = [...attempt.tries].filter(({ dueMs }) => isRefused || dueMs <= now.elapsedMs);
+      for (const each of due) if (!attempt.isDone) this.#failed(each, 'no answer', now);
       if (!attempt.isDone && attempt.staggerDueMs <= now.elapsedMs) this.#next(attempt, now);
     }
   }
@@ -194,7 +191,12 @@ export class Dialler {
     attempt.staggerDueMs = Infinity;
     if (left === 0 || timeMs <= 0) {
       if (attempt.tries.size > 0) this.#limitWait(attempt, now);
-      else this.#finish(attempt, { kind: 'failed', refused: left === 0 && attempt.isRefused, reason: attempt.failures.join(', ') }, now);
+      else
+        this.#finish(
+          attempt,
+          { kind: 'failed', refused: left === 0 && attempt.refusals === attempt.failures.length, reason: attempt.failures.join(', ') },
+          now,
+        );
       return;
     }
     const dueMs = now.elapsedMs + timeMs;
@@ -243,6 +245,8 @@ export class Dialler {
       return;
     }
     dial.tries.delete(lookUp);
+    // Its addresses have their time, too.
+    dial.refusalDueMs = Infinity;
     dial.addresses.push(...[...new Set(addresses)].map((address) => ({ host, remote: { address, port: host.port } })));
     this.#next(dial, now);
   }

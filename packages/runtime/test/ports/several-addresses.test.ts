@@ -95,7 +95,7 @@ describe('multiAddress.reachabilityCheckTimeoutMs', () => {
     await rig.run(580);
     expect(node.events).toEqual([]);
     await rig.run(60);
-    expect(node.events).toEqual(['dialFailed refused']);
+    expect(node.events).toEqual(['dialFailed unanswered']);
     expect(node.lines.join()).toContain(`${alive}:3888 (ECONNREFUSED), ${dead}:3888 (no answer)`);
     expect(node.network.streamCount).toBe(0);
   });
