@@ -150,6 +150,7 @@ describe('a test ensemble', () => {
     await client.sync('/');
     expect((await configText()).split('\n')).toContain(line);
     const children = new Set((await client.getChildren('/')).children);
+    expect(written.length).toBeGreaterThan(0);
     expect(written.filter((path) => !children.has(path.slice(1)))).toEqual([]);
   });
 

@@ -163,8 +163,7 @@ export const clientCanaries: Readonly<Record<string, ClientCanary>> = {
 };
 
 /**
- * Checks that no tskeeper server can pass, so that a wrong one would prove nothing: tskeeper has no
- * reconfiguration. The canary of this check is in verification/interop/src/conformance/run.ts, with
- * a server of Apache, which passes the check.
+ * Checks that a standalone server cannot pass, so that a wrong one would prove nothing. The canary of
+ * `config.reconfig`, which needs an ensemble, is in verification/interop/src/conformance/run.ts.
  */
 export const withoutCanary: readonly string[] = ['config.reconfig'];

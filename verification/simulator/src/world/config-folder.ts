@@ -6,9 +6,9 @@
 import { formatQuorumConfig, parseQuorumConfig, type QuorumConfig } from '@tskeeper/protocol';
 import type { ConfigFileOptions, EnsembleOptions, VirtualDisk } from '@tskeeper/runtime';
 
-export const configFolder = '/conf';
+const configFolder = '/conf';
 const zooCfg = `${configFolder}/zoo.cfg`;
-export const nextConfigPath = `${zooCfg}.dynamic.next`;
+const nextConfigPath = `${zooCfg}.dynamic.next`;
 
 const dynamicLine = /^(?:server\.|group|weight|version|dynamicConfigFile|peerType)/;
 const clientAddressLine = /^clientPort(?:Address)?=/;
