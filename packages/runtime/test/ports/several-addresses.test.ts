@@ -126,13 +126,25 @@ describe('multiAddress.reachabilityCheckTimeoutMs', () => {
     first.accepted[0]!.send(frameOf(noteOf(5)));
     await rig.run(10);
     rig.wire.cut(dead, addressOf(2));
-    for (let round = 3; round < 7; round++) {
+    for (let round = 3; round < 10; round++) {
       node.notify(1, noteOf(round));
       await rig.run(200, 10);
     }
     await rig.run(100, 10);
     expect(host.accepted).toHaveLength(1);
     expect(node.events.filter((event) => event.startsWith('unreachable'))).toEqual([]);
+  });
+
+  test('A60: a connection is kept while its round trip is longer than the time of the check', async () => {
+    const { rig, node, host } = await opened({ reachabilityCheckTimeoutMs: 5 });
+    rig.wire.conditionsOf = () => ({ delayMs: 100 });
+    host.says = frameOf(noteOf(0));
+    for (let round = 1; round < 20; round++) {
+      node.notify(1, noteOf(round));
+      await rig.run(50, 10);
+      if (round % 4 === 0) host.accepted[0]?.send(frameOf(noteOf(round)));
+    }
+    expect(host.accepted).toHaveLength(1);
   });
 
   test('A60: a server with one address keeps its connection, however long it does not answer', async () => {

@@ -23,7 +23,7 @@ export interface ElectionPortOptions {
   /**
    * multiAddress.reachabilityCheckTimeoutMs: how long one of a server's addresses may take to
    * answer before the next one is tried as well, and how long a server with several addresses may
-   * leave a message unanswered before it is dialled anew; undefined: addresses are tried one after
+   * leave a message unanswered, 1 s at least, before it is dialled anew; undefined: addresses are tried one after
    * the other, and a connection is kept until it closes.
    */
   readonly reachabilityCheckTimeoutMs?: Millis | undefined;

@@ -49,13 +49,16 @@ export interface ElectionPortDependencies {
 
 /**
  * A connection that has been silent this long is replaced when there is something to send: the
- * intermediary that accepted it may have lost its way to the server.
+ * intermediary that accepted it may have lost its way to the server. An answer needs a round trip,
+ * so a shorter time would replace connections before the answer is there, in one election after
+ * the other.
  */
 const silentCnxnMs: Millis = 1000;
 
 export class ElectionPort implements ElectionLinks {
   readonly #sid: Sid;
-  readonly #reachabilityCheckTimeoutMs: Millis;
+  /** How long a server with several addresses may leave a message unanswered. */
+  readonly #unansweredMaxMs: Millis;
   readonly #log: RateLimitedLog;
   readonly #turn = new ElectionTurn();
   readonly #dialler: Dialler;
@@ -76,7 +79,7 @@ export class ElectionPort implements ElectionLinks {
     const reader = new NotificationReader({ options, limitObserver, log, turn });
     const sender = new NotificationSender({ network, links, turn });
     this.#sid = options.sid;
-    this.#reachabilityCheckTimeoutMs = options.reachabilityCheckTimeoutMs ?? Infinity;
+    this.#unansweredMaxMs = Math.max(silentCnxnMs, options.reachabilityCheckTimeoutMs ?? Infinity);
     this.#log = log;
     this.#dialler = dialler;
     this.#links = links;
@@ -209,8 +212,7 @@ export class ElectionPort implements ElectionLinks {
   #checkCnxn(link: ElectionLink, cnxn: ElectionCnxn, elapsedMs: Millis): void {
     const { unansweredSinceMs } = cnxn;
     const isNew = !cnxn.hasReceived && elapsedMs - cnxn.openedMs >= silentCnxnMs;
-    const isLost =
-      link.addresses.length > 1 && unansweredSinceMs !== undefined && elapsedMs - unansweredSinceMs >= this.#reachabilityCheckTimeoutMs;
+    const isLost = link.addresses.length > 1 && unansweredSinceMs !== undefined && elapsedMs - unansweredSinceMs >= this.#unansweredMaxMs;
     if (isLost) link.lostAddress = cnxn.dialledAddress;
     if (isNew || isLost) this.#cnxns.disconnect(link);
     else cnxn.unansweredSinceMs ??= elapsedMs;
