@@ -255,9 +255,11 @@ export class LibraryClient implements Actor {
     watch: { readonly watch?: WatchListener },
   ): Promise<void> {
     const fromZxid = Number(client.lastZxid);
+    const fromMs = this.#world.clock.elapsedMs;
     const names: string[] = [];
     for await (const { name } of client.children(path, { pageSize: Math.max(1, countMax), data, retry: true, ...watch })) names.push(name);
-    this.#world.recording.listings.push({ client: this.name, path, fromZxid, toZxid: Number(client.lastZxid), names });
+    const toZxid = Number(client.lastZxid);
+    this.#world.recording.listings.push({ client: this.name, path, fromZxid, toZxid, fromMs, toMs: this.#world.clock.elapsedMs, names });
   }
 
   reset(): void {

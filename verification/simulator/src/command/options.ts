@@ -13,6 +13,8 @@ export interface CommandOptions {
   readonly seeds: number | undefined;
   readonly from: number | undefined;
   readonly minutes: number | undefined;
+  /** Only the seeds that change the membership of an ensemble. */
+  readonly reconfigs: boolean;
   readonly scenario: string | undefined;
   /** For recipes; default: all in turn. */
   readonly family: FamilyName | undefined;
@@ -28,6 +30,7 @@ export const usage = `npm run sim -- [options]          runs 100 fresh seeds
   --seed N                        one seed
   --seeds COUNT [--from N]        COUNT seeds, from N
   --for 3h                        as many seeds as fit into a time: 3h, 90m or 30s
+  --reconfigs                     only seeds that change the membership of an ensemble
   --scenario NAME                 a named scenario, which runs the same each time; all of them: --scenario all
   --mutant NAME                   against a server with one deliberate error
   --trace                         prints requests, replies, txns and faults in order
@@ -48,6 +51,7 @@ export function parseOptions(args: readonly string[]): CommandOptions {
       seeds: { type: 'string' },
       from: { type: 'string' },
       for: { type: 'string' },
+      reconfigs: { type: 'boolean', default: false },
       scenario: { type: 'string' },
       family: { type: 'string' },
       mutant: { type: 'string' },
@@ -70,6 +74,7 @@ export function parseOptions(args: readonly string[]): CommandOptions {
     seeds: numberOf('seeds', values.seeds),
     from: numberOf('from', values.from),
     minutes: minutesOf(values.for),
+    reconfigs: values.reconfigs,
     scenario: values.scenario,
     family,
     mutant: values.mutant,

@@ -3,6 +3,7 @@
  * command that reproduces them.
  */
 import { traceLines } from '../record/trace-text.ts';
+import { planOf } from '../run/reconfig-plan.ts';
 import { scenarios } from '../scenarios/scenarios.ts';
 import { recipeMarks } from '../recipes/recipe-marks.ts';
 import type { CommandOptions } from './options.ts';
@@ -42,7 +43,10 @@ export async function runCommand(options: CommandOptions): Promise<boolean> {
   return await runMany(options);
 }
 
-function validateOptions({ scenario, seed, seeds, from, minutes, mutant, trace, events }: CommandOptions): void {
+function validateOptions({ command, scenario, seed, seeds, from, minutes, reconfigs, mutant, trace, events }: CommandOptions): void {
+  if (reconfigs && (command === 'recipes' || scenario !== undefined || seed !== undefined)) {
+    throw new UsageError('--reconfigs chooses among seeds: npm run sim -- --seeds COUNT --reconfigs');
+  }
   if (scenario !== undefined && [seed, seeds, from, minutes, mutant].some((value) => value !== undefined)) {
     throw new UsageError('--scenario takes neither seeds nor a mutant; for a mutant run: npm run sim:mutants -- --mutant NAME');
   }
@@ -70,24 +74,28 @@ function summaryOf(command: CommandOptions['command']): Summary {
   return command === 'recipes' ? new Summary(recipeMarks) : new Summary();
 }
 
-async function runMany({ command, family, seed, seeds, from, minutes, mutant, jobs }: CommandOptions): Promise<boolean> {
+async function runMany({ command, family, seed, seeds, from, minutes, reconfigs, mutant, jobs }: CommandOptions): Promise<boolean> {
   const begun = performance.now();
   const first = seed ?? from ?? freshSeedBase();
   const count = seed === undefined ? (seeds ?? (minutes === undefined ? seedsDefault : Infinity)) : 1;
   const endsAt = minutes === undefined ? Infinity : begun + minutes * 60_000;
-  console.log(count === Infinity ? `seeds from ${first}` : `seeds ${first} to ${first + count - 1}`);
+  console.log(reconfigs || count === Infinity ? `seeds from ${first}` : `seeds ${first} to ${first + count - 1}`);
   const summary = summaryOf(command);
   let next = first;
+  let left = count;
+  const nextSeed = (): number | undefined => {
+    if (left <= 0 || performance.now() >= endsAt) return undefined;
+    left--;
+    while (reconfigs && planOf(next).reconfig === undefined) next++;
+    return next++;
+  };
   const pool = new Pool({ jobs: Math.min(jobs, count), mutant, detector: command === 'recipes' ? recipeDetector(family) : 'seeds' });
-  await pool.run(
-    () => (next < first + count && performance.now() < endsAt ? next++ : undefined),
-    (report) => {
-      summary.add(report);
-      if (report.findings.length === 0) return;
-      if (summary.failed <= shownMax) console.log(failureText(report, replayLine(report, mutant)));
-      else console.log(`seed ${report.seed} failed: ${report.findings[0]!.split('\n')[0]}`);
-    },
-  );
+  await pool.run(nextSeed, (report) => {
+    summary.add(report);
+    if (report.findings.length === 0) return;
+    if (summary.failed <= shownMax) console.log(failureText(report, replayLine(report, mutant)));
+    else console.log(`seed ${report.seed} failed: ${report.findings[0]!.split('\n')[0]}`);
+  });
   console.log(summary.text(performance.now() - begun));
   const missing = command === 'recipes' || summary.seeds < longRunSeeds ? [] : summary.missing;
   if (missing.length > 0) console.log(`marks hit fewer than ${rareHits} times: ${missing.join(', ')}`);

@@ -180,6 +180,8 @@ export interface Listing {
   /** The last txns that the client had seen before and afterwards. */
   readonly fromZxid: Zxid;
   readonly toZxid: Zxid;
+  readonly fromMs: Millis;
+  readonly toMs: Millis;
   readonly names: readonly string[];
 }
 

@@ -127,8 +127,6 @@ const limitMarks: Readonly<Record<string, Count>> = {
  * hits each of them twenty times.
  */
 export const rareMarks: ReadonlySet<string> = new Set([
-  // Only seeds up to a million change the membership (reconfig-plan.ts).
-  ...Object.keys(reconfigMarks),
   'a limit was reached: queuedBytesMax',
   'a limit was reached: diffSyncsMax',
   'a limit was reached: halfOpenMax of the quorum port',
