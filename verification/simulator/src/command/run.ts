@@ -83,10 +83,11 @@ async function runMany({ command, family, seed, seeds, from, minutes, reconfigs,
   const summary = summaryOf(command);
   let next = first;
   let left = count;
+  const isWanted = (candidate: number): boolean => !reconfigs || planOf(candidate).reconfig !== undefined;
   const nextSeed = (): number | undefined => {
     if (left <= 0 || performance.now() >= endsAt) return undefined;
     left--;
-    while (reconfigs && planOf(next).reconfig === undefined) next++;
+    while (!isWanted(next)) next++;
     return next++;
   };
   const pool = new Pool({ jobs: Math.min(jobs, count), mutant, detector: command === 'recipes' ? recipeDetector(family) : 'seeds' });
