@@ -129,8 +129,13 @@ export class Configuration implements ElectionConfig {
     return this.#active.verifier.voters.length;
   }
 
-  /** What this server is. One that no configuration names follows, without a vote. */
+  /**
+   * What this server is. It takes part as a voter if the configuration that may become active next
+   * gives it a vote: the others may need that vote to complete the change. A server that no
+   * configuration names follows, without a vote.
+   */
   get ownRole(): PeerRole {
+    if (this.canVote) return 'participant';
     return this.members.servers.get(this.#options.sid)?.role ?? 'participant';
   }
 

@@ -186,6 +186,27 @@ describe('A58: the membership', () => {
     expect(reconfigure(ensemble, first, [line(1), line(2, 'participant', 2999)])).toBe(ErrorCode.Ok);
   });
 
+  it('is completed with the vote of an observer that votes under it only', () => {
+    const ensemble = started(19, 3, [1, 2, 3]);
+    const leader = ensemble.leader!;
+    const [demoted, other] = ensemble.nodes.filter((node) => node !== leader) as [Node, Node];
+    const admin = new EnsembleClient().connect(leader);
+    expect(ensemble.runUntil(() => admin.isAnswered, 2000)).toBe(true);
+    const ask = (lines: readonly string[]) =>
+      admin.ask('reconfig', { joiningServers: null, leavingServers: null, newMembers: lines.join(','), curConfigId: -1 });
+    const demotion = ask([line(leader.sid), line(other.sid), line(demoted.sid, 'observer')]);
+    expect(ensemble.runUntil(() => demotion.answer !== undefined, 2000, 0.1)).toBe(true);
+    // Its connection is still that of a follower, but it reconnects before it acknowledges.
+    const promotion = ask([line(leader.sid), line(demoted.sid)]);
+    ensemble.run(20);
+    expect([demotion.answer?.err, promotion.answer]).toEqual([ErrorCode.Ok, undefined]);
+    for (const node of [leader, other]) node.crash();
+    ensemble.run(500);
+    for (const node of [leader, other]) node.start();
+    expect(whole(ensemble), ensemble.describe()).toBe(true);
+    expect(ensemble.nodes.map(activeOf)).toEqual(ensemble.nodes.map(() => [line(leader.sid), line(demoted.sid)].sort()));
+  });
+
   it('is refused without a quorum of the new servers, and everything goes on', () => {
     const ensemble = started(16, 5, [1, 2, 3]);
     ensemble.nodes[3]!.crash();
