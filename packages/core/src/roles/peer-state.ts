@@ -113,21 +113,31 @@ export class PeerState implements ConfigListener {
   /** Dials a leader, with a pause if this server has failed with it before. */
   connectTo(leader: Sid, now: Now): LeaderConnector {
     this.leaderBackoff.attemptStarted(now);
-    const masters = this.config.ownRole === 'observer' ? this.#observerMasters : undefined;
-    masters?.setVoters(this.config.verifier.voters);
+    const masters = this.#mastersUnder(leader);
     const options = {
       zab: this.options.zab,
       retryDelayMsMax: this.options.leaderConnectDelayMs ?? leaderConnectDelayMsDefault,
-      initialDelayMs: this.leaderBackoff.dialDelayMs(leader) + this.#reconnectDelayMs(),
+      initialDelayMs: this.leaderBackoff.dialDelayMs(leader) + (masters === undefined ? this.#reconnectDelayMs() : 0),
       masters,
     };
     return new LeaderConnector(leader, options, this.io.quorum, now);
   }
 
+  /**
+   * The servers that an observer may learn from; undefined: the leader. A leader that is a quorum by
+   * itself may have no follower, and refuses observers at its observerMasterPort.
+   */
+  #mastersUnder(leader: Sid): ObserverMasters | undefined {
+    const { ownRole, verifier } = this.config;
+    if (ownRole !== 'observer' || verifier.containsQuorum({ has: (sid) => sid === leader })) return undefined;
+    this.#observerMasters?.setVoters(verifier.voters);
+    return this.#observerMasters;
+  }
+
   /** Many observers that have lost one leader must not all dial the next one at once. */
   #reconnectDelayMs(): Millis {
     const { observerReconnectDelayMs: maxMs = 0 } = this.options;
-    return this.config.ownRole === 'observer' && this.#observerMasters === undefined && maxMs > 0 ? this.random.uint32() % maxMs : 0;
+    return this.config.ownRole === 'observer' && maxMs > 0 ? this.random.uint32() % maxMs : 0;
   }
 
   leaderAttemptFailed(leader: Sid, now: Now, wasRefused = false): void {

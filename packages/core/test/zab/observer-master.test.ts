@@ -47,6 +47,14 @@ function delivered<Name extends Parameters<EnsembleClient['ask']>[0]>(
 }
 
 describe('an observer with observerMasterPort', () => {
+  it('A55: learns from the leader where the leader alone is a quorum, since there may be no follower', () => {
+    const ensemble = new Ensemble(1, 1, 1, 0);
+    ensemble.observerMasterEnabled = true;
+    for (const node of ensemble.nodes) node.start();
+    expect(ensemble.runUntil(() => ensemble.isWhole, 5000)).toBe(true);
+    expect(ensemble.nodes[1]!.peer!.status()).toMatchObject({ state: 'observing', learnerMaster: 1 });
+  });
+
   it('A55: learns from a follower, never from the leader, which sends it nothing', () => {
     const run = started(3);
     const { ensemble, observers } = run;
