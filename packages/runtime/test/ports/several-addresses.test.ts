@@ -135,6 +135,16 @@ describe('multiAddress.reachabilityCheckTimeoutMs', () => {
     expect(node.events.filter((event) => event.startsWith('unreachable'))).toEqual([]);
   });
 
+  test('A60: an address that accepts and ends without a message is followed by the next one, when the server is to dial back', async () => {
+    const rig = new Rig();
+    const node = await new RigNode(rig, 1, [serverOf(1), { ...both(1), sid: 2 }]).listen();
+    const hosts = [dead, alive].map((address) => new RawHost(rig, address));
+    for (const host of hosts) await host.listen(electionPort);
+    node.notify(2, noteOf(1));
+    await rig.run(2000, 10);
+    expect(hosts.map(({ accepted }) => accepted.length)).toEqual([1, 1]);
+  });
+
   test('A60: a connection is kept while its round trip is longer than the time of the check', async () => {
     const { rig, node, host } = await opened({ reachabilityCheckTimeoutMs: 5 });
     rig.wire.conditionsOf = () => ({ delayMs: 100 });

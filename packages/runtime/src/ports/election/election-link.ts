@@ -49,6 +49,8 @@ export class ElectionLink {
    * asked it to dial back, without success, counts double.
    */
   silentCnxnCount = 0;
+  /** Number of connections that were closed without a message: the next dial begins with another address. */
+  silentDialCount = 0;
   /**
    * It was reported to the core as unreachable, or there has been nothing to report since it was
    * last reachable.

@@ -170,8 +170,7 @@ export class ElectionPort implements ElectionLinks {
   ended(stream: StreamId, now: Now): void {
     this.#turn.now = now;
     const dialBackLink = this.#streams.get(stream)?.dialBackLink;
-    if (dialBackLink !== undefined && dialBackLink.cnxn === undefined && !dialBackLink.isUnreachableReported)
-      this.#dials.onDialBackEnded(dialBackLink);
+    if (dialBackLink !== undefined && dialBackLink.cnxn === undefined) this.#dials.onDialBackEnded(dialBackLink);
     this.#streams.ended(stream, now);
   }
 

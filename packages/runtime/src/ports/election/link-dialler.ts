@@ -130,7 +130,7 @@ export class LinkDialler {
     link.dialDueMs = Infinity;
     this.#postponed.delete(link);
     // Where one address accepts and no server answers, the others are tried.
-    const first = link.addresses.length === 0 ? 0 : link.silentCnxnCount % link.addresses.length;
+    const first = link.addresses.length === 0 ? 0 : link.silentDialCount % link.addresses.length;
     const inTurn = link.dialBack ?? [...link.addresses.slice(first), ...link.addresses.slice(0, first)];
     const { lostAddress } = link;
     const hosts =
@@ -178,8 +178,12 @@ export class LinkDialler {
     else this.onClosedWithoutMessage(link, 1);
   }
 
-  /** A connection that asked this server to dial back was ended at the other side. */
+  /**
+   * A connection that asked this server to dial back was ended at the other side. Nothing follows if
+   * it does not, unless that is to be reported or it has another address.
+   */
   onDialBackEnded(link: ElectionLink): void {
+    if (link.isUnreachableReported && link.addresses.length < 2) return;
     link.dialBackDueMs = Math.min(link.dialBackDueMs, this.#turn.now.elapsedMs + dialBackIntervalMs);
     this.#awaitingDialBack.add(link);
   }
@@ -194,7 +198,9 @@ export class LinkDialler {
     this.#links.markDirty(link);
     if (!link.isConfigured) return;
     link.silentCnxnCount += times;
-    if (!link.isUnreachableReported && link.silentCnxnCount <= link.addresses.length) {
+    link.silentDialCount++;
+    const hasUntriedAddress = link.silentDialCount % link.addresses.length > 0;
+    if (hasUntriedAddress || (!link.isUnreachableReported && link.silentCnxnCount <= link.addresses.length)) {
       link.dialBackRequestedMs = -Infinity;
       this.#redial(link);
     } else {
