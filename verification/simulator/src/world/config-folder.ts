@@ -3,7 +3,7 @@
  * a reconfiguration rewrites, and the dynamic files beside it. A start reads them as the server
  * package does; here a line is a key, `=` and a value.
  */
-import { formatQuorumConfig, parseQuorumConfig, type QuorumConfig } from '@tskeeper/protocol';
+import { formatQuorumConfig, parseQuorumConfig, type QuorumConfig, type Sid } from '@tskeeper/protocol';
 import type { ConfigFileOptions, EnsembleOptions, VirtualDisk } from '@tskeeper/runtime';
 
 const configFolder = '/conf';
@@ -69,17 +69,27 @@ export function hasUnnamedDynamicFile(disk: VirtualDisk): boolean {
 
 /**
  * No server starts with files that do not name it. The operator of one that was removed writes its
- * line beside the servers that it knew last, as for a server that is to join; where there are groups,
- * which the line would need too, everything as it was at first.
+ * line beside the servers that it knew last, as for a server that is to join; where there are groups
+ * or weights, in the first group and with weight 1.
  */
 function addOwnLine({ zab, quorum }: EnsembleOptions, disk: VirtualDisk): void {
   const { active } = storedConfigs(disk);
-  if (active.servers.has(zab.sid)) return;
+  const { sid } = zab;
+  if (active.servers.has(sid)) return;
   loseConfigFolder(disk);
-  const isGrouped = active.groups.size > 0 || active.weights.size > 0;
-  const own = quorum.servers.get(zab.sid)!;
-  const servers = new Map([...active.servers, [zab.sid, { ...own, role: 'participant' as const }]]);
-  writeOperatorConfig(disk, isGrouped ? quorum : { ...active, version: 0, servers });
+  const own = quorum.servers.get(sid)!;
+  const servers = new Map([...active.servers, [sid, { ...own, role: 'participant' as const }]]);
+  writeOperatorConfig(disk, { version: 0, servers, ...withMember(active, sid) });
+}
+
+/** Groups and weights, if there are any, with this server. */
+function withMember({ groups, weights }: Pick<QuorumConfig, 'groups' | 'weights'>, sid: Sid): Pick<QuorumConfig, 'groups' | 'weights'> {
+  if (groups.size === 0 && weights.size === 0) return { groups, weights };
+  const [first = 1] = groups.keys();
+  return {
+    groups: groups.size === 0 ? groups : new Map([...groups, [first, [...groups.get(first)!, sid]]]),
+    weights: new Map([...weights, [sid, 1]]),
+  };
 }
 
 /** The options of the next start: the configuration is that of the files. */
