@@ -56,7 +56,7 @@ export class LearningRole extends PeerRole implements LearnerHost, ObserverMaste
     this.#state = state;
     this.#channel = channel;
     this.#connector = connector;
-    this.#kind = state.config.ownRole === 'observer' ? 'observer' : 'follower';
+    this.#kind = kindOf(state.config);
     this.config = state.config;
     this.#visitsPerStepMax = new StepBudget(state.options.core.stepUnits).visits;
     const start = {
@@ -322,12 +322,17 @@ export class LearningRole extends PeerRole implements LearnerHost, ObserverMaste
 
   configActivated(text: string, isTxn: boolean, now: Now): ConfigChange {
     const { config, options } = this.#state;
-    const { members: before, ownRole } = config;
+    const { members: before } = config;
     const isActivated = this.#state.activateConfig(text, isTxn, now);
     return {
       isFollowed: options.core.reconfigEnabled,
-      isRoleChanged: config.ownRole !== ownRole,
+      isRoleChanged: isActivated && this.#kind !== kindOf(config),
       canLeaderLeadOn: !isActivated || canLeadOn(this.#connector.leader, before, config.members),
     };
   }
+}
+
+/** What a server learns as: an observer gets only what is committed. */
+function kindOf({ ownRole }: PeerState['config']): 'follower' | 'observer' {
+  return ownRole === 'observer' ? 'observer' : 'follower';
 }
