@@ -99,6 +99,41 @@ async function handover(context) {
   return byKind(results, (gaps) => summary(gaps));
 }
 
+/** Asks one server for something. */
+async function ask({ connectString }, request) {
+  const client = await connect(connectString);
+  try {
+    return await request(client);
+  } finally {
+    await client.close();
+  }
+}
+
+function serverLine({ sid, ports: { quorum, election, client } }) {
+  return `server.${sid}=127.0.0.1:${quorum}:${election}:participant;127.0.0.1:${client}`;
+}
+
+/** Three members of five servers become five, and then three without the leader and one follower. */
+async function membership(context) {
+  const results = await measureInRotation(context, async (ensemble, writers) => {
+    const leader = await ensemble.leader();
+    const config = Buffer.from((await ask(leader, (client) => client.getConfig())).data).toString();
+    const isMember = ({ sid }) => config.includes(`server.${sid}=`);
+    const joining = ensemble.peers.filter((peer) => !isMember(peer)).map(serverLine);
+    const stays = ensemble.peers.find((peer) => isMember(peer) && peer !== leader);
+    const leaving = [leader, ensemble.peers.find((peer) => isMember(peer) && peer !== leader && peer !== stays)].map(({ sid }) => sid);
+    const grow = await longestGapDuring(writers, () => ask(stays, (client) => client.reconfig({ joiningServers: joining.join(',') })));
+    const shrink = await longestGapDuring(writers, () => ask(stays, (client) => client.reconfig({ leavingServers: leaving.join(',') })));
+    return { grow: Math.round(grow * 10) / 10, shrink: Math.round(shrink * 10) / 10 };
+  });
+  const gaps = (each, name) =>
+    summary(
+      each.map((round) => round[name]),
+      name,
+    );
+  return byKind(results, (each) => ({ ...gaps(each, 'grow'), ...gaps(each, 'shrink') }));
+}
+
 /**
  * SIGSTOP: the kernel still accepts bytes, but no process answers, as if the machine had lost its
  * power.
@@ -145,4 +180,4 @@ async function rollingRestart(context) {
 }
 
 /** Each measures all kinds of servers at once. */
-export const outages = { failover, handover, 'silent-host': silentHost, 'rolling-restart': rollingRestart };
+export const outages = { failover, handover, membership, 'silent-host': silentHost, 'rolling-restart': rollingRestart };

@@ -158,6 +158,15 @@ export const rows = [
     // The client that asks for it is not authenticated.
     config: { skipACL: 'yes' },
   },
+  {
+    ...outage('membership', 'no write answered while a reconfiguration adds two servers, and one removes the leader and a follower', 20, [
+      limit('growMaxMs', 300, 'tripwire'),
+      limit('shrinkMaxMs', 300, 'tripwire'),
+    ]),
+    ensemble: 5,
+    members: 3,
+    config: { reconfigEnabled: 'true', skipACL: 'yes' },
+  },
   // Followers drop the leader only after syncLimit x tickTime, in both.
   outage('silent-host', 'no write answered after the leader has fallen silent', 5, [atMost('p50Ms', 'java', 1.05, 'goal')]),
   outage('rolling-restart', 'no write answered while each server is stopped cleanly and started again', 5, [

@@ -165,7 +165,7 @@ async function measureOutages(row, kinds, folderOf, result, failures) {
   const start = async (kind) => {
     const folder = folderOf(kind);
     await rm(folder, { recursive: true, force: true });
-    const ensemble = await startEnsemble(kind, folder, { count: row.ensemble, config: row.config, ...commands });
+    const ensemble = await startEnsemble(kind, folder, { count: row.ensemble, members: row.members, config: row.config, ...commands });
     started.push(ensemble);
     return ensemble;
   };

@@ -83,8 +83,10 @@ export async function startServer(kind, folder, { heap = '1g', config = {}, ...c
   return server;
 }
 
-/** Starts `count` servers in folders below `folder`. */
-export function startEnsemble(kind, folder, { count = 3, heap = '1g', config = {}, ...commands }) {
+/** Starts `count` servers in folders below `folder`. The first `members` of them are the ensemble; default: all. */
+export function startEnsemble(kind, folder, { count = 3, members = count, heap = '1g', config = {}, ...commands }) {
   const { kind: harnessKind, command } = programOf(kind, commands);
-  return ProcessEnsemble.start(peersOf(harnessKind, count), { folder, heap, command, config: { ...ensembleDefaults, ...config } });
+  const peers = peersOf(harnessKind, count);
+  const firstMembers = members < count ? peers.slice(0, members).map(({ sid }) => sid) : undefined;
+  return ProcessEnsemble.start(peers, { folder, heap, command, firstMembers, config: { ...ensembleDefaults, ...config } });
 }

@@ -204,8 +204,8 @@ export class Writers {
 
   async stop() {
     await Promise.all(this.#writers.map((writer) => writer.stop()));
-    const fault = this.#writers.find((writer) => writer.fault !== undefined)?.fault;
-    if (fault !== undefined) throw new Error(fault);
+    const error = this.#writers.find(({ protocolError }) => protocolError !== undefined)?.protocolError;
+    if (error !== undefined) throw new Error(error);
   }
 
   /** Waits for this many replies that arrive after `sinceMs`. */

@@ -28,7 +28,7 @@ describe('writers', () => {
   });
 
   /** Accepts every session, and answers each write. */
-  async function fake(): Promise<{ readonly port: number; readonly sockets: Socket[]; silent: boolean }> {
+  async function fake(error = 0): Promise<{ readonly port: number; readonly sockets: Socket[]; silent: boolean }> {
     const sockets: Socket[] = [];
     const server = createServer((socket) => {
       sockets.push(socket);
@@ -53,6 +53,7 @@ describe('writers', () => {
         const reply = Buffer.alloc(20);
         reply.writeInt32BE(16, 0);
         bytes.copy(reply, 4, 4, 8);
+        reply.writeInt32BE(error, 16);
         socket.write(reply);
       });
     });
@@ -85,5 +86,13 @@ describe('writers', () => {
     await writers.answers(20, performance.now(), 120_000);
     expect(writers.longestGap(before)).toBeGreaterThanOrEqual(200);
     await writers.stop();
+  });
+
+  it('report a write that was answered with an error', async () => {
+    const { port } = await fake(-112);
+    const writers = new Writers([port]);
+    writers.start();
+    await writers.answers(1, performance.now(), 120_000);
+    await expect(writers.stop()).rejects.toThrow('the answer to write 1 was error -112');
   });
 });
