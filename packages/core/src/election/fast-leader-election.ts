@@ -365,19 +365,21 @@ export class FastLeaderElection {
     // failed leader do one after the other, it will not know our last notification: that must then
     // be sent again at once, not with the next repetition.
     this.#notifier.forget(from);
-    const { verifier } = this.#config;
+    // Whether a leader is established depends on the servers that follow it, which may know nothing of
+    // a configuration that is pending here only; this server counts nowhere before it follows.
+    const { verifier, activeVerifier } = this.#config;
     const vote: AnnouncedVote = { ...voteOf(notification), state: notification.state, version: notification.version };
     if (vote.electionEpoch === this.#round) {
       // Within a round some servers have raised the epoch of their vote already and some have not;
       // the leader is the same. Version 0 makes `agree` compare the leader only.
       this.#record(from, { ...vote, version: 0 });
-      if (this.#received.hasQuorum(vote, verifier) && this.#checkLeader(this.#received, vote)) {
+      if (this.#received.hasQuorum(vote, activeVerifier) && this.#checkLeader(this.#received, vote)) {
         this.#decide(voteOf(notification), now);
         return;
       }
     }
     this.#outOfElection.set(from, vote);
-    if (this.#outOfElection.hasQuorum(vote, verifier) && this.#checkLeader(this.#outOfElection, vote)) {
+    if (this.#outOfElection.hasQuorum(vote, activeVerifier) && this.#checkLeader(this.#outOfElection, vote)) {
       this.#round = vote.electionEpoch;
       this.#decide(voteOf(notification), now);
       return;
@@ -399,7 +401,8 @@ export class FastLeaderElection {
    * looking for long would ask again only in a minute.
    */
   #maybeRepeatSooner(leader: Sid, now: Now): void {
-    if (this.#outOfElection.get(leader)?.state !== 'leading' || !this.#outOfElection.hasQuorumFor(leader, this.#config.verifier)) return;
+    if (this.#outOfElection.get(leader)?.state !== 'leading' || !this.#outOfElection.hasQuorumFor(leader, this.#config.activeVerifier))
+      return;
     this.#notifier.repeatSoon(now);
   }
 

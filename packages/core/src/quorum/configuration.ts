@@ -119,6 +119,11 @@ export class Configuration implements ElectionConfig {
     return this.#quorum;
   }
 
+  /** The quorums of the active configuration alone. */
+  get activeVerifier(): QuorumVerifier {
+    return this.#active.verifier;
+  }
+
   /** The text of the last seen configuration. */
   get pendingText(): string | undefined {
     return this.#lastSeen?.text;

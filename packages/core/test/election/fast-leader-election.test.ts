@@ -32,6 +32,7 @@ class Bench {
   ) {
     this.config = {
       verifier: verifierOfVoters(verifier),
+      activeVerifier: verifierOfVoters(verifier),
       text: configText,
       version: 5,
       ownRole,
@@ -625,6 +626,19 @@ describe('votes of servers that have settled', () => {
     expect(bench.outcome()).toBe('following 3 zxid 8 epoch 2 round 5');
   });
 
+  it('a quorum of the active configuration is enough while another one is pending here only', () => {
+    for (const round of [1, 5]) {
+      const bench = new Bench();
+      const [active, next] = [new MajorityQuorum([1, 2, 3]), new MajorityQuorum([1, 2])];
+      bench.reconfigure({ verifier: new JointQuorum(active, next), activeVerifier: active });
+      bench.start();
+      bench.hear(2, 'leading', [2, 9, 2], round);
+      expect(bench.outcome()).toBeUndefined();
+      bench.hear(3, 'following', [2, 9, 2], round);
+      expect(bench.outcome()).toBe(`following 2 zxid 9 epoch 2 round ${round}`);
+    }
+  });
+
   it('settled votes of the same round count together with equal votes of looking servers', () => {
     const bench = new Bench();
     bench.start();
@@ -820,6 +834,7 @@ describe('a server that is not looking', () => {
     ] as const) {
       const config = {
         verifier: new MajorityQuorum([1, 2, 3]),
+        activeVerifier: new MajorityQuorum([1, 2, 3]),
         text: configText,
         version: 5,
         ownRole,

@@ -264,7 +264,15 @@ export class SmallEnsemble {
       earlyFinalization,
       maxNotificationIntervalMs: this.#spec.maxNotificationIntervalMs,
     };
-    const config = { verifier: this.#verifier, text: 'version=0', version: 0, ownRole, announcedVoters: [], pendingText: undefined };
+    const config = {
+      verifier: this.#verifier,
+      activeVerifier: this.#verifier,
+      text: 'version=0',
+      version: 0,
+      ownRole,
+      announcedVoters: [],
+      pendingText: undefined,
+    };
     const links = { notify: (to: Sid, notification: Notification) => this.#send(server, to, this.#mirrored(notification)) };
     const configs = {
       configSeen: () => {
