@@ -1,4 +1,5 @@
 import type { Millis, Zxid } from '@tskeeper/protocol';
+import { membersOf } from '../record/config-text.ts';
 import { isQuorum } from '../record/quorum-rule.ts';
 import { isAnsweredOutOfOrder } from '../record/request-kinds.ts';
 import { requestText } from '../record/request-text.ts';
@@ -26,10 +27,16 @@ export const staleness: Checker = {
 /** During the pause the others may have elected another leader and written. */
 function lateLeaders({ peerEvents, pauses, ensemble, limits: { syncLimitTicks = 0, tickMs } }: Recording): string[] {
   const electedMs = new Map<string, Millis>();
+  const configs = new Map<string, string>();
+  const isQuorumAlone = (server: string): boolean => {
+    const text = configs.get(server);
+    return isQuorum(text === undefined ? ensemble : membersOf(text), [server]);
+  };
   return peerEvents.flatMap((event) => {
     const { server, atMs } = event;
+    if (event.kind === 'config') configs.set(server, event.text);
     if (event.kind === 'elected') electedMs.set(server, atMs);
-    if (event.kind !== 'serves' || event.role !== 'leader' || isQuorum(ensemble, [server])) return [];
+    if (event.kind !== 'serves' || event.role !== 'leader' || isQuorumAlone(server)) return [];
     const sinceMs = electedMs.get(server) ?? atMs;
     const pause = pauses.find(
       ({ server: who, fromMs, toMs }) => who === server && fromMs > sinceMs && toMs <= atMs && toMs - fromMs > syncLimitTicks * tickMs,
@@ -53,8 +60,17 @@ interface BoundedRead {
 
 /** Answered requests, with what each must have seen. */
 function readsWithBound(recording: Recording): BoundedRead[] {
-  const { ensemble } = recording;
-  const isFar = (server: string): boolean => ensemble.get(server)?.observesFollowers === true;
+  const { ensemble, peerEvents } = recording;
+  // A voter that a reconfiguration makes an observer may learn from a follower as well.
+  const demoted = new Set(
+    peerEvents.flatMap((event) =>
+      event.kind === 'config' && membersOf(event.text).get(event.server)?.isVoter === false ? event.server : [],
+    ),
+  );
+  const isFar = (server: string): boolean => {
+    const member = ensemble.get(server);
+    return member?.observesFollowers === true || (member?.isVoter === true && demoted.has(server));
+  };
   return [...readsWithin(recording, 1, (server) => !isFar(server)), ...readsWithin(recording, 2, isFar)];
 }
 
