@@ -507,7 +507,8 @@ export class Server implements ClientFront {
 
   /**
    * Closes `share`, from 0 to 1, of the connections on request of an operator, in random order and
-   * about 500 a second. Returns how many. Their sessions live on.
+   * about 500 a second. Returns how many. Their sessions live on, except local ones of clients that
+   * connect to another server.
    */
   shedConnections(share: number, now: Now): number {
     return this.#shedder.shed(share, undefined, now);
