@@ -262,8 +262,7 @@ export class Admission {
       cnxn.hasDroppedRequest = true;
       return;
     }
-    const isLocal = this.#tracker.sessions.isLocal(slot);
-    if (isLocal && opCode === OpCode.closeSession) {
+    if (opCode === OpCode.closeSession && this.#localSessions.closesHere(slot)) {
       this.#localSessions.close(slot);
       return;
     }
@@ -503,7 +502,7 @@ export class Admission {
     }
     if (this.#isOrdered(opCode)) {
       if (!request.isThrottled && !this.#memoryLimits.rejects(opCode, reader, this.#sequencer.queuedBytes)) {
-        if (opCode === OpCode.closeSession && this.#tracker.sessions.isLocal(cnxn.slot)) {
+        if (opCode === OpCode.closeSession && this.#localSessions.closesHere(cnxn.slot)) {
           this.#localSessions.closeRequested(cnxn.slot);
           this.#sessionQueue.read(request, reader);
         } else {
