@@ -101,7 +101,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     const shared = { parts: this.#parts, clock: world.clock, storage: this.#storage, owner: this };
     this.#snapshots = new SnapshotTaker({ ...shared, metrics: this.#metrics, observer: this.#observer, serializeLastProcessedZxid });
     this.#expirations = new PendingExpirations(this.#parts);
-    this.#transfers = new PendingTransfers(this.#parts);
+    this.#transfers = new PendingTransfers(this.#parts, world.clock, ensembleOptions?.zab);
     const waiting = { expirations: this.#expirations, transfers: this.#transfers };
     this.#turns = new TurnLoop({ ...shared, snapshots: this.#snapshots, ...waiting, tickTimeMs });
     const { memory, logger } = hooks;

@@ -83,7 +83,7 @@ export interface Runtime {
    * priority. Clients' writes wait meanwhile, a few milliseconds; then all clients of the ensemble
    * reconnect. Sessions live on, except local ones, which end. Resolves with that server when it
    * leads. Rejects with a sentence when this server does not lead, the target cannot take over, or
-   * it does not in time.
+   * it does not in time; also when this server has known no leader for initLimit plus syncLimit.
    */
   transferLeadership(target?: Sid): Promise<Sid>;
   /**

@@ -71,7 +71,8 @@ export interface Server extends AsyncDisposable {
    * highest priority. Clients' writes wait for it a few milliseconds; then all clients of the
    * ensemble reconnect. Sessions live on, except local ones, which end. Resolves with the sid of
    * that server when it leads. Rejects with a sentence when this server does not lead, when the
-   * target cannot take over, or when it does not within half of syncLimit.
+   * target cannot take over or does not within half of syncLimit, or when this server has known no
+   * leader for initLimit plus syncLimit.
    */
   transferLeadership(target?: Sid): Promise<Sid>;
   /**
