@@ -56,14 +56,14 @@ export class MembershipPorts implements MembershipListener {
 
   changed(active: QuorumConfig, others: readonly QuorumConfig[]): void {
     const { sid, electionPort, learnerPort, clientAddressChanged } = this.#dependencies;
+    const before = this.#members.servers.get(sid)?.clientAddress;
+    const observersBefore = this.#addresses?.observerMaster;
     this.#own = active.servers.get(sid) ?? this.#own;
     // It introduces itself with its own addresses, also while no configuration has it.
     const { observerMasterPort } = this.#dependencies;
     const servers = peerServersOf(this.#own === undefined ? active : withServer(active, this.#own), others, observerMasterPort);
     electionPort.setServers(servers);
     learnerPort.setServers(servers);
-    const before = this.#members.servers.get(sid)?.clientAddress;
-    const observersBefore = this.#addresses?.observerMaster;
     this.#members = active;
     // The next `followRole` listens at the new address.
     if (this.#listensFor === 'observers' && !isSame(observersBefore, this.#addresses?.observerMaster)) this.#stopListening();
