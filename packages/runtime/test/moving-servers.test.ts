@@ -200,5 +200,6 @@ describe('servers that keep their names and disks, and lose their addresses', ()
       await ensemble.write(first, 5);
     }
     await ensemble.compare();
+    expect(ensemble.acknowledged).toHaveLength(30);
   });
 });
