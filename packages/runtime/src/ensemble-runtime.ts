@@ -163,6 +163,7 @@ export class EnsembleRuntime {
       electionPort: this.#electionPort,
       learnerPort: this.#learnerPort,
       observerMasterPort: options.observerMasterPort,
+      network: world.network,
       logger,
       runTurn,
       clientAddressChanged: this.#dependencies.clientAddressChanged,

@@ -13,8 +13,10 @@ import { describe, expect, it } from 'vitest';
 import { addressOf, electionPort, quorumPort } from './ports/peer-rig.ts';
 import { clientPort, type EnsembleRuntimeNode, EnsembleRuntimeRig } from './ensemble-runtime-rig.ts';
 
-const line = (sid: number, { client = clientPort, election = electionPort, role = 'participant', clientHost = addressOf(sid) } = {}) =>
-  `server.${sid}=${addressOf(sid)}:${quorumPort}:${election}:${role};${clientHost}:${client}`;
+const line = (
+  sid: number,
+  { host = addressOf(sid), client = clientPort, election = electionPort, role = 'participant', clientHost = addressOf(sid) } = {},
+) => `server.${sid}=${host}:${quorumPort}:${election}:${role};${clientHost}:${client}`;
 
 async function started(): Promise<EnsembleRuntimeRig> {
   return EnsembleRuntimeRig.start({ core: { reconfigEnabled: true, skipAcl: true } });
@@ -137,6 +139,22 @@ describe('A58: a reconfiguration', () => {
     const [old, moved] = [rig.dial(node, electionPort, '10.0.9.7'), rig.dial(node, 4888, '10.0.9.6')];
     await rig.rig.run(50);
     expect([old.closed, moved.closed]).toEqual(['ECONNREFUSED', undefined]);
+    await rig.close(rig.leader);
+    await rig.until(() => rig.nodes.some(({ role }) => role === 'leader'), 20_000);
+  });
+
+  it('gives a server another name of the same address: its election port stays open, and nothing is wrong', async () => {
+    const rig = await started();
+    const node = rig.learners[0]!;
+    rig.rig.wire.name('zk.new', [addressOf(node.sid)]);
+    const others = [1, 2, 3].filter((sid) => sid !== node.sid).map((sid) => line(sid));
+    expect(await reconfigure(rig, rig.leader, [...others, line(node.sid, { host: 'zk.new' })])).toBe(0);
+    await rig.rig.run(5000, 10);
+    expect(node.lines.filter((each) => /^(?:warn|error)/.test(each))).toEqual([]);
+    // Also when it gets the old name back.
+    expect(await reconfigure(rig, rig.leader, [...others, line(node.sid)])).toBe(0);
+    await rig.rig.run(5000, 10);
+    expect(node.lines.filter((each) => /^(?:warn|error)/.test(each))).toEqual([]);
     await rig.close(rig.leader);
     await rig.until(() => rig.nodes.some(({ role }) => role === 'leader'), 20_000);
   });
