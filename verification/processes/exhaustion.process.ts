@@ -282,11 +282,17 @@ describe('F34: a process limit of 224 MB', () => {
   });
 });
 
+/**
+ * Few enough for the clients of the test to use up, and enough to start: Node's module loader opens
+ * files of the server in parallel, and 64 were at times too few for it.
+ */
+const openFilesMax = 80;
+
 describe('F34: a limit of 80 open files', () => {
   it('is not exhausted by clients: logs roll, snapshots are written, and open connections stay open', async () => {
     await inFolder(async (folder) => {
       const config = { tickTime: 2000, snapCount: 100, preAllocSize: 64, 'autopurge.snapRetainCount': 3 };
-      const server = await startServer({ kind: 'ours', folder, config, openFilesMax: 80 });
+      const server = await startServer({ kind: 'ours', folder, config, openFilesMax });
       try {
         const endpoint = endpointOf(server.connectString);
         const honest = await HonestClient.start(endpoint);

@@ -628,8 +628,9 @@ export class ClientView {
   /**
    * Asks for another leader: `to`, or by default the follower with the highest priority. Resolves
    * when the leader has begun to give the lead away; moments later all clients lose their
-   * connections, reconnect and keep their sessions, and `getLeader` returns the new one. If `to`
-   * does not acknowledge everything within half of syncLimit, the old one goes on.
+   * connections and reconnect, and `getLeader` returns the new one. Sessions live on, except local
+   * ones, which end. If `to` does not acknowledge everything within half of syncLimit, the old one
+   * goes on.
    *
    * Requires the permission to write /zookeeper/config, as `reconfig` does. Fails with NoAuth;
    * BadVersion if `to` leads already; BadArguments if it has no vote; NewConfigNoQuorum if it is not
@@ -645,7 +646,8 @@ export class ClientView {
   /**
    * Lets the server of this connection close `share` of its other connections, from 0 to 1, so that
    * their clients connect to other servers: in random order, about 500 a second, each after the
-   * replies that it waits for. Their sessions live on. Returns how many.
+   * replies that it waits for. Their sessions live on, except local ones, which end at another
+   * server. Returns how many.
    *
    * Requires the permission to write /zookeeper/config. Fails with NoAuth, and with Unimplemented if
    * the server is one of ZooKeeper. (The admin command `shed_connections` of ZooKeeper's master

@@ -9,8 +9,9 @@ import type { Release } from './release.ts';
  * - `super`: the credentials of the super user.
  * - `reconfig`: permission to write the configuration of the ensemble again, with the same servers.
  * - `extendedTypes`: `zookeeper.extendedTypesEnabled`, required for TTL znodes.
+ * - `localSessions`: `localSessionsEnabled`, on all servers.
  */
-export type Need = 'ensemble' | 'slow' | 'super' | 'reconfig' | 'extendedTypes';
+export type Need = 'ensemble' | 'slow' | 'super' | 'reconfig' | 'extendedTypes' | 'localSessions';
 
 /** One statement of ZooKeeper's documentation about what a client sees of a server. */
 export interface Check {

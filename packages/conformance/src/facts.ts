@@ -3,6 +3,7 @@
  * ensemble, which features are on.
  */
 import { type Client, formatServer, fourLetterWord, KeeperError, type ServerAddress } from '@tskeeper/client';
+import { CreateMode as CreateFlags, ErrorCode, openAcl, OpCode, operations } from '@tskeeper/protocol';
 import { RawCnxn } from './raw-cnxn.ts';
 import { parseRelease, type Release } from './release.ts';
 
@@ -42,7 +43,16 @@ export interface Facts {
   readonly hasExtendedTypes: boolean;
   /** Whether the servers form one ensemble. */
   readonly isEnsemble: boolean;
+  /**
+   * What becomes of a new session (`localSessionsEnabled`, `localSessionsUpgradingEnabled`):
+   * `disabled`: it can be resumed at another server; `enabled`: it cannot, and is refused an
+   * ephemeral znode; `upgradable`: it is not refused one. Always `disabled` without an ensemble.
+   */
+  readonly localSessions: LocalSessionMode;
 }
+
+/** See `Facts.localSessions`. */
+export type LocalSessionMode = 'disabled' | 'enabled' | 'upgradable';
 
 /** The release to compare with if the servers do not report theirs. */
 const releaseDefault: Release = [3, 9, 5];
@@ -86,6 +96,27 @@ async function supportsExtendedTypes(zk: Client, path: string): Promise<boolean>
   return true;
 }
 
+/** Opens a session at one server, asks another for it, and then asks for an ephemeral znode. */
+async function queryLocalSessions(one: ServerAddress, another: ServerAddress, path: string): Promise<LocalSessionMode> {
+  const cnxns = [await RawCnxn.open(one), await RawCnxn.open(another)];
+  try {
+    const [own, elsewhere] = cnxns as [RawCnxn, RawCnxn];
+    const response = (await own.handshake())?.response;
+    if (response === undefined) throw new Error(`${formatServer(one)} has closed the connection instead of opening a session`);
+    const session = { id: response.sessionId, password: new Uint8Array(response.passwd!) };
+    if ((await elsewhere.handshake({ session }))?.response.timeOut !== 0) {
+      await elsewhere.close();
+      return 'disabled';
+    }
+    const record = { path, data: null, acl: [...openAcl], flags: CreateFlags.ephemeral };
+    const reply = await own.call(OpCode.create, (writer) => operations.create.request.write(writer, record));
+    await own.close();
+    return reply?.err === ErrorCode.EphemeralOnLocalSession ? 'enabled' : 'upgradable';
+  } finally {
+    for (const cnxn of cnxns) cnxn.destroy();
+  }
+}
+
 /** The oldest release that a server reports. */
 function oldestRelease(servers: readonly ServerFacts[]): Release | undefined {
   const releases = servers.map(({ version }) => (version === undefined ? undefined : parseRelease(version)));
@@ -105,6 +136,9 @@ export async function collectFacts(
   const servers = await Promise.all(addresses.filter((_, at) => reachable[at]).map(queryServer));
   const reportedRelease = oldestRelease(servers);
   const [first] = servers;
+  // A server that does not report its mode is taken for one of the ensemble that it was named
+  // with.
+  const isEnsemble = servers.length > 1 && servers.every(({ mode }) => mode !== 'standalone');
   if (first === undefined) throw new Error('the servers were reachable a moment ago, and no longer are');
   return {
     servers,
@@ -113,8 +147,7 @@ export async function collectFacts(
     releaseFrom: givenRelease !== undefined ? 'caller' : reportedRelease === undefined ? 'default' : 'srvr',
     sessionTimeoutMs: { min: await queryGrantedTimeout(first.address, 1), max: await queryGrantedTimeout(first.address, 0x7fffffff) },
     hasExtendedTypes: await supportsExtendedTypes(zk, `${scratchPath}/ttl`),
-    // A server that does not report its mode is taken for one of the ensemble that it was named
-    // with.
-    isEnsemble: servers.length > 1 && servers.every(({ mode }) => mode !== 'standalone'),
+    isEnsemble,
+    localSessions: isEnsemble ? await queryLocalSessions(first.address, servers[1]!.address, `${scratchPath}/local`) : 'disabled',
   };
 }

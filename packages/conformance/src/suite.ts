@@ -171,6 +171,10 @@ export class Suite implements AsyncDisposable {
         return facts.hasExtendedTypes
           ? undefined
           : 'zookeeper.extendedTypesEnabled is off: the server answers Unimplemented to a create with a TTL';
+      case 'localSessions':
+        return facts.localSessions === 'disabled'
+          ? 'localSessionsEnabled is off: a session of one server is resumed at another'
+          : undefined;
       default:
         return need satisfies never;
     }

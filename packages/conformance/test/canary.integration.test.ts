@@ -7,7 +7,7 @@ import { runnableChecks } from '../src/checks/all.ts';
 import { Mismatch } from '../src/expect.ts';
 import { CheckContext, type OpenOptions } from '../src/check-context.ts';
 import { type CheckResult, checks, Suite, type SuiteOptions } from '../src/index.ts';
-import { canaries, clientCanaries, ensembleCanaries, superCanaries, withoutCanary } from './support/canaries.ts';
+import { canaries, clientCanaries, ensembleCanaries, localSessionCanaries, superCanaries, withoutCanary } from './support/canaries.ts';
 import { mutations } from './support/mutations.ts';
 import { cases, ensembleCases } from './support/defects.ts';
 import { WrongServer, type Wrongness } from './support/wrong-server.ts';
@@ -109,6 +109,7 @@ describe('every check', () => {
       ...own,
       ...Object.keys(canaries),
       ...ofEnsembles,
+      ...new Set(localSessionCanaries.map(({ check }) => check)),
       ...Object.keys(superCanaries),
       ...Object.keys(clientCanaries),
       ...withoutCanary,
@@ -185,6 +186,33 @@ describe('an ensemble with one wrong server', () => {
     it(`is detected by ${check}: ${bug}`, async () => {
       await using shown = await Shown.prepare(ensemble.servers[at]!.port, withFront(at));
       await expectCanary(shown, check, mutations[bug]!);
+    });
+  }
+});
+
+describe('an ensemble with wrong local sessions', () => {
+  for (const { check: name, wrong, expected, actual } of localSessionCanaries) {
+    it(`is detected by ${name}: ${wrong}`, async () => {
+      const config = { tickTime: 200, localSessionsEnabled: actual !== 'disabled', localSessionsUpgradingEnabled: actual === 'upgradable' };
+      await using ensemble = await TestEnsemble.start({ servers: 3, config });
+      await using suite = await Suite.prepare(ensemble.connectString);
+      const { facts } = suite;
+      expect(facts.localSessions).toBe(actual);
+      const rootPath = `${suite.scratchPath}/canary`;
+      const ground = new CheckContext({ facts: { ...facts, localSessions: expected }, rootPath, superAuth: undefined });
+      try {
+        await (await ground.openClient()).create(rootPath);
+        const check = runnableChecks.find((each) => each.name === name)!;
+        const failed = await check.run(ground).then(
+          () => undefined,
+          (error: unknown) => error,
+        );
+        expect(String(failed)).toMatch(
+          /EphemeralOnLocalSession|Ephemeral node on local session|the granted timeout at another server: expected 0/,
+        );
+      } finally {
+        await ground.end();
+      }
     });
   }
 });

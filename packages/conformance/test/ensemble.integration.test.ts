@@ -31,7 +31,14 @@ afterAll(async () => {
  * What an ensemble without extended types cannot run, nor one whose lines name no client ports:
  * `npm run interop -- --only conformance` runs `config.reconfig`.
  */
-const notApplicable = ['config.reconfig', 'create.ttl', 'create.flags', 'multi.modes'];
+const notApplicable = [
+  'config.reconfig',
+  'create.ttl',
+  'create.flags',
+  'multi.modes',
+  'local-sessions.own-server-only',
+  'local-sessions.first-ephemeral',
+];
 
 describe('a tskeeper ensemble', () => {
   for (const check of checks) {
@@ -42,4 +49,20 @@ describe('a tskeeper ensemble', () => {
       );
     });
   }
+});
+
+describe.each([
+  ['enabled', {}],
+  ['upgradable', { localSessionsUpgradingEnabled: true }],
+] as const)('a tskeeper ensemble with local sessions %s', (mode, more) => {
+  it('is recognised as such, and passes the checks of local sessions', async () => {
+    await using own = await TestEnsemble.start({ servers: 3, config: { tickTime: 200, localSessionsEnabled: true, ...more } });
+    await using local = await Suite.prepare(own.connectString);
+    expect(local.facts.localSessions).toBe(mode);
+    const selected = checks.filter(({ name }) => name.startsWith('local-sessions.'));
+    expect(selected).toHaveLength(2);
+    for (const check of selected) expect(await local.run(check)).toMatchObject({ outcome: 'passed', reason: undefined });
+    // A session without an ephemeral does not move.
+    expect(await local.run(checks.find(({ name }) => name === 'ensemble.session-moved')!)).toMatchObject({ outcome: 'notApplicable' });
+  });
 });

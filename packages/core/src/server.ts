@@ -41,7 +41,6 @@ import type { PendingSync } from './pending/pending-request.ts';
 import { type ForwardedRequest, isWrite, noCnxn } from './pending/proposal.ts';
 import { OperatorRequests } from './request/operator-requests.ts';
 import { ReadHandler } from './request/read-handler.ts';
-import { ReadOnlyRequests } from './request/read-only-requests.ts';
 import { Replica, replicaOptions, silentChangeListener } from './request/replica.ts';
 import { ReplicaListener } from './request/replica-listener.ts';
 import { ReplyWriter } from './request/reply-writer.ts';
@@ -121,7 +120,6 @@ export class Server implements ClientFront {
     const handshakes = new Handshakes(options, replica, tracker, cnxns, replyWriter, observer, now, sequencer, idSalt);
     const shedder = new ConnectionShedder(cnxns, random, observer);
     const operatorRequests = new OperatorRequests(replica, permissions, sequencer, shedder);
-    const readOnly = sequencer.isReadOnly ? new ReadOnlyRequests(tracker, cnxns, hasLocalSessions) : undefined;
     const readHandler = new ReadHandler(
       replica,
       watches,
@@ -134,7 +132,7 @@ export class Server implements ClientFront {
       budget,
       operatorRequests,
       options,
-      readOnly,
+      sequencer.isReadOnly,
     );
     const scheduler = new StepScheduler(budget, observer, sequencer, replica, permissions, readHandler);
     const localSessions = new LocalSessions({ options, observer, tracker, cnxns, replica, replyWriter, sequencer, scheduler });
@@ -507,7 +505,8 @@ export class Server implements ClientFront {
 
   /**
    * Closes `share`, from 0 to 1, of the connections on request of an operator, in random order and
-   * about 500 a second. Returns how many. Their sessions live on.
+   * about 500 a second. Returns how many. Their sessions live on, except local ones of clients that
+   * connect to another server.
    */
   shedConnections(share: number, now: Now): number {
     return this.#shedder.shed(share, undefined, now);

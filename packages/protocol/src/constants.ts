@@ -34,15 +34,15 @@ export const OpCode = {
   setWatches2: 105,
   addWatch: 106,
   whoAmI: 107,
-  // Operations that ZooKeeper does not have begin with 'tk'; those of operators with 'tk' and 1.
+  /** Of ClickHouse Keeper; see client/keeper-extensions.ts. */
+  filteredList: 500,
+  /** Ours, like all that begin with the bytes `tk`; see client/children-pages.ts. */
+  getChildrenPage: 0x746b_0001,
+  getChildrenDataPage: 0x746b_0002,
+  /** Ours, for operators: `tk` and 1; see client/operator-operations.ts. */
   getLeader: 0x746b_0101,
   transferLeader: 0x746b_0102,
   shedConnections: 0x746b_0103,
-  /** Of ClickHouse Keeper; see client/keeper-extensions.ts. */
-  filteredList: 500,
-  /** Ours; see client/children-pages.ts. The first two bytes are `tk`. */
-  getChildrenPage: 0x746b0001,
-  getChildrenDataPage: 0x746b0002,
   createSession: -10,
   closeSession: -11,
   error: -1,

@@ -66,8 +66,8 @@ export class EnsembleRuntime {
     const { juteMaxBuffer, juteMaxBufferExtra } = parts.core;
     this.#packetView = new PacketView(juteMaxBuffer + juteMaxBufferExtra);
     const { world, options, logger } = parts;
-    const { configFile, quorum, lastSeen } = options;
-    if (configFile !== undefined) this.#configFiles = new ConfigFiles(world.disk, configFile, quorum, lastSeen, logger);
+    const { configFile, quorum } = options;
+    if (configFile !== undefined) this.#configFiles = new ConfigFiles(world.disk, configFile, quorum, logger);
   }
 
   get peer(): Peer {
@@ -163,6 +163,7 @@ export class EnsembleRuntime {
       electionPort: this.#electionPort,
       learnerPort: this.#learnerPort,
       observerMasterPort: options.observerMasterPort,
+      network: world.network,
       logger,
       runTurn,
       clientAddressChanged: this.#dependencies.clientAddressChanged,

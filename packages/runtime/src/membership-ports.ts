@@ -6,9 +6,9 @@
  * does not resolve leaves the server reachable as before; the log says so.
  */
 import type { MembershipListener, Now, Peer } from '@tskeeper/core';
-import { formatHostPort, type HostPort, type QuorumConfig, type QuorumServer, type Sid } from '@tskeeper/protocol';
+import { formatHostPort, type HostPort, isWildcardHost, type QuorumConfig, type QuorumServer, type Sid } from '@tskeeper/protocol';
 import type { Logger } from './logger.ts';
-import type { Listener } from './network.ts';
+import type { Listener, Network } from './network.ts';
 import { ownAddresses } from './own-addresses.ts';
 import type { ElectionPort } from './ports/election/election-port.ts';
 import type { LearnerPort } from './ports/learner/learner-port.ts';
@@ -22,6 +22,7 @@ export interface MembershipPortsDependencies {
   readonly learnerPort: LearnerPort;
   /** Where followers accept observers; undefined: they do not. */
   readonly observerMasterPort: number | undefined;
+  readonly network: Pick<Network, 'resolve'>;
   readonly logger: Logger;
   /** Runs work in a turn of its own. */
   readonly runTurn: (work: (now: Now) => void) => void;
@@ -56,14 +57,14 @@ export class MembershipPorts implements MembershipListener {
 
   changed(active: QuorumConfig, others: readonly QuorumConfig[]): void {
     const { sid, electionPort, learnerPort, clientAddressChanged } = this.#dependencies;
+    const before = this.#members.servers.get(sid)?.clientAddress;
+    const observersBefore = this.#addresses?.observerMaster;
     this.#own = active.servers.get(sid) ?? this.#own;
     // It introduces itself with its own addresses, also while no configuration has it.
     const { observerMasterPort } = this.#dependencies;
     const servers = peerServersOf(this.#own === undefined ? active : withServer(active, this.#own), others, observerMasterPort);
     electionPort.setServers(servers);
     learnerPort.setServers(servers);
-    const before = this.#members.servers.get(sid)?.clientAddress;
-    const observersBefore = this.#addresses?.observerMaster;
     this.#members = active;
     // The next `followRole` listens at the new address.
     if (this.#listensFor === 'observers' && !isSame(observersBefore, this.#addresses?.observerMaster)) this.#stopListening();
@@ -92,7 +93,10 @@ export class MembershipPorts implements MembershipListener {
     if (wanted === undefined || this.#isShutDown || this.#listeners.size === 0) return;
     const names = new Set(wanted.map(formatHostPort));
     try {
-      for (const address of wanted) if (!this.#listeners.has(formatHostPort(address))) await this.#listenForVotes(address);
+      for (const address of wanted) {
+        if (!this.#listeners.has(formatHostPort(address)) && !(await this.#maybeRename(address, names)))
+          await this.#listenForVotes(address);
+      }
     } catch (error) {
       if (this.#isShutDown) return;
       this.#dependencies.logger.error(
@@ -109,6 +113,22 @@ export class MembershipPorts implements MembershipListener {
       this.#listeners.delete(name);
       await this.#dependencies.electionPort.stopListeningAt(listener);
     }
+  }
+
+  /**
+   * Where a server gets another name of an address at which it listens already, nothing is bound.
+   * Returns whether that is so.
+   */
+  async #maybeRename({ host, port }: HostPort, wanted: ReadonlySet<string>): Promise<boolean> {
+    const unwanted = [...this.#listeners].filter(([name, { endpoint }]) => !wanted.has(name) && endpoint.port === port);
+    if (unwanted.length === 0 || isWildcardHost(host)) return false;
+    // One that does not resolve yet is waited for when it is bound.
+    const addresses = await this.#dependencies.network.resolve(host).catch(() => []);
+    const renamed = unwanted.find(([, { endpoint }]) => endpoint.address === addresses[0]);
+    if (renamed === undefined) return false;
+    this.#listeners.delete(renamed[0]);
+    this.#listeners.set(formatHostPort({ host, port }), renamed[1]);
+    return true;
   }
 
   // --- The quorum port, and the port for observers

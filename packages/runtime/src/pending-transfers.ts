@@ -1,23 +1,32 @@
 /**
  * Operators that wait until another server leads. The request begins at this server, which leads
- * then; its outcome shows in what this server knows of its ensemble afterwards.
+ * then; its outcome shows in what this server knows of its ensemble afterwards. It may learn nothing
+ * more, for example when it has given the lead away and is cut off, so the wait has a limit.
  */
-import type { Now, TransferRefusal } from '@tskeeper/core';
-import type { Sid } from '@tskeeper/protocol';
+import type { Now, TransferRefusal, ZabOptions } from '@tskeeper/core';
+import type { Millis, Sid } from '@tskeeper/protocol';
+import type { Clock, TimerHandle } from './clock.ts';
 import type { ServerParts } from './server-parts.ts';
 
 interface PendingTransfer {
   readonly target: Sid;
+  readonly timer: TimerHandle;
   readonly resolve: (leader: Sid) => void;
   readonly reject: (error: Error) => void;
 }
 
 export class PendingTransfers {
   readonly #parts: ServerParts;
-  #pending: PendingTransfer[] = [];
+  readonly #clock: Clock;
+  /** A transfer takes half of syncLimit at most, and an epoch begins within initLimit. */
+  readonly #limitMs: Millis;
+  readonly #pending = new Set<PendingTransfer>();
 
-  constructor(parts: ServerParts) {
+  /** @param zab undefined for a standalone server. */
+  constructor(parts: ServerParts, clock: Clock, zab: ZabOptions | undefined) {
     this.#parts = parts;
+    this.#clock = clock;
+    this.#limitMs = zab === undefined ? 0 : (zab.initLimitTicks + zab.syncLimitTicks) * zab.tickTimeMs;
   }
 
   /** As `Runtime.transferLeadership`, in a turn. */
@@ -28,27 +37,50 @@ export class PendingTransfers {
       return;
     }
     const outcome = peer.transferLeadership(target, now);
-    if (typeof outcome === 'number') this.#pending.push({ target: outcome, resolve, reject });
-    else reject(new Error(`cannot give the lead to ${nameOf(target)}: ${sentenceOf(outcome, peer.status().leader)}`));
+    if (typeof outcome === 'number') {
+      const timer = this.#clock.after(this.#limitMs, () => this.#timedOut(transfer));
+      const transfer: PendingTransfer = { target: outcome, timer, resolve, reject };
+      this.#pending.add(transfer);
+    } else reject(new Error(`cannot give the lead to ${nameOf(target)}: ${sentenceOf(outcome, peer.status().leader)}`));
   }
 
-  /** At the end of a turn: settles what has been decided. */
+  /**
+   * At the end of a turn: settles what has been decided, once this server serves in an epoch. Does
+   * nothing while it looks for a leader.
+   */
   settle(): void {
-    if (this.#pending.length === 0) return;
+    if (this.#pending.size === 0) return;
     const { sid, phase, leader, leading } = this.#parts.ensemble!.peer.status();
     if (phase !== 'broadcast' || leader === undefined) return;
-    this.#pending = this.#pending.filter(({ target, resolve, reject }) => {
-      if (leader === target) resolve(target);
-      else if (leading?.transferTarget === target) return true;
-      else if (leader === sid) reject(new Error(`server ${target} has not taken the lead in time, and server ${sid} goes on leading`));
-      else reject(new Error(`server ${target} has not taken the lead: server ${leader} was elected instead`));
-      return false;
-    });
+    for (const transfer of this.#pending) {
+      const { target, resolve } = transfer;
+      if (leading?.transferTarget === target) continue;
+      if (leader === sid) this.#reject(transfer, `server ${target} has not taken the lead in time, and server ${sid} goes on leading`);
+      else if (leader !== target) this.#reject(transfer, `server ${target} has not taken the lead: server ${leader} was elected instead`);
+      else {
+        this.#forget(transfer);
+        resolve(target);
+      }
+    }
   }
 
   rejectAll(): void {
-    for (const { target, reject } of this.#pending) reject(new Error(`this server closed before server ${target} led`));
-    this.#pending = [];
+    for (const transfer of this.#pending) this.#reject(transfer, `this server closed before server ${transfer.target} led`);
+  }
+
+  #timedOut(transfer: PendingTransfer): void {
+    const seconds = this.#limitMs / 1000;
+    this.#reject(transfer, `server ${transfer.target} has not taken the lead: this server has found no leader for ${seconds} s`);
+  }
+
+  #reject(transfer: PendingTransfer, sentence: string): void {
+    this.#forget(transfer);
+    transfer.reject(new Error(sentence));
+  }
+
+  #forget(transfer: PendingTransfer): void {
+    this.#pending.delete(transfer);
+    this.#clock.cancel(transfer.timer);
   }
 }
 

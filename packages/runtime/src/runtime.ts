@@ -4,7 +4,8 @@
  */
 import { type CoreOptions, type Inspector, type Observer, Server, standaloneSequencer } from '@tskeeper/core';
 import { ConnectionThrottle, StepBudget } from '@tskeeper/core/internal';
-import { formatHostPort, type HostPort, isWildcardHost, type Millis, type SessionId, type Sid, type Zxid } from '@tskeeper/protocol';
+import type { Millis, SessionId, Sid, Zxid } from '@tskeeper/protocol';
+import { ClientListener } from './client-listener.ts';
 import type { EnsembleOptions } from './ensemble-options.ts';
 import { EnsembleRuntime, type PeerPort } from './ensemble-runtime.ts';
 import { FolderSizes } from './folder-sizes.ts';
@@ -15,12 +16,10 @@ import type { Endpoint, Listener, NetworkSink, ReceivedBatch, StreamId } from '.
 import type { RuntimeOptions } from './options.ts';
 import { PendingExpirations } from './pending-expirations.ts';
 import { PendingTransfers } from './pending-transfers.ts';
-import { waitForOwnName } from './ports/bind-listener.ts';
 import { ClientPort } from './ports/client/client-port.ts';
 import { clientPortDefaults } from './ports/client/client-port-options.ts';
 import { type DescriptorPlan, planDescriptors, descriptorRemedy, warnOfShortage } from './ports/descriptor-plan.ts';
 import { FourLetterWords, parseWhitelist } from './ports/four-letter-words/four-letter-words.ts';
-import { RateLimitedLog } from './ports/rate-limited-log.ts';
 import { ReplicaRecovery } from './replica-recovery.ts';
 import { RunningServerFacts } from './running-server-facts.ts';
 import { ServerParts } from './server-parts.ts';
@@ -80,8 +79,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
   readonly #sizes: FolderSizes;
   #throttle: ConnectionThrottle | undefined;
   #descriptorPlan: DescriptorPlan | undefined;
-  #listener: Listener | undefined;
-  #facts: RunningServerFacts | undefined;
+  #listener: ClientListener | undefined;
   #closed: Promise<void> | undefined;
 
   constructor(world: World, core: CoreOptions, options: RuntimeOptions, hooks: RuntimeHooks, ensembleOptions: EnsembleOptions | undefined) {
@@ -103,7 +101,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     const shared = { parts: this.#parts, clock: world.clock, storage: this.#storage, owner: this };
     this.#snapshots = new SnapshotTaker({ ...shared, metrics: this.#metrics, observer: this.#observer, serializeLastProcessedZxid });
     this.#expirations = new PendingExpirations(this.#parts);
-    this.#transfers = new PendingTransfers(this.#parts);
+    this.#transfers = new PendingTransfers(this.#parts, world.clock, ensembleOptions?.zab);
     const waiting = { expirations: this.#expirations, transfers: this.#transfers };
     this.#turns = new TurnLoop({ ...shared, snapshots: this.#snapshots, ...waiting, tickTimeMs });
     const { memory, logger } = hooks;
@@ -158,12 +156,15 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     if (parts.ensemble === undefined) await this.#takeFirstSnapshot(recovered);
     network.start(this);
     if (parts.ensemble !== undefined) parts.stage = 'serving';
-    this.#listener = await parts.clientPort.listen({
-      address: await this.#clientAddress(),
-      port: options.clientPort,
+    this.#listener = new ClientListener({
+      network,
+      clock,
+      logger,
+      parts,
       backlog: options.clientPortListenBacklog,
+      onMoved: ({ port }) => (facts.clientPort = port),
     });
-    this.#facts = facts;
+    await this.#listener.start(options.clientPortAddress, options.clientPort);
     facts.clientPort = this.#listener.endpoint.port;
     facts.startedMs = clock.now().elapsedMs;
     parts.stage = 'serving';
@@ -180,21 +181,6 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
       recovered,
       unsafe: options.unsafe,
     });
-  }
-
-  /**
-   * The address for clients. A server of an ensemble waits for its name to resolve, as its other
-   * ports do; a standalone server ends, because nothing else would tell of a wrong name.
-   */
-  async #clientAddress(): Promise<string | undefined> {
-    const { clientPortAddress: host, clientPort: port } = this.#options;
-    if (host === undefined || this.#parts.ensemble === undefined) return host;
-    const { network, clock } = this.#world;
-    const isCancelled = (): boolean => this.#hasEnded();
-    const log = new RateLimitedLog(this.#hooks.logger);
-    const address = await waitForOwnName(network, clock, log, { portName: 'client port', address: { host, port }, isCancelled });
-    if (address === undefined) throw new Error('the server ended before its name had an address');
-    return address;
   }
 
   async #startStandalone(recovery: ReplicaRecovery, coreOptions: CoreOptions): Promise<RecoveryResult> {
@@ -226,7 +212,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
       logger: this.#hooks.logger,
       runTurn: (work) => this.#turns.run(work),
       failed: (error) => this.failed(error),
-      clientAddressChanged: (address) => void this.#moveClientPort(address),
+      clientAddressChanged: (address) => this.#listener?.follow(address),
     }));
     const { replica, recovered } = await others.recover(recovery);
     this.#parts.clientPort = this.#newClientPort();
@@ -348,40 +334,6 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
   #cancelTimers(): void {
     this.#turns.cancelTimer();
     this.#sizes.cancelTimer();
-  }
-
-  // --- A reconfiguration
-
-  /**
-   * Listens for clients at another address; connected clients stay. If that is impossible the
-   * server goes on at the old one.
-   */
-  async #moveClientPort({ host, port }: HostPort): Promise<void> {
-    const { clientPort } = this.#parts;
-    const before = this.#listener;
-    const address = isWildcardHost(host) ? undefined : host;
-    if (before === undefined || (before.endpoint.port === port && (address ?? before.endpoint.address) === before.endpoint.address)) return;
-    const { logger } = this.#hooks;
-    const backlog = this.#options.clientPortListenBacklog;
-    try {
-      const numeric = address === undefined ? undefined : (await this.#world.network.resolve(address))[0];
-      // One port of two addresses, of which one may be that of all interfaces.
-      if (before.endpoint.port === port) await clientPort.stopListeningAt(before);
-      const listener = await clientPort.listen({ address: numeric, port, backlog });
-      this.#listener = listener;
-      if (this.#facts !== undefined) this.#facts.clientPort = listener.endpoint.port;
-      await clientPort.stopListeningAt(before);
-      const moved = formatHostPort({ host: listener.endpoint.address, port: listener.endpoint.port });
-      logger.info(`The new configuration has this server listen for clients on ${moved}.`, { event: 'client-port.moved', address: moved });
-    } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
-      if (!clientPort.owns(before)) this.#listener = await clientPort.listen({ ...before.endpoint, backlog }).catch(() => before);
-      logger.error(
-        `This server does not listen for clients on ${formatHostPort({ host, port })}, as the new configuration says: ${reason} ` +
-          'It goes on at its old address: free the new one, and restart this server.',
-        { event: 'port.unavailable', reason },
-      );
-    }
   }
 
   // --- At an operator's word

@@ -81,14 +81,16 @@ export interface Runtime {
   /**
    * Gives the lead to another server: `target`, or by default the follower with the highest
    * priority. Clients' writes wait meanwhile, a few milliseconds; then all clients of the ensemble
-   * reconnect, with their sessions. Resolves with that server when it leads. Rejects with a sentence
-   * when this server does not lead, the target cannot take over, or it does not in time.
+   * reconnect. Sessions live on, except local ones, which end. Resolves with that server when it
+   * leads. Rejects with a sentence when this server does not lead, the target cannot take over, or
+   * it does not in time; also when this server has known no leader for initLimit plus syncLimit.
    */
   transferLeadership(target?: Sid): Promise<Sid>;
   /**
    * Closes a share of the client connections of this server, from 0 to 1, in random order and about
-   * 500 a second, so that the clients connect to other servers; their sessions live on. Returns how
-   * many. Rejects when this server serves no clients, with a RangeError for another share.
+   * 500 a second, so that the clients connect to other servers. Their sessions live on, except local
+   * ones, which end at another server. Returns how many. Rejects when this server serves no clients,
+   * with a RangeError for another share.
    */
   shedConnections(share: number): Promise<number>;
   /** Stops accepting, makes everything acknowledged durable, and releases the data folder. */

@@ -36,11 +36,14 @@ export class EnsembleRuntimeNode {
   readonly disk = new VirtualDisk();
   runtime: Runtime | undefined;
   failure: unknown;
+  /** Of the machine that it runs on. */
+  address: string;
   /** The oracle's answer to it; undefined: there is no oracle. */
   oracle: string | undefined;
 
   constructor(sid: Sid) {
     this.sid = sid;
+    this.address = addressOf(sid);
   }
 
   get role(): string | undefined {
@@ -84,6 +87,7 @@ export class EnsembleRuntimeRig {
   /** `address`: of the machine that it runs on. */
   async boot(node: EnsembleRuntimeNode, address = addressOf(node.sid)): Promise<void> {
     const { sid } = node;
+    node.address = address;
     const { observers = 0, options, zab, core, runtime } = this.#setup;
     const count = this.nodes.length;
     const roleOf = (number: Sid) => (number > count - observers ? 'observer' : 'participant');
@@ -146,7 +150,7 @@ export class EnsembleRuntimeRig {
   dial(node: EnsembleRuntimeNode, port: number, from = '10.0.9.9'): RawEnd {
     let host = this.#hosts.get(from);
     if (host === undefined) this.#hosts.set(from, (host = new RawHost(this.rig, from)));
-    return host.dial(addressOf(node.sid), port);
+    return host.dial(node.address, port);
   }
 
   /** A client opens a session of 20 s at this server. */

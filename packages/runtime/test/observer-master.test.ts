@@ -25,6 +25,16 @@ function handshake(): Buffer {
   return Buffer.from(writer.written());
 }
 
+function frameOf(write: (writer: Writer) => void, opCode: number = OpCode.reconfig): Buffer {
+  const writer = new Writer();
+  const start = writer.beginFrame();
+  writer.int32(1);
+  writer.int32(opCode);
+  write(writer);
+  writer.endFrame(start);
+  return Buffer.from(writer.written());
+}
+
 /** A client of this server that creates znodes, one after the other. */
 async function creates(rig: EnsembleRuntimeRig, node: EnsembleRuntimeNode, from: number, count: number): Promise<void> {
   const end: RawEnd = rig.dial(node, clientPort);
@@ -75,6 +85,31 @@ describe('observerMasterPort', () => {
     await rig.close(first);
     await rig.until(() => observer.role === 'observer' && masterSid(observer) !== first.sid, 20_000);
     expect(rig.nodes[masterSid(observer)! - 1]!.role).toBe('follower');
+  });
+
+  it('A55, A58: the port moves with the address of its follower, whose observers come back', async () => {
+    const rig = await startRig({ core: { reconfigEnabled: true, skipAcl: true } });
+    const observer = rig.nodes[3]!;
+    const master = rig.nodes[masterSid(observer)! - 1]!;
+    rig.rig.wire.name('zk.new', [addressOf(master.sid)]);
+    const network = rig.rig.wire.stack(addressOf(master.sid));
+    const [listen, resolve, asked] = [network.listen.bind(network), network.resolve.bind(network), [] as (string | undefined)[]];
+    // At its own machine the name has another address.
+    network.resolve = (host) => (host === 'zk.new' ? Promise.resolve(['10.0.1.1']) : resolve(host));
+    network.listen = (at) => {
+      if (at.port === observerMasterPort) asked.push(at.address);
+      return listen(at);
+    };
+    const line = ({ sid }: EnsembleRuntimeNode) =>
+      `server.${sid}=${sid === master.sid ? 'zk.new:2889:3889' : `${addressOf(sid)}:2888:3888`}:${sid === 4 ? 'observer' : 'participant'};${addressOf(sid)}:2181`;
+    const record = { joiningServers: null, leavingServers: null, newMembers: rig.nodes.map(line).join(','), curConfigId: -1 };
+    const end = rig.dial(rig.leader, clientPort);
+    end.send(Buffer.concat([handshake(), frameOf((writer) => operations.reconfig.request.write(writer, record))]));
+    await rig.until(() => asked.length > 0, 5000);
+    expect(asked).toEqual(['10.0.1.1']);
+    await rig.until(() => rig.isWhole && masterSid(observer) !== undefined, 20_000);
+    await creates(rig, observer, 0, 5);
+    expect(rig.nodes.map(({ failure }) => failure)).toEqual([undefined, undefined, undefined, undefined]);
   });
 
   it('A55: a follower that cannot bind the port says so, and follows', async () => {
@@ -175,6 +210,27 @@ describe('syncEnabled=false', () => {
     // A follower in the same ensemble does write its log.
     await rig.close(rig.nodes[0]!);
     expect((await filesOf(rig.nodes[0]!)).some((name) => name.startsWith('log.'))).toBe(true);
+  });
+
+  it('A54, A58: such an observer stops when a reconfiguration is about to give it a vote', async () => {
+    const rig = new EnsembleRuntimeRig({
+      servers: 4,
+      observers: 1,
+      options: { syncEnabled: false },
+      core: { reconfigEnabled: true, skipAcl: true },
+    });
+    await Promise.all([...rig.nodes.map((node) => rig.boot(node)), rig.rig.run(50)]);
+    await rig.until(() => rig.isWhole, 5000);
+    const observer = rig.nodes[3]!;
+    const joiningServers = `server.4=${addressOf(4)}:2888:3888:participant;${addressOf(4)}:2181`;
+    const record = { joiningServers, leavingServers: null, newMembers: null, curConfigId: -1 };
+    const end = rig.dial(rig.leader, clientPort);
+    end.send(Buffer.concat([handshake(), frameOf((writer) => operations.reconfig.request.write(writer, record))]));
+    await rig.until(() => observer.failure !== undefined, 5000);
+    expect(String(observer.failure)).toMatch(/makes this server a participant, .* restart it, and it keeps one$/);
+    // Its own acknowledgement is not needed.
+    await rig.until(() => end.received.length > 41, 5000);
+    expect(rig.nodes.slice(0, 3).map(({ failure }) => failure)).toEqual([undefined, undefined, undefined]);
   });
 
   it('A54: the epoch file of such an observer never claims a history that is not on its disk', async () => {

@@ -13,8 +13,10 @@ import { describe, expect, it } from 'vitest';
 import { addressOf, electionPort, quorumPort } from './ports/peer-rig.ts';
 import { clientPort, type EnsembleRuntimeNode, EnsembleRuntimeRig } from './ensemble-runtime-rig.ts';
 
-const line = (sid: number, { client = clientPort, election = electionPort, role = 'participant' } = {}) =>
-  `server.${sid}=${addressOf(sid)}:${quorumPort}:${election}:${role};${addressOf(sid)}:${client}`;
+const line = (
+  sid: number,
+  { host = addressOf(sid), client = clientPort, election = electionPort, role = 'participant', clientHost = addressOf(sid) } = {},
+) => `server.${sid}=${host}:${quorumPort}:${election}:${role};${clientHost}:${client}`;
 
 async function started(): Promise<EnsembleRuntimeRig> {
   return EnsembleRuntimeRig.start({ core: { reconfigEnabled: true, skipAcl: true } });
@@ -56,10 +58,64 @@ describe('A58: a reconfiguration', () => {
     const connected = rig.dial(node, clientPort);
     await rig.rig.run(50);
     expect(await reconfigure(rig, rig.leader, [...others, line(node.sid, { client: 2182 })])).toBe(0);
-    await rig.until(() => node.lines.some((each) => /listen for clients on 10\.0\.0\.\d:2182/.test(each)), 5000);
+    await rig.until(() => node.lines.some((each) => /has this server listen for clients on 10\.0\.0\.\d:2182/.test(each)), 5000);
     const [old, moved] = [rig.dial(node, clientPort, '10.0.9.7'), rig.dial(node, 2182, '10.0.9.6')];
     await rig.rig.run(50);
     expect([old.closed, moved.closed, connected.closed]).toEqual(['ECONNREFUSED', undefined, undefined]);
+  });
+
+  it('moves the client port to the address of the last of two configurations, if the name of the first resolves late', async () => {
+    const rig = await started();
+    const node = rig.learners[0]!;
+    const others = [1, 2, 3].filter((sid) => sid !== node.sid).map((sid) => line(sid));
+    const network = rig.rig.wire.stack(addressOf(node.sid));
+    let answer: (addresses: string[]) => void = () => undefined;
+    const resolve = network.resolve.bind(network);
+    network.resolve = (host) => (host === 'zk.late' ? new Promise((resolved) => (answer = resolved)) : resolve(host));
+    expect(await reconfigure(rig, rig.leader, [...others, line(node.sid, { client: 2182, clientHost: 'zk.late' })])).toBe(0);
+    expect(await reconfigure(rig, rig.leader, [...others, line(node.sid, { client: 2183 })])).toBe(0);
+    await rig.rig.run(500, 5);
+    answer([addressOf(node.sid)]);
+    await rig.until(() => node.lines.some((each) => /has this server listen for clients on 10\.0\.0\.\d:2183/.test(each)), 5000);
+    await rig.rig.run(50);
+    const ends = [clientPort, 2182, 2183].map((port, index) => rig.dial(node, port, `10.0.9.${index}`));
+    await rig.rig.run(50);
+    expect(ends.map(({ closed }) => closed)).toEqual(['ECONNREFUSED', 'ECONNREFUSED', undefined]);
+  });
+
+  it('moves the client port when the new one is free at last', async () => {
+    const rig = await started();
+    const node = rig.learners[0]!;
+    const others = [1, 2, 3].filter((sid) => sid !== node.sid).map((sid) => line(sid));
+    const other = await rig.rig.wire.stack(addressOf(node.sid)).listen({ address: undefined, port: 2182, backlog: undefined });
+    expect(await reconfigure(rig, rig.leader, [...others, line(node.sid, { client: 2182 })])).toBe(0);
+    await rig.until(() => node.lines.some((each) => /^error This server does not listen for clients on .*:2182/.test(each)), 5000);
+    await other.close();
+    await rig.until(() => node.lines.some((each) => /has this server listen for clients on 10\.0\.0\.\d:2182/.test(each)), 5000);
+    const [old, moved] = [rig.dial(node, clientPort, '10.0.9.7'), rig.dial(node, 2182, '10.0.9.6')];
+    await rig.rig.run(50);
+    expect([old.closed, moved.closed]).toEqual(['ECONNREFUSED', undefined]);
+    expect(node.lines.filter((each) => each.startsWith('error'))).toHaveLength(1);
+  });
+
+  it('lets a server listen for clients at all its addresses, at the port that it has', async () => {
+    const rig = await started();
+    const node = rig.learners[0]!;
+    const others = [1, 2, 3].filter((sid) => sid !== node.sid).map((sid) => line(sid));
+    const asked: (string | undefined)[] = [];
+    const network = rig.rig.wire.stack(addressOf(node.sid));
+    const listen = network.listen.bind(network);
+    network.listen = (options) => {
+      if (options.port === clientPort) asked.push(options.address);
+      return listen(options);
+    };
+    rig.rig.wire.name('zk.here', [addressOf(node.sid)]);
+    for (const [at, clientHost] of ['zk.here', '0.0.0.0'].entries()) {
+      expect(await reconfigure(rig, rig.leader, [...others, line(node.sid, { clientHost })])).toBe(0);
+      await rig.until(() => node.lines.filter((each) => /has this server listen for clients on/.test(each)).length > at, 5000);
+    }
+    expect(asked).toEqual([addressOf(node.sid), undefined]);
+    expect(await rig.word(node, 'ruok')).toBe('imok');
   });
 
   it('leaves a server where it is if the new client port is in use, and its log says so', async () => {
@@ -68,7 +124,7 @@ describe('A58: a reconfiguration', () => {
     const others = [1, 2, 3].filter((sid) => sid !== node.sid).map((sid) => line(sid));
     expect(await reconfigure(rig, rig.leader, [...others, line(node.sid, { client: electionPort })])).toBe(0);
     await rig.until(
-      () => node.lines.some((each) => /^error This server does not listen for clients on .* free the new one/.test(each)),
+      () => node.lines.some((each) => /^error This server does not listen for clients on .* moves when the new one is free/.test(each)),
       5000,
     );
     expect(await rig.word(node, 'ruok')).toBe('imok');
@@ -83,6 +139,22 @@ describe('A58: a reconfiguration', () => {
     const [old, moved] = [rig.dial(node, electionPort, '10.0.9.7'), rig.dial(node, 4888, '10.0.9.6')];
     await rig.rig.run(50);
     expect([old.closed, moved.closed]).toEqual(['ECONNREFUSED', undefined]);
+    await rig.close(rig.leader);
+    await rig.until(() => rig.nodes.some(({ role }) => role === 'leader'), 20_000);
+  });
+
+  it('gives a server another name of the same address: its election port stays open, and nothing is wrong', async () => {
+    const rig = await started();
+    const node = rig.learners[0]!;
+    rig.rig.wire.name('zk.new', [addressOf(node.sid)]);
+    const others = [1, 2, 3].filter((sid) => sid !== node.sid).map((sid) => line(sid));
+    expect(await reconfigure(rig, rig.leader, [...others, line(node.sid, { host: 'zk.new' })])).toBe(0);
+    await rig.rig.run(5000, 10);
+    expect(node.lines.filter((each) => /^(?:warn|error)/.test(each))).toEqual([]);
+    // Also when it gets the old name back.
+    expect(await reconfigure(rig, rig.leader, [...others, line(node.sid)])).toBe(0);
+    await rig.rig.run(5000, 10);
+    expect(node.lines.filter((each) => /^(?:warn|error)/.test(each))).toEqual([]);
     await rig.close(rig.leader);
     await rig.until(() => rig.nodes.some(({ role }) => role === 'leader'), 20_000);
   });

@@ -69,16 +69,18 @@ export interface Server extends AsyncDisposable {
   /**
    * Gives the lead of the ensemble to another server: `target`, or by default the follower with the
    * highest priority. Clients' writes wait for it a few milliseconds; then all clients of the
-   * ensemble reconnect, and keep their sessions. Resolves with the sid of that server when it leads.
-   * Rejects with a sentence when this server does not lead, when the target cannot take over, or
-   * when it does not within half of syncLimit.
+   * ensemble reconnect. Sessions live on, except local ones, which end. Resolves with the sid of
+   * that server when it leads. Rejects with a sentence when this server does not lead, when the
+   * target cannot take over or does not within half of syncLimit, or when this server has known no
+   * leader for initLimit plus syncLimit.
    */
   transferLeadership(target?: Sid): Promise<Sid>;
   /**
    * Closes a share of this server's client connections, from 0 to 1, so that their clients connect
    * to other servers: in random order, about 500 a second, each after the replies that it waits for.
-   * Sessions live on. Resolves with the number of connections, before they are closed. Rejects with
-   * a RangeError for another share, and with an Error when this server serves no clients.
+   * Sessions live on, except local ones, which end at another server. Resolves with the number of
+   * connections, before they are closed. Rejects with a RangeError for another share, and with an
+   * Error when this server serves no clients.
    */
   shedConnections(share: number): Promise<number>;
   /** Resolves after `close`; rejects when the server has failed and the process should end. */

@@ -236,7 +236,8 @@ export class TestPeer {
   /**
    * Closes a share of the client connections of this server, from 0 to 1, so that the clients connect
    * to other servers: in random order, each after the replies that it waits for. Their sessions live
-   * on. Resolves with the number of connections. Rejects while the server is stopped.
+   * on, except local ones, which end at another server. Resolves with the number of connections.
+   * Rejects while the server is stopped.
    */
   async shedConnections(share: number): Promise<number> {
     return await this.#running.server!.shedConnections(share);

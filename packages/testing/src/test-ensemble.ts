@@ -383,9 +383,9 @@ export class TestEnsemble implements AsyncDisposable {
 
   /**
    * Gives the lead to another server, by default to the follower with the highest priority
-   * (`tskeeper.leaderPriority`), without an election and without a failure. All clients reconnect,
-   * and keep their sessions. Resolves with the new leader. Rejects with a sentence if there is no
-   * leader in time, or if that server cannot take over.
+   * (`tskeeper.leaderPriority`), without an election and without a failure. All clients reconnect.
+   * Sessions live on, except local ones, which end. Resolves with the new leader. Rejects with a
+   * sentence if there is no leader in time, or if that server cannot take over.
    */
   async transferLeadership(to?: ServerOrSid): Promise<EnsembleServer> {
     const leader = this.#peer(await this.elected());

@@ -138,15 +138,18 @@ describe('a test ensemble', () => {
         );
       }
     })();
-    await using admin = await connect(ensemble.servers.find((server) => server.sid !== sid)!.connectString);
-    const { data } = await admin.reconfig({ leavingServers: [sid] });
-    expect(Buffer.from(data!).toString()).not.toContain(`server.${sid}=`);
-    const next = await ensemble.elected();
-    expect(next.sid).not.toBe(sid);
-    await expect(admin.reconfig({ leavingServers: [next.sid] })).rejects.toMatchObject({ code: 'BadArguments' });
-    await admin.reconfig({ joiningServers: [line] });
-    stop.abort();
-    await writing;
+    try {
+      await using admin = await connect(ensemble.servers.find((server) => server.sid !== sid)!.connectString);
+      const { data } = await admin.reconfig({ leavingServers: [sid] });
+      expect(Buffer.from(data!).toString()).not.toContain(`server.${sid}=`);
+      const next = await ensemble.elected();
+      expect(next.sid).not.toBe(sid);
+      await expect(admin.reconfig({ leavingServers: [next.sid] })).rejects.toMatchObject({ code: 'BadArguments' });
+      await admin.reconfig({ joiningServers: [line] });
+    } finally {
+      stop.abort();
+      await writing;
+    }
     await client.sync('/');
     expect((await configText()).split('\n')).toContain(line);
     const children = new Set((await client.getChildren('/')).children);

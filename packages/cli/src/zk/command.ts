@@ -45,6 +45,11 @@ export interface CommandCall {
   readonly input: AsyncIterable<Uint8Array | string> | undefined;
   /** The connected client of this session. Rejects if no session can be opened. */
   client(): Promise<Client>;
+  /**
+   * Another client with a new session, for a command that outlives its first one. The session ends
+   * with the command. Rejects as `client` does.
+   */
+  newClient(): Promise<Client>;
   /** Aborted when the command is interrupted. */
   readonly signal: AbortSignal;
   /** Clock for time limits that need no session. */

@@ -9,6 +9,7 @@ import type { Terminal } from '../terminal.ts';
 import { type CommandCall, CommandFailed, unexpectedArgumentError, type ZkCommand } from './command.ts';
 import { OptionError, parseLine, type ParsedLine } from './option-parser.ts';
 import type { ConnectionSettings } from './connection-settings.ts';
+import { ZkSession } from './session.ts';
 import { eventLines, eventView, errorTextOf } from './zkcli-texts.ts';
 
 export interface RunOptions {
@@ -53,6 +54,7 @@ export async function runCommand(command: ZkCommand, line: ParsedLine, options: 
   const format = formatFor(line, options.format);
   const output = new Output(options.terminal, format);
   const { signal, terminal } = options;
+  const moreSessions: ZkSession[] = [];
   const call: CommandCall = {
     command,
     line,
@@ -60,6 +62,14 @@ export async function runCommand(command: ZkCommand, line: ParsedLine, options: 
     settings: options.settings,
     input: options.input,
     client: () => options.client(signal),
+    newClient: () => {
+      const session = new ZkSession(options.settings, terminal.clock, {
+        onState: () => undefined,
+        onProgress: (sentence) => terminal.err(progressText(sentence, format)),
+      });
+      moreSessions.push(session);
+      return session.client(signal);
+    },
     signal,
     clock: terminal.clock,
     options: { signal },
@@ -76,7 +86,11 @@ export async function runCommand(command: ZkCommand, line: ParsedLine, options: 
     note: (sentence) => terminal.err(`${sentence}\n`),
     reportFailure: (failure) => void printFailure(failure, format, terminal),
   };
-  await command.run(call);
+  try {
+    await command.run(call);
+  } finally {
+    await Promise.all(moreSessions.map((session) => session.close()));
+  }
   return hasSetWatch;
 }
 

@@ -37,6 +37,15 @@ describe('A62: tskeeper leader', () => {
     expect((await zk('leader', 'resign')).code).toBe(exitCodes.refused);
   });
 
+  it('says who leads although its own session, a local one, ends with the role of its server', async () => {
+    await using ensemble = await TestEnsemble.start({ servers: 3, config: { skipACL: 'yes', localSessionsEnabled: true } });
+    const [through, target] = ensemble.followers;
+    const { code, out, err } = await zkOf(through!.connectString)('leader', 'transfer', '-to', String(target!.sid));
+    expect([code, out.replace(/\d+\n$/, ''), err]).toEqual([exitCodes.done, `Server ${target!.sid} leads in epoch `, '']);
+    await ensemble.ready();
+    expect(ensemble.leader).toBe(target);
+  });
+
   it('needs the permission to write /zookeeper/config', async () => {
     await using ensemble = await TestEnsemble.start({ servers: 3 });
     const { leader } = ensemble;

@@ -9,6 +9,7 @@ import { dataChecks } from './data.ts';
 import { deleteChecks } from './delete.ts';
 import { ensembleChecks } from './ensemble.ts';
 import { errorChecks } from './errors.ts';
+import { localSessionChecks } from './local-sessions.ts';
 import { multiReadChecks } from './multi-read.ts';
 import { multiChecks } from './multi.ts';
 import { opcodeChecks } from './opcodes.ts';
@@ -48,6 +49,7 @@ export const runnableChecks: readonly RunnableCheck[] = [
   ...opcodeChecks,
   ...configChecks,
   ...ensembleChecks,
+  ...localSessionChecks,
 ];
 
 /** All checks, in the order in which the command runs them. */

@@ -1,7 +1,7 @@
 /** Guarantees between the servers of an ensemble. */
 import type { Client } from '@tskeeper/client';
 import { OpCode, operations } from '@tskeeper/protocol';
-import type { RunnableCheck } from '../check.ts';
+import { NotApplicable, type RunnableCheck } from '../check.ts';
 import { expectEqual, textOf } from '../expect.ts';
 import { type CheckContext, nextState } from '../check-context.ts';
 import { EventRecorder } from '../event-recorder.ts';
@@ -65,6 +65,7 @@ export const ensembleChecks: readonly RunnableCheck[] = [
     docs: `${sessions}: SESSION_MOVED`,
     needs,
     async run(context) {
+      if (context.facts.localSessions !== 'disabled') throw new NotApplicable('its session is local: no other server knows it');
       const old = await context.openRawCnxn(0);
       const { response } = (await old.handshake())!;
       const session = { id: response.sessionId, password: new Uint8Array(response.passwd!) };

@@ -64,7 +64,7 @@ export function factsText(facts: Facts): string {
     [...servers, ...facts.unreachable.map((server) => [server, 'not reached', ''])],
   )}checked as ZooKeeper ${formatRelease(facts.release)}, ${from[facts.releaseFrom]}; sessions of ${min} to ${max} ms; extended types ${
     facts.hasExtendedTypes ? 'on' : 'off'
-  }\n`;
+  }; local sessions ${facts.localSessions}\n`;
 }
 
 const outcomeTexts: Record<Outcome, string> = { passed: 'ok', failed: 'FAILED', notApplicable: 'not applicable' };

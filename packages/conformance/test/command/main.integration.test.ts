@@ -53,7 +53,9 @@ describe('the command', () => {
     expect({ code, err }).toEqual({ code: 0, err: '' });
     expect(progress).toMatch(/^1\/9 create\.ttl\n.*\n9\/9 stat\.zxids-grow\n\n$/s);
     expect(out).toContain(`${server.connectString}  3.9.5-`);
-    expect(out).toContain('checked as ZooKeeper 3.9.5, as reported by srvr; sessions of 400 to 4000 ms; extended types off');
+    expect(out).toContain(
+      'checked as ZooKeeper 3.9.5, as reported by srvr; sessions of 400 to 4000 ms; extended types off; local sessions disabled',
+    );
     expect(out).toMatch(/^ok {14}\d+ +stat\.set-data$/m);
     expect(out).toContain(
       'not applicable, because zookeeper.extendedTypesEnabled is off: the server answers Unimplemented to a create with a TTL:\n  create.ttl\n',

@@ -4,6 +4,7 @@
  * forbids.
  */
 import type { Client } from '@tskeeper/client';
+import type { LocalSessionMode } from '../../src/index.ts';
 import type { mutations } from './mutations.ts';
 
 type Bug = keyof typeof mutations;
@@ -134,6 +135,36 @@ export const ensembleCanaries: readonly EnsembleCanary[] = [
   { check: 'ensemble.multi', server: 1, bug: 'of two znodes the second is read late' },
   { check: 'ensemble.expiry', server: 1, bug: 'each connection gets a new session' },
   { check: 'ensemble.client-goes-on', server: 1, bug: 'each connection gets a new session' },
+];
+
+/**
+ * Checks of local sessions, how the ensemble really is, and how a server that should be so is taken
+ * for wrong.
+ */
+export const localSessionCanaries: readonly {
+  readonly check: string;
+  readonly wrong: string;
+  readonly expected: LocalSessionMode;
+  readonly actual: LocalSessionMode;
+}[] = [
+  {
+    check: 'local-sessions.own-server-only',
+    wrong: 'a local session is resumed at every server',
+    expected: 'enabled',
+    actual: 'disabled',
+  },
+  {
+    check: 'local-sessions.first-ephemeral',
+    wrong: 'a local session is not refused an ephemeral',
+    expected: 'enabled',
+    actual: 'upgradable',
+  },
+  {
+    check: 'local-sessions.first-ephemeral',
+    wrong: 'a local session does not become global',
+    expected: 'upgradable',
+    actual: 'enabled',
+  },
 ];
 
 /** Bugs of a server with a super user. */

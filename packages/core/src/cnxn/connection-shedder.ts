@@ -1,7 +1,7 @@
 /**
  * Closes a share of the connections on request of an operator, so that their clients connect to
- * other servers, with their sessions: after a rolling restart the server that was restarted last
- * has almost none, and the others have too many.
+ * other servers: after a rolling restart the server that was restarted last has almost none, and
+ * the others have too many. Sessions move with their clients, except local ones, which end.
  *
  * Each connection has the same chance (selection sampling, with a cursor: no list is built). They
  * are closed a few at a time, since each client then makes a handshake somewhere. A connection is

@@ -13,6 +13,8 @@ import type { Observer } from '../observer.ts';
 import type { CoreOptions } from '../options.ts';
 import type { Handshakes } from './handshake.ts';
 import type { LocalSessions } from './local-sessions.ts';
+import type { SessionRef } from '../session/session-ref.ts';
+import type { SessionSlot } from '../session/session-table.ts';
 import { localOwner, previousOwner, type SessionTracker } from '../session/session-tracker.ts';
 import { AdmissionQueue } from './admission-queue.ts';
 import type { Load } from '../pending/load.ts';
@@ -147,6 +149,7 @@ export class Admission {
 
   /** A learner has forwarded a request of one of its clients. */
   forwarded(request: ForwardedRequest, now: Now): void {
+    if (request.opCode === OpCode.createSession) this.#maybeOpenFor(request, now);
     if (!this.mustQueue) {
       this.#submitForwarded(request, now);
       return;
@@ -262,8 +265,7 @@ export class Admission {
       cnxn.hasDroppedRequest = true;
       return;
     }
-    const isLocal = this.#tracker.sessions.isLocal(slot);
-    if (isLocal && opCode === OpCode.closeSession) {
+    if (opCode === OpCode.closeSession && this.#localSessions.closesHere(slot)) {
       this.#localSessions.close(slot);
       return;
     }
@@ -304,9 +306,13 @@ export class Admission {
     const owner = movesAtArrival !== undefined && this.#hasMoved(forwarded, movesAtArrival) ? previousOwner : request.owner;
     const origin: WriteOrigin = { kind: 'write', cnxn: noCnxn, ...request, owner, heldBytes: 0, frameBytes: 0, isUpgradeRefused: false };
     const reader = this.#parkedReader.wrap(record, 0, record.length);
-    if (request.opCode === OpCode.createSession && this.#isSessionCreation(origin, reader))
+    if (request.opCode === OpCode.createSession && this.#tracker.isAwaitingCreate(this.#slotOf(request)))
       this.#sequencer.openSession(origin, reader.int32(), now);
     else this.#submitWrite(origin, reader, now);
+  }
+
+  #slotOf({ sessionHigh, sessionLow }: SessionRef): SessionSlot {
+    return this.#tracker.sessions.find(sessionHigh, sessionLow);
   }
 
   /** Whether the session has since moved to another connection at the server that forwarded it. */
@@ -316,13 +322,15 @@ export class Admission {
   }
 
   /**
-   * Whether this is the createSession of a learner for a new session. A createSession that a client
-   * of a ZooKeeper server sends as an ordinary request comes the same way, with any record: it is
-   * treated like any other unknown request.
+   * Opens the session of a learner's createSession when that arrives, even if it must wait for its
+   * turn: its client may come back to its server, which asks whether the session lives. A
+   * createSession that a client of a ZooKeeper server sends as an ordinary request comes the same
+   * way, with any record: it is treated like any other unknown request.
    */
-  #isSessionCreation({ sessionHigh: high, sessionLow: low }: WriteOrigin, reader: Reader): boolean {
-    if (reader.remaining < int32Bytes || (high === 0 && low === 0) || this.#tracker.sessions.find(high, low) !== -1) return false;
-    return reader.bytes.readInt32BE(reader.offset) > 0;
+  #maybeOpenFor({ owner, sessionHigh: high, sessionLow: low, record }: ForwardedRequest, now: Now): void {
+    if (record.length < int32Bytes || (high === 0 && low === 0) || this.#tracker.sessions.find(high, low) !== -1) return;
+    const timeoutMs = record.readInt32BE(0);
+    if (timeoutMs > 0) this.#tracker.openFor(owner, high, low, timeoutMs, now.elapsedMs);
   }
 
   // ---- long writes
@@ -503,7 +511,7 @@ export class Admission {
     }
     if (this.#isOrdered(opCode)) {
       if (!request.isThrottled && !this.#memoryLimits.rejects(opCode, reader, this.#sequencer.queuedBytes)) {
-        if (opCode === OpCode.closeSession && this.#tracker.sessions.isLocal(cnxn.slot)) {
+        if (opCode === OpCode.closeSession && this.#localSessions.closesHere(cnxn.slot)) {
           this.#localSessions.closeRequested(cnxn.slot);
           this.#sessionQueue.read(request, reader);
         } else {

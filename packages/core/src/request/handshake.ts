@@ -183,8 +183,8 @@ export class Handshakes {
   }
 
   #openSession(cnxn: Cnxn, now: Now): HandshakeOutcome {
-    if (this.#sequencer.isReadOnly) return this.#openInReadOnlyMode(cnxn, now);
     if (this.#options.localSessions !== 'disabled') return this.#openLocal(cnxn, now);
+    if (this.#sequencer.isReadOnly) return this.#refuseNew(cnxn, now);
     return { kind: 'create', origin: this.#create(cnxn, now) };
   }
 
@@ -242,21 +242,15 @@ export class Handshakes {
   // ---- in read-only mode
 
   /**
-   * No other server knows the session, so it is open at once. Without local sessions ZooKeeper
-   * answers as if the client had sent an ordinary request, and clients know that answer; ZooKeeper
-   * then leaves the connection open and reads nothing more from it.
+   * Without local sessions ZooKeeper answers as if the client had sent an ordinary request, and
+   * clients know that answer; ZooKeeper then leaves the connection open and reads nothing more from
+   * it.
    */
-  #openInReadOnlyMode(cnxn: Cnxn, now: Now): HandshakeOutcome {
-    if (this.#options.localSessions === 'disabled') {
-      const { lastZxid } = this.#replica;
-      const { elapsedMs } = now;
-      this.#replyWriter.replyWithoutBody(cnxn, OpCode.createSession, 0, lastZxid, ErrorCode.NotReadOnly, elapsedMs, elapsedMs, true);
-      this.#cnxns.close(cnxn, 'no new sessions on a read-only server');
-      return closed;
-    }
-    this.#create(cnxn, now);
-    this.#acceptNew(cnxn, now.elapsedMs, now, false);
-    return opened;
+  #refuseNew(cnxn: Cnxn, { elapsedMs }: Now): HandshakeOutcome {
+    const { lastZxid } = this.#replica;
+    this.#replyWriter.replyWithoutBody(cnxn, OpCode.createSession, 0, lastZxid, ErrorCode.NotReadOnly, elapsedMs, elapsedMs, true);
+    this.#cnxns.close(cnxn, 'no new sessions on a read-only server');
+    return closed;
   }
 
   /**

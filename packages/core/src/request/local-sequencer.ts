@@ -144,11 +144,13 @@ export class LocalSequencer implements WriteSequencer {
   }
 
   openSession(origin: WriteOrigin, timeoutMs: Millis, now: Now): void {
-    const { owner, sessionHigh: high, sessionLow: low } = origin;
-    // Even if it must wait: its client may come back to its server, which asks whether it lives.
-    if (owner !== localOwner) this.#tracker.openFor(owner, high, low, timeoutMs, now.elapsedMs);
     if (this.#held.mustHold) this.#held.push(origin, undefined, timeoutMs, 0);
-    else this.#enqueue(this.#preparer.createSession(origin, timeoutMs, now));
+    else this.#orderSession(origin, timeoutMs, now);
+  }
+
+  #orderSession(origin: WriteOrigin, timeoutMs: Millis, now: Now): void {
+    this.#tracker.createOrdered(origin.sessionHigh, origin.sessionLow);
+    this.#enqueue(this.#preparer.createSession(origin, timeoutMs, now));
   }
 
   // ---- a transfer of the lead
@@ -170,7 +172,7 @@ export class LocalSequencer implements WriteSequencer {
     const { origin, record, sessionTimeoutMs, sessionMoves } = this.#held.take();
     this.workUnits += unitsPerRequest + record.length / bytesPerUnit;
     if (sessionTimeoutMs !== undefined) {
-      this.#enqueue(this.#preparer.createSession(origin, sessionTimeoutMs, now));
+      this.#orderSession(origin, sessionTimeoutMs, now);
       return undefined;
     }
     const { sessions } = this.#tracker;
@@ -238,8 +240,9 @@ export class LocalSequencer implements WriteSequencer {
 
   expireNow({ sessionHigh: high, sessionLow: low }: SessionRef): boolean {
     const slot = this.#tracker.findLive(high, low);
-    if (slot !== -1) this.#sessionExpiry.expireNow(slot);
-    return slot !== -1;
+    if (slot === -1 || this.#tracker.isAwaitingCreate(slot)) return false;
+    this.#sessionExpiry.expireNow(slot);
+    return true;
   }
 
   wake(now: Now, heardMs: Millis, hasEnough: () => boolean): Job | undefined {

@@ -16,6 +16,8 @@
  *
  * Requests of a local session take the way of any others, except closeSession, which is answered
  * after them, like a read.
+ *
+ * In read-only mode all sessions are local, also without `localSessionsEnabled`.
  */
 import { ErrorCode, type Millis, OpCode, type Reader } from '@tskeeper/protocol';
 import type { CnxnTable } from '../cnxn/cnxn-table.ts';
@@ -69,14 +71,16 @@ export class LocalSessions {
     this.#expiry = new SessionExpiry(tracker, tracker.localExpiry);
   }
 
-  /** The session of a client of this server; -1 unless it is local and live. */
-  find({ sessionHigh: high, sessionLow: low }: SessionRef): SessionSlot {
-    const slot = this.#tracker.findLive(high, low);
-    return slot !== -1 && this.#tracker.sessions.isLocal(slot) ? slot : -1;
+  /**
+   * Whether a closeSession ends the session without a txn. Without `localSessionsEnabled` it does
+   * not: then a session is local only in read-only mode, in which a server ends no session that it
+   * has not opened.
+   */
+  closesHere(slot: SessionSlot): boolean {
+    return this.#mode !== 'disabled' && this.#isLocal(slot);
   }
 
-  /** A session of read-only mode is not: no other mode of the server knows it. */
-  isLocal(slot: SessionSlot): boolean {
+  #isLocal(slot: SessionSlot): boolean {
     return slot !== -1 && this.#tracker.sessions.isLocal(slot);
   }
 
@@ -125,10 +129,11 @@ export class LocalSessions {
   }
 
   /** On request of an operator. Returns whether the session was a local one of this server. */
-  expireNow(session: SessionRef): boolean {
-    const slot = this.find(session);
-    if (slot !== -1) this.#end(slot, true);
-    return slot !== -1;
+  expireNow({ sessionHigh: high, sessionLow: low }: SessionRef): boolean {
+    const slot = this.#tracker.findLive(high, low);
+    if (!this.#isLocal(slot)) return false;
+    this.#end(slot, true);
+    return true;
   }
 
   /**

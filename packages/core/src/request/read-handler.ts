@@ -19,7 +19,7 @@ import type { MemoryLimits } from './memory-limits.ts';
 import { MultiReads } from './multi-reads.ts';
 import type { OperatorRequests } from './operator-requests.ts';
 import { ReadReplies } from './read-replies.ts';
-import type { ReadOnlyRequests } from './read-only-requests.ts';
+import { isRefused } from './read-only-requests.ts';
 import type { Replica } from './replica.ts';
 import type { ReplyWriter } from './reply-writer.ts';
 import type { Request } from './request.ts';
@@ -39,8 +39,7 @@ export class ReadHandler {
   readonly #watchRequests: WatchRequests;
   readonly #multiReads: MultiReads;
   readonly #operatorRequests: OperatorRequests;
-  /** Undefined unless the server is in read-only mode. */
-  readonly #readOnlyRequests: ReadOnlyRequests | undefined;
+  readonly #isReadOnly: boolean;
   readonly #childrenPages: ChildrenPages;
   /** undefined without tskeeper.keeperExtensions. */
   readonly #filteredLists: FilteredLists | undefined;
@@ -59,9 +58,9 @@ export class ReadHandler {
     budget: StepBudget,
     operatorRequests: OperatorRequests,
     options: CoreOptions,
-    readOnlyRequests?: ReadOnlyRequests,
+    isReadOnly = false,
   ) {
-    this.#readOnlyRequests = readOnlyRequests;
+    this.#isReadOnly = isReadOnly;
     this.#replica = replica;
     this.#watches = watches;
     this.#cnxns = cnxns;
@@ -108,7 +107,7 @@ export class ReadHandler {
       case OpCode.getACL:
         return this.#getAcl(request, reader);
       case OpCode.sync:
-        if (this.#readOnlyRequests?.answer(request, this.#replies) === true) return undefined;
+        if (this.#isReadOnly && isRefused(request.opCode)) return this.#replies.error(request, ErrorCode.NotReadOnly);
         return this.#sync(request, reader);
       case OpCode.addWatch:
         return this.#watchRequests.addWatch(request, reader);
@@ -137,7 +136,7 @@ export class ReadHandler {
       case OpCode.filteredList:
         return this.#filteredLists === undefined ? this.#unimplemented(request) : this.#filteredList(this.#filteredLists, request, reader);
       default:
-        if (this.#readOnlyRequests?.answer(request, this.#replies) === true) return undefined;
+        if (this.#isReadOnly && isRefused(request.opCode)) return this.#replies.error(request, ErrorCode.NotReadOnly);
         return this.#unimplemented(request);
     }
   }

@@ -3,19 +3,15 @@
  * leader for a while, and orders none. ZooKeeper's ReadOnlyZooKeeperServer does this.
  *
  * Nothing changes the state here: no txn is proposed, committed or applied. The only sessions that
- * exist are local to this server, and end with its read-only mode. read-only-requests.ts refuses
- * the writes.
+ * exist are local ones (local-sessions.ts), which end with the read-only mode. The writes are
+ * refused (read-only-requests.ts).
  */
 import type { Millis, Zxid } from '@tskeeper/protocol';
-import type { CnxnTable } from '../cnxn/cnxn-table.ts';
 import type { Fingerprint } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
 import type { Proposal } from '../pending/proposal.ts';
-import { SessionExpiry } from '../session/session-expiry.ts';
 import type { SessionRef } from '../session/session-ref.ts';
-import type { SessionSlot } from '../session/session-table.ts';
 import type { SessionTracker } from '../session/session-tracker.ts';
-import { unitsPerRequest } from '../step-budget.ts';
 import type { SequencerDependencies } from './local-sequencer.ts';
 import type { WriteSequencer } from './write-sequencer.ts';
 
@@ -28,17 +24,13 @@ export class ReadOnlySequencer implements WriteSequencer {
   readonly queuedBytes = 0;
   readonly isCaughtUp = true;
   readonly hasCommitted = false;
+  readonly workUnits = 0;
   readonly #tracker: SessionTracker;
-  readonly #cnxns: CnxnTable;
   readonly #opensSessions: boolean;
-  readonly #sessionExpiry: SessionExpiry;
-  workUnits = 0;
 
-  constructor({ options, tracker, cnxns }: SequencerDependencies) {
+  constructor({ options, tracker }: SequencerDependencies) {
     this.#tracker = tracker;
-    this.#cnxns = cnxns;
     this.#opensSessions = options.localSessions !== 'disabled';
-    this.#sessionExpiry = new SessionExpiry(tracker, tracker.expiry);
   }
 
   // ---- writes: none reaches this server's order
@@ -82,48 +74,30 @@ export class ReadOnlySequencer implements WriteSequencer {
   // ---- sessions
 
   /**
-   * Called for a session that the ensemble's state does not have. A server that opens local
-   * sessions knows all of its own. Any other accepts every session whose client has the password,
-   * as ZooKeeper does: it knows neither that such a session has ended nor that it exists.
+   * Called for a session that neither the ensemble's state has nor this server. A server that opens
+   * local sessions knows all of its own. Any other accepts every session whose client has the
+   * password, as ZooKeeper does: it knows neither that such a session has ended nor that it exists.
    */
   revalidate({ sessionHigh: high, sessionLow: low }: SessionRef, timeoutMs: Millis, now: Now): boolean {
-    if (this.#tracker.findLive(high, low) !== -1) return true;
     if (this.#opensSessions) return false;
-    this.#tracker.open(high, low, timeoutMs, now.elapsedMs);
+    this.#tracker.openLocal(high, low, timeoutMs, now.elapsedMs);
     return true;
   }
 
-  expireNow({ sessionHigh: high, sessionLow: low }: SessionRef): boolean {
-    const slot = this.#tracker.findLive(high, low);
-    if (slot !== -1) this.#sessionExpiry.expireNow(slot);
-    return slot !== -1;
+  expireNow(): boolean {
+    return false;
   }
 
-  wake(_now: Now, inputWatermarkMs: Millis, isBudgetSpent: () => boolean): undefined {
-    while (!isBudgetSpent()) {
-      const due = this.#sessionExpiry.nextExpired(inputWatermarkMs);
-      if (due === -1) return;
-      this.#expireSession(due);
-    }
+  wake(): undefined {
+    return undefined;
   }
 
-  /** A long read must not put off the end of a session, which costs little here. */
-  expireSessions(now: Now, inputWatermarkMs: Millis, isBudgetSpent: () => boolean): undefined {
-    this.wake(now, inputWatermarkMs, isBudgetSpent);
+  expireSessions(): undefined {
+    return undefined;
   }
 
-  /** No txn: nothing in the state belongs to the session. */
-  #expireSession(slot: SessionSlot): void {
-    this.workUnits += unitsPerRequest;
-    const cnxn = this.#cnxns.get(this.#tracker.sessions.cnxnOf(slot));
-    this.#tracker.remove(slot);
-    if (cnxn === undefined) return;
-    cnxn.slot = -1;
-    this.#cnxns.close(cnxn, 'session expired');
-  }
-
-  deadline(): Millis | undefined {
-    return this.#sessionExpiry.hasForcedExpirations ? 0 : this.#tracker.expiry.deadline();
+  deadline(): undefined {
+    return undefined;
   }
 
   fingerprint(to: Fingerprint): void {

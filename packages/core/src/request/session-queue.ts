@@ -143,7 +143,7 @@ export class SessionQueue {
       this.#replyWriter.replyWithoutBody(cnxn, opCode, xid, this.#replica.lastZxid, ErrorCode.ThrottledOp, arrivedMs, now.elapsedMs, false);
       return;
     }
-    if (opCode === OpCode.closeSession && this.#localSessions.isLocal(cnxn.slot)) {
+    if (opCode === OpCode.closeSession && this.#localSessions.closesHere(cnxn.slot)) {
       this.#localSessions.answerClose(request);
       return;
     }

@@ -44,8 +44,10 @@ export class SessionExpiry {
   nextExpired(inputWatermarkMs: Millis): SessionSlot {
     const forced = this.#forcedExpirations.shift();
     if (forced !== undefined) return forced;
-    this.#nextDue = -1;
-    this.#dueTimes.takeDue(inputWatermarkMs, 1, this.#setNextDue);
+    do {
+      this.#nextDue = -1;
+      this.#dueTimes.takeDue(inputWatermarkMs, 1, this.#setNextDue);
+    } while (this.#nextDue !== -1 && this.#tracker.maybeOutlast(this.#nextDue, inputWatermarkMs));
     return this.#nextDue;
   }
 }

@@ -55,6 +55,8 @@ export class SessionTracker {
    * that is not in the map belongs to a client of this server.
    */
   readonly #owners = new Map<SessionSlot, SessionOwner>();
+  /** Sessions of other servers' clients whose createSession waits for its turn. */
+  readonly #awaitingCreate = new Set<SessionSlot>();
   /**
    * How often each session has moved to another connection, as far as this server knows; sessions
    * that never moved are not in the map.
@@ -87,11 +89,34 @@ export class SessionTracker {
   }
 
   /**
-   * Opens a session of another server's client. That is not a move: requests that the session sent
-   * before, as a local one, may be waiting here.
+   * Opens a session of another server's client, whose createSession has arrived; `createOrdered`
+   * follows. That is not a move: requests that the session sent before, as a local one, may be
+   * waiting here.
    */
   openFor(owner: SessionOwner, high: number, low: number, timeoutMs: Millis, elapsedMs: Millis): void {
-    this.#owners.set(this.open(high, low, timeoutMs, elapsedMs), owner);
+    const slot = this.open(high, low, timeoutMs, elapsedMs);
+    this.#owners.set(slot, owner);
+    this.#awaitingCreate.add(slot);
+  }
+
+  /** Whether the createSession of the session has arrived, and waits for its turn. */
+  isAwaitingCreate(slot: SessionSlot): boolean {
+    return this.#awaitingCreate.has(slot);
+  }
+
+  /** The createSession of a session that `openFor` has opened is about to be proposed. */
+  createOrdered(high: number, low: number): void {
+    this.#awaitingCreate.delete(this.#table.find(high, low));
+  }
+
+  /**
+   * A session that is due lives on while its createSession waits for its turn: its closeSession must
+   * not come first. Returns whether it does.
+   */
+  maybeOutlast(slot: SessionSlot, elapsedMs: Millis): boolean {
+    if (!this.#awaitingCreate.has(slot)) return false;
+    this.#expiry.touch(slot, elapsedMs, this.#table.timeoutMs(slot));
+    return true;
   }
 
   /** -1 if the session is unknown or closing. */
@@ -197,6 +222,7 @@ export class SessionTracker {
     this.#strayWrites.delete(slot);
     this.#expiry.remove(slot);
     this.#owners.delete(slot);
+    this.#awaitingCreate.delete(slot);
     this.#moveCounts.delete(slot);
     this.#touched?.delete(slot);
     this.#table.remove(slot);
@@ -268,7 +294,11 @@ export class SessionTracker {
     const rows: string[] = [];
     table.forEach((slot) => {
       const dueMs = due.get(slot);
-      const kind = table.isLocal(slot) ? `local ${this.#strayWrites.get(slot) ?? 0}` : 'global';
+      const kind = table.isLocal(slot)
+        ? `local ${this.#strayWrites.get(slot) ?? 0}`
+        : this.#awaitingCreate.has(slot)
+          ? 'awaited'
+          : 'global';
       const id = `${table.high(slot)} ${table.low(slot)} ${table.timeoutMs(slot)} ${kind} ${table.isClosing(slot)} ${table.cnxnOf(slot)}`;
       const left = dueMs === undefined ? '-' : Math.max(0, dueMs - nowMs);
       rows.push(

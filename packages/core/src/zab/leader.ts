@@ -27,7 +27,6 @@ import {
   readTouchedSessions,
   type ReconfigRequest,
   type Sid,
-  writeEmptyPacket,
   type Zxid,
 } from '@tskeeper/protocol';
 import type { SessionOwner } from '../client-output.ts';
@@ -189,10 +188,8 @@ export class Leader implements TxnLog, SequencerLeader {
    */
   packet(channel: ChannelId, packet: PacketView, now: Now): void {
     this.#nowMs = now.elapsedMs;
-    const learner = this.#learners.get(channel);
-    if (learner === undefined || this.#stages.stage === 'over') return;
-    learner.packetsReceived++;
-    learner.lastReceivedMs = learner.lastProgressMs = now.elapsedMs;
+    const learner = this.#stages.stage === 'over' ? undefined : this.#learners.received(channel, now);
+    if (learner === undefined) return;
     switch (packet.type) {
       case PacketType.FOLLOWERINFO:
       case PacketType.OBSERVERINFO:
@@ -222,17 +219,10 @@ export class Leader implements TxnLog, SequencerLeader {
     }
   }
 
-  /**
-   * A learner has read some of its output, or a part of a packet has arrived. During a snapshot
-   * these are the only signs of life; a synchronised learner must send packets.
-   */
+  /** See `LearnerTable.progressed`. */
   onProgress(channel: ChannelId, now: Now): void {
-    const learner = this.#learners.get(channel);
-    if (learner === undefined) return;
-    learner.lastProgressMs = now.elapsedMs;
-    if (learner.stage !== 'synchronising') return;
-    learner.lastReceivedMs = now.elapsedMs;
-    if (this.#learners.isVoting(learner)) this.#stages.voterProgressed(now);
+    const learner = this.#learners.progressed(channel, now);
+    if (learner !== undefined && this.#learners.isVoting(learner)) this.#stages.voterProgressed(now);
   }
 
   /**
@@ -503,14 +493,7 @@ export class Leader implements TxnLog, SequencerLeader {
   }
 
   #activateSynced(): void {
-    for (const learner of this.#learners.values()) if (learner.stage === 'synchronised') this.#activate(learner);
-  }
-
-  #activate(learner: LearnerProgress): void {
-    learner.stage = 'active';
-    // It may have had to wait for other learners, with nothing to send.
-    learner.lastReceivedMs = learner.activeSinceMs = learner.touchesWatermarkMs = this.#nowMs;
-    writeEmptyPacket(this.#learners.outputAfterBacklog(learner), PacketType.UPTODATE, -1);
+    for (const learner of this.#learners.values()) if (learner.stage === 'synchronised') this.#learners.activate(learner, this.#nowMs);
   }
 
   // ---- broadcast
@@ -523,7 +506,7 @@ export class Leader implements TxnLog, SequencerLeader {
       learner.ackedZxid = Math.max(learner.ackedZxid, learner.historyEndZxid);
       this.#learners.updateHasFollower();
       if (this.#stages.stage === 'broadcast') {
-        this.#activate(learner);
+        this.#learners.activate(learner, this.#nowMs);
       } else if (this.#learners.isVoting(learner)) {
         this.#stages.voterJoined(learner.sid);
         this.#maybeServe(now);
@@ -551,8 +534,7 @@ export class Leader implements TxnLog, SequencerLeader {
     // sessions.
     if (learner.stage !== 'active') return;
     readTouchedSessions(packet.data, (high, low, timeOut) => this.#server?.touched(high, low, timeOut, now));
-    learner.answeredPing = learner.pings.shift() ?? learner.answeredPing;
-    if (learner.sidConflict?.ping !== undefined && learner.answeredPing >= learner.sidConflict.ping) this.#learners.rejectClaimant(learner);
+    this.#learners.pingAnswered(learner);
     learner.reportedTouches(observersLagOf(packet, this.#options));
     this.#syncs.replyConfirmed(this.#server, now);
   }

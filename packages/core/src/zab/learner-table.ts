@@ -20,6 +20,7 @@ import {
   type PacketView,
   readLearnerInfo,
   type Sid,
+  writeEmptyPacket,
   writeLeaderInfo,
   Writer,
   type Zxid,
@@ -154,6 +155,45 @@ export class LearnerTable {
     const { backlog } = learner;
     learner.backlog = undefined;
     if (backlog !== undefined) this.outputAfterBacklog(learner).raw(backlog.bytes, 0, backlog.offset);
+  }
+
+  /** The learner has the history, and serves clients from here on. */
+  activate(learner: LearnerProgress, nowMs: Millis): void {
+    learner.stage = 'active';
+    // It may have had to wait for other learners, with nothing to send.
+    learner.lastReceivedMs = learner.activeSinceMs = learner.touchesWatermarkMs = nowMs;
+    writeEmptyPacket(this.outputAfterBacklog(learner), PacketType.UPTODATE, -1);
+  }
+
+  // ---- signs of life of learners
+
+  /** A packet has arrived. Returns its learner; undefined if that is gone. */
+  received(channel: ChannelId, now: Now): LearnerProgress | undefined {
+    const learner = this.#learners.get(channel);
+    if (learner === undefined) return undefined;
+    learner.packetsReceived++;
+    learner.lastReceivedMs = learner.lastProgressMs = now.elapsedMs;
+    return learner;
+  }
+
+  /**
+   * A learner has read some of its output, or a part of a packet has arrived. During a snapshot
+   * these are the only signs of life; a synchronised learner must send packets. Returns the learner
+   * if it is being synchronised.
+   */
+  progressed(channel: ChannelId, now: Now): LearnerProgress | undefined {
+    const learner = this.#learners.get(channel);
+    if (learner === undefined) return undefined;
+    learner.lastProgressMs = now.elapsedMs;
+    if (learner.stage !== 'synchronising') return undefined;
+    learner.lastReceivedMs = now.elapsedMs;
+    return learner;
+  }
+
+  /** The learner has answered the oldest of its PINGs. */
+  pingAnswered(learner: LearnerProgress): void {
+    learner.answeredPing = learner.pings.shift() ?? learner.answeredPing;
+    if (learner.sidConflict?.ping !== undefined && learner.answeredPing >= learner.sidConflict.ping) this.#rejectClaimant(learner);
   }
 
   // ---- owners of sessions
@@ -310,7 +350,7 @@ export class LearnerTable {
       if (sidConflict === undefined || elapsedMs - sidConflict.challengedMs < waitMs) continue;
       // Bytes that were in flight at the claim prove nothing; later bytes do, even part of a
       // packet.
-      if (holder.lastProgressMs > sidConflict.challengedMs + waitMs / 2) this.rejectClaimant(holder);
+      if (holder.lastProgressMs > sidConflict.challengedMs + waitMs / 2) this.#rejectClaimant(holder);
       // This server itself was late, and may have an answer to read.
       else if (elapsedMs - sidConflict.challengedMs > waitMs * 1.5) this.#pings.challenge(holder, sidConflict, elapsedMs);
       else this.disconnect(holder, 'replaced by a later connection', 'the learner has reconnected, and this connection does not answer');
@@ -318,7 +358,7 @@ export class LearnerTable {
   }
 
   /** The learner whose id another stream claims is alive. */
-  rejectClaimant(holder: LearnerProgress): void {
+  #rejectClaimant(holder: LearnerProgress): void {
     const { claimant } = holder.sidConflict!;
     holder.sidConflict = undefined;
     const remedy = 'If this is another server, correct the myid of one of the two';

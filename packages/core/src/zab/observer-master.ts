@@ -190,12 +190,9 @@ export class ObserverMaster {
     this.#learners.channelGone(channel);
   }
 
-  /** As `Leader.onProgress`. */
+  /** See `LearnerTable.progressed`. */
   onProgress(channel: ChannelId, now: Now): void {
-    const learner = this.#learners.get(channel);
-    if (learner === undefined) return;
-    learner.lastProgressMs = now.elapsedMs;
-    if (learner.stage === 'synchronising') learner.lastReceivedMs = now.elapsedMs;
+    this.#learners.progressed(channel, now);
   }
 
   /**
@@ -204,10 +201,8 @@ export class ObserverMaster {
    */
   packet(channel: ChannelId, packet: PacketView, now: Now): void {
     this.#nowMs = now.elapsedMs;
-    const learner = this.#learners.get(channel);
+    const learner = this.#learners.received(channel, now);
     if (learner === undefined) return;
-    learner.packetsReceived++;
-    learner.lastReceivedMs = learner.lastProgressMs = now.elapsedMs;
     switch (packet.type) {
       case PacketType.OBSERVERINFO:
         this.#learners.onInfo(learner, packet, now);
@@ -280,16 +275,13 @@ export class ObserverMaster {
   /** The ACK of NEWLEADER. Those of UPTODATE, and of txns, need no action: an observer never counts. */
   #onAck(learner: LearnerProgress, zxid: Zxid): void {
     if (learner.stage !== 'synchronising' || counterOf(zxid) !== 0 || epochOf(zxid) !== this.#stages.epoch) return;
-    learner.stage = 'active';
-    learner.lastReceivedMs = learner.activeSinceMs = learner.touchesWatermarkMs = this.#nowMs;
-    writeEmptyPacket(this.#learners.outputAfterBacklog(learner), PacketType.UPTODATE, -1);
+    this.#learners.activate(learner, this.#nowMs);
   }
 
   #onPing(learner: LearnerProgress, packet: PacketView): void {
     if (learner.stage !== 'active') return;
     readTouchedSessions(packet.data, (high, low, timeOut) => this.#touched.add(high, low, timeOut));
-    learner.answeredPing = learner.pings.shift() ?? learner.answeredPing;
-    if (learner.sidConflict?.ping !== undefined && learner.answeredPing >= learner.sidConflict.ping) this.#learners.rejectClaimant(learner);
+    this.#learners.pingAnswered(learner);
     learner.reportedTouches(0);
   }
 

@@ -319,6 +319,47 @@ describe('A33: with local sessions, a leader', () => {
     expect(client.isClosed).toBe(false);
   });
 
+  it('knows a session that becomes global from when its createSession arrives, even if that has to wait for its turn', () => {
+    const ensemble = served('upgradable', 3, 1, 1, { requestThrottleLimit: 1, requestThrottleDropStale: false });
+    const leader = ensemble.leader!;
+    const follower = followerOf(ensemble);
+    const [busy, client] = [joined(ensemble, leader, 10_000), joined(ensemble, follower)];
+    const others = Array.from({ length: 100 }, (_, at) => busy.ask('create', create(`/busy${at}`)));
+    client.ask('create', create('/e', CreateMode.ephemeral));
+    ensemble.run(10);
+    client.break();
+    client.asked.length = 0;
+    expect([answered(ensemble, client.connect(follower)).timeoutMs, others.at(-1)!.answer]).toEqual([2000, undefined]);
+    expect(settle(ensemble, client.ask('exists', { path: '/', watch: false }), ...others)).toHaveLength(101);
+    // The first create was still waiting when the session moved to the new connection.
+    expect(settle(ensemble, client.ask('create', create('/e', CreateMode.ephemeral)))).toMatchObject([{ err: 0 }]);
+    ensemble.run(50);
+    expect(counts(ensemble).map((each) => each.split(' ')[0])).toEqual(['1', '1', '1', '1']);
+    ensemble.compare();
+  });
+
+  it('ends a session whose createSession had to wait longer than its timeout in the right order', () => {
+    const ensemble = served('upgradable', 3, 1, 1, { requestThrottleLimit: 1, requestThrottleDropStale: false });
+    const leader = ensemble.leader!;
+    const [busy, client] = [joined(ensemble, leader, 20_000), joined(ensemble, followerOf(ensemble), 200)];
+    const others = Array.from({ length: 400 }, (_, at) => busy.ask('create', create(`/busy${at}`)));
+    client.ask('create', create('/e', CreateMode.ephemeral));
+    ensemble.run(10);
+    client.break();
+    ensemble.run(600);
+    expect([others.at(-1)!.answer, leader.peer!.replica.tree.find('/e')]).toEqual([undefined, 0]);
+    settle(ensemble, ...others);
+    ensemble.run(1500);
+    expect([leader.peer!.replica.tree.find('/e'), ...counts(ensemble).map((each) => each.split(' ')[0])]).toEqual([0, '0', '0', '0', '0']);
+    const types = leader.folder.log.map(({ bytes }) => readTxn(new Reader(bytes)).header);
+    const own = types.filter(({ clientHigh }) => clientHigh === Number(client.session >> 32n)).map(({ type }) => type);
+    expect(own.filter((type) => type === OpCode.createSession || type === OpCode.closeSession)).toEqual([
+      OpCode.createSession,
+      OpCode.closeSession,
+    ]);
+    ensemble.compare();
+  });
+
   it('refuses a write of a global session that has ended, although its id could be that of a local one', () => {
     const ensemble = served('upgradable');
     const follower = followerOf(ensemble);

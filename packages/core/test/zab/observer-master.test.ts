@@ -20,6 +20,17 @@ function started(observers = 1, seed = 1): Started {
   return { ensemble, observers: ensemble.nodes.slice(3) };
 }
 
+const lineOf = (sid: number, role = 'participant', quorumPort = 2888) => `server.${sid}=h${sid}:${quorumPort}:3888:${role};0.0.0.0:2181`;
+
+function startedWithReconfig(): Started {
+  const ensemble = new Ensemble(1, 3, 1, 0);
+  Object.assign(ensemble, { observerMasterEnabled: true, reconfigEnabled: true, throttle: { skipAcl: true } });
+  ensemble.configText = [lineOf(1), lineOf(2), lineOf(3), lineOf(4, 'observer'), 'version=0'].join('\n');
+  for (const node of ensemble.nodes) node.start();
+  if (!ensemble.runUntil(() => ensemble.isWhole, 5000)) throw new Error(`it does not serve: ${ensemble.describe()}`);
+  return { ensemble, observers: ensemble.nodes.slice(3) };
+}
+
 function masterOf({ ensemble }: Started, observer: Node): Node {
   const sid = observer.peer!.status().learnerMaster;
   return ensemble.nodes.find((node) => node.sid === sid)!;
@@ -226,6 +237,31 @@ describe('an observer with observerMasterPort', () => {
     expect([ErrorCode.SessionMoved, undefined]).toContain(again.answer?.err);
     expect(ensemble.leader!.peer!.replica.tree.find('/old')).toBe(0);
     expect(late.answer).toBeUndefined();
+  });
+});
+
+describe('a configuration that is proposed', () => {
+  it('A55, A58: is not announced to an observer that connects to a follower before it is committed', () => {
+    const { ensemble, observers } = startedWithReconfig();
+    const run = { ensemble, observers };
+    const [observer] = observers;
+    const leader = ensemble.leader!;
+    const before = observer!.peer!.status().configText;
+    const client = joined(ensemble, leader);
+    // Nothing that the followers send arrives, so the leader has proposed it, and cannot commit it.
+    for (const node of ensemble.nodes.slice(0, 3)) if (node !== leader) ensemble.muted.add(`${node.sid}>${leader.sid}`);
+    const zxids = ensemble.nodes.map((node) => node.lastLogged);
+    const newMembers = [...ensemble.nodes.slice(0, 3).map(({ sid }) => lineOf(sid)), lineOf(4, 'observer', 2999)].join(',');
+    client.ask('reconfig', { joiningServers: null, leavingServers: null, newMembers, curConfigId: -1 });
+    ensemble.run(40);
+    expect(ensemble.nodes.slice(0, 3).every((node, at) => node.lastLogged > zxids[at]!)).toBe(true);
+    const master = masterOf(run, observer!);
+    for (const end of master.ends.values()) if (end.other.node === observer) ensemble.breakStream(end);
+    expect(ensemble.runUntil(() => observer!.peer!.server === undefined, 100, 1)).toBe(true);
+    expect(ensemble.runUntil(() => observer!.peer!.server !== undefined, 250, 1)).toBe(true);
+    expect([leader.peer!.role, observer!.peer!.status().configText]).toEqual(['leading', before]);
+    ensemble.muted.clear();
+    expect(ensemble.runUntil(() => ensemble.isWhole && observer!.peer!.status().configText !== before, 8000)).toBe(true);
   });
 });
 

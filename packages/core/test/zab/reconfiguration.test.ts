@@ -2,7 +2,7 @@
  * Ensembles whose membership changes while clients write: one server after the other, the leader
  * included, and at random moments amid crashes and cut links.
  */
-import { ErrorCode, type Sid } from '@tskeeper/protocol';
+import { ErrorCode, parseQuorumConfig, type Sid } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
 import { breadth } from '../../../../test/breadth.ts';
 import { EnsembleClient } from './ensemble-client.ts';
@@ -205,6 +205,42 @@ describe('A58: the membership', () => {
     for (const node of [leader, other]) node.start();
     expect(whole(ensemble), ensemble.describe()).toBe(true);
     expect(ensemble.nodes.map(activeOf)).toEqual(ensemble.nodes.map(() => [line(leader.sid), line(demoted.sid)].sort()));
+  });
+
+  it('is followed by announcements only while a server looks for a leader: then one that is proposed stays so until its commit', () => {
+    const ensemble = started(18, 3, [1, 2, 3]);
+    const late = ensemble.nodes.find((node) => node !== ensemble.leader)!;
+    const [leader, other] = [ensemble.leader!, ensemble.nodes.find((node) => node !== late && node !== ensemble.leader)!];
+    const linesWith = (port: number) => [1, 2, 3].map((sid) => line(sid, 'participant', sid === other.sid ? port : 2888));
+    expect(reconfigure(ensemble, leader, linesWith(2777))).toBe(ErrorCode.Ok);
+    ensemble.isQuiet = true;
+    ensemble.run(100);
+    late.crash();
+    ensemble.run(100);
+    expect(ensemble.leader).toBe(leader);
+    // The next reconfiguration, as it will be proposed: the session of its client takes a zxid too.
+    const config = [...linesWith(2999), `version=${(leader.lastLogged + 2).toString(16)}`].join('\n');
+    late.start();
+    const vote = { leader: 9, zxid: 0, electionEpoch: 1, peerEpoch: 0, version: 2, state: 'looking' as const, config };
+    late.turn((peer) => peer.notified(9, vote, late.now));
+    expect(ensemble.runUntil(() => late.peer!.server !== undefined, 5000)).toBe(true);
+    expect(ensemble.leader, ensemble.describe()).toBe(leader);
+    const before = activeOf(late);
+    const admin = new EnsembleClient().connect(leader);
+    expect(ensemble.runUntil(() => admin.isAnswered, 2000)).toBe(true);
+    for (const node of [late, other]) ensemble.muted.add(`${node.sid}>${leader.sid}`);
+    admin.ask('reconfig', {
+      joiningServers: null,
+      leavingServers: null,
+      newMembers: linesWith(2999).join(','),
+      curConfigId: -1,
+    });
+    ensemble.run(40);
+    expect(late.lastLogged).toBe(parseQuorumConfig(config).version);
+    late.turn((peer) => peer.notified(9, { ...vote, config: 'version=0' }, late.now));
+    expect(activeOf(late)).toEqual(before);
+    ensemble.muted.clear();
+    expect(ensemble.runUntil(() => ensemble.isWhole && activeOf(late).join() !== before.join(), 8000)).toBe(true);
   });
 
   it('is refused without a quorum of the new servers, and everything goes on', () => {

@@ -213,6 +213,22 @@ describe('dialling the leader', () => {
     }
   });
 
+  test('A55: a dial to the port for observers of a follower that is unknown, or without that port, fails', async () => {
+    for (const [sid, reason] of [
+      [3, 'observerMasterPort is not set here'],
+      [9, 'it is not in the configuration'],
+    ] as const) {
+      const rig = new Rig();
+      const node = await new RigNode(rig, 1, servers).listen();
+      node.dialLeader(sid, 'observer master');
+      await rig.run(5);
+      expect([node.events, node.lines]).toEqual([
+        ['dialFailed unanswered'],
+        [`Server ${sid}, at its port for observers, cannot be reached: ${reason}.`],
+      ]);
+    }
+  });
+
   test('A60: several addresses share the time limit, connectToLearnerMasterLimit; a dial without an answer fails when it is over', async () => {
     const rig = new Rig();
     const three = { ...serverOf(3), quorumAddresses: ['10.0.1.1', '10.0.1.2'].map((host) => ({ host, port: quorumPort })) };

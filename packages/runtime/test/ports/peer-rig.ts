@@ -2,7 +2,7 @@
  * The ports of servers of an ensemble, on a network in memory: recording cores, and hosts that send
  * raw bytes.
  */
-import { type ChannelId, ChannelRank, type Now, silentObserver } from '@tskeeper/core';
+import { type ChannelId, ChannelRank, type LeaderPort, type Now, silentObserver } from '@tskeeper/core';
 import {
   type HostPort,
   type Notification,
@@ -218,8 +218,8 @@ export class RigNode implements ElectionCore, LearnerCore {
     this.runTurn(() => this.#within(() => this.election.notify(to, notification)));
   }
 
-  dialLeader(sid: Sid): void {
-    this.runTurn(() => this.#within(() => this.learner.dialLeader(sid)));
+  dialLeader(sid: Sid, port: LeaderPort = 'quorum'): void {
+    this.runTurn(() => this.#within(() => this.learner.dialLeader(sid, port)));
   }
 
   write(channel: ChannelId, bytes: Buffer): void {

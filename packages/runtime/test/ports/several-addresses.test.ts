@@ -65,6 +65,34 @@ describe('multiAddress.reachabilityCheckTimeoutMs', () => {
     expect(host.accepted.filter(({ closed, ended }) => closed === undefined && !ended)).toHaveLength(0);
   });
 
+  test('A60: an address of a name that resolves late has its own time after another address has refused', async () => {
+    const rig = new Rig();
+    const hosts = [dead, 'zk1.late'];
+    const late = {
+      sid: 1,
+      electionAddresses: hosts.map((host) => ({ host, port: electionPort })),
+      quorumAddresses: hosts.map((host) => ({ host, port: quorumPort })),
+    };
+    const node = await new RigNode(rig, 2, [late, serverOf(2)], { election: staggered, learner: staggered }).listen();
+    rig.wire.stack(dead);
+    const host = new RawHost(rig, alive);
+    await host.listen(quorumPort);
+    const resolve = node.network.resolve.bind(node.network);
+    node.network.resolve = (name) =>
+      name === 'zk1.late' ? new Promise((resolved) => void rig.clock.after(250, () => resolved([alive]))) : resolve(name);
+    rig.wire.conditionsOf = (_from, to) => ({ delayMs: to === alive ? 100 : 0 });
+    node.dialLeader(1);
+    await rig.run(600);
+    expect([host.accepted.length, node.events]).toEqual([1, [expect.stringMatching(/^dialled/)]]);
+    // One that does not resolve has the time of the check.
+    node.network.resolve = (name) => (name === 'zk1.late' ? new Promise(() => undefined) : resolve(name));
+    node.dialLeader(1);
+    await rig.run(290);
+    expect(node.events).toHaveLength(1);
+    await rig.run(20);
+    expect(node.events.slice(1)).toEqual(['dialFailed unanswered']);
+  });
+
   test('A60: without the check an address has its whole time', async () => {
     const { rig, node, host } = await opened();
     node.notify(1, noteOf(1));

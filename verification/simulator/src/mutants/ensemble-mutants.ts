@@ -137,9 +137,9 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
     detector: 'scenarios',
     description: 'a leader drops a learner that is silent while it receives a large snapshot',
     origin: 'ZOOKEEPER-2678, ZOOKEEPER-1465, ZOOKEEPER-1521',
-    symbol: 'Leader.onProgress',
-    original: "if (learner.stage !== 'synchronising') return;\n    learner.lastReceivedMs = now.elapsedMs;",
-    replacement: "if (learner.stage !== 'synchronising') return;",
+    symbol: 'LearnerTable.progressed',
+    original: "if (learner.stage !== 'synchronising') return undefined;\n    learner.lastReceivedMs = now.elapsedMs;",
+    replacement: "if (learner.stage !== 'synchronising') return undefined;",
   },
   'trunc-leaves-log': {
     detector: 'crash-states',

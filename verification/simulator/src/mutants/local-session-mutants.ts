@@ -41,8 +41,8 @@ export const localSessionMutants: Readonly<Record<string, Mutant>> = {
     description: 'a session that becomes global counts as moved, so a leader refuses the create that was waiting after its createSession',
     origin: 'A33, P36',
     symbol: 'SessionTracker.openFor',
-    original: 'this.#owners.set(this.open(high, low, timeoutMs, elapsedMs), owner);',
-    replacement: 'this.setOwner(this.open(high, low, timeoutMs, elapsedMs), owner);',
+    original: 'this.#owners.set(slot, owner);',
+    replacement: 'this.setOwner(slot, owner);',
   },
   'local-close-overtakes-writes': {
     description: 'the closeSession of a local session is answered before its earlier writes',

@@ -60,13 +60,17 @@ async function untilDecided({ options }: CommandCall, client: Client): Promise<v
   }
 }
 
-/** The connection may be lost once more before the new leader serves. */
-async function leaderAfterReconnect({ options }: CommandCall, client: Client): Promise<LeaderInfo> {
-  for (;;) {
+/**
+ * The connection may be lost once more before the new leader serves. A local session has ended with
+ * the role of its server, so another one asks.
+ */
+async function leaderAfterReconnect(call: CommandCall, client: Client): Promise<LeaderInfo> {
+  for (let asking = client; ;) {
     try {
-      return await client.getLeader(options);
+      return await asking.getLeader(call.options);
     } catch (error) {
-      if (!KeeperError.is(error, 'ConnectionLoss')) throw error;
+      if (KeeperError.is(error, 'SessionExpired')) asking = await call.newClient();
+      else if (!KeeperError.is(error, 'ConnectionLoss')) throw error;
     }
   }
 }

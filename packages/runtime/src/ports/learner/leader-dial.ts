@@ -1,6 +1,7 @@
 /**
- * The dial of a learner to its leader, or of an observer to a follower that accepts it. There is one at a time: the core dials again when it has
- * found another leader, and a dial that it has cancelled completes as nothing.
+ * The dial of a learner to its leader, or of an observer to a follower that accepts it. There is one
+ * at a time: the core dials again when it has found another leader, and a dial that it has cancelled
+ * completes as nothing.
  */
 import type { LeaderPort } from '@tskeeper/core';
 import type { HostPort, Sid } from '@tskeeper/protocol';
@@ -75,7 +76,8 @@ export class LeaderDial {
     const { sid, port } = requested;
     const hosts = this.#addressesOf(sid, port);
     if (hosts.length === 0) {
-      this.#failed(sid, port, 'it is not in the configuration', false);
+      const isKnown = this.#servers.has(sid);
+      this.#failed(sid, port, isKnown ? 'observerMasterPort is not set here' : 'it is not in the configuration', false);
       return;
     }
     this.#dial = this.#dialler.dial(hosts, this.#limits, this.#turn.now, (outcome, now) => {
