@@ -64,10 +64,14 @@ export const moveAheadOfRequests: Fault = {
     const first = servers.find(({ name }) => name === client.serverName);
     if (first === undefined || first === leader) return;
     const others = servers.filter((server) => server !== first && server.process?.isServing === true);
-    // Mostly the leader: it checks only the session for requests of its own clients.
-    const other = random.below(2) === 0 ? leader : others[random.below(others.length)];
+    const master = run.masterOf(first) ?? leader;
+    // Mostly the leader: it checks only the session for requests of its own clients. Requests that
+    // come through one follower have their origin in the packet only.
+    const near = master === leader ? [leader] : others.filter((server) => server === master || run.masterOf(server) === master);
+    const from = random.below(2) === 0 ? near : others;
+    const other = from.length === 1 ? from[0] : from[random.below(from.length)];
     if (other === undefined) return;
-    run.slowLink(first, leader, 20 + random.below(80), 10 + random.below(40));
+    run.slowLink(first, master, 20 + random.below(80), 10 + random.below(40));
     const ask = (count: number) =>
       client.submit({ name: 'setData', record: { path: '/a', data: Buffer.from(`left ${run.nowMs} ${count}`), version: -1 } });
     for (let count = 0; count < 4; count++) ask(count);
@@ -102,7 +106,9 @@ export const syncAtLaggingServer: Fault = {
     const elsewhere = actors.filter((actor) => actor !== client && actor.ready);
     if (client === undefined || here === undefined || leader === undefined || elsewhere.length === 0) return;
     const lagMs = 20 + random.below(60);
-    run.slowLink(here, leader, lagMs, 3 * lagMs);
+    // An observer lags with the follower that it learns from, and is as close to it as before.
+    const master = run.masterOf(here) ?? leader;
+    run.slowLink(master === leader ? here : master, leader, lagMs, 3 * lagMs);
     const write = (actor: Actor, what: string) =>
       actor.submit({ name: 'setData', record: { path: '/a', data: Buffer.from(`${what} ${run.nowMs} ${actor.name}`), version: -1 } });
     write(client, 'lagging');

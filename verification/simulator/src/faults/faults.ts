@@ -35,6 +35,7 @@ import {
   oneWayCut,
   partition,
   brokenPeerCnxn,
+  observerAhead,
   slowLink,
 } from './partition-faults.ts';
 import { shedConnections, transferLead } from './operator-faults.ts';
@@ -106,6 +107,7 @@ export const faults = {
   syncAtLaggingServer,
   syncAtSlowDisk,
   laggingLearner,
+  observerAhead,
   resumeSessionFromDump,
   sharedSession,
   abortedDials,

@@ -47,6 +47,7 @@ export const ensembleMarks: Readonly<Record<string, Count>> = {
   'a write came through an observer of a follower': ({ recording }) =>
     writesAnsweredBy(recording, 'observer', (server) => recording.ensemble.get(server)?.observesFollowers === true),
   'a follower synchronised an observer': ({ recording }) => syncsByFollowers(recording),
+  'an observer knew more than the follower it came to': ({ recording }) => observersAhead(recording),
   'an observer without a log served': ({ recording }) =>
     recording.peerEvents.filter(({ kind, server }) => kind === 'serves' && recording.ensemble.get(server)?.isMemoryOnly === true).length,
   'a learner revalidated a session': ({ recording }) => revalidated(recording),
@@ -277,6 +278,34 @@ function syncsByFollowers({ peerEvents }: Recording): number {
     if (event.kind === 'serves') roles.set(event.server, event.role);
     else if (event.kind === 'roleEnded' || event.kind === 'processGone') roles.delete(event.server);
     else if (event.kind === 'syncsLearner' && roles.get(event.server) === 'follower') count++;
+  }
+  return count;
+}
+
+/**
+ * How often a follower synchronised a learner that had stated a zxid which the follower had not applied
+ * then, and has now.
+ */
+function observersAhead({ peerEvents, ensemble }: Recording): number {
+  const roles = new Map<string, string>();
+  const applied = new Map<string, Zxid>();
+  let claims: { readonly zxid: Zxid; readonly appliedThen: ReadonlyMap<string, Zxid> }[] = [];
+  let count = 0;
+  for (const event of peerEvents) {
+    const { server } = event;
+    if (event.kind === 'serves') {
+      roles.set(server, event.role);
+      applied.set(server, event.historyEnd);
+    } else if (event.kind === 'roleEnded' || event.kind === 'processGone') roles.delete(server);
+    else if (event.kind === 'applied') applied.set(server, event.zxid);
+    else if (event.kind === 'claims' && event.packet === 'ackEpoch' && ensemble.get(server)?.observesFollowers === true) {
+      claims.push({ zxid: event.zxid, appliedThen: new Map(applied) });
+    } else if (event.kind === 'syncsLearner' && roles.get(server) === 'follower') {
+      const isIt = ({ zxid, appliedThen }: (typeof claims)[number]) =>
+        zxid > (appliedThen.get(server) ?? Infinity) && zxid <= (applied.get(server) ?? 0);
+      if (claims.some(isIt)) count++;
+      claims = claims.filter((claim) => !isIt(claim));
+    }
   }
   return count;
 }

@@ -5,18 +5,21 @@
 import { SeededRandom } from '@tskeeper/runtime';
 import { digestId } from '../model/access-rules.ts';
 import { superCredentials } from '../clients/reconfigurer.ts';
+import { withObserverFaults } from './observer-plan.ts';
 import { drawPlan, type EnsemblePlan, type ReconfigPlan, type SeedPlan } from './swarm.ts';
 
 /** One of so many ensembles changes its membership. */
 const oneIn = 4;
 const serversMax = 7;
 
-/** Makes the random numbers of the plan others than those of the rest. */
+/** Make the random numbers of these plans others than those of the rest. */
 const salt = 0x3c6ef372;
+const observerSalt = 0x51ed270b;
 
 /** What a seed does. */
 export function planOf(seed: number, random: SeededRandom = new SeededRandom(seed)): SeedPlan {
-  return withReconfigs(drawPlan(random), new SeededRandom(seed ^ salt));
+  const plan = withObserverFaults(drawPlan(random), new SeededRandom(seed ^ observerSalt));
+  return withReconfigs(plan, new SeededRandom(seed ^ salt));
 }
 
 /** Returns the plan with reconfigurations, or as it is. */

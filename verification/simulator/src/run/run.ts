@@ -6,6 +6,7 @@ import type { Millis, Zxid } from '@tskeeper/protocol';
 import { VirtualDisk, type SeededRandom, StorageRefused } from '@tskeeper/runtime';
 import type { Actor } from '../clients/actor.ts';
 import type { Recording } from '../record/recording.ts';
+import { peerPortKind } from '../world/peer-ports.ts';
 import type { ServerHost } from '../world/server-host.ts';
 import type { ServerProcess } from '../world/server-process.ts';
 import type { TimerOwner } from '../world/virtual-clock.ts';
@@ -290,6 +291,14 @@ export class Run implements RunContext {
   cnxnsBetweenServers(): VirtualCnxn[] {
     const isServer = ({ address }: { readonly address: string }) => this.world.serverAt(address) !== undefined;
     return [...this.world.wire.cnxns].filter(({ dialer, listener }) => isServer(dialer) && isServer(listener));
+  }
+
+  /** The server from which this one learns; undefined if it learns from none. */
+  masterOf({ address }: ServerHost): ServerHost | undefined {
+    const found = this.cnxnsBetweenServers().find(
+      ({ dialer, listener }) => dialer.address === address && peerPortKind(listener.port) === 'quorum',
+    );
+    return found === undefined ? undefined : this.world.serverAt(found.listener.address);
   }
 
   #recordDisturbance(machines: readonly Machine[], ms: Millis): () => void {
