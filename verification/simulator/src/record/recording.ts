@@ -201,6 +201,7 @@ export interface RunLimits {
   /** Whether clients may change the membership, and how many voters there must be. */
   readonly reconfigEnabled?: boolean | undefined;
   readonly votersMin?: number | undefined;
+  readonly multiAddressEnabled?: boolean | undefined;
   readonly identitiesPerCnxnMax?: number | undefined;
   readonly identityBytesPerCnxnMax?: number | undefined;
   /** The longest txn that servers with these limits read back from a disk, or from each other. */

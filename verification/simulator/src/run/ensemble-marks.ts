@@ -5,6 +5,7 @@ import { isQuorum } from '../record/quorum-rule.ts';
 import type { PeerEvent } from '../record/peer-event.ts';
 import { leaderEpochsOf, type ServingPeriod, servingPeriodsOf } from '../record/committed-history.ts';
 import type { CnxnRecord, Recording, Request } from '../record/recording.ts';
+import { ServersWithoutLog } from '../record/servers-without-log.ts';
 import { isWrite } from '../record/request-kinds.ts';
 import { readOnlyStreams, shownZxidOf } from '../replay/read-only-streams.ts';
 import type { Replay } from '../replay/replay-result.ts';
@@ -48,8 +49,7 @@ export const ensembleMarks: Readonly<Record<string, Count>> = {
     writesAnsweredBy(recording, 'observer', (server) => recording.ensemble.get(server)?.observesFollowers === true),
   'a follower synchronised an observer': ({ recording }) => syncsByFollowers(recording),
   'an observer knew more than the follower it came to': ({ recording }) => observersAhead(recording),
-  'an observer without a log served': ({ recording }) =>
-    recording.peerEvents.filter(({ kind, server }) => kind === 'serves' && recording.ensemble.get(server)?.isMemoryOnly === true).length,
+  'an observer without a log served': ({ recording }) => servedWithoutLog(recording),
   'a learner revalidated a session': ({ recording }) => revalidated(recording),
   'a local session was opened': localSessionEvents('opened'),
   'a local session became global': localSessionEvents('upgraded'),
@@ -190,6 +190,16 @@ function keptSessions({ cnxns, peerEvents }: Recording): number {
 function unknownLocalSessions({ cnxns, readOnlyCnxns }: Recording): number {
   const local = new Set(readOnlyCnxns.filter(({ handshake }) => handshake?.sessionId === 0n).map(({ session = 0n }) => session));
   return cnxns.filter(({ session, handshake }) => session === 0n && local.has(handshake?.sessionId ?? 0n)).length;
+}
+
+function servedWithoutLog({ peerEvents }: Recording): number {
+  const withoutLog = new ServersWithoutLog();
+  let count = 0;
+  for (const event of peerEvents) {
+    withoutLog.onEvent(event);
+    if (event.kind === 'serves' && withoutLog.has(event.server)) count++;
+  }
+  return count;
 }
 
 function servedWithoutWeight({ peerEvents, ensemble }: Recording): number {

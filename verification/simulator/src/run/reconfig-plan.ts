@@ -28,12 +28,13 @@ function withReconfigs(plan: SeedPlan, random: SeededRandom): SeedPlan {
   if (ensemble === undefined || random.below(oneIn) > 0) return plan;
   // An oracle knows two servers. An impersonator may announce any configuration as a voter.
   if (ensemble.oracleSid !== undefined || flood !== undefined || faults.includes('impersonator')) return plan;
-  // The requests name one address for each server, and may give any observer a vote, which needs a log.
-  if (ensemble.deadAddress !== undefined || ensemble.options.syncEnabled === false) return plan;
   const reconfig: ReconfigPlan = {
     joiners: Math.max(0, Math.min(random.below(4), serversMax - servers)),
     standaloneEnabled: servers - ensemble.observers > 1 && random.below(2) === 0,
     intervalMs: 60 + random.below(500),
+    movesClientPorts: random.below(3) === 0,
+    // The first address of a server with several may be dead, and is the one that clients use.
+    clientsFollow: random.below(2) === 0 && ensemble.deadAddress === undefined,
   };
   return {
     ...plan,

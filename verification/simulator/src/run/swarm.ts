@@ -74,6 +74,10 @@ export interface ReconfigPlan {
   readonly standaloneEnabled: boolean;
   /** Average time between two requests. */
   readonly intervalMs: Millis;
+  /** Servers get other ports and addresses for their clients. */
+  readonly movesClientPorts: boolean;
+  /** Libraries follow the configuration. Otherwise they have a list of all servers at all ports. */
+  readonly clientsFollow: boolean;
 }
 
 export interface SeedPlan {
@@ -340,6 +344,9 @@ export function kindsOf({ ensemble, flood, restartUnderLoad, core, reconfig }: S
     ['a dead address', ensemble?.deadAddress !== undefined],
     ['observers without a log', (ensemble?.observers ?? 0) > 0 && ensemble?.options.syncEnabled === false],
     ['reconfig', reconfig !== undefined],
+    ['reconfig with dead addresses', reconfig !== undefined && ensemble?.deadAddress !== undefined],
+    ['reconfig without a log', reconfig !== undefined && ensemble?.options.syncEnabled === false],
+    ['reconfig of client ports', reconfig?.movesClientPorts === true],
     ['flood', flood !== undefined],
     ['restart under load', restartUnderLoad !== undefined],
     ['local sessions', (core.localSessions ?? 'disabled') !== 'disabled'],
