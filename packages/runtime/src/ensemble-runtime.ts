@@ -230,6 +230,8 @@ export class EnsembleRuntime {
     // Before its acknowledgements count, also for a configuration that is not active yet. The next
     // start must find that configuration: until it is committed, other voters may need this one.
     if (this.#memoryOnlyStorage !== undefined && this.#peer?.mustKeepLog === true) {
+      // The disk may take its time, and the leader must not wait for this server meanwhile.
+      this.#learnerPort?.dropAll(now);
       this.#dependencies.failed(
         new Error(
           'a reconfiguration makes this server a participant, or is about to, and it runs without a log (syncEnabled=false): restart it, and it keeps one',

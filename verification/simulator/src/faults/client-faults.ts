@@ -127,6 +127,42 @@ export const syncAtLaggingServer: Fault = {
   },
 };
 
+export const syncAtObserver: Fault = {
+  id: 'F16, F17',
+  description:
+    'a follower lags its leader, and a client of an observer of that follower syncs after a write that another client got acknowledged',
+  ensembleOnly: true,
+  inject(run, random) {
+    const { leader } = run;
+    const observers = run.world.servers.filter((server) => server.role === 'observer' && run.masterOf(server)?.role === 'follower');
+    const here = observers.length === 0 ? undefined : observers[random.below(observers.length)];
+    if (here === undefined || leader === undefined) return;
+    const lagMs = 40 + random.below(100);
+    const [reader, writer] = [run.strangers.addPinnedClient(here), run.strangers.addPinnedClient(leader)];
+    let looks = lagMs;
+    const goOn = () => {
+      if (writer.outstandingCount === 0 && !run.isHealed) {
+        reader.submit({ name: 'sync', record: { path: '/a' } });
+        reader.submit({ name: 'getData', record: { path: '/a', watch: false } });
+        run.hitMark('a sync at an observer of a lagging follower');
+      } else if (!run.isHealed && --looks > 0) {
+        run.schedule(0.5, 'late sync', undefined, goOn);
+      }
+    };
+    // Both must be connected first.
+    run.schedule(120, 'late sync', undefined, () => {
+      run.schedule(4 * lagMs, 'visitors leave', undefined, () => {
+        for (const visitor of [reader, writer]) visitor.send('closeSession', undefined);
+      });
+      const master = run.masterOf(here);
+      if (run.isHealed || !reader.ready || !writer.ready || master === undefined || run.leader !== leader) return;
+      run.slowLink(master, leader, lagMs, 3 * lagMs);
+      writer.submit({ name: 'setData', record: { path: '/a', data: Buffer.from(`ahead of it ${run.nowMs}`), version: -1 } });
+      goOn();
+    });
+  },
+};
+
 export const syncAtSlowDisk: Fault = {
   id: 'F11, F17',
   description:

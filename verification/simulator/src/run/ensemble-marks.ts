@@ -49,6 +49,7 @@ export const ensembleMarks: Readonly<Record<string, Count>> = {
     writesAnsweredBy(recording, 'observer', (server) => recording.ensemble.get(server)?.observesFollowers === true),
   'a follower synchronised an observer': ({ recording }) => syncsByFollowers(recording),
   'an observer knew more than the follower it came to': ({ recording }) => observersAhead(recording),
+  'a sync at an observer of a lagging follower': ({ marks }) => marks.get('a sync at an observer of a lagging follower') ?? 0,
   'an observer without a log served': ({ recording }) => servedWithoutLog(recording),
   'a learner revalidated a session': ({ recording }) => revalidated(recording),
   'a local session was opened': localSessionEvents('opened'),

@@ -7,7 +7,7 @@ import type { FaultName } from '../faults/faults.ts';
 import type { SeedPlan } from './swarm.ts';
 
 /** Weighted: otherwise too rare among all faults. */
-const ofObservers: readonly FaultName[] = ['observerAhead', 'observerAhead', 'observerAhead'];
+const ofObservers: readonly FaultName[] = ['observerAhead', 'observerAhead', 'observerAhead', 'syncAtObserver', 'syncAtObserver'];
 
 /** Returns the plan with these faults in every second seed with such observers, or as it is. */
 export function withObserverFaults(plan: SeedPlan, random: SeededRandom): SeedPlan {

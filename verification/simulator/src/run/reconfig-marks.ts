@@ -55,7 +55,8 @@ function hasDeadAddress({ second }: Member): boolean {
 
 function servedElsewhere(concerns: (recording: Recording, client: string) => boolean): Count {
   return ({ recording }) =>
-    recording.cnxns.filter(({ port, session = 0n, client }) => port === otherServerPort && session !== 0n && concerns(recording, client)).length;
+    recording.cnxns.filter(({ port, session = 0n, client }) => port === otherServerPort && session !== 0n && concerns(recording, client))
+      .length;
 }
 
 const votersOf = (members: Members): number => [...members.values()].filter(({ isVoter }) => isVoter).length;
@@ -72,7 +73,9 @@ export const reconfigMarks: Readonly<Record<string, Count>> = {
   'groups and weights were set by a reconfiguration': changes((_before, _after, [, text]) => text.includes('group.')),
   'a server moved to other ports': memberChanged((before, after) => before.isMoved !== after.isMoved && after.second !== 'live'),
   'a server got or lost a second address': memberChanged((before, after) => before.second !== after.second),
-  'the membership was changed where servers have dead addresses': changes((_before, _after, [, text]) => membersIn(text).some(hasDeadAddress)),
+  'the membership was changed where servers have dead addresses': changes((_before, _after, [, text]) =>
+    membersIn(text).some(hasDeadAddress),
+  ),
   'a server got another client port': memberChanged((before, after) => before.clientPort !== after.clientPort),
   'a server got another client address': memberChanged((before, after) => before.isClientHostNamed !== after.isClientHostNamed),
   'a client was served at another client port': servedElsewhere(() => true),

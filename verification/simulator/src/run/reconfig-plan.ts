@@ -28,11 +28,17 @@ function withReconfigs(plan: SeedPlan, random: SeededRandom): SeedPlan {
   if (ensemble === undefined || random.below(oneIn) > 0) return plan;
   // An oracle knows two servers. An impersonator may announce any configuration as a voter.
   if (ensemble.oracleSid !== undefined || flood !== undefined || faults.includes('impersonator')) return plan;
+  const {
+    observers,
+    options: { observerMasterPort },
+  } = ensemble;
   const reconfig: ReconfigPlan = {
     joiners: Math.max(0, Math.min(random.below(4), serversMax - servers)),
-    standaloneEnabled: servers - ensemble.observers > 1 && random.below(2) === 0,
+    // A lone voter has no follower, from which observers could learn.
+    standaloneEnabled: (servers - observers > 1 && random.below(2) === 0) || (observers > 0 && observerMasterPort !== undefined),
     intervalMs: 60 + random.below(500),
-    movesClientPorts: random.below(3) === 0,
+    // A client at a read-only server looks for another less and less often, and the list has each port.
+    movesClientPorts: random.below(3) === 0 && ensemble.options.readOnlyMode !== true,
     // The first address of a server with several may be dead, and is the one that clients use.
     clientsFollow: random.below(2) === 0 && ensemble.deadAddress === undefined,
   };

@@ -117,6 +117,12 @@ export class LearnerPort implements QuorumLinks {
   /**
    * Stops accepting and dialling, and closes all channels; output written to them is still sent.
    */
+  /** Closes all connections at once, without what waits to be sent. */
+  dropAll(now: Now): void {
+    this.#turn.now = now;
+    this.#streams.dropAll(now);
+  }
+
   async shutDown(now: Now): Promise<void> {
     this.#turn.now = now;
     this.#dial.shutDown();
