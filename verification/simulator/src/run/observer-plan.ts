@@ -6,8 +6,12 @@ import type { SeededRandom } from '@tskeeper/runtime';
 import type { FaultName } from '../faults/faults.ts';
 import type { SeedPlan } from './swarm.ts';
 
-/** Weighted: otherwise too rare among all faults. */
-const ofObservers: readonly FaultName[] = ['observerAhead', 'observerAhead', 'observerAhead', 'syncAtObserver', 'syncAtObserver'];
+/** Weighted: otherwise too rare among all faults, and both need servers that are in step at that moment. */
+const ofObservers: readonly FaultName[] = [...repeat<FaultName>('observerAhead', 4), ...repeat<FaultName>('syncAtObserver', 8)];
+
+function repeat<T>(value: T, times: number): T[] {
+  return Array.from({ length: times }, () => value);
+}
 
 /** Returns the plan with these faults in every second seed with such observers, or as it is. */
 export function withObserverFaults(plan: SeedPlan, random: SeededRandom): SeedPlan {
