@@ -20,6 +20,7 @@ type Mutants = Readonly<Record<string, Omit<Mutant, 'original' | 'replacement'>>
 const titles: Readonly<Record<string, string>> = {
   seeds: 'Caught by seeds',
   reconfigs: 'Caught by seeds that change the membership',
+  observers: 'Caught by seeds with observers of followers',
   scenarios: 'Caught by named scenarios',
   explorer: 'Caught by the explorer',
   'crash-states': 'Caught by crash states',

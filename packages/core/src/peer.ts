@@ -172,6 +172,11 @@ export class Peer {
     return this.#state.config.canVote;
   }
 
+  /** Whether what this server acknowledges counts, or soon does, so that it must be on its disk. */
+  get mustKeepLog(): boolean {
+    return this.#state.config.mustKeepLog;
+  }
+
   get lastLogged(): Zxid {
     return this.#state.disk.logged;
   }

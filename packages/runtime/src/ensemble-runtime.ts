@@ -32,8 +32,8 @@ export interface EnsembleRuntimeDependencies {
   readonly logger: Logger;
   /** Runs work in a turn of its own. */
   readonly runTurn: (work: (now: Now) => void) => void;
-  /** Reports that the server cannot continue. */
-  readonly failed: (error: unknown) => void;
+  /** Reports that the server cannot continue. It stops at once, and ends after `work`, if there is any. */
+  readonly failed: (error: unknown, work?: Promise<void>) => void;
   /** The configuration gives this server another address for its clients. */
   readonly clientAddressChanged: (address: HostPort) => void;
 }
@@ -190,7 +190,7 @@ export class EnsembleRuntime {
       clients,
       election: this.#electionPort,
       quorum: this.#learnerPort,
-      storage: this.#isObserver(quorum) && !options.syncEnabled ? this.#memoryOnly(this.#storage) : this.#storage,
+      storage: this.#keepsNoLog ? this.#memoryOnly(this.#storage) : this.#storage,
       oracle: oracle === undefined ? undefined : { ask: () => this.#askAgain(oracle) },
       members: this.#membership,
     };
@@ -203,8 +203,11 @@ export class EnsembleRuntime {
     return this.#peer;
   }
 
-  #isObserver({ servers }: QuorumConfig): boolean {
-    return servers.get(this.#dependencies.options.zab.sid)?.role === 'observer';
+  /** With syncEnabled=false, an observer that no stored configuration makes a participant. */
+  get #keepsNoLog(): boolean {
+    const { syncEnabled, quorum, lastSeen, zab } = this.#dependencies.options;
+    const observes = ({ servers }: QuorumConfig) => servers.get(zab.sid)?.role === 'observer';
+    return !syncEnabled && observes(quorum) && (lastSeen === undefined || observes(lastSeen));
   }
 
   /** For an observer that keeps what it receives in memory only. */
@@ -225,12 +228,16 @@ export class EnsembleRuntime {
    * At the end of each turn: flushes all output of the ports, and applies the peer's current role.
    */
   endTurn(now: Now): void {
-    // Before its acknowledgements count, also for a configuration that is not active yet.
-    if (this.#memoryOnlyStorage !== undefined && this.#peer?.votes === true) {
+    // Before its acknowledgements count, also for a configuration that is not active yet. The next
+    // start must find that configuration: until it is committed, other voters may need this one.
+    if (this.#memoryOnlyStorage !== undefined && this.#peer?.mustKeepLog === true) {
+      // The disk may take its time, and the leader must not wait for this server meanwhile.
+      this.#learnerPort?.dropAll(now);
       this.#dependencies.failed(
         new Error(
           'a reconfiguration makes this server a participant, or is about to, and it runs without a log (syncEnabled=false): restart it, and it keeps one',
         ),
+        this.#storage?.configsStored,
       );
       return;
     }

@@ -159,6 +159,11 @@ export class EnsembleStorage implements PeerStorage {
 
   // ---- configurations, epochs and snapshots
 
+  /** Resolves when the configurations so far are in their files, or could not be written. */
+  get configsStored(): Promise<void> {
+    return this.#storingConfigs;
+  }
+
   saveConfig(active: QuorumConfig, lastSeen: QuorumConfig | undefined): void {
     const { sid } = this.#dependencies.options.zab;
     this.#unstoredConfigs++;

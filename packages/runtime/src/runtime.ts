@@ -211,7 +211,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
       oracle: this.#hooks.oracle,
       logger: this.#hooks.logger,
       runTurn: (work) => this.#turns.run(work),
-      failed: (error) => this.failed(error),
+      failed: (error, work) => this.failed(error, work),
       clientAddressChanged: (address) => this.#listener?.follow(address),
     }));
     const { replica, recovered } = await others.recover(recovery);
@@ -319,7 +319,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
    * A failed assertion or a failed disk: from here on nothing happens, so that nothing is
    * acknowledged.
    */
-  failed(error: unknown): void {
+  failed(error: unknown, work?: Promise<void>): void {
     if (this.#parts.stage === 'ended') return;
     this.#parts.stage = 'ended';
     this.#metrics.unrecoverableError();
@@ -328,7 +328,9 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     this.#watchdog.stop();
     this.#expirations.rejectAll();
     this.#transfers.rejectAll();
-    this.#hooks.failed(error);
+    const end = () => this.#hooks.failed(error);
+    if (work === undefined) end();
+    else void work.then(end, end);
   }
 
   #cancelTimers(): void {

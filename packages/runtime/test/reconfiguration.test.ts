@@ -10,6 +10,7 @@ import {
   Writer,
 } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
+import type { EnsembleOptions } from '../src/index.ts';
 import { addressOf, electionPort, quorumPort } from './ports/peer-rig.ts';
 import { clientPort, type EnsembleRuntimeNode, EnsembleRuntimeRig } from './ensemble-runtime-rig.ts';
 
@@ -177,5 +178,69 @@ describe('A58: a reconfiguration', () => {
     await Promise.all([rig.boot(leader), rig.rig.run(100)]);
     await rig.until(() => rig.isWhole && removed.role === 'follower', 30_000);
     expect(formatQuorumConfig(configOf(removed))).toBe(formatQuorumConfig(configOf(rig.leader)));
+  });
+});
+
+describe('a server without a log (syncEnabled=false) that gets a vote', () => {
+  const zooCfg = '/conf/zoo.cfg';
+  const allVote = (version: number): QuorumConfig => ({
+    ...parseQuorumConfig([1, 2, 3, 4].map((sid) => line(sid)).join('\n')),
+    version,
+  });
+  /** Three voters and an observer, each with files of its configuration on a disk that takes its time. */
+  const setUp = (options: Partial<EnsembleOptions> = {}): EnsembleRuntimeRig => {
+    const configFile = { path: zooCfg, namesServers: true, edit: (text: string, file: string) => `${text}dynamicConfigFile=${file}\n` };
+    const rig = new EnsembleRuntimeRig({
+      servers: 4,
+      observers: 1,
+      core: { reconfigEnabled: true, skipAcl: true },
+      options: { syncEnabled: false, configFile, ...options },
+    });
+    for (const { disk } of rig.nodes) {
+      disk.putFile(zooCfg, Buffer.from('tickTime=1000\n'));
+      disk.schedule = (_call, complete) => void rig.rig.clock.after(3, complete);
+    }
+    return rig;
+  };
+  const boot = async (rig: EnsembleRuntimeRig): Promise<void> => {
+    await Promise.all([...rig.nodes.map((node) => rig.boot(node)), rig.rig.run(400)]);
+  };
+
+  it('P32: ends before it acknowledges anything, and only after the configuration is in its files', async () => {
+    const rig = setUp();
+    await boot(rig);
+    await rig.until(() => rig.isWhole, 10_000);
+    const observer = rig.nodes[3]!;
+    const failures: { readonly text: string; readonly isStored: boolean }[] = [];
+    const isStored = () =>
+      observer.disk
+        .files()
+        .some((path) => /zoo\.cfg\.dynamic/.test(path) && /server\.4=.*participant/.test(observer.disk.contents(path).toString('latin1')));
+    Object.defineProperty(observer, 'failure', { set: (error) => failures.push({ text: String(error), isStored: isStored() }) });
+    void reconfigure(
+      rig,
+      rig.leader,
+      [1, 2, 3, 4].map((sid) => line(sid)),
+    ).catch(() => undefined);
+    await rig.until(() => failures.length > 0, 5000);
+    expect(failures[0]!.text).toMatch(/makes this server a participant, or is about to, .* restart it, and it keeps one/);
+    expect(failures[0]!.isStored).toBe(true);
+  });
+
+  it('P32: keeps a log from its next start on, though the configuration is not committed yet', async () => {
+    const rig = setUp({ lastSeen: allVote(7) });
+    await boot(rig);
+    await rig.until(() => rig.isWhole, 10_000);
+    expect(
+      await reconfigure(
+        rig,
+        rig.leader,
+        [1, 2, 3, 4].map((sid) => line(sid)),
+      ),
+    ).toBe(0);
+    await rig.until(() => rig.nodes[3]!.role === 'follower', 10_000);
+    await rig.rig.run(500, 10);
+    expect(rig.nodes[3]!.failure).toBeUndefined();
+    expect(rig.nodes[3]!.disk.files().some((path) => path.startsWith('/data/version-2/log.'))).toBe(true);
   });
 });

@@ -149,6 +149,16 @@ export class Configuration implements ElectionConfig {
     return this.#quorum.isVoter(this.#options.sid);
   }
 
+  /**
+   * Whether this server's acknowledgements count, or do under the last seen configuration. What other
+   * voters report of one gives it a vote in elections and no more: before it acknowledges anything, its
+   * leader sends it that configuration.
+   */
+  get mustKeepLog(): boolean {
+    const { sid } = this.#options;
+    return this.#active.verifier.isVoter(sid) || this.#lastSeen?.verifier.isVoter(sid) === true;
+  }
+
   /** Whether the active configuration allows the server to lead. */
   canLead(sid: Sid): boolean {
     return this.#active.verifier.weight(sid) > 0;

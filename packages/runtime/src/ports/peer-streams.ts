@@ -264,6 +264,10 @@ export class PeerStreams<S extends PeerStream> {
     this.#dependencies.network.reset(stream.stream);
   }
 
+  dropAll(now: Now): void {
+    for (const stream of [...this.#streams.values()]) this.drop(stream, now);
+  }
+
   /** Discards input of a closing stream, up to a limit. */
   discard(stream: S, bytes: number, now: Now): void {
     stream.discardedBytes += bytes;

@@ -18,6 +18,8 @@ const internalOperations: ReadonlySet<string> = new Set([
   'getChildrenPage',
   'getChildrenDataPage',
 ]);
+/** Read by the library itself; the work of clients leaves them out. */
+const internalPaths: ReadonlySet<string> = new Set([featuresPath, '/zookeeper/config']);
 /** Outcomes of a call that no server answered. */
 const unanswered: ReadonlySet<string> = new Set(['notSent', 'unknown']);
 
@@ -41,7 +43,7 @@ export const clientDeliveries: Checker = {
 
 export function answerText(item: Item): string | undefined {
   if (item.kind !== 'reply' || item.request.name === undefined || internalOperations.has(item.request.name)) return undefined;
-  if ((item.request.record as { readonly path?: string } | undefined)?.path === featuresPath) return undefined;
+  if (internalPaths.has((item.request.record as { readonly path?: string } | undefined)?.path ?? '')) return undefined;
   const { err, body } = item.request.reply!;
   if (err !== ErrorCode.Ok || item.request.name !== 'multi') return nameOf(err);
   // A failed multi has error Ok and a list of results; the caller gets the first error among them.

@@ -3,6 +3,7 @@ import { committedConfigs, configsAt } from '../record/config-history.ts';
 import { configVersionOf, membershipText, membersOf } from '../record/config-text.ts';
 import { isQuorum } from '../record/quorum-rule.ts';
 import type { Recording } from '../record/recording.ts';
+import { ServersWithoutLog } from '../record/servers-without-log.ts';
 import type { Checker } from './checker.ts';
 
 export const configurations: Checker = {
@@ -33,9 +34,11 @@ class ConfigurationHistory {
 
   check(): void {
     const { peerEvents, quiescentStates } = this.#recording;
+    const withoutLog = new ServersWithoutLog();
     for (const event of peerEvents) {
       const { server } = event;
-      if (event.kind === 'logged' || event.kind === 'started' || event.kind === 'replaced') {
+      withoutLog.onEvent(event);
+      if ((event.kind === 'logged' && !withoutLog.has(server)) || event.kind === 'started' || event.kind === 'replaced') {
         this.#durable.set(server, Math.max(this.#durable.get(server) ?? 0, event.zxid));
       }
       if (event.kind === 'processGone') this.#texts.delete(server);

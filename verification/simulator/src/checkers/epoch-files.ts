@@ -1,5 +1,6 @@
 import { formatZxid, type Zxid } from '@tskeeper/protocol';
 import { lastTxnOf, leaderEpochsOf } from '../record/committed-history.ts';
+import { ServersWithoutLog } from '../record/servers-without-log.ts';
 import type { Checker } from './checker.ts';
 
 export const epochFiles: Checker = {
@@ -27,18 +28,20 @@ export const epochFiles: Checker = {
       const initialZxid = initialZxids.get(current);
       return initialZxid !== undefined && initialZxid > recording.seedState.zxid && durable.get(server)! < initialZxid;
     };
+    const withoutLog = new ServersWithoutLog();
     for (const event of recording.peerEvents) {
       const { server } = event;
       // Of an observer without a log only its disk says what is durable there.
-      const isMemoryOnly = recording.ensemble.get(server)?.isMemoryOnly === true;
+      withoutLog.onEvent(event);
+      const keepsNoLog = withoutLog.has(server);
       if (event.kind === 'savesEpoch' && lacksInitialHistory(server, event.current, event.reached))
         violations.push(
           `${server} saves currentEpoch ${event.current} at ${event.atMs}, before the history with which that epoch begins is durable`,
         );
-      if ((event.kind === 'logged' && !isMemoryOnly) || event.kind === 'started')
+      if ((event.kind === 'logged' && !keepsNoLog) || event.kind === 'started')
         durable.set(server, Math.max(durable.get(server) ?? 0, event.zxid));
-      if (event.kind === 'replaced' && !isMemoryOnly) durable.set(server, event.zxid);
-      if (event.kind === 'serves' && !isMemoryOnly) {
+      if (event.kind === 'replaced' && !keepsNoLog) durable.set(server, event.zxid);
+      if (event.kind === 'serves' && !keepsNoLog) {
         served.set(server, event.epoch);
         // The history with which a server begins to serve must be on its disk.
         durable.set(server, Math.max(durable.get(server) ?? 0, event.historyEnd));

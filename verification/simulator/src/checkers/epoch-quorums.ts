@@ -3,6 +3,7 @@ import { leaderEpochsOf, lastTxnOf } from '../record/committed-history.ts';
 import { committedConfigs } from '../record/config-history.ts';
 import { configVersionOf, type Members } from '../record/config-text.ts';
 import { isQuorum } from '../record/quorum-rule.ts';
+import { ServersWithoutLog } from '../record/servers-without-log.ts';
 import type { Checker } from './checker.ts';
 
 export const epochQuorums: Checker = {
@@ -17,11 +18,14 @@ export const epochQuorums: Checker = {
     /** Reconfigurations that a server has carried out, or that were in the history of a leader. */
     const committed = new Set<Zxid>();
     const raise = (known: Map<string, number>, server: string, to: number) => known.set(server, Math.max(known.get(server) ?? 0, to));
+    const withoutLog = new ServersWithoutLog();
     for (const event of recording.peerEvents) {
       const { server } = event;
+      withoutLog.onEvent(event);
+      const isOnDisk = !withoutLog.has(server);
       if (event.kind === 'savesEpoch') raise(saved, server, event.current);
-      if (event.kind === 'logged' || event.kind === 'started') raise(durable, server, event.zxid);
-      if (event.kind === 'replaced') durable.set(server, event.zxid);
+      if ((event.kind === 'logged' && isOnDisk) || event.kind === 'started') raise(durable, server, event.zxid);
+      if (event.kind === 'replaced' && isOnDisk) durable.set(server, event.zxid);
       if (event.kind === 'applied') committed.add(event.zxid);
       // Its leader may have resigned before any server applied it; `configurations` checks the claim.
       if (event.kind === 'config') committed.add(configVersionOf(event.text));

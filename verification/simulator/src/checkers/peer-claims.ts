@@ -1,5 +1,6 @@
 import { formatZxid, type Zxid } from '@tskeeper/protocol';
 import { lastTxnOf, leaderEpochsOf } from '../record/committed-history.ts';
+import { ServersWithoutLog } from '../record/servers-without-log.ts';
 import type { Checker } from './checker.ts';
 
 export const peerClaims: Checker = {
@@ -26,8 +27,10 @@ export const peerClaims: Checker = {
       durable.set(server, zxid);
       everDurable.set(server, Math.max(everDurable.get(server) ?? 0, zxid));
     };
+    const withoutLog = new ServersWithoutLog();
     for (const event of recording.peerEvents) {
       const { server } = event;
+      withoutLog.onEvent(event);
       if (event.kind === 'logged' || event.kind === 'started' || event.kind === 'replaced') noteDurable(server, event.zxid);
       if (event.kind === 'wiped') for (const known of [durable, everDurable, accepted]) known.delete(server);
       if (event.kind === 'roleEnded' && event.reason === 'log not truncatable')
@@ -42,8 +45,7 @@ export const peerClaims: Checker = {
       }
       const { zxid, current } = event;
       // An observer without a log has its history in memory, and states that.
-      const isMemoryOnly = recording.ensemble.get(server)?.isMemoryOnly === true;
-      if (current > onDisk.current && !isMemoryOnly) violation(`currentEpoch ${current}, but its disk has ${onDisk.current}`);
+      if (current > onDisk.current && !withoutLog.has(server)) violation(`currentEpoch ${current}, but its disk has ${onDisk.current}`);
       const last = Math.max((event.packet === 'vote' ? everDurable : durable).get(server) ?? 0, recording.seedState.zxid);
       if (lastTxnOf(leaderEpochs, zxid) > last)
         violation(`last zxid ${formatZxid(zxid)}, but its durable log ends with ${formatZxid(last)}`);

@@ -1,6 +1,7 @@
 import { epochOf, formatZxid, type Zxid } from '@tskeeper/protocol';
 import { committedConfigs, configsAt } from '../record/config-history.ts';
 import { isQuorum } from '../record/quorum-rule.ts';
+import { ServersWithoutLog } from '../record/servers-without-log.ts';
 import type { Checker } from './checker.ts';
 
 export const quorumCommits: Checker = {
@@ -30,8 +31,10 @@ export const quorumCommits: Checker = {
     const names = new Map(Array.from(ensemble, ([name, { sid }]) => [sid, name]));
     /** The leader that each server follows or was elected to follow. */
     const leaders = new Map<string, string>();
+    const withoutLog = new ServersWithoutLog();
     for (const event of peerEvents) {
       const { server } = event;
+      withoutLog.onEvent(event);
       if (event.kind === 'serves') servingEpochs.set(server, event.epoch);
       if (event.kind === 'roleEnded' || event.kind === 'processGone') servingEpochs.delete(server);
       if (event.kind === 'elected') leaders.set(server, names.get(event.leader) ?? '');
@@ -43,7 +46,7 @@ export const quorumCommits: Checker = {
           );
         }
       }
-      if (event.kind === 'logged') {
+      if (event.kind === 'logged' && !withoutLog.has(server)) {
         durable.set(keyOf(server, epochOf(event.zxid)), event.zxid);
         durableSinceWipe.set(keyOf(server, epochOf(event.zxid)), event.zxid);
       }

@@ -97,7 +97,7 @@ export class ClientNetwork implements ClientMachine {
     if (this.#unplugged) return -1;
     const stream = this.#network.connect(endpoint);
     const server = this.#world.serverAt(endpoint.address)?.name ?? endpoint.address;
-    const cnxn = { client: this.#client, server, address: this.#network.address, openedMs: this.#nowMs };
+    const cnxn = { client: this.#client, server, address: this.#network.address, port: endpoint.port, openedMs: this.#nowMs };
     this.#taps.set(stream, new CnxnTap(this.#world.recording, cnxn));
     return stream;
   }

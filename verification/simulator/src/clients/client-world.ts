@@ -9,6 +9,8 @@ import type { CnxnRecord, Recording } from '../record/recording.ts';
 
 /** The client port of every server; names and addresses distinguish servers. */
 export const serverPort = 2181;
+/** A reconfiguration may give a server this one. */
+export const otherServerPort = 2182;
 
 export interface ClientClock {
   readonly elapsedMs: Millis;
@@ -31,11 +33,21 @@ export interface ClientMachine extends Network {
   unplug(): void;
 }
 
+export interface ClientServer {
+  readonly name: string;
+  readonly address: string | undefined;
+  /**
+   * The port of its configuration, and the others where it may accept clients. Default: `serverPort`
+   * alone.
+   */
+  readonly clientPorts?: readonly number[] | undefined;
+}
+
 export interface ClientWorld {
   readonly clock: ClientClock;
   readonly recording: Recording;
   /** `address` is undefined while a server is down. */
-  readonly servers: readonly { readonly name: string; readonly address: string | undefined }[];
+  readonly servers: readonly ClientServer[];
   clientNetwork(client: string, address: string): ClientMachine;
   /** The link between two machines. */
   link(a: string, b: string): { cut(): void; heal(): void };

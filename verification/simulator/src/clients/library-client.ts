@@ -51,6 +51,8 @@ export interface LibraryClientOptions {
   readonly credentials?: string | undefined;
   /** Whether it accepts a server in read-only mode. */
   readonly acceptsReadOnly?: boolean | undefined;
+  /** Whether it uses the servers of the ensemble's configuration. */
+  readonly followsConfig?: boolean | undefined;
 }
 
 /** Calls that are not a single request, or of a kind that the library also makes by itself. */
@@ -121,17 +123,33 @@ export class LibraryClient implements Actor {
     return stream === undefined ? undefined : this.#network.wireOf(stream);
   }
 
+  /** Each server, at each port where it may accept clients. */
+  #servers(): string {
+    return this.#world.servers
+      .flatMap(({ name, clientPorts = [serverPort] }) => clientPorts.toSorted((a, b) => a - b).map((port) => `${name}:${port}`))
+      .join(',');
+  }
+
+  /**
+   * A client that follows the configuration and was away while all servers moved knows none of them:
+   * its program gives it the list anew.
+   */
+  updateServerList(): void {
+    if (this.#options.followsConfig === true && !this.ready) this.#client?.updateServerList(this.#servers());
+  }
+
   async #connect(): Promise<void> {
     if (this.#isAbandoned) return;
-    const { timeoutMs, credentials, acceptsReadOnly = false } = this.#options;
+    const { timeoutMs, credentials, acceptsReadOnly = false, followsConfig = false } = this.#options;
     const world = this.#world;
-    const servers = world.servers.map(({ name }) => `${name}:${serverPort}`).join(',');
+    const servers = this.#servers();
     const auth = credentials === undefined ? [] : [{ scheme: 'digest', auth: credentials }];
     try {
       const client = await connect(servers, {
         sessionTimeoutMs: timeoutMs,
         connectTimeoutMs: Infinity,
         readOnly: acceptsReadOnly,
+        followConfig: followsConfig,
         auth,
         transport: this.#transport,
         clock: world.clock,

@@ -318,13 +318,15 @@ export class RawClient implements Actor {
   #dial(): void {
     const { servers, clock } = this.#world;
     if (this.#isAbandoned || this.cnxn !== undefined) return;
-    const { address } = this.#nextServer ?? this.options.server ?? servers[this.#random.below(servers.length)]!;
+    const { address, clientPorts = [serverPort] } = this.#nextServer ?? this.options.server ?? servers[this.#random.below(servers.length)]!;
     this.#nextServer = undefined;
     if (address === undefined || clock.elapsedMs < this.#offlineUntilMs) {
       this.#scheduleDial(5 + this.#random.below(40));
       return;
     }
-    const stream = this.#network.connect({ address, port: serverPort });
+    // Mostly as its configuration says; a client that knows only the list of servers tries each port.
+    const [port = serverPort] = clientPorts.length > 1 && this.#random.below(5) === 0 ? clientPorts.slice(1) : clientPorts;
+    const stream = this.#network.connect({ address, port });
     this.cnxn = { stream, cutter: new FrameDecoder(0x7fffffff), record: undefined, isEstablished: false, outstanding: 0, itemsSeen: 0 };
     this.#cnxns.set(stream, this.cnxn);
     this.#lastReceivedMs = clock.elapsedMs;

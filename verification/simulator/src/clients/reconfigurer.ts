@@ -5,24 +5,16 @@
  */
 import type { Sid } from '@tskeeper/protocol';
 import type { SeededRandom } from '@tskeeper/runtime';
-import { configVersionOf, serverNameOf } from '../record/config-text.ts';
+import { configVersionOf } from '../record/config-text.ts';
 import type { Request } from '../record/recording.ts';
 import type { ServerHost } from '../world/server-host.ts';
-import { electionPort, otherElectionPort, otherNameOf, otherQuorumPort, quorumPort } from '../world/peer-ports.ts';
 import type { VirtualWorld } from '../world/virtual-world.ts';
-import { serverPort } from './client-world.ts';
+import { otherServerPort, serverPort } from './client-world.ts';
+import { lineOf, type Member, membersIn, type SecondAddress } from './member-line.ts';
 import { RawClient, type RawClientOptions } from './raw-client.ts';
 
 /** The password that makes a client super, and so lets it change the membership. */
 export const superCredentials = 'super:reconfig';
-
-interface Member {
-  readonly sid: Sid;
-  readonly role: 'participant' | 'observer';
-  /** Whether it is at its second ports, and has its second name. */
-  readonly isMoved: boolean;
-  readonly isRenamed: boolean;
-}
 
 interface ReconfigRecord {
   readonly joiningServers: string | null;
@@ -31,19 +23,33 @@ interface ReconfigRecord {
   readonly curConfigId: number;
 }
 
+export interface ReconfigurerOptions extends Pick<RawClientOptions, 'name' | 'address' | 'timeoutMs'> {
+  /** Whether it gives servers other ports and addresses for their clients. */
+  readonly movesClientPorts: boolean;
+  /** The second address of each server; undefined if a server may have only one. */
+  readonly deadAddress: 'first' | 'second' | undefined;
+}
+
 const anyVersion = -1;
+/** What changes of one server, besides role, ports and name. */
+const clientKinds = ['client port', 'client host'];
+const addressKinds = ['addresses'];
+const secondAddresses: readonly SecondAddress[] = ['none', 'dead first', 'dead last', 'live'];
 
 export class Reconfigurer {
   readonly client: RawClient;
   readonly #world: VirtualWorld;
   readonly #random: SeededRandom;
   readonly #votersMin: number;
+  readonly #options: ReconfigurerOptions;
 
-  constructor(world: VirtualWorld, random: SeededRandom, options: Pick<RawClientOptions, 'name' | 'address' | 'timeoutMs'>) {
+  constructor(world: VirtualWorld, random: SeededRandom, options: ReconfigurerOptions) {
     this.#world = world;
+    this.#options = options;
     this.#random = random;
     this.#votersMin = world.recording.limits.votersMin ?? 1;
-    this.client = new RawClient(world, random, { ...options, credentials: superCredentials, restoresWatches: true });
+    const { name, address, timeoutMs } = options;
+    this.client = new RawClient(world, random, { name, address, timeoutMs, credentials: superCredentials, restoresWatches: true });
   }
 
   /** Asks for something, and returns the request; undefined if the client is not connected. */
@@ -64,7 +70,7 @@ export class Reconfigurer {
    * that lead or follow.
    */
   askForVoters(count: number): Request | undefined {
-    const all = this.#world.servers.map(({ sid }): Member => ({ sid, role: 'participant', isMoved: false, isRenamed: false }));
+    const all = this.#world.servers.map(({ sid }) => this.#memberOf(sid, 'participant'));
     const following = new Set(this.#world.servers.filter(({ role }) => role === 'leader' || role === 'follower').map(({ sid }) => sid));
     const votersMax = Math.max(Math.min(count, 2 * following.size - 1), this.#votersMin);
     const most = this.#sample(
@@ -99,13 +105,14 @@ export class Reconfigurer {
 
   #members(): Member[] | undefined {
     const text = this.#text();
-    if (text === undefined) return undefined;
-    return [...text.matchAll(/^server\.(\d+)=([^:]+):(\d+):(\d+):(participant|observer)/gm)].map(([, sid, host, port, , role]) => ({
-      sid: Number(sid),
-      role: role as Member['role'],
-      isMoved: Number(port) === otherQuorumPort,
-      isRenamed: host === otherNameOf(serverNameOf(Number(sid))),
-    }));
+    return text === undefined ? undefined : membersIn(text);
+  }
+
+  /** As the operator wrote it at first. */
+  #memberOf(sid: Sid, role: Member['role']): Member {
+    const { deadAddress } = this.#options;
+    const second = deadAddress === undefined ? 'none' : deadAddress === 'first' ? 'dead first' : 'dead last';
+    return { sid, role, isMoved: false, isRenamed: false, second, clientPort: serverPort, isClientHostNamed: false };
   }
 
   #draw(members: readonly Member[]): ReconfigRecord {
@@ -123,12 +130,7 @@ export class Reconfigurer {
     const whole = (lines: readonly string[]) => ({ ...base, newMembers: lines.join(',') });
     const all = this.#world.servers.map(({ sid }) => sid);
     const outside = all.filter((sid) => !members.some((member) => member.sid === sid));
-    const newcomer = (sid: Sid): Member => ({
-      sid,
-      role: this.#random.below(4) === 0 ? 'observer' : 'participant',
-      isMoved: false,
-      isRenamed: false,
-    });
+    const newcomer = (sid: Sid): Member => this.#memberOf(sid, this.#random.below(4) === 0 ? 'observer' : 'participant');
     switch (this.#random.below(isGrouped ? 5 : 12)) {
       case 0:
         return whole(this.#subset(all.map((sid) => members.find((member) => member.sid === sid) ?? newcomer(sid))).map(lineOf));
@@ -165,11 +167,19 @@ export class Reconfigurer {
 
   /** The same server in another role, at other ports, or under another name. */
   #changed(member: Member): Member {
-    switch (this.#random.below(3)) {
-      case 0:
+    const { movesClientPorts, deadAddress } = this.#options;
+    const kinds = ['role', 'ports', 'name', ...(movesClientPorts ? clientKinds : []), ...(deadAddress === undefined ? [] : addressKinds)];
+    switch (this.#pick(kinds)) {
+      case 'role':
         return { ...member, role: member.role === 'observer' ? 'participant' : 'observer' };
-      case 1:
+      case 'ports':
         return { ...member, isMoved: !member.isMoved };
+      case 'client port':
+        return { ...member, clientPort: member.clientPort === serverPort ? otherServerPort : serverPort };
+      case 'client host':
+        return { ...member, isClientHostNamed: !member.isClientHostNamed };
+      case 'addresses':
+        return { ...member, second: this.#pick(secondAddresses.filter((second) => second !== member.second)) };
       default:
         return { ...member, isRenamed: !member.isRenamed };
     }
@@ -193,7 +203,7 @@ export class Reconfigurer {
   #invalid(base: ReconfigRecord, members: readonly Member[]): ReconfigRecord {
     const first = members[0]!;
     const line = lineOf(first);
-    switch (this.#random.below(5)) {
+    switch (this.#random.below(this.#options.deadAddress === undefined ? 6 : 5)) {
       case 0:
         return { ...base, newMembers: `${line},tickTime=1` };
       case 1:
@@ -203,15 +213,12 @@ export class Reconfigurer {
       case 3:
         // Without a port for clients.
         return { ...base, joiningServers: line.slice(0, line.indexOf(';')) };
+      case 5:
+        // Two addresses, where a server may have only one.
+        return { ...base, joiningServers: lineOf({ ...first, second: 'live' }) };
       default:
         // A new server at the addresses of another.
         return { ...base, joiningServers: line.replace(/^server\.\d+/, 'server.99') };
     }
   }
-}
-
-function lineOf({ sid, role, isMoved, isRenamed }: Member): string {
-  const name = serverNameOf(sid);
-  const ports = isMoved ? `${otherQuorumPort}:${otherElectionPort}` : `${quorumPort}:${electionPort}`;
-  return `server.${sid}=${isRenamed ? otherNameOf(name) : name}:${ports}:${role};0.0.0.0:${serverPort}`;
 }

@@ -3,6 +3,7 @@ import { detectWithCrashStates } from '../crash-states/detector.ts';
 import { type Detection, detectWithExplorer } from '../explorer/detector.ts';
 import type { Detector, RecipeDetector } from '../mutants/mutant.ts';
 import { planOf } from '../run/reconfig-plan.ts';
+import { kindsOf } from '../run/swarm.ts';
 import { scenarios } from '../scenarios/scenarios.ts';
 import { type FamilyName, familyNames } from '../recipes/families.ts';
 import type { RecipeRunOptions } from '../recipes/recipe-seed.ts';
@@ -12,8 +13,9 @@ const recipeDetectors = forRecipes((options) => (seed: number) => reportRecipe(s
 
 export const detectors: Readonly<Record<Detector, (seed: number) => SeedReport | Promise<SeedReport>>> = {
   seeds: (seed) => reportSeed(seed),
-  // The seeds that change the membership of an ensemble; the others prove nothing about that.
-  reconfigs: (seed) => (planOf(seed).reconfig === undefined ? { ...emptyReport, seed, findings: [] } : reportSeed(seed)),
+  // The other seeds prove nothing about reconfigurations, or about observers of followers.
+  reconfigs: (seed) => reportKind(seed, 'reconfig'),
+  observers: (seed) => reportKind(seed, 'observers of followers'),
   scenarios: (seed) => reportScenario(seed),
   explorer: (seed) => detectionReport(seed, detectWithExplorer(seed)),
   'crash-states': async (seed) => detectionReport(seed, await detectWithCrashStates(seed)),
@@ -21,6 +23,10 @@ export const detectors: Readonly<Record<Detector, (seed: number) => SeedReport |
 };
 
 const allScenarios = Object.values(scenarios);
+
+function reportKind(seed: number, kind: string): SeedReport | Promise<SeedReport> {
+  return kindsOf(planOf(seed)).includes(kind) ? reportSeed(seed) : { ...emptyReport, seed, findings: [] };
+}
 
 /** Here a seed is only the index of a scenario. */
 async function reportScenario(seed: number): Promise<SeedReport> {
@@ -42,6 +48,7 @@ function detectionReport(seed: number, { states, finding }: Detection): SeedRepo
 export const seedsMax: Readonly<Record<Detector, number>> = {
   seeds: 2000,
   reconfigs: 4000,
+  observers: 4000,
   scenarios: allScenarios.length,
   explorer: 400,
   'crash-states': 60,

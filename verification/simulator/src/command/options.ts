@@ -38,7 +38,7 @@ export const usage = `npm run sim -- [options]          runs 100 fresh seeds
   --jobs N                        number of processes
 npm run sim -- recipes [options]  runs of recipes, with --seed, --seeds, --from, --for, --mutant, --trace, --events and --jobs as above
   --family NAME                   one family: ${familyNames.join(', ')}
-npm run sim:mutants -- [--mutant NAME] [--detector seeds|reconfigs|scenarios|explorer|crash-states|recipes/FAMILY] [--seeds COUNT] [--from N]
+npm run sim:mutants -- [--mutant NAME] [--detector seeds|reconfigs|observers|scenarios|explorer|crash-states|recipes/FAMILY] [--seeds COUNT] [--from N]
                                   runs every mutant until it is caught, or those of one detector
 ${crashStatesUsage}`;
 

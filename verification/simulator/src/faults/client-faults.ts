@@ -64,10 +64,14 @@ export const moveAheadOfRequests: Fault = {
     const first = servers.find(({ name }) => name === client.serverName);
     if (first === undefined || first === leader) return;
     const others = servers.filter((server) => server !== first && server.process?.isServing === true);
-    // Mostly the leader: it checks only the session for requests of its own clients.
-    const other = random.below(2) === 0 ? leader : others[random.below(others.length)];
+    const master = run.masterOf(first) ?? leader;
+    // Mostly the leader: it checks only the session for requests of its own clients. Requests that
+    // come through one follower have their origin in the packet only.
+    const near = master === leader ? [leader] : others.filter((server) => server === master || run.masterOf(server) === master);
+    const from = random.below(2) === 0 ? near : others;
+    const other = from.length === 1 ? from[0] : from[random.below(from.length)];
     if (other === undefined) return;
-    run.slowLink(first, leader, 20 + random.below(80), 10 + random.below(40));
+    run.slowLink(first, master, 20 + random.below(80), 10 + random.below(40));
     const ask = (count: number) =>
       client.submit({ name: 'setData', record: { path: '/a', data: Buffer.from(`left ${run.nowMs} ${count}`), version: -1 } });
     for (let count = 0; count < 4; count++) ask(count);
@@ -102,7 +106,9 @@ export const syncAtLaggingServer: Fault = {
     const elsewhere = actors.filter((actor) => actor !== client && actor.ready);
     if (client === undefined || here === undefined || leader === undefined || elsewhere.length === 0) return;
     const lagMs = 20 + random.below(60);
-    run.slowLink(here, leader, lagMs, 3 * lagMs);
+    // An observer lags with the follower that it learns from, and is as close to it as before.
+    const master = run.masterOf(here) ?? leader;
+    run.slowLink(master === leader ? here : master, leader, lagMs, 3 * lagMs);
     const write = (actor: Actor, what: string) =>
       actor.submit({ name: 'setData', record: { path: '/a', data: Buffer.from(`${what} ${run.nowMs} ${actor.name}`), version: -1 } });
     write(client, 'lagging');
@@ -117,6 +123,42 @@ export const syncAtLaggingServer: Fault = {
       client.submit({ name: 'sync', record: { path: '/a' } });
       client.submit({ name: 'getData', record: { path: '/a', watch: false } });
       run.hitMark('a sync after a write at a lagging server');
+    });
+  },
+};
+
+export const syncAtObserver: Fault = {
+  id: 'F16, F17',
+  description:
+    'a follower lags its leader, and a client of an observer of that follower syncs after a write that another client got acknowledged',
+  ensembleOnly: true,
+  inject(run, random) {
+    const { leader } = run;
+    const observers = run.world.servers.filter((server) => server.role === 'observer' && run.masterOf(server)?.role === 'follower');
+    const here = observers.length === 0 ? undefined : observers[random.below(observers.length)];
+    if (here === undefined || leader === undefined) return;
+    const lagMs = 40 + random.below(100);
+    const [reader, writer] = [run.strangers.addPinnedClient(here), run.strangers.addPinnedClient(leader)];
+    let looks = lagMs;
+    const goOn = () => {
+      if (writer.outstandingCount === 0 && !run.isHealed) {
+        reader.submit({ name: 'sync', record: { path: '/a' } });
+        reader.submit({ name: 'getData', record: { path: '/a', watch: false } });
+        run.hitMark('a sync at an observer of a lagging follower');
+      } else if (!run.isHealed && --looks > 0) {
+        run.schedule(0.5, 'late sync', undefined, goOn);
+      }
+    };
+    // Both must be connected first.
+    run.schedule(120, 'late sync', undefined, () => {
+      run.schedule(4 * lagMs, 'visitors leave', undefined, () => {
+        for (const visitor of [reader, writer]) visitor.send('closeSession', undefined);
+      });
+      const master = run.masterOf(here);
+      if (run.isHealed || !reader.ready || !writer.ready || master === undefined || run.leader !== leader) return;
+      run.slowLink(master, leader, lagMs, 3 * lagMs);
+      writer.submit({ name: 'setData', record: { path: '/a', data: Buffer.from(`ahead of it ${run.nowMs}`), version: -1 } });
+      goOn();
     });
   },
 };

@@ -8,6 +8,7 @@ import {
   massDelete,
   flood,
   halfFrame,
+  syncAtObserver,
   syncAtSlowDisk,
   memoryHog,
   abortedDials,
@@ -35,6 +36,7 @@ import {
   oneWayCut,
   partition,
   brokenPeerCnxn,
+  observerAhead,
   slowLink,
 } from './partition-faults.ts';
 import { shedConnections, transferLead } from './operator-faults.ts';
@@ -104,8 +106,10 @@ export const faults = {
   moveAheadOfRequests,
   reconnectWithPendingRequests,
   syncAtLaggingServer,
+  syncAtObserver,
   syncAtSlowDisk,
   laggingLearner,
+  observerAhead,
   resumeSessionFromDump,
   sharedSession,
   abortedDials,

@@ -11,6 +11,7 @@ export const transferOutcomes: Readonly<Record<string, RegExp>> = {
   'a transfer was refused: not a voter': /it has no vote/,
   'a transfer was refused: not in step': /it is not in step/,
   'a transfer was refused: under way': /being given to a server already/,
+  'a transfer was refused: reconfiguration pending': /a reconfiguration is pending/,
   'a transfer failed, and the leader went on': /has not taken the lead in time/,
   'a transfer failed, and another server was elected': /was elected instead/,
 };
@@ -27,10 +28,16 @@ export const transferLead: Fault = {
     const named = target === undefined ? undefined : run.world.servers[target - 1];
     // A target that stands still does not acknowledge what is proposed meanwhile.
     if (random.below(4) === 0 && named !== undefined && named !== server) pauseServer(run, named, 50 + random.below(600));
+    // A target that is away is not in step, nor is one that has just returned.
+    if (random.below(6) === 0 && named !== undefined && named !== server) kill(run, named, random.below(300));
     run.schedule(random.below(20), 'transfer', undefined, () => {
       if (run.isHealed || !transfer(run, server, target)) return;
       if (random.below(4) === 0) transfer(run, server, undefined);
       write(run);
+      if (named !== undefined && random.below(4) === 0) {
+        killAfterHandOver(run, server, named, 400 + random.below(1000));
+        return;
+      }
       const victim = [server, named, named, undefined][random.below(4)];
       if (victim !== undefined)
         run.schedule(random.below(30), 'killed in a transfer', undefined, () => kill(run, victim, random.below(100)));
@@ -48,6 +55,26 @@ function transfer(run: Run, server: ServerHost, target: number | undefined): boo
     },
   );
   return true;
+}
+
+/** As long as a transfer takes at most. */
+const handOverMsMax = 600;
+const lookIntervalMs = 0.5;
+
+/** Kills the server that is to lead after the old leader has resigned, and before the others have met it. */
+function killAfterHandOver(run: Run, old: ServerHost, next: ServerHost, downMs: number): void {
+  const { process } = old;
+  const untilMs = run.nowMs + handOverMsMax;
+  const look = (): void => {
+    if (run.isHealed || run.nowMs > untilMs || old.process !== process || next.role === 'leader') return;
+    if (old.role === 'leader') {
+      run.schedule(lookIntervalMs, 'handed over?', undefined, look);
+      return;
+    }
+    run.hitMark('a server that was to lead was killed');
+    kill(run, next, downMs);
+  };
+  look();
 }
 
 function kill(run: Run, server: ServerHost, downMs: number): void {

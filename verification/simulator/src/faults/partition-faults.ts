@@ -1,6 +1,7 @@
 /** Faults of the links between the servers of an ensemble. */
 import type { SeededRandom } from '@tskeeper/runtime';
 import type { Run } from '../run/run.ts';
+import { observerMasterPort } from '../world/peer-ports.ts';
 import type { ServerHost } from '../world/server-host.ts';
 import type { Fault } from './fault.ts';
 
@@ -139,6 +140,54 @@ export const laggingLearner: Fault = {
           const data = Buffer.from(`fallen behind ${run.nowMs} `.padEnd(longWriteBytes, '.'));
           if (!run.isHealed) writer.submit({ name: 'setData', record: { path: '/', data, version: -1 } });
         });
+      }
+    });
+  },
+};
+
+/** While the observer looks for another follower, which takes as long as an election. */
+const writesForMs = 500;
+const writeIntervalMs = 8;
+
+export const observerAhead: Fault = {
+  id: 'F15, F19',
+  description:
+    'some followers receive nothing from their leader for a moment while clients write, and an observer of another follower comes to them, which knows more',
+  ensembleOnly: true,
+  inject(run, random) {
+    const { leader } = run;
+    const { servers } = run.world;
+    const observers = shuffled(random, servers).flatMap((server) => {
+      const master = server.role === 'observer' ? run.masterOf(server) : undefined;
+      return master === undefined || master === leader ? [] : [{ server, master }];
+    });
+    const [observer] = observers;
+    if (leader === undefined || observer === undefined) return;
+    const others = shuffled(random, servers).filter((server) => server.role === 'follower' && server !== observer.master);
+    // The rest is a majority, so writes go on.
+    const voters = others.length + 2;
+    const lagging = others.slice(0, Math.ceil(voters / 2) - 1);
+    run.cutLinks([leader], lagging, 300 + random.below(500), 'one way');
+    const write = () => {
+      for (const actor of run.actors) {
+        const data = Buffer.from(`ahead ${run.nowMs} ${actor.name}`);
+        if (actor.ready && actor.outstandingCount === 0) actor.submit({ name: 'setData', record: { path: '/', data, version: -1 } });
+      }
+    };
+    for (let atMs = 0; atMs < writesForMs; atMs += writeIntervalMs) {
+      run.schedule(atMs, 'ahead', undefined, () => {
+        if (!run.isHealed) write();
+      });
+    }
+    run.schedule(30 + random.below(60), 'ahead', undefined, () => {
+      if (run.isHealed || run.masterOf(observer.server) !== observer.master) return;
+      for (const { dialer, listener, forward } of run.cnxnsBetweenServers()) {
+        if (
+          dialer.address === observer.server.address &&
+          listener.address === observer.master.address &&
+          listener.port === observerMasterPort
+        )
+          forward.resetAfter(forward.deliveredBytes);
       }
     });
   },

@@ -28,6 +28,8 @@ const configPath = '/zookeeper/config';
 export class Membership {
   /** How many voters there must be; undefined for a standalone server, which has no membership. */
   votersMin: number | undefined;
+  /** Whether a server may have several addresses. */
+  allowsSeveralAddresses = false;
   /** The refusal of the next reconfig that only its servers can explain. */
   refusal: number | undefined;
   readonly #tree: ModelTree;
@@ -60,6 +62,7 @@ export class Membership {
   #requireVoters({ servers, groups, weights }: MemberLines): void {
     const voters = [...servers].filter(([, line]) => isVoter(line)).map(([sid]) => sid);
     if (voters.length < this.votersMin!) throw new Refusal(ErrorCode.BadArguments);
+    if (!this.allowsSeveralAddresses && [...servers.values()].some((line) => line.includes('|'))) throw new Refusal(ErrorCode.BadArguments);
     if (groups.size + weights.size > 0 && !voters.some((sid) => (weights.get(sid) ?? 1) > 0)) throw new Refusal(ErrorCode.BadArguments);
   }
 }
@@ -100,12 +103,19 @@ function addWeights({ servers, groups, weights }: MemberLines): void {
   }
 }
 
-/** `host:2888:3888[:role][;[host:]2181]`, in full. */
+/** `host:2888:3888[|host:2888:3888][:role][;[host:]2181]`, in full, the addresses in the order of their hosts. */
 function serverLine(value: string): string {
-  const match = /^([^:;\s]+):(\d+):(\d+)(?::(participant|observer))?(?:;(?:([^:;\s]+):)?(\d+))?$/.exec(value);
+  const address = String.raw`[^:;|\s]+:\d+:\d+`;
+  const form = String.raw`^(${address}(?:\|${address})*)(?::(participant|observer))?(?:;(?:([^:;\s]+):)?(\d+))?$`;
+  const match = new RegExp(form).exec(value);
   if (match === null) throw new Refusal(ErrorCode.BadArguments);
-  const [, host, quorumPort, electionPort, role = 'participant', clientHost = '0.0.0.0', clientPort] = match;
-  return `${host}:${quorumPort}:${electionPort}:${role}${clientPort === undefined ? '' : `;${clientHost}:${clientPort}`}`;
+  const [, list, role = 'participant', clientHost = '0.0.0.0', clientPort] = match;
+  const addresses = list!.split('|').toSorted((a, b) => (hostOf(a) < hostOf(b) ? -1 : 1));
+  return `${addresses.join('|')}:${role}${clientPort === undefined ? '' : `;${clientHost}:${clientPort}`}`;
+}
+
+function hostOf(address: string): string {
+  return address.split(':')[0]!;
 }
 
 function changed(current: MemberLines, { joiningServers, leavingServers }: Reconfig): MemberLines {
@@ -136,8 +146,11 @@ function requireOtherAddresses(line: string, taken: string): void {
 }
 
 function addressesOf(line: string): string[] {
-  const [host, quorumPort, electionPort] = line.split(':');
-  return [`${host}:${quorumPort}`, `${host}:${electionPort}`];
+  const [, list] = /^(.*):(?:participant|observer)/.exec(line)!;
+  return list!.split('|').flatMap((address) => {
+    const [host, quorumPort, electionPort] = address.split(':');
+    return [`${host}:${quorumPort}`, `${host}:${electionPort}`];
+  });
 }
 
 function textOf({ servers, groups, weights }: MemberLines, version: number): string {

@@ -1,13 +1,13 @@
 import type { FamilyName } from '../recipes/families.ts';
 
 /**
- * The detector of a mutant: the simulator's seeds, one run each, or only
- * those that change the membership; the scenarios, which run the same
+ * The detector of a mutant: the simulator's seeds, one run each, or only those that change the
+ * membership, or those with observers that learn from followers; the scenarios, which run the same
  * each time; the explorer, one search per seed (explorer/detector.ts); the enumeration of crash
  * states, one case each (crash-states/detector.ts); or recipe runs, of all families in turn or of
  * one (recipes/recipe-seed.ts).
  */
-export type Detector = 'seeds' | 'reconfigs' | 'scenarios' | 'explorer' | 'crash-states' | RecipeDetector;
+export type Detector = 'seeds' | 'reconfigs' | 'observers' | 'scenarios' | 'explorer' | 'crash-states' | RecipeDetector;
 
 export type RecipeDetector = 'recipes' | `recipes/${FamilyName}`;
 

@@ -6,6 +6,7 @@ import type { Mutant } from './mutant.ts';
 
 export const observerMutants: Readonly<Record<string, Mutant>> = {
   'observer-informed-of-proposals': {
+    detector: 'observers',
     description: 'a follower informs its observers of the next txn that was proposed, whichever was committed',
     origin: 'A55',
     symbol: 'Learner.#onCommit',
@@ -14,6 +15,7 @@ export const observerMutants: Readonly<Record<string, Mutant>> = {
       'const later = this.#history.nextProposal;\n      if (next.packet !== undefined) this.#observers?.onCommit(zxid, (later ?? next).packet, designated);',
   },
   'observer-history-ends-early': {
+    detector: 'observers',
     description: 'an observer that joins a follower is sent the history up to the commit before the last',
     origin: 'A55',
     symbol: 'ObserverMaster.#startReplicating',
@@ -21,6 +23,7 @@ export const observerMutants: Readonly<Record<string, Mutant>> = {
     replacement: 'return this.committed - 1;',
   },
   'observer-ahead-is-truncated': {
+    detector: 'observers',
     description: 'a follower takes from an observer the commits that it does not know of itself yet',
     origin: 'A55',
     symbol: 'ObserverMaster.#onAckEpoch',
@@ -28,6 +31,7 @@ export const observerMutants: Readonly<Record<string, Mutant>> = {
     replacement: '',
   },
   'observer-ahead-waits-for-one-more': {
+    detector: 'scenarios',
     description: 'an observer that was ahead of its follower is synchronised only when a later txn is committed',
     origin: 'A55',
     symbol: 'ObserverMaster.onCommit',
@@ -35,6 +39,7 @@ export const observerMutants: Readonly<Record<string, Mutant>> = {
     replacement: 'if (learner.lastZxid >= zxid) continue;',
   },
   'observer-touches-not-reported': {
+    detector: 'observers',
     description: "a follower keeps the signs of life of its observers' clients for itself",
     origin: 'P21',
     symbol: 'Learner.#onPing',
@@ -42,6 +47,7 @@ export const observerMutants: Readonly<Record<string, Mutant>> = {
     replacement: '',
   },
   'observer-lag-not-reported': {
+    detector: 'scenarios',
     description: 'a follower answers a PING as if it had asked its observers before',
     origin: 'P21',
     symbol: 'Learner.#onPing',
@@ -49,6 +55,7 @@ export const observerMutants: Readonly<Record<string, Mutant>> = {
     replacement: 'null',
   },
   'observer-sync-answered-at-once': {
+    detector: 'observers',
     description: 'a follower answers the sync of an observer without its leader',
     origin: 'A55',
     symbol: 'ObserverMaster.#onRequest',
@@ -57,6 +64,7 @@ export const observerMutants: Readonly<Record<string, Mutant>> = {
       'if (type === 9) return this.onSynced(learner);\n    if (this.#mayPassOn(learner)) this.#requests.passOnRequest(packet, type, learner);',
   },
   'observer-sync-answered-to-the-last': {
+    detector: 'observers',
     description: 'a follower sends the answer of a sync to the observer that asked last',
     origin: 'A55',
     symbol: 'RequestQueue.takeSyncAsker',
@@ -64,6 +72,7 @@ export const observerMutants: Readonly<Record<string, Mutant>> = {
     replacement: 'const last = [...this.#syncAskers.values()].at(-1);\n    this.#syncAskers.shift();\n    return last;',
   },
   'observer-origin-not-named': {
+    detector: 'observers',
     description: 'a leader does not distinguish a follower and its observers',
     origin: 'A55',
     symbol: 'RequestQueue.#passOn',
@@ -71,6 +80,7 @@ export const observerMutants: Readonly<Record<string, Mutant>> = {
     replacement: 'if (bytes.length === 0) {',
   },
   'observers-kept-without-leader': {
+    detector: 'scenarios',
     description: 'a follower that has lost its leader keeps its observers, which go on serving',
     origin: 'P10',
     symbol: 'LearningRole.next',
@@ -78,6 +88,7 @@ export const observerMutants: Readonly<Record<string, Mutant>> = {
     replacement: '',
   },
   'observer-masters-one-only': {
+    detector: 'observers',
     description: 'an observer whose follower refuses dials the same one again',
     origin: 'A55',
     symbol: 'ObserverMasters.take',

@@ -6,6 +6,7 @@
  */
 import { counterOf, epochOf, type Millis, type Zxid, makeZxid } from '@tskeeper/protocol';
 import type { Recording } from './recording.ts';
+import { ServersWithoutLog } from './servers-without-log.ts';
 
 /** In the order in which they began. */
 export function leaderEpochsOf(recording: Pick<Recording, 'peerEvents'>): LeaderEpoch[] {
@@ -92,7 +93,10 @@ export function lastZxidServed(recording: Pick<Recording, 'peerEvents'>, lastZxi
 /** The last txn that each server has on its disk. */
 export function lastLogged({ peerEvents }: Pick<Recording, 'peerEvents'>): Map<string, Zxid> {
   const last = new Map<string, Zxid>();
+  const withoutLog = new ServersWithoutLog();
   for (const event of peerEvents) {
+    withoutLog.onEvent(event);
+    if (withoutLog.has(event.server)) continue;
     if (event.kind === 'logged' || event.kind === 'replaced') last.set(event.server, event.zxid);
     else if (event.kind === 'wiped') last.set(event.server, 0);
   }

@@ -38,6 +38,8 @@ export type PeerEvent = { readonly atMs: Millis; readonly server: string } &
         readonly snapshots: number;
         readonly isBehind: boolean;
       }
+    /** A process of the server starts that keeps no log: it is an observer, with syncEnabled=false. */
+    | { readonly kind: 'keepsNoLog' }
     /** The process is gone. */
     | { readonly kind: 'processGone' }
     /**

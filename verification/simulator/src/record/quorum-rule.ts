@@ -15,8 +15,6 @@ export interface EnsembleServer {
   readonly weight?: number | undefined;
   /** An observer that learns from a follower, and from no leader. */
   readonly observesFollowers?: boolean | undefined;
-  /** An observer without a log. */
-  readonly isMemoryOnly?: boolean | undefined;
   /** The oracle may let this server continue without the other. */
   readonly mayGoAlone?: boolean | undefined;
 }

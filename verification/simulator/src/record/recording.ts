@@ -60,6 +60,8 @@ export interface CnxnRecord {
    */
   readonly address: string;
   key: string;
+  /** The port of the server. Undefined if every server has only one. */
+  readonly port?: number | undefined;
   readonly openedMs: Millis;
   /** Undefined until the client has sent it. */
   handshake: ConnectRequest | undefined;
@@ -76,7 +78,7 @@ export interface CnxnRecord {
   malformedMs: Millis | undefined;
 }
 
-export function newCnxnRecord(cnxn: Pick<CnxnRecord, 'client' | 'server' | 'address' | 'openedMs'>): CnxnRecord {
+export function newCnxnRecord(cnxn: Pick<CnxnRecord, 'client' | 'server' | 'address' | 'port' | 'openedMs'>): CnxnRecord {
   return {
     ...cnxn,
     key: '',
@@ -201,6 +203,7 @@ export interface RunLimits {
   /** Whether clients may change the membership, and how many voters there must be. */
   readonly reconfigEnabled?: boolean | undefined;
   readonly votersMin?: number | undefined;
+  readonly multiAddressEnabled?: boolean | undefined;
   readonly identitiesPerCnxnMax?: number | undefined;
   readonly identityBytesPerCnxnMax?: number | undefined;
   /** The longest txn that servers with these limits read back from a disk, or from each other. */

@@ -89,6 +89,7 @@ class Replayer {
     if (recording.limits.reconfigEnabled === true && recording.ensemble.size > 0) {
       this.#membership = new MembershipChecker(recording);
       model.membership.votersMin = recording.limits.votersMin;
+      model.membership.allowsSeveralAddresses = recording.limits.multiAddressEnabled === true;
     }
     this.#quotaChecker = recording.limits.enforceQuota === true ? new QuotaChecker(recording) : undefined;
   }

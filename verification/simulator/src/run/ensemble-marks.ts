@@ -5,6 +5,7 @@ import { isQuorum } from '../record/quorum-rule.ts';
 import type { PeerEvent } from '../record/peer-event.ts';
 import { leaderEpochsOf, type ServingPeriod, servingPeriodsOf } from '../record/committed-history.ts';
 import type { CnxnRecord, Recording, Request } from '../record/recording.ts';
+import { ServersWithoutLog } from '../record/servers-without-log.ts';
 import { isWrite } from '../record/request-kinds.ts';
 import { readOnlyStreams, shownZxidOf } from '../replay/read-only-streams.ts';
 import type { Replay } from '../replay/replay-result.ts';
@@ -47,8 +48,9 @@ export const ensembleMarks: Readonly<Record<string, Count>> = {
   'a write came through an observer of a follower': ({ recording }) =>
     writesAnsweredBy(recording, 'observer', (server) => recording.ensemble.get(server)?.observesFollowers === true),
   'a follower synchronised an observer': ({ recording }) => syncsByFollowers(recording),
-  'an observer without a log served': ({ recording }) =>
-    recording.peerEvents.filter(({ kind, server }) => kind === 'serves' && recording.ensemble.get(server)?.isMemoryOnly === true).length,
+  'an observer knew more than the follower it came to': ({ recording }) => observersAhead(recording),
+  'a sync at an observer of a lagging follower': ({ marks }) => marks.get('a sync at an observer of a lagging follower') ?? 0,
+  'an observer without a log served': ({ recording }) => servedWithoutLog(recording),
   'a learner revalidated a session': ({ recording }) => revalidated(recording),
   'a local session was opened': localSessionEvents('opened'),
   'a local session became global': localSessionEvents('upgraded'),
@@ -191,6 +193,16 @@ function unknownLocalSessions({ cnxns, readOnlyCnxns }: Recording): number {
   return cnxns.filter(({ session, handshake }) => session === 0n && local.has(handshake?.sessionId ?? 0n)).length;
 }
 
+function servedWithoutLog({ peerEvents }: Recording): number {
+  const withoutLog = new ServersWithoutLog();
+  let count = 0;
+  for (const event of peerEvents) {
+    withoutLog.onEvent(event);
+    if (event.kind === 'serves' && withoutLog.has(event.server)) count++;
+  }
+  return count;
+}
+
 function servedWithoutWeight({ peerEvents, ensemble }: Recording): number {
   return peerEvents.filter(({ kind, server }) => kind === 'serves' && ensemble.get(server)?.weight === 0).length;
 }
@@ -277,6 +289,34 @@ function syncsByFollowers({ peerEvents }: Recording): number {
     if (event.kind === 'serves') roles.set(event.server, event.role);
     else if (event.kind === 'roleEnded' || event.kind === 'processGone') roles.delete(event.server);
     else if (event.kind === 'syncsLearner' && roles.get(event.server) === 'follower') count++;
+  }
+  return count;
+}
+
+/**
+ * How often a follower synchronised a learner that had stated a zxid which the follower had not applied
+ * then, and has now.
+ */
+function observersAhead({ peerEvents, ensemble }: Recording): number {
+  const roles = new Map<string, string>();
+  const applied = new Map<string, Zxid>();
+  let claims: { readonly zxid: Zxid; readonly appliedThen: ReadonlyMap<string, Zxid> }[] = [];
+  let count = 0;
+  for (const event of peerEvents) {
+    const { server } = event;
+    if (event.kind === 'serves') {
+      roles.set(server, event.role);
+      applied.set(server, event.historyEnd);
+    } else if (event.kind === 'roleEnded' || event.kind === 'processGone') roles.delete(server);
+    else if (event.kind === 'applied') applied.set(server, event.zxid);
+    else if (event.kind === 'claims' && event.packet === 'ackEpoch' && ensemble.get(server)?.observesFollowers === true) {
+      claims.push({ zxid: event.zxid, appliedThen: new Map(applied) });
+    } else if (event.kind === 'syncsLearner' && roles.get(server) === 'follower') {
+      const isIt = ({ zxid, appliedThen }: (typeof claims)[number]) =>
+        zxid > (appliedThen.get(server) ?? Infinity) && zxid <= (applied.get(server) ?? 0);
+      if (claims.some(isIt)) count++;
+      claims = claims.filter((claim) => !isIt(claim));
+    }
   }
   return count;
 }

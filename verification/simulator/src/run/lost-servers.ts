@@ -3,6 +3,7 @@
  * of them, in ZooKeeper neither, and its operator has to write the present configuration.
  */
 import { configVersionOf, membersOf } from '../record/config-text.ts';
+import { isDeadHost } from '../world/peer-ports.ts';
 import type { ServerHost } from '../world/server-host.ts';
 
 /** Whether the server cannot find any voter that it knows, and the configuration that it needs. */
@@ -13,13 +14,15 @@ export function configForLost(server: ServerHost, servers: readonly ServerHost[]
     .flatMap(({ knownConfigTexts }) => knownConfigTexts.slice(0, 1))
     .toSorted((a, b) => configVersionOf(b) - configVersionOf(a))[0]!;
   const isFound = ({ name, sid, knownConfigTexts }: ServerHost) => {
-    const own = knownConfigTexts.map((text) => addressIn(text, sid));
-    return server.name !== name && known.some((text) => membersOf(text).get(name)?.isVoter === true && own.includes(addressIn(text, sid)));
+    const own = new Set(knownConfigTexts.flatMap((text) => addressesIn(text, sid)));
+    const isKnownIn = (text: string) => membersOf(text).get(name)?.isVoter === true && addressesIn(text, sid).some((each) => own.has(each));
+    return server.name !== name && known.some(isKnownIn);
   };
   const votesAlone = known.every((text) => [...membersOf(text)].every(([name, { isVoter }]) => !isVoter || name === server.name));
   return votesAlone || servers.some(isFound) ? undefined : present;
 }
 
-function addressIn(text: string, sid: number): string | undefined {
-  return new RegExp(`^server\\.${sid}=([^:]+:\\d+:\\d+)`, 'm').exec(text)?.[1];
+function addressesIn(text: string, sid: number): readonly string[] {
+  const [, list = ''] = new RegExp(`^server\\.${sid}=(.+?):(?:participant|observer)`, 'm').exec(text) ?? [];
+  return list.split('|').filter((address) => address !== '' && !isDeadHost(address));
 }

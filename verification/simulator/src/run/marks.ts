@@ -280,7 +280,10 @@ export const marks: Readonly<Record<string, Count>> = {
     Object.keys({ ...unknownPeerAttacks, ...impersonatorAttacks }).map((name) => [`hostile ${name}`, annotated(`hostile ${name}`)]),
   ),
   ...Object.fromEntries(
-    [transferredMark, ...Object.keys(transferOutcomes), 'connections were shed'].map((name) => [name, annotated(name)]),
+    [transferredMark, ...Object.keys(transferOutcomes), 'a server that was to lead was killed', 'connections were shed'].map((name) => [
+      name,
+      annotated(name),
+    ]),
   ),
   ...ensembleMarks,
   ...reconfigMarks,

@@ -5,7 +5,8 @@ import { configVersionOf, type Members } from '../record/config-text.ts';
 import type { PeerEvent } from '../record/peer-event.ts';
 import type { Recording } from '../record/recording.ts';
 import type { Replay } from '../replay/replay-result.ts';
-import { otherQuorumPort } from '../world/peer-ports.ts';
+import { otherServerPort } from '../clients/client-world.ts';
+import { type Member, membersIn } from '../clients/member-line.ts';
 import type { Outcome } from './seed-run.ts';
 
 type Count = (outcome: Outcome, replay: Replay) => number;
@@ -37,6 +38,27 @@ function roleChanged(isVoterBefore: boolean): (before: Members, after: Members) 
     [...before].some(([name, { isVoter }]) => isVoter === isVoterBefore && after.get(name)?.isVoter === !isVoterBefore);
 }
 
+/** Counts the changes of one server, from one committed configuration to the next. */
+function memberChanged(isIt: (before: Member, after: Member) => boolean): Count {
+  return ({ recording }) => {
+    const configs = committedConfigs(recording).map(({ text }) => membersIn(text));
+    return configs.slice(1).reduce((sum, after, at) => {
+      const before = new Map(configs[at]!.map((member) => [member.sid, member]));
+      return sum + after.filter((member) => before.has(member.sid) && isIt(before.get(member.sid)!, member)).length;
+    }, 0);
+  };
+}
+
+function hasDeadAddress({ second }: Member): boolean {
+  return second === 'dead first' || second === 'dead last';
+}
+
+function servedElsewhere(concerns: (recording: Recording, client: string) => boolean): Count {
+  return ({ recording }) =>
+    recording.cnxns.filter(({ port, session = 0n, client }) => port === otherServerPort && session !== 0n && concerns(recording, client))
+      .length;
+}
+
 const votersOf = (members: Members): number => [...members.values()].filter(({ isVoter }) => isVoter).length;
 
 export const reconfigMarks: Readonly<Record<string, Count>> = {
@@ -49,9 +71,16 @@ export const reconfigMarks: Readonly<Record<string, Count>> = {
   'an ensemble grew from one voter': changes((before, after) => votersOf(before) === 1 && votersOf(after) > 1),
   'an ensemble shrank to one voter': changes((before, after) => votersOf(before) > 1 && votersOf(after) === 1),
   'groups and weights were set by a reconfiguration': changes((_before, _after, [, text]) => text.includes('group.')),
-  'a server moved to other ports': changes(
-    (_before, _after, [before, text]) => text.split(`:${otherQuorumPort}:`).length > before.split(`:${otherQuorumPort}:`).length,
+  'a server moved to other ports': memberChanged((before, after) => before.isMoved !== after.isMoved && after.second !== 'live'),
+  'a server got or lost a second address': memberChanged((before, after) => before.second !== after.second),
+  'the membership was changed where servers have dead addresses': changes((_before, _after, [, text]) =>
+    membersIn(text).some(hasDeadAddress),
   ),
+  'a server got another client port': memberChanged((before, after) => before.clientPort !== after.clientPort),
+  'a server got another client address': memberChanged((before, after) => before.isClientHostNamed !== after.isClientHostNamed),
+  'a client was served at another client port': servedElsewhere(() => true),
+  'a client library was served at another client port': servedElsewhere(({ libraryClients }, client) => libraryClients.has(client)),
+  'a server without a log got a vote': annotated('a server without a log got a vote'),
   'a server got another name': changes((_before, _after, [before, text]) => text.split('.other:').length > before.split('.other:').length),
   'a leader was removed, or can no longer lead': ({ recording }) =>
     recording.peerEvents.filter((event) => event.kind === 'roleEnded' && event.reason === 'resigned').length,

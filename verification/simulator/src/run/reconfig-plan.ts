@@ -5,18 +5,21 @@
 import { SeededRandom } from '@tskeeper/runtime';
 import { digestId } from '../model/access-rules.ts';
 import { superCredentials } from '../clients/reconfigurer.ts';
+import { withObserverFaults } from './observer-plan.ts';
 import { drawPlan, type EnsemblePlan, type ReconfigPlan, type SeedPlan } from './swarm.ts';
 
 /** One of so many ensembles changes its membership. */
 const oneIn = 4;
 const serversMax = 7;
 
-/** Makes the random numbers of the plan others than those of the rest. */
+/** Make the random numbers of these plans others than those of the rest. */
 const salt = 0x3c6ef372;
+const observerSalt = 0x51ed270b;
 
 /** What a seed does. */
 export function planOf(seed: number, random: SeededRandom = new SeededRandom(seed)): SeedPlan {
-  return withReconfigs(drawPlan(random), new SeededRandom(seed ^ salt));
+  const plan = withObserverFaults(drawPlan(random), new SeededRandom(seed ^ observerSalt));
+  return withReconfigs(plan, new SeededRandom(seed ^ salt));
 }
 
 /** Returns the plan with reconfigurations, or as it is. */
@@ -25,12 +28,19 @@ function withReconfigs(plan: SeedPlan, random: SeededRandom): SeedPlan {
   if (ensemble === undefined || random.below(oneIn) > 0) return plan;
   // An oracle knows two servers. An impersonator may announce any configuration as a voter.
   if (ensemble.oracleSid !== undefined || flood !== undefined || faults.includes('impersonator')) return plan;
-  // The requests name one address for each server, and may give any observer a vote, which needs a log.
-  if (ensemble.deadAddress !== undefined || ensemble.options.syncEnabled === false) return plan;
+  const {
+    observers,
+    options: { observerMasterPort },
+  } = ensemble;
   const reconfig: ReconfigPlan = {
     joiners: Math.max(0, Math.min(random.below(4), serversMax - servers)),
-    standaloneEnabled: servers - ensemble.observers > 1 && random.below(2) === 0,
+    // A lone voter has no follower, from which observers could learn.
+    standaloneEnabled: (servers - observers > 1 && random.below(2) === 0) || (observers > 0 && observerMasterPort !== undefined),
     intervalMs: 60 + random.below(500),
+    // A client at a read-only server looks for another less and less often, and the list has each port.
+    movesClientPorts: random.below(3) === 0 && ensemble.options.readOnlyMode !== true,
+    // The first address of a server with several may be dead, and is the one that clients use.
+    clientsFollow: random.below(2) === 0 && ensemble.deadAddress === undefined,
   };
   return {
     ...plan,

@@ -5,7 +5,9 @@
 import type { Millis, Zxid } from '@tskeeper/protocol';
 import { VirtualDisk, type SeededRandom, StorageRefused } from '@tskeeper/runtime';
 import type { Actor } from '../clients/actor.ts';
+import { LibraryClient } from '../clients/library-client.ts';
 import type { Recording } from '../record/recording.ts';
+import { peerPortKind } from '../world/peer-ports.ts';
 import type { ServerHost } from '../world/server-host.ts';
 import type { ServerProcess } from '../world/server-process.ts';
 import type { TimerOwner } from '../world/virtual-clock.ts';
@@ -34,6 +36,9 @@ interface FolderSummary {
 
 /** The disk refused to read the only snapshot; the next start may succeed. */
 const refusesToRead = /cannot be loaded \(.*: (?:EIO|ENOSPC)\)/;
+
+/** The operator restarts the server, which keeps a log from then on. */
+const needsLog = /makes this server a participant, or is about to, and it runs without a log/;
 
 /** What a slow link passes on at once. */
 const pieceBytes = 4096;
@@ -215,6 +220,7 @@ export class Run implements RunContext {
     const { process } = server;
     if (process === undefined) return;
     if (server.isDamaged && process.record.failure.startsWith('StorageRefused')) this.#handleRefusal(server, process.record.failure);
+    else if (needsLog.test(process.record.failure)) this.hitMark('a server without a log got a vote');
     else if (!this.disks.isInjected(process, process.record.failure))
       this.reportViolation(`${server.name} failed: ${process.record.failure}`);
     this.hitMark('failed while running');
@@ -292,6 +298,14 @@ export class Run implements RunContext {
     return [...this.world.wire.cnxns].filter(({ dialer, listener }) => isServer(dialer) && isServer(listener));
   }
 
+  /** The server from which this one learns; undefined if it learns from none. */
+  masterOf({ address }: ServerHost): ServerHost | undefined {
+    const found = this.cnxnsBetweenServers().find(
+      ({ dialer, listener }) => dialer.address === address && peerPortKind(listener.port) === 'quorum',
+    );
+    return found === undefined ? undefined : this.world.serverAt(found.listener.address);
+  }
+
   #recordDisturbance(machines: readonly Machine[], ms: Millis): () => void {
     const disturbance = { machines: machines.map(({ name }) => name), fromMs: this.nowMs, toMs: this.nowMs + ms };
     this.world.recording.disturbances.push(disturbance);
@@ -322,6 +336,7 @@ export class Run implements RunContext {
    */
   healCore(): readonly ServerHost[] {
     this.isHealed = true;
+    this.updateServerLists();
     const configs = configsInForce(this.world);
     const voters = this.world.servers.filter(({ name }) => configs.some((members) => members.get(name)?.isVoter === true));
     // Leaves out voters in random order as long as the rest is a quorum, first those that lost
@@ -393,8 +408,14 @@ export class Run implements RunContext {
     }
   }
 
+  /** Programs whose clients have lost all servers know where servers are. */
+  updateServerLists(): void {
+    for (const actor of this.actors) if (actor instanceof LibraryClient) actor.updateServerList();
+  }
+
   heal(): void {
     this.isHealed = true;
+    this.updateServerLists();
     this.#leftDown.clear();
     for (const mended of this.#onHealed.splice(0)) mended();
     for (const link of this.world.links) {

@@ -109,6 +109,7 @@ class SeedRun {
       options: plan.options,
       snappy: plan.usesSnappy ? snappy : undefined,
       knowsMemory: plan.knowsMemory,
+      movesClientPorts: plan.reconfig?.movesClientPorts === true,
     });
     this.run = new Run(this.world, this.#random);
     this.run.serverWindowBytes = plan.ensemble?.windowBytes ?? Infinity;
@@ -186,7 +187,15 @@ class SeedRun {
   #newActor(name: string, address: string, plan: ClientPlan): Actor {
     const { kind, timeoutMs, credentials, restoresWatches, acceptsReadOnly, keepsLocalSession } = plan;
     const random = new SeededRandom(this.#random.uint32());
-    if (kind === 'library') return new LibraryClient(this.world, random, { name, address, timeoutMs, credentials, acceptsReadOnly });
+    if (kind === 'library')
+      return new LibraryClient(this.world, random, {
+        name,
+        address,
+        timeoutMs,
+        credentials,
+        acceptsReadOnly,
+        followsConfig: this.#plan.reconfig?.clientsFollow === true,
+      });
     return new RawClient(this.world, random, {
       name,
       address,
@@ -366,7 +375,9 @@ class SeedRun {
   }
 
   #addReconfigurer(): void {
-    const options = { name: 'operator', address: '10.9.2.1', timeoutMs: 1500 };
+    const { movesClientPorts } = this.#plan.reconfig!;
+    const deadAddress = this.#plan.ensemble?.deadAddress;
+    const options = { name: 'operator', address: '10.9.2.1', timeoutMs: 1500, movesClientPorts, deadAddress };
     this.#reconfigurer = new Reconfigurer(this.world, new SeededRandom(this.#random.uint32()), options);
     this.run.actors.push(this.#reconfigurer.client);
     this.#scheduleReconfig();
@@ -420,6 +431,7 @@ class SeedRun {
         return false;
       }
       run.hitMark('the membership was changed at the end');
+      run.updateServerLists();
       if (await world.runUntil(rests, healingMs)) continue;
       run.reportViolation(`not quiet ${healingMs} ms after a reconfiguration without any fault: ${this.#waitingText()}`);
       return false;

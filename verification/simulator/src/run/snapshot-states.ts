@@ -24,6 +24,7 @@ import { aclOf } from '../model/from-wire.ts';
 import { parentOf } from '../record/parent-of.ts';
 import { znodeText } from '../replay/znode-text.ts';
 import type { ServerHost } from '../world/server-host.ts';
+import { everKeptNoLog } from '../record/servers-without-log.ts';
 import type { VirtualWorld } from '../world/virtual-world.ts';
 
 const folder = '/check/version-2';
@@ -39,7 +40,7 @@ export async function snapshotStates(
   countMax: number,
 ): Promise<SnapshotState[]> {
   // An observer without a log leaves nothing that leads to its last state.
-  if (world.recording.ensemble.get(server.name)?.isMemoryOnly === true) return [];
+  if (everKeptNoLog(world.recording, server.name)) return [];
   const snapshots = server.evidence('snapshot');
   const names = numberedFiles([...snapshots.keys()], 'snapshot').map(({ name }) => name);
   while (names.length > countMax) names.splice(1 + random.below(names.length - 2), 1);

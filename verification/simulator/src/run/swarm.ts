@@ -74,6 +74,10 @@ export interface ReconfigPlan {
   readonly standaloneEnabled: boolean;
   /** Average time between two requests. */
   readonly intervalMs: Millis;
+  /** Servers get other ports and addresses for their clients. */
+  readonly movesClientPorts: boolean;
+  /** Libraries follow the configuration. Otherwise they have a list of all servers at all ports. */
+  readonly clientsFollow: boolean;
 }
 
 export interface SeedPlan {
@@ -157,13 +161,17 @@ const oneIn: Partial<Record<FaultName, number>> = { impersonator: 12, memoryPres
  */
 const diskLosingFaults: readonly FaultName[] = ['wipe', 'logRot', 'snapshotRot', 'epochRot', 'lostLog'];
 
+/** Chosen apart from the others, by the seeds that they concern; see `observer-plan.ts`. */
+const chosenApart: ReadonlySet<FaultName> = new Set<FaultName>(['observerAhead', 'syncAtObserver']);
+
 export function drawPlan(random: SeededRandom): SeedPlan {
   const pick = <T>(...from: readonly T[]): T => from[random.below(from.length)]!;
   const snapshotCompression = pick('none', 'none', 'none', 'snappy');
   const voters = pick(1, 2, 2, 3, 3, 3, 3, 4, 5, 5, 7);
   const ensemble = random.below(3) > 0 ? drawEnsemble(random, voters) : undefined;
   const isOfThisKind = (name: FaultName) => ensemble !== undefined || !('ensembleOnly' in faults[name]);
-  const chosen = (Object.keys(faults) as FaultName[]).filter((name) => random.below(oneIn[name] ?? 2) === 0 && isOfThisKind(name));
+  const names = (Object.keys(faults) as FaultName[]).filter((name) => !chosenApart.has(name));
+  const chosen = names.filter((name) => random.below(oneIn[name] ?? 2) === 0 && isOfThisKind(name));
   // A lone voter is its own leader.
   const isReadOnlyModeOn = ensemble !== undefined && voters > 1 && random.below(3) === 0;
   const servers = ensemble === undefined ? 1 : voters + ensemble.observers;
@@ -336,6 +344,9 @@ export function kindsOf({ ensemble, flood, restartUnderLoad, core, reconfig }: S
     ['a dead address', ensemble?.deadAddress !== undefined],
     ['observers without a log', (ensemble?.observers ?? 0) > 0 && ensemble?.options.syncEnabled === false],
     ['reconfig', reconfig !== undefined],
+    ['reconfig with dead addresses', reconfig !== undefined && ensemble?.deadAddress !== undefined],
+    ['reconfig without a log', reconfig !== undefined && ensemble?.options.syncEnabled === false],
+    ['reconfig of client ports', reconfig?.movesClientPorts === true],
     ['flood', flood !== undefined],
     ['restart under load', restartUnderLoad !== undefined],
     ['local sessions', (core.localSessions ?? 'disabled') !== 'disabled'],

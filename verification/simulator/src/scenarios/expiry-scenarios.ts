@@ -2,7 +2,7 @@
  * Scenarios of expiry: a live client keeps its session while the server does not read, and a dead
  * session ends while the server is busy.
  */
-import { CreateMode, openAcl } from '@tskeeper/protocol';
+import { CreateMode, type Millis, openAcl } from '@tskeeper/protocol';
 import type { RawClient } from '../clients/raw-client.ts';
 import { type Scenario, ScenarioRun } from './scenario.ts';
 
@@ -30,15 +30,25 @@ export const pausedLeader: Scenario = {
       const clients: RawClient[] = [];
       for (const server of world.servers) clients.push(await scenario.rawClient({ server, timeoutMs: 500 }));
       for (const [at, client] of clients.entries()) await scenario.request(client, 'create', ephemeral(`/e${at}`));
-      for (const ms of [600, 850, 700, 750]) {
-        await world.run(700);
-        // In the last rounds replies to a PING are in transit when the leader pauses: they report
-        // what was before.
-        if (ms === 700) for (const server of scenario.followers) run.slowLink(leader, server, 60, 60_000);
+      const pauseLeader = async (ms: Millis) => {
         const { elapsedMs } = world.clock;
         world.recording.pauses.push({ server: leader.name, fromMs: elapsedMs, toMs: elapsedMs + ms });
         leader.process!.pause(ms);
         await world.run(ms + 1000);
+      };
+      for (const ms of [600, 850]) {
+        await world.run(700);
+        await pauseLeader(ms);
+      }
+      // Replies to a PING are in transit when the leader pauses. They report what was before, and some
+      // of these clients, which send something less often than the leader sends a PING, only later.
+      for (const server of scenario.followers) {
+        for (let count = 0; count < 4; count++) clients.push(await scenario.rawClient({ server, timeoutMs: 700 }));
+      }
+      for (const server of scenario.followers) run.slowLink(leader, server, 60, 60_000);
+      for (let sinceMs = 0; sinceMs < world.recording.limits.tickMs; sinceMs += 40) {
+        await world.run(700 + sinceMs);
+        await pauseLeader(880);
       }
       if (clients.some(({ lostSessions }) => lostSessions.length > 0)) run.reportViolation('a client lost its session');
     }),

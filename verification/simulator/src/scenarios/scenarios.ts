@@ -22,6 +22,7 @@ import {
 import { sidConflict, manyUnknownObservers, slowLinkToLeader } from './learner-link-scenarios.ts';
 import { elevenServers, quorumComesBack } from './majority-scenarios.ts';
 import { duplicateMyid, unlistedServer } from './misconfiguration-scenarios.ts';
+import { leaderOfMasterEnds, observerAhead, slowReportsOfObserver } from './observer-scenarios.ts';
 import type { Scenario } from './scenario.ts';
 import {
   authThrottled,
@@ -87,4 +88,7 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
   'quorum-comes-back': quorumComesBack,
   'duplicate-myid': duplicateMyid,
   'unlisted-server': unlistedServer,
+  'leader-of-master-ends': leaderOfMasterEnds,
+  'observer-ahead': observerAhead,
+  'slow-reports-of-observer': slowReportsOfObserver,
 };

@@ -13,6 +13,22 @@ export function peerPortKind(port: number): 'quorum' | 'election' | undefined {
   return port === quorumPort || port === otherQuorumPort || port === observerMasterPort ? 'quorum' : undefined;
 }
 
+/** A second address of a server at which nothing ever answers. A configuration sorts hosts. */
+export function deadHostOf(sid: number, isFirst: boolean): string {
+  return isFirst ? deadIpOf(sid) : `${deadNamePrefix}${sid}`;
+}
+
+/** A machine that takes no dial and refuses none. */
+export function deadIpOf(sid: number): string {
+  return `10.66.6.${sid}`;
+}
+
+export function isDeadHost(host: string): boolean {
+  return host.startsWith('10.66.6.') || host.startsWith(deadNamePrefix);
+}
+
+const deadNamePrefix = 'unused-';
+
 /** The second name of a machine. */
 export function otherNameOf(name: string): string {
   return `${name}.other`;

@@ -24,6 +24,8 @@ import { peerRecorder, stepRecorder } from '../record/peer-recorder.ts';
 import { type PeerClaim, PeerClaims } from '../record/peer-claims.ts';
 import { newProcessRecord, type Recording } from '../record/recording.ts';
 import { hasUnnamedDynamicFile, loseConfigFolder, storedConfigs, withStoredConfig, writeOperatorConfig } from './config-folder.ts';
+import { otherServerPort, serverPort } from '../clients/client-world.ts';
+import { clientAddressIn } from '../clients/member-line.ts';
 import { peerPortKind } from './peer-ports.ts';
 import { ServerProcess } from './server-process.ts';
 import { type MachineClock, type VirtualClock, wallOffsetMs } from './virtual-clock.ts';
@@ -52,6 +54,8 @@ export interface ServerHostOptions {
   readonly snappy: SnappyCodec | undefined;
   /** Whether it knows how much memory it may use and does use. */
   readonly knowsMemory: boolean;
+  /** Whether a reconfiguration may give it another client port. */
+  readonly movesClientPorts: boolean;
   readonly recording: Recording;
   /** Lets time pass until a promise is settled. */
   until<T>(promise: Promise<T>, atMostMs: Millis): Promise<T>;
@@ -71,6 +75,17 @@ const wallClocksApartMs = 3_600_000;
 const memoryBytes = 2 ** 40;
 /** Different from the addresses of clients. */
 const serverNet = 100;
+
+/** The line of a server decides where it listens for clients, as in the server package. */
+function clientEndpointOf({ servers }: QuorumConfig, sid: Sid): Partial<RuntimeOptions> {
+  const { host, port } = servers.get(sid)?.clientAddress ?? {};
+  return port === undefined ? {} : { clientPort: port, clientPortAddress: host === '0.0.0.0' ? undefined : host };
+}
+
+/** With syncEnabled=false an observer has no log, unless it is about to get a vote. */
+function keepsNoLog({ quorum, lastSeen, zab, syncEnabled }: EnsembleOptions): boolean {
+  return !syncEnabled && [quorum, lastSeen].every((config) => config === undefined || config.servers.get(zab.sid)?.role === 'observer');
+}
 
 export class ServerHost implements MachineClock {
   readonly name: string;
@@ -135,6 +150,13 @@ export class ServerHost implements MachineClock {
   /** The active configuration of its server; undefined while it is down or starts. */
   get configText(): string | undefined {
     return this.process?.runtime?.inspect.ensemble()?.configText;
+  }
+
+  /** See `ClientServer.clientPorts`. */
+  get clientPorts(): readonly number[] | undefined {
+    if (!this.#parts.movesClientPorts) return undefined;
+    const { port = serverPort } = clientAddressIn(this.configText ?? '', this.sid) ?? {};
+    return port === serverPort ? [serverPort, otherServerPort] : [otherServerPort, serverPort];
   }
 
   /**
@@ -257,6 +279,9 @@ export class ServerHost implements MachineClock {
     if (ensembleOptions?.lastSeen !== undefined) this.#annotate('next configuration at a start');
     if (this.isReconfigured && hasUnnamedDynamicFile(this.disk)) this.#annotate('dynamic file without zoo.cfg');
     const record = newProcessRecord(this.name, clock.elapsedMs);
+    if (ensembleOptions !== undefined && keepsNoLog(ensembleOptions)) {
+      recording.peerEvents.push({ atMs: clock.elapsedMs, server: this.name, kind: 'keepsNoLog' });
+    }
     recording.processes.push(record);
     this.#lives++;
     this.#poweredOffProcess?.resetCnxns();
@@ -284,7 +309,7 @@ export class ServerHost implements MachineClock {
       network: wire.stack(`10.${serverNet + number}.${this.#lives >> 8}.${this.#lives & 255}`),
       random: new SeededRandom(random.uint32()),
       core,
-      options,
+      options: ensembleOptions === undefined ? options : { ...options, ...clientEndpointOf(ensembleOptions.quorum, this.sid) },
       ensembleOptions,
       oracle: this.#parts.oracle,
       logger,

@@ -33,7 +33,7 @@ import { serverPort } from '../clients/client-world.ts';
 import { epochEnds, isCommitted, lastServed, leaderEpochsOf } from '../record/committed-history.ts';
 import { markLocalCloses, newRecording, type Recording } from '../record/recording.ts';
 import { Link } from './link.ts';
-import { electionPort, otherNameOf, quorumPort } from './peer-ports.ts';
+import { deadHostOf, deadIpOf, electionPort, otherNameOf, quorumPort } from './peer-ports.ts';
 import { ServerHost } from './server-host.ts';
 import { VirtualClock } from './virtual-clock.ts';
 
@@ -80,14 +80,13 @@ export interface WorldOptions {
   readonly core?: Partial<CoreOptions>;
   readonly options?: Partial<RuntimeOptions>;
   readonly snappy?: SnappyCodec | undefined;
+  /** Whether reconfigurations may give servers other client ports. */
+  readonly movesClientPorts?: boolean;
   /** Whether servers know how much memory they may use and do use (`ServerHost.memoryShare`). */
   readonly knowsMemory?: boolean;
 }
 
 const syncLimitTicksDefault = 5;
-
-/** A machine that takes no dial and refuses none. */
-const deadHost = '10.66.6.6';
 
 /** Servers know each other by name, since each process of a server has another address. */
 function ensembleOptionsOf(sid: number, servers: number, tickTimeMs: Millis, ensemble: VirtualEnsembleOptions): EnsembleOptions {
@@ -95,7 +94,7 @@ function ensembleOptionsOf(sid: number, servers: number, tickTimeMs: Millis, ens
   const members = servers - joiners;
   const all = Array.from({ length: servers }, (_, index): [number, QuorumServer] => {
     const own = { host: `server-${index + 1}`, quorumPort, electionPort };
-    const dead = { host: deadHost, quorumPort, electionPort: electionPort + index };
+    const dead = { host: deadHostOf(index + 1, deadAddress === 'first'), quorumPort, electionPort };
     const addresses = deadAddress === undefined ? [own] : deadAddress === 'first' ? [dead, own] : [own, dead];
     const isObserver = index >= members - observers && index < members;
     return [index + 1, { sid: index + 1, addresses, role: isObserver ? 'observer' : 'participant' }];
@@ -152,12 +151,15 @@ export class VirtualWorld {
   /** Names that do not resolve at present. */
   readonly #hidden = new Set<string>();
 
-  constructor(seed: number, { servers = 1, ensemble, core, options, snappy, knowsMemory = false }: WorldOptions = {}) {
+  constructor(
+    seed: number,
+    { servers = 1, ensemble, core, options, snappy, knowsMemory = false, movesClientPorts = false }: WorldOptions = {},
+  ) {
     this.random = new SeededRandom(seed);
     this.clock = new VirtualClock(new SeededRandom(this.random.uint32()));
     this.wire = new VirtualWire(this.clock);
     this.wire.proxyFor = (from, to) => this.#earlyAccept(from, to);
-    if (ensemble?.deadAddress !== undefined) this.wire.stack(deadHost).isPoweredOff = true;
+    if (ensemble?.deadAddress !== undefined) for (let sid = 1; sid <= servers; sid++) this.#makeDeadMachine(sid);
     const coreOptions: CoreOptions = { ...coreDefaults, tickTimeMs: 200, minSessionTimeoutMs: 400, maxSessionTimeoutMs: 4000, ...core };
     const runtimeOptions: RuntimeOptions = {
       ...runtimeDefaults,
@@ -180,6 +182,7 @@ export class VirtualWorld {
       superDigest: coreOptions.superDigest,
       reconfigEnabled: coreOptions.reconfigEnabled,
       votersMin: ensemble?.options?.standaloneEnabled === false ? 1 : 2,
+      multiAddressEnabled: ensemble?.options?.multiAddressEnabled === true,
       identitiesPerCnxnMax: coreOptions.identitiesPerCnxnMax,
       identityBytesPerCnxnMax: coreOptions.identityBytesPerCnxnMax,
       syncLimitTicks: ensemble === undefined ? undefined : (ensemble.zab?.syncLimitTicks ?? syncLimitTicksDefault),
@@ -202,6 +205,7 @@ export class VirtualWorld {
           oracle: ensemble?.oracleSid === undefined ? undefined : () => this.oracleAllows && ensemble.oracleSid === index + 1,
           snappy,
           knowsMemory,
+          movesClientPorts,
           recording: this.recording,
           until: (promise, atMostMs) => this.until(promise, atMostMs),
           run: (ms) => this.run(ms),
@@ -221,9 +225,8 @@ export class VirtualWorld {
       const group = [...quorum.groups].find(([, sids]) => sids.includes(sid))?.[0];
       const mayGoAlone = ensemble?.oracleSid === sid;
       const observesFollowers = !isVoter && ensemble?.options?.observerMasterPort !== undefined;
-      const isMemoryOnly = !isVoter && ensemble?.options?.syncEnabled === false;
       const weight = quorum.weights.get(sid);
-      this.recording.ensemble.set(name, { sid, isVoter, group, weight, observesFollowers, isMemoryOnly, mayGoAlone });
+      this.recording.ensemble.set(name, { sid, isVoter, group, weight, observesFollowers, mayGoAlone });
       this.recording.configText = formatQuorumConfig(quorum);
     }
     this.clock.onRun = (what, elapsedMs) => {
@@ -235,6 +238,11 @@ export class VirtualWorld {
       this.traceHash = crc32(what, this.traceHash);
       this.onEvent?.(what, elapsedMs);
     };
+  }
+
+  #makeDeadMachine(sid: Sid): void {
+    this.wire.stack(deadIpOf(sid)).isPoweredOff = true;
+    this.wire.name(deadHostOf(sid, false), [deadIpOf(sid)]);
   }
 
   /** The first or only server. */

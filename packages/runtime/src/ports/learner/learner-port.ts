@@ -114,6 +114,12 @@ export class LearnerPort implements QuorumLinks {
     return this.#streams.has(stream) || this.#dialler.ownsStream(stream);
   }
 
+  /** Closes all connections at once, without what waits to be sent. */
+  dropAll(now: Now): void {
+    this.#turn.now = now;
+    this.#streams.dropAll(now);
+  }
+
   /**
    * Stops accepting and dialling, and closes all channels; output written to them is still sent.
    */
