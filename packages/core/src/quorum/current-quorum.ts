@@ -26,6 +26,10 @@ export class CurrentQuorum implements QuorumVerifier {
     return this.#verifier.isVoter(sid);
   }
 
+  isActiveVoter(sid: Sid): boolean {
+    return this.#verifier.isActiveVoter(sid);
+  }
+
   weight(sid: Sid): number {
     return this.#verifier.weight(sid);
   }

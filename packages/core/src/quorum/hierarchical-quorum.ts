@@ -60,6 +60,10 @@ export class HierarchicalQuorum implements QuorumVerifier {
     return this.#weights.has(sid);
   }
 
+  isActiveVoter(sid: Sid): boolean {
+    return this.isVoter(sid);
+  }
+
   weight(sid: Sid): number {
     return this.#weights.get(sid) ?? 0;
   }

@@ -17,6 +17,10 @@ export class MajorityQuorum implements QuorumVerifier {
     return this.voters.includes(sid);
   }
 
+  isActiveVoter(sid: Sid): boolean {
+    return this.isVoter(sid);
+  }
+
   weight(sid: Sid): number {
     return this.isVoter(sid) ? 1 : 0;
   }

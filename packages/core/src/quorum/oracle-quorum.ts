@@ -45,6 +45,10 @@ export class OracleQuorum implements QuorumVerifier {
     return this.#majority.isVoter(sid);
   }
 
+  isActiveVoter(sid: Sid): boolean {
+    return this.isVoter(sid);
+  }
+
   weight(sid: Sid): number {
     return this.#majority.weight(sid);
   }
