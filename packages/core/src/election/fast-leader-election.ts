@@ -14,7 +14,7 @@
  * docs/internals/election.md describes all of it, and why the wait may end early.
  */
 import { type Millis, type Notification, notificationVersion, noVote, type ServerState, type Sid, type Zxid } from '@tskeeper/protocol';
-import { type Fingerprint, fingerprintSet } from '../fingerprint.ts';
+import { age, type Fingerprint, fingerprintSet } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
 import { type ConfigListener, type ElectionConfig, newerConfig } from '../quorum/election-config.ts';
 import type { ElectionLinks } from './election-links.ts';
@@ -252,6 +252,8 @@ export class FastLeaderElection {
     to.number(this.#ownZxid);
     to.number(this.#currentEpoch);
     to.number(this.#notifier.intervalMs);
+    const settledMs = this.#finalizeWaitMs * notificationWaits;
+    to.number(this.#outcome === undefined ? -1 : age(this.#finalizedMs, now.elapsedMs, settledMs));
     for (const time of [this.#finalizeAtMs, this.#notifier.repeatAtMs])
       to.number(time === undefined ? -1 : Math.max(0, time - now.elapsedMs));
     to.text(this.#config.text);

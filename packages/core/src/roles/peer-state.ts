@@ -256,5 +256,6 @@ export class PeerState implements ConfigListener {
     this.election.fingerprint(to, now);
     this.leaderBackoff.fingerprint(to);
     this.leaderPreference.fingerprint(to, now.elapsedMs);
+    this.#observerMasters?.fingerprint(to);
   }
 }
