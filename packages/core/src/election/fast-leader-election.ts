@@ -368,18 +368,21 @@ export class FastLeaderElection {
     // be sent again at once, not with the next repetition.
     this.#notifier.forget(from);
     const { verifier } = this.#config;
+    // A quorum that does not know this server's pending configuration may have elected a leader, which
+    // takes that back: its learners need not count by it. This server leads only by both.
+    const quorum = notification.leader === this.#sid ? verifier : verifier.active;
     const vote: AnnouncedVote = { ...voteOf(notification), state: notification.state, version: notification.version };
     if (vote.electionEpoch === this.#round) {
       // Within a round some servers have raised the epoch of their vote already and some have not;
       // the leader is the same. Version 0 makes `agree` compare the leader only.
       this.#record(from, { ...vote, version: 0 });
-      if (this.#received.hasQuorum(vote, verifier) && this.#checkLeader(this.#received, vote)) {
+      if (this.#received.hasQuorum(vote, quorum) && this.#checkLeader(this.#received, vote)) {
         this.#decide(voteOf(notification), now);
         return;
       }
     }
     this.#outOfElection.set(from, vote);
-    if (this.#outOfElection.hasQuorum(vote, verifier) && this.#checkLeader(this.#outOfElection, vote)) {
+    if (this.#outOfElection.hasQuorum(vote, quorum) && this.#checkLeader(this.#outOfElection, vote)) {
       this.#round = vote.electionEpoch;
       this.#decide(voteOf(notification), now);
       return;
@@ -401,7 +404,7 @@ export class FastLeaderElection {
    * looking for long would ask again only in a minute.
    */
   #maybeRepeatSooner(leader: Sid, now: Now): void {
-    if (this.#outOfElection.get(leader)?.state !== 'leading' || !this.#outOfElection.hasQuorumFor(leader, this.#config.verifier)) return;
+    if (this.#outOfElection.get(leader)?.state !== 'leading' || !this.#outOfElection.hasQuorumFor(leader, this.#config.verifier.active)) return;
     this.#notifier.repeatSoon(now);
   }
 

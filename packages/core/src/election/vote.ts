@@ -47,8 +47,8 @@ export function isBetterVote(a: Vote, b: Vote, verifier: QuorumVerifier): boolea
   if (verifier.weight(b.leader) === 0) return true;
   if (a.peerEpoch !== b.peerEpoch) return a.peerEpoch > b.peerEpoch;
   if (a.zxid !== b.zxid) return a.zxid > b.zxid;
-  const isActive = verifier.isActiveVoter(a.leader);
-  if (isActive !== verifier.isActiveVoter(b.leader)) return isActive;
+  const isActive = verifier.active.isVoter(a.leader);
+  if (isActive !== verifier.active.isVoter(b.leader)) return isActive;
   return a.leader > b.leader;
 }
 

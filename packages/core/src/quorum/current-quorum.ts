@@ -26,8 +26,8 @@ export class CurrentQuorum implements QuorumVerifier {
     return this.#verifier.isVoter(sid);
   }
 
-  isActiveVoter(sid: Sid): boolean {
-    return this.#verifier.isActiveVoter(sid);
+  get active(): QuorumVerifier {
+    return this.#verifier.active;
   }
 
   weight(sid: Sid): number {

@@ -60,8 +60,8 @@ export class HierarchicalQuorum implements QuorumVerifier {
     return this.#weights.has(sid);
   }
 
-  isActiveVoter(sid: Sid): boolean {
-    return this.isVoter(sid);
+  get active(): this {
+    return this;
   }
 
   weight(sid: Sid): number {

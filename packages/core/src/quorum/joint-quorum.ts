@@ -26,8 +26,8 @@ export class JointQuorum implements QuorumVerifier {
     return this.#current.isVoter(sid) || this.#lastSeen.isVoter(sid);
   }
 
-  isActiveVoter(sid: Sid): boolean {
-    return this.#current.isVoter(sid);
+  get active(): QuorumVerifier {
+    return this.#current;
   }
 
   /**

@@ -17,8 +17,8 @@ export class MajorityQuorum implements QuorumVerifier {
     return this.voters.includes(sid);
   }
 
-  isActiveVoter(sid: Sid): boolean {
-    return this.isVoter(sid);
+  get active(): this {
+    return this;
   }
 
   weight(sid: Sid): number {

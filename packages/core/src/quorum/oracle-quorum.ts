@@ -45,8 +45,8 @@ export class OracleQuorum implements QuorumVerifier {
     return this.#majority.isVoter(sid);
   }
 
-  isActiveVoter(sid: Sid): boolean {
-    return this.isVoter(sid);
+  get active(): this {
+    return this;
   }
 
   weight(sid: Sid): number {

@@ -844,6 +844,28 @@ describe('a server that is not looking', () => {
   });
 });
 
+describe('a pending configuration', () => {
+  const joint = new JointQuorum(new MajorityQuorum([1, 2, 3]), new MajorityQuorum([1, 2, 3, 4]));
+
+  it('P35: does not keep a server from a leader that a quorum without it follows', () => {
+    // Server 1 has logged it, and servers 2 and 3 have not: their leader will take it back.
+    const bench = new Bench(joint, { reconfigEnabled: true });
+    bench.start(8);
+    bench.hear(2, 'following', [3, 7, 2], 4);
+    expect(bench.outcome()).toBeUndefined();
+    bench.hear(3, 'leading', [3, 7, 2], 4);
+    expect(bench.outcome()).toBe('following 3 zxid 7 epoch 2 round 4');
+  });
+
+  it('P32: keeps a server from leading with a quorum of the active one alone', () => {
+    const bench = new Bench(joint, { reconfigEnabled: true });
+    bench.start(8);
+    bench.hear(2, 'following', [1, 8, 1]);
+    bench.hear(3, 'looking', [3, 7, 1]);
+    expect(bench.outcome()).toBeUndefined();
+  });
+});
+
 describe('a configuration of a higher version', () => {
   const newer = { config: 'server.1=h:1:2:participant\nversion=6' };
 

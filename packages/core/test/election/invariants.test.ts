@@ -218,7 +218,7 @@ function tampered(sound: QuorumVerifier, containsQuorum: QuorumVerifier['contain
   return {
     voters: sound.voters,
     isVoter: (sid) => sound.isVoter(sid),
-    isActiveVoter: (sid) => sound.isActiveVoter(sid),
+    active: sound,
     weight: (sid) => sound.weight(sid),
     containsQuorum,
     deniedByOracle: () => false,
