@@ -300,12 +300,17 @@ export function replayRun(
  */
 export function shrinkRun(start: SearchStart, run: readonly Choice[], { invariant }: Violation, healing?: Healing): Choice[] {
   let best = [...run];
-  for (let size = Math.max(1, best.length >> 1); size >= 1; size >>= 1) {
-    for (let at = best.length - size; at >= 0; at -= size) {
+  /** Removes pieces of this size. Returns whether there was one. */
+  const removePieces = (size: number): boolean => {
+    const { length } = best;
+    for (let at = length - size; at >= 0; at -= size) {
       const { error, made } = replayRun(start, [...best.slice(0, at), ...best.slice(at + size)], healing);
       if (error?.invariant === invariant && made.length < best.length) best = made;
     }
-  }
+    return best.length < length;
+  };
+  for (let size = best.length >> 1; size > 1; size >>= 1) removePieces(size);
+  while (removePieces(1));
   return best;
 }
 
@@ -321,13 +326,43 @@ export function choicesToClientWrite(start: SearchStart): Choice[] {
     run.push(code);
     while (!world.client.isIdle) {
       const choices = world.choices();
-      const next = choices.find((each) => ['packet', 'log'].includes(decodeChoice(each).kind)) ?? choices.find((each) => world.isDue(each));
+      const next =
+        choices.find((each) => ['packet', 'log', 'config'].includes(decodeChoice(each).kind)) ?? choices.find((each) => world.isDue(each));
       if (next === undefined) throw new Error(`the client gets no reply:\n${world.describe()}`);
       world.apply(next);
       run.push(next);
     }
   }
   return run;
+}
+
+/** After `choicesToServe`, a client creates a session at the leader, and every server has it. */
+export function choicesToSession(start: SearchStart): Choice[] {
+  const run = choicesToServe(start);
+  const world = new SmallWorld(start.scope, start.initialState);
+  const make = (code: Choice): void => {
+    world.apply(code);
+    run.push(code);
+  };
+  for (const code of run) world.apply(code);
+  make(encodeChoice('write', world.servers.find(({ peer }) => peer!.role === 'leading')!.sid));
+  const work = (): Choice | undefined => {
+    const choices = world.choices();
+    return (
+      choices.find((each) => ['packet', 'log', 'file', 'config'].includes(decodeChoice(each).kind)) ??
+      choices.find((each) => world.isDue(each))
+    );
+  };
+  for (let next = work(); next !== undefined; next = work()) make(next);
+  return run;
+}
+
+/** After `choicesToSession`, the operator asks the leader for the second configuration. */
+export function choicesToReconfig(start: SearchStart): Choice[] {
+  const run = choicesToSession(start);
+  const world = new SmallWorld(start.scope, start.initialState);
+  for (const code of run) world.apply(code);
+  return [...run, encodeChoice('reconfig', world.servers.find(({ peer }) => peer!.role === 'leading')!.sid, 1)];
 }
 
 /** The choices that bring an ensemble to serve without faults. */
@@ -339,7 +374,7 @@ export function choicesToServe({ scope, initialState }: SearchStart): Choice[] {
   while (!world.servers.every(({ peer }) => peer?.server !== undefined)) {
     const choices = world.choices();
     const code =
-      choices.find((each) => ['packet', 'log', 'file', 'dial', 'notify'].includes(decodeChoice(each).kind)) ??
+      choices.find((each) => ['packet', 'log', 'file', 'config', 'dial', 'notify'].includes(decodeChoice(each).kind)) ??
       choices.find((each) => world.isDue(each)) ??
       choices.find((each) => decodeChoice(each).kind === 'elect' && decodeChoice(each).a === all) ??
       choices.find((each) => decodeChoice(each).kind === 'finalize' && decodeChoice(each).b === best) ??

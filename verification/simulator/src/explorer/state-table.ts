@@ -1,6 +1,6 @@
 /**
  * The states that were reached, with the choice and the state that led to each. Ten million of them
- * take about 400 MB.
+ * take about 420 MB.
  */
 import type { Choice } from './choice.ts';
 
@@ -13,7 +13,7 @@ export class StateTable {
   // By index.
   #hashes = new Float64Array(initialCapacity);
   #parents = new Int32Array(initialCapacity);
-  #choices = new Uint16Array(initialCapacity);
+  #choices = new Uint32Array(initialCapacity);
   #depths = new Uint16Array(initialCapacity);
   /** Number of choices that were made at this state. */
   #choicesMade = new Uint16Array(initialCapacity);
@@ -79,7 +79,7 @@ export class StateTable {
     const size = this.#hashes.length * 2;
     this.#hashes = copied(new Float64Array(size), this.#hashes);
     this.#parents = copied(new Int32Array(size), this.#parents);
-    this.#choices = copied(new Uint16Array(size), this.#choices);
+    this.#choices = copied(new Uint32Array(size), this.#choices);
     this.#depths = copied(new Uint16Array(size), this.#depths);
     this.#choicesMade = copied(new Uint16Array(size), this.#choicesMade);
     this.#index = new Int32Array(size * 2);
@@ -91,7 +91,7 @@ export class StateTable {
   }
 }
 
-function copied<T extends Float64Array | Int32Array | Uint16Array>(to: T, from: T): T {
+function copied<T extends Float64Array | Int32Array | Uint16Array | Uint32Array>(to: T, from: T): T {
   to.set(from);
   return to;
 }
