@@ -404,7 +404,8 @@ export class FastLeaderElection {
    * looking for long would ask again only in a minute.
    */
   #maybeRepeatSooner(leader: Sid, now: Now): void {
-    if (this.#outOfElection.get(leader)?.state !== 'leading' || !this.#outOfElection.hasQuorumFor(leader, this.#config.verifier.active)) return;
+    if (this.#outOfElection.get(leader)?.state !== 'leading' || !this.#outOfElection.hasQuorumFor(leader, this.#config.verifier.active))
+      return;
     this.#notifier.repeatSoon(now);
   }
 

@@ -21,6 +21,11 @@ const electionMaxMs = 125_000;
  * election. No server has to ask again.
  */
 const settleMaxMs = 5000;
+/**
+ * The same while some of them know a pending configuration. Others settle with a quorum of the active
+ * one and leave again, since those need more, and each change of a vote takes longer.
+ */
+const settleWithPendingMaxMs = 60_000;
 /** More rounds than the servers need. */
 const exchangeRoundsMax = 20;
 /** A server that is not looking repeats an answer to the same question only after this time. */
@@ -82,12 +87,14 @@ export class JointElections {
     const hasLeader = this.#hasLeader(members);
     let looking = lookedBefore;
     const mustElect = this.#quorums.canElectLatest(members);
+    const isPending = new Set(members.flatMap((member) => member.knownMembers())).size > 1;
+    const settleMs = isPending ? settleWithPendingMaxMs : settleMaxMs;
     let passedMs = 0;
     while (looking > 0 && passedMs < electionMaxMs) {
       this.#exchangeNotifications(members);
       passedMs += this.#advanceClocks(members);
       looking = members.filter(({ isLooking }) => isLooking).length;
-      if (looking < members.length || lookedBefore < members.length || passedMs <= settleMaxMs) continue;
+      if (looking < members.length || lookedBefore < members.length || passedMs <= (mustElect ? settleMs : settleMaxMs)) continue;
       if (!mustElect) break;
       throw new Violation('ElectionTerminates', `${sidsText(members)} all look, and none has found a leader after ${passedMs} ms`);
     }
