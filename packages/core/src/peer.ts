@@ -12,7 +12,7 @@
  */
 import type { Millis, Notification, PacketView, Sid, Zxid } from '@tskeeper/protocol';
 import type { ClientFront } from './client-front.ts';
-import type { Fingerprint } from './fingerprint.ts';
+import { type Fingerprint, msUntil } from './fingerprint.ts';
 import type { EnsembleStatus, Inspector, ObserverStatus } from './inspector.ts';
 import type { Now } from './now.ts';
 import { PeerInspector } from './peer-inspector.ts';
@@ -431,6 +431,7 @@ export class Peer {
   fingerprint(to: Fingerprint, now: Now): void {
     this.#state.fingerprint(to, now);
     to.text(this.#role.name);
+    to.number(this.#closedFront.isHolding ? msUntil(this.#holdUntilMs, now.elapsedMs) : -1);
     this.#role.fingerprint(to, now);
     this.server?.fingerprint(to, now);
   }

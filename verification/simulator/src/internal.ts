@@ -10,10 +10,19 @@ export { Pool, type PoolOptions } from './command/pool.ts';
 export { emptyReport, type SeedReport } from './command/seed-report.ts';
 export { runMutants, mutantsSummary } from './command/run-mutants.ts';
 export { type InvariantName, Invariants, invariants, type NamedTxn, type ServerView, Violation } from './explorer/invariants.ts';
-export { type SearchStart, hashOf, choicesToServe, replayRun, search, type SearchOptions, shrinkRun } from './explorer/search.ts';
+export {
+  type SearchStart,
+  hashOf,
+  choicesToServe,
+  choicesToSession,
+  replayRun,
+  search,
+  type SearchOptions,
+  shrinkRun,
+} from './explorer/search.ts';
 export { runToQuiescence } from './explorer/quiescence.ts';
 export { searchPresets, runPreset } from './explorer/search-presets.ts';
-export { buildInitialState, initialStateNames } from './explorer/initial-states.ts';
+export { buildInitialState, ensembleOfInitialState, initialStateNames } from './explorer/initial-states.ts';
 export { MarkCounts, marks } from './explorer/marks.ts';
 export { type Scope, scopeDefaults } from './explorer/scope.ts';
 export { SmallWorld } from './explorer/small-world.ts';

@@ -14,7 +14,7 @@
  * docs/internals/election.md describes all of it, and why the wait may end early.
  */
 import { type Millis, type Notification, notificationVersion, noVote, type ServerState, type Sid, type Zxid } from '@tskeeper/protocol';
-import { type Fingerprint, fingerprintSet } from '../fingerprint.ts';
+import { age, type Fingerprint, fingerprintSet } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
 import { type ConfigListener, type ElectionConfig, newerConfig } from '../quorum/election-config.ts';
 import type { ElectionLinks } from './election-links.ts';
@@ -252,6 +252,8 @@ export class FastLeaderElection {
     to.number(this.#ownZxid);
     to.number(this.#currentEpoch);
     to.number(this.#notifier.intervalMs);
+    const settledMs = this.#finalizeWaitMs * notificationWaits;
+    to.number(this.#outcome === undefined ? -1 : age(this.#finalizedMs, now.elapsedMs, settledMs));
     for (const time of [this.#finalizeAtMs, this.#notifier.repeatAtMs])
       to.number(time === undefined ? -1 : Math.max(0, time - now.elapsedMs));
     to.text(this.#config.text);
@@ -365,21 +367,22 @@ export class FastLeaderElection {
     // failed leader do one after the other, it will not know our last notification: that must then
     // be sent again at once, not with the next repetition.
     this.#notifier.forget(from);
-    // Whether a leader is established depends on the servers that follow it, which may know nothing of
-    // a configuration that is pending here only; this server counts nowhere before it follows.
-    const { verifier, activeVerifier } = this.#config;
+    const { verifier } = this.#config;
+    // A quorum that does not know this server's pending configuration may have elected a leader, which
+    // takes that back: its learners need not count by it. This server leads only by both.
+    const quorum = notification.leader === this.#sid ? verifier : verifier.active;
     const vote: AnnouncedVote = { ...voteOf(notification), state: notification.state, version: notification.version };
     if (vote.electionEpoch === this.#round) {
       // Within a round some servers have raised the epoch of their vote already and some have not;
       // the leader is the same. Version 0 makes `agree` compare the leader only.
       this.#record(from, { ...vote, version: 0 });
-      if (this.#received.hasQuorum(vote, activeVerifier) && this.#checkLeader(this.#received, vote)) {
+      if (this.#received.hasQuorum(vote, quorum) && this.#checkLeader(this.#received, vote)) {
         this.#decide(voteOf(notification), now);
         return;
       }
     }
     this.#outOfElection.set(from, vote);
-    if (this.#outOfElection.hasQuorum(vote, activeVerifier) && this.#checkLeader(this.#outOfElection, vote)) {
+    if (this.#outOfElection.hasQuorum(vote, quorum) && this.#checkLeader(this.#outOfElection, vote)) {
       this.#round = vote.electionEpoch;
       this.#decide(voteOf(notification), now);
       return;
@@ -401,7 +404,7 @@ export class FastLeaderElection {
    * looking for long would ask again only in a minute.
    */
   #maybeRepeatSooner(leader: Sid, now: Now): void {
-    if (this.#outOfElection.get(leader)?.state !== 'leading' || !this.#outOfElection.hasQuorumFor(leader, this.#config.activeVerifier))
+    if (this.#outOfElection.get(leader)?.state !== 'leading' || !this.#outOfElection.hasQuorumFor(leader, this.#config.verifier.active))
       return;
     this.#notifier.repeatSoon(now);
   }

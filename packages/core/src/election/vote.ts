@@ -37,12 +37,18 @@ export interface AnnouncedVote extends Vote {
  * A server of weight 0 cannot lead, so a vote for one never wins, and loses against any vote for a
  * server that can. The latter differs from ZooKeeper, where a server of weight 0 with the longest
  * log keeps voting for itself; since its vote counts nothing, only that server notices.
+ *
+ * While a configuration is pending, a server that votes in it alone loses against an equal history:
+ * servers that do not know that configuration cannot vote for it, and the others would try it and
+ * another in turn for half a minute. In ZooKeeper only the sid counts.
  */
 export function isBetterVote(a: Vote, b: Vote, verifier: QuorumVerifier): boolean {
   if (verifier.weight(a.leader) === 0) return false;
   if (verifier.weight(b.leader) === 0) return true;
   if (a.peerEpoch !== b.peerEpoch) return a.peerEpoch > b.peerEpoch;
   if (a.zxid !== b.zxid) return a.zxid > b.zxid;
+  const isActive = verifier.active.isVoter(a.leader);
+  if (isActive !== verifier.active.isVoter(b.leader)) return isActive;
   return a.leader > b.leader;
 }
 

@@ -119,11 +119,6 @@ export class Configuration implements ElectionConfig {
     return this.#quorum;
   }
 
-  /** The quorums of the active configuration alone. */
-  get activeVerifier(): QuorumVerifier {
-    return this.#active.verifier;
-  }
-
   /** The text of the last seen configuration. */
   get pendingText(): string | undefined {
     return this.#lastSeen?.text;
@@ -374,6 +369,11 @@ export class Configuration implements ElectionConfig {
     to.text(this.#lastSeen?.text ?? '');
     this.#announced.fingerprint(to);
     to.text(this.#reported?.text ?? '');
+    for (const [sid, text] of [...this.#pendingTexts].sort(([a], [b]) => a - b)) {
+      to.number(sid);
+      to.text(text);
+    }
+    if (this.#options.hasOracle === true) for (const flag of [this.#hasFollower, this.#canServeAlone]) to.number(flag ? 1 : 0);
   }
 
   // ---- forms

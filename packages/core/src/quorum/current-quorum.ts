@@ -26,6 +26,10 @@ export class CurrentQuorum implements QuorumVerifier {
     return this.#verifier.isVoter(sid);
   }
 
+  get active(): QuorumVerifier {
+    return this.#verifier.active;
+  }
+
   weight(sid: Sid): number {
     return this.#verifier.weight(sid);
   }

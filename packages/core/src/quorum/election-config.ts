@@ -13,8 +13,6 @@ export interface ElectionConfig {
    * (`JointQuorum`).
    */
   readonly verifier: QuorumVerifier;
-  /** Quorums of the active configuration alone: they follow an established leader. */
-  readonly activeVerifier: QuorumVerifier;
   /** Its text as in /zookeeper/config, which is sent with each notification; and its version. */
   readonly text: string;
   readonly version: number;

@@ -60,6 +60,10 @@ export class HierarchicalQuorum implements QuorumVerifier {
     return this.#weights.has(sid);
   }
 
+  get active(): this {
+    return this;
+  }
+
   weight(sid: Sid): number {
     return this.#weights.get(sid) ?? 0;
   }

@@ -26,6 +26,10 @@ export class JointQuorum implements QuorumVerifier {
     return this.#current.isVoter(sid) || this.#lastSeen.isVoter(sid);
   }
 
+  get active(): QuorumVerifier {
+    return this.#current;
+  }
+
   /**
    * The weight in the active configuration, for its voters: a server that may lead today may do so
    * until it is removed.

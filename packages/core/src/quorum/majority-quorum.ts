@@ -17,6 +17,10 @@ export class MajorityQuorum implements QuorumVerifier {
     return this.voters.includes(sid);
   }
 
+  get active(): this {
+    return this;
+  }
+
   weight(sid: Sid): number {
     return this.isVoter(sid) ? 1 : 0;
   }

@@ -45,6 +45,10 @@ export class OracleQuorum implements QuorumVerifier {
     return this.#majority.isVoter(sid);
   }
 
+  get active(): this {
+    return this;
+  }
+
   weight(sid: Sid): number {
     return this.#majority.weight(sid);
   }

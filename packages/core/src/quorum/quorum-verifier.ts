@@ -20,6 +20,8 @@ export interface QuorumVerifier {
   /** Ascending, without duplicates. */
   readonly voters: readonly Sid[];
   isVoter(sid: Sid): boolean;
+  /** The quorums of today, without those of a configuration that may become active next. */
+  readonly active: QuorumVerifier;
   /**
    * The weight of its vote: 0 for a server that is not a voter. A voter of weight 0 cannot lead.
    */

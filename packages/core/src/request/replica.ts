@@ -17,6 +17,7 @@ import {
   type MultiMember,
   OpCode,
   statBytes,
+  systemPath,
   type Txn,
   type TxnDigest,
   type TxnHeader,
@@ -172,6 +173,9 @@ export class Replica {
     const { digestHigh, digestLow } = this.tree;
     for (const number of [this.lastZxid, digestHigh, digestLow]) to.number(number);
     to.text(this.#digestComparison);
+    // The digest leaves the configuration out.
+    const config = this.tree.find(systemPath.config);
+    to.text(config === 0 ? '' : (this.tree.dataOf(config)?.toString('latin1') ?? ''));
     const rows: string[] = [];
     const { sessions } = this;
     sessions.forEach((slot) => rows.push(`${sessions.high(slot)} ${sessions.low(slot)} ${sessions.timeoutMs(slot)}`));

@@ -99,7 +99,8 @@ export class PeerState implements ConfigListener {
     if (observerMasterEnabled) this.#observerMasters = new ObserverMasters(random, observerReconnectDelayMs);
     const electionOptions = { ...election, sid: zab.sid, reconfigEnabled: core.reconfigEnabled };
     this.election = new FastLeaderElection(electionOptions, this.config, io.election, this);
-    this.config.readFrom(this.replica.tree);
+    // The log decides: a crash may have taken from it what is in the file, or the other way round.
+    if (this.config.readFrom(this.replica.tree)) this.disk.saveConfig(this.config.members, this.config.lastSeen);
     this.config.storeIn(this.replica.tree);
   }
 
@@ -266,5 +267,6 @@ export class PeerState implements ConfigListener {
     this.election.fingerprint(to, now);
     this.leaderBackoff.fingerprint(to);
     this.leaderPreference.fingerprint(to, now.elapsedMs);
+    this.#observerMasters?.fingerprint(to);
   }
 }

@@ -3,6 +3,7 @@
  * follower collects them from its observers; the sessions of its own clients are in the tracker.
  */
 import type { Millis } from '@tskeeper/protocol';
+import type { Fingerprint } from '../fingerprint.ts';
 import type { SessionTable } from './session-table.ts';
 
 /**
@@ -34,5 +35,12 @@ export class TouchedSessions {
     for (const [high, timeouts] of this.#timeouts) for (const [low, timeoutMs] of timeouts) visit(high, low, timeoutMs);
     this.#timeouts.clear();
     this.#count = 0;
+  }
+
+  fingerprint(to: Fingerprint): void {
+    to.number(this.#count);
+    const rows: string[] = [];
+    for (const [high, timeouts] of this.#timeouts) for (const [low, timeoutMs] of timeouts) rows.push(`${high} ${low} ${timeoutMs}`);
+    for (const row of rows.sort()) to.text(row);
   }
 }

@@ -421,7 +421,7 @@ export class Leader implements TxnLog, SequencerLeader {
     to.number(this.#pings.last - this.#pings.ownAnswered);
     this.#syncs.fingerprint(to);
     this.#broadcast.fingerprint(to);
-    this.#transfer.fingerprint(to, nowMs);
+    this.#transfer.fingerprint(to, this.#servingSinceMs, nowMs);
     to.number(age(this.#nowMs, nowMs, limitMs));
     to.number(msUntil(this.#nextPingMs, nowMs));
     to.number(msUntil(this.#nextTickMs, nowMs));

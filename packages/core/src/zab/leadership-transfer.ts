@@ -16,7 +16,7 @@
  * (docs/decisions/transfer-of-leadership.md).
  */
 import { beginQuorumPacket, endQuorumPacket, type Millis, PacketType, type Sid, writeDesignatedLeader } from '@tskeeper/protocol';
-import { type Fingerprint, msUntil } from '../fingerprint.ts';
+import { age, type Fingerprint, msUntil } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
 import type { QuorumVerifier } from '../quorum/quorum-verifier.ts';
 import type { Server } from '../server.ts';
@@ -189,10 +189,15 @@ export class LeadershipTransfer {
     return this.#transfer === undefined ? Infinity : this.#transfer.startMs + this.#limitMs + 1;
   }
 
-  fingerprint(to: Fingerprint, nowMs: Millis): void {
+  fingerprint(to: Fingerprint, servingSinceMs: Millis, nowMs: Millis): void {
     to.number(this.#transfer?.target ?? -1);
     to.number(this.#successor ?? -1);
     to.number(this.#transfer === undefined ? -1 : msUntil(this.deadlineMs, nowMs));
+    // How long servers have been in step matters only where one is preferred to this one.
+    const { leaderPriority = leaderPriorityDefault, syncLimitTicks, tickTimeMs } = this.#options;
+    const preferred = [...this.#learners.values()].filter((learner) => this.#canTakeOver(learner) && priorityOf(learner) > leaderPriority);
+    const sinceMs = preferred.length === 0 ? [] : [servingSinceMs, ...preferred.map(({ activeSinceMs }) => activeSinceMs)];
+    for (const ms of sinceMs) to.number(age(ms, nowMs, syncLimitTicks * tickTimeMs));
   }
 }
 

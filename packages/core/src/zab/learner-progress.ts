@@ -142,6 +142,10 @@ export class LearnerProgress {
     to.number(this.isReplicating ? 1 : 0);
     const { channel, owner = 0, sid, acceptedEpoch, lastZxid, historyEndZxid, ackedZxid } = this;
     for (const number of [channel, owner, sid, acceptedEpoch, lastZxid, historyEndZxid, ackedZxid]) to.number(number);
+    for (const [observer, its] of [...(this.observerOwners ?? [])].sort(([a], [b]) => a - b)) {
+      to.number(observer);
+      to.number(its);
+    }
     to.number(age(this.lastReceivedMs, nowMs, limitMs));
     to.number(lastPing - this.answeredPing);
     to.number(this.pings.length);

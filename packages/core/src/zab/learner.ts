@@ -283,7 +283,8 @@ export class Learner {
    * writes.
    */
   fingerprint(to: Fingerprint, { elapsedMs: nowMs }: Now): void {
-    const { acceptedEpoch, currentEpoch, lastZxid, resyncEpoch, configVersion, leader } = this.#start;
+    const { role, acceptedEpoch, currentEpoch, lastZxid, resyncEpoch, configVersion, leader } = this.#start;
+    to.text(role);
     to.text(this.stages.stage);
     for (const number of [acceptedEpoch, currentEpoch, lastZxid, resyncEpoch, configVersion, leader, this.#channel, this.#epoch])
       to.number(number);

@@ -407,6 +407,7 @@ export class ObserverMaster {
   fingerprint(to: Fingerprint, { elapsedMs: nowMs }: Now): void {
     const { tickTimeMs, initLimitTicks, syncLimitTicks } = this.#options;
     to.number(this.committed);
+    this.#touched.fingerprint(to);
     to.number(Math.max(0, this.#nextPingMs - nowMs));
     for (const { channel } of [...this.#ahead].sort((a, b) => a.channel - b.channel)) to.number(channel);
     this.#learners.fingerprint(to, nowMs, tickTimeMs * Math.max(initLimitTicks, syncLimitTicks));

@@ -4,6 +4,7 @@
  * (QuorumPeer.nextObserverMaster). A leader refuses them at that port, and the next one is tried.
  */
 import type { Millis, Sid } from '@tskeeper/protocol';
+import type { Fingerprint } from '../fingerprint.ts';
 import type { Random } from '../random.ts';
 
 export class ObserverMasters {
@@ -45,5 +46,10 @@ export class ObserverMasters {
       delayMs = this.#reconnectDelayMsMax > 0 ? this.#random.uint32() % this.#reconnectDelayMsMax : 0;
     }
     return { sid: this.#order[this.#next++]!, delayMs };
+  }
+
+  fingerprint(to: Fingerprint): void {
+    to.number(this.#order.length);
+    for (const sid of [...this.#order, this.#next]) to.number(sid);
   }
 }

@@ -154,6 +154,7 @@ export class RequestQueue implements LeaderLink, ObserverRequests {
   }
 
   fingerprint(to: Fingerprint): void {
+    for (const flag of [this.leaderReadsOrigins, this.leaderAcceptsTransfers]) to.number(flag ? 1 : 0);
     to.number(this.#waiting.length);
     for (const packet of this.#waiting.values()) fingerprintBytes(to, packet);
     to.number(this.#syncAskers.length);

@@ -32,7 +32,6 @@ class Bench {
   ) {
     this.config = {
       verifier: verifierOfVoters(verifier),
-      activeVerifier: verifierOfVoters(verifier),
       text: configText,
       version: 5,
       ownRole,
@@ -630,7 +629,7 @@ describe('votes of servers that have settled', () => {
     for (const round of [1, 5]) {
       const bench = new Bench();
       const [active, next] = [new MajorityQuorum([1, 2, 3]), new MajorityQuorum([1, 2])];
-      bench.reconfigure({ verifier: new JointQuorum(active, next), activeVerifier: active });
+      bench.reconfigure({ verifier: new JointQuorum(active, next) });
       bench.start();
       bench.hear(2, 'leading', [2, 9, 2], round);
       expect(bench.outcome()).toBeUndefined();
@@ -834,7 +833,6 @@ describe('a server that is not looking', () => {
     ] as const) {
       const config = {
         verifier: new MajorityQuorum([1, 2, 3]),
-        activeVerifier: new MajorityQuorum([1, 2, 3]),
         text: configText,
         version: 5,
         ownRole,
@@ -856,6 +854,28 @@ describe('a server that is not looking', () => {
       machines.get(next.to)?.notified(next.from, next.notification, now);
     }
     expect(carried).toBeLessThan(30);
+  });
+});
+
+describe('a pending configuration', () => {
+  const joint = new JointQuorum(new MajorityQuorum([1, 2, 3]), new MajorityQuorum([1, 2, 3, 4]));
+
+  it('P35: does not keep a server from a leader that a quorum without it follows', () => {
+    // Server 1 has logged it, and servers 2 and 3 have not: their leader will take it back.
+    const bench = new Bench(joint, { reconfigEnabled: true });
+    bench.start(8);
+    bench.hear(2, 'following', [3, 7, 2], 4);
+    expect(bench.outcome()).toBeUndefined();
+    bench.hear(3, 'leading', [3, 7, 2], 4);
+    expect(bench.outcome()).toBe('following 3 zxid 7 epoch 2 round 4');
+  });
+
+  it('P32: keeps a server from leading with a quorum of the active one alone', () => {
+    const bench = new Bench(joint, { reconfigEnabled: true });
+    bench.start(8);
+    bench.hear(2, 'following', [1, 8, 1]);
+    bench.hear(3, 'looking', [3, 7, 1]);
+    expect(bench.outcome()).toBeUndefined();
   });
 });
 

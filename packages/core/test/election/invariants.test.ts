@@ -218,6 +218,7 @@ function tampered(sound: QuorumVerifier, containsQuorum: QuorumVerifier['contain
   return {
     voters: sound.voters,
     isVoter: (sid) => sound.isVoter(sid),
+    active: sound,
     weight: (sid) => sound.weight(sid),
     containsQuorum,
     deniedByOracle: () => false,

@@ -132,7 +132,6 @@ function replay(life: Life, sides: readonly Side[]): { said: string[][]; outcome
     const changed = text.replace(/^version=.*$/m, `version=${version}`);
     return {
       verifier: new MajorityQuorum([1, 2, 3]),
-      activeVerifier: new MajorityQuorum([1, 2, 3]),
       text: changed,
       version: parseQuorumConfig(changed).version,
       ownRole: sid === 4 ? 'observer' : 'participant',

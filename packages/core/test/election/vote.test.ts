@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { noVote, type ServerState } from '@tskeeper/protocol';
 import { agree, type AnnouncedVote, isBetterVote, sameVote, type Vote } from '../../src/election/vote.ts';
 import { HierarchicalQuorum } from '../../src/quorum/hierarchical-quorum.ts';
+import { JointQuorum } from '../../src/quorum/joint-quorum.ts';
 import { MajorityQuorum } from '../../src/quorum/majority-quorum.ts';
 
 const majority = new MajorityQuorum([1, 2, 3]);
@@ -28,6 +29,16 @@ describe('the order of votes', () => {
   it('C4-9: an equal vote is not better, and neither is one of a later round', () => {
     expect(isBetterVote(vote([1, 7, 2], 9), vote([1, 7, 2], 1), majority)).toBe(false);
     expect(isBetterVote(vote([1, 7, 1], 9), vote([1, 7, 2], 1), majority)).toBe(false);
+  });
+
+  it('P32: while a configuration is pending, a server that votes in it alone loses against an equal history', () => {
+    const joint = new JointQuorum(majority, new MajorityQuorum([1, 2, 3, 4]));
+    expect(isBetterVote(vote([1, 7, 4]), vote([1, 7, 3]), joint)).toBe(false);
+    expect(isBetterVote(vote([1, 7, 3]), vote([1, 7, 4]), joint)).toBe(true);
+    expect(isBetterVote(vote([1, 8, 4]), vote([1, 7, 3]), joint)).toBe(true);
+    // A server that is to leave may lead until then.
+    const leaving = new JointQuorum(new MajorityQuorum([1, 2, 3, 4]), majority);
+    expect(isBetterVote(vote([1, 7, 4]), vote([1, 7, 3]), leaving)).toBe(true);
   });
 
   it('C4-10: finds the same best of several votes in any order', () => {

@@ -7,15 +7,17 @@
  *                    is closed
  *     break2#0       the packets in transit over the channel are lost, and the stream is closed
  *     dial3          the connection attempt of server 3 succeeds or fails
- *     log1, file1    the oldest request to the log, or for an epoch file, is durable on the disk of
- *                    server 1
+ *     log1, file1, config1   the oldest request to the log, for an epoch file or for the files of the
+ *                    configuration is durable on the disk of server 1
  *     wake2          time passes for server 2 until its next deadline
  *     sleep2         more time passes for server 2 than any server would wait
  *     write1         a client creates a session at server 1, which is a txn
  *     connect2       the persistent client connects to server 2, with its session
  *     request2.1     it sends a request to server 2: 0 writes, 1 reads after a sync, 2 reads
+ *     reconfig3.1    a client asks server 3 for the configuration 1 of those that the ensemble changes to
  *     crash1.2.0     server 1 ends; of the unanswered requests to its disk, two to the log and none
  *                    for an epoch file take effect
+ *     crash1.0.0.1   the same, and one of the files of its configuration was replaced
  *     start1         it restarts
  *     cut1-2, heal1-2   nothing passes between two servers; the link works again
  *     refuse1-2      the same, but connection attempts are refused, and connections break
@@ -45,13 +47,15 @@ const kinds = [
   'finalize',
   'connect',
   'request',
+  'config',
+  'reconfig',
 ] as const;
 
 export type ChoiceKind = (typeof kinds)[number];
 
 /**
- * A number below 2^16: five bits for the kind, three for the first operand (a server, or a mask of
- * servers), and four for each of two others.
+ * A number below 2^26: six bits for the kind, and five for each of four operands. The first is a
+ * server, or a mask of servers.
  */
 export type Choice = number;
 
@@ -60,10 +64,12 @@ export interface DecodedChoice {
   readonly a: number;
   readonly b: number;
   readonly c: number;
+  readonly d: number;
 }
 
-const firstOperandEnd = 8;
-const operandEnd = 16;
+const operandBits = 5;
+const operandEnd = 1 << operandBits;
+const operandMask = operandEnd - 1;
 
 const separators: Readonly<Partial<Record<ChoiceKind, string>>> = {
   notify: '>',
@@ -76,22 +82,24 @@ const separators: Readonly<Partial<Record<ChoiceKind, string>>> = {
   refusal: '>',
   finalize: '>',
   request: '.',
+  reconfig: '.',
 };
 
-export function encodeChoice(kind: ChoiceKind, a: number, b = 0, c = 0): Choice {
-  if (a >= firstOperandEnd || b >= operandEnd || c >= operandEnd) throw new Error(`an operand of ${kind} ${a} ${b} ${c} is too large`);
-  return (kinds.indexOf(kind) << 11) | (a << 8) | (b << 4) | c;
+export function encodeChoice(kind: ChoiceKind, a: number, b = 0, c = 0, d = 0): Choice {
+  if (Math.max(a, b, c, d) >= operandEnd) throw new Error(`an operand of ${kind} ${a} ${b} ${c} ${d} is too large`);
+  return [a, b, c, d].reduce((code, operand) => (code << operandBits) | operand, kinds.indexOf(kind));
 }
 
 export function decodeChoice(code: Choice): DecodedChoice {
-  return { kind: kinds[code >> 11]!, a: (code >> 8) & 7, b: (code >> 4) & 15, c: code & 15 };
+  const operand = (at: number): number => (code >> (at * operandBits)) & operandMask;
+  return { kind: kinds[code >> (4 * operandBits)]!, a: operand(3), b: operand(2), c: operand(1), d: operand(0) };
 }
 
 export function choiceText(code: Choice): string {
-  const { kind, a, b, c } = decodeChoice(code);
+  const { kind, a, b, c, d } = decodeChoice(code);
   const joint = separators[kind];
   if (joint === undefined) return `${kind}${a}`;
-  return kind === 'crash' ? `${kind}${a}.${b}.${c}` : `${kind}${a}${joint}${b}`;
+  return kind === 'crash' ? `${kind}${a}.${b}.${c}${d === 0 ? '' : `.${d}`}` : `${kind}${a}${joint}${b}`;
 }
 
 export function runText(run: readonly Choice[]): string {
@@ -104,9 +112,10 @@ export function parseRun(text: string): Choice[] {
     .split(',')
     .filter((word) => word !== '')
     .map((word) => {
-      const found = /^([a-z]+)(\d+)(?:[>#.-](\d+))?(?:\.(\d+))?$/.exec(word);
+      const found = /^([a-z]+)(\d+)(?:[>#.-](\d+))?(?:\.(\d+))?(?:\.(\d+))?$/.exec(word);
       const kind = kinds.find((each) => each === found?.[1]);
       if (found === null || kind === undefined) throw new Error(`${word} is not a choice; an example is packet2#0`);
-      return encodeChoice(kind, Number(found[2]), Number(found[3] ?? 0), Number(found[4] ?? 0));
+      const [a = 0, b = 0, c = 0, d = 0] = found.slice(2).map((operand) => Number(operand ?? 0));
+      return encodeChoice(kind, a, b, c, d);
     });
 }

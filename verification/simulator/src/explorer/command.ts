@@ -9,7 +9,9 @@ import { ensembleNames } from './small-ensemble.ts';
 import {
   type SearchStart,
   type SearchResult,
+  choicesToReconfig,
   choicesToServe,
+  choicesToSession,
   type Progress,
   replayRun,
   search,
@@ -21,14 +23,16 @@ export const exploreUsage = `npm run explore -- all [--states N] [--seed N]
                                   runs all search presets: N distinct states in total, default 180000; every mark must be hit
 npm run explore -- [options]      explores the states of a small ensemble for a minute
   --order chains|breadth|walks    order of the search; default chains
-  --from start|serving            begins with servers that have just started, or with an ensemble that serves; default start
+  --from start|serving|session|reconfig
+                                  begins with servers that have just started, with an ensemble that serves, with one in which a client has
+                                  a session, or with one whose leader has been asked for another configuration; default start
   --initial-state NAME            initial content of the disks: ${initialStateNames.join(', ')}; default empty
   --seconds S                     duration of the search
   --states N                      number of distinct states after which it ends
   --depth N                       maximum number of choices from the beginning; default 400
   --seed N                        seed of the order
-  --servers N --txns N --crashes N --cuts N --wakes N
-                                  bounds of the scope; default 3, 2, 2, 1, 3
+  --servers N --txns N --reconfigs N --crashes N --cuts N --wakes N
+                                  bounds of the scope; default 3, 2, 0, 2, 1, 3
   --client-steps N                how often a persistent client connects to a server or sends a request; default 0
   --ensemble NAME                 voters and their weights: ${ensembleNames.join(', ')}; default equal
   --elections together|each|any   an election is one step, or each notification is a choice, or any result is possible; default together
@@ -43,7 +47,7 @@ interface ExploreOptions {
   readonly scope: Scope;
   readonly initialState: InitialStateName;
   readonly order: SearchOrder;
-  readonly from: 'start' | 'serving';
+  readonly from: keyof typeof prefixes;
   readonly seconds: number;
   readonly states: number;
   readonly depth: number;
@@ -56,6 +60,12 @@ interface ExploreOptions {
 const secondsDefault = 60;
 const progressMs = 10_000;
 const presetStatesDefault = 180_000;
+
+const prefixes = { start: () => [], serving: choicesToServe, session: choicesToSession, reconfig: choicesToReconfig } as const;
+
+function isPrefix(text: string): text is keyof typeof prefixes {
+  return text in prefixes;
+}
 
 class UsageError extends Error {}
 
@@ -94,6 +104,7 @@ function parseOptions(args: readonly string[]): ExploreOptions {
         servers: text,
         ensemble: { ...text, default: scopeDefaults.ensemble },
         txns: text,
+        reconfigs: text,
         crashes: text,
         cuts: text,
         wakes: text,
@@ -115,7 +126,7 @@ function parseOptions(args: readonly string[]): ExploreOptions {
   const initialState = initialStateNames.find((name) => name === values['initial-state']);
   const ensemble = ensembleNames.find((name) => name === values.ensemble);
   const all = positionals.length === 1 && positionals[0] === 'all';
-  if (values.help || !isOrder(order) || (from !== 'start' && from !== 'serving') || initialState === undefined || ensemble === undefined)
+  if (values.help || !isOrder(order) || !isPrefix(from) || initialState === undefined || ensemble === undefined)
     throw new UsageError(exploreUsage);
   if ((positionals.length > 0 && !all) || !isElections(elections)) throw new UsageError(exploreUsage);
   if (healing !== undefined && healing !== 'core' && healing !== 'all') throw new UsageError(exploreUsage);
@@ -128,6 +139,7 @@ function parseOptions(args: readonly string[]): ExploreOptions {
     servers: numberOf('servers', values.servers, scopeDefaults.servers),
     ensemble,
     txns: numberOf('txns', values.txns, scopeDefaults.txns),
+    reconfigs: numberOf('reconfigs', values.reconfigs, scopeDefaults.reconfigs),
     crashes: numberOf('crashes', values.crashes, scopeDefaults.crashes),
     cuts: numberOf('cuts', values.cuts, scopeDefaults.cuts),
     wakes: numberOf('wakes', values.wakes, scopeDefaults.wakes),
@@ -170,7 +182,7 @@ function exploreOnce(options: ExploreOptions): boolean {
   let toldMs = begun;
   const found = search({
     ...start,
-    prefix: from === 'start' ? [] : choicesToServe(start),
+    prefix: prefixes[from](start),
     order,
     seed,
     depthMax: depth,
@@ -255,7 +267,7 @@ function progressText({ states, steps, depth }: Progress, elapsedMs: number): st
 /** The options that differ from the defaults. */
 function scopeText(scope: Scope): string {
   const words: string[] = [];
-  for (const key of ['servers', 'txns', 'crashes', 'cuts', 'wakes'] as const) {
+  for (const key of ['servers', 'txns', 'reconfigs', 'crashes', 'cuts', 'wakes'] as const) {
     if (scope[key] !== scopeDefaults[key]) words.push(`--${key} ${scope[key]} `);
   }
   if (scope.clientSteps !== scopeDefaults.clientSteps) words.push(`--client-steps ${scope.clientSteps} `);

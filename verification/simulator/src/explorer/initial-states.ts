@@ -17,11 +17,20 @@ export const initialStateNames = [
   'accepted epoch',
   'later accepted epoch',
   'uncommitted snapshot',
+  'pending configuration',
+  'missed reconfiguration',
 ] as const;
 export type InitialStateName = (typeof initialStateNames)[number];
 
 /** Large enough never to be exhausted. */
-const unlimitedScope: Scope = { ...scopeDefaults, txns: 14, crashes: 14, cuts: 0, wakes: 100 };
+const unlimitedScope: Scope = { ...scopeDefaults, txns: 14, reconfigs: 14, crashes: 14, cuts: 0, wakes: 100 };
+const growingScope: Scope = { ...unlimitedScope, servers: 4, ensemble: 'growing' };
+
+/** The servers that an initial state is of, and the configurations that they may have. */
+export function ensembleOfInitialState(name: InitialStateName): Pick<Scope, 'servers' | 'ensemble'> {
+  const { servers, ensemble } = name === 'pending configuration' || name === 'missed reconfiguration' ? growingScope : scopeDefaults;
+  return { servers, ensemble };
+}
 
 /** Returns undefined for empty disks. */
 export function buildInitialState(name: InitialStateName): InitialState | undefined {
@@ -42,6 +51,10 @@ export function buildInitialState(name: InitialStateName): InitialState | undefi
       return laterEpochAccepted();
     case 'uncommitted snapshot':
       return snapshotAhead();
+    case 'pending configuration':
+      return pendingConfiguration();
+    case 'missed reconfiguration':
+      return missedReconfiguration();
     default:
       return name satisfies never;
   }
@@ -152,7 +165,35 @@ function snapshotAhead(): InitialState {
   return director.crashAll();
 }
 
-const faultFreeKinds: readonly ChoiceKind[] = ['packet', 'log', 'file', 'dial'];
+/** Four servers, of which the fourth is not a member, and one txn. */
+function withJoiner(): ScriptedRun {
+  const director = new ScriptedRun(new SmallWorld(growingScope));
+  director.serve([1, 2, 3, 4]);
+  director.commit(3, [1, 2, 3, 4]);
+  return director;
+}
+
+/** The third, which led, and the fourth have logged that the fourth joins, and no other server has. */
+function pendingConfiguration(): InitialState {
+  const director = withJoiner();
+  director.reconfigure(3);
+  director.until('the third and the fourth have it', [3, 4], ({ servers }) =>
+    [2, 3].every((at) => servers[at]!.disk.durable.length === 2 && servers[at]!.disk.isWritten),
+  );
+  return director.crashAll();
+}
+
+/** The fourth has joined while the first was down. */
+function missedReconfiguration(): InitialState {
+  const director = withJoiner();
+  director.crash(1);
+  director.reconfigure(3);
+  director.until('the others use it', [2, 3, 4], (world) => world.isSettled(world.servers, [2, 3, 4]));
+  director.commit(3, [2, 3, 4]);
+  return director.crashAll();
+}
+
+const faultFreeKinds: readonly ChoiceKind[] = ['packet', 'log', 'file', 'config', 'dial'];
 const stepsMax = 2000;
 
 /** The choices by which the two others come to serve without the third. */
@@ -196,6 +237,11 @@ class ScriptedRun {
     const has = ({ servers }: SmallWorld) =>
       log().length === count && sids.every((sid) => servers[sid - 1]!.peer!.replica.lastZxid === log().at(-1)!.zxid);
     this.until(`${sids.join()} have it`, sids, has);
+  }
+
+  /** A client asks the leader for the second configuration of the ensemble. */
+  reconfigure(leader: number): void {
+    this.#make(encodeChoice('reconfig', leader, 1));
   }
 
   /** The write gets only as far as the log of the leader. */

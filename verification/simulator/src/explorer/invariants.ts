@@ -9,7 +9,7 @@
  */
 import { counterOf, epochOf, formatZxid, type Sid, type Zxid } from '@tskeeper/protocol';
 import type { Fingerprint } from '@tskeeper/core/internal';
-import { isError, isPut } from './txn-names.ts';
+import { isError, isPut, isReconfig, membersOf } from './txn-names.ts';
 
 export const invariants = {
   Leadership1: 'two servers never lead the same epoch at the same time',
@@ -24,7 +24,11 @@ export const invariants = {
   ProcessConsistency: 'a server that serves in an epoch has the history with which it began',
   MonotonicRead: 'a server does not take back what it has served',
   LeaderLogCompleteness: 'the log of a leader that serves has everything committed in earlier epochs',
-  CommittedLogDurability: 'a committed txn is durable on a quorum',
+  CommittedLogDurability: 'a committed txn is durable on a quorum of the configuration in force',
+  JointQuorum: 'a configuration is committed by a quorum of it, and by one of the configuration before it',
+  EpochQuorum: 'a leader serves in an epoch that a quorum of each configuration that may be in force has begun',
+  ActiveIsCommitted: 'a server uses a configuration alone only once it is committed',
+  LeaderVotes: 'a server leads only under a configuration in which it votes',
   CommittedLogMatchesLog: 'the txns kept in memory for learners are the last of those applied, without gaps',
   StateMatchesLog: 'the served state is that of the log up to its last zxid',
   AcknowledgedIsCommitted: 'a write acknowledged to a client is committed',
@@ -81,10 +85,20 @@ export interface ServerView {
   readonly committedLogZxids: readonly Zxid[] | undefined;
   readonly acceptedEpoch: number;
   readonly currentEpoch: number;
+  /** The version of its active configuration: the zxid of a txn, or one without a txn. */
+  readonly configVersion: number;
 }
 
-/** Whether these servers include a quorum. */
-export type IsQuorum = (sids: readonly Sid[]) => boolean;
+/**
+ * Whether these servers include a quorum of the configuration with these members; undefined stands
+ * for the initial one.
+ */
+export type IsQuorum = (sids: readonly Sid[], members: string | undefined) => boolean;
+
+/** The effect of a reconfig on a state. */
+export function versionName(version: number): string {
+  return `version ${version.toString(16)}`;
+}
 
 export class Invariants {
   readonly #isQuorum: IsQuorum;
@@ -104,6 +118,10 @@ export class Invariants {
   readonly #reads: { readonly name: string; readonly zxid: Zxid }[] = [];
   /** The last zxid up to which each server has served. */
   readonly #served = new Map<Sid, Zxid>();
+  /** The members of the configuration in force, which is committed; undefined for the initial one. */
+  #members: string | undefined;
+  /** The configurations that were committed in this step, each with the one before it. */
+  readonly #reconfigured: { readonly txn: NamedTxn; readonly before: string | undefined }[] = [];
 
   constructor(isQuorum: IsQuorum) {
     this.#isQuorum = isQuorum;
@@ -118,11 +136,22 @@ export class Invariants {
     for (const [sid, zxid] of this.#served) copy.#served.set(sid, zxid);
     copy.#committed = this.#committed;
     copy.#acknowledged = this.#acknowledged;
+    copy.#members = this.#members;
     return copy;
   }
 
   get committed(): readonly NamedTxn[] {
     return this.#committed;
+  }
+
+  /** The members of the last committed configuration; undefined if that is the initial one. */
+  get members(): string | undefined {
+    return this.#members;
+  }
+
+  /** The history with which an epoch began; undefined if it has not begun. */
+  initialHistory(epoch: number): readonly NamedTxn[] | undefined {
+    return this.#initialHistories.get(epoch);
   }
 
   fingerprint(to: Fingerprint): void {
@@ -275,13 +304,17 @@ export class Invariants {
       this.#checkEpochFiles(server);
       this.#checkLog(server);
     }
-    this.#checkLeaders(servers);
+    const { members } = this;
+    const begun = this.#checkLeaders(servers);
     for (const server of servers) {
       if (!server.serves) continue;
       this.checkServed(server);
       this.#checkCommittedLog(server);
     }
+    for (const server of servers) this.#checkActiveConfig(server);
     this.#checkDurability(servers);
+    for (const leader of begun) for (const config of [members, this.#members]) this.#checkEpochQuorum(leader, servers, config);
+    for (const server of servers) this.#checkLeaderVotes(server);
     for (const name of this.#received.splice(0)) {
       const done = this.#committed.find((txn) => txn.name === name);
       this.#acknowledged = Math.max(this.#acknowledged, done?.zxid ?? 0);
@@ -314,7 +347,8 @@ export class Invariants {
     }
   }
 
-  #checkLeaders(servers: readonly ServerView[]): void {
+  /** Returns the leaders that serve for the first time. */
+  #checkLeaders(servers: readonly ServerView[]): ServerView[] {
     const leading = servers.filter(({ role, serves }) => role === 'leading' && serves);
     for (const { sid, epoch } of leading) {
       const other = leading.find((one) => one.sid !== sid && one.epoch === epoch);
@@ -322,6 +356,7 @@ export class Invariants {
       const known = this.#leaders.get(epoch!);
       if (known !== undefined && known !== sid) throw new Violation('Leadership2', `${sid} leads epoch ${epoch}, which ${known} led`);
     }
+    const begun = leading.filter(({ epoch }) => !this.#leaders.has(epoch!));
     for (const { sid, epoch, logged } of leading) {
       this.#leaders.set(epoch!, sid);
       const missing = this.#committed.find((txn) => epochOf(txn.zxid) < epoch! && !has(logged, txn));
@@ -329,6 +364,35 @@ export class Invariants {
         throw new Violation('LeaderLogCompleteness', `${sid} leads epoch ${epoch} without ${formatZxid(missing.zxid)}, which is committed`);
       }
     }
+    return begun;
+  }
+
+  #checkEpochQuorum({ sid, epoch }: ServerView, servers: readonly ServerView[], members: string | undefined): void {
+    const begun = servers.filter(({ currentEpoch }) => currentEpoch >= epoch!).map((server) => server.sid);
+    if (this.#isQuorum(begun, members)) return;
+    throw new Violation(
+      'EpochQuorum',
+      `${sid} serves in epoch ${epoch}, which only ${begun.join(', ')} have begun, and that is no quorum of ${members ?? 'the initial configuration'}`,
+    );
+  }
+
+  /**
+   * A configuration is active that no server has shown to a client yet: a leader that completes it,
+   * and has no place in it, does not serve.
+   */
+  #checkActiveConfig({ sid, configVersion, logged }: ServerView): void {
+    if (counterOf(configVersion) === 0 || this.#committed.some(({ zxid }) => zxid === configVersion)) return;
+    const history = logged.filter(({ zxid }) => zxid <= configVersion);
+    if (history.at(-1)?.zxid !== configVersion)
+      throw new Violation('ActiveIsCommitted', `${sid} uses configuration ${formatZxid(configVersion)}, which is not committed`);
+    this.#commit(sid, history);
+  }
+
+  #checkLeaderVotes({ sid, role, serves, configVersion }: ServerView): void {
+    const name = role === 'leading' && serves ? this.#proposed.get(configVersion) : undefined;
+    const members = name === undefined ? undefined : membersOf(name);
+    if (members === undefined || members.split(' ').includes(`${sid}`)) return;
+    throw new Violation('LeaderVotes', `${sid} leads under the configuration ${members}`);
   }
 
   /** A server shows clients what it has applied, so that is committed. */
@@ -369,6 +433,10 @@ export class Invariants {
         throw new Violation('PrimaryIntegrity', `${formatZxid(txn.zxid)} is committed, but epoch ${epoch} was led without it`);
       }
       this.#committed = [...this.#committed, txn];
+      const members = membersOf(txn.name);
+      if (members === undefined) continue;
+      this.#reconfigured.push({ txn, before: this.#members });
+      this.#members = members;
     }
   }
 
@@ -385,12 +453,18 @@ export class Invariants {
   }
 
   #checkDurability(servers: readonly ServerView[]): void {
+    const having = (txn: NamedTxn): Sid[] => servers.filter(({ durable }) => has(durable, txn)).map(({ sid }) => sid);
+    for (const { txn, before } of this.#reconfigured.splice(0)) {
+      const sids = having(txn);
+      if (this.#isQuorum(sids, before) && this.#isQuorum(sids, membersOf(txn.name))) continue;
+      throw new Violation('JointQuorum', `${formatZxid(txn.zxid)} is committed, but only durable on ${sids.join(', ') || 'no server'}`);
+    }
     for (const txn of this.#committed) {
-      const having = servers.filter(({ durable }) => has(durable, txn)).map(({ sid }) => sid);
-      if (this.#isQuorum(having)) continue;
+      const sids = having(txn);
+      if (this.#isQuorum(sids, this.#members)) continue;
       throw new Violation(
         'CommittedLogDurability',
-        `${formatZxid(txn.zxid)} is committed, but only durable on ${having.join(', ') || 'no server'}`,
+        `${formatZxid(txn.zxid)} is committed, but only durable on ${sids.join(', ') || 'no server'}`,
       );
     }
   }
@@ -400,11 +474,14 @@ function lastPut(txns: readonly NamedTxn[]): string | undefined {
   return txns.findLast(({ name }) => isPut(name))?.name;
 }
 
-/** The state after these txns: every session, and the last put. */
+/** The state after these txns: every session, the last put and the last configuration. */
 function stateAfter(txns: readonly NamedTxn[]): string[] {
-  const sessions = txns.map(({ name }) => name).filter((name) => !isPut(name) && !isError(name));
+  const state = txns.map(({ name }) => name).filter((name) => !isPut(name) && !isError(name) && !isReconfig(name));
   const put = lastPut(txns);
-  return (put === undefined ? sessions : [...sessions, put]).sort();
+  if (put !== undefined) state.push(put);
+  const reconfig = txns.findLast(({ name }) => isReconfig(name));
+  if (reconfig !== undefined) state.push(versionName(reconfig.zxid));
+  return state.sort();
 }
 
 function has(history: readonly NamedTxn[], txn: NamedTxn): boolean {

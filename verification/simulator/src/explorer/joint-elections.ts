@@ -6,7 +6,7 @@
 import type { Millis } from '@tskeeper/protocol';
 import type { Fingerprint } from '@tskeeper/core/internal';
 import { type Invariants, Violation } from './invariants.ts';
-import { isQuorum, type SmallEnsemble } from './small-ensemble.ts';
+import { type SmallEnsemble, sidsOfVoters } from './small-ensemble.ts';
 import type { SmallNetwork } from './small-network.ts';
 import type { SmallNotifications } from './small-notifications.ts';
 import type { SmallServer } from './small-server.ts';
@@ -21,7 +21,12 @@ const electionMaxMs = 125_000;
  * election. No server has to ask again.
  */
 const settleMaxMs = 5000;
-/** More rounds than three servers need. */
+/**
+ * The same while some of them know a pending configuration. Others settle with a quorum of the active
+ * one and leave again, since those need more, and each change of a vote takes longer.
+ */
+const settleWithPendingMaxMs = 60_000;
+/** More rounds than the servers need. */
 const exchangeRoundsMax = 20;
 /** A server that is not looking repeats an answer to the same question only after this time. */
 const repeatAnswerMs = 100;
@@ -30,8 +35,17 @@ function sidsText(servers: readonly SmallServer[]): string {
   return servers.map(({ sid }) => sid).join(', ');
 }
 
+/** What the world knows of its configurations. */
+export interface Quorums {
+  /** Whether these servers are a quorum of every configuration that they know. */
+  isQuorum(servers: readonly SmallServer[]): boolean;
+  /** Whether a server with the latest history of them votes in every configuration that they know. */
+  canElectLatest(servers: readonly SmallServer[]): boolean;
+}
+
 export class JointElections {
   readonly #ensemble: SmallEnsemble;
+  readonly #quorums: Quorums;
   readonly #invariants: Invariants;
   readonly #network: SmallNetwork;
   readonly #notifications: SmallNotifications;
@@ -41,12 +55,14 @@ export class JointElections {
 
   constructor(
     ensemble: SmallEnsemble,
+    quorums: Quorums,
     invariants: Invariants,
     network: SmallNetwork,
     notifications: SmallNotifications,
     fruitlessMax: number,
   ) {
     this.#ensemble = ensemble;
+    this.#quorums = quorums;
     this.#invariants = invariants;
     this.#network = network;
     this.#notifications = notifications;
@@ -56,11 +72,13 @@ export class JointElections {
   /** A quorum whose members reach each other and of which one looks for a leader. */
   mayElect(mask: number): boolean {
     const members = this.#network.members(mask);
-    if (!this.#isQuorum(members)) return false;
+    if (!this.#quorums.isQuorum(members)) return false;
     if (members.some(({ peer }) => peer === undefined) || !members.some(({ isLooking }) => isLooking)) return false;
-    // Members that are not looking may be unable to help the others, which would ask again forever.
-    if (this.#fruitless >= this.#fruitlessMax && !members.every(({ isLooking }) => isLooking)) return false;
-    return this.#network.isWhole(mask);
+    if (!this.#network.isWhole(mask)) return false;
+    // Members that are not looking may be unable to help the others, which would ask again forever; so
+    // would members of which none can be elected.
+    if (this.#fruitless < this.#fruitlessMax) return true;
+    return members.every(({ isLooking }) => isLooking) && this.#quorums.canElectLatest(members);
   }
 
   elect(mask: number): void {
@@ -68,15 +86,19 @@ export class JointElections {
     const lookedBefore = members.filter(({ isLooking }) => isLooking).length;
     const hasLeader = this.#hasLeader(members);
     let looking = lookedBefore;
+    const mustElect = this.#quorums.canElectLatest(members);
+    const isPending = new Set(members.flatMap((member) => member.knownMembers())).size > 1;
+    const settleMs = isPending ? settleWithPendingMaxMs : settleMaxMs;
     let passedMs = 0;
     while (looking > 0 && passedMs < electionMaxMs) {
       this.#exchangeNotifications(members);
       passedMs += this.#advanceClocks(members);
       looking = members.filter(({ isLooking }) => isLooking).length;
-      if (looking < members.length || lookedBefore < members.length || passedMs <= settleMaxMs) continue;
+      if (looking < members.length || lookedBefore < members.length || passedMs <= (mustElect ? settleMs : settleMaxMs)) continue;
+      if (!mustElect) break;
       throw new Violation('ElectionTerminates', `${sidsText(members)} all look, and none has found a leader after ${passedMs} ms`);
     }
-    if (hasLeader && looking > 0) {
+    if (hasLeader && mustElect && looking > 0) {
       const lost = members.filter(({ isLooking }) => isLooking);
       throw new Violation('ElectionTerminates', `among ${sidsText(members)} ${sidsText(lost)} find no leader`);
     }
@@ -118,8 +140,12 @@ export class JointElections {
     // A server that was followed without success is avoided for a while.
     if (leader === undefined || members.some(({ election }) => election.hasFailedAttempt)) return;
     const { neverLead } = this.#ensemble;
-    const voters = members.filter(({ sid }) => !neverLead.includes(sid)).map((member) => member.view());
-    this.#invariants.elected(leader.view(), voters);
+    const configs = members.flatMap((member) => member.knownMembers().map(sidsOfVoters));
+    const voters = members.filter(({ sid }) => !neverLead.includes(sid) && configs.every((sids) => sids.includes(sid)));
+    this.#invariants.elected(
+      leader.view(),
+      voters.map((voter) => voter.view()),
+    );
   }
 
   /** One of the members leads, and a quorum of them serves in its epoch. */
@@ -127,14 +153,7 @@ export class JointElections {
     const leader = members.find(({ peer }) => peer?.role === 'leading' && peer.server !== undefined);
     const epoch = leader?.peer?.epoch;
     const synced = members.filter(({ peer }) => peer?.server !== undefined && peer.epoch === epoch);
-    return leader !== undefined && this.#isQuorum(synced);
-  }
-
-  #isQuorum(servers: readonly SmallServer[]): boolean {
-    return isQuorum(
-      this.#ensemble,
-      servers.map(({ sid }) => sid),
-    );
+    return leader !== undefined && this.#quorums.isQuorum(synced);
   }
 
   fingerprint(to: Fingerprint): void {

@@ -28,6 +28,21 @@ export const marks = {
   'session reconnects': 'the persistent client reconnects to a server',
   'read after sync': 'a read after a sync has a reply, and a write had been acknowledged before',
   'read without sync': 'a read without a sync has a reply',
+  'configuration changed': 'a reconfiguration is committed',
+  'configuration changed and changed back': 'two reconfigurations are committed',
+  'reconfiguration through a follower': 'a reconfiguration that a follower has forwarded has its reply',
+  'reconfiguration refused': 'a reconfiguration is refused, as another is under way, or its voters are not in step',
+  'pending configuration completed by a later leader': 'a reconfiguration is committed that an earlier leader has proposed',
+  'pending configuration taken back': 'a server gives up a configuration that a TRUNC or a SNAP has taken from its log',
+  'pending configuration at a start': 'a server starts with a configuration that may become active next in its file',
+  'old configuration at a start': 'a server starts with files of an earlier configuration than that in force',
+  'server outside the configuration starts': 'a server starts whose files do not name it, with a line that its operator has written',
+  'configuration learned in an election': 'a server that looks for a leader activates what others have announced',
+  'joiner synchronised': 'a server outside the configuration in force is synchronised',
+  'leader removed': 'a leader ends because the configuration in force has no place for it',
+  'role changed': 'a learner ends because it has become an observer or a voter',
+  'leads without an election': 'a server leads because the last leader has named it',
+  'follows without an election': 'a server follows another because the last leader has named that',
 } as const;
 
 export type MarkName = keyof typeof marks;

@@ -9,8 +9,8 @@ import { Violation } from './invariants.ts';
 import type { SmallWorld } from './small-world.ts';
 
 /**
- * `all`: every server that is down starts, every link is healed, and at the end every server
- * serves. `core`: links stay cut if a quorum is connected without them, servers stay down if a
+ * `all`: every server that is down starts, every link is healed, and at the end every member of the
+ * configuration in force serves under it, and none is pending. `core`: links stay cut if a quorum is connected without them, servers stay down if a
  * quorum is up without them; at the end a quorum serves.
  */
 export type Healing = 'all' | 'core';
@@ -45,13 +45,12 @@ export function runToQuiescence(world: SmallWorld, healing: Healing): Millis {
   return passedMs;
 }
 
-const faultFreeKinds: ReadonlySet<string> = new Set(['packet', 'log', 'file', 'dial', 'notify', 'refusal']);
+const faultFreeKinds: ReadonlySet<string> = new Set(['packet', 'log', 'file', 'config', 'dial', 'notify', 'refusal']);
 
 function isServing(world: SmallWorld, healing: Healing): boolean {
   const { servers } = world;
   const serving = servers.filter(({ peer }) => peer?.server !== undefined);
   const leader = serving.find(({ peer }) => peer!.role === 'leading');
   if (leader === undefined) return false;
-  if (healing === 'all') return serving.length === servers.length;
-  return world.isQuorum(serving);
+  return healing === 'all' ? world.isSettled(serving) : world.isQuorum(serving);
 }

@@ -7,6 +7,8 @@ export interface Scope {
   readonly ensemble: EnsembleName;
   /** Number of txns that clients request. */
   readonly txns: number;
+  /** Number of requests for another configuration, if the ensemble has some. */
+  readonly reconfigs: number;
   readonly crashes: number;
   /** Number of pairs whose link is cut, one after the other or at once. */
   readonly cuts: number;
@@ -39,6 +41,7 @@ export const scopeDefaults: Scope = {
   servers: 3,
   ensemble: 'equal',
   txns: 2,
+  reconfigs: 0,
   crashes: 2,
   cuts: 1,
   wakes: 3,

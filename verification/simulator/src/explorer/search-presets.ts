@@ -10,7 +10,9 @@ import {
   type SearchStart,
   type SearchResult,
   choicesToClientWrite,
+  choicesToReconfig,
   choicesToServe,
+  choicesToSession,
   search,
   type SearchOptions,
   type SearchOrder,
@@ -22,7 +24,8 @@ export interface SearchPreset {
   readonly initialState: InitialStateName;
   /**
    * The state in which it begins, if not with all servers just started: all serve; all but the
-   * third serve; the third truncates its tail for the others; or a client has written.
+   * third serve; the third truncates its tail for the others; a client has written, or has a session; or the leader
+   * was asked for another configuration.
    */
   readonly prefix?: keyof typeof prefixes;
   readonly order: SearchOrder;
@@ -33,6 +36,8 @@ export interface SearchPreset {
 
 const prefixes = {
   serving: choicesToServe,
+  'client has a session': choicesToSession,
+  'configuration asked for': choicesToReconfig,
   'client has written': choicesToClientWrite,
   'two servers elected': choicesToServeWithoutThird,
   truncating: choicesToTruncation,
@@ -41,11 +46,13 @@ const prefixes = {
 /** A client creates a session, writes, moves to another server and reads. */
 const readingScope: Scope = { ...scopeDefaults, txns: 3, clientSteps: 6, crashes: 1, wakes: 4 };
 const oneTxnInMemory: Scope = { ...scopeDefaults, committedLog: 1 };
+/** The configuration changes, and may change back. */
+const reconfigScope: Scope = { ...scopeDefaults, reconfigs: 2, txns: 1 };
 /** After a learner is sent txns from the log, some are left that only memory holds. */
 const twoTxnsInMemory: Scope = { ...scopeDefaults, committedLog: 2, cuts: 0 };
 
 export const searchPresets: readonly SearchPreset[] = [
-  { name: 'empty disks', scope: scopeDefaults, initialState: 'empty', order: 'chains', quiesceEvery: 40, statesPercent: 8 },
+  { name: 'empty disks', scope: scopeDefaults, initialState: 'empty', order: 'chains', quiesceEvery: 40, statesPercent: 6 },
   // Half of two servers is not a quorum; among three servers that cannot be distinguished from a
   // majority. With their only link cut they could never become quiet.
   {
@@ -63,7 +70,7 @@ export const searchPresets: readonly SearchPreset[] = [
     prefix: 'serving',
     order: 'chains',
     quiesceEvery: 40,
-    statesPercent: 6,
+    statesPercent: 4,
   },
   {
     name: 'DIFF from the log',
@@ -71,7 +78,7 @@ export const searchPresets: readonly SearchPreset[] = [
     initialState: 'lagging server',
     order: 'chains',
     quiesceEvery: 40,
-    statesPercent: 6,
+    statesPercent: 4,
   },
   {
     name: 'SNAP only',
@@ -79,7 +86,7 @@ export const searchPresets: readonly SearchPreset[] = [
     initialState: 'lagging server',
     order: 'chains',
     quiesceEvery: 40,
-    statesPercent: 6,
+    statesPercent: 5,
   },
   {
     name: 'uncommitted tail',
@@ -104,7 +111,7 @@ export const searchPresets: readonly SearchPreset[] = [
     initialState: 'two uncommitted tails',
     order: 'chains',
     quiesceEvery: 40,
-    statesPercent: 6,
+    statesPercent: 5,
   },
   {
     name: 'interrupted join',
@@ -112,7 +119,7 @@ export const searchPresets: readonly SearchPreset[] = [
     initialState: 'interrupted join',
     order: 'chains',
     quiesceEvery: 40,
-    statesPercent: 5,
+    statesPercent: 4,
   },
   {
     name: 'accepted epoch',
@@ -138,7 +145,7 @@ export const searchPresets: readonly SearchPreset[] = [
     initialState: 'uncommitted snapshot',
     order: 'chains',
     quiesceEvery: 20,
-    statesPercent: 5,
+    statesPercent: 4,
   },
   {
     name: 'any leader',
@@ -146,7 +153,7 @@ export const searchPresets: readonly SearchPreset[] = [
     initialState: 'empty',
     order: 'chains',
     quiesceEvery: 40,
-    statesPercent: 5,
+    statesPercent: 4,
   },
   {
     name: 'any leader, two uncommitted tails',
@@ -154,7 +161,7 @@ export const searchPresets: readonly SearchPreset[] = [
     initialState: 'two uncommitted tails',
     order: 'chains',
     quiesceEvery: 40,
-    statesPercent: 5,
+    statesPercent: 4,
   },
   {
     name: 'single notifications',
@@ -162,7 +169,7 @@ export const searchPresets: readonly SearchPreset[] = [
     initialState: 'empty',
     order: 'chains',
     quiesceEvery: 20,
-    statesPercent: 6,
+    statesPercent: 4,
   },
   {
     name: 'single notifications, random walks',
@@ -170,7 +177,7 @@ export const searchPresets: readonly SearchPreset[] = [
     initialState: 'uncommitted tail',
     order: 'walks',
     quiesceEvery: 4,
-    statesPercent: 6,
+    statesPercent: 5,
   },
   // In these ensembles of three servers two form a quorum, always the same two.
   {
@@ -188,7 +195,7 @@ export const searchPresets: readonly SearchPreset[] = [
     initialState: 'empty',
     order: 'chains',
     quiesceEvery: 40,
-    statesPercent: 4,
+    statesPercent: 3,
   },
   {
     name: 'two groups',
@@ -196,7 +203,7 @@ export const searchPresets: readonly SearchPreset[] = [
     initialState: 'empty',
     order: 'chains',
     quiesceEvery: 40,
-    statesPercent: 4,
+    statesPercent: 3,
   },
   {
     name: 'reading client',
@@ -205,7 +212,7 @@ export const searchPresets: readonly SearchPreset[] = [
     prefix: 'client has written',
     order: 'chains',
     quiesceEvery: 40,
-    statesPercent: 6,
+    statesPercent: 5,
   },
   {
     name: 'reading client, random walks',
@@ -215,6 +222,67 @@ export const searchPresets: readonly SearchPreset[] = [
     order: 'walks',
     quiesceEvery: 10,
     statesPercent: 3,
+  },
+  {
+    name: 'three servers become four and three again',
+    scope: { ...reconfigScope, servers: 4, ensemble: 'growing' },
+    initialState: 'empty',
+    prefix: 'client has a session',
+    order: 'chains',
+    quiesceEvery: 40,
+    statesPercent: 4,
+  },
+  {
+    name: 'another server takes the place of the leader',
+    scope: { ...reconfigScope, servers: 4, ensemble: 'replacing' },
+    initialState: 'empty',
+    prefix: 'client has a session',
+    order: 'chains',
+    quiesceEvery: 40,
+    statesPercent: 3,
+  },
+  {
+    name: 'two servers become three and two again',
+    scope: { ...reconfigScope, ensemble: 'joining' },
+    initialState: 'empty',
+    prefix: 'client has a session',
+    order: 'chains',
+    quiesceEvery: 40,
+    statesPercent: 2,
+  },
+  {
+    name: 'three servers become two and three again',
+    scope: { ...reconfigScope, ensemble: 'leaving' },
+    initialState: 'empty',
+    prefix: 'client has a session',
+    order: 'chains',
+    quiesceEvery: 40,
+    statesPercent: 2,
+  },
+  {
+    name: 'a voter becomes an observer and a voter again',
+    scope: { ...reconfigScope, ensemble: 'demoted' },
+    initialState: 'empty',
+    prefix: 'client has a session',
+    order: 'chains',
+    quiesceEvery: 40,
+    statesPercent: 2,
+  },
+  {
+    name: 'pending configuration',
+    scope: { ...reconfigScope, reconfigs: 1, servers: 4, ensemble: 'growing' },
+    initialState: 'pending configuration',
+    order: 'chains',
+    quiesceEvery: 40,
+    statesPercent: 3,
+  },
+  {
+    name: 'missed reconfiguration',
+    scope: { ...reconfigScope, reconfigs: 1, servers: 4, ensemble: 'growing' },
+    initialState: 'missed reconfiguration',
+    order: 'chains',
+    quiesceEvery: 40,
+    statesPercent: 2,
   },
 ];
 

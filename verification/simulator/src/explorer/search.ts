@@ -4,8 +4,8 @@
  * it continues. There are three orders:
  *
  *     chains    continues from a state that has choices left, in turn the shallowest and one from
- *               anywhere, and descends, to a new state each time, until a state is known. Nearly
- *               every step finds something, and in the end every state is explored.
+ *               anywhere, and descends, by a choice that was not made yet each time, until it has met
+ *               a few known states, or one without such a choice. In the end every state is explored.
  *     breadth   explores all states of a depth before the next: a violation is found on its shortest
  *               path. Slow.
  *     walks     descends randomly from the beginning, again and again. Deep at once, and never
@@ -71,6 +71,12 @@ export interface SearchResult extends Progress {
   readonly violation: { readonly error: Violation; readonly run: readonly Choice[]; readonly healing: Healing | undefined } | undefined;
 }
 
+/**
+ * How many known states a chain may meet. To go on from one saves the path back to another, and with
+ * many of them the search would stay where it is.
+ */
+const knownPerChain = 20;
+
 export function hashOf(world: SmallWorld): number {
   const hash = new StateHash();
   world.fingerprint(hash);
@@ -94,7 +100,10 @@ class Search {
   #run: Choice[] = [];
   readonly #marks = new MarkCounts();
   #picks = 0;
-  #descents = 0;
+  /** Paths to known states since faults last ceased. */
+  #paths = 0;
+  /** How often a choice led to a known state. */
+  #known = 0;
   #quiescences = 0;
   #longestRecoveryMs = 0;
   #healing: Healing | undefined;
@@ -155,21 +164,30 @@ class Search {
     if (hashOf(world) !== this.#states.hash(state))
       throw new Error(`the same choices led to another state, at depth ${this.#states.depth(state)}`);
     let at: StateId = this.#descend(world, state);
-    if (inChains) while (at !== -1) at = this.#descend(world, at);
-    else if (at !== -1) this.#pushOpen(at);
+    if (inChains) for (let known = this.#known; at !== -1 && this.#known < known + knownPerChain; ) at = this.#descend(world, at);
+    if (at !== -1) this.#pushOpen(at);
     this.#maybeQuiesce(world);
     return true;
   }
 
   #takeShallowest(): StateId | undefined {
-    while (this.#open[this.#shallowest]?.length === 0) this.#shallowest++;
-    return this.#open[this.#shallowest]?.pop();
+    for (; this.#shallowest < this.#open.length; this.#shallowest++) {
+      const state = this.#takeFrom(this.#open[this.#shallowest]!);
+      if (state !== undefined) return state;
+    }
+    return undefined;
+  }
+
+  /** A state may be there twice, and have been continued from meanwhile. */
+  #takeFrom(states: StateId[]): StateId | undefined {
+    for (let state = states.pop(); state !== undefined; state = states.pop()) if (this.#states.hasChoicesLeft(state)) return state;
+    return undefined;
   }
 
   /** A state at a random depth: otherwise deep states would come last. */
   #takeRandom(): StateId | undefined {
     for (let depth = this.#below(this.#open.length); depth >= 0; depth--) {
-      const state = this.#open[depth]!.pop();
+      const state = this.#takeFrom(this.#open[depth]!);
       if (state !== undefined) return state;
     }
     return this.#takeShallowest();
@@ -178,7 +196,8 @@ class Search {
   /** Ceases faults in the world at the end of a path, which is no longer needed. */
   #maybeQuiesce(world: SmallWorld): void {
     const { quiesceEvery } = this.#options;
-    if (quiesceEvery === undefined || ++this.#descents % quiesceEvery !== 0) return;
+    if (quiesceEvery === undefined || ++this.#paths < quiesceEvery) return;
+    this.#paths = 0;
     // First with a healthy quorum, then with all servers.
     for (const healing of ['core', 'all'] as const) {
       this.#healing = healing;
@@ -189,19 +208,24 @@ class Search {
   }
 
   /**
-   * Makes the next choice of a state. Returns the new state if it is one and may be continued from,
-   * otherwise -1.
+   * Makes the next choice of a state. Returns the state that it leads to if that has choices left,
+   * and may be continued from, otherwise -1.
    */
   #descend(world: SmallWorld, state: StateId): StateId {
     const choices = world.choices();
     if (choices.length === 0) return -1;
-    const turn = this.#states.nextChoiceIndex(state);
+    const turn = this.#states.nextChoiceIndex(state, choices.length);
     if (turn + 1 < choices.length) this.#pushOpen(state);
     const code = choiceOrder(choices, (this.#states.hash(state) + this.#options.seed) % orderEnd)[turn]!;
     world.takeHits();
     this.#make(world, code);
     const next = this.#states.add(hashOf(world), state, code);
-    if (next === -1) return -1;
+    if (next < 0) {
+      this.#known++;
+      this.#paths++;
+      const known = -1 - next;
+      return this.#states.hasChoicesLeft(known) && this.#states.depth(known) < this.#options.depthMax ? known : -1;
+    }
     this.#marks.add(world.takeHits());
     const depth = this.#states.depth(next);
     this.#depth = Math.max(this.#depth, depth);
@@ -221,7 +245,7 @@ class Search {
       const code = this.#draw(world.choices());
       if (code === undefined) break;
       this.#make(world, code);
-      const isNew = this.#states.add(hashOf(world), -1, 0) !== -1;
+      const isNew = this.#states.add(hashOf(world), -1, 0) >= 0;
       const hits = world.takeHits();
       if (isNew) this.#marks.add(hits);
       this.#depth = Math.max(this.#depth, depth);
@@ -300,12 +324,17 @@ export function replayRun(
  */
 export function shrinkRun(start: SearchStart, run: readonly Choice[], { invariant }: Violation, healing?: Healing): Choice[] {
   let best = [...run];
-  for (let size = Math.max(1, best.length >> 1); size >= 1; size >>= 1) {
-    for (let at = best.length - size; at >= 0; at -= size) {
+  /** Removes pieces of this size. Returns whether there was one. */
+  const removePieces = (size: number): boolean => {
+    const { length } = best;
+    for (let at = length - size; at >= 0; at -= size) {
       const { error, made } = replayRun(start, [...best.slice(0, at), ...best.slice(at + size)], healing);
       if (error?.invariant === invariant && made.length < best.length) best = made;
     }
-  }
+    return best.length < length;
+  };
+  for (let size = best.length >> 1; size > 1; size >>= 1) removePieces(size);
+  while (removePieces(1));
   return best;
 }
 
@@ -321,13 +350,43 @@ export function choicesToClientWrite(start: SearchStart): Choice[] {
     run.push(code);
     while (!world.client.isIdle) {
       const choices = world.choices();
-      const next = choices.find((each) => ['packet', 'log'].includes(decodeChoice(each).kind)) ?? choices.find((each) => world.isDue(each));
+      const next =
+        choices.find((each) => ['packet', 'log', 'config'].includes(decodeChoice(each).kind)) ?? choices.find((each) => world.isDue(each));
       if (next === undefined) throw new Error(`the client gets no reply:\n${world.describe()}`);
       world.apply(next);
       run.push(next);
     }
   }
   return run;
+}
+
+/** After `choicesToServe`, a client creates a session at the leader, and every server has it. */
+export function choicesToSession(start: SearchStart): Choice[] {
+  const run = choicesToServe(start);
+  const world = new SmallWorld(start.scope, start.initialState);
+  const make = (code: Choice): void => {
+    world.apply(code);
+    run.push(code);
+  };
+  for (const code of run) world.apply(code);
+  make(encodeChoice('write', world.servers.find(({ peer }) => peer!.role === 'leading')!.sid));
+  const work = (): Choice | undefined => {
+    const choices = world.choices();
+    return (
+      choices.find((each) => ['packet', 'log', 'file', 'config'].includes(decodeChoice(each).kind)) ??
+      choices.find((each) => world.isDue(each))
+    );
+  };
+  for (let next = work(); next !== undefined; next = work()) make(next);
+  return run;
+}
+
+/** After `choicesToSession`, the operator asks the leader for the second configuration. */
+export function choicesToReconfig(start: SearchStart): Choice[] {
+  const run = choicesToSession(start);
+  const world = new SmallWorld(start.scope, start.initialState);
+  for (const code of run) world.apply(code);
+  return [...run, encodeChoice('reconfig', world.servers.find(({ peer }) => peer!.role === 'leading')!.sid, 1)];
 }
 
 /** The choices that bring an ensemble to serve without faults. */
@@ -339,7 +398,7 @@ export function choicesToServe({ scope, initialState }: SearchStart): Choice[] {
   while (!world.servers.every(({ peer }) => peer?.server !== undefined)) {
     const choices = world.choices();
     const code =
-      choices.find((each) => ['packet', 'log', 'file', 'dial', 'notify'].includes(decodeChoice(each).kind)) ??
+      choices.find((each) => ['packet', 'log', 'file', 'config', 'dial', 'notify'].includes(decodeChoice(each).kind)) ??
       choices.find((each) => world.isDue(each)) ??
       choices.find((each) => decodeChoice(each).kind === 'elect' && decodeChoice(each).a === all) ??
       choices.find((each) => decodeChoice(each).kind === 'finalize' && decodeChoice(each).b === best) ??

@@ -6,6 +6,7 @@ import { Reader, readConnectResponse, sessionHigh, sessionLow, Writer } from '@t
 import type { CnxnId, PeerClients } from '@tskeeper/core';
 import type { Fingerprint } from '@tskeeper/core/internal';
 import type { SmallServerEnvironment } from './server-environment.ts';
+import type { OperatorCnxn } from './small-operator.ts';
 import { sessionName } from './txn-names.ts';
 
 interface Cnxn {
@@ -14,6 +15,8 @@ interface Cnxn {
   isAnswered: boolean;
   /** Whether the client keeps its connection. */
   readonly isSmallClient: boolean;
+  /** Of the operator. */
+  readonly operator: OperatorCnxn | undefined;
 }
 
 export class SmallCnxns implements PeerClients {
@@ -24,8 +27,8 @@ export class SmallCnxns implements PeerClients {
     this.#world = world;
   }
 
-  open(cnxn: CnxnId, isSmallClient: boolean): void {
-    this.#cnxns.set(cnxn, { writer: new Writer(64), isAnswered: false, isSmallClient });
+  open(cnxn: CnxnId, isSmallClient: boolean, operator?: OperatorCnxn): void {
+    this.#cnxns.set(cnxn, { writer: new Writer(64), isAnswered: false, isSmallClient, operator });
   }
 
   /** The connections of the persistent client. */
@@ -69,6 +72,7 @@ export class SmallCnxns implements PeerClients {
   *deliverReplies(): Iterable<CnxnId> {
     for (const [id, cnxn] of this.#cnxns) {
       if (cnxn.isSmallClient) this.#deliverToSmallClient(cnxn);
+      else if (cnxn.operator !== undefined) this.#deliverToOperator(cnxn, cnxn.operator);
       else if (cnxn.writer.offset > 0) this.#deliver(cnxn);
       if (!cnxn.isAnswered) continue;
       this.#cnxns.delete(id);
@@ -83,15 +87,27 @@ export class SmallCnxns implements PeerClients {
     if (cnxn.isAnswered) this.#world.client.disconnected();
   }
 
+  #deliverToOperator(cnxn: Cnxn, operator: OperatorCnxn): void {
+    const bytes = Buffer.from(cnxn.writer.written());
+    cnxn.writer.clear();
+    if (this.#world.operator.received(operator, bytes)) cnxn.isAnswered = true;
+  }
+
   #deliver(cnxn: Cnxn): void {
     const reader = new Reader(Buffer.from(cnxn.writer.written()));
     reader.int32();
-    const { timeOut, sessionId } = readConnectResponse(reader);
-    if (timeOut > 0) this.#world.invariants.clientAcknowledged(sessionName(sessionHigh(sessionId), sessionLow(sessionId)));
+    const { timeOut, sessionId, passwd } = readConnectResponse(reader);
+    if (timeOut > 0) {
+      this.#world.operator.sessionCreated(sessionId, Buffer.from(passwd ?? []));
+      this.#world.invariants.clientAcknowledged(sessionName(sessionHigh(sessionId), sessionLow(sessionId)));
+    }
     cnxn.isAnswered = true;
   }
 
   fingerprint(to: Fingerprint): void {
-    for (const cnxn of this.#cnxns.keys()) to.number(cnxn);
+    for (const [id, { operator }] of this.#cnxns) {
+      to.number(id);
+      if (operator !== undefined) to.number(operator.isOpen ? 1 : 0);
+    }
   }
 }

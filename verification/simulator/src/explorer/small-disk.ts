@@ -1,13 +1,18 @@
 /**
- * The disk of a server: the log, one snapshot and the two epoch files. It carries out requests only
- * when the explorer chooses so: those to the log in order, those to the epoch files in order,
+ * The disk of a server: the log, one snapshot, the two epoch files and the files of its
+ * configuration. It carries out requests only when the explorer chooses so: those to the log in
+ * order, those to the epoch files in order, and those to the files of the configuration in order,
  * independently of each other. A request that was not carried out is lost in a crash.
+ *
+ * As in the runtime, an epoch file that follows a configuration is written after that, and a txn
+ * that follows one is reported as durable after that, although it may be on the disk before.
  */
-import { Reader, readTxn, type Zxid } from '@tskeeper/protocol';
+import { type QuorumConfig, Reader, readTxn, type Zxid } from '@tskeeper/protocol';
 import { type ChannelId, coreDefaults, type EpochName } from '@tskeeper/core';
 import { type Fingerprint, Replica, replicaOptions, SnapshotLoader } from '@tskeeper/core/internal';
 import type { NamedTxn } from './invariants.ts';
 import { fixedRandom } from './server-settings.ts';
+import { type ConfigFilesState, SmallConfigFiles } from './small-config-files.ts';
 
 export interface StoredTxn extends NamedTxn {
   readonly bytes: Buffer;
@@ -26,6 +31,7 @@ export interface DiskState {
   readonly snapshot: Snapshot | undefined;
   readonly acceptedEpoch: number;
   readonly currentEpoch: number;
+  readonly configs: ConfigFilesState;
 }
 
 type LogRequest =
@@ -37,6 +43,15 @@ type LogRequest =
 export interface FileRequest {
   readonly name: EpochName;
   readonly epoch: number;
+  /** Number of requests to the files of the configuration that must be carried out before it. */
+  configsBefore: number;
+}
+
+/** How much of what it was asked for a disk has carried out when its server crashes. */
+export interface CrashDepth {
+  readonly log: number;
+  readonly epochs: number;
+  readonly configs: number;
 }
 
 const treeOptions = replicaOptions(coreDefaults, fixedRandom);
@@ -50,8 +65,13 @@ export class SmallDisk {
   // The requests that it has not carried out.
   logQueue: LogRequest[] = [];
   fileQueue: FileRequest[] = [];
+  readonly configs: SmallConfigFiles;
+  /** The first txn that was appended while a configuration was not stored. */
+  #heldAppend: LogRequest | undefined;
 
-  constructor(state: DiskState | undefined) {
+  /** `config`: what the operator has written, for empty disks. */
+  constructor(state: DiskState | undefined, config: QuorumConfig) {
+    this.configs = new SmallConfigFiles(state?.configs ?? { active: config, next: undefined });
     if (state === undefined) return;
     this.log = [...state.log];
     this.snapshot = state.snapshot;
@@ -61,7 +81,7 @@ export class SmallDisk {
 
   get state(): DiskState {
     const { log, snapshot, acceptedEpoch, currentEpoch } = this;
-    return { log: [...log], snapshot, acceptedEpoch, currentEpoch };
+    return { log: [...log], snapshot, acceptedEpoch, currentEpoch, configs: this.configs.state };
   }
 
   get durable(): readonly StoredTxn[] {
@@ -86,7 +106,7 @@ export class SmallDisk {
 
   /** Whether it has carried out every write. */
   get isWritten(): boolean {
-    return this.fileQueue.length === 0 && this.logQueue.every(({ kind }) => kind === 'read');
+    return this.fileQueue.length === 0 && this.configs.waiting === 0 && this.logQueue.every(({ kind }) => kind === 'read');
   }
 
   /** Whether a request waits that replaces files: nothing may be written until then. */
@@ -114,6 +134,39 @@ export class SmallDisk {
   logFrom(zxid: Zxid): StoredTxn[] {
     const from = this.log.findLastIndex((txn) => txn.zxid <= zxid);
     return this.log.slice(Math.max(0, from));
+  }
+
+  // --- requests
+
+  append(txn: StoredTxn): void {
+    const request = { kind: 'append', txn } as const;
+    if (this.configs.waiting > 0) this.#heldAppend ??= request;
+    this.logQueue.push(request);
+  }
+
+  saveEpoch(name: EpochName, epoch: number): void {
+    this.fileQueue.push({ name, epoch, configsBefore: this.configs.waiting });
+  }
+
+  /** Whether it can answer the oldest request to the log. */
+  get canAnswerLog(): boolean {
+    return this.logQueue.length > 0 && this.logQueue[0] !== this.#heldAppend;
+  }
+
+  /** Whether it can answer the oldest request to the epoch files. */
+  get canAnswerEpoch(): boolean {
+    return this.fileQueue[0]?.configsBefore === 0;
+  }
+
+  /** What may have been carried out, without an answer, when the server crashes. */
+  *crashDepths(): Generator<CrashDepth> {
+    // A read changes nothing on disk.
+    const stored = this.logQueue.filter(({ kind }) => kind !== 'read').length;
+    for (const [configs, done] of [0, ...[...this.configs.steps()].map((step) => step.done)].entries()) {
+      const end = this.fileQueue.findIndex(({ configsBefore }) => configsBefore > done);
+      for (let log = 0; log <= stored; log++)
+        for (let epochs = 0; epochs <= (end === -1 ? this.fileQueue.length : end); epochs++) yield { log, epochs, configs };
+    }
   }
 
   // --- carrying out requests
@@ -144,9 +197,17 @@ export class SmallDisk {
     return zxid >= (this.snapshot?.zxid ?? 0);
   }
 
+  /** Carries out the oldest request to the files of the configuration. */
+  storeNextConfig(): void {
+    this.configs.storeNext();
+    for (const request of this.fileQueue) request.configsBefore = Math.max(0, request.configsBefore - 1);
+    if (this.configs.waiting === 0) this.#heldAppend = undefined;
+  }
+
   dropRequests(): void {
     this.logQueue = [];
     this.fileQueue = [];
+    this.#heldAppend = undefined;
   }
 
   fingerprint(to: Fingerprint): void {
@@ -166,9 +227,12 @@ export class SmallDisk {
       else to.number(request.channel * 2 ** 40 + request.from);
     }
     to.number(this.fileQueue.length);
-    for (const { name, epoch } of this.fileQueue) {
+    for (const { name, epoch, configsBefore } of this.fileQueue) {
       to.text(name);
       to.number(epoch);
+      to.number(configsBefore);
     }
+    this.configs.fingerprint(to);
+    to.number(this.#heldAppend === undefined ? -1 : this.logQueue.indexOf(this.#heldAppend));
   }
 }

@@ -37,12 +37,18 @@ export class SmallElection implements ElectionLinks {
       ...silentObserver,
       roleEnded: (reason) => {
         if (reason === 'later epoch accepted') server.world.hit('leader yields to a later epoch');
+        else if (reason === 'role changed') server.world.hit('role changed');
+        else if (reason === 'resigned' && !server.isVoter) server.world.hit('leader removed');
       },
       roleChanged: (role) => {
         if (role === 'looking') this.isWithoutLeader = true;
       },
       elected: () => {
         this.isWithoutLeader = false;
+      },
+      leaderAppointed: (leader) => {
+        this.isWithoutLeader = false;
+        server.world.hit(leader === server.sid ? 'leads without an election' : 'follows without an election');
       },
     };
   }

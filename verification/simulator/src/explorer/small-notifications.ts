@@ -114,10 +114,11 @@ export class SmallNotifications {
     for (const notifications of [this.#inTransit, this.#lastSent]) {
       to.number(notifications.size);
       for (const direction of ascending(notifications.keys())) {
-        const { state, leader, zxid, electionEpoch, peerEpoch } = notifications.get(direction)!;
+        const { state, leader, zxid, electionEpoch, peerEpoch, config = '', pendingConfig = '' } = notifications.get(direction)!;
         to.number(direction);
         to.text(state);
         for (const number of [leader, zxid, electionEpoch, peerEpoch]) to.number(number);
+        for (const text of [config, pendingConfig]) to.text(text);
       }
     }
   }

@@ -7,11 +7,22 @@
  * packets, `SmallElection` its notifications, `SmallCnxns` its replies. This file has the inputs.
  * An input that lets the peer work is a turn; at its end all output is sent.
  */
-import { type Millis, type Notification, Reader, type Sid, writeConnectRequest, Writer, type Zxid } from '@tskeeper/protocol';
+import {
+  counterOf,
+  type Millis,
+  type Notification,
+  type QuorumConfig,
+  Reader,
+  type Sid,
+  systemPath,
+  writeConnectRequest,
+  Writer,
+  type Zxid,
+} from '@tskeeper/protocol';
 import { type ChannelId, type CnxnId, type Now, Peer, type PeerOptions } from '@tskeeper/core';
 import { CommittedLog, committedLogDefaults, type Fingerprint } from '@tskeeper/core/internal';
-import type { ServerView } from './invariants.ts';
-import type { ServerState, SmallServerEnvironment } from './server-environment.ts';
+import { type ServerView, versionName } from './invariants.ts';
+import type { ServerState, SmallServerEnvironment, UsedConfigs } from './server-environment.ts';
 import {
   clientContext,
   core,
@@ -25,14 +36,17 @@ import {
 } from './server-settings.ts';
 import type { clientRequests } from './small-client.ts';
 import { SmallCnxns } from './small-cnxns.ts';
-import { type DiskState, SmallDisk } from './small-disk.ts';
+import { type CrashDepth, type DiskState, SmallDisk } from './small-disk.ts';
 import { SmallElection } from './small-election.ts';
+import { requestedMembers } from './small-ensemble.ts';
 import { SmallStorage } from './small-storage.ts';
 import { SmallStreams, type StreamEnd } from './small-streams.ts';
-import { sessionName } from './txn-names.ts';
+import { isReconfig, membersOf, membersText, sessionName } from './txn-names.ts';
 
 /** Cnxn ids of the persistent client begin here. Others are numbered by their writes. */
 const smallClientCnxnBase = 100;
+/** Those of the operator begin here. */
+const operatorCnxnBase = 200;
 
 export class SmallServer implements ServerState {
   readonly sid: Sid;
@@ -45,11 +59,14 @@ export class SmallServer implements ServerState {
   readonly #cnxns: SmallCnxns;
   #committedLog: CommittedLog | undefined;
   clockMs: Millis = 1000;
+  /** What it uses, or has used before it crashed. */
+  #configs: UsedConfigs;
 
   constructor(world: SmallServerEnvironment, sid: Sid, disk: DiskState | undefined) {
     this.world = world;
     this.sid = sid;
-    this.disk = new SmallDisk(disk);
+    this.disk = new SmallDisk(disk, world.initialFile(sid));
+    this.#configs = { active: this.disk.configs.state.active, lastSeen: this.disk.configs.lastSeen };
     this.election = new SmallElection(this);
     this.streams = new SmallStreams(this, this.disk, this.election);
     this.#storage = new SmallStorage(this, this.disk);
@@ -76,7 +93,9 @@ export class SmallServer implements ServerState {
     const appliedZxid = peer?.replica.lastZxid ?? 0;
     const [state, committedLogZxids] = serves ? [this.stateInMemory(), this.#committedLogZxids()] : [];
     const { epoch } = peer ?? {};
-    return { sid, role, serves, epoch, durable, logged, appliedZxid, state, committedLogZxids, acceptedEpoch, currentEpoch };
+    const { version: configVersion } = this.#configs.active;
+    const epochs = { acceptedEpoch, currentEpoch };
+    return { sid, role, serves, epoch, durable, logged, appliedZxid, state, committedLogZxids, configVersion, ...epochs };
   }
 
   #committedLogZxids(): Zxid[] {
@@ -94,24 +113,62 @@ export class SmallServer implements ServerState {
     sessions.forEach((slot) => names.push(sessionName(sessions.high(slot), sessions.low(slot))));
     const data = tree.dataOf(tree.find('/'));
     if (data !== null && data.length > 0) names.push(data.toString());
+    if (this.world.isReconfigurable) names.push(...this.#configInMemory());
     return names.sort();
+  }
+
+  /** The configuration in the tree, if a txn has written it. */
+  #configInMemory(): string[] {
+    const { tree } = this.peer!.replica;
+    const version = Number.parseInt(/^version=(.*)$/m.exec(tree.dataOf(tree.find(systemPath.config))!.toString())![1]!, 16);
+    return counterOf(version) === 0 ? [] : [versionName(version)];
+  }
+
+  // ---- configurations
+
+  configChanged(configs: UsedConfigs): void {
+    const { world } = this;
+    if (this.#configs.lastSeen !== undefined && configs.lastSeen === undefined && configs.active.version === this.#configs.active.version)
+      world.hit('pending configuration taken back');
+    if (configs.active.version > this.#configs.active.version && this.peer?.role === 'looking')
+      world.hit('configuration learned in an election');
+    this.#configs = configs;
+  }
+
+  get isVoter(): boolean {
+    return this.#configs.active.servers.get(this.sid)?.role === 'participant';
+  }
+
+  get configs(): UsedConfigs {
+    return this.#configs;
+  }
+
+  /** The members of every configuration that this server counts by, or will if it starts. */
+  knownMembers(): string[] {
+    const { active, lastSeen } = this.#configs;
+    const logged = this.disk.logged.filter(({ zxid, name }) => isReconfig(name) && zxid > active.version);
+    return [membersText(active), ...(lastSeen === undefined ? [] : [membersText(lastSeen)]), ...logged.map(({ name }) => membersOf(name)!)];
   }
 
   // ---- life cycle
 
   start(): void {
-    const { scope, members } = this.world;
+    const { scope, isReconfigurable } = this.world;
     const { sid, disk, streams, election } = this;
+    this.#addOwnLine();
+    const { active } = disk.configs.state;
+    const { lastSeen } = disk.configs;
+    this.#configs = { active, lastSeen };
     const { acceptedEpoch, currentEpoch, lastZxid } = disk;
     const committedLog = (this.#committedLog = new CommittedLog({ ...committedLogDefaults, countMax: scope.committedLog }));
     for (const { zxid, bytes } of disk.log) committedLog.restore(zxid, bytes);
     const snapshotZxid = disk.snapshot?.zxid ?? 0;
     const recovered = { replica: disk.replay(), lastZxid, acceptedEpoch, currentEpoch, committedLog, snapshotZxid };
     const options: PeerOptions = {
-      core: { ...core, serverId: sid },
+      core: { ...core, serverId: sid, reconfigEnabled: isReconfigurable, skipAcl: isReconfigurable },
       zab: { sid, tickTimeMs, initLimitTicks, syncLimitTicks: initLimitTicks, forceSnapshotSync: false, counterMax: 0xffff_0000 },
     };
-    const config = { active: members };
+    const config = { active, lastSeen };
     const io = { clients: this.#cnxns, election, quorum: streams, storage: this.#storage };
     this.#turn(() => {
       const { observer } = election;
@@ -120,16 +177,31 @@ export class SmallServer implements ServerState {
     });
   }
 
+  /**
+   * No server starts with files that do not name it. The operator of one that was removed writes its
+   * line beside the servers that it knew last, as for a server that is to join.
+   */
+  #addOwnLine(): void {
+    const { configs } = this.disk;
+    const { active } = configs.state;
+    if (active.servers.has(this.sid)) return;
+    this.world.hit('server outside the configuration starts');
+    const own = this.world.initialFile(this.sid).servers.get(this.sid)!;
+    configs.replace({ ...active, version: 0, servers: new Map([...active.servers, [this.sid, own]]) });
+  }
+
   /** Ends at once. The disk has carried out this many of its requests, without having answered. */
-  crash(logRequests: number, fileRequests: number): void {
+  crash({ log, epochs, configs }: CrashDepth): void {
     const { disk, streams, world } = this;
     const isLeading = this.peer?.role === 'leading';
     for (const { lastSyncPacket } of streams.ends.values()) {
       if (lastSyncPacket === 'NEWLEADER') world.hit(isLeading ? 'leader crashes before UPTODATE' : 'learner crashes before its ACK');
     }
-    for (const request of disk.logQueue.slice(0, logRequests)) disk.store(request);
-    for (const request of disk.fileQueue.slice(0, fileRequests)) this.#storage.storeEpoch(request);
+    for (const request of disk.logQueue.slice(0, log)) disk.store(request);
+    for (const request of disk.fileQueue.slice(0, epochs)) this.#storage.storeEpoch(request);
+    disk.configs.crash(configs);
     disk.dropRequests();
+    this.#configs = { active: disk.configs.state.active, lastSeen: disk.configs.lastSeen };
     this.peer = undefined;
     this.election.crash();
     streams.crash();
@@ -261,6 +333,12 @@ export class SmallServer implements ServerState {
     this.#turn((peer) => peer.epochSaved(request.name, request.epoch, this.now));
   }
 
+  /** The disk has carried out the oldest request to the files of the configuration. */
+  configDone(): void {
+    this.disk.storeNextConfig();
+    this.#turn((peer) => peer.configSaved(this.now));
+  }
+
   // ---- time
 
   wake(): void {
@@ -314,6 +392,19 @@ export class SmallServer implements ServerState {
     this.#turn((peer) => {
       peer.front.connect(cnxn, clientContext, this.now);
       peer.front.frame(cnxn, new Reader(frame), this.now);
+    });
+  }
+
+  /** The operator connects, and asks for this configuration. */
+  reconfigure(config: QuorumConfig): void {
+    const { operator } = this.world;
+    const { connect, reconfig, cnxn } = operator.request(membersText(config), requestedMembers(config), sessionTimeoutMs);
+    const id = operatorCnxnBase + operator.requests;
+    cnxn.isForwarded = this.peer!.role === 'learning';
+    this.#cnxns.open(id, false, cnxn);
+    this.#turn((peer) => {
+      peer.front.connect(id, clientContext, this.now);
+      for (const frame of [connect, reconfig]) peer.front.frame(id, new Reader(frame), this.now);
     });
   }
 

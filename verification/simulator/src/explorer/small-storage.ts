@@ -2,17 +2,20 @@
  * The disk as the peer uses it: each request is checked against the invariants and then waits in
  * the disk's queue. What a server may write, and when, is where most rules of the protocol meet.
  */
-import { Reader, readTxn, Writer, type Zxid } from '@tskeeper/protocol';
+import { OpCode, parseQuorumConfig, type QuorumConfig, Reader, readTxn, Writer, type Zxid } from '@tskeeper/protocol';
 import type { ChannelId, EpochName, PeerStorage } from '@tskeeper/core';
 import type { ServerState } from './server-environment.ts';
 import type { FileRequest, SmallDisk, StoredTxn } from './small-disk.ts';
-import { errorName, sessionName } from './txn-names.ts';
+import { errorName, membersText, reconfigName, sessionName } from './txn-names.ts';
 
 /** The name of a txn. The persistent client writes unique texts. */
 function nameOf(bytes: Buffer): string {
   const { header, txn } = readTxn(new Reader(Buffer.from(bytes)));
-  if (txn.kind === 'setData') return Buffer.from(txn.data ?? []).toString();
   const session = sessionName(header.clientHigh, header.clientLow);
+  if (txn.kind === 'setData') {
+    const text = Buffer.from(txn.data ?? []).toString();
+    return header.type === OpCode.reconfig ? reconfigName(membersText(parseQuorumConfig(text)), session, header.cxid) : text;
+  }
   return txn.kind === 'createSession' ? session : errorName(session, header.cxid);
 }
 
@@ -35,18 +38,18 @@ export class SmallStorage implements PeerStorage {
       world.invariants.proposed(peer!.epoch!, txn, logged);
       world.proposed(txn, logged.at(-1));
     }
-    this.#disk.logQueue.push({ kind: 'append', txn });
+    this.#disk.append(txn);
   }
 
-  /** No configuration changes in a small world. */
-  saveConfig(): void {
-    throw new Error('the configuration has changed');
+  saveConfig(active: QuorumConfig, lastSeen: QuorumConfig | undefined): void {
+    this.#server.configChanged({ active, lastSeen });
+    this.#disk.configs.save(active, lastSeen);
   }
 
   saveEpoch(name: EpochName, epoch: number): void {
     const { world } = this.#server;
     if (name === 'currentEpoch') world.invariants.epochBegun(epoch, this.#server.view());
-    this.#disk.fileQueue.push({ name, epoch });
+    this.#disk.saveEpoch(name, epoch);
   }
 
   /** The disk carries out a `saveEpoch`. */
@@ -65,7 +68,7 @@ export class SmallStorage implements PeerStorage {
     const bytes = new Writer(1024);
     const source = this.#server.peer!.replica.snapshotStream();
     while (!source.next(bytes, 1 << 20));
-    const txns = this.#server.world.historyOf(zxid, this.#server.stateInMemory());
+    const txns = this.#server.world.historyOf(zxid);
     this.#disk.logQueue.push({ kind: 'install', snapshot: { zxid, bytes: Buffer.from(bytes.written()), txns } });
   }
 

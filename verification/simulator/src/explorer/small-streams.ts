@@ -10,6 +10,7 @@ import { Violation } from './invariants.ts';
 import type { ServerState } from './server-environment.ts';
 import { packetBytesMax } from './server-settings.ts';
 import type { SmallDisk } from './small-disk.ts';
+import { sidsOfMembers } from './small-ensemble.ts';
 import type { SmallElection } from './small-election.ts';
 
 /** One end of a stream. */
@@ -178,6 +179,8 @@ export class SmallStreams implements QuorumLinks {
     } else if (type === PacketType.ACKEPOCH) {
       invariants.epochAccepted(end.proposedEpoch, this.#server.view());
       if (readAckEpoch(data) === -1) world.hit('epoch accepted before');
+    } else if (type === PacketType.UPTODATE) {
+      if (!sidsOfMembers(world.membersInForce).includes(end.from)) world.hit('joiner synchronised');
     } else if (type === PacketType.INFORM) {
       world.hit('INFORM');
     } else if (type === PacketType.PROPOSAL && end.lastSyncPacket === 'DIFF') {

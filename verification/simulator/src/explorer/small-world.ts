@@ -9,6 +9,7 @@
  * order, independently of each other.
  */
 import {
+  counterOf,
   epochOf,
   formatQuorumConfig,
   type Millis,
@@ -20,15 +21,16 @@ import {
 } from '@tskeeper/protocol';
 import type { Fingerprint, QuorumVerifier } from '@tskeeper/core/internal';
 import { type Choice, encodeChoice, choiceText, type DecodedChoice, decodeChoice } from './choice.ts';
-import { Invariants, Violation } from './invariants.ts';
+import { Invariants, type NamedTxn, Violation } from './invariants.ts';
 import type { MarkName } from './marks.ts';
-import { JointElections } from './joint-elections.ts';
+import { JointElections, type Quorums } from './joint-elections.ts';
 import { clientRequests, SmallClient } from './small-client.ts';
 import type { Scope } from './scope.ts';
-import { isPut } from './txn-names.ts';
-import { isQuorum, type SmallEnsemble, smallEnsemble } from './small-ensemble.ts';
+import { isReconfig, membersText } from './txn-names.ts';
+import { initialFile, isQuorum, type SmallEnsemble, sidsOfMembers, sidsOfVoters, smallEnsemble } from './small-ensemble.ts';
+import { type OperatorSession, SmallOperator } from './small-operator.ts';
 import type { SmallServerEnvironment } from './server-environment.ts';
-import type { DiskState, StoredTxn } from './small-disk.ts';
+import type { CrashDepth, DiskState, StoredTxn } from './small-disk.ts';
 import { SmallNetwork } from './small-network.ts';
 import { SmallNotifications } from './small-notifications.ts';
 import { SmallServer } from './small-server.ts';
@@ -41,9 +43,12 @@ export interface InitialState {
   readonly disks: readonly DiskState[];
   readonly invariants: Invariants;
   readonly writes: number;
+  /** The session of the operator, and how often it has asked for a configuration. */
+  readonly operatorSession: OperatorSession | undefined;
+  readonly reconfigs: number;
 }
 
-export class SmallWorld implements SmallServerEnvironment {
+export class SmallWorld implements SmallServerEnvironment, Quorums {
   readonly scope: Scope;
   readonly ensemble: SmallEnsemble;
   readonly invariants: Invariants;
@@ -59,6 +64,8 @@ export class SmallWorld implements SmallServerEnvironment {
   readonly client: SmallClient;
   writes = 0;
   readonly #initialWrites: number;
+  readonly operator: SmallOperator;
+  readonly #initialReconfigs: number;
   #clientSteps = 0;
   #crashes = 0;
   #cutsMade = 0;
@@ -70,13 +77,23 @@ export class SmallWorld implements SmallServerEnvironment {
   readonly #predecessors = new Map<Zxid, StoredTxn | undefined>();
 
   constructor(scope: Scope, initialState?: InitialState) {
-    if (scope.servers < 1 || scope.servers > 3)
-      throw new Error('the explorer supports one to three servers, since a mask of them has three bits');
+    if (scope.servers < 1 || scope.servers > 4)
+      throw new Error('the explorer supports one to four servers, since a mask of them has at most five bits');
+    if (initialState !== undefined && initialState.disks.length !== scope.servers)
+      throw new Error(`the initial state is of ${initialState.disks.length} servers`);
     this.scope = scope;
     const sids = Array.from({ length: scope.servers }, (_, at) => at + 1);
     this.ensemble = smallEnsemble(scope.ensemble, scope.servers);
-    this.invariants = initialState?.invariants.copy() ?? new Invariants((some) => isQuorum(this.ensemble, some));
+    this.invariants = initialState?.invariants.copy() ?? new Invariants((some, members) => isQuorum(this.ensemble, some, members));
     this.writes = this.#initialWrites = initialState?.writes ?? 0;
+    const { operatorSession, reconfigs = 0 } = initialState ?? {};
+    this.operator = new SmallOperator(
+      () => this.invariants,
+      (mark) => this.hit(mark),
+      operatorSession,
+      reconfigs,
+    );
+    this.#initialReconfigs = reconfigs;
     this.client = new SmallClient(
       () => this.invariants,
       (mark) => this.hit(mark),
@@ -84,32 +101,74 @@ export class SmallWorld implements SmallServerEnvironment {
     this.servers = sids.map((sid, at) => new SmallServer(this, sid, initialState?.disks[at]));
     this.#network = new SmallNetwork(this.servers);
     this.#notifications = new SmallNotifications(scope.elections, this.servers, this.#network);
-    this.#elections = new JointElections(this.ensemble, this.invariants, this.#network, this.#notifications, scope.wakes);
+    this.#elections = new JointElections(this.ensemble, this, this.invariants, this.#network, this.#notifications, scope.wakes);
+    for (const { disk } of this.servers) for (const [at, txn] of disk.durable.entries()) this.proposed(txn, disk.durable[at - 1]);
     for (const server of this.servers) server.start();
   }
 
   /** The content of the disks, for another world to begin with. */
   captureState(): InitialState {
-    return { disks: this.servers.map(({ disk }) => disk.state), invariants: this.invariants.copy(), writes: this.writes };
+    return {
+      disks: this.servers.map(({ disk }) => disk.state),
+      invariants: this.invariants.copy(),
+      writes: this.writes,
+      operatorSession: this.operator.session,
+      reconfigs: this.operator.requests,
+    };
   }
 
-  get members(): QuorumConfig {
-    return this.ensemble.members;
+  initialFile(sid: Sid): QuorumConfig {
+    return initialFile(this.ensemble, sid);
+  }
+
+  get isReconfigurable(): boolean {
+    return this.ensemble.configs.length > 0;
   }
 
   get verifier(): QuorumVerifier {
     return this.ensemble.verifier;
   }
 
-  isQuorum(servers: readonly SmallServer[]): boolean {
-    return isQuorum(
-      this.ensemble,
-      servers.map(({ sid }) => sid),
-    );
+  /** The members of the configuration in force. */
+  get membersInForce(): string {
+    return this.invariants.members ?? membersText(this.ensemble.members);
   }
 
-  isObserver(sid: Sid): boolean {
-    return this.ensemble.observers.includes(sid);
+  /**
+   * Whether these servers are a quorum of the configuration in force, and of every other that one of
+   * them counts by.
+   */
+  isQuorum(servers: readonly SmallServer[]): boolean {
+    const sids = servers.map(({ sid }) => sid);
+    if (!isQuorum(this.ensemble, sids, this.membersInForce)) return false;
+    return servers.every((server) => server.knownMembers().every((members) => isQuorum(this.ensemble, sids, members)));
+  }
+
+  /**
+   * Whether a server with the latest history of these votes in every configuration that one of them
+   * counts by. If only others have it, those cannot lead, since some do not know the configuration
+   * in which they vote, and no other can lead them: a quorum without them must come together.
+   */
+  canElectLatest(servers: readonly SmallServer[]): boolean {
+    if (!this.isReconfigurable) return true;
+    const lastOf = ({ disk }: SmallServer): Zxid => disk.logged.at(-1)?.zxid ?? 0;
+    const epoch = Math.max(...servers.map(({ disk }) => disk.currentEpoch));
+    const latest = servers.filter(({ disk }) => disk.currentEpoch === epoch);
+    const last = Math.max(...latest.map(lastOf));
+    const configs = servers.flatMap((server) => server.knownMembers().map(sidsOfVoters));
+    return latest.some((server) => lastOf(server) === last && configs.every((sids) => sids.includes(server.sid)));
+  }
+
+  /**
+   * Whether these servers, by default every member of the configuration in force, serve under it,
+   * with the files that it needs, and none is pending.
+   */
+  isSettled(serving: readonly SmallServer[], sids = sidsOfMembers(this.membersInForce)): boolean {
+    return sids.every((sid) => {
+      const server = serving.find((each) => each.sid === sid);
+      if (server === undefined || server.disk.configs.waiting > 0) return false;
+      return server.configs.lastSeen === undefined && membersText(server.configs.active) === this.membersInForce;
+    });
   }
 
   hit(mark: MarkName): void {
@@ -133,19 +192,18 @@ export class SmallWorld implements SmallServerEnvironment {
   }
 
   proposed(txn: StoredTxn, before: StoredTxn | undefined): void {
+    this.#proposed.set(txn.zxid, txn);
     this.#predecessors.set(txn.zxid, before);
   }
 
   /**
-   * Only the last put shows in a state: those before it follow from the order in which they were
-   * proposed.
+   * An epoch has begun with a known history; any other zxid is that of a txn, which follows those
+   * before it in the log of its leader.
    */
-  historyOf(zxid: Zxid, state: readonly string[]): StoredTxn[] {
-    for (const { disk } of this.servers) for (const txn of disk.logged) this.#proposed.set(txn.zxid, txn);
-    const seen = [...this.#proposed.values()].filter(({ name }) => state.includes(name)).sort((a, b) => a.zxid - b.zxid);
-    if (!state.some(isPut)) return seen;
+  historyOf(zxid: Zxid): StoredTxn[] {
+    const last = counterOf(zxid) === 0 ? this.invariants.initialHistory(epochOf(zxid))?.at(-1)?.zxid : zxid;
     const history: StoredTxn[] = [];
-    for (let txn = this.#proposed.get(zxid) ?? seen.at(-1); txn !== undefined; txn = this.#predecessors.get(txn.zxid)) history.unshift(txn);
+    for (let txn = this.#proposed.get(last ?? 0); txn !== undefined; txn = this.#predecessors.get(txn.zxid)) history.unshift(txn);
     return history;
   }
 
@@ -167,15 +225,11 @@ export class SmallWorld implements SmallServerEnvironment {
       for (const { sid, peer } of servers) if (peer?.server !== undefined) found.push(encodeChoice('write', sid));
     }
     if (this.#clientSteps < scope.clientSteps) this.#clientChoices(found);
+    if (this.operator.requests - this.#initialReconfigs < scope.reconfigs) this.#reconfigChoices(found);
     if (this.#crashes < scope.crashes) {
       for (const { sid, peer, disk } of servers) {
         if (peer === undefined) continue;
-        const { logQueue, fileQueue } = disk;
-        // A read changes nothing on disk.
-        const stored = logQueue.filter(({ kind }) => kind !== 'read').length;
-        for (let log = 0; log <= stored; log++) {
-          for (let file = 0; file <= fileQueue.length; file++) found.push(encodeChoice('crash', sid, log, file));
-        }
+        for (const { log, epochs, configs } of disk.crashDepths()) found.push(encodeChoice('crash', sid, log, epochs, configs));
       }
     }
     if (this.#cutsMade < scope.cuts) {
@@ -185,6 +239,20 @@ export class SmallWorld implements SmallServerEnvironment {
       }
     }
     return found;
+  }
+
+  /** The operator asks the leader, or the first server that follows it, for another configuration. */
+  #reconfigChoices(found: Choice[]): void {
+    if (this.operator.session === undefined) return;
+    const serving = this.servers.filter(({ peer }) => peer?.server !== undefined);
+    for (const role of ['leading', 'learning'] as const) {
+      const server = serving.find(({ peer }) => peer!.role === role);
+      if (server === undefined) continue;
+      const own = membersText(server.configs.active);
+      for (const [at, config] of this.ensemble.configs.entries()) {
+        if (membersText(config) !== own) found.push(encodeChoice('reconfig', server.sid, at));
+      }
+    }
   }
 
   #clientChoices(found: Choice[]): void {
@@ -206,8 +274,9 @@ export class SmallWorld implements SmallServerEnvironment {
       if (inbox.length > 0 || remoteEnd === undefined) found.push(encodeChoice('packet', sid, channel));
       if (inbox.length > 0 && remoteEnd === undefined) found.push(encodeChoice('break', sid, channel));
     }
-    if (disk.logQueue.length > 0) found.push(encodeChoice('log', sid));
-    if (disk.fileQueue.length > 0) found.push(encodeChoice('file', sid));
+    if (disk.canAnswerLog) found.push(encodeChoice('log', sid));
+    if (disk.canAnswerEpoch) found.push(encodeChoice('file', sid));
+    if (disk.configs.waiting > 0) found.push(encodeChoice('config', sid));
     if (streams.dialing !== undefined) found.push(encodeChoice('dial', sid));
     const deadline = peer.deadline();
     if (deadline === undefined) return;
@@ -258,10 +327,23 @@ export class SmallWorld implements SmallServerEnvironment {
 
   #check(): void {
     const { invariants } = this;
+    const before = invariants.committed.length;
     invariants.check(this.servers.map((server) => server.view()));
     const { committed } = invariants;
+    if (this.isReconfigurable && committed.length > before) this.#markReconfigs(committed.slice(before));
     if (this.scope.ensemble === 'groups') this.#markGroupAlone();
     if (committed.length > 1 && epochOf(committed[0]!.zxid) !== epochOf(committed.at(-1)!.zxid)) this.hit('commits in two epochs');
+  }
+
+  #markReconfigs(committed: readonly NamedTxn[]): void {
+    for (const { zxid } of committed.filter(({ name }) => isReconfig(name))) {
+      this.hit('configuration changed');
+      if (this.invariants.committed.some((txn) => txn.zxid < zxid && isReconfig(txn.name)))
+        this.hit('configuration changed and changed back');
+      const isByItsLeader = this.servers.some(({ peer }) => peer?.role === 'leading' && peer.epoch === epochOf(zxid));
+      if (!isByItsLeader && !this.servers.some(({ peer }) => peer?.role === 'learning' && peer.epoch === epochOf(zxid)))
+        this.hit('pending configuration completed by a later leader');
+    }
   }
 
   #markGroupAlone(): void {
@@ -270,7 +352,7 @@ export class SmallWorld implements SmallServerEnvironment {
     if (Math.min(one!, other!) > Math.max(last, third!)) this.hit('one group is not a quorum');
   }
 
-  #execute({ kind, a, b, c }: DecodedChoice): void {
+  #execute({ kind, a, b, c, d }: DecodedChoice): void {
     const server = this.servers[a - 1]!;
     switch (kind) {
       case 'notify':
@@ -288,6 +370,10 @@ export class SmallWorld implements SmallServerEnvironment {
         return server.logDone();
       case 'file':
         return server.fileDone();
+      case 'config':
+        return server.configDone();
+      case 'reconfig':
+        return server.reconfigure(this.ensemble.configs[b]!);
       case 'wake':
         if (server.peer!.deadline()! > server.clockMs) this.#wakes++;
         return server.wake();
@@ -307,7 +393,7 @@ export class SmallWorld implements SmallServerEnvironment {
         if (clientRequests[b] === 'put') this.writes++;
         return server.clientRequests(clientRequests[b]!);
       case 'crash':
-        return this.#crash(server, b, c);
+        return this.#crash(server, { log: b, epochs: c, configs: d });
       case 'start':
         return server.start();
       case 'cut':
@@ -353,7 +439,7 @@ export class SmallWorld implements SmallServerEnvironment {
         electionEpoch: 1,
         peerEpoch: 0,
         version: notificationVersion,
-        config: formatQuorumConfig(this.members),
+        config: formatQuorumConfig(this.ensemble.members),
       };
       const third = others.find(({ sid }) => sid !== leader)!;
       server.notified(third.sid, { ...vote, state: 'following' });
@@ -383,9 +469,9 @@ export class SmallWorld implements SmallServerEnvironment {
     server.dialled(here.channel);
   }
 
-  #crash(server: SmallServer, log: number, file: number): void {
+  #crash(server: SmallServer, depth: CrashDepth): void {
     this.#crashes++;
-    server.crash(log, file);
+    server.crash(depth);
     this.#notifications.crashed(server.sid);
   }
 
@@ -405,7 +491,7 @@ export class SmallWorld implements SmallServerEnvironment {
   #hasCore(which: 'up' | 'up or down'): boolean {
     for (let mask = 1; mask < 1 << this.servers.length; mask++) {
       const members = this.#network.members(mask);
-      if (!this.isQuorum(members)) continue;
+      if (!this.isQuorum(members) || !this.canElectLatest(members)) continue;
       const areThere = which === 'up or down' || members.every(({ peer }) => peer !== undefined);
       if (areThere && this.#network.isWhole(mask)) return true;
     }
@@ -444,6 +530,7 @@ export class SmallWorld implements SmallServerEnvironment {
     this.#notifications.fingerprint(to);
     for (const server of this.servers) server.fingerprint(to);
     if (this.scope.clientSteps > 0) this.client.fingerprint(to);
+    if (this.isReconfigurable) this.operator.fingerprint(to);
     this.invariants.fingerprint(to);
   }
 
@@ -451,8 +538,9 @@ export class SmallWorld implements SmallServerEnvironment {
     return this.servers
       .map((server) => {
         const { sid, role, serves, epoch, durable, logged, acceptedEpoch, currentEpoch } = server.view();
+        const { active, lastSeen } = server.configs;
         const life = server.peer === undefined ? 'down' : `${role ?? 'looking'}${serves ? `, serves in epoch ${epoch}` : ''}`;
-        return `server ${sid}: ${life}; log ${logged.map(({ zxid }) => `0x${zxid.toString(16)}`).join(' ')}, ${durable.length} durable; epochs ${acceptedEpoch} ${currentEpoch}`;
+        return `server ${sid}: ${life}; log ${logged.map(({ zxid }) => `0x${zxid.toString(16)}`).join(' ')}, ${durable.length} durable; epochs ${acceptedEpoch} ${currentEpoch}; members ${membersText(active)}${lastSeen === undefined ? '' : `, next ${membersText(lastSeen)}`}`;
       })
       .join('\n');
   }

@@ -53,3 +53,14 @@ test('a server that led without a quorum and has not announced a new vote counts
   const looks = world.servers[2]!;
   expect([looks.isLooking, looks.election.announcedLooking]).toEqual([true, false]);
 });
+
+test('a voter of a pending configuration alone does not delay an election', () => {
+  // Servers 3 and 4 have logged that server 4 joins. Server 1 has not, and cannot vote for server 4.
+  const run = parseRun(
+    'elect15,dial1,dial2,packet3#0,file3,packet1#0,file1,packet3#0,file3,packet1#0,packet1#0,config1,file1,packet3#0,packet1#0,config1,packet3#0,config3,dial4,packet3#2,packet4#0,file4,packet3#2,log3,wake3,packet4#0,log4,config4,file4,packet3#2,packet4#0,write3,packet1#0,log1,packet3#0,log3,packet4#0,packet4#0,config4,log4,reconfig3.1,packet4#0,config4,crash3.1.0.1,packet4#0,crash1.0.0,start1,log4,elect11,start3,elect13',
+  );
+  const { world, made, error } = replayRun({ scope: { ...scopeDefaults, servers: 4, ensemble: 'growing', reconfigs: 1 } }, run);
+  expect(error?.message).toBeUndefined();
+  expect(made).toEqual(run);
+  expect(world.servers[2]!.peer!.role).toBe('leading');
+});

@@ -22,6 +22,7 @@ function server(sid: number, history: readonly NamedTxn[], more: Partial<ServerV
     appliedZxid,
     state: undefined,
     committedLogZxids: undefined,
+    configVersion: 0,
     ...epochs,
     ...more,
   };
@@ -83,6 +84,10 @@ const stat = {
 const a = txn(1, 1);
 const b = txn(1, 2);
 const c = txn(2, 1);
+
+/** The initial configuration is of servers 1 and 2. */
+const joins = txn(1, 2, 'config 1 2 3 by 1:2 1');
+const leaves = txn(1, 2, 'config 1 2 by 1:2 1');
 
 /**
  * NoProtocolError, ElectionTerminates and Liveness are checked by the world: see
@@ -146,6 +151,31 @@ const canaries: Readonly<Record<Exclude<InvariantName, 'NoProtocolError' | 'Elec
       propose(to, a);
       to.check([server(1, [a], leads), server(2, [a], { durable: [] }), server(3, [], down)]);
     },
+    JointQuorum: (to) => {
+      propose(to, a, joins);
+      // Two of three are a quorum of the new configuration, and both of the old one are needed.
+      to.check([server(1, [a, joins], leads), server(2, [a, joins], { durable: [a], appliedZxid: a.zxid }), server(3, [a, joins])]);
+    },
+    EpochQuorum: (to) => {
+      propose(to, a, joins);
+      to.epochBegun(2, server(1, [a, joins], { ...leads, ...is(2) }));
+      // A leader that completes the reconfiguration has begun its epoch with a quorum of the old configuration only.
+      const history = [a, joins];
+      to.check([
+        server(1, history, { ...leads, ...is(2) }),
+        server(2, history, { ...is(2), serves: false, currentEpoch: 1 }),
+        server(3, history),
+      ]);
+    },
+    ActiveIsCommitted: (to) => {
+      propose(to, a, joins);
+      to.check([server(1, [a], leads), server(2, [a], { configVersion: joins.zxid }), server(3, [])]);
+    },
+    LeaderVotes: (to) => {
+      propose(to, a, leaves);
+      const both = { configVersion: leaves.zxid };
+      to.check([server(1, [a, leaves], both), server(2, [a, leaves], both), server(3, [a, leaves], { ...leads, ...both })]);
+    },
     CommittedLogMatchesLog: (to) => {
       propose(to, a, b);
       const all = { committedLogZxids: [a.zxid, b.zxid] };
@@ -189,13 +219,17 @@ const canaries: Readonly<Record<Exclude<InvariantName, 'NoProtocolError' | 'Elec
     DurableBeforeAck: (to) => to.acknowledged(a.zxid, server(1, [a], { durable: [] })),
   };
 
+/** Of the initial configuration servers 1 and 2 are needed, or two of three if none changes it. */
 const twoOf = (sids: readonly number[]) => sids.length >= 2;
+const bothOrTwoOf = (sids: readonly number[], members: string | undefined) =>
+  members === '1 2 3' ? sids.length >= 2 : sids.includes(1) && sids.includes(2);
+const jointNames = new Set<string>(['JointQuorum', 'EpochQuorum']);
 
 describe('the invariants', () => {
   test.each(Object.entries(canaries))('report a violation of %s by an ensemble that breaks it', (name, forge) => {
     let caught: unknown;
     try {
-      forge(new Invariants(twoOf));
+      forge(new Invariants(jointNames.has(name) ? bothOrTwoOf : twoOf));
     } catch (error) {
       caught = error;
     }

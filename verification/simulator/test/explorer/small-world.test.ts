@@ -10,12 +10,14 @@ import {
   encodeChoice,
   searchPresets,
   buildInitialState,
+  ensembleOfInitialState,
   initialStateNames,
   hashOf,
   Invariants,
   MarkCounts,
   marks,
   choicesToServe,
+  choicesToSession,
   parseRun,
   replayRun,
   runPreset,
@@ -31,6 +33,8 @@ import {
 
 /** Small enough for a complete search. */
 const tiny: Scope = { ...scopeDefaults, servers: 2, txns: 0, crashes: breadth(0, 1), cuts: 0, wakes: 0 };
+/** With requests for another configuration. */
+const changing: Scope = { ...scopeDefaults, reconfigs: 2, txns: 1 };
 const usual: SearchStart = { scope: scopeDefaults };
 const pairsMax = breadth(3, 30);
 const ascending = (codes: readonly number[]): number[] => codes.toSorted((a, b) => a - b);
@@ -66,6 +70,12 @@ function walk(
   }
 }
 
+/** The choices until all servers serve, and until a client has a session. */
+function openingOf(beginning: SearchStart, hasSession: boolean): readonly number[] {
+  if (beginning.scope.elections === 'any') return [];
+  return hasSession ? choicesToSession(beginning) : choicesToServe(beginning);
+}
+
 afterEach(() => {
   vi.restoreAllMocks();
 });
@@ -73,7 +83,7 @@ afterEach(() => {
 describe('a run', () => {
   test('is the same after it was written as text and parsed', () => {
     const words =
-      'notify1>2,packet2#0,break2#1,dial3,log1,file1,wake2,sleep2,write1,crash1.2.1,start1,cut1-2,heal1-2,elect6,refuse1-3,refusal1>3,finalize2>2';
+      'notify1>2,packet2#0,break2#1,dial3,log1,file1,wake2,sleep2,write1,crash1.2.1,start1,cut1-2,heal1-2,elect6,refuse1-3,refusal1>3,finalize2>2,crash1.0.0.1,config1,reconfig3.1,elect15';
     expect(runText(parseRun(words))).toBe(words);
     expect(() => parseRun('packet2#0,hop1')).toThrow('hop1 is not a choice');
   });
@@ -94,11 +104,19 @@ describe('states', () => {
       kind: 'with elections message by message',
     },
     { scope: { ...scopeDefaults, elections: 'any' }, initialState: 'two uncommitted tails', kind: 'with elections that go wrong' },
+    { scope: { ...changing, ensemble: 'joining' }, initialState: 'empty', kind: 'with a server that joins' },
+    { scope: { ...changing, ensemble: 'demoted' }, initialState: 'empty', kind: 'with a voter that becomes an observer' },
+    { scope: { ...changing, servers: 4, ensemble: 'replacing' }, initialState: 'empty', kind: 'with a leader that is replaced' },
+    {
+      scope: { ...changing, servers: 4, ensemble: 'growing' },
+      initialState: 'pending configuration',
+      kind: 'with a pending configuration',
+    },
   ] as const)('$kind and the same fingerprint have the same next states', ({ scope, initialState }) => {
     const beginning = { scope, initialState: buildInitialState(initialState) };
     const runs = new Map<number, readonly number[]>();
     const pairs: [readonly number[], readonly number[]][] = [];
-    const opening = scope.elections === 'any' ? [] : choicesToServe(beginning);
+    const opening = openingOf(beginning, initialState === 'empty' && scope.reconfigs > 0);
     for (let seed = 1; seed <= 600 && pairs.length < pairsMax; seed++) {
       walk(beginning, seed % 2 === 0 ? opening : [], seed, 45, (hash, run) => {
         const known = runs.get(hash);
@@ -205,7 +223,7 @@ test('a server does not use the stream to its previous leader as a stream to its
 
 describe('the initial states', () => {
   test.each(initialStateNames)('%s: all servers start from it, and serve without faults', (name) => {
-    const world = new SmallWorld(scopeDefaults, buildInitialState(name));
+    const world = new SmallWorld({ ...scopeDefaults, ...ensembleOfInitialState(name) }, buildInitialState(name));
     expect(world.servers.every(({ peer }) => peer !== undefined)).toBe(true);
     expect(runToQuiescence(world, 'all')).toBeLessThan(2000);
   });
@@ -222,6 +240,19 @@ describe('the initial states', () => {
     expect(buildInitialState('accepted epoch')!.disks.map(({ acceptedEpoch }) => acceptedEpoch)).toEqual([1, 1, 2]);
     expect(buildInitialState('later accepted epoch')!.disks.map(({ acceptedEpoch }) => acceptedEpoch)).toEqual([1, 1, 3]);
     expect(buildInitialState('uncommitted snapshot')!.disks[2]!.snapshot!.zxid).toBe(c);
+    expect(lastOf('pending configuration')).toEqual([a, a, b, b]);
+    expect(buildInitialState('pending configuration')!.disks.map(({ configs }) => configs.next?.version)).toEqual([
+      undefined,
+      undefined,
+      b,
+      b,
+    ]);
+    expect(buildInitialState('missed reconfiguration')!.disks.map(({ configs }) => configs.active.version)).toEqual([
+      makeZxid(1, 0),
+      b,
+      b,
+      b,
+    ]);
   });
 });
 
