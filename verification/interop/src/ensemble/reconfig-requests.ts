@@ -4,11 +4,13 @@
  * configuration, and some must be refused.
  */
 import { ErrorCode, type Sid } from '@tskeeper/protocol';
-import { type EnsemblePeer, type EnsemblePorts, reservePorts } from '@tskeeper/harness';
+import type { EnsemblePeer, EnsemblePorts } from '@tskeeper/harness';
 import type { Random } from '../random.ts';
 import { isVoter, type Members } from './config-agreement.ts';
 
 export interface ReconfigRequest {
+  /** Its kind. */
+  readonly name: string;
   readonly what: string;
   readonly joining: string | null;
   readonly leaving: string | null;
@@ -21,15 +23,21 @@ export interface ReconfigRequest {
   readonly error: number;
 }
 
+export type ReconfigPeer = Readonly<Pick<EnsemblePeer, 'sid' | 'kind' | 'ports' | 'isUp'>>;
+
 /** What the choice depends on. */
 export interface ReconfigState {
-  readonly peers: readonly EnsemblePeer[];
+  readonly peers: readonly ReconfigPeer[];
   readonly members: Members;
   readonly version: number;
   readonly leader: Sid;
+  /** For a server that moves. */
+  readonly spare: EnsemblePorts;
   /** A member that is down, or ends meanwhile, and that the request leaves as it is. */
   readonly untouched: Sid | undefined;
   readonly mustSucceed: boolean;
+  /** How often each kind has been asked for. */
+  readonly useCounts: ReadonlyMap<string, number>;
 }
 
 type Role = 'participant' | 'observer';
@@ -40,7 +48,7 @@ const votersMin = 3;
 const firstAbsentSid = 101;
 
 /** Whether servers of both kinds, ours and ZooKeeper's, are among these. */
-export function isMixed(peers: readonly EnsemblePeer[]): boolean {
+export function isMixed(peers: readonly Pick<EnsemblePeer, 'kind'>[]): boolean {
   return peers.some(({ kind }) => kind === 'ours') && peers.some(({ kind }) => kind !== 'ours');
 }
 
@@ -48,13 +56,16 @@ function lineOf(ports: EnsemblePorts, role: Role): string {
   return `127.0.0.1:${ports.quorum}:${ports.election}:${role};127.0.0.1:${ports.client}`;
 }
 
-export async function chooseRequest(state: ReconfigState, random: Random): Promise<ReconfigRequest> {
-  const spare = await reservePorts();
-  const possible = new Choices(state, random, spare).all().map((request) => {
+/** A random one, of a kind that has been asked for least often. */
+export function chooseRequest(state: ReconfigState, random: Random): ReconfigRequest {
+  const possible = new Choices(state, random).all().map((request) => {
     const isRefused = request.error === ErrorCode.Ok && !isQuorumInStep(request, state);
     return isRefused ? { ...request, error: ErrorCode.NewConfigNoQuorum } : request;
   });
-  return random.pick(possible.filter((request) => isAllowed(request, state)));
+  const allowed = possible.filter((request) => isAllowed(request, state));
+  const usesOf = ({ name }: ReconfigRequest): number => state.useCounts.get(name) ?? 0;
+  const least = Math.min(...allowed.map(usesOf));
+  return random.pick(allowed.filter((request) => usesOf(request) === least));
 }
 
 /**
@@ -81,13 +92,11 @@ function isAllowed({ members, error }: ReconfigRequest, state: ReconfigState): b
 class Choices {
   readonly #state: ReconfigState;
   readonly #random: Random;
-  readonly #spare: EnsemblePorts;
   readonly #voters: readonly Sid[];
 
-  constructor(state: ReconfigState, random: Random, spare: EnsemblePorts) {
+  constructor(state: ReconfigState, random: Random) {
     this.#state = state;
     this.#random = random;
-    this.#spare = spare;
     this.#voters = [...state.members].filter(([, line]) => isVoter(line)).map(([sid]) => sid);
   }
 
@@ -113,8 +122,8 @@ class Choices {
       found.push(this.#change('remove observer', [], [random.pick(observers)]));
     }
     for (const sid of [random.pick([...members.keys()]), this.#leaving()]) {
-      found.push(this.#move('move the client port of', sid, { client: this.#spare.client }));
-      found.push(this.#move('move all ports of', sid, this.#spare));
+      found.push(this.#move('move the client port of', sid, { client: this.#state.spare.client }));
+      found.push(this.#move('move all ports of', sid, this.#state.spare));
     }
     found.push(...this.#refusals());
     return found;
@@ -131,20 +140,27 @@ class Choices {
     const base = { leaving: null, newMembers: null, version: -1, members };
     const absent = this.#voters.map((_, index) => {
       // Nothing listens there: that is the server's own port for clients, of the next one.
-      const ports = { quorum: this.#spare.quorum, election: this.#spare.election, client: this.#spare.client + index };
+      const ports = { quorum: this.#state.spare.quorum, election: this.#state.spare.election, client: this.#state.spare.client + index };
       return `server.${firstAbsentSid + index}=${lineOf(ports, 'participant')}`;
     });
     return [
       {
         ...base,
+        name: 'stale version',
         what: 'remove with a stale version',
         joining: null,
         leaving: String(this.#random.pick(this.#voters)),
         version: version - 1,
         error: ErrorCode.BadVersion,
       },
-      { ...base, what: 'add as many absent voters as there are', joining: absent.join(','), error: ErrorCode.NewConfigNoQuorum },
-      { ...base, what: 'add a server without an address', joining: 'server.9=nowhere', error: ErrorCode.BadArguments },
+      {
+        ...base,
+        name: 'absent voters',
+        what: 'add as many absent voters as there are',
+        joining: absent.join(','),
+        error: ErrorCode.NewConfigNoQuorum,
+      },
+      { ...base, name: 'no address', what: 'add a server without an address', joining: 'server.9=nowhere', error: ErrorCode.BadArguments },
     ];
   }
 
@@ -173,6 +189,7 @@ class Choices {
     const lines = (from: Members): string[] => [...from].map(([sid, line]) => `server.${sid}=${line}`);
     const parts = [...leaving.map((sid) => `-${sid}`), ...[...joining.keys()].map((sid) => `+${sid}`)];
     return {
+      name,
       what: `${name} ${parts.join(' ')}${isWhole ? ' as a list' : ''}${isConditional ? ' if the version is right' : ''}`,
       joining: isWhole || joining.size === 0 ? null : lines(joining).join(','),
       leaving: isWhole || leaving.length === 0 ? null : leaving.join(','),

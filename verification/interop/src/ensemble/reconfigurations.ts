@@ -10,7 +10,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { ErrorCode, OpCode, parseQuorumConfig } from '@tskeeper/protocol';
-import { type EnsemblePeer, RawClient, record, type ServerKind, until } from '@tskeeper/harness';
+import { type EnsemblePeer, RawClient, record, reservePorts, type ServerKind, until } from '@tskeeper/harness';
 import { Random } from '../random.ts';
 import type { Report } from '../report.ts';
 import { compareServers } from './agreement.ts';
@@ -48,6 +48,7 @@ class ReconfigurationRun {
   readonly #settings: ReconfigurationSettings;
   readonly #random: Random;
   readonly #ensemble: Awaited<ReturnType<typeof createEnsemble>>;
+  readonly #useCounts = new Map<string, number>();
   #members: Members;
 
   constructor(settings: ReconfigurationSettings, ensemble: Awaited<ReturnType<typeof createEnsemble>>, members: Members) {
@@ -111,18 +112,21 @@ class ReconfigurationRun {
       await ensemble.untilServing();
     }
     const leader = await ensemble.leader();
-    const request = await chooseRequest(
+    const request = chooseRequest(
       {
         peers: ensemble.peers,
         members: this.#members,
         version: parseQuorumConfig(await configText(leader.port)).version,
         leader: leader.sid,
+        spare: await reservePorts(),
         untouched: victim?.sid,
         // The result of a request is open if its server or the leader may be killed.
         mustSucceed: mustSucceed || disturbance === 'during',
+        useCounts: this.#useCounts,
       },
       random,
     );
+    this.#useCounts.set(request.name, (this.#useCounts.get(request.name) ?? 0) + 1);
     const at = random.pick(this.#memberPeers.filter((peer) => peer.isUp && sideOf(peer) === side));
     const asked = this.#ask(at.port, request);
     let what = `${before}${request.what} at server ${at.sid} (${at.kind}) under ${leader.kind}`;
@@ -226,7 +230,7 @@ class ReconfigurationRun {
       // The server was killed, or has lost its leader.
       return undefined;
     } finally {
-      client.abandon();
+      await client.close().catch(() => client.abandon());
     }
   }
 }

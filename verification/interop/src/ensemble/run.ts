@@ -19,9 +19,9 @@ import { runLocalSessions } from './local-sessions.ts';
 import { runObserversOfFollowers } from './observer-masters.ts';
 import { runOperations } from './operations.ts';
 import { runPairs } from './pairs.ts';
-import { Random } from '../random.ts';
 import { runReadOnly } from './read-only.ts';
-import { type ReconfigurationSettings, runReconfigurations } from './reconfigurations.ts';
+import { reconfigurationRuns } from './reconfiguration-runs.ts';
+import { runReconfigurations } from './reconfigurations.ts';
 import { runRollingSwap } from './rolling-swap.ts';
 import { twoAtATime } from '../two-at-a-time.ts';
 
@@ -73,31 +73,6 @@ export interface EnsembleSettings {
   readonly bounded: boolean;
   /** How often everything is done. */
   readonly rounds: number;
-}
-
-/** Cycles of each run with reconfigurations. */
-const boundedCycles = 10;
-const longCycles = 25;
-/** Runs of the long form, in addition to the two of the bounded one. */
-const longRuns = 8;
-/** One of so many has a server of 3.8.0. */
-const longRunsPer38 = 4;
-
-function reconfigurationRuns(seed: number, bounded: boolean): readonly ReconfigurationSettings[] {
-  const returnAs = [ours, java39];
-  const always: readonly ReconfigurationSettings[] = [
-    { kinds: [java39, ours, java39, ours, java39], returnAs, cycles: boundedCycles, seed },
-    { kinds: [ours, java38, ours, java39, ours], returnAs, cycles: boundedCycles, seed: seed + 50 },
-  ];
-  if (bounded) return always;
-  const more = Array.from({ length: longRuns }, (_, index): ReconfigurationSettings => {
-    const random = new Random(seed + 100 + index);
-    // The first three are the first members, which are of both kinds.
-    const third = index % longRunsPer38 === 0 ? java38 : random.pick(returnAs);
-    const kinds = [ours, java39, third, random.pick(returnAs), random.pick(returnAs)];
-    return { kinds, returnAs, cycles: longCycles, seed: seed + 100 + index };
-  });
-  return [...always, ...more];
 }
 
 function specsOf({ voters, observer }: MixedEnsemble): PeerSpec[] {
