@@ -33,8 +33,9 @@ const firstMembers = [1, 2, 3];
 const writers = 2;
 const writesPerRequest = 10;
 const settleMs = 60_000;
-/** How long the asked server is given to answer before another is killed. */
-const killAfterMs = 5;
+/** For how long at most a request is on its way before a server is killed. */
+const killWithinMs = 10;
+const sessionTimeOut = 30_000;
 
 /** When a server ends: while a request is on its way, before one and until after it, or between two. */
 type Disturbance = 'during' | 'away' | 'between';
@@ -128,22 +129,26 @@ class ReconfigurationRun {
     );
     this.#useCounts.set(request.name, (this.#useCounts.get(request.name) ?? 0) + 1);
     const at = random.pick(this.#memberPeers.filter((peer) => peer.isUp && sideOf(peer) === side));
-    const asked = this.#ask(at.port, request);
+    const client = await ensemble.until(`${at.name} opens a session`, () => RawClient.connect(at.port, { timeOut: sessionTimeOut }));
+    const asked = this.#ask(client, request);
     let what = `${before}${request.what} at server ${at.sid} (${at.kind}) under ${leader.kind}`;
     if (victim !== undefined && disturbance === 'during') {
-      await delay(killAfterMs);
+      await delay(random.below(killWithinMs));
       await ensemble.kill(victim.sid);
       what += `, server ${victim.sid} (${victim.kind}) killed meanwhile`;
     }
     const err = await asked;
-    if (err !== undefined && err !== request.error)
+    // Only a change can cost the server its leader before it answers.
+    const isLost = err === undefined && request.error === ErrorCode.Ok;
+    if (err !== request.error && !isLost)
       throw new Error(`${what}: error ${err} instead of ${request.error}\n${await ensemble.evidence()}`);
     // What was asked of a server that is down must not wait for it.
     if (disturbance === 'away') await this.#untilSettled(request, err, what);
     if (victim !== undefined) what += `, ${await this.#launch(victim)}`;
     await this.#untilSettled(request, err, what);
     const isRefused = request.error !== ErrorCode.Ok;
-    return { what: `${what}: ${isRefused ? 'refused' : 'done'}`, isRefused };
+    const isDone = !isRefused && membersText(this.#members) === membersText(request.members);
+    return { what: `${what}: ${isLost ? 'no answer, ' : ''}${isRefused ? 'refused' : isDone ? 'done' : 'not done'}`, isRefused };
   }
 
   /** A server ends and comes back. */
@@ -221,9 +226,8 @@ class ReconfigurationRun {
     }
   }
 
-  async #ask(port: number, { joining, leaving, newMembers, version }: ReconfigRequest): Promise<number | undefined> {
-    const client = await RawClient.connect(port, { timeOut: 30_000 }).catch(() => undefined);
-    if (client === undefined) return undefined;
+  /** The error code; undefined if the connection ends without an answer. */
+  async #ask(client: RawClient, { joining, leaving, newMembers, version }: ReconfigRequest): Promise<number | undefined> {
     try {
       return (await client.call(OpCode.reconfig, record.reconfig(joining, leaving, newMembers, version))).err;
     } catch {
