@@ -154,7 +154,8 @@ export async function runEnsembles({ seed, bounded, rounds }: EnsembleSettings, 
       swaps.push(() => runRollingSwap([java39, ours, java39], 'kill', 'static', report));
     }
     const reconfigurations = reconfigurationRuns(seed + 1000 * round, bounded).map((settings) => async (): Promise<void> => {
-      cycles += await runReconfigurations(settings, report);
+      const agreed = await runReconfigurations(settings, report);
+      cycles += agreed;
     });
     await twoAtATime(
       [
