@@ -85,7 +85,7 @@ describe('a reconfiguration', () => {
     expect(namesOf(requestsFor(stateOf(three, { useCounts })))).toEqual(['stale version']);
   });
 
-  test('must be refused if no quorum of its voters follows: an observer does not count, one that is no member does', () => {
+  test('must be refused if no quorum of its voters follows: an observer does not count, a server outside of the members does', () => {
     const observing = stateOf({ ...three, 4: 'observer' }, { peers: peersWithout(3) });
     const promotions = requestsFor(observing).filter(({ name }) => name === 'promote');
     expect(new Set(promotions.map(({ error }) => error))).toEqual(new Set([ErrorCode.NewConfigNoQuorum]));

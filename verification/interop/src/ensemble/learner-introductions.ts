@@ -15,7 +15,7 @@ import { compareTranscripts, type EnsembleJustification, type Transcript, Transc
 
 const followerSid = 1;
 const leaderSid = 2;
-/** Of the configuration of nobody. */
+/** Of a server that the configuration does not have. */
 const strangerSid = 9;
 const answerMs = 20_000;
 const protocolVersion = 0x10000;
@@ -57,7 +57,7 @@ async function answerTo(host: string, port: number, type: number, data: Buffer |
     socket.setTimeout(answerMs, () => resolve('silence'));
     socket.on('close', () => resolve('closed'));
     socket.on('data', (chunk) => {
-      // A snapshot may follow, which is no packet.
+      // A snapshot may follow, which is not a packet.
       if (hasAnswer) return;
       decoder.feed(chunk, 0, chunk.length, {
         packet: (packet) => {

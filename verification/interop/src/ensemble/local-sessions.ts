@@ -115,6 +115,8 @@ async function askForEphemerals(journey: Journey, first: 'create' | 'create2' | 
   const back = await resume(home, session);
   note('the session at its server', back.outcome);
   if (back.client !== undefined) {
+    // This server may not have applied yet what the other one has answered.
+    await back.client.call(OpCode.multi, record.multi([]));
     note(
       'its ephemeral znodes',
       (await back.client.call(OpCode.getEphemerals, record.pathOnly('/'))).value.ephemerals!.toSorted((a, b) => (a! < b! ? -1 : 1)).join(),

@@ -70,7 +70,7 @@ export function chooseRequest(state: ReconfigState, random: Random): ReconfigReq
 
 /**
  * Whether the leader accepts the members: a quorum of the new voters must follow it. An observer
- * that becomes a voter does not count, a server that is no member yet does.
+ * that becomes a voter does not count, a server outside of the members does.
  */
 function isQuorumInStep({ members }: ReconfigRequest, { peers, members: before }: ReconfigState): boolean {
   const voters = [...members].filter(([, line]) => isVoter(line)).map(([sid]) => sid);
