@@ -145,7 +145,7 @@ async function failToCreate(journey: Journey): Promise<void> {
 async function expireWithEphemeral(journey: Journey): Promise<void> {
   const { ensemble, home, other, to, name } = journey;
   // Not the shortest, since all processes here may pause for that long.
-  const session = await RawClient.connectOrThrow(home.port, 3 * shortTimeOut);
+  const session = await RawClient.connectOrThrow(home.port, 5 * shortTimeOut);
   const path = pathOf(journey, 'dies');
   to.note(`${name}: an ephemeral of a client that falls silent`, await errorOf(session, OpCode.create, createFields(path, ephemeral)));
   session.abandon();
