@@ -84,9 +84,7 @@ export class RawClient {
     const messages = await this.#answers(1);
     const reply = messages.find((message) => message.kind === 'reply');
     if (reply === undefined) {
-      const why = messages.some(({ kind }) => kind === 'closed')
-        ? ': the server has closed the connection'
-        : ` within ${replyTimeoutMs} ms`;
+      const why = this.#cnxn.closed ? ': the server has closed the connection' : ` within ${replyTimeoutMs} ms`;
       throw new Error(`no reply to ${opName(type)}${why}`);
     }
     return { err: reply.err, zxid: reply.zxid, value: readReply(type, reply.err, reply.body) };
@@ -129,7 +127,8 @@ export class RawClient {
       const messages = this.#take().filter((message) => !this.#answersReminder(message));
       answers.push(...messages);
       missing -= messages.filter(({ kind }) => kind === 'reply' || kind === 'unreadable').length;
-      if (missing <= 0 || messages.some(({ kind }) => kind === 'closed')) return answers;
+      // An earlier call may have taken the message that the connection is closed.
+      if (missing <= 0 || this.#cnxn.closed) return answers;
       if (!messages.some(({ kind }) => kind === 'silence')) continue;
       if (!isForgetful || performance.now() >= lateMs) return answers;
       this.#cnxn.send(requestBody(Xid.ping, OpCode.ping, record.nothing()));
