@@ -20,7 +20,16 @@ export {
 export { sessionPasswd } from './wire/session-passwd.ts';
 export { type Endpoint, endpointOf, type Message, WireCnxn } from './wire/wire-cnxn.ts';
 export { buildDiskFaults, type DiskFault, FaultyDisk } from './processes/disk-faults.ts';
-export { type EnsembleOptions, type EnsemblePeer, type PeerSpec, peersOf, ProcessEnsemble, roleTimeoutMs } from './processes/ensemble.ts';
+export {
+  type EnsembleOptions,
+  type EnsemblePeer,
+  type EnsemblePorts,
+  type PeerSpec,
+  peersOf,
+  ProcessEnsemble,
+  reservePorts,
+  roleTimeoutMs,
+} from './processes/ensemble.ts';
 export { fourLetterWord } from './processes/four-letter-word.ts';
 export { freePort, reservePort } from './processes/ports.ts';
 export { type LinkDirection, type PeerPorts, type Proxy, ProxyNetwork, redirectDialBack } from './processes/proxy.ts';

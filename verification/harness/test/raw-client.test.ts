@@ -34,3 +34,22 @@ test('a RawClient requests a missing reply by a ping, and skips the reply to the
     server.close();
   }
 });
+
+test('a RawClient whose connection has ended fails each later call at once', async () => {
+  const server = createServer((socket) => {
+    socket.once('data', () => {
+      socket.write(welcome());
+      socket.once('data', () => socket.destroy());
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  try {
+    const client = await RawClient.connectOrThrow((server.address() as AddressInfo).port, 30_000);
+    const ended = 'no reply to exists: the server has closed the connection';
+    for (let i = 0; i < 2; i++) await expect(client.call(OpCode.exists, record.pathAndWatch('/', false))).rejects.toThrow(ended);
+    await expect(client.close()).rejects.toThrow('no reply to closeSession: the server has closed the connection');
+  } finally {
+    server.close();
+  }
+});

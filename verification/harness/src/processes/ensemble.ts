@@ -50,6 +50,15 @@ export interface EnsembleOptions extends ServerSettings {
   readonly diskFaults?: string;
 }
 
+/** Of one life of a server, in addition to the options of the ensemble. */
+export interface LaunchOptions {
+  /** Its kind from now on. */
+  readonly kind?: ServerKind;
+  readonly properties?: Settings;
+  /** Keys of zoo.cfg, the lines of servers among them. */
+  readonly config?: Settings;
+}
+
 /** Specs of `voters` participants and then `observers` observers of one kind, with sids from 1. */
 export function peersOf(kind: ServerKind, voters: number, observers = 0): PeerSpec[] {
   return Array.from({ length: voters + observers }, (_, index) => ({
@@ -69,21 +78,22 @@ const lineCharactersMax = 250;
 const irrelevantLine =
   /^\s*$|"event":"(?:session|cnxn)\.|^\s+(?:at |\.\.\. )|[Cc]lose of session|Committing global session|Submitting global closeSession|ZooKeeperServer not running/;
 
-interface Ports extends PeerPorts {
+/** Where a server of an ensemble listens. */
+export interface EnsemblePorts extends PeerPorts {
   readonly client: number;
 }
 
 export class EnsemblePeer {
   readonly sid: Sid;
   readonly role: PeerSpec['role'];
-  readonly ports: Ports;
+  ports: EnsemblePorts;
   readonly folder: string;
   readonly disk: FaultyDisk | undefined;
   kind: ServerKind;
   startCount = 0;
   process: ServerProcess | undefined;
 
-  constructor(spec: PeerSpec, ports: Ports, folder: string, disk: FaultyDisk | undefined) {
+  constructor(spec: PeerSpec, ports: EnsemblePorts, folder: string, disk: FaultyDisk | undefined) {
     this.sid = spec.sid;
     this.kind = spec.kind;
     this.role = spec.role;
@@ -117,6 +127,12 @@ export class EnsemblePeer {
     return this.process?.alive === true;
   }
 
+  /** A reconfiguration has moved the server to these ports, now and in its later lives. */
+  movedTo(ports: EnsemblePorts): void {
+    this.ports = ports;
+    this.process?.movedTo(ports.client);
+  }
+
   ask(word: string): Promise<string> {
     if (!this.isUp) throw new Error(`${this.name} does not run`);
     return this.process!.fourLetterWord(word);
@@ -148,6 +164,11 @@ export class EnsemblePeer {
   }
 }
 
+/** Ports for a server of an ensemble, as `reservePort` chooses them. */
+export async function reservePorts(): Promise<EnsemblePorts> {
+  return { client: await reservePort(), quorum: await reservePort(), election: await reservePort() };
+}
+
 /** The time and the sentence of one of our JSON lines. */
 function readable(line: string): string {
   try {
@@ -177,7 +198,7 @@ export class ProcessEnsemble implements AsyncDisposable {
     const folder = options.folder ?? (await mkdtemp(path.join(tmpdir(), 'tskeeper-ensemble-')));
     const peers: EnsemblePeer[] = [];
     for (const spec of specs) {
-      const ports = { client: await reservePort(), quorum: await reservePort(), election: await reservePort() };
+      const ports = await reservePorts();
       const own = path.join(folder, `server-${spec.sid}`);
       await mkdir(path.join(own, 'data'), { recursive: true });
       await writeFile(path.join(own, 'data', 'myid'), `${spec.sid}\n`);
@@ -241,12 +262,12 @@ export class ProcessEnsemble implements AsyncDisposable {
     return isDirect ? peer.ports : this.network.serverPorts(viewer.name, peer.name);
   }
 
-  /** Starts a process for each without waiting for the result. Sets their `kind`, if given. */
-  async launch(sids: readonly Sid[], options: { readonly kind?: ServerKind; readonly properties?: Settings } = {}): Promise<void> {
+  /** Starts a process for each without waiting for the result. */
+  async launch(sids: readonly Sid[], options: LaunchOptions = {}): Promise<void> {
     await Promise.all(sids.map((sid) => this.#launch(this.peer(sid), options)));
   }
 
-  async #launch(peer: EnsemblePeer, { kind, properties }: { readonly kind?: ServerKind; readonly properties?: Settings }): Promise<void> {
+  async #launch(peer: EnsemblePeer, { kind, properties, config }: LaunchOptions): Promise<void> {
     if (peer.isUp) throw new Error(`${peer.name} is already running`);
     if (kind !== undefined) peer.kind = kind;
     peer.startCount++;
@@ -263,6 +284,7 @@ export class ProcessEnsemble implements AsyncDisposable {
           ...(peer.role === 'observer' ? { peerType: 'observer' } : {}),
           ...settings.config,
           ...(await this.#membership(peer)),
+          ...config,
         },
         properties: { ...settings.properties, ...properties },
         environment: { ...settings.environment, ...peer.disk?.environment },

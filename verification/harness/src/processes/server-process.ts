@@ -90,20 +90,19 @@ export interface ServerExit {
 
 export class ServerProcess {
   readonly kind: ServerKind;
-  readonly port: number;
   readonly dataDir: string;
-  readonly connectString: string;
   /** When the process was started, as `performance.now()`. */
   readonly startedMs = performance.now();
   readonly exited: Promise<ServerExit>;
   readonly #child: ChildProcess;
   readonly #logFile: string;
+  #port: number;
 
   constructor(kind: ServerKind, port: number, dataDir: string, child: ChildProcess, logFile: string) {
     this.kind = kind;
-    this.port = port;
     this.dataDir = dataDir;
-    this.connectString = `127.0.0.1:${port}`;
+    this.#port = port;
+    recordForgetfulness(kind, port);
     this.#child = child;
     this.#logFile = logFile;
     running.add(child);
@@ -111,6 +110,21 @@ export class ServerProcess {
       running.delete(child);
       return { code, signal };
     });
+  }
+
+  /** Of its clients. */
+  get port(): number {
+    return this.#port;
+  }
+
+  get connectString(): string {
+    return `127.0.0.1:${this.#port}`;
+  }
+
+  /** A reconfiguration has moved it. */
+  movedTo(port: number): void {
+    this.#port = port;
+    recordForgetfulness(this.kind, port);
   }
 
   get pid(): number {
@@ -127,7 +141,7 @@ export class ServerProcess {
   }
 
   fourLetterWord(word: string, timeoutMs?: number): Promise<string> {
-    return fourLetterWord(this.port, word, timeoutMs);
+    return fourLetterWord(this.#port, word, timeoutMs);
   }
 
   /** The mode and the last zxid that it reports; undefined while it does not serve. */
@@ -225,10 +239,13 @@ export async function launchServer(options: ServerOptions, port: number): Promis
   const log = await open(logFile, 'a');
   const child = spawn(command!, args, { cwd: folder, stdio: ['ignore', log.fd, log.fd], env: { ...process.env, ...environment } });
   const server = new ServerProcess(kind, port, dataDir, child, logFile);
-  if (kind === 'java-3.8.0') lostWakeupPorts.add(port);
-  else lostWakeupPorts.delete(port);
   await log.close();
   return server;
+}
+
+function recordForgetfulness(kind: ServerKind, port: number): void {
+  if (kind === 'java-3.8.0') lostWakeupPorts.add(port);
+  else lostWakeupPorts.delete(port);
 }
 
 function ignoreExisting(error: NodeJS.ErrnoException): void {

@@ -6,6 +6,7 @@ import { OpCode, type SessionId, Xid } from '@tskeeper/protocol';
 
 import { readEvent, readReply, type ReplyValue } from './replies.ts';
 import { frameOf } from './frames.ts';
+import type { HandshakeReply } from './messages.ts';
 import { type Fields, type Handshake, handshakeBody, opName, record, requestBody } from './requests.ts';
 import { type Message, WireCnxn } from './wire-cnxn.ts';
 
@@ -35,6 +36,8 @@ export class RawClient {
   readonly sessionId: SessionId;
   readonly passwd: Buffer;
   readonly timeOut: number;
+  /** Whether the server is in read-only mode. */
+  readonly isReadOnly: boolean;
   readonly #port: number;
   readonly #cnxn: WireCnxn;
   #xid: number;
@@ -42,13 +45,14 @@ export class RawClient {
   #reminders = 0;
   readonly #events: string[] = [];
 
-  private constructor(port: number, cnxn: WireCnxn, sessionId: SessionId, passwd: Buffer, timeOut: number, xid: number) {
+  private constructor(port: number, cnxn: WireCnxn, { sessionId, passwd, timeOut, readOnly }: HandshakeReply, xid: number) {
     this.#port = port;
     this.#cnxn = cnxn;
     this.#xid = xid;
     this.sessionId = sessionId;
     this.passwd = passwd;
     this.timeOut = timeOut;
+    this.isReadOnly = readOnly === true;
   }
 
   /**
@@ -66,7 +70,7 @@ export class RawClient {
       return undefined;
     }
     const isResumed = handshake.sessionId !== undefined && handshake.sessionId !== 0n;
-    return new RawClient(port, cnxn, answer.sessionId, answer.passwd, answer.timeOut, isResumed ? resumedXidStart : 0);
+    return new RawClient(port, cnxn, answer, isResumed ? resumedXidStart : 0);
   }
 
   static async connectOrThrow(port: number, timeOut: number): Promise<RawClient> {
@@ -80,9 +84,7 @@ export class RawClient {
     const messages = await this.#answers(1);
     const reply = messages.find((message) => message.kind === 'reply');
     if (reply === undefined) {
-      const why = messages.some(({ kind }) => kind === 'closed')
-        ? ': the server has closed the connection'
-        : ` within ${replyTimeoutMs} ms`;
+      const why = this.#cnxn.closed ? ': the server has closed the connection' : ` within ${replyTimeoutMs} ms`;
       throw new Error(`no reply to ${opName(type)}${why}`);
     }
     return { err: reply.err, zxid: reply.zxid, value: readReply(type, reply.err, reply.body) };
@@ -125,7 +127,8 @@ export class RawClient {
       const messages = this.#take().filter((message) => !this.#answersReminder(message));
       answers.push(...messages);
       missing -= messages.filter(({ kind }) => kind === 'reply' || kind === 'unreadable').length;
-      if (missing <= 0 || messages.some(({ kind }) => kind === 'closed')) return answers;
+      // An earlier call may have taken the message that the connection is closed.
+      if (missing <= 0 || this.#cnxn.closed) return answers;
       if (!messages.some(({ kind }) => kind === 'silence')) continue;
       if (!isForgetful || performance.now() >= lateMs) return answers;
       this.#cnxn.send(requestBody(Xid.ping, OpCode.ping, record.nothing()));

@@ -34,7 +34,7 @@ async function syncWithLeader(client: RawClient): Promise<void> {
 
 class LoadWriter {
   readonly #path: string;
-  readonly #ports: readonly number[];
+  readonly #ports: () => readonly number[];
   readonly #violations: string[];
   #portIndex: number;
   #session: { readonly id: SessionId; readonly passwd: Buffer } | undefined;
@@ -48,7 +48,7 @@ class LoadWriter {
   reconnects = -1;
   isStopped = false;
 
-  constructor(index: number, ports: readonly number[], violations: string[]) {
+  constructor(index: number, ports: () => readonly number[], violations: string[]) {
     this.#path = `/load-${index}`;
     this.#ports = ports;
     this.#portIndex = index;
@@ -75,7 +75,8 @@ class LoadWriter {
    * The next server that accepts the session; if there is none, the wait for progress reports it.
    */
   async #connect(): Promise<RawClient> {
-    const port = this.#ports[this.#portIndex++ % this.#ports.length]!;
+    const ports = this.#ports();
+    const port = ports[this.#portIndex++ % ports.length]!;
     const session = this.#session === undefined ? {} : { sessionId: this.#session.id, passwd: this.#session.passwd };
     const cnxn = await until(
       `the server on port ${port} accepts a connection`,
@@ -161,8 +162,8 @@ export class Load {
   readonly #violations: string[] = [];
   #running: Promise<unknown> = Promise.resolve();
 
-  /** Writes nothing before `begin`. */
-  constructor(ports: readonly number[], writers: number) {
+  /** Writes nothing before `begin`. `ports`: those of the servers now. */
+  constructor(ports: () => readonly number[], writers: number) {
     this.#writers = Array.from({ length: writers }, (_, index) => new LoadWriter(index, ports, this.#violations));
   }
 

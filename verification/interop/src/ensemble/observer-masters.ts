@@ -1,18 +1,32 @@
 /**
  * Observers that learn from followers (observerMasterPort), ours and ZooKeeper's, at followers of
  * either kind. A follower is the only one for a while, so that all observers learn from it; then it
- * is killed, and they go to one of the other kind.
+ * is killed, and they go to one of the other kind. Reconfigurations reach them through it, and do
+ * not part them from it.
  */
 import { OpCode, type Sid } from '@tskeeper/protocol';
 
-import { openAcl, type PeerSpec, type ProcessEnsemble, RawClient, record, reservePort, type ServerKind } from '@tskeeper/harness';
+import {
+  type EnsemblePeer,
+  openAcl,
+  type PeerSpec,
+  type ProcessEnsemble,
+  RawClient,
+  record,
+  reservePort,
+  type ServerKind,
+} from '@tskeeper/harness';
 import type { Report } from '../report.ts';
+import { superAuth } from '../settings.ts';
 import { compareLogs } from './agreement.ts';
+import { configText, membersOf, untilFilesAgree } from './config-agreement.ts';
 import { createEnsemble } from './ensemble.ts';
 import { runPairs } from './pairs.ts';
 
 const [firstFollower, secondFollower, leaderSid] = [1, 2, 3];
 const observerSids = [4, 5];
+/** Of an observer that does not run. */
+const absentSid = 6;
 const timeOut = 60_000;
 
 /** Waits until every observer learns from this follower. */
@@ -44,6 +58,61 @@ async function writesAreSeen(ensemble: ProcessEnsemble, prefix: string): Promise
   await Promise.all(clients.map((client) => client.close()));
 }
 
+/** How often a learner has been synchronized in this life. */
+async function syncCount(observer: EnsemblePeer): Promise<number> {
+  const lines = await observer.log();
+  return lines.filter((line) => /received UPTODATE|"event":"role\.serving"/.test(line)).length;
+}
+
+/** Asks a server for a change, and waits until all servers show it, and have it in their files. */
+async function reconfigure(ensemble: ProcessEnsemble, at: EnsemblePeer, joining: string | null, leaving: string | null): Promise<void> {
+  const client = await RawClient.connectOrThrow(at.port, timeOut);
+  await client.auth('digest', superAuth);
+  const { err } = await client.call(OpCode.reconfig, record.reconfig(joining, leaving, null, -1));
+  client.abandon();
+  if (err !== 0) throw new Error(`+ ${joining} - ${leaving} at ${at.name} had the result ${err}`);
+  for (const added of joining?.split(',') ?? []) {
+    const [sid, port] = [Number(/^server\.(\d+)/.exec(added)![1]), Number(/:(\d+)$/.exec(added)![1])];
+    const member = ensemble.peers.find((peer) => peer.sid === sid);
+    member?.movedTo({ ...member.ports, client: port });
+  }
+  const text = await ensemble.until(
+    'all servers show the new configuration',
+    async () => {
+      const texts = await Promise.all(ensemble.running.map(({ port }) => configText(port)));
+      const [first] = texts;
+      const members = membersOf(first!);
+      const isDone =
+        (joining?.split(',') ?? []).every((line) => [...members].some(([sid, value]) => `server.${sid}=${value}` === line)) &&
+        (leaving === null || !members.has(Number(leaving)));
+      return isDone && texts.every((each) => each === first) ? first : undefined;
+    },
+    timeOut,
+  );
+  await untilFilesAgree(ensemble, text);
+}
+
+/**
+ * Adds an observer that does not run, asked at one observer; and removes it and moves both running
+ * observers to other ports for clients, asked at the other one. Both activate that when their
+ * follower informs them, and stay with it.
+ */
+async function reconfigurationsAreActivated(ensemble: ProcessEnsemble, follower: Sid): Promise<void> {
+  const [java, own] = observerSids.map((sid) => ensemble.peer(sid)) as [EnsemblePeer, EnsemblePeer];
+  const before = await Promise.all([java, own].map(syncCount));
+  const host = `127.0.0.${absentSid}`;
+  const absent = `server.${absentSid}=${host}:${await reservePort()}:${await reservePort()}:observer;${host}:${await reservePort()}`;
+  await reconfigure(ensemble, java, absent, null);
+  const lines = ensemble.serverLines();
+  const moved: string[] = [];
+  for (const { sid } of [java, own]) moved.push(`server.${sid}=${lines[`server.${sid}`]!.replace(/\d+$/, String(await reservePort()))}`);
+  await reconfigure(ensemble, own, moved.join(','), String(absentSid));
+  await untilLearningFrom(ensemble, follower);
+  const after = await Promise.all([java, own].map(syncCount));
+  if (after.join() !== before.join())
+    throw new Error(`the observers were synchronized ${before.join()} times before, and ${after.join()} after`);
+}
+
 /**
  * ZooKeeper does not distinguish the servers that learn from one follower: a session that moves
  * from one to another keeps its old connection. Ours does, if leader and follower are ours.
@@ -65,7 +134,8 @@ async function runObserverMasters(leader: ServerKind, first: ServerKind, second:
     { sid: 5, kind: 'ours', role: 'observer' },
   ];
   const ensemble = await createEnsemble(specs, {
-    config: { observerMasterPort: await reservePort(), enforceQuota: true },
+    config: { observerMasterPort: await reservePort(), enforceQuota: true, reconfigEnabled: true },
+    firstMembers: specs.map(({ sid }) => sid),
     hasOwnHosts: true,
   });
   try {
@@ -76,12 +146,16 @@ async function runObserverMasters(leader: ServerKind, first: ServerKind, second:
     await untilLearningFrom(ensemble, firstFollower);
     await writesAreSeen(ensemble, 'first');
     report.pass(`${name}: two observers learn from the first`);
+    await reconfigurationsAreActivated(ensemble, firstFollower);
+    report.pass(`${name}: they activate reconfigurations that the first informs them of`);
     await runPairs(ensemble, pairsOf(leader, first, firstFollower), name, report);
     await ensemble.start([secondFollower]);
     await ensemble.kill(firstFollower);
     await untilLearningFrom(ensemble, secondFollower);
     await ensemble.untilServing(observerSids);
     await writesAreSeen(ensemble, 'second');
+    await reconfigurationsAreActivated(ensemble, secondFollower);
+    report.pass(`${name}: they activate reconfigurations that the second informs them of`);
     await runPairs(ensemble, pairsOf(leader, second, secondFollower), `${name}, second`, report);
     report.pass(`${name}: they learn from the second when the first is gone`);
     const { differences, compared } = await compareLogs(ensemble);

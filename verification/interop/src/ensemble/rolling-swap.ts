@@ -34,10 +34,7 @@ export async function runRollingSwap(
     },
   );
   const evidence = (): Promise<string> => ensemble.evidence();
-  const load = new Load(
-    sids.map((sid) => ensemble.peer(sid).port),
-    writers,
-  );
+  const load = new Load(() => sids.map((sid) => ensemble.peer(sid).port), writers);
   const name = `rolling swap, ${kinds.join(' to ')}, by ${end}, ${files} files`;
   try {
     await ensemble.launch(sids);

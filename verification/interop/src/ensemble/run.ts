@@ -5,7 +5,8 @@
  * steps: requests through servers that forward them; what clients of two servers see of each other;
  * every learner away for a short time and for a long one; the leader killed, and stopped, and
  * killed with txns that no other server has. At the end all must hold the same, in memory and on
- * disk.
+ * disk. After that reconfigurations, swaps, observers of followers, local sessions and read-only
+ * mode, each with its own ensembles.
  */
 import type { PeerSpec, ServerKind } from '@tskeeper/harness';
 import type { Report } from '../report.ts';
@@ -13,12 +14,16 @@ import { compareLogs } from './agreement.ts';
 import { restartLearner, restartWithUncommittedTail, replaceLeader } from './restarts.ts';
 import { runElectionPort } from './election-port.ts';
 import { createEnsemble, type InteropOptions } from './ensemble.ts';
+import { runLearnerIntroductions } from './learner-introductions.ts';
+import { runLocalSessions } from './local-sessions.ts';
 import { runObserversOfFollowers } from './observer-masters.ts';
 import { runOperations } from './operations.ts';
 import { runPairs } from './pairs.ts';
-import { Random } from '../random.ts';
-import { type ReconfigurationSettings, runReconfigurations } from './reconfigurations.ts';
+import { runReadOnly } from './read-only.ts';
+import { reconfigurationRuns } from './reconfiguration-runs.ts';
+import { runReconfigurations } from './reconfigurations.ts';
 import { runRollingSwap } from './rolling-swap.ts';
+import { twoAtATime } from '../two-at-a-time.ts';
 
 interface MixedEnsemble {
   /**
@@ -68,16 +73,6 @@ export interface EnsembleSettings {
   readonly bounded: boolean;
   /** How often everything is done. */
   readonly rounds: number;
-}
-
-/** Of the long form: runs, and cycles in each. */
-const longReconfigurations = 8;
-const longCycles = 30;
-
-function longReconfiguration(seed: number, index: number): ReconfigurationSettings {
-  const random = new Random(seed + index);
-  const returnAs = [ours, java39];
-  return { kinds: Array.from({ length: 5 }, () => random.pick(returnAs)), returnAs, cycles: longCycles, seed: seed + index };
 }
 
 function specsOf({ voters, observer }: MixedEnsemble): PeerSpec[] {
@@ -143,26 +138,35 @@ async function runMixedEnsemble(casting: MixedEnsemble, operations: number, seed
 }
 
 export async function runEnsembles({ seed, bounded, rounds }: EnsembleSettings, report: Report): Promise<void> {
+  let cycles = 0;
   for (let round = 0; round < rounds; round++) {
     await runElectionPort(report);
+    await runLearnerIntroductions(report);
     const chosen = bounded ? mixedEnsembles.slice(0, boundedEnsembles) : mixedEnsembles;
     for (const [index, casting] of chosen.entries())
       await runMixedEnsemble(casting, bounded ? 1000 : 5000, seed + 100 * round + index, report);
-    await runObserversOfFollowers(bounded, report);
-    await runRollingSwap([java39, ours, java39], 'stop', 'static', report);
-    await runRollingSwap([java39, ours, java39], 'kill', 'dynamic', report);
-    await runReconfigurations(
-      { kinds: [java39, ours, java39, ours, java39], returnAs: [ours, java39], cycles: 12, seed: seed + round },
-      report,
+    const swaps: (() => Promise<void>)[] = [
+      () => runRollingSwap([java39, ours, java39], 'stop', 'static', report),
+      () => runRollingSwap([java39, ours, java39], 'kill', 'dynamic', report),
+    ];
+    if (!bounded) {
+      swaps.push(() => runRollingSwap([java38, ours, java39], 'stop', 'static', report));
+      swaps.push(() => runRollingSwap([java39, ours, java39], 'kill', 'static', report));
+    }
+    const reconfigurations = reconfigurationRuns(seed + 1000 * round, bounded).map((settings) => async (): Promise<void> => {
+      const agreed = await runReconfigurations(settings, report);
+      cycles += agreed;
+    });
+    await twoAtATime(
+      [
+        ...reconfigurations,
+        () => runObserversOfFollowers(bounded, report),
+        ...swaps,
+        () => runReadOnly(bounded, report),
+        () => runLocalSessions(bounded, report),
+      ],
+      (run) => run(),
     );
-    await runReconfigurations(
-      { kinds: [ours, java38, ours, java39, ours], returnAs: [ours, java39], cycles: 12, seed: seed + 50 + round },
-      report,
-    );
-    if (bounded) continue;
-    for (let index = 0; index < longReconfigurations; index++)
-      await runReconfigurations(longReconfiguration(seed + 1000 * round, index), report);
-    await runRollingSwap([java38, ours, java39], 'stop', 'static', report);
-    await runRollingSwap([java39, ours, java39], 'kill', 'static', report);
   }
+  report.note(`${cycles} cycles with reconfiguration`);
 }
