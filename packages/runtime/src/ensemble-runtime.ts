@@ -66,8 +66,8 @@ export class EnsembleRuntime {
     const { juteMaxBuffer, juteMaxBufferExtra } = parts.core;
     this.#packetView = new PacketView(juteMaxBuffer + juteMaxBufferExtra);
     const { world, options, logger } = parts;
-    const { configFile, quorum } = options;
-    if (configFile !== undefined) this.#configFiles = new ConfigFiles(world.disk, configFile, quorum, logger);
+    const { configFile, quorum, lastSeen } = options;
+    if (configFile !== undefined) this.#configFiles = new ConfigFiles(world.disk, configFile, quorum, lastSeen, logger);
   }
 
   get peer(): Peer {

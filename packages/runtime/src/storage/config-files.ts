@@ -44,11 +44,10 @@ export class ConfigFiles {
   readonly #name: string;
   /** The version that zoo.cfg names. */
   #storedVersion: number;
-  /** Whether there may be such a file. An earlier life may have left one that this one ignores. */
-  #hasNext = true;
+  #hasNext: boolean;
 
-  /** `active` is what the files contain at the start. */
-  constructor(disk: Disk, options: ConfigFileOptions, active: QuorumConfig, logger: Logger) {
+  /** `active` and `lastSeen` are what the files contain at the start. */
+  constructor(disk: Disk, options: ConfigFileOptions, active: QuorumConfig, lastSeen: QuorumConfig | undefined, logger: Logger) {
     const slash = options.path.lastIndexOf('/');
     this.#disk = disk;
     this.#options = options;
@@ -56,19 +55,13 @@ export class ConfigFiles {
     this.#folder = options.path.slice(0, slash);
     this.#name = options.path.slice(slash + 1);
     this.#storedVersion = active.version;
+    this.#hasNext = lastSeen !== undefined;
   }
 
-  /**
-   * Keeps a copy of a zoo.cfg that names the servers: the first reconfiguration rewrites it. Removes a
-   * proposal beside it, which a start ignores, and which may be that of an earlier ensemble: it must
-   * not count when zoo.cfg has been rewritten. One of this ensemble is in the log too.
-   */
+  /** Keeps a copy of a zoo.cfg that names the servers: the first reconfiguration rewrites it. */
   async backUp(): Promise<void> {
     if (!this.#options.namesServers) return;
-    await this.#logFailure(async () => {
-      await this.#replace(`${this.#name}.bak`, await this.#read(this.#options.path));
-      await this.#removeNext();
-    });
+    await this.#logFailure(async () => this.#replace(`${this.#name}.bak`, await this.#read(this.#options.path)));
   }
 
   /**
@@ -78,19 +71,11 @@ export class ConfigFiles {
   async save(active: QuorumConfig, lastSeen: QuorumConfig | undefined, ownSid: number): Promise<void> {
     await this.#logFailure(async () => {
       if (active.version > this.#storedVersion) await this.#saveActive(active, ownSid);
-      if (lastSeen === undefined) return this.#removeNext();
-      this.#hasNext = true;
-      await this.#replace(this.#nextName, formatQuorumConfig(lastSeen));
+      const next = `${this.#name}.dynamic.next`;
+      if (lastSeen !== undefined) await this.#replace(next, formatQuorumConfig(lastSeen));
+      else if (this.#hasNext) await this.#remove(next);
+      this.#hasNext = lastSeen !== undefined;
     });
-  }
-
-  get #nextName(): string {
-    return `${this.#name}.dynamic.next`;
-  }
-
-  async #removeNext(): Promise<void> {
-    if (this.#hasNext) await this.#remove(this.#nextName);
-    this.#hasNext = false;
   }
 
   async #saveActive(active: QuorumConfig, ownSid: number): Promise<void> {

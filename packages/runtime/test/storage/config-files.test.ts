@@ -44,7 +44,7 @@ async function filesOf(disk: VirtualDisk): Promise<Record<string, string>> {
 function files(disk: VirtualDisk, lines: string[] = []): ConfigFiles {
   const note = (message: string, fields: LogFields) => void lines.push(`${fields.event} ${message}`);
   const logger = { debug: note, info: note, warn: note, error: note };
-  return new ConfigFiles(disk, { path: '/conf/zoo.cfg', namesServers: true, edit }, first, logger);
+  return new ConfigFiles(disk, { path: '/conf/zoo.cfg', namesServers: true, edit }, first, undefined, logger);
 }
 
 describe('A58: the files of a configuration', () => {
@@ -65,34 +65,6 @@ describe('A58: the files of a configuration', () => {
       // As ZooKeeper sorts them.
       'zoo.cfg.dynamic.100000004': [line(10), line(1), line(2)].join('\n'),
     });
-  });
-
-  test('do not revive a proposal of an earlier ensemble that lies beside a zoo.cfg with servers, also after a loss of power', async () => {
-    const disk = await folderWith(written);
-    const stale = config('500000007', 7, 8, 9);
-    await files(disk).save(first, stale, 1);
-    // Another start, which ignores that file: zoo.cfg names the servers itself.
-    const random = new SeededRandom(1);
-    const images: VirtualDisk[] = [];
-    disk.onChanged = () => {
-      const image = disk.capture();
-      for (const kept of crashChoices(image, random)) images.push(new VirtualDisk(image, (_item, index) => kept[index]!));
-    };
-    const stored = files(disk);
-    await stored.backUp();
-    await stored.save(next, undefined, 1);
-    expect(Object.keys(await filesOf(disk))).toEqual(['zoo.cfg', 'zoo.cfg.bak', 'zoo.cfg.dynamic.100000004']);
-    for (const image of images) {
-      const found = await filesOf(image);
-      if (found['zoo.cfg'] !== written) expect(found).not.toHaveProperty(['zoo.cfg.dynamic.next']);
-    }
-  });
-
-  test('do not keep a proposal that has become active or was replaced in an earlier life', async () => {
-    const disk = await folderWith(written);
-    await files(disk).save(first, next, 1);
-    await files(disk).save(next, undefined, 1);
-    expect(Object.keys(await filesOf(disk))).toEqual(['zoo.cfg', 'zoo.cfg.dynamic.100000004']);
   });
 
   test('leave the client port in zoo.cfg if the servers have none in the configuration', async () => {

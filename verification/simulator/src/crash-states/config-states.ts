@@ -91,8 +91,8 @@ async function recordPoints(): Promise<ConfigPoint[]> {
   return points;
 }
 
-function open(disk: VirtualDisk, { active }: Pick<Stored, 'active'>): ConfigFiles {
-  return new ConfigFiles(disk.attach(), configFileOptions(disk), active, logger);
+function open(disk: VirtualDisk, { active, next }: Stored): ConfigFiles {
+  return new ConfigFiles(disk.attach(), configFileOptions(disk), active, next, logger);
 }
 
 /** The folder as a start finds it, and after the server has stored the target again. */

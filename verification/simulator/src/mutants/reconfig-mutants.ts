@@ -171,16 +171,17 @@ const files: Readonly<Record<string, Omit<Mutant, 'detector'>>> = {
     description: 'the file of the configuration that becomes active is removed before zoo.cfg names the new one',
     origin: 'F24',
     symbol: 'ConfigFiles.save',
-    original: 'if (active.version > this.#storedVersion) await this.#saveActive(active, ownSid);',
+    original:
+      'if (active.version > this.#storedVersion) await this.#saveActive(active, ownSid);\n      const next = `${this.#name}.dynamic.next`;',
     replacement:
-      'if (lastSeen === undefined) await this.#removeNext();\n      if (active.version > this.#storedVersion) await this.#saveActive(active, ownSid);',
+      'const next = `${this.#name}.dynamic.next`;\n      if (lastSeen === undefined && this.#hasNext) await this.#remove(next);\n      if (active.version > this.#storedVersion) await this.#saveActive(active, ownSid);',
   },
   'configuration-taken-back-stays-in-its-file': {
     description: 'the file of a configuration that is not pending any more stays',
     origin: 'F24',
     symbol: 'ConfigFiles.save',
-    original: 'if (lastSeen === undefined) return this.#removeNext();',
-    replacement: 'if (lastSeen === undefined) return undefined;',
+    original: 'else if (this.#hasNext) await this.#remove(next);',
+    replacement: 'else if (this.#hasNext && active.version > this.#storedVersion) await this.#remove(next);',
   },
   'stale-dynamic-file-name': {
     description: 'zoo.cfg goes on to name the dynamic file of the first version',
