@@ -328,9 +328,16 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     this.#watchdog.stop();
     this.#expirations.rejectAll();
     this.#transfers.rejectAll();
-    const end = () => this.#hooks.failed(error);
-    if (work === undefined) end();
-    else void work.then(end, end);
+    if (work === undefined) this.#hooks.failed(error);
+    else void this.#failAfter(work, error);
+  }
+
+  async #failAfter(work: Promise<void>, error: unknown): Promise<void> {
+    try {
+      await work;
+    } finally {
+      this.#hooks.failed(error);
+    }
   }
 
   #cancelTimers(): void {

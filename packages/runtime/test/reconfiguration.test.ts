@@ -216,7 +216,11 @@ describe('a server without a log (syncEnabled=false) that gets a vote', () => {
       observer.disk
         .files()
         .some((path) => /zoo\.cfg\.dynamic/.test(path) && /server\.4=.*participant/.test(observer.disk.contents(path).toString('latin1')));
-    Object.defineProperty(observer, 'failure', { set: (error) => failures.push({ text: String(error), isStored: isStored() }) });
+    Object.defineProperty(observer, 'failure', {
+      set: (error) => {
+        failures.push({ text: String(error), isStored: isStored() });
+      },
+    });
     void reconfigure(
       rig,
       rig.leader,

@@ -265,7 +265,7 @@ export class PeerStreams<S extends PeerStream> {
   }
 
   dropAll(now: Now): void {
-    for (const stream of [...this.#streams.values()]) this.drop(stream, now);
+    for (const stream of this.#streams.values()) this.drop(stream, now);
   }
 
   /** Discards input of a closing stream, up to a limit. */

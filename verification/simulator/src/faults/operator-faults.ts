@@ -35,7 +35,7 @@ export const transferLead: Fault = {
       if (random.below(4) === 0) transfer(run, server, undefined);
       write(run);
       if (named !== undefined && random.below(4) === 0) {
-        killAfterHandOver(run, server, named, 400 + random.below(1000));
+        killAfterHandOver(run, server, named, 1000 + random.below(4000));
         return;
       }
       const victim = [server, named, named, undefined][random.below(4)];

@@ -109,4 +109,12 @@ export const observerMutants: Readonly<Record<string, Mutant>> = {
     original: "if (name === 'acceptedEpoch') this.#parts",
     replacement: "if (name === 'currentEpoch' && epoch < 0) this.#parts",
   },
+  'observer-without-log-votes': {
+    detector: 'reconfigs',
+    description: 'an observer without a log that gets a vote goes on, and acknowledges what is in memory only',
+    origin: 'P32, A54',
+    symbol: 'EnsembleRuntime.endTurn',
+    original: 'this.#peer?.mustKeepLog === true',
+    replacement: 'this.#isShutDown',
+  },
 };

@@ -140,6 +140,21 @@ export const rareMarks: ReadonlySet<string> = new Set([
   'hostile oversized or malformed requests',
   "hostile PINGs for others' sessions",
   "hostile REVALIDATE of others' sessions",
+  'a transfer failed, and another server was elected',
+  'a transfer was refused: reconfiguration pending',
+  'a transfer ended with a slow target',
+  'a pending configuration was completed by a later leader',
+  'a pending configuration was taken back by TRUNC',
+  'a reconfiguration was refused: NoAuth',
+  'a reconfiguration was refused: ReconfigInProgress',
+  'a crash left a dynamic file that zoo.cfg does not name',
+  'a crash left a configuration that may become active',
+  'an ensemble grew from one voter',
+  'an ensemble shrank to one voter',
+  'a server got or lost a second address',
+  'a server got another client address',
+  'a server without a log got a vote',
+  'a client library was served at another client port',
 ]);
 
 export const marks: Readonly<Record<string, Count>> = {

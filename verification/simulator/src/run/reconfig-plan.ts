@@ -6,7 +6,7 @@ import { SeededRandom } from '@tskeeper/runtime';
 import { digestId } from '../model/access-rules.ts';
 import { superCredentials } from '../clients/reconfigurer.ts';
 import { withObserverFaults } from './observer-plan.ts';
-import { drawPlan, type EnsemblePlan, type ReconfigPlan, type SeedPlan } from './swarm.ts';
+import { diskLosingFaults, drawPlan, type EnsemblePlan, type ReconfigPlan, type SeedPlan } from './swarm.ts';
 
 /** One of so many ensembles changes its membership. */
 const oneIn = 4;
@@ -43,14 +43,27 @@ function withReconfigs(plan: SeedPlan, random: SeededRandom): SeedPlan {
     clientsFollow: random.below(2) === 0 && ensemble.deadAddress === undefined,
   };
   return {
-    ...plan,
+    ...withVotesOfEmptyFolders(plan),
     servers: servers + reconfig.joiners,
     reconfig,
     ensemble: reconfigurable(ensemble, reconfig),
     // The operator's connection takes a place, and every other client has to find one as well.
-    options: { ...plan.options, ...((plan.options.maxCnxns ?? 0) > 0 && { maxCnxns: plan.options.maxCnxns! + 1 }) },
+    options: {
+      ...withVotesOfEmptyFolders(plan).options,
+      ...((plan.options.maxCnxns ?? 0) > 0 && { maxCnxns: plan.options.maxCnxns! + 1 }),
+    },
     core: { ...plan.core, reconfigEnabled: true, superDigest: digestId(superCredentials) },
   };
+}
+
+/**
+ * The folder of an observer without a log may be empty. A reconfiguration may need its vote before it
+ * has data, and with db.autocreate=false an empty folder has none.
+ */
+function withVotesOfEmptyFolders(plan: SeedPlan): SeedPlan {
+  if (plan.ensemble?.options.syncEnabled !== false) return plan;
+  const { dbAutocreate: _, ...options } = plan.options;
+  return { ...plan, faults: plan.faults.filter((name) => !diskLosingFaults.includes(name)), options };
 }
 
 /** Servers outside the configuration need places: those that join, and those that were removed. */

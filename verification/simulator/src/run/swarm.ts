@@ -159,7 +159,7 @@ const oneIn: Partial<Record<FaultName, number>> = { impersonator: 12, memoryPres
  * Faults after which a server may lose all data: an operator empties a folder from which the server
  * cannot start.
  */
-const diskLosingFaults: readonly FaultName[] = ['wipe', 'logRot', 'snapshotRot', 'epochRot', 'lostLog'];
+export const diskLosingFaults: readonly FaultName[] = ['wipe', 'logRot', 'snapshotRot', 'epochRot', 'lostLog'];
 
 /** Chosen apart from the others, by the seeds that they concern; see `observer-plan.ts`. */
 const chosenApart: ReadonlySet<FaultName> = new Set<FaultName>(['observerAhead', 'syncAtObserver']);

@@ -77,7 +77,7 @@ export const observerAhead: Scenario = {
         // A quorum is left.
         master.kill();
         const leftMs = run.nowMs;
-        await scenario.waitFor('the observer has come to the other follower', () => run.masterOf(observer) === other);
+        await scenario.waitFor('the observer learns from the other follower', () => run.masterOf(observer) === other);
         if (other.lastZxid >= zxid) throw new Error('the other follower knows the commit already');
         await scenario.waitFor('the other follower knows the commit', () => other.lastZxid >= zxid);
         const knownMs = run.nowMs;
