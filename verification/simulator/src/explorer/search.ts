@@ -164,7 +164,7 @@ class Search {
     if (hashOf(world) !== this.#states.hash(state))
       throw new Error(`the same choices led to another state, at depth ${this.#states.depth(state)}`);
     let at: StateId = this.#descend(world, state);
-    if (inChains) for (let known = this.#known; at !== -1 && this.#known < known + knownPerChain; ) at = this.#descend(world, at);
+    if (inChains) for (let known = this.#known; at !== -1 && this.#known < known + knownPerChain;) at = this.#descend(world, at);
     if (at !== -1) this.#pushOpen(at);
     this.#maybeQuiesce(world);
     return true;
