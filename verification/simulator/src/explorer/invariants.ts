@@ -372,7 +372,7 @@ export class Invariants {
     if (this.#isQuorum(begun, members)) return;
     throw new Violation(
       'EpochQuorum',
-      `${sid} serves in epoch ${epoch}, which only ${begun.join(', ')} have begun, and that is no quorum of ${members ?? 'the initial configuration'}`,
+      `${sid} serves in epoch ${epoch}, which only ${begun.join(', ')} have begun, and those are not a quorum of ${members ?? 'the initial configuration'}`,
     );
   }
 

@@ -227,7 +227,7 @@ export const searchPresets: readonly SearchPreset[] = [
     name: 'three servers become four and three again',
     scope: { ...reconfigScope, servers: 4, ensemble: 'growing' },
     initialState: 'empty',
-    prefix: 'client has a session',
+    prefix: 'configuration asked for',
     order: 'chains',
     quiesceEvery: 40,
     statesPercent: 4,

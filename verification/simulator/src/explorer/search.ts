@@ -4,8 +4,8 @@
  * it continues. There are three orders:
  *
  *     chains    continues from a state that has choices left, in turn the shallowest and one from
- *               anywhere, and descends, by a choice that was not made yet each time, until it has met
- *               a few known states, or one without such a choice. In the end every state is explored.
+ *               anywhere, and descends, to a new state each time, until a state is known. Nearly
+ *               every step finds something, and in the end every state is explored.
  *     breadth   explores all states of a depth before the next: a violation is found on its shortest
  *               path. Slow.
  *     walks     descends randomly from the beginning, again and again. Deep at once, and never
@@ -71,12 +71,6 @@ export interface SearchResult extends Progress {
   readonly violation: { readonly error: Violation; readonly run: readonly Choice[]; readonly healing: Healing | undefined } | undefined;
 }
 
-/**
- * How many known states a chain may meet. To go on from one saves the path back to another, and with
- * many of them the search would stay where it is.
- */
-const knownPerChain = 20;
-
 export function hashOf(world: SmallWorld): number {
   const hash = new StateHash();
   world.fingerprint(hash);
@@ -100,10 +94,7 @@ class Search {
   #run: Choice[] = [];
   readonly #marks = new MarkCounts();
   #picks = 0;
-  /** Paths to known states since faults last ceased. */
-  #paths = 0;
-  /** How often a choice led to a known state. */
-  #known = 0;
+  #descents = 0;
   #quiescences = 0;
   #longestRecoveryMs = 0;
   #healing: Healing | undefined;
@@ -164,30 +155,21 @@ class Search {
     if (hashOf(world) !== this.#states.hash(state))
       throw new Error(`the same choices led to another state, at depth ${this.#states.depth(state)}`);
     let at: StateId = this.#descend(world, state);
-    if (inChains) for (let known = this.#known; at !== -1 && this.#known < known + knownPerChain; ) at = this.#descend(world, at);
-    if (at !== -1) this.#pushOpen(at);
+    if (inChains) while (at !== -1) at = this.#descend(world, at);
+    else if (at !== -1) this.#pushOpen(at);
     this.#maybeQuiesce(world);
     return true;
   }
 
   #takeShallowest(): StateId | undefined {
-    for (; this.#shallowest < this.#open.length; this.#shallowest++) {
-      const state = this.#takeFrom(this.#open[this.#shallowest]!);
-      if (state !== undefined) return state;
-    }
-    return undefined;
-  }
-
-  /** A state may be there twice, and have been continued from meanwhile. */
-  #takeFrom(states: StateId[]): StateId | undefined {
-    for (let state = states.pop(); state !== undefined; state = states.pop()) if (this.#states.hasChoicesLeft(state)) return state;
-    return undefined;
+    while (this.#open[this.#shallowest]?.length === 0) this.#shallowest++;
+    return this.#open[this.#shallowest]?.pop();
   }
 
   /** A state at a random depth: otherwise deep states would come last. */
   #takeRandom(): StateId | undefined {
     for (let depth = this.#below(this.#open.length); depth >= 0; depth--) {
-      const state = this.#takeFrom(this.#open[depth]!);
+      const state = this.#open[depth]!.pop();
       if (state !== undefined) return state;
     }
     return this.#takeShallowest();
@@ -196,8 +178,7 @@ class Search {
   /** Ceases faults in the world at the end of a path, which is no longer needed. */
   #maybeQuiesce(world: SmallWorld): void {
     const { quiesceEvery } = this.#options;
-    if (quiesceEvery === undefined || ++this.#paths < quiesceEvery) return;
-    this.#paths = 0;
+    if (quiesceEvery === undefined || ++this.#descents % quiesceEvery !== 0) return;
     // First with a healthy quorum, then with all servers.
     for (const healing of ['core', 'all'] as const) {
       this.#healing = healing;
@@ -208,24 +189,19 @@ class Search {
   }
 
   /**
-   * Makes the next choice of a state. Returns the state that it leads to if that has choices left,
-   * and may be continued from, otherwise -1.
+   * Makes the next choice of a state. Returns the new state if it is one and may be continued from,
+   * otherwise -1.
    */
   #descend(world: SmallWorld, state: StateId): StateId {
     const choices = world.choices();
     if (choices.length === 0) return -1;
-    const turn = this.#states.nextChoiceIndex(state, choices.length);
+    const turn = this.#states.nextChoiceIndex(state);
     if (turn + 1 < choices.length) this.#pushOpen(state);
     const code = choiceOrder(choices, (this.#states.hash(state) + this.#options.seed) % orderEnd)[turn]!;
     world.takeHits();
     this.#make(world, code);
     const next = this.#states.add(hashOf(world), state, code);
-    if (next < 0) {
-      this.#known++;
-      this.#paths++;
-      const known = -1 - next;
-      return this.#states.hasChoicesLeft(known) && this.#states.depth(known) < this.#options.depthMax ? known : -1;
-    }
+    if (next === -1) return -1;
     this.#marks.add(world.takeHits());
     const depth = this.#states.depth(next);
     this.#depth = Math.max(this.#depth, depth);
@@ -245,7 +221,7 @@ class Search {
       const code = this.#draw(world.choices());
       if (code === undefined) break;
       this.#make(world, code);
-      const isNew = this.#states.add(hashOf(world), -1, 0) >= 0;
+      const isNew = this.#states.add(hashOf(world), -1, 0) !== -1;
       const hits = world.takeHits();
       if (isNew) this.#marks.add(hits);
       this.#depth = Math.max(this.#depth, depth);

@@ -159,6 +159,8 @@ export class SmallServer implements ServerState {
     const { active } = disk.configs.state;
     const { lastSeen } = disk.configs;
     this.#configs = { active, lastSeen };
+    if (lastSeen !== undefined) this.world.hit('pending configuration at a start');
+    if (active.version > 0 && membersText(active) !== this.world.membersInForce) this.world.hit('old configuration at a start');
     const { acceptedEpoch, currentEpoch, lastZxid } = disk;
     const committedLog = (this.#committedLog = new CommittedLog({ ...committedLogDefaults, countMax: scope.committedLog }));
     for (const { zxid, bytes } of disk.log) committedLog.restore(zxid, bytes);

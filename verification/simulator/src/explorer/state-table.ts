@@ -17,8 +17,6 @@ export class StateTable {
   #depths = new Uint16Array(initialCapacity);
   /** Number of choices that were made at this state. */
   #choicesMade = new Uint16Array(initialCapacity);
-  /** Number of choices that it has, once one was made. */
-  #choiceCounts = new Uint16Array(initialCapacity);
   #count = 0;
   /**
    * Indexes + 1 by hash, with open addressing; 0 for none. Always at least twice as long as the
@@ -31,13 +29,12 @@ export class StateTable {
   }
 
   /**
-   * Adds a state and returns its index; of a known one with the index i, which it does not add, it
-   * returns -1 - i. `parent` is -1 for an initial state.
+   * Adds a state and returns its index, or -1 if it is known. `parent` is -1 for an initial state.
    */
   add(hash: number, parent: StateId, choice: Choice): StateId {
     let at = this.#slotOf(hash);
     for (let found = this.#index[at]!; found !== 0; found = this.#index[at]!) {
-      if (this.#hashes[found - 1] === hash) return -found;
+      if (this.#hashes[found - 1] === hash) return -1;
       at = (at + 1) & (this.#index.length - 1);
     }
     if (this.#count === this.#hashes.length) {
@@ -62,16 +59,9 @@ export class StateTable {
     return this.#depths[state]!;
   }
 
-  /** Returns the number of choices made at a state so far, of so many, and increments it. */
-  nextChoiceIndex(state: StateId, count: number): number {
-    this.#choiceCounts[state] = count;
+  /** Returns the number of choices made at a state so far, and increments it. */
+  nextChoiceIndex(state: StateId): number {
     return this.#choicesMade[state]!++;
-  }
-
-  /** Whether choices were not made yet, as far as known. */
-  hasChoicesLeft(state: StateId): boolean {
-    const made = this.#choicesMade[state]!;
-    return made === 0 || made < this.#choiceCounts[state]!;
   }
 
   /** The choices that lead to a state. */
@@ -92,7 +82,6 @@ export class StateTable {
     this.#choices = copied(new Uint32Array(size), this.#choices);
     this.#depths = copied(new Uint16Array(size), this.#depths);
     this.#choicesMade = copied(new Uint16Array(size), this.#choicesMade);
-    this.#choiceCounts = copied(new Uint16Array(size), this.#choiceCounts);
     this.#index = new Int32Array(size * 2);
     for (let place = 0; place < this.#count; place++) {
       let at = this.#slotOf(this.#hashes[place]!);

@@ -2,32 +2,11 @@
 import type { Detector, Mutant } from './mutant.ts';
 
 const seeded: Readonly<Record<string, Omit<Mutant, 'detector'>>> = {
-  'joint-quorum-of-the-new-only': {
-    description: 'while a configuration is pending, a quorum of it alone decides',
-    origin: 'P32',
-    symbol: 'JointQuorum.containsQuorum',
-    original: 'this.#current.containsQuorum(sids) && ',
-    replacement: '',
-  },
   'joint-quorum-of-the-old-only': {
     description: 'while a configuration is pending, a quorum of the active one alone decides',
     origin: 'P32',
     symbol: 'JointQuorum.containsQuorum',
     original: ' && this.#lastSeen.containsQuorum(sids)',
-    replacement: '',
-  },
-  'configuration-active-when-proposed': {
-    description: 'a follower uses a configuration from its proposal on',
-    origin: 'P32',
-    symbol: 'Learner.#onProposal',
-    original: 'this.#lastReconfig = { zxid, text };',
-    replacement: 'this.#lastReconfig = { zxid, text };\n      this.#host.configActivated(text, true, now);',
-  },
-  'pending-configuration-not-completed': {
-    description: 'a new leader sends NEWLEADER with its active configuration, although its log has a later one',
-    origin: 'P32',
-    symbol: 'Configuration.newLeaderConfig',
-    original: 'if (this.#lastSeen !== undefined) return this.#lastSeen.text;',
     replacement: '',
   },
   'configuration-of-uptodate-not-used': {
@@ -98,15 +77,8 @@ const seeded: Readonly<Record<string, Omit<Mutant, 'detector'>>> = {
     description: 'a server that starts does not look for a later configuration in its log',
     origin: 'P32',
     symbol: 'PeerState.constructor',
-    original: 'this.config.readFrom(this.replica.tree);',
+    original: 'if (this.config.readFrom(this.replica.tree)) this.disk.saveConfig(this.config.members, this.config.lastSeen);',
     replacement: '',
-  },
-  'removed-leader-goes-on': {
-    description: 'a leader goes on although the new configuration has no place for it',
-    origin: 'F24',
-    symbol: 'Broadcast.#commitReconfig',
-    original: 'const leads = canLeadOn(this.#sid, before, config.members);',
-    replacement: 'const leads = canLeadOn(this.#sid, before, before);',
   },
   'learner-keeps-its-role': {
     description: 'a learner that the new configuration gives another role keeps the old one',
@@ -159,6 +131,59 @@ const seeded: Readonly<Record<string, Omit<Mutant, 'detector'>>> = {
   },
 };
 
+/** What the explorer reaches within a few thousand states. */
+const explored: Readonly<Record<string, Omit<Mutant, 'detector'>>> = {
+  'joint-quorum-of-the-new-only': {
+    description: 'while a configuration is pending, a quorum of it alone decides',
+    origin: 'P32',
+    symbol: 'JointQuorum.containsQuorum',
+    original: 'this.#current.containsQuorum(sids) && ',
+    replacement: '',
+  },
+  'configuration-active-when-proposed': {
+    description: 'a follower uses a configuration from its proposal on',
+    origin: 'P32',
+    symbol: 'Learner.#onProposal',
+    original: 'this.#lastReconfig = { zxid, text };',
+    replacement: 'this.#lastReconfig = { zxid, text };\n      this.#host.configActivated(text, true, now);',
+  },
+  'pending-configuration-not-completed': {
+    description: 'a new leader sends NEWLEADER with its active configuration, although its log has a later one',
+    origin: 'P32',
+    symbol: 'Configuration.newLeaderConfig',
+    original: 'if (this.#lastSeen !== undefined) return this.#lastSeen.text;',
+    replacement: '',
+  },
+  'removed-leader-goes-on': {
+    description: 'a leader goes on although the new configuration has no place for it',
+    origin: 'F24',
+    symbol: 'Broadcast.#commitReconfig',
+    original: 'const leads = canLeadOn(this.#sid, before, config.members);',
+    replacement: 'const leads = canLeadOn(this.#sid, before, before);',
+  },
+  'larger-sid-of-a-pending-configuration': {
+    description: 'a voter of a pending configuration alone is preferred to one of the active configuration',
+    origin: 'found here: joiner preferred; P35',
+    symbol: 'isBetterVote',
+    original: 'if (isActive !== verifier.active.isVoter(b.leader)) return isActive;',
+    replacement: '',
+  },
+  'pending-configuration-keeps-outside': {
+    description: 'a server with a pending configuration follows only a leader that a quorum of both follows',
+    origin: 'found here: kept outside; P35',
+    symbol: 'FastLeaderElection.#onOutOfElection',
+    original: 'notification.leader === this.#sid ? verifier : verifier.active',
+    replacement: 'verifier',
+  },
+  'lost-configuration-stays-in-its-file': {
+    description: 'a configuration whose txn a crash has taken from the log stays in its file',
+    origin: 'found here: lost configuration; F24',
+    symbol: 'PeerState.constructor',
+    original: 'if (this.config.readFrom(this.replica.tree)) this.disk.saveConfig(this.config.members, this.config.lastSeen);',
+    replacement: 'this.config.readFrom(this.replica.tree);',
+  },
+};
+
 const files: Readonly<Record<string, Omit<Mutant, 'detector'>>> = {
   'zoo-cfg-names-a-missing-file': {
     description: 'zoo.cfg names the dynamic file before that is complete',
@@ -198,5 +223,6 @@ function detectedBy(detector: Detector, group: Readonly<Record<string, Omit<Muta
 
 export const reconfigMutants: Readonly<Record<string, Mutant>> = {
   ...detectedBy('reconfigs', seeded),
+  ...detectedBy('explorer', explored),
   ...detectedBy('crash-states', files),
 };

@@ -96,8 +96,8 @@ const work = ['packet', 'log', 'file', 'config', 'dial'];
 
 /** The members that each server uses that serves, after everything has arrived and all faults have ceased. */
 function settled(world: SmallWorld): (string | undefined)[] {
-  const next = (): Choice | undefined => world.choices().find((code) => work.includes(decodeChoice(code).kind) || world.isDue(code));
-  for (let code = next(); code !== undefined; code = next()) world.apply(code);
+  const due = (): Choice | undefined => world.choices().find((code) => work.includes(decodeChoice(code).kind) || world.isDue(code));
+  for (let code = due(); code !== undefined; code = due()) world.apply(code);
   runToQuiescence(world, 'all');
   return world.servers.map(({ peer, configs }) => (peer?.server === undefined ? undefined : membersText(configs.active)));
 }
