@@ -86,8 +86,9 @@ async function expire({ ensemble, home, other, to, name }: Journey): Promise<voi
     goneMs,
     home.sid,
   );
-  to.note(`${name}: a silent session at its server`, (await resume(home, session)).outcome);
-  to.note(`${name}: a silent session at another`, (await resume(other, session)).outcome);
+  // The server may still be closing its connections, the new one among them: so refused or closed.
+  to.note(`${name}: a silent session is alive at its server`, (await resume(home, session)).outcome === 'resumed');
+  to.note(`${name}: a silent session is alive at another`, (await resume(other, session)).outcome === 'resumed');
 }
 
 /** The ways to ask for an ephemeral znode. The first one that succeeds makes the session global. */
@@ -150,7 +151,7 @@ async function expireWithEphemeral(journey: Journey): Promise<void> {
   to.note(`${name}: an ephemeral of a client that falls silent`, await errorOf(session, OpCode.create, createFields(path, ephemeral)));
   session.abandon();
   await ensemble.until(`${path} is gone`, async () => !(await isThere(other, path)) || undefined, goneMs);
-  to.note(`${name}: a silent session with an ephemeral, at another server`, (await resume(other, session)).outcome);
+  to.note(`${name}: a silent session with an ephemeral is alive at another server`, (await resume(other, session)).outcome === 'resumed');
 }
 
 async function transcriptOf(kinds: readonly ServerKind[], upgrading: boolean): Promise<Transcript> {

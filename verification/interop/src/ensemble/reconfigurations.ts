@@ -144,7 +144,7 @@ class ReconfigurationRun {
       throw new Error(`${what}: error ${err} instead of ${request.error}\n${await ensemble.evidence()}`);
     // What was asked of a server that is down must not wait for it.
     if (disturbance === 'away') await this.#untilSettled(request, err, what);
-    if (victim !== undefined) what += `, ${await this.#launch(victim)}`;
+    if (victim !== undefined) what += `, ${await this.#launch(victim, request)}`;
     await this.#untilSettled(request, err, what);
     const isRefused = request.error !== ErrorCode.Ok;
     const isDone = !isRefused && membersText(this.#members) === membersText(request.members);
@@ -172,21 +172,22 @@ class ReconfigurationRun {
     return `server ${victim.sid} (${victim.kind}) ${isClean ? 'stopped' : 'killed'}, `;
   }
 
-  async #launch(victim: EnsemblePeer): Promise<string> {
+  /** `request`: one that may still change the members. */
+  async #launch(victim: EnsemblePeer, request?: ReconfigRequest): Promise<string> {
     const ensemble = this.#ensemble;
-    const kind = this.#kindOfReturn(victim);
+    const others = this.#memberPeers.filter((peer) => peer !== victim && (request === undefined || request.members.has(peer.sid)));
+    const kind = this.#kindOfReturn(victim, others);
     await ensemble.launch([victim.sid], { kind });
     // Not of all servers: one may just be moving.
     await ensemble.until(`${victim.name}, back as ${kind}, serves`, () => victim.mode(), settleMs, victim.sid);
     return `back as ${kind}`;
   }
 
-  /** The members stay mixed. */
-  #kindOfReturn(victim: EnsemblePeer): ServerKind {
+  /** With these other members, that stay, the members are mixed. */
+  #kindOfReturn(victim: EnsemblePeer, others: readonly EnsemblePeer[]): ServerKind {
     // ZooKeeper 3.9 counts digest mismatches while it replays the log over a snapshot of 3.8.
     if (victim.kind === 'java-3.8.0') return victim.kind;
     const kind = this.#random.pick(this.#settings.returnAs);
-    const others = this.#memberPeers.filter((peer) => peer !== victim);
     const isAlone = (side: Side): boolean => others.every((peer) => sideOf(peer) === side);
     if (isAlone('ours') && kind === 'ours') return victim.kind === 'ours' ? 'java-3.9.5' : victim.kind;
     if (isAlone('java') && kind !== 'ours') return 'ours';
