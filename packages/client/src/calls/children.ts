@@ -93,6 +93,36 @@ export async function* listChildren(
   }
 }
 
+/** Children that a page has at most where a caller needs the names of all of them. */
+const namesPerPage = 10_000;
+
+/**
+ * The names of all children, and the Stat of the parent when they were listed first. In pages where
+ * the server has them, since the names of very many children do not fit into one reply. Throws as
+ * `listChildren` does.
+ */
+export async function childNames(
+  znodes: PageCalls,
+  path: string,
+  retry: CallOptions['retry'],
+  deadline: CallDeadline,
+): Promise<{ readonly children: readonly string[]; readonly stat: Stat }> {
+  const names: string[] = [];
+  let after: ChildCursor | undefined = firstChild;
+  let stat: Stat | undefined;
+  while (after !== undefined) {
+    const settings: PageSettings = { after, untilZxid: stat === undefined ? -1 : Number(stat.pzxid), countMax: namesPerPage, data: false };
+    const options = { ...deadline.requestLimits, retry, watch: undefined };
+    const page: ChildrenPage | undefined = await znodes.childrenPage(path, settings, options);
+    if (page === undefined) return znodes.getChildren(path, { ...deadline.requestLimits, retry });
+    stat ??= page.parentStat;
+    // Not spread into one call: its arguments are on the stack.
+    for (const { name } of page.children) names.push(name);
+    after = page.next;
+  }
+  return { children: names, stat: stat! };
+}
+
 /** What other servers have listed so far. */
 interface Listed {
   /** The position of the last child. */
