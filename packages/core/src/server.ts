@@ -134,6 +134,7 @@ export class Server implements ClientFront {
       budget,
       operatorRequests,
       options,
+      sequencer,
       readOnly,
     );
     const scheduler = new StepScheduler(budget, observer, sequencer, replica, permissions, readHandler);
