@@ -20,6 +20,7 @@ import {
   type MultiReply,
   type MultiRequest,
   OpCode,
+  type RecursiveRequest,
   type SetDataRequest,
   type SessionId,
   sessionIdOf,
@@ -28,7 +29,7 @@ import {
 } from '@tskeeper/protocol';
 import type { Recording, Request } from '../record/recording.ts';
 import { isWrite } from '../record/request-kinds.ts';
-import { isRefusal, canResultFrom } from '../replay/request-of-txn.ts';
+import { isRefusal, canResultFrom, membersByOp } from '../replay/request-of-txn.ts';
 import type { Checker } from './checker.ts';
 
 /** Undefined means that the znode does not exist. */
@@ -72,7 +73,7 @@ export const registerLinearizability: Checker = {
       if (known === undefined) byPath.set(path, [operation]);
       else known.push(operation);
     };
-    const implicit: ImplicitEffects = { owners: new Map(), sweeps: new Map(), unansweredSequential: [] };
+    const implicit: ImplicitEffects = { owners: new Map(), sweeps: new Map(), unansweredSequential: [], removals: [] };
     const { owners } = implicit;
     /**
      * Zxids of answered requests, and those already assigned to a request: two requests with equal
@@ -92,7 +93,7 @@ export const registerLinearizability: Checker = {
         // within a connection counts.
         const isStale = ensemble.size > 0 && readsOnly.has(request.name ?? '');
         const since: Partial<Operation> = isStale ? { invokedMs: 0 } : {};
-        addOperations(request, (path, operation) => addOne(path, { ...operation, ...since, process, index, loggedZxid }), implicit, {
+        addOperations(request, own, (path, operation) => addOne(path, { ...operation, ...since, process, index, loggedZxid }), implicit, {
           process,
           index,
           loggedZxid,
@@ -109,6 +110,8 @@ export const registerLinearizability: Checker = {
         addImplicitDelete(implicit, path, flags, session);
       }
     }
+    // A recursive removal concerns each znode that it names or that is below.
+    for (const addTo of implicit.removals) addTo([...byPath.keys()]);
     // A session ends once, in no order to any connection's requests.
     let process = cnxns.length;
     for (const [path, sessions] of owners) {
@@ -124,7 +127,8 @@ export const registerLinearizability: Checker = {
     }
     const violations: string[] = [];
     for (const [path, operations] of byPath) {
-      if (path.startsWith('/zookeeper')) continue;
+      // The second has data without a znode.
+      if (path.startsWith('/zookeeper') || path.startsWith('/keeper/')) continue;
       const result = linearize(operations, initialPaths.has(path) ? { version: 0, value: valueOf(Buffer.alloc(0)), owner: '' } : undefined);
       // The log names only session and xid. With two processes that use equal xids the search may
       // exceed its budget, which is not a finding.
@@ -190,6 +194,8 @@ interface ImplicitEffects {
     readonly flags: number;
     readonly session: SessionId;
   }[];
+  /** Adds the effects of a request that removes whole subtrees to all paths that are known by then. */
+  readonly removals: ((paths: readonly string[]) => void)[];
 }
 
 type OperationOrder = Pick<Operation, 'process' | 'index' | 'loggedZxid'>;
@@ -204,6 +210,7 @@ type TimedEffect = Omit<Operation, 'process' | 'index' | 'loggedZxid'>;
 
 function addOperations(
   request: Request,
+  logged: TxnLogEntry | undefined,
   add: (path: string, operation: TimedEffect) => void,
   implicit: ImplicitEffects,
   order: OperationOrder,
@@ -221,11 +228,24 @@ function addOperations(
     case 'create2':
     case 'createContainer':
     case 'createTTL':
+    case 'createIfNotExists':
       addCreate(record as CreateRequest, request, (reply?.body as Create2Reply | undefined)?.path, addEffect, implicit, order);
       return;
     case 'delete':
       addEffect((record as DeleteRequest).path, deleteEffect(record as DeleteRequest, err));
       return;
+    case 'tryRemove':
+      // Its reply does not show whether it has removed something.
+      if (logged?.txn.kind === 'delete') addEffect(logged.txn.path, deleteEffect(record as DeleteRequest, err));
+      return;
+    case 'removeRecursive': {
+      if (err !== undefined && err !== ErrorCode.Ok) return;
+      const { path: top } = record as RecursiveRequest;
+      implicit.removals.push((paths) => {
+        for (const path of paths) if (isAtOrBelow(path, top)) addEffect(path, removed);
+      });
+      return;
+    }
     case 'setData':
       addEffect(
         (record as SetDataRequest).path,
@@ -251,14 +271,22 @@ function addOperations(
       return;
     }
     case 'multi':
-      addMulti(request, addEffect, implicit, order);
+      addMulti(request, logged, addEffect, implicit, order);
       return;
     default:
   }
 }
 
+/** The effect on a znode, whether it was there or not. */
+const removed: Effect = () => undefined;
+
+function isAtOrBelow(path: string, top: string | null): boolean {
+  return path === top || path.startsWith(`${top}/`);
+}
+
 function addMulti(
   request: Request,
+  logged: TxnLogEntry | undefined,
   addEffect: (path: string | null, effect: Effect | undefined) => void,
   implicit: ImplicitEffects,
   order: OperationOrder,
@@ -269,41 +297,57 @@ function addMulti(
   // All operations of a multi take effect at once, path by path. A failed one changed nothing and
   // shows nothing.
   if (results?.some(({ kind }) => kind === 'error') === true) return;
-  const effects = new Map<string, Effect[]>();
+  const members = logged?.txn.kind === 'multi' ? membersByOp(ops, logged.txn.txns) : undefined;
+  const effects: { readonly op: MultiOp; readonly path: string; readonly effect: Effect }[] = [];
   for (const [at, op] of ops.entries()) {
     if (op.path === null) continue;
     const result = results?.[at];
     if (op.kind.startsWith('create')) {
       const made = result !== undefined && 'path' in result ? result.path : undefined;
       const addPartEffect = (path: string | null, effect: Effect | undefined) => {
-        if (path !== null && effect !== undefined) effects.set(path, [...(effects.get(path) ?? []), effect]);
+        if (path !== null && effect !== undefined) effects.push({ op, path, effect });
       };
       addCreate(op as CreateRequest, request, made, addPartEffect, implicit, order);
       continue;
     }
     const version = result !== undefined && 'stat' in result && op.kind === 'setData' ? result.stat.version : undefined;
-    const effect = opEffect(op, results === undefined ? undefined : ErrorCode.Ok, version);
-    if (effect !== undefined) effects.set(op.path, [...(effects.get(op.path) ?? []), effect]);
+    const hasRemoved = members?.[at]?.some(({ txn }) => txn.kind === 'delete') === true;
+    const effect = opEffect(op, results === undefined ? undefined : ErrorCode.Ok, version, hasRemoved);
+    if (effect !== undefined) effects.push({ op, path: op.path, effect });
   }
-  for (const [path, parts] of effects) {
-    addEffect(path, (register) => {
-      let now: Register | 'impossible' = register;
-      for (const part of parts) {
-        if (now === 'impossible') return now;
-        now = part(now);
-      }
-      return now;
-    });
-  }
+  const addTo = (paths: Iterable<string>): void => {
+    for (const path of paths) {
+      const parts = effects.filter(({ op, path: own }) => own === path || (op.kind === 'removeRecursive' && isAtOrBelow(path, own)));
+      if (parts.length === 0) continue;
+      addEffect(path, (register) => {
+        let now: Register | 'impossible' = register;
+        for (const { effect } of parts) {
+          if (now === 'impossible') return now;
+          now = effect(now);
+        }
+        return now;
+      });
+    }
+  };
+  const own = new Set(effects.map(({ path }) => path));
+  if (ops.some(({ kind }) => kind === 'removeRecursive')) implicit.removals.push((paths) => addTo(new Set([...own, ...paths])));
+  else addTo(own);
 }
 
-function opEffect(op: MultiOp, err: number | undefined, version: number | undefined): Effect | undefined {
+function opEffect(op: MultiOp, err: number | undefined, version: number | undefined, hasRemoved: boolean): Effect | undefined {
   switch (op.kind) {
     case 'delete':
       return deleteEffect(op, err);
+    case 'tryRemove':
+      return hasRemoved ? deleteEffect(op, err) : undefined;
+    case 'removeRecursive':
+      return removed;
+    case 'checkNotExists':
+      return (register) => (register !== undefined && matches(op.version, register.version) ? 'impossible' : register);
     case 'setData':
       return setEffect(op, err, version);
     case 'check':
+    case 'checkStat':
       return (register) => (register !== undefined && matches(op.version, register.version) ? register : 'impossible');
     default:
       return undefined;
@@ -324,7 +368,8 @@ function addCreate(
   const isCounted = sequentialModes.has(flags);
   const path = isCounted && reply?.err === ErrorCode.Ok ? (createdPath ?? null) : asked;
   if (asked === null || path === null) return;
-  const effect = createEffect(create, session, reply?.err);
+  const isKept = request.name === 'createIfNotExists' || (create as { readonly kind?: string }).kind === 'createIfNotExists';
+  const effect = createEffect(create, session, reply?.err, isKept);
   if (effect !== undefined && isCounted && reply === undefined) {
     implicit.unansweredSequential.push({
       prefix: asked,
@@ -362,10 +407,11 @@ function matches(wanted: number, version: number): boolean {
   return wanted === -1 || wanted === version;
 }
 
-function createEffect({ data, flags }: CreateRequest, session: SessionId, err: number | undefined): Effect | undefined {
+/** `isKept`: a znode that exists is left as it is. */
+function createEffect({ data, flags }: CreateRequest, session: SessionId, err: number | undefined, isKept: boolean): Effect | undefined {
   const isSweepable = flags > CreateMode.ephemeralSequential;
   const made: Register = { version: 0, value: valueOf(data), owner: isEphemeral(flags) ? String(session) : '', isSweepable };
-  if (err === ErrorCode.Ok || err === undefined) return (register) => (register === undefined ? made : 'impossible');
+  if (err === ErrorCode.Ok || err === undefined) return (register) => (register === undefined ? made : isKept ? register : 'impossible');
   if (err === ErrorCode.NodeExists) return (register) => (register === undefined ? 'impossible' : register);
   return undefined;
 }
