@@ -272,7 +272,7 @@ export class Workload {
     const top = this.#pick(['/a', '/b', '/c']);
     const make = (path: string, flags: number = CreateMode.persistent): ClientRequest => ({
       name: 'createIfNotExists',
-      record: { path, data: this.#value(), acl: openAcl, flags },
+      record: { path, data: this.#value(), acl: this.#random.below(3) === 0 ? this.#acl() : openAcl, flags },
     });
     const removal = { path: top, limit: [2, 3, 100, 0xffffffff][this.#random.below(4)]! };
     const requests = [make(top), make(`${top}/x`)];
