@@ -46,13 +46,6 @@ export const keeperMutants: Readonly<Record<string, Mutant>> = {
     original: 'this.#changed = this.#outstandingChanges.entries();',
     replacement: 'this.#changed = this.#top === 0 ? this.#outstandingChanges.entries() : [].values();',
   },
-  'removal-of-pending-deletes': {
-    description: 'a recursive removal deletes again what is deleted and not applied yet',
-    origin,
-    symbol: 'PendingRemoval.#collectOne',
-    original: 'if (znode.exists && path.startsWith(top)',
-    replacement: 'if (path.startsWith(top)',
-  },
   'removal-by-parent-acl': {
     description: 'a recursive removal checks the ACL of the parent only',
     origin: 'A20, P33',
