@@ -327,12 +327,21 @@ export class Workload {
     }
   }
 
-  /** Few fields count, so that it sometimes agrees. */
+  /** One field counts, so that it often agrees. */
   #partOfStat(): Stat {
-    const few = (): number => (this.#random.below(3) === 0 ? this.#random.below(3) : -1);
-    const any = { czxid: -1, mzxid: -1, ctime: -1, mtime: -1, pzxid: -1, dataLength: -1 };
-    const ephemeralOwner = this.#random.below(3) === 0 ? 0n : -1n;
-    return { ...any, version: few(), cversion: few(), aversion: few(), ephemeralOwner, numChildren: few() };
+    const times = { czxid: -1, mzxid: -1, ctime: -1, mtime: -1, pzxid: -1 };
+    const any = { ...times, version: -1, cversion: -1, aversion: -1, ephemeralOwner: -1n, dataLength: -1, numChildren: -1 };
+    switch (this.#random.below(5)) {
+      case 0:
+        return { ...any, version: this.#random.below(2) };
+      case 1:
+      case 2:
+        return { ...any, cversion: this.#random.below(3) };
+      case 3:
+        return { ...any, ephemeralOwner: 0n };
+      default:
+        return { ...any, numChildren: this.#random.below(2) };
+    }
   }
 
   #multiOp(): MultiOp {
