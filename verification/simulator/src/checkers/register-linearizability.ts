@@ -20,7 +20,6 @@ import {
   type MultiReply,
   type MultiRequest,
   OpCode,
-  type RecursiveRequest,
   type SetDataRequest,
   type SessionId,
   sessionIdOf,
@@ -29,7 +28,7 @@ import {
 } from '@tskeeper/protocol';
 import type { Recording, Request } from '../record/recording.ts';
 import { isWrite } from '../record/request-kinds.ts';
-import { isRefusal, canResultFrom, membersByOp } from '../replay/request-of-txn.ts';
+import { isRefusal, canResultFrom } from '../replay/request-of-txn.ts';
 import type { Checker } from './checker.ts';
 
 /** Undefined means that the znode does not exist. */
@@ -73,7 +72,7 @@ export const registerLinearizability: Checker = {
       if (known === undefined) byPath.set(path, [operation]);
       else known.push(operation);
     };
-    const implicit: ImplicitEffects = { owners: new Map(), sweeps: new Map(), unansweredSequential: [], removals: [] };
+    const implicit: ImplicitEffects = { owners: new Map(), sweeps: new Map(), unansweredSequential: [], unclear: [] };
     const { owners } = implicit;
     /**
      * Zxids of answered requests, and those already assigned to a request: two requests with equal
@@ -93,7 +92,7 @@ export const registerLinearizability: Checker = {
         // within a connection counts.
         const isStale = ensemble.size > 0 && readsOnly.has(request.name ?? '');
         const since: Partial<Operation> = isStale ? { invokedMs: 0 } : {};
-        addOperations(request, own, (path, operation) => addOne(path, { ...operation, ...since, process, index, loggedZxid }), implicit, {
+        addOperations(request, (path, operation) => addOne(path, { ...operation, ...since, process, index, loggedZxid }), implicit, {
           process,
           index,
           loggedZxid,
@@ -110,8 +109,6 @@ export const registerLinearizability: Checker = {
         addImplicitDelete(implicit, path, flags, session);
       }
     }
-    // A recursive removal concerns each znode that it names or that is below.
-    for (const addTo of implicit.removals) addTo([...byPath.keys()]);
     // A session ends once, in no order to any connection's requests.
     let process = cnxns.length;
     for (const [path, sessions] of owners) {
@@ -129,6 +126,7 @@ export const registerLinearizability: Checker = {
     for (const [path, operations] of byPath) {
       // The second has data without a znode.
       if (path.startsWith('/zookeeper') || path.startsWith('/keeper/')) continue;
+      if (implicit.unclear.some((top) => isAtOrBelow(path, top))) continue;
       const result = linearize(operations, initialPaths.has(path) ? { version: 0, value: valueOf(Buffer.alloc(0)), owner: '' } : undefined);
       // The log names only session and xid. With two processes that use equal xids the search may
       // exceed its budget, which is not a finding.
@@ -194,8 +192,8 @@ interface ImplicitEffects {
     readonly flags: number;
     readonly session: SessionId;
   }[];
-  /** Adds the effects of a request that removes whole subtrees to all paths that are known by then. */
-  readonly removals: ((paths: readonly string[]) => void)[];
+  /** Paths that a tryRemove or a removeRecursive names: no reply shows which znodes they have removed. */
+  readonly unclear: string[];
 }
 
 type OperationOrder = Pick<Operation, 'process' | 'index' | 'loggedZxid'>;
@@ -210,7 +208,6 @@ type TimedEffect = Omit<Operation, 'process' | 'index' | 'loggedZxid'>;
 
 function addOperations(
   request: Request,
-  logged: TxnLogEntry | undefined,
   add: (path: string, operation: TimedEffect) => void,
   implicit: ImplicitEffects,
   order: OperationOrder,
@@ -235,17 +232,9 @@ function addOperations(
       addEffect((record as DeleteRequest).path, deleteEffect(record as DeleteRequest, err));
       return;
     case 'tryRemove':
-      // Its reply does not show whether it has removed something.
-      if (logged?.txn.kind === 'delete') addEffect(logged.txn.path, deleteEffect(record as DeleteRequest, err));
+    case 'removeRecursive':
+      implicit.unclear.push((record as { readonly path: string }).path);
       return;
-    case 'removeRecursive': {
-      if (err !== undefined && err !== ErrorCode.Ok) return;
-      const { path: top } = record as RecursiveRequest;
-      implicit.removals.push((paths) => {
-        for (const path of paths) if (isAtOrBelow(path, top)) addEffect(path, removed);
-      });
-      return;
-    }
     case 'setData':
       addEffect(
         (record as SetDataRequest).path,
@@ -271,22 +260,18 @@ function addOperations(
       return;
     }
     case 'multi':
-      addMulti(request, logged, addEffect, implicit, order);
+      addMulti(request, addEffect, implicit, order);
       return;
     default:
   }
 }
 
-/** The effect on a znode, whether it was there or not. */
-const removed: Effect = () => undefined;
-
-function isAtOrBelow(path: string, top: string | null): boolean {
+function isAtOrBelow(path: string, top: string): boolean {
   return path === top || path.startsWith(`${top}/`);
 }
 
 function addMulti(
   request: Request,
-  logged: TxnLogEntry | undefined,
   addEffect: (path: string | null, effect: Effect | undefined) => void,
   implicit: ImplicitEffects,
   order: OperationOrder,
@@ -297,51 +282,40 @@ function addMulti(
   // All operations of a multi take effect at once, path by path. A failed one changed nothing and
   // shows nothing.
   if (results?.some(({ kind }) => kind === 'error') === true) return;
-  const members = logged?.txn.kind === 'multi' ? membersByOp(ops, logged.txn.txns) : undefined;
-  const effects: { readonly op: MultiOp; readonly path: string; readonly effect: Effect }[] = [];
+  const effects: { readonly path: string; readonly effect: Effect }[] = [];
   for (const [at, op] of ops.entries()) {
     if (op.path === null) continue;
+    if (op.kind === 'tryRemove' || op.kind === 'removeRecursive') implicit.unclear.push(op.path);
     const result = results?.[at];
     if (op.kind.startsWith('create')) {
       const made = result !== undefined && 'path' in result ? result.path : undefined;
       const addPartEffect = (path: string | null, effect: Effect | undefined) => {
-        if (path !== null && effect !== undefined) effects.push({ op, path, effect });
+        if (path !== null && effect !== undefined) effects.push({ path, effect });
       };
       addCreate(op as CreateRequest, request, made, addPartEffect, implicit, order);
       continue;
     }
     const version = result !== undefined && 'stat' in result && op.kind === 'setData' ? result.stat.version : undefined;
-    const hasRemoved = members?.[at]?.some(({ txn }) => txn.kind === 'delete') === true;
-    const effect = opEffect(op, results === undefined ? undefined : ErrorCode.Ok, version, hasRemoved);
-    if (effect !== undefined) effects.push({ op, path: op.path, effect });
+    const effect = opEffect(op, results === undefined ? undefined : ErrorCode.Ok, version);
+    if (effect !== undefined) effects.push({ path: op.path, effect });
   }
-  const addTo = (paths: Iterable<string>): void => {
-    for (const path of paths) {
-      const parts = effects.filter(({ op, path: own }) => own === path || (op.kind === 'removeRecursive' && isAtOrBelow(path, own)));
-      if (parts.length === 0) continue;
-      addEffect(path, (register) => {
-        let now: Register | 'impossible' = register;
-        for (const { effect } of parts) {
-          if (now === 'impossible') return now;
-          now = effect(now);
-        }
-        return now;
-      });
-    }
-  };
-  const own = new Set(effects.map(({ path }) => path));
-  if (ops.some(({ kind }) => kind === 'removeRecursive')) implicit.removals.push((paths) => addTo(new Set([...own, ...paths])));
-  else addTo(own);
+  for (const path of new Set(effects.map((each) => each.path))) {
+    const parts = effects.filter((each) => each.path === path);
+    addEffect(path, (register) => {
+      let now: Register | 'impossible' = register;
+      for (const { effect } of parts) {
+        if (now === 'impossible') return now;
+        now = effect(now);
+      }
+      return now;
+    });
+  }
 }
 
-function opEffect(op: MultiOp, err: number | undefined, version: number | undefined, hasRemoved: boolean): Effect | undefined {
+function opEffect(op: MultiOp, err: number | undefined, version: number | undefined): Effect | undefined {
   switch (op.kind) {
     case 'delete':
       return deleteEffect(op, err);
-    case 'tryRemove':
-      return hasRemoved ? deleteEffect(op, err) : undefined;
-    case 'removeRecursive':
-      return removed;
     case 'checkNotExists':
       return (register) => (register !== undefined && matches(op.version, register.version) ? 'impossible' : register);
     case 'setData':
