@@ -16,6 +16,7 @@ function sorted(body: Body): Body {
   return {
     ...body,
     ...(body.children && { children: [...body.children].sort() }),
+    ...(body.contents && { contents: [...body.contents].sort(byText(({ name }) => name)) }),
     ...(body.ephemerals && { ephemerals: [...body.ephemerals].sort() }),
     ...(body.acl && { acl: [...body.acl].sort(byText((entry) => JSON.stringify(entry))) }),
     ...(body.clientInfo && { clientInfo: [...body.clientInfo].sort(byText((info) => JSON.stringify(info))) }),

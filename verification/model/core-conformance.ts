@@ -126,7 +126,7 @@ class Stream {
   }
 
   #remember(where: string, what: unknown): void {
-    this.#recent.push(`  ${where} ${JSON.stringify(what)}`);
+    this.#recent.push(`  ${where} ${JSON.stringify(what, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value))}`);
     if (this.#recent.length > 14) this.#recent.shift();
   }
 

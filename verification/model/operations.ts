@@ -8,7 +8,7 @@
  */
 import { type Arbitrary, array, nat } from 'fast-check';
 import { featuresPath, OpCode } from '@tskeeper/protocol';
-import type { AclEntry, Data, Operation, ReadStep, WriteStep } from '@tskeeper/simulator';
+import type { AclEntry, Data, KeeperStep, Operation, ReadStep, Stat, WriteStep } from '@tskeeper/simulator';
 import { digestId } from '@tskeeper/simulator';
 import { encodeRequest } from '@tskeeper/harness';
 
@@ -258,6 +258,50 @@ function randomWriteStep(random: Prng, profile: Profile, hints: Hints): WriteSte
   ])();
 }
 
+/** A write of ClickHouse Keeper, or a check of its own: any of them may be a step of a multi. */
+function randomKeeperStep(random: Prng, profile: Profile, hints: Hints): KeeperStep {
+  const path = maybeNull(random, randomPath(random, hints));
+  const version = randomVersion(random);
+  return random.weighted<() => KeeperStep>([
+    [
+      30,
+      () => {
+        const flags = random.pick([0, 0, 0, 1, 1, 2, 4, 7]);
+        return { kind: 'createIfNotExists', path, data: randomData(random), acl: randomAcl(random, profile), flags };
+      },
+    ],
+    [12, () => ({ kind: 'tryRemove', path, version })],
+    [12, () => ({ kind: 'checkNotExists', path, version })],
+    [12, () => ({ kind: 'removeRecursive', path, limit: random.pick([0, 1, 2, 3, 5, 1000, 0xffffffff]) })],
+    [12, () => ({ kind: 'checkStat', path, version: random.pick([-1, -1, version]), stat: randomStat(random, hints) })],
+  ])();
+}
+
+/** Most fields are -1, which means any value. */
+function randomStat(random: Prng, hints: Hints): Stat {
+  const number = (): number =>
+    random.weighted([
+      [10, -1],
+      [1, 0],
+      [1, 1],
+      [1, 2],
+    ]);
+  const zxid = (): number => (random.chance(90) ? -1 : random.below(hints.zxid + 1));
+  return {
+    czxid: zxid(),
+    mzxid: zxid(),
+    ctime: -1,
+    mtime: -1,
+    version: number(),
+    cversion: number(),
+    aversion: number(),
+    ephemeralOwner: random.pick([-1n, -1n, -1n, 0n]),
+    dataLength: number(),
+    numChildren: number(),
+    pzxid: zxid(),
+  };
+}
+
 function randomReadStep(random: Prng, hints: Hints): ReadStep {
   return {
     kind: random.pick(['getData', 'getChildren'] as const),
@@ -268,6 +312,7 @@ function randomReadStep(random: Prng, hints: Hints): ReadStep {
 
 function randomMulti(random: Prng, profile: Profile, hints: Hints): Operation {
   const steps: (WriteStep | ReadStep)[] = [];
+  const withKeeper = !profile.javaSafe && random.chance(30);
   const count = random.weighted([
     [3, 0],
     [20, 1],
@@ -276,7 +321,12 @@ function randomMulti(random: Prng, profile: Profile, hints: Hints): Operation {
     [15, 6],
   ]);
   for (let i = 0; i < count; i++) {
-    const step = random.below(100) === 0 ? randomReadStep(random, hints) : randomWriteStep(random, profile, hints);
+    const step =
+      random.below(100) === 0
+        ? randomReadStep(random, hints)
+        : withKeeper && random.chance(50)
+          ? randomKeeperStep(random, profile, hints)
+          : randomWriteStep(random, profile, hints);
     // Java takes a null ACL inside a multi for a malformed record, and a step without a path for a
     // fatal error.
     const harmless = !profile.javaSafe || (step.path !== null && !('acl' in step && step.acl === null));
@@ -348,6 +398,18 @@ function randomRead(random: Prng, hints: Hints): Operation {
     [6, () => ({ kind: 'getChildren2', path: path(), watch })],
     [20, () => randomPage(random, hints, random.chance(70) ? random.pick(['/', '/a', '/b', '/a/b']) : path(), watch)],
     [4, () => ({ kind: 'filteredList', path: random.pick(['/', '/a', '/b', path()]), watch, filter: random.pick([0, 1, 1, 2, 2, 3, -1]) })],
+    [
+      4,
+      () => ({
+        kind: 'filteredListWithStatsAndData',
+        path: random.pick(['/', '/a', '/b', path()]),
+        watch,
+        filter: random.pick([0, 0, 1, 2, 3, -1]),
+        withStat: random.chance(50),
+        withData: random.chance(50),
+      }),
+    ],
+    [3, () => ({ kind: 'listRecursive', path: random.pick(['/', '/a', path()]), limit: random.pick([0, 1_000_000, 0xffffffff]) })],
     [2, () => ({ kind: 'getData', path: random.pick([featuresPath, '/keeper/api_version', '/keeper/feature_flags', '/keeper']), watch })],
     [4, () => ({ kind: 'getACL', path: path() })],
     [3, () => ({ kind: 'getAllChildrenNumber', path: path() })],
@@ -423,6 +485,7 @@ export function randomOperation(random: Prng, profile: Profile, hints: Hints): O
       }),
     ],
     [90, () => randomMulti(random, profile, hints)],
+    [profile.javaSafe ? 0 : 50, () => randomKeeperStep(random, profile, hints)],
     [10, () => randomSiblings(random)],
     [250, () => randomRead(random, hints)],
     [90, () => randomWatchOperation(random, hints)],

@@ -34,7 +34,7 @@ export interface CoreOptions {
   readonly emulate353TtlNodes: boolean;
   /** zookeeper.enforceQuota: hard limits refuse with QuotaExceeded. */
   readonly enforceQuota: boolean;
-  /** tskeeper.keeperExtensions: operations of ClickHouse Keeper that are reads. */
+  /** tskeeper.keeperExtensions: operations of ClickHouse Keeper. */
   readonly keeperExtensions: boolean;
   /** zookeeper.skipACL */
   readonly skipAcl: boolean;

@@ -132,7 +132,7 @@ export class Server implements ClientFront {
       budget,
       operatorRequests,
       options,
-      sequencer.isReadOnly,
+      sequencer,
     );
     const scheduler = new StepScheduler(budget, observer, sequencer, replica, permissions, readHandler);
     const localSessions = new LocalSessions({ options, observer, tracker, cnxns, replica, replyWriter, sequencer, scheduler });

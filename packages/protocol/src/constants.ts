@@ -36,6 +36,13 @@ export const OpCode = {
   whoAmI: 107,
   /** Of ClickHouse Keeper; see client/keeper-extensions.ts. */
   filteredList: 500,
+  checkNotExists: 501,
+  createIfNotExists: 502,
+  removeRecursive: 503,
+  checkStat: 504,
+  tryRemove: 505,
+  filteredListWithStatsAndData: 506,
+  listRecursive: 507,
   /** Ours, like all that begin with the bytes `tk`; see client/children-pages.ts. */
   getChildrenPage: 0x746b_0001,
   getChildrenDataPage: 0x746b_0002,
@@ -43,6 +50,11 @@ export const OpCode = {
   getLeader: 0x746b_0101,
   transferLeader: 0x746b_0102,
   shedConnections: 0x746b_0103,
+  /**
+   * Ours, between servers: a multi that contains operations of Keeper, which a learner forwards. No
+   * client sends it.
+   */
+  keeperMulti: 0x746b_0201,
   createSession: -10,
   closeSession: -11,
   error: -1,

@@ -93,18 +93,25 @@ const pathAndWatch = { path: text, watch: fc.boolean() };
 const pathAndType = record({ path: text, type: int32 });
 const watches = { relativeZxid: long, dataWatches: texts, existWatches: texts, childWatches: texts };
 
+const pathAndLimit = { path: text, limit: fc.integer({ min: 0, max: 0xffffffff }) };
+
 const multiOp: fc.Arbitrary<MultiOp> = fc.oneof(
   record({ kind: fc.constantFrom('create', 'create2', 'createContainer'), ...create }),
   record({ kind: fc.constant('createTTL'), ...create, ttl: long }),
   record({ kind: fc.constantFrom('delete', 'check'), ...pathAndVersion }),
   record({ kind: fc.constant('setData'), path: text, data: nullableBytes, version: int32 }),
   record({ kind: fc.constantFrom('getData', 'getChildren'), ...pathAndWatch }),
+  record({ kind: fc.constant('createIfNotExists'), ...create }),
+  record({ kind: fc.constantFrom('checkNotExists', 'tryRemove'), ...pathAndVersion }),
+  record({ kind: fc.constant('checkStat'), ...pathAndVersion, stat }),
+  record({ kind: fc.constant('removeRecursive'), ...pathAndLimit }),
 );
 
 const multiResult: fc.Arbitrary<MultiResult> = fc.oneof(
   record({ kind: fc.constant('create'), path: text }),
   record({ kind: fc.constant('create2'), path: text, stat }),
-  record({ kind: fc.constantFrom('delete', 'check') }),
+  record({ kind: fc.constant('createIfNotExists'), path: text }),
+  record({ kind: fc.constantFrom('delete', 'check', 'checkNotExists', 'checkStat', 'removeRecursive', 'tryRemove') }),
   record({ kind: fc.constant('setData'), stat }),
   record({ kind: fc.constant('getData'), data: nullableBytes, stat }),
   record({ kind: fc.constant('getChildren'), children: texts }),
@@ -153,6 +160,16 @@ export const records: { [Name in OperationName]: { request: fc.Arbitrary<Request
     request: record({ ...pathAndWatch, filter: fc.integer({ min: -128, max: 127 }) }),
     reply: record({ children: texts, stat }),
   },
+  filteredListWithStatsAndData: {
+    request: record({ ...pathAndWatch, filter: fc.integer({ min: -128, max: 127 }), withStat: fc.boolean(), withData: fc.boolean() }),
+    reply: record({ children: texts, stat, stats: fc.array(stat, { maxLength: 3 }), data: fc.array(nullableBytes, { maxLength: 3 }) }),
+  },
+  listRecursive: { request: record(pathAndLimit), reply: record({ children: texts }) },
+  checkNotExists: { request: record(pathAndVersion), reply: nothing },
+  checkStat: { request: record({ ...pathAndVersion, stat }), reply: nothing },
+  createIfNotExists: { request: createRequest, reply: path },
+  removeRecursive: { request: record(pathAndLimit), reply: nothing },
+  tryRemove: { request: record(pathAndVersion), reply: nothing },
   getChildrenPage: { request: pageRequest, reply: record({ children: texts, ...pageEnd }) },
   getChildrenDataPage: {
     request: pageRequest,

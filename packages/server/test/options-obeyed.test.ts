@@ -579,7 +579,7 @@ describe('znodes', () => {
       const list = await client.call('filteredList', { path: '/', watch: false, filter: ListFilter.notEphemeral });
       return [err, (body as typeof body | undefined)?.data?.toString('hex'), list.err];
     };
-    expect(await answers(true)).toEqual(['Ok', '80', 'Ok']);
+    expect(await answers(true)).toEqual(['Ok', 'ba60', 'Ok']);
     expect(await answers(false)).toEqual(['NoNode', undefined, 'Unimplemented']);
   });
 

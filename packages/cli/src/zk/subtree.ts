@@ -1,5 +1,5 @@
 /** Walks a subtree while other clients change it; skips znodes that are deleted during the walk. */
-import { type CallOptions, type Client, KeeperError, type WatchListener } from '@tskeeper/client';
+import { type CallOptions, type Client, KeeperError, type Stat, type WatchListener } from '@tskeeper/client';
 
 /** Maximum number of requests in flight. */
 const concurrency = 16;
@@ -19,20 +19,53 @@ export async function pathsBelow(client: Client, top: string, options: CallOptio
     at += parents.length;
     const lists = await Promise.all(
       parents.map(async (parent) => {
-        const children = parent === top ? await client.getChildren(parent, options) : await childrenOrNone(client, parent, options);
-        return children.children.map((name) => childPath(parent, name));
+        const children = parent === top ? await namesOf(client, parent, options) : await childrenOrNone(client, parent, options);
+        return children.map((name) => childPath(parent, name));
       }),
     );
-    for (const list of lists) paths.push(...list);
+    // Not spread into one call: its arguments are on the stack.
+    for (const list of lists) for (const path of list) paths.push(path);
   }
   return paths;
 }
 
-async function childrenOrNone(client: Client, path: string, options: CallOptions & { readonly watch?: WatchListener | undefined }) {
+type ListOptions = CallOptions & { readonly watch?: WatchListener | undefined };
+
+/** Children that a page has at most. */
+const pageSize = 10_000;
+
+/**
+ * The names of all children and the Stat of the parent, in pages where the server has them: very many
+ * do not fit into one reply.
+ */
+export async function allChildren(
+  client: Client,
+  path: string,
+  options: ListOptions,
+): Promise<{ children: readonly string[]; stat: Stat }> {
+  const children: string[] = [];
+  let stat: Stat | undefined;
+  for await (const { name, parentStat } of client.children(path, { ...options, pageSize })) {
+    children.push(name);
+    stat ??= parentStat;
+  }
+  if (stat !== undefined) return { children, stat };
+  // Only a child shows the Stat of its parent. The watch is set.
+  const { watch: _, ...others } = options;
+  return client.getChildren(path, others);
+}
+
+async function namesOf(client: Client, path: string, options: ListOptions): Promise<string[]> {
+  const names: string[] = [];
+  for await (const { name } of client.children(path, { ...options, pageSize })) names.push(name);
+  return names;
+}
+
+async function childrenOrNone(client: Client, path: string, options: ListOptions): Promise<string[]> {
   try {
-    return await client.getChildren(path, options);
+    return await namesOf(client, path, options);
   } catch (error) {
-    if (KeeperError.is(error, 'NoNode')) return { children: [] };
+    if (KeeperError.is(error, 'NoNode')) return [];
     throw error;
   }
 }
@@ -42,11 +75,7 @@ async function childrenOrNone(client: Client, path: string, options: CallOptions
  * name, then the subtree of the first child, and so on. Sets a child watch on each znode, and a
  * data watch on the top.
  */
-export async function* walkSubtree(
-  client: Client,
-  top: string,
-  options: CallOptions & { readonly watch?: WatchListener | undefined },
-): AsyncGenerator<string, void, undefined> {
+export async function* walkSubtree(client: Client, top: string, options: ListOptions): AsyncGenerator<string, void, undefined> {
   await client.getData(top, options);
   yield top;
   yield* walkChildren(client, top, childrenOrNone(client, top, options), options);
@@ -56,9 +85,9 @@ async function* walkChildren(
   client: Client,
   parent: string,
   listing: ReturnType<typeof childrenOrNone>,
-  options: CallOptions & { readonly watch?: WatchListener | undefined },
+  options: ListOptions,
 ): AsyncGenerator<string, void, undefined> {
-  const paths = (await listing).children.map((name) => childPath(parent, name)).toSorted();
+  const paths = (await listing).map((name) => childPath(parent, name)).toSorted();
   yield* paths;
   // Request the next few lists before they are needed, to avoid one round trip per znode.
   const lists: ReturnType<typeof childrenOrNone>[] = [];

@@ -67,18 +67,20 @@ export async function* listChildren(
   let { watch } = settings;
   let after: ChildCursor | undefined = firstChild;
   let untilZxid = -1;
+  const listed = new ListedNames();
   while (after !== undefined) {
     const position: ChildCursor = after;
     const pageSettings = { after: position, untilZxid, countMax: pageSize, data };
     const page = await znodes.childrenPage(path, pageSettings, { ...deadline.requestLimits, retry, watch });
     if (page === undefined) {
-      yield* listAtOnce(znodes, path, { ...settings, watch }, position, untilZxid, deadline);
+      yield* listAtOnce(znodes, path, { ...settings, watch }, { after: position, untilZxid, listed: listed.toSet() }, deadline);
       return;
     }
     // Set once: the first page sets it, and each change after it is reported.
     watch = undefined;
     const { children, parentStat } = page;
     if (untilZxid === -1) untilZxid = Number(parentStat.pzxid);
+    listed.add(children);
     for (const child of children) {
       if (!child.isTooLong) {
         yield { name: child.name, data: child.data, stat: child.stat, parentStat };
@@ -91,17 +93,72 @@ export async function* listChildren(
   }
 }
 
+/** Children that a page has at most where a caller needs the names of all of them. */
+const namesPerPage = 10_000;
+
+/**
+ * The names of all children, and the Stat of the parent when they were listed first. In pages where
+ * the server has them, since the names of very many children do not fit into one reply. Throws as
+ * `listChildren` does.
+ */
+export async function childNames(
+  znodes: PageCalls,
+  path: string,
+  retry: CallOptions['retry'],
+  deadline: CallDeadline,
+): Promise<{ readonly children: readonly string[]; readonly stat: Stat }> {
+  const names: string[] = [];
+  let after: ChildCursor | undefined = firstChild;
+  let stat: Stat | undefined;
+  while (after !== undefined) {
+    const settings: PageSettings = { after, untilZxid: stat === undefined ? -1 : Number(stat.pzxid), countMax: namesPerPage, data: false };
+    const options = { ...deadline.requestLimits, retry, watch: undefined };
+    const page: ChildrenPage | undefined = await znodes.childrenPage(path, settings, options);
+    if (page === undefined) return znodes.getChildren(path, { ...deadline.requestLimits, retry });
+    stat ??= page.parentStat;
+    // Not spread into one call: its arguments are on the stack.
+    for (const { name } of page.children) names.push(name);
+    after = page.next;
+  }
+  return { children: names, stat: stat! };
+}
+
+/** What other servers have listed so far. */
+interface Listed {
+  /** The position of the last child. */
+  readonly after: ChildCursor;
+  /** Children with a later czxid are left out; -1 for none. */
+  readonly untilZxid: number;
+  /** The names of all children. */
+  readonly listed: ReadonlySet<string>;
+}
+
+/**
+ * The names in the pages so far: a server without pages does not show the position of a child that may
+ * not be read. One text for each page takes little more memory than the names themselves.
+ */
+class ListedNames {
+  readonly #pages: string[] = [];
+
+  add(children: readonly PageChild[]): void {
+    if (children.length > 0) this.#pages.push(children.map(({ name }) => name).join('/'));
+  }
+
+  toSet(): Set<string> {
+    return new Set(this.#pages.flatMap((page) => page.split('/')));
+  }
+}
+
 /** For servers without pages: after pages of another server, only the children after the position. */
 async function* listAtOnce(
   znodes: PageCalls,
   path: string,
   { pageSize, data, watch, retry }: ListSettings,
-  after: ChildCursor,
-  untilZxid: number,
+  before: Listed,
   deadline: CallDeadline,
 ): AsyncGenerator<ListedChild, void, undefined> {
   const { children, stat: parentStat } = await znodes.getChildren(path, { ...deadline.requestLimits, retry, watch });
-  if (!data && after === firstChild) {
+  if (!data && before.after === firstChild) {
     for (const name of children) yield { name, data: undefined, stat: undefined, parentStat };
     return;
   }
@@ -109,14 +166,15 @@ async function* listAtOnce(
     const names = children.slice(start, start + pageSize);
     const read = await Promise.all(names.map((name) => readChild(znodes, path, name, data, retry, deadline)));
     for (const [i, child] of read.entries()) {
-      if (child === undefined || (child.stat !== undefined && !isBetween(child.stat, names[i]!, after, untilZxid))) continue;
-      yield { name: names[i]!, data: child.data, stat: data ? child.stat : undefined, parentStat };
+      const name = names[i]!;
+      if (child === undefined || (child.stat === undefined ? before.listed.has(name) : !isNext(child.stat, name, before))) continue;
+      yield { name, data: child.data, stat: data ? child.stat : undefined, parentStat };
     }
   }
 }
 
-/** Whether a child is after the position, and was created by then. */
-function isBetween({ czxid }: Stat, name: string, after: ChildCursor, untilZxid: number): boolean {
+/** Whether a child is after the position, and was created when the listing began. */
+function isNext({ czxid }: Stat, name: string, { after, untilZxid }: Listed): boolean {
   const created = Number(czxid);
   if (untilZxid !== -1 && created > untilZxid) return false;
   if (created !== after.czxid) return created > after.czxid;

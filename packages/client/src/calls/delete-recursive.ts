@@ -10,7 +10,7 @@ import { KeeperError } from '../keeper-error.ts';
 import type { CallDeadline } from './call-deadline.ts';
 import { failureOf, hasUnknownOutcome, withOutcome, type Retries } from './retries.ts';
 import { walk } from './walk.ts';
-import type { ZnodeCalls } from './znode-calls.ts';
+import type { PageCalls } from './children.ts';
 
 /** The result of `deleteRecursive`. */
 export interface DeleteRecursiveResult {
@@ -37,7 +37,7 @@ interface Tally {
 
 /** `retries`: how long to continue after lost answers; undefined: not at all. */
 export async function deleteRecursive(
-  znodes: ZnodeCalls,
+  znodes: PageCalls,
   root: string,
   deadline: CallDeadline,
   retries: Retries | undefined,
@@ -55,7 +55,7 @@ export async function deleteRecursive(
   }
 }
 
-async function pathsBelow(znodes: ZnodeCalls, root: string, deadline: CallDeadline): Promise<string[]> {
+async function pathsBelow(znodes: PageCalls, root: string, deadline: CallDeadline): Promise<string[]> {
   const paths: string[] = [];
   try {
     for await (const { path } of walk(znodes, root, { concurrency: concurrentDeletes, data: false, retry: false }, deadline))
@@ -67,7 +67,7 @@ async function pathsBelow(znodes: ZnodeCalls, root: string, deadline: CallDeadli
 }
 
 /** Deletes from the last path to the first; returns whether the subtree is gone. */
-async function deleteAll(znodes: ZnodeCalls, paths: readonly string[], tally: Tally, deadline: CallDeadline): Promise<boolean> {
+async function deleteAll(znodes: PageCalls, paths: readonly string[], tally: Tally, deadline: CallDeadline): Promise<boolean> {
   let at = paths.length;
   let failure: { readonly error: unknown } | undefined;
   let isClean = true;

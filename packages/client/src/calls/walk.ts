@@ -6,8 +6,8 @@ import { KeeperError } from '../keeper-error.ts';
 import type { Stat } from '../stat.ts';
 import type { CallOptions } from './call-options.ts';
 import type { CallDeadline } from './call-deadline.ts';
+import { childNames, type PageCalls } from './children.ts';
 import { childPath } from '../paths.ts';
-import type { ZnodeCalls } from './znode-calls.ts';
 
 /** A znode that a walk yields. */
 export interface WalkedZnode {
@@ -32,7 +32,7 @@ interface Visit {
 
 /** Yields each znode before its descendants. Throws NoNode if the top does not exist. */
 export async function* walk(
-  znodes: ZnodeCalls,
+  znodes: PageCalls,
   root: string,
   { concurrency, data, retry }: WalkSettings,
   deadline: CallDeadline,
@@ -72,7 +72,7 @@ export async function* walk(
 }
 
 async function visit(
-  znodes: ZnodeCalls,
+  znodes: PageCalls,
   path: string,
   isRoot: boolean,
   withData: boolean,
@@ -81,7 +81,7 @@ async function visit(
 ): Promise<Visit | undefined> {
   try {
     if (!withData) {
-      const { children, stat } = await znodes.getChildren(path, { ...deadline.requestLimits, retry });
+      const { children, stat } = await childNames(znodes, path, retry, deadline);
       return { znode: { path, stat, data: undefined }, children };
     }
     const { data, stat } = await znodes.getData(path, { ...deadline.requestLimits, retry });
@@ -94,13 +94,13 @@ async function visit(
 
 /** A znode that was read a moment ago is yielded even if it has been deleted since. */
 async function childrenOf(
-  znodes: ZnodeCalls,
+  znodes: PageCalls,
   path: string,
   retry: CallOptions['retry'],
   deadline: CallDeadline,
 ): Promise<readonly string[]> {
   try {
-    const { children } = await znodes.getChildren(path, { ...deadline.requestLimits, retry });
+    const { children } = await childNames(znodes, path, retry, deadline);
     return children;
   } catch (error) {
     if (KeeperError.is(error, 'NoNode')) return [];

@@ -160,3 +160,25 @@ it('D10: finishes at a server without pages what a server with pages has begun',
   await go(listing);
   expect(found.toSorted()).toEqual(names.filter((name) => name !== 'n24').toSorted());
 });
+
+it.each([false, true])(
+  'D10: P26: lists a child that may not be read once, also when the next server has no pages, data: %s',
+  async (data) => {
+    const found: string[] = [];
+    const unreadable = [{ perms: Perms.all & ~Perms.read, id: { scheme: 'world', id: 'anyone' } }];
+    await go(other.setACL('/p/n1', unreadable));
+    await go(other.setACL('/p/n20', unreadable));
+    const listing = (async () => {
+      for await (const { name } of zk.children('/p', { pageSize: 4, data, retry: true })) {
+        found.push(name);
+        if (found.length !== 10) continue;
+        // One more that cannot be read by now, and has been listed.
+        await other.setACL('/p/n2', unreadable);
+        await other.create('/zookeeper/tskeeper', 'none');
+        world.cnxn.backward.resetAfter(0);
+      }
+    })();
+    await go(listing);
+    expect(found.toSorted()).toEqual(names.toSorted());
+  },
+);

@@ -51,11 +51,11 @@ describe('walk', () => {
       const before = forward.deliveredBytes;
       const walking = all(zk.walk('/t', { concurrency }));
       await world.settle();
-      // The top is alone; its children follow.
+      // The top is alone, with one request of 36 or 47 bytes; its children follow.
       const first = forward.deliveredBytes - before;
       backward.heal();
       expect(await go(walking)).toHaveLength(31);
-      expect(first).toBeLessThan(40);
+      expect(first).toBeLessThan(60);
     }
     // A loop that does not continue stops the walk.
     const walking = zk.walk('/t', { concurrency: 3 });
@@ -102,6 +102,18 @@ describe('walk', () => {
     await expect(go(all(zk.walk('/t')))).rejects.toMatchObject({ code: 'ConnectionLoss', outcome: 'unknown' });
     world.cnxn.backward.resetAfter(world.cnxn.backward.deliveredBytes + 700);
     expect(await go(all(zk.walk('/t', { retry: true })))).toHaveLength(31);
+  });
+
+  it('B53: D10: E5: walks over a parent whose names do not fit into a packet, and deletes it', async () => {
+    const small = await world.connect({ maxPacketBytes: 2000 });
+    const names = Array.from({ length: 60 }, (_, i) => `${'long'.repeat(25)}${i}`);
+    await go(other.multi([op.create('/t/l'), ...names.map((name) => op.create(`/t/l/${name}`))]));
+    for (const data of [false, true]) {
+      const found = await go(all(small.walk('/t/l', { data })));
+      expect(found.map(({ path }) => path).toSorted()).toEqual(['/t/l', ...names.map((name) => `/t/l/${name}`)].toSorted());
+      expect(found[0]!.stat.numChildren).toBe(60);
+    }
+    expect(await go(small.deleteRecursive('/t'))).toEqual({ deleted: 92, unknown: 0 });
   });
 
   it('B53: rejects an invalid path or concurrency', async () => {

@@ -38,8 +38,23 @@ export interface WriteOrigin {
    * EphemeralOnLocalSession.
    */
   readonly isUpgradeRefused: boolean;
+  /**
+   * The parts of a multi that contains operations of ClickHouse Keeper, which only such a multi may;
+   * `partsKnownElsewhere` if another server answers it. undefined for any other write.
+   */
+  readonly keeperParts: readonly KeeperPart[] | undefined;
   readonly arrivedMs: Millis;
 }
+
+/** A part of a multi with operations of Keeper, as far as its result depends on it. */
+export interface KeeperPart {
+  readonly opCode: number;
+  /** The path of a removeRecursive; empty for any other part. */
+  readonly path: string;
+}
+
+/** For a multi whose client is connected to another server. */
+export const partsKnownElsewhere: readonly KeeperPart[] = [];
 
 /**
  * A write that has been validated, has its zxid, and waits for the log (and, in an ensemble, for a
@@ -81,6 +96,8 @@ export interface ForwardedRequest {
   /** The record of the request, owned by the receiver. */
   readonly record: Buffer;
   readonly arrivedMs: Millis;
+  /** As in `WriteOrigin`. */
+  readonly keeperParts?: readonly KeeperPart[] | undefined;
 }
 
 export function errorTxn(err: number): { readonly type: typeof OpCode.error; readonly txn: ErrorTxn } {
@@ -101,6 +118,7 @@ export function serverOrigin(opCode: number, high: number, low: number, now: Now
     heldBytes: 0,
     frameBytes: 0,
     isUpgradeRefused: false,
+    keeperParts: undefined,
     arrivedMs: now.elapsedMs,
   };
 }
@@ -124,8 +142,13 @@ export function isWrite(opCode: number): boolean {
     case OpCode.closeSession:
       return true;
     default:
-      return false;
+      return isKeeperWrite(opCode);
   }
+}
+
+/** Whether it is a write that only ClickHouse Keeper has, and this project with its option. */
+export function isKeeperWrite(opCode: number): boolean {
+  return opCode === OpCode.createIfNotExists || opCode === OpCode.removeRecursive || opCode === OpCode.tryRemove;
 }
 
 /** Number of znodes that a txn changes, if it can change more than one; otherwise 0. */
@@ -153,6 +176,7 @@ export function fingerprintWriteOrigin(to: Fingerprint, origin: WriteOrigin): vo
   const { cnxn, owner, sessionHigh, sessionLow, cxid, opCode, identities, isUpgradeRefused } = origin;
   for (const number of [cnxn, owner, sessionHigh, sessionLow, cxid, opCode, identities.count]) to.number(number);
   to.number(isUpgradeRefused ? 1 : 0);
+  to.number(origin.keeperParts?.length ?? -1);
   for (const { scheme, id } of identities.toList()) to.text(`${scheme}:${id}`);
 }
 

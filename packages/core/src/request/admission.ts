@@ -21,10 +21,11 @@ import type { Load } from '../pending/load.ts';
 import { LongWriteQueue, type QueuedForward } from './long-write-queue.ts';
 import type { MemoryLimits } from './memory-limits.ts';
 import { parkFrame, type ParkedFrame } from '../pending/pending-request.ts';
-import { type ForwardedRequest, isWrite, noCnxn, type WriteOrigin } from '../pending/proposal.ts';
+import { type ForwardedRequest, isKeeperWrite, isWrite, noCnxn, partsKnownElsewhere, type WriteOrigin } from '../pending/proposal.ts';
+import { keeperPartsOf, removalLimitOf } from './keeper-multis.ts';
 import { Request } from './request.ts';
 import type { SessionQueue } from './session-queue.ts';
-import { bytesPerUnit, type StepBudget, unitsPerRequest } from '../step-budget.ts';
+import { bytesPerUnit, type StepBudget, unitsPerPart, unitsPerRequest } from '../step-budget.ts';
 import type { StepScheduler } from './step-scheduler.ts';
 import type { WriteSequencer } from './write-sequencer.ts';
 
@@ -34,6 +35,8 @@ const int32Bytes = 4;
 /** Validating credentials: a short text is hashed, and the result is added to the identities. */
 const unitsPerCredentials = 32;
 const hashedBytesPerUnit = 64;
+/** A delete in the txn of a removeRecursive. */
+const bytesPerDeleteMin = 16;
 /** A part of a multi costs 48 units; a short part has 24 bytes. */
 const unitsPerByteOfParts = 2;
 /** An entry of an ACL costs two units and has about 16 bytes or more. */
@@ -78,6 +81,8 @@ export class Admission {
   #preparingWrite: WriteOrigin | undefined;
   /** Placed over frames that were parked or queued. */
   readonly #parkedReader = new Reader();
+  /** A txn with the deletes of more znodes would be too long. */
+  readonly #removedMax: number;
   /** The request being admitted. */
   readonly #request: Request;
 
@@ -96,6 +101,7 @@ export class Admission {
     this.#sessionQueue = parts.sessionQueue;
     this.#scheduler = parts.scheduler;
     this.#admissionQueue = new AdmissionQueue(parts.options, parts.load);
+    this.#removedMax = Math.ceil((parts.options.juteMaxBuffer + parts.options.juteMaxBufferExtra) / bytesPerDeleteMin);
     this.#request = new Request(now);
   }
 
@@ -148,7 +154,8 @@ export class Admission {
   // ---- inputs
 
   /** A learner has forwarded a request of one of its clients. */
-  forwarded(request: ForwardedRequest, now: Now): void {
+  forwarded(forwarded: ForwardedRequest, now: Now): void {
+    const request = this.#isKeeperMulti(forwarded) ? { ...forwarded, opCode: OpCode.multi, keeperParts: partsKnownElsewhere } : forwarded;
     if (request.opCode === OpCode.createSession) this.#maybeOpenFor(request, now);
     if (!this.mustQueue) {
       this.#submitForwarded(request, now);
@@ -157,6 +164,11 @@ export class Admission {
     this.#load.forwardQueued(request);
     const slot = this.#tracker.sessions.find(request.sessionHigh, request.sessionLow);
     this.#admissionQueue.pushForwarded(request, this.#tracker.moveCountOf(slot), now.elapsedMs);
+  }
+
+  /** Only a learner sends its opcode: what a client sends as a multi has no operation of Keeper. */
+  #isKeeperMulti({ opCode }: ForwardedRequest): boolean {
+    return opCode === OpCode.keeperMulti && this.#options.keeperExtensions;
   }
 
   /** The connection is gone. Returns whether its long write keeps its turn. */
@@ -285,6 +297,7 @@ export class Admission {
         heldBytes: 0,
         frameBytes: 0,
         isUpgradeRefused,
+        keeperParts: this.#keeperPartsOf(opCode, reader),
         arrivedMs,
       },
       reader,
@@ -301,10 +314,19 @@ export class Admission {
   #submitForwarded(forwarded: ForwardedRequest, now: Now, movesAtArrival?: number, isLongWriteTurn = false): void {
     if (!isLongWriteTurn && this.#maybeQueueForwarded(forwarded, movesAtArrival)) return;
     this.#scheduler.addWork(unitsPerRequest);
-    const { record, ...request } = forwarded;
+    const { record, keeperParts, ...request } = forwarded;
     // It must not be taken for a request of the session's new connection.
     const owner = movesAtArrival !== undefined && this.#hasMoved(forwarded, movesAtArrival) ? previousOwner : request.owner;
-    const origin: WriteOrigin = { kind: 'write', cnxn: noCnxn, ...request, owner, heldBytes: 0, frameBytes: 0, isUpgradeRefused: false };
+    const origin: WriteOrigin = {
+      kind: 'write',
+      cnxn: noCnxn,
+      ...request,
+      owner,
+      heldBytes: 0,
+      frameBytes: 0,
+      isUpgradeRefused: false,
+      keeperParts,
+    };
     const reader = this.#parkedReader.wrap(record, 0, record.length);
     if (request.opCode === OpCode.createSession && this.#tracker.isAwaitingCreate(this.#slotOf(request)))
       this.#sequencer.openSession(origin, reader.int32(), now);
@@ -336,8 +358,13 @@ export class Admission {
   // ---- long writes
 
   /** Units that it takes to validate a write, if that is more than a step; otherwise 0. */
-  #longWriteUnits(opCode: number, bytes: number): number {
+  #longWriteUnits(opCode: number, reader: Reader): number {
     const stepUnits = this.#budget.units;
+    const bytes = reader.remaining;
+    if (this.#options.keeperExtensions) {
+      const removed = Math.min(removalLimitOf(opCode, reader), this.#removedMax) * unitsPerPart;
+      if (removed > stepUnits) return removed;
+    }
     if (bytes * unitsPerByteOfParts <= stepUnits || !isWrite(opCode)) return 0;
     const units = writeUnits(opCode, bytes);
     return units > stepUnits ? units : 0;
@@ -355,7 +382,7 @@ export class Admission {
   /** A request of a session that has ended does not wait, however long it is: it is refused. */
   #maybeQueueForwarded(request: ForwardedRequest, movesBefore: number | undefined): boolean {
     const { sessionHigh: high, sessionLow: low, opCode, record } = request;
-    const long = this.#longWriteUnits(opCode, record.length);
+    const long = this.#longWriteUnits(opCode, this.#parkedReader.wrap(record, 0, record.length));
     const { sessions } = this.#tracker;
     const units = long > 0 && (sessions.find(high, low) !== -1 || this.#tracker.acceptsWritesOf(request)) ? long : 0;
     if (!(units > 0 && this.#mustQueueLongWrite()) && !this.#longWriteQueue.hasRequestsOf(request)) {
@@ -485,7 +512,7 @@ export class Admission {
     // A queued frame counted as a sign of life when it arrived; its client may be dead by now.
     if (arrivedMs === now.elapsedMs) this.#tracker.touch(cnxn.slot, arrivedMs, cnxn.timeoutMs);
     const { opCode } = request;
-    const units = isLongWriteTurn ? 0 : this.#longWriteUnits(opCode, reader.remaining);
+    const units = isLongWriteTurn ? 0 : this.#longWriteUnits(opCode, reader);
     // A write that must wait is queued; one that the limits refuse is refused below.
     if (units > 0 && this.#mustQueueLongWrite() && !this.#memoryLimits.rejects(opCode, reader, this.#sequencer.queuedBytes)) {
       this.#queueLongWrite(cnxn, this.#sessionQueue.park(request, reader), units);
@@ -544,6 +571,7 @@ export class Admission {
       heldBytes: this.#sequencer.forwardsToLeader ? reader.remaining + identities.bytes : 0,
       frameBytes: reader.remaining,
       isUpgradeRefused,
+      keeperParts: this.#keeperPartsOf(opCode, reader),
       arrivedMs,
     };
     this.#sessionQueue.enqueueWrite(cnxn, origin);
@@ -553,7 +581,18 @@ export class Admission {
   /** Whether the request goes to the leader; otherwise this server answers it by itself. */
   #isOrdered(opCode: number): boolean {
     const { isReadOnly, acceptsTransfers } = this.#sequencer;
-    return isWrite(opCode) && !isReadOnly && (opCode !== OpCode.transferLeader || acceptsTransfers);
+    if (isReadOnly || !isWrite(opCode)) return false;
+    if (opCode === OpCode.transferLeader) return acceptsTransfers;
+    return !isKeeperWrite(opCode) || this.#acceptsKeeperWrites;
+  }
+
+  get #acceptsKeeperWrites(): boolean {
+    return this.#options.keeperExtensions && this.#sequencer.acceptsKeeperWrites;
+  }
+
+  /** Without Keeper's extensions such a multi is refused like one with any other strange part. */
+  #keeperPartsOf(opCode: number, reader: Reader): WriteOrigin['keeperParts'] {
+    return opCode === OpCode.multi && this.#acceptsKeeperWrites ? keeperPartsOf(reader) : undefined;
   }
 
   #submitWrite(origin: WriteOrigin, reader: Reader, now: Now): void {

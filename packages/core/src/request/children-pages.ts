@@ -45,14 +45,14 @@ export class ChildrenPages {
     this.#bytesMax = Math.max(1, packetBytesMax - pageFrameBytes);
   }
 
-  /** `watch` sets the child watch, and returns false if the limits refuse it. */
-  handle(request: Request, reader: Reader, watch: () => boolean): Job | undefined {
+  /** `watch` sets the child watch on a path, and returns false if the limits refuse it. */
+  handle(request: Request, reader: Reader, watch: (path: string) => boolean): Job | undefined {
     const page = readChildrenPageRequest(reader);
     const { tree } = this.#replica;
     const parent = tree.find(page.path);
     if (parent === 0) return this.#replies.error(request, ErrorCode.NoNode);
     if (!this.#replies.hasPermission(Perms.read, parent, request.identities)) return this.#replies.error(request, ErrorCode.NoAuth);
-    if (page.watch && !watch()) return this.#replies.error(request, ErrorCode.ThrottledOp);
+    if (page.watch && !watch(page.path)) return this.#replies.error(request, ErrorCode.ThrottledOp);
     return startJob(this.#answer(request.copy(), parent, page));
   }
 
@@ -77,13 +77,9 @@ export class ChildrenPages {
     if (afterZxid >= 0 || tree.isUnordered(parent)) {
       const child = afterName === null ? 0 : tree.find(childPath(page.path, afterName));
       const name = afterName === null ? undefined : Buffer.from(afterName);
-      const seeking = childOrder.after(
-        parent,
-        afterZxid,
-        name,
-        isChild(child, parent, (of) => tree.parentOf(of)),
-        this.#budget.visits,
-      );
+      // A name from a client may contain a slash.
+      const own = child !== 0 && tree.parentOf(child) === parent ? child : 0;
+      const seeking = childOrder.after(parent, afterZxid, name, own, this.#budget.visits);
       const found = yield* this.#order(request, seeking);
       if (found === undefined) return;
       node = found;
@@ -157,9 +153,4 @@ export class ChildrenPages {
 
 function childPath(parent: string, name: string): string {
   return parent === '/' ? `/${name}` : `${parent}/${name}`;
-}
-
-/** A name from a client may contain a slash. */
-function isChild(node: NodeId, parent: NodeId, parentOf: (node: NodeId) => NodeId): NodeId {
-  return node !== 0 && parentOf(node) === parent ? node : 0;
 }

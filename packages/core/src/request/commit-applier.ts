@@ -55,10 +55,10 @@ export class CommitApplier {
 
   #apply(proposal: Proposal, now: Now): void {
     const { replica, sequencer, scheduler } = this.#parts;
-    const { header, txn, node, digest } = proposal;
+    const { header, txn, node, digest, origin } = proposal;
     this.#multiResults.clear();
     scheduler.addWork(unitsPerTxn + changeCountOf(txn) * unitsPerChange);
-    const job = replica.apply(header, txn, digest, this.#multiResults, node);
+    const job = replica.apply(header, txn, digest, this.#multiResults, node, origin.keeperParts);
     if (job === undefined) {
       sequencer.forgetApplied(header.zxid);
       this.#applied(proposal, now);

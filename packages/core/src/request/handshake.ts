@@ -235,6 +235,7 @@ export class Handshakes {
       heldBytes: 0,
       frameBytes: 0,
       isUpgradeRefused: false,
+      keeperParts: undefined,
       arrivedMs: now.elapsedMs,
     };
   }

@@ -42,6 +42,8 @@ export interface LeaderLink {
   readonly leader: Sid;
   /** Whether the leader knows the request `transferLeader`. */
   readonly leaderAcceptsTransfers: boolean;
+  /** Whether the leader orders writes of ClickHouse Keeper, and multis with its operations. */
+  readonly leaderAcceptsKeeperWrites: boolean;
 }
 
 /**
@@ -109,8 +111,8 @@ export class LeaderForwarder implements WriteSequencer {
   }
 
   submitWrite(origin: WriteOrigin, reader: Reader): undefined {
-    const { cxid, opCode, identities } = origin;
-    this.#link.request(origin, cxid, opCode, reader, identities);
+    const { cxid, identities, keeperParts } = origin;
+    this.#link.request(origin, cxid, keeperParts === undefined ? origin.opCode : OpCode.keeperMulti, reader, identities);
   }
 
   openSession(origin: WriteOrigin, timeoutMs: Millis): void {
@@ -183,6 +185,10 @@ export class LeaderForwarder implements WriteSequencer {
     return this.#link.leaderAcceptsTransfers;
   }
 
+  get acceptsKeeperWrites(): boolean {
+    return this.#link.leaderAcceptsKeeperWrites;
+  }
+
   get queuedBytes(): number {
     return this.#link.queuedBytes;
   }
@@ -220,6 +226,7 @@ export class LeaderForwarder implements WriteSequencer {
       heldBytes: 0,
       frameBytes: 0,
       isUpgradeRefused: false,
+      keeperParts: undefined,
       arrivedMs: 0,
     };
   }

@@ -108,6 +108,10 @@ export class LocalSequencer implements WriteSequencer {
     return this.#leader?.sid;
   }
 
+  get acceptsKeeperWrites(): boolean {
+    return true;
+  }
+
   get acceptsTransfers(): boolean {
     return this.#leader !== undefined;
   }

@@ -7,6 +7,13 @@
  */
 import { Writer } from '@tskeeper/protocol';
 
+/**
+ * A frame of a megabyte can read the same megabyte of data 60,000 times, and a short one can list a
+ * whole tree. A longer reply is refused before all of it is in memory; no client reads replies of
+ * nearly this length unless configured to.
+ */
+export const longReplyBytesMax = 64 * 1024 * 1024;
+
 const pieceBytes = 64 * 1024;
 /** A piece is full a little before its end, so that one more name or Stat does not make it grow. */
 const roomBytes = 1024;

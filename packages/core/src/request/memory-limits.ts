@@ -9,7 +9,7 @@
  *
  * The runtime measures how much memory there is. See docs/decisions/memory.md.
  */
-import { ErrorCode, OpCode, ProtocolError, type Reader, readMultiHeader } from '@tskeeper/protocol';
+import { ErrorCode, OpCode, ProtocolError, type Reader, readMultiHeader, readStat } from '@tskeeper/protocol';
 import type { Cnxn } from '../cnxn/cnxn.ts';
 import type { Observer } from '../observer.ts';
 import type { CoreOptions } from '../options.ts';
@@ -126,6 +126,7 @@ export class MemoryLimits {
       case OpCode.create2:
       case OpCode.createContainer:
       case OpCode.createTTL:
+      case OpCode.createIfNotExists:
       case OpCode.setACL:
         return true;
       case OpCode.setData:
@@ -154,9 +155,10 @@ export class MemoryLimits {
     for (;;) {
       const { type, done } = readMultiHeader(reader);
       if (done) return false;
-      if (type === OpCode.delete || type === OpCode.check) {
+      if (type === OpCode.delete || type === OpCode.check || isKeeperPart(type)) {
         reader.range('a path');
         reader.int32();
+        if (type === OpCode.checkStat) readStat(reader);
       } else if (this.#grows(type, reader)) {
         return true;
       } else if (type !== OpCode.setData) {
@@ -164,4 +166,9 @@ export class MemoryLimits {
       }
     }
   }
+}
+
+/** A part with a path and a number, except for a checkStat; it makes nothing grow. */
+function isKeeperPart(type: number): boolean {
+  return type === OpCode.checkNotExists || type === OpCode.tryRemove || type === OpCode.removeRecursive || type === OpCode.checkStat;
 }

@@ -9,8 +9,10 @@ export type MultiWrite = Exclude<MultiOp, { kind: 'getData' | 'getChildren' }>;
 /**
  * In a multi, the flags of a create decide the kind of znode, not the opcode as for a single
  * create. Throws a `ProtocolError` for operations and modes that a multi may not contain.
+ *
+ * @param withKeeper whether it may contain operations of Keeper.
  */
-export function toMultiWrite(op: MultiOp): MultiWrite {
+export function toMultiWrite(op: MultiOp, withKeeper: boolean): MultiWrite {
   if (op.path === null) throw new ProtocolError('a path', 0);
   switch (op.kind) {
     case 'getData':
@@ -28,6 +30,13 @@ export function toMultiWrite(op: MultiOp): MultiWrite {
       const { path, data, acl, flags } = op;
       return { kind: flags === CreateMode.container ? 'createContainer' : 'create', path, data, acl, flags };
     }
+    case 'createIfNotExists':
+    case 'checkNotExists':
+    case 'removeRecursive':
+    case 'checkStat':
+    case 'tryRemove':
+      if (!withKeeper) throw new ProtocolError('no operation of Keeper in a multi', 0);
+      return op;
     default:
       return op;
   }

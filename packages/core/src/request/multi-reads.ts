@@ -16,7 +16,7 @@ import {
 } from '@tskeeper/protocol';
 import type { Permissions } from '../auth/permissions.ts';
 import type { NodeId } from '../tree/data-tree.ts';
-import { LongReply } from './long-reply.ts';
+import { LongReply, longReplyBytesMax } from './long-reply.ts';
 import { toMultiWrite } from './multi-parts.ts';
 import type { ReadReplies } from './read-replies.ts';
 import type { Replica } from './replica.ts';
@@ -28,13 +28,6 @@ import { bytesPerUnit, copyForJob, type Job, startJob, type StepBudget, unitsPer
 const nothingRead = -1;
 /** Looking up and starting a part of a multiRead. */
 const unitsPerRead = 12;
-/**
- * A frame of a megabyte can read the same megabyte of data 60,000 times. A longer reply is refused
- * before all of it is in memory; no client reads replies of nearly this length unless configured
- * to.
- */
-const multiReadBytesMax = 64 * 1024 * 1024;
-
 export class MultiReads {
   readonly #replica: Replica;
   readonly #replyWriter: ReplyWriter;
@@ -107,7 +100,7 @@ export class MultiReads {
       else if (node !== 0) yield* this.#replies.gatherChildren(request, node, reply);
       const size = sizes.pop()!;
       this.#reportPart(op, node === 0 ? size : this.#replies.namesBytes(node, reply.bytes - from));
-      if (reply.bytes > multiReadBytesMax) {
+      if (reply.bytes > longReplyBytesMax) {
         this.#replies.error(request, ErrorCode.MarshallingError);
         return;
       }
@@ -126,7 +119,7 @@ export class MultiReads {
     const reads = ops.filter(isRead).length;
     if (reads === ops.length) return true;
     if (reads > 0) throw new ProtocolError('only reads in a multiRead', 0);
-    for (const op of ops) toMultiWrite(op);
+    for (const op of ops) toMultiWrite(op, false);
     // ZooKeeper finds that these are writes only after it has begun the reply: the error is
     // followed by an empty list.
     const { cnxn, xid, opCode, arrivedMs, now } = request;

@@ -122,6 +122,11 @@ export class OutstandingChanges {
     return this.#latestByPath.get(path);
   }
 
+  /** Every path that the proposals change, with its state after them. */
+  entries(): Iterator<readonly [string, PendingZnode]> {
+    return this.#latestByPath.entries();
+  }
+
   /** The future state of the znode, or undefined if it will not exist. */
   find(path: string): PendingZnode | undefined {
     if (this.#latestByPath.size > 0) {

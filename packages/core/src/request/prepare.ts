@@ -22,12 +22,14 @@ import {
   readCreateTTLRequest,
   readDeleteRequest,
   readReconfigRequest,
+  readRecursiveRequest,
   readTransferLeaderRequest,
   type ReconfigRequest,
   readSetACLRequest,
   readSetDataRequest,
   type Sid,
   type TransferLeaderRequest,
+  type Txn,
   type TxnDigest,
   type TxnHeader,
   writeMultiMember,
@@ -43,9 +45,11 @@ import type { Observer } from '../observer.ts';
 import type { CoreOptions } from '../options.ts';
 import type { SessionTracker } from '../session/session-tracker.ts';
 import type { TxnLog } from '../txn-log.ts';
+import { aloneTxn, KeeperWrites } from './keeper-writes.ts';
 import { OutstandingChanges, type PendingZnode } from './outstanding-changes.ts';
 import { PendingClose } from './pending-close.ts';
 import { PendingMulti } from './pending-multi.ts';
+import type { PendingRemoval } from './pending-removal.ts';
 import { errorTxn, type PrepareResult, type Proposal, type TypedTxn, type WriteOrigin } from '../pending/proposal.ts';
 import type { Replica } from './replica.ts';
 import { copyForJob, StepBudget } from '../step-budget.ts';
@@ -79,6 +83,7 @@ export class Preparer {
   readonly #tracker: SessionTracker;
   readonly #observer: Observer;
   readonly #validator: WriteValidator;
+  readonly #keeperWrites: KeeperWrites;
   readonly #leader: ReconfigLeader | undefined;
   readonly outstandingChanges: OutstandingChanges;
   /** The log entry being written. */
@@ -98,6 +103,7 @@ export class Preparer {
     this.#observer = observer;
     this.outstandingChanges = new OutstandingChanges(replica.tree, options.treeDigestEnabled, observer);
     this.#validator = new WriteValidator(dependencies, this.outstandingChanges);
+    this.#keeperWrites = new KeeperWrites(dependencies, this.#validator, this.outstandingChanges);
     this.lastZxid = replica.lastZxid;
   }
 
@@ -109,6 +115,7 @@ export class Preparer {
    */
   prepare(origin: WriteOrigin, reader: Reader, now: Now): Proposal | PrepareJob {
     this.#validator.beginTxn();
+    if (origin.opCode === OpCode.removeRecursive && this.#options.keeperExtensions) return this.#removal(origin, reader, now);
     if (origin.opCode === OpCode.multi && isLongMulti(origin, reader, this.#budget.shortFrameBytes)) {
       // The bytes of the frame will be reused.
       return this.#multiInSteps(origin, copyForJob(reader), now);
@@ -134,7 +141,7 @@ export class Preparer {
   /** A multi that fills a large frame; it is validated while it is decoded. */
   *#multiInSteps(origin: WriteOrigin, reader: Reader, now: Now): PrepareJob {
     const zxid = ++this.lastZxid;
-    const multi = new PendingMulti(origin, reader, zxid, now, this.#validator, this.outstandingChanges);
+    const multi = this.#pendingMulti(origin, reader, zxid, now);
     let errorCode: number | undefined;
     let later = now;
     try {
@@ -147,29 +154,63 @@ export class Preparer {
     if (errorCode !== undefined || multi.hasFailed) {
       while (!this.outstandingChanges.rollback(zxid, this.#budget.records)) later = yield;
     }
-    const { type, txn } = errorCode === undefined ? { type: OpCode.multi, txn: multi.txn() } : errorTxn(errorCode);
+    const result = errorCode === undefined ? { type: OpCode.multi, txn: multi.txn() } : errorTxn(errorCode);
+    return yield* this.#proposeInSteps(origin, zxid, now, later, result);
+  }
+
+  /** Writes the entry of a long txn, and appends it to the log. */
+  *#proposeInSteps(origin: WriteOrigin, zxid: Zxid, now: Now, since: Now, { type, txn }: TypedTxn): PrepareJob {
+    let later = since;
     const entry = this.#entry;
     const header = headerOf(origin, zxid, type, now);
     entry.clear();
     writeTxnHeader(entry, header);
     if (txn.kind === 'multi') {
-      entry.int32(multi.txns.length);
+      entry.int32(txn.txns.length);
       let end = 0;
-      for (let i = 0; i < multi.txns.length; i++) {
+      for (let i = 0; i < txn.txns.length; i++) {
         if (i % this.#budget.records === 0 || entry.offset > end) {
           later = yield;
           end = entry.offset + this.#budget.entryBytes;
         }
-        writeMultiMember(entry, multi.txns[i]!);
+        writeMultiMember(entry, txn.txns[i]!);
       }
     } else {
       writeTxnRecord(entry, txn);
     }
     later = yield;
-    const digest = this.#digest();
+    const digest = this.#digestAfter(txn);
     if (digest !== undefined) writeTxnDigest(entry, digest);
     const proposal: Proposal = { zxid, origin, header, txn, node: 0, digest, bytes: entry.offset };
     return this.#send(origin, proposal, now, later.elapsedMs - now.elapsedMs);
+  }
+
+  /**
+   * A removeRecursive. Its txn is a multi of deletes, or one without a change if there is nothing to
+   * remove.
+   */
+  #removal(origin: WriteOrigin, reader: Reader, now: Now): Proposal | PrepareJob {
+    const zxid = ++this.lastZxid;
+    let request;
+    try {
+      request = readRecursiveRequest(reader);
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+    }
+    if (request === undefined || request.path === null) return this.#propose(origin, zxid, now, ErrorCode.MarshallingError);
+    const removal = this.#keeperWrites.removal(origin, request.path, request.limit, zxid, 0);
+    if (!removal.advance(this.#budget.units)) return this.#removalInSteps(origin, removal, zxid, now);
+    if (removal.error === undefined && removal.deletes.length > this.#budget.records)
+      return this.#removalInSteps(origin, removal, zxid, now);
+    return this.#propose(origin, zxid, now, removalTxn(removal));
+  }
+
+  *#removalInSteps(origin: WriteOrigin, removal: PendingRemoval, zxid: Zxid, now: Now): PrepareJob {
+    let later: Now;
+    do later = yield;
+    while (!removal.advance(this.#budget.units));
+    const result = removalTxn(removal);
+    return yield* this.#proposeInSteps(origin, zxid, now, later, typeof result === 'number' ? errorTxn(result) : result);
   }
 
   /** Refuses a request because of the state of its session. */
@@ -243,16 +284,18 @@ export class Preparer {
 
   #encode(origin: WriteOrigin, zxid: Zxid, now: Now, { type, txn, node = 0 }: TypedTxn): Proposal {
     const header = headerOf(origin, zxid, type, now);
-    // A refusal changes nothing, and ZooKeeper logs it without a digest.
-    const digest = txn.kind === 'error' ? undefined : this.#digest();
+    const digest = this.#digestAfter(txn);
     this.#entry.clear();
     writeTxn(this.#entry, { header, txn, digest });
     return { zxid, origin, header, txn, node, digest, bytes: this.#entry.offset };
   }
 
-  /** The digest of the tree after all proposals. */
-  #digest(): TxnDigest | undefined {
-    if (!this.#options.treeDigestEnabled) return undefined;
+  /**
+   * The digest of the tree after all proposals, this one included. A refusal changes nothing, and
+   * ZooKeeper logs it without a digest.
+   */
+  #digestAfter(txn: Txn): TxnDigest | undefined {
+    if (!this.#options.treeDigestEnabled || txn.kind === 'error') return undefined;
     const { digestHigh, digestLow } = this.outstandingChanges;
     return { version: digestVersion, high: digestHigh, low: digestLow };
   }
@@ -279,11 +322,23 @@ export class Preparer {
         return this.#reconfig(origin, readReconfigRequest(reader), zxid, now);
       case OpCode.transferLeader:
         return this.#transferLeader(origin, readTransferLeaderRequest(reader), now);
+      case OpCode.createIfNotExists:
+      case OpCode.tryRemove:
+        return this.#options.keeperExtensions ? this.#keeperWrite(origin, reader, zxid, now) : ErrorCode.Unimplemented;
       default:
         // Learners of ZooKeeper forward check and deleteContainer, and a createSession that a
         // client sent as a request. The client waits for a txn, as for any reply.
         return ErrorCode.Unimplemented;
     }
+  }
+
+  #keeperWrite(origin: WriteOrigin, reader: Reader, zxid: Zxid, now: Now): PrepareResult {
+    const { opCode } = origin;
+    const result =
+      opCode === OpCode.tryRemove
+        ? this.#keeperWrites.tryRemove(origin, readDeleteRequest(reader), zxid)
+        : this.#keeperWrites.createIfNotExists(origin, readCreateRequest(reader), zxid, now);
+    return aloneTxn(opCode, result);
   }
 
   #reconfig(origin: WriteOrigin, request: ReconfigRequest, zxid: Zxid, now: Now): PrepareResult {
@@ -308,17 +363,30 @@ export class Preparer {
     return typeof outcome === 'number' ? ErrorCode.Ok : transferErrorCodes[outcome];
   }
 
+  #pendingMulti(origin: WriteOrigin, reader: Reader, zxid: Zxid, now: Now): PendingMulti {
+    return new PendingMulti(origin, reader, zxid, now, this.#validator, this.#keeperWrites, this.outstandingChanges);
+  }
+
   #multi(origin: WriteOrigin, reader: Reader, zxid: Zxid, now: Now): PrepareResult {
-    const multi = new PendingMulti(origin, reader, zxid, now, this.#validator, this.outstandingChanges);
+    const multi = this.#pendingMulti(origin, reader, zxid, now);
     multi.validateParts(Infinity);
     if (multi.hasFailed) this.outstandingChanges.rollback(zxid);
     return { type: OpCode.multi, txn: multi.txn() };
   }
 }
 
-/** A multi that may take more than a step: it is long, or it expands to many identities. */
-function isLongMulti({ identities }: WriteOrigin, { remaining }: Reader, shortFrameBytes: number): boolean {
-  return remaining > shortFrameBytes || remaining * identities.count > shortFrameBytes * manyIdentities;
+/** The deletes of a removeRecursive; the error that refuses it; or a txn without a change. */
+function removalTxn({ error, deletes }: PendingRemoval): PrepareResult {
+  if (error !== undefined) return error;
+  return deletes.length === 0 ? ErrorCode.Ok : { type: OpCode.multi, txn: { kind: 'multi', txns: deletes } };
+}
+
+/**
+ * A multi that may take more than a step: it is long, it expands to many identities, or it may
+ * remove many znodes.
+ */
+function isLongMulti({ identities, keeperParts }: WriteOrigin, { remaining }: Reader, shortFrameBytes: number): boolean {
+  return keeperParts !== undefined || remaining > shortFrameBytes || remaining * identities.count > shortFrameBytes * manyIdentities;
 }
 
 const manyIdentities = 16;

@@ -13,7 +13,7 @@ import type { CoreOptions } from '../options.ts';
 import type { NodeId } from '../tree/data-tree.ts';
 import { WatchMode } from '../tree/watch-mode.ts';
 import type { WatchTable } from '../tree/watch-table.ts';
-import { FilteredLists } from './filtered-lists.ts';
+import { KeeperReads } from './keeper-reads.ts';
 import { LongReply } from './long-reply.ts';
 import type { MemoryLimits } from './memory-limits.ts';
 import { MultiReads } from './multi-reads.ts';
@@ -26,6 +26,7 @@ import type { Request } from './request.ts';
 import { type Job, startJob, type StepBudget, unitsPerName, unitsPerPath } from '../step-budget.ts';
 import { VirtualZnodes } from './virtual-znodes.ts';
 import { WatchRequests } from './watch-requests.ts';
+import type { WriteSequencer } from './write-sequencer.ts';
 
 export class ReadHandler {
   readonly #replica: Replica;
@@ -42,7 +43,7 @@ export class ReadHandler {
   readonly #isReadOnly: boolean;
   readonly #childrenPages: ChildrenPages;
   /** undefined without tskeeper.keeperExtensions. */
-  readonly #filteredLists: FilteredLists | undefined;
+  readonly #keeperReads: KeeperReads | undefined;
   readonly #virtualZnodes: VirtualZnodes;
   #workUnits = 0;
 
@@ -57,10 +58,10 @@ export class ReadHandler {
     observer: Observer,
     budget: StepBudget,
     operatorRequests: OperatorRequests,
-    options: CoreOptions,
-    isReadOnly = false,
+    { juteMaxBuffer, keeperExtensions }: CoreOptions,
+    sequencer: WriteSequencer,
   ) {
-    this.#isReadOnly = isReadOnly;
+    this.#isReadOnly = sequencer.isReadOnly;
     this.#replica = replica;
     this.#watches = watches;
     this.#cnxns = cnxns;
@@ -72,9 +73,9 @@ export class ReadHandler {
     this.#replies = new ReadReplies(replica, replyWriter, permissions, observer, budget);
     this.#watchRequests = new WatchRequests(replica, watches, cnxns, limits, replyWriter, this.#replies, budget);
     this.#multiReads = new MultiReads(replica, replyWriter, this.#replies, permissions, budget);
-    this.#childrenPages = new ChildrenPages(replica, this.#replies, permissions, budget, options.juteMaxBuffer);
-    this.#filteredLists = options.keeperExtensions ? new FilteredLists(replica, this.#replies, permissions, budget) : undefined;
-    this.#virtualZnodes = new VirtualZnodes(options.keeperExtensions);
+    this.#childrenPages = new ChildrenPages(replica, this.#replies, permissions, budget, juteMaxBuffer);
+    this.#keeperReads = keeperExtensions ? new KeeperReads(replica, this.#replies, permissions, budget) : undefined;
+    this.#virtualZnodes = new VirtualZnodes(!keeperExtensions ? 'none' : sequencer.acceptsKeeperWrites ? 'all' : 'reads');
   }
 
   /** Units spent on visiting znodes one by one, without those of jobs. */
@@ -132,9 +133,19 @@ export class ReadHandler {
         return this.#multiReads.handle(request, reader);
       case OpCode.getChildrenPage:
       case OpCode.getChildrenDataPage:
-        return this.#getChildrenPage(request, reader);
+        return this.#childrenPages.handle(request, reader, (path) => this.#watchChildren(request, path));
       case OpCode.filteredList:
-        return this.#filteredLists === undefined ? this.#unimplemented(request) : this.#filteredList(this.#filteredLists, request, reader);
+      case OpCode.filteredListWithStatsAndData:
+      case OpCode.listRecursive:
+      case OpCode.checkNotExists:
+      case OpCode.checkStat:
+        if (this.#keeperReads === undefined) return this.#unimplemented(request);
+        return this.#keeperReads.handle(request, reader, (path) => this.#watchChildren(request, path));
+      case OpCode.createIfNotExists:
+      case OpCode.removeRecursive:
+      case OpCode.tryRemove:
+        if (this.#keeperReads !== undefined && this.#isReadOnly) return this.#replies.error(request, ErrorCode.NotReadOnly);
+        return this.#unimplemented(request);
       default:
         if (this.#isReadOnly && isRefused(request.opCode)) return this.#replies.error(request, ErrorCode.NotReadOnly);
         return this.#unimplemented(request);
@@ -160,15 +171,6 @@ export class ReadHandler {
     this.#cnxns.close(request.cnxn, 'unknown operation');
   }
 
-  #filteredList(lists: FilteredLists, request: Request, reader: Reader): Job | undefined {
-    const { cnxn, opCode } = request;
-    return lists.handle(request, reader, (path) => {
-      if (!this.#memoryLimits.admitsWatch(cnxn, opCode)) return false;
-      this.#watches.add(cnxn.id, path, 0, path.length, WatchMode.child);
-      return true;
-    });
-  }
-
   /**
    * Whether the reply may take many steps, by a cheap estimate. `reader` is placed over the record.
    */
@@ -186,6 +188,8 @@ export class ReadHandler {
       case OpCode.getChildrenPage:
       case OpCode.getChildrenDataPage:
       case OpCode.filteredList:
+      case OpCode.filteredListWithStatsAndData:
+      case OpCode.listRecursive:
         return true;
       default:
         return reader.remaining > this.#budget.shortFrameBytes;
@@ -202,6 +206,14 @@ export class ReadHandler {
   #watch({ cnxn, opCode }: Request, { bytes, rangeStart, rangeEnd }: Reader, mode: number): boolean {
     if (!this.#memoryLimits.admitsWatch(cnxn, opCode)) return false;
     this.#watches.add(cnxn.id, bytes, rangeStart, rangeEnd, mode);
+    return true;
+  }
+
+  /** Sets a child watch; returns false if the limits refuse it. */
+  #watchChildren({ cnxn, opCode }: Request, path: string): boolean {
+    if (!this.#memoryLimits.admitsWatch(cnxn, opCode)) return false;
+    const bytes = Buffer.from(path);
+    this.#watches.add(cnxn.id, bytes, 0, bytes.length, WatchMode.child);
     return true;
   }
 
@@ -279,16 +291,6 @@ export class ReadHandler {
     this.#replies.reportReadOf(node, this.#replica.tree.pathOf(node), this.#replies.namesBytes(node, reply.bytes));
     if (request.opCode === OpCode.getChildren2) this.#replica.tree.writeStat(node, reply.writer);
     yield* this.#replies.send(request, reply);
-  }
-
-  #getChildrenPage(request: Request, reader: Reader): Job | undefined {
-    const { offset } = reader;
-    return this.#childrenPages.handle(request, reader, () => {
-      // The path is the first field of the record.
-      reader.offset = offset;
-      reader.range('a path');
-      return this.#watch(request, reader, WatchMode.child);
-    });
   }
 
   #getAcl(request: Request, reader: Reader): undefined {

@@ -21,6 +21,7 @@ export class ReadOnlySequencer implements WriteSequencer {
   readonly forwardsToLeader = false;
   readonly leader = undefined;
   readonly acceptsTransfers = false;
+  readonly acceptsKeeperWrites = false;
   readonly queuedBytes = 0;
   readonly isCaughtUp = true;
   readonly hasCommitted = false;

@@ -27,6 +27,7 @@ import {
 import type { Fingerprint } from '../fingerprint.ts';
 import type { Notice } from '../observer.ts';
 import type { CoreOptions } from '../options.ts';
+import type { KeeperPart } from '../pending/proposal.ts';
 import type { Random } from '../random.ts';
 import { SessionTable } from '../session/session-table.ts';
 import type { LoadedSnapshot } from '../snapshot/snapshot-loader.ts';
@@ -207,8 +208,15 @@ export class Replica {
    * enough; the txn is applied when the job ends. `node` is `Proposal.node`; 0 if the txn was
    * validated elsewhere.
    */
-  apply(header: TxnHeader, txn: Txn, digest: TxnDigest | undefined, results?: Writer, node: NodeId = 0): Job | undefined {
-    const job = this.#change(header, txn, results, node);
+  apply(
+    header: TxnHeader,
+    txn: Txn,
+    digest: TxnDigest | undefined,
+    results?: Writer,
+    node: NodeId = 0,
+    keeperParts?: readonly KeeperPart[],
+  ): Job | undefined {
+    const job = this.#change(header, txn, results, node, keeperParts);
     if (job === undefined) {
       this.#finish(header.zxid, digest);
       return undefined;
@@ -240,10 +248,16 @@ export class Replica {
   }
 
   /** Applies the txn without its bookkeeping. */
-  #change(header: TxnHeader, txn: Txn, results: Writer | undefined, node: NodeId): Job | undefined {
+  #change(
+    header: TxnHeader,
+    txn: Txn,
+    results: Writer | undefined,
+    node: NodeId,
+    keeperParts: readonly KeeperPart[] | undefined,
+  ): Job | undefined {
     switch (txn.kind) {
       case 'multi':
-        return startJob(this.#multi(header, txn.txns, results));
+        return startJob(this.#multi(header, txn.txns, results, keeperParts));
       case 'closeSession':
         return startJob(this.#closeSession(header, txn.paths2Delete));
       case 'createSession':
@@ -348,7 +362,13 @@ export class Replica {
     return listener.znodeChanged(path, eventType, zxid, tree.aclOf(node), parentAcl);
   }
 
-  *#multi(header: TxnHeader, txns: readonly MultiMember[], results: Writer | undefined): Job {
+  *#multi(
+    header: TxnHeader,
+    txns: readonly MultiMember[],
+    results: Writer | undefined,
+    keeperParts: readonly KeeperPart[] | undefined,
+  ): Job {
+    let part = 0;
     const failed = txns.findIndex((member) => member.type === OpCode.error);
     let spent = 0;
     let work = this.workUnits;
@@ -360,7 +380,9 @@ export class Replica {
           yield;
           yield* job;
         }
-        if (results !== undefined) this.#writeResult(results, type, txn);
+        const asked = keeperParts?.[part];
+        if (results !== undefined && asked === undefined) this.#writeResult(results, type, txn);
+        else if (results !== undefined && asked !== undefined && this.#maybeWriteKeeperResult(results, type, txn, asked)) part++;
       } else if (results !== undefined) {
         // All or nothing: the parts before the failed one are answered "ok", though they did not
         // happen; the later parts were never tried.
@@ -399,6 +421,31 @@ export class Replica {
         return;
       default:
         writeResultHeader(results, OpCode.check, ErrorCode.Ok);
+    }
+  }
+
+  /**
+   * The result of a part of a multi with operations of Keeper. Returns false if the part goes on: a
+   * removeRecursive ends with the znode that it names.
+   */
+  #maybeWriteKeeperResult(results: Writer, type: number, txn: MultiMember['txn'], { opCode, path }: KeeperPart): boolean {
+    switch (opCode) {
+      case OpCode.createIfNotExists:
+        writeResultHeader(results, opCode, ErrorCode.Ok);
+        results.ustring('path' in txn ? txn.path : null);
+        return true;
+      case OpCode.removeRecursive:
+        if ('path' in txn && txn.path !== path) return false;
+        writeResultHeader(results, opCode, ErrorCode.Ok);
+        return true;
+      case OpCode.checkNotExists:
+      case OpCode.checkStat:
+      case OpCode.tryRemove:
+        writeResultHeader(results, opCode, ErrorCode.Ok);
+        return true;
+      default:
+        this.#writeResult(results, type, txn);
+        return true;
     }
   }
 

@@ -17,11 +17,15 @@ export class VirtualZnodes {
   readonly #replies = new Map<string, Buffer>();
   readonly #pathBytesMax: number;
 
-  constructor(keeperExtensions: boolean) {
+  /**
+   * `keeperExtensions`: which operations of ClickHouse Keeper this server has: those of which the
+   * leader knows nothing, or all.
+   */
+  constructor(keeperExtensions: 'none' | 'reads' | 'all') {
     this.#add(featuresPath, Buffer.from(Object.values(serverFeature).join('\n')));
-    if (keeperExtensions) {
+    if (keeperExtensions !== 'none') {
       this.#add(keeperPath.apiVersion, Buffer.from(String(keeperApiVersion)));
-      this.#add(keeperPath.featureFlags, keeperFeatureFlags());
+      this.#add(keeperPath.featureFlags, keeperFeatureFlags(keeperExtensions === 'all'));
     }
     this.#pathBytesMax = Math.max(...[...this.#replies.keys()].map((path) => path.length));
   }

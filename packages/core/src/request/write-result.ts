@@ -1,8 +1,8 @@
 /**
  * Writes the result of a write, after the reply's header, once its txn has been applied.
  */
-import { OpCode, type Writer, writeMultiEnd } from '@tskeeper/protocol';
-import type { Proposal } from '../pending/proposal.ts';
+import { type MultiTxn, OpCode, type Writer, writeMultiEnd } from '@tskeeper/protocol';
+import { isKeeperWrite, type Proposal } from '../pending/proposal.ts';
 import type { Replica } from './replica.ts';
 
 /**
@@ -13,7 +13,7 @@ export function writeResult(writer: Writer, { txn, origin }: Proposal, replica: 
     case 'create':
     case 'createContainer':
     case 'createTTL':
-      if (origin.opCode === OpCode.create) writer.ustring(txn.path);
+      if (origin.opCode === OpCode.create || origin.opCode === OpCode.createIfNotExists) writer.ustring(txn.path);
       else replica.writeCreated(writer, txn);
       return;
     case 'setData':
@@ -24,6 +24,10 @@ export function writeResult(writer: Writer, { txn, origin }: Proposal, replica: 
       replica.tree.writeStat(replica.tree.find(txn.path), writer);
       return;
     case 'multi':
+      if (isKeeperWrite(origin.opCode)) {
+        if (origin.opCode === OpCode.createIfNotExists) writer.ustring(existingPath(txn));
+        return;
+      }
       writer.raw(multiResults.bytes, 0, multiResults.offset);
       writeMultiEnd(writer);
       return;
@@ -36,4 +40,9 @@ export function writeResult(writer: Writer, { txn, origin }: Proposal, replica: 
     default:
       txn satisfies never;
   }
+}
+
+/** The path that a createIfNotExists has found: its txn is a multi with one check. */
+function existingPath({ txns: [only] }: MultiTxn): string | null {
+  return only?.txn.kind === 'check' ? only.txn.path : null;
 }

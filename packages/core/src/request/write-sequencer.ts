@@ -32,6 +32,11 @@ export interface WriteSequencer {
   readonly leader: Sid | undefined;
   /** Whether a request for another leader can be ordered. */
   readonly acceptsTransfers: boolean;
+  /**
+   * Whether writes of ClickHouse Keeper can be ordered, and multis with its operations, if this
+   * server has its extensions.
+   */
+  readonly acceptsKeeperWrites: boolean;
 
   /**
    * Orders a write; `reader` is placed over its record, and its bytes may be reused after the call.

@@ -21,6 +21,7 @@ import type { PeerState } from './peer-state.ts';
 export class LeadingRole extends PeerRole implements LeaderHost {
   readonly name = 'leading';
   readonly config: LeaderConfig;
+  readonly acceptsKeeperWrites: boolean;
   readonly #state: PeerState;
   readonly #leader: Leader;
   readonly #syncer: LearnerSyncer;
@@ -31,6 +32,7 @@ export class LeadingRole extends PeerRole implements LeaderHost {
     super();
     this.#state = state;
     this.config = state.config;
+    this.acceptsKeeperWrites = state.options.core.keeperExtensions;
     this.#syncer = new LearnerSyncer(synchroniserOptions(state), state.replica, state.committedLog, state.io.quorum, state.io.storage);
     const { options, config, disk } = state;
     this.#leader = new Leader(options.zab, config.verifier, disk.persisted, state.io.quorum, disk, this, now);

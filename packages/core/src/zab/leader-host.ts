@@ -60,6 +60,8 @@ export interface LeaderHost {
    */
   hasFollowerChanged?(hasFollower: boolean): void;
   readonly config: LeaderConfig;
+  /** tskeeper.keeperExtensions */
+  readonly acceptsKeeperWrites: boolean;
   /** This leader proposes a configuration: from here on both it and the active one count. */
   configSeen(text: string, now: Now): void;
   /**

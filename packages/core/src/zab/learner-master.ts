@@ -14,6 +14,8 @@ export interface LearnerMaster {
   readonly config: LeaderConfig;
   /** Only a leader accepts transfers: a request for one does not come through a follower. */
   readonly acceptsTransfers?: boolean;
+  /** It orders writes of ClickHouse Keeper, or passes them on to a leader that does. */
+  readonly acceptsKeeperWrites: boolean;
   /** The learner has disconnected. */
   learnerGone(channel: ChannelId): void;
   /** See `LeaderHost.hasFollowerChanged`. */

@@ -136,7 +136,8 @@ export class LearnerTable {
     const at = beginQuorumPacket(writer, PacketType.LEADERINFO, makeZxid(this.#stages.epoch, 0));
     // A learner of ZooKeeper sends no incarnation, and gets what its own leader would send.
     const transfer = leaderPriority === undefined || this.#host.acceptsTransfers === false ? 0 : LeaderFeature.transfer;
-    writeLeaderInfo(writer, incarnation === 0 ? undefined : LeaderFeature.origins | transfer);
+    const keeperWrites = this.#host.acceptsKeeperWrites ? LeaderFeature.keeperWrites : 0;
+    writeLeaderInfo(writer, incarnation === 0 ? undefined : LeaderFeature.origins | transfer | keeperWrites);
     endQuorumPacket(writer, at);
   }
 

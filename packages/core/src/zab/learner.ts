@@ -388,6 +388,7 @@ export class Learner {
     const features = packet.hasData ? readLeaderInfo(packet.data).features : 0;
     this.requests.leaderReadsOrigins = (features & LeaderFeature.origins) !== 0;
     this.requests.leaderAcceptsTransfers = (features & LeaderFeature.transfer) !== 0;
+    this.requests.leaderAcceptsKeeperWrites = (features & LeaderFeature.keeperWrites) !== 0;
     const { acceptedEpoch, currentEpoch, role } = this.#start;
     if (this.#epoch < currentEpoch) {
       this.stages.end('leader of an older epoch', `the leader's epoch is ${this.#epoch}, but this server is in epoch ${currentEpoch}`);

@@ -52,7 +52,7 @@ import type { SyncTarget } from './sync-target.ts';
 import type { ZabOptions } from './zab-options.ts';
 
 /** What an observer master needs from its peer. */
-export interface ObserverMasterHost extends LearnerMaster {
+export interface ObserverMasterHost extends Omit<LearnerMaster, 'acceptsKeeperWrites'> {
   /** As `LeaderHost.syncLearner`. */
   syncLearner(learner: SyncTarget, committed: Zxid): void;
 }
@@ -132,7 +132,12 @@ export class ObserverMaster {
     this.#stages = new FollowerStages(epoch);
     this.#last = { proposed: committed };
     this.#pings = new LearnerPings(links, this.#last);
-    const master = { config: host.config, acceptsTransfers: false, learnerGone: (channel: ChannelId) => host.learnerGone(channel) };
+    const master = {
+      config: host.config,
+      acceptsTransfers: false,
+      acceptsKeeperWrites: requests.leaderAcceptsKeeperWrites,
+      learnerGone: (channel: ChannelId) => host.learnerGone(channel),
+    };
     this.#learners = new LearnerTable(options, quorum, links, master, this.#stages, this.#pings);
     this.#nowMs = now.elapsedMs;
     this.#nextPingMs = now.elapsedMs + options.tickTimeMs / 2;

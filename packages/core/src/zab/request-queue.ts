@@ -33,6 +33,8 @@ export interface ObserverRequests {
   passOnRequest(packet: PacketView, opCode: number, from: LearnerProgress): void;
   /** A REVALIDATE of an observer. Its answer comes back as `takeRevalidationAsker`. */
   passOnRevalidation(packet: PacketView, from: LearnerProgress): void;
+  /** Whether the leader orders writes of ClickHouse Keeper, which may be passed on like any other. */
+  readonly leaderAcceptsKeeperWrites: boolean;
   /** Total bytes of the waiting requests. */
   readonly queuedBytes: number;
 }
@@ -47,8 +49,9 @@ export class RequestQueue implements LeaderLink, ObserverRequests {
   readonly #waiting = new Fifo<Buffer>();
   /** For a packet that must wait. */
   readonly #packet = new Writer(64);
-  /** Whether LEADERINFO has announced it. */
+  // Whether LEADERINFO has announced it.
   leaderAcceptsTransfers = false;
+  leaderAcceptsKeeperWrites = false;
   /** Total bytes of the waiting requests. */
   queuedBytes = 0;
   /**

@@ -159,6 +159,7 @@ describe('on a learner', () => {
         queuedBytes: 0,
         leader: 1,
         leaderAcceptsTransfers: true,
+        leaderAcceptsKeeperWrites: false,
       };
       const options = { ...testOptions, stepUnits };
       const orderOf = (parts: SequencerDependencies) => (this.#forwarding = new LeaderForwarder('follower', link, parts));

@@ -33,7 +33,14 @@ const lead = {
 
 class Host implements ClientOutput, TxnLog {
   readonly core: Server;
-  readonly link = { request: () => undefined, revalidate: () => undefined, queuedBytes: 0, leader: 1, leaderAcceptsTransfers: true };
+  readonly link = {
+    request: () => undefined,
+    revalidate: () => undefined,
+    queuedBytes: 0,
+    leader: 1,
+    leaderAcceptsTransfers: true,
+    leaderAcceptsKeeperWrites: false,
+  };
   order!: LocalSequencer | LeaderForwarder;
   readonly #output = new Writer();
 
@@ -201,6 +208,7 @@ describe('on a leader', () => {
     heldBytes: 0,
     frameBytes: 0,
     isUpgradeRefused: false,
+    keeperParts: undefined,
     arrivedMs: 0,
   });
   const record = (): Reader => {

@@ -26,7 +26,14 @@ const now = { elapsedMs: 1000, wallMs: 1_700_000_000_000 };
 const context = { remoteAddress: '127.0.0.1', remotePort: 1, localPort: 2181, secure: false, peerCertificate: undefined };
 const client = 1;
 const writer = 2;
-const link = { request: () => undefined, revalidate: () => undefined, queuedBytes: 0, leader: 1, leaderAcceptsTransfers: true };
+const link = {
+  request: () => undefined,
+  revalidate: () => undefined,
+  queuedBytes: 0,
+  leader: 1,
+  leaderAcceptsTransfers: true,
+  leaderAcceptsKeeperWrites: false,
+};
 
 /** A server of which one step applies one txn. */
 class Host implements ClientOutput, TxnLog {

@@ -162,7 +162,15 @@ export class Node implements PeerClients, ElectionLinks, QuorumLinks, PeerStorag
     const { reconfigEnabled, localSessions, throttle, configText, readOnlyMode, observerMasterEnabled } = ensemble;
     this.#contacts.clear();
     const times = { tickTimeMs: 100, minSessionTimeoutMs: 200, maxSessionTimeoutMs: 20_000 };
-    const core = { ...coreDefaults, ...times, ...throttle, serverId: this.sid, reconfigEnabled, localSessions };
+    const core = {
+      ...coreDefaults,
+      ...times,
+      ...throttle,
+      serverId: this.sid,
+      reconfigEnabled,
+      localSessions,
+      keeperExtensions: ensemble.keeperServers.has(this.sid),
+    };
     const written = parseQuorumConfig(ensemble.configTexts.get(this.sid) ?? configText);
     const observers = ensemble.nodes.map(({ sid }) => sid).filter((sid) => !ensemble.voters.includes(sid));
     const config = { active: folder.config ?? (written.servers.size > 0 ? written : membersOf(ensemble.voters, observers)) };
@@ -496,6 +504,8 @@ export class Ensemble {
   configText = 'version=0';
   /** Of single servers; the others have `configText`. */
   readonly configTexts = new Map<Sid, string>();
+  /** The servers with tskeeper.keeperExtensions. */
+  readonly keeperServers = new Set<Sid>();
   reconfigEnabled = false;
   /** `tskeeper.leaderPriority` of single servers. */
   readonly priorities = new Map<Sid, number>();

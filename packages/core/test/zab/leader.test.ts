@@ -59,6 +59,7 @@ function leading(
       newLeaderConfig: () => 'version=0',
       prepareReconfig: () => ErrorCode.ReconfigInProgress,
     },
+    acceptsKeeperWrites: false,
     leaderPreference: new LeaderPreference(1000),
     holdWrites: () => undefined,
     transferBegan: () => undefined,

@@ -21,6 +21,7 @@ function served(localSessions: LocalSessionMode, voters = 3, observers = 1, seed
   const ensemble = new Ensemble(seed, voters, observers, 0);
   ensemble.localSessions = localSessions;
   ensemble.throttle = throttle;
+  for (const { sid } of ensemble.nodes) ensemble.keeperServers.add(sid);
   for (const node of ensemble.nodes) node.start();
   if (!ensemble.runUntil(() => ensemble.isWhole, 5000)) throw new Error(`it does not serve: ${ensemble.describe()}`);
   return ensemble;
@@ -120,6 +121,7 @@ describe.each(roles)('A33: a local session at a %s', (_role, nodeOf) => {
 
   it.each<[string, (client: EnsembleClient) => Asked]>([
     ['create', (client) => client.ask('create', create('/e', CreateMode.ephemeral))],
+    ['createIfNotExists of ClickHouse Keeper', (client) => client.ask('createIfNotExists', create('/e', CreateMode.ephemeral))],
     ['create2 of a sequential one', (client) => client.ask('create2', create('/e', CreateMode.ephemeralSequential))],
   ])('is refused an ephemeral unless it may become global: %s', (_title, ask) => {
     const ensemble = served('enabled');

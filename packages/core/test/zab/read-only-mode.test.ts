@@ -31,6 +31,7 @@ interface Settings {
 function served(settings: Settings = {}): Ensemble {
   const ensemble = new Ensemble(1, 3, 0, 0);
   Object.assign(ensemble, { readOnlyMode: true, localSessions: 'upgradable', ...settings });
+  for (const { sid } of ensemble.nodes) ensemble.keeperServers.add(sid);
   for (const node of ensemble.nodes) node.start();
   until(ensemble, () => ensemble.isWhole);
   return ensemble;
@@ -155,6 +156,9 @@ describe('A34: read-only mode', () => {
       client.ask('create', create('/x')),
       client.ask('create', create('/e', CreateMode.ephemeral)),
       client.ask('create2', create('/x')),
+      client.ask('createIfNotExists', create('/x')),
+      client.ask('tryRemove', { path: '/a/b', version }),
+      client.ask('removeRecursive', { path: '/a', limit: 10 }),
       client.ask('createContainer', create('/x', CreateMode.container)),
       client.ask('createTTL', { ...create('/x', CreateMode.persistentWithTtl), ttl: 1000 }),
       client.ask('delete', { path: '/a/b', version }),

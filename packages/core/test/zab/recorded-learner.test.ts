@@ -181,6 +181,7 @@ class Replayed {
       heldBytes: 0,
       frameBytes: 0,
       isUpgradeRefused: false,
+      keeperParts: undefined,
       arrivedMs: 0,
     } as const;
     if (opCode === OpCode.createSession) {

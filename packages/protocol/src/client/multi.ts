@@ -33,6 +33,7 @@ import {
   type GetDataRequest,
   readCreateRequest,
   readCreateTTLRequest,
+  readDeleteRequest,
   readGetDataRequest,
   readSetDataRequest,
   type SetDataRequest,
@@ -42,6 +43,14 @@ import {
   writeGetDataRequest,
   writeSetDataRequest,
 } from './requests.ts';
+import {
+  type CheckStatRequest,
+  readCheckStatRequest,
+  readRecursiveRequest,
+  type RecursiveRequest,
+  writeCheckStatRequest,
+  writeRecursiveRequest,
+} from './keeper-extensions.ts';
 import type { Writer } from '../jute/writer.ts';
 
 export interface MultiHeader {
@@ -55,7 +64,15 @@ export type MultiOp =
   | ({ readonly kind: 'createTTL' } & CreateTTLRequest)
   | ({ readonly kind: 'delete' | 'check' } & DeleteRequest)
   | ({ readonly kind: 'setData' } & SetDataRequest)
-  | ({ readonly kind: 'getData' | 'getChildren' } & GetDataRequest);
+  | ({ readonly kind: 'getData' | 'getChildren' } & GetDataRequest)
+  | KeeperMultiOp;
+
+/** Operations of ClickHouse Keeper, which ZooKeeper does not accept in a multi. */
+export type KeeperMultiOp =
+  | ({ readonly kind: 'createIfNotExists' } & CreateRequest)
+  | ({ readonly kind: 'checkNotExists' | 'tryRemove' } & DeleteRequest)
+  | ({ readonly kind: 'checkStat' } & CheckStatRequest)
+  | ({ readonly kind: 'removeRecursive' } & RecursiveRequest);
 
 export interface MultiRequest {
   readonly ops: readonly MultiOp[];
@@ -65,7 +82,8 @@ export type MultiResult =
   | ({ readonly kind: 'create' } & CreateReply)
   /** Also the result of createContainer and createTTL. */
   | ({ readonly kind: 'create2' } & Create2Reply)
-  | { readonly kind: 'delete' | 'check' }
+  | ({ readonly kind: 'createIfNotExists' } & CreateReply)
+  | { readonly kind: 'delete' | 'check' | 'checkNotExists' | 'checkStat' | 'removeRecursive' | 'tryRemove' }
   | ({ readonly kind: 'setData' } & StatReply)
   | ({ readonly kind: 'getData' } & GetDataReply)
   | ({ readonly kind: 'getChildren' } & GetChildrenReply)
@@ -123,6 +141,16 @@ function readMultiOp(reader: Reader, type: number, at: number): MultiOp {
       return { kind: 'getData', ...readGetDataRequest(reader) };
     case OpCode.getChildren:
       return { kind: 'getChildren', ...readGetDataRequest(reader) };
+    case OpCode.createIfNotExists:
+      return { kind: 'createIfNotExists', ...readCreateRequest(reader) };
+    case OpCode.checkNotExists:
+      return { kind: 'checkNotExists', ...readDeleteRequest(reader) };
+    case OpCode.tryRemove:
+      return { kind: 'tryRemove', ...readDeleteRequest(reader) };
+    case OpCode.checkStat:
+      return { kind: 'checkStat', ...readCheckStatRequest(reader) };
+    case OpCode.removeRecursive:
+      return { kind: 'removeRecursive', ...readRecursiveRequest(reader) };
     default:
       throw new ProtocolError(`an operation of a multi, not ${type}`, at);
   }
@@ -152,6 +180,7 @@ function writeMultiOp(writer: Writer, op: MultiOp): void {
     case 'create':
     case 'create2':
     case 'createContainer':
+    case 'createIfNotExists':
       writeCreateRequest(writer, op);
       break;
     case 'createTTL':
@@ -159,7 +188,15 @@ function writeMultiOp(writer: Writer, op: MultiOp): void {
       break;
     case 'delete':
     case 'check':
+    case 'checkNotExists':
+    case 'tryRemove':
       writeDeleteRequest(writer, op);
+      break;
+    case 'checkStat':
+      writeCheckStatRequest(writer, op);
+      break;
+    case 'removeRecursive':
+      writeRecursiveRequest(writer, op);
       break;
     case 'setData':
       writeSetDataRequest(writer, op);
@@ -196,6 +233,16 @@ function readMultiResult(reader: Reader, type: number, at: number): MultiResult 
       return { kind: 'getChildren', ...readGetChildrenReply(reader) };
     case OpCode.error:
       return { kind: 'error', err: reader.int32() };
+    case OpCode.createIfNotExists:
+      return { kind: 'createIfNotExists', ...readCreateReply(reader) };
+    case OpCode.checkNotExists:
+      return { kind: 'checkNotExists' };
+    case OpCode.checkStat:
+      return { kind: 'checkStat' };
+    case OpCode.removeRecursive:
+      return { kind: 'removeRecursive' };
+    case OpCode.tryRemove:
+      return { kind: 'tryRemove' };
     default:
       throw new ProtocolError(`a result of a multi, not ${type}`, at);
   }
@@ -217,6 +264,7 @@ function writeMultiResult(writer: Writer, result: MultiResult): void {
   writer.int32(result.kind === 'error' ? result.err : 0);
   switch (result.kind) {
     case 'create':
+    case 'createIfNotExists':
       writeCreateReply(writer, result);
       break;
     case 'create2':
@@ -224,6 +272,10 @@ function writeMultiResult(writer: Writer, result: MultiResult): void {
       break;
     case 'delete':
     case 'check':
+    case 'checkNotExists':
+    case 'checkStat':
+    case 'removeRecursive':
+    case 'tryRemove':
       break;
     case 'setData':
       writeStatReply(writer, result);

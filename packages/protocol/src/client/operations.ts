@@ -13,7 +13,20 @@ import {
   writeChildrenPageReply,
   writeChildrenPageRequest,
 } from './children-pages.ts';
-import { readFilteredListRequest, writeFilteredListRequest } from './keeper-extensions.ts';
+import {
+  readCheckStatRequest,
+  readFilteredListRequest,
+  readFilteredListWithStatsAndDataReply,
+  readFilteredListWithStatsAndDataRequest,
+  readListRecursiveReply,
+  readRecursiveRequest,
+  writeCheckStatRequest,
+  writeFilteredListRequest,
+  writeFilteredListWithStatsAndDataReply,
+  writeFilteredListWithStatsAndDataRequest,
+  writeListRecursiveReply,
+  writeRecursiveRequest,
+} from './keeper-extensions.ts';
 import {
   readGetLeaderReply,
   readShedReply,
@@ -57,6 +70,7 @@ const path = codec(requests.readPathRequest, requests.writePathRequest);
 const checkWatches = codec(requests.readCheckWatchesRequest, requests.writeCheckWatchesRequest);
 const childrenPage = codec(readChildrenPageRequest, writeChildrenPageRequest);
 const multi = codec(readMultiRequest, writeMultiRequest);
+const recursive = codec(readRecursiveRequest, writeRecursiveRequest);
 
 const pathReply = codec(replies.readCreateReply, replies.writeCreateReply);
 const create2Reply = codec(replies.readCreate2Reply, replies.writeCreate2Reply);
@@ -101,6 +115,21 @@ export const operations = {
     request: codec(readFilteredListRequest, writeFilteredListRequest),
     reply: codec(replies.readGetChildren2Reply, replies.writeGetChildren2Reply),
   },
+  filteredListWithStatsAndData: {
+    opCode: OpCode.filteredListWithStatsAndData,
+    request: codec(readFilteredListWithStatsAndDataRequest, writeFilteredListWithStatsAndDataRequest),
+    reply: codec(readFilteredListWithStatsAndDataReply, writeFilteredListWithStatsAndDataReply),
+  },
+  listRecursive: {
+    opCode: OpCode.listRecursive,
+    request: recursive,
+    reply: codec(readListRecursiveReply, writeListRecursiveReply),
+  },
+  checkNotExists: { opCode: OpCode.checkNotExists, request: deleteOrCheck, reply: none },
+  checkStat: { opCode: OpCode.checkStat, request: codec(readCheckStatRequest, writeCheckStatRequest), reply: none },
+  createIfNotExists: { opCode: OpCode.createIfNotExists, request: create, reply: pathReply },
+  removeRecursive: { opCode: OpCode.removeRecursive, request: recursive, reply: none },
+  tryRemove: { opCode: OpCode.tryRemove, request: deleteOrCheck, reply: none },
   getAllChildrenNumber: {
     opCode: OpCode.getAllChildrenNumber,
     request: path,

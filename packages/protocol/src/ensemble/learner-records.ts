@@ -110,6 +110,8 @@ export const LeaderFeature = {
   origins: 1,
   /** It accepts the operation `transferLeader` from its learners. */
   transfer: 2,
+  /** It orders writes of ClickHouse Keeper, and multis with its operations: `OpCode.keeperMulti`. */
+  keeperWrites: 4,
 } as const;
 
 /**

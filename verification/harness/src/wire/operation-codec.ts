@@ -41,6 +41,7 @@ function fieldsOf(operation: Operation): Fields {
     case 'create':
     case 'create2':
     case 'createContainer':
+    case 'createIfNotExists':
       return record.create(operation.path, bytesOf(operation.data), operation.acl, operation.flags);
     case 'createTTL': {
       const { path, data, acl, flags, ttl } = operation;
@@ -48,7 +49,18 @@ function fieldsOf(operation: Operation): Fields {
     }
     case 'delete':
     case 'check':
+    case 'checkNotExists':
+    case 'tryRemove':
       return record.pathAndInt(operation.path, operation.version);
+    case 'checkStat':
+      return record.checkStat(operation.path, operation.version, operation.stat);
+    case 'removeRecursive':
+    case 'listRecursive':
+      return record.pathAndInt(operation.path, operation.limit | 0);
+    case 'filteredListWithStatsAndData': {
+      const { path, watch, filter, withStat, withData } = operation;
+      return record.filteredListWithStatsAndData(path, watch, filter, withStat, withData);
+    }
     case 'setData':
       return record.setData(operation.path, bytesOf(operation.data), operation.version);
     case 'setACL':
@@ -169,13 +181,14 @@ function eventOf({ zxid, err, body }: EventMessage): Message {
 }
 
 function bodyOf(value: ReplyValue): Body {
-  const { path, stat, data, acl, children, page, ephemerals, totalNumber, err, clientInfo, token, results } = value;
+  const { path, stat, data, acl, children, contents, page, ephemerals, totalNumber, err, clientInfo, token, results } = value;
   return {
     ...(path === undefined ? {} : { path }),
     ...(stat === undefined ? {} : { stat }),
     ...(data === undefined ? {} : { data: textOf(data) }),
     ...(acl === undefined ? {} : { acl: listed(acl) }),
     ...(children === undefined ? {} : { children: textsOf(children) }),
+    ...(contents === undefined ? {} : { contents: contents.map(pageChildOf) }),
     ...(page === undefined ? {} : { page: { ...page, children: page.children.map(pageChildOf) } }),
     ...(ephemerals === undefined ? {} : { ephemerals: textsOf(ephemerals) }),
     ...(totalNumber === undefined ? {} : { totalNumber }),

@@ -36,6 +36,8 @@ export interface ReplyValue {
   data?: Buffer | null;
   acl?: AclEntry[] | null;
   children?: (string | null)[] | null;
+  /** Of a list with Stats and data. */
+  contents?: PageChildValue[];
   page?: { children: PageChildValue[]; isLast: boolean; lastZxid: number };
   ephemerals?: (string | null)[] | null;
   totalNumber?: number;
@@ -101,10 +103,27 @@ function readPage(r: Reader, readChild: (r: Reader) => PageChildValue): ReplyVal
   return { page: { children, isLast, lastZxid }, stat: readStat(r) };
 }
 
+/** Names, the Stat of the parent, and the Stats and the data of the children, where requested. */
+function readContents(r: Reader): ReplyValue {
+  const names = r.vector(4, (v) => v.ustring()) ?? [];
+  const stat = readStat(r);
+  const stats = r.vector(4, readStat) ?? [];
+  const data = r.vector(4, (v) => v.buffer()) ?? [];
+  for (const list of [stats, data])
+    if (list.length > 0 && list.length !== names.length) throw new ProtocolError('one for each child', r.offset);
+  const contentsOf = (name: string | null, at: number): PageChildValue => ({
+    name,
+    ...(stats[at] === undefined ? {} : { stat: stats[at] }),
+    ...(data[at] === undefined ? {} : { data: data[at] }),
+  });
+  return { contents: names.map(contentsOf), stat };
+}
+
 /** The record that answers a request of this type; undefined if there is none. */
 export function readRecord(type: number, r: Reader): ReplyValue | undefined {
   switch (type) {
     case OpCode.create:
+    case OpCode.createIfNotExists:
     case OpCode.sync:
       return { path: r.ustring() };
     case OpCode.create2:
@@ -133,6 +152,10 @@ export function readRecord(type: number, r: Reader): ReplyValue | undefined {
       const children = r.vector(4, (v) => v.ustring());
       return { children, stat: readStat(r) };
     }
+    case OpCode.filteredListWithStatsAndData:
+      return readContents(r);
+    case OpCode.listRecursive:
+      return { children: r.vector(4, (v) => v.ustring()) };
     case OpCode.getChildrenPage:
       return readPage(r, (v) => ({ name: v.ustring() }));
     case OpCode.getChildrenDataPage:

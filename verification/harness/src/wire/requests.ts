@@ -3,7 +3,7 @@
  * to send nonsense. Written from the description of the protocol, independent of the server's
  * codecs.
  */
-import { OpCode, Writer } from '@tskeeper/protocol';
+import { OpCode, type Stat, Writer } from '@tskeeper/protocol';
 
 export interface AclEntry {
   readonly perms: number;
@@ -77,6 +77,27 @@ export const record = {
       path(w, at);
       w.boolean(watch);
       w.int8(filter);
+    },
+  filteredListWithStatsAndData:
+    (at: WirePath, watch: boolean, filter: number, withStat: boolean, withData: boolean): Fields =>
+    (w) => {
+      path(w, at);
+      w.boolean(watch);
+      w.int8(filter);
+      w.boolean(withStat);
+      w.boolean(withData);
+    },
+  checkStat:
+    (at: WirePath, version: number, stat: Stat): Fields =>
+    (w) => {
+      path(w, at);
+      w.int32(version);
+      for (const time of [stat.czxid, stat.mzxid, stat.ctime, stat.mtime]) w.int64(time);
+      for (const number of [stat.version, stat.cversion, stat.aversion]) w.int32(number);
+      w.bigint64(stat.ephemeralOwner);
+      w.int32(stat.dataLength);
+      w.int32(stat.numChildren);
+      w.int64(stat.pzxid);
     },
   childrenPage:
     (page: ChildrenPage): Fields =>

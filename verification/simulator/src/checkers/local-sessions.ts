@@ -57,10 +57,13 @@ function isEphemeral({ flags }: Pick<CreateRequest, 'flags'>): boolean {
 }
 
 function wantsEphemeral({ name, record }: Request): boolean {
-  if (name === 'create' || name === 'create2') return isEphemeral(record as CreateRequest);
+  if (name !== undefined && upgrading.has(name)) return isEphemeral(record as CreateRequest);
   if (name !== 'multi') return false;
-  return (record as MultiRequest).ops.some((op) => (op.kind === 'create' || op.kind === 'create2') && isEphemeral(op));
+  return (record as MultiRequest).ops.some((op) => upgrading.has(op.kind) && isEphemeral(op as CreateRequest));
 }
+
+/** Operations that make a local session global if they create an ephemeral. */
+const upgrading: ReadonlySet<string> = new Set(['create', 'create2', 'createIfNotExists']);
 
 /** Sessions in the log whose clients had not sent an ephemeral; any, if none may become global. */
 function unaskedCreations({ log, cnxns, limits, seedState }: Recording): string[] {

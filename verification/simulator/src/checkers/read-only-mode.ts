@@ -24,6 +24,9 @@ const refusedNames: ReadonlySet<string> = new Set([
   'multi',
   'reconfig',
   'sync',
+  'createIfNotExists',
+  'removeRecursive',
+  'tryRemove',
 ]);
 
 export const readOnlyMode: Checker = {

@@ -72,7 +72,7 @@ export const registerLinearizability: Checker = {
       if (known === undefined) byPath.set(path, [operation]);
       else known.push(operation);
     };
-    const implicit: ImplicitEffects = { owners: new Map(), sweeps: new Map(), unansweredSequential: [] };
+    const implicit: ImplicitEffects = { owners: new Map(), sweeps: new Map(), unansweredSequential: [], unclear: [] };
     const { owners } = implicit;
     /**
      * Zxids of answered requests, and those already assigned to a request: two requests with equal
@@ -124,7 +124,9 @@ export const registerLinearizability: Checker = {
     }
     const violations: string[] = [];
     for (const [path, operations] of byPath) {
-      if (path.startsWith('/zookeeper')) continue;
+      // The second has data without a znode.
+      if (path.startsWith('/zookeeper') || path.startsWith('/keeper/')) continue;
+      if (implicit.unclear.some((top) => isAtOrBelow(path, top))) continue;
       const result = linearize(operations, initialPaths.has(path) ? { version: 0, value: valueOf(Buffer.alloc(0)), owner: '' } : undefined);
       // The log names only session and xid. With two processes that use equal xids the search may
       // exceed its budget, which is not a finding.
@@ -190,6 +192,8 @@ interface ImplicitEffects {
     readonly flags: number;
     readonly session: SessionId;
   }[];
+  /** Paths that a tryRemove or a removeRecursive names: no reply shows which znodes they have removed. */
+  readonly unclear: string[];
 }
 
 type OperationOrder = Pick<Operation, 'process' | 'index' | 'loggedZxid'>;
@@ -221,10 +225,15 @@ function addOperations(
     case 'create2':
     case 'createContainer':
     case 'createTTL':
+    case 'createIfNotExists':
       addCreate(record as CreateRequest, request, (reply?.body as Create2Reply | undefined)?.path, addEffect, implicit, order);
       return;
     case 'delete':
       addEffect((record as DeleteRequest).path, deleteEffect(record as DeleteRequest, err));
+      return;
+    case 'tryRemove':
+    case 'removeRecursive':
+      implicit.unclear.push((record as { readonly path: string }).path);
       return;
     case 'setData':
       addEffect(
@@ -257,6 +266,10 @@ function addOperations(
   }
 }
 
+function isAtOrBelow(path: string, top: string): boolean {
+  return path === top || path.startsWith(`${top}/`);
+}
+
 function addMulti(
   request: Request,
   addEffect: (path: string | null, effect: Effect | undefined) => void,
@@ -269,28 +282,30 @@ function addMulti(
   // All operations of a multi take effect at once, path by path. A failed one changed nothing and
   // shows nothing.
   if (results?.some(({ kind }) => kind === 'error') === true) return;
-  const effects = new Map<string, Effect[]>();
+  const effects: { readonly path: string; readonly effect: Effect }[] = [];
   for (const [at, op] of ops.entries()) {
     if (op.path === null) continue;
+    if (op.kind === 'tryRemove' || op.kind === 'removeRecursive') implicit.unclear.push(op.path);
     const result = results?.[at];
     if (op.kind.startsWith('create')) {
       const made = result !== undefined && 'path' in result ? result.path : undefined;
       const addPartEffect = (path: string | null, effect: Effect | undefined) => {
-        if (path !== null && effect !== undefined) effects.set(path, [...(effects.get(path) ?? []), effect]);
+        if (path !== null && effect !== undefined) effects.push({ path, effect });
       };
       addCreate(op as CreateRequest, request, made, addPartEffect, implicit, order);
       continue;
     }
     const version = result !== undefined && 'stat' in result && op.kind === 'setData' ? result.stat.version : undefined;
     const effect = opEffect(op, results === undefined ? undefined : ErrorCode.Ok, version);
-    if (effect !== undefined) effects.set(op.path, [...(effects.get(op.path) ?? []), effect]);
+    if (effect !== undefined) effects.push({ path: op.path, effect });
   }
-  for (const [path, parts] of effects) {
+  for (const path of new Set(effects.map((each) => each.path))) {
+    const parts = effects.filter((each) => each.path === path);
     addEffect(path, (register) => {
       let now: Register | 'impossible' = register;
-      for (const part of parts) {
+      for (const { effect } of parts) {
         if (now === 'impossible') return now;
-        now = part(now);
+        now = effect(now);
       }
       return now;
     });
@@ -301,9 +316,12 @@ function opEffect(op: MultiOp, err: number | undefined, version: number | undefi
   switch (op.kind) {
     case 'delete':
       return deleteEffect(op, err);
+    case 'checkNotExists':
+      return (register) => (register !== undefined && matches(op.version, register.version) ? 'impossible' : register);
     case 'setData':
       return setEffect(op, err, version);
     case 'check':
+    case 'checkStat':
       return (register) => (register !== undefined && matches(op.version, register.version) ? register : 'impossible');
     default:
       return undefined;
@@ -324,7 +342,8 @@ function addCreate(
   const isCounted = sequentialModes.has(flags);
   const path = isCounted && reply?.err === ErrorCode.Ok ? (createdPath ?? null) : asked;
   if (asked === null || path === null) return;
-  const effect = createEffect(create, session, reply?.err);
+  const isKept = request.name === 'createIfNotExists' || (create as { readonly kind?: string }).kind === 'createIfNotExists';
+  const effect = createEffect(create, session, reply?.err, isKept);
   if (effect !== undefined && isCounted && reply === undefined) {
     implicit.unansweredSequential.push({
       prefix: asked,
@@ -362,10 +381,11 @@ function matches(wanted: number, version: number): boolean {
   return wanted === -1 || wanted === version;
 }
 
-function createEffect({ data, flags }: CreateRequest, session: SessionId, err: number | undefined): Effect | undefined {
+/** `isKept`: a znode that exists is left as it is. */
+function createEffect({ data, flags }: CreateRequest, session: SessionId, err: number | undefined, isKept: boolean): Effect | undefined {
   const isSweepable = flags > CreateMode.ephemeralSequential;
   const made: Register = { version: 0, value: valueOf(data), owner: isEphemeral(flags) ? String(session) : '', isSweepable };
-  if (err === ErrorCode.Ok || err === undefined) return (register) => (register === undefined ? made : 'impossible');
+  if (err === ErrorCode.Ok || err === undefined) return (register) => (register === undefined ? made : isKept ? register : 'impossible');
   if (err === ErrorCode.NodeExists) return (register) => (register === undefined ? 'impossible' : register);
   return undefined;
 }

@@ -1,6 +1,7 @@
 /** Uses only the paths in the log, not the model: two znodes must never get the same name. */
 import { CreateMode, type CreateRequest, type MultiRequest, OpCode, type Txn, type Zxid } from '@tskeeper/protocol';
 import { parentOf } from '../record/parent-of.ts';
+import { membersByOp } from '../replay/request-of-txn.ts';
 import type { Checker } from './checker.ts';
 
 const sequential: ReadonlySet<number> = new Set([
@@ -36,8 +37,9 @@ export const sequentialNames: Checker = {
       if (logged.txn.kind === 'multi') {
         // The log has a failed multi up to the operation that failed; none of it took effect.
         if (logged.txn.txns.some(({ type }) => type === OpCode.error)) continue;
-        for (const [at, { txn }] of logged.txn.txns.entries())
-          visit(txn, sequentialCreate((request?.record as MultiRequest | undefined)?.ops[at]), zxid);
+        const ops = (request?.name === 'multi' ? (request.record as MultiRequest) : undefined)?.ops ?? [];
+        const opOf = new Map(membersByOp(ops, logged.txn.txns)?.flatMap((members, at) => members.map((member) => [member, ops[at]])));
+        for (const member of logged.txn.txns) visit(member.txn, sequentialCreate(opOf.get(member)), zxid);
       } else visit(logged.txn, sequentialCreate(request?.record), zxid);
     }
     return violations;

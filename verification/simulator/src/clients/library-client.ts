@@ -31,6 +31,7 @@ import {
   type Millis,
   type MultiOp,
   type MultiRequest,
+  OpCode,
   type SessionId,
   type SetACLRequest,
   type SetDataRequest,
@@ -245,7 +246,7 @@ export class LibraryClient implements Actor {
       case 'whoAmI':
         return client.whoAmI();
       case 'multi':
-        return client.multi((record as MultiRequest).ops.map(writeOf));
+        return (record as MultiRequest).ops.some(isKeeperOp) ? undefined : client.multi((record as MultiRequest).ops.map(writeOf));
       case 'multiRead':
         return client.multiRead((record as MultiRequest).ops.map(readOf));
       case 'addWatch': {
@@ -314,6 +315,11 @@ export class LibraryClient implements Actor {
 function createSettings({ flags, acl, ttl }: Pick<CreateTTLRequest, 'flags' | 'acl'> & { readonly ttl?: Millis }): CreateSettings {
   // A request with a TTL mode always has a TTL.
   return { mode: modeNames.get(flags)!, acl: acl as readonly Acl[], ...(ttl !== undefined && { ttlMs: ttl }) } as CreateSettings;
+}
+
+/** The library has no operation of ClickHouse Keeper. */
+function isKeeperOp({ kind }: MultiOp): boolean {
+  return OpCode[kind] >= OpCode.filteredList && OpCode[kind] <= OpCode.listRecursive;
 }
 
 function writeOf(each: MultiOp): WriteOp {

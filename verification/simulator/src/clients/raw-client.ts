@@ -488,6 +488,7 @@ export class RawClient implements Actor {
       case 'getChildren':
       case 'getChildren2':
       case 'filteredList':
+      case 'filteredListWithStatsAndData':
       case 'getChildrenPage':
       case 'getChildrenDataPage':
         if (watch && found) this.#watches.child.add(path);

@@ -2,7 +2,20 @@
  * The requests of clients, chosen by the seed: writes of every kind with unique values, reads,
  * watches of all modes, ACLs, quotas, and sometimes closing the session.
  */
-import { type Acl, AddWatchMode, creatorAcl, CreateMode, type MultiOp, openAcl, Perms, readOnlyAcl, WatcherType } from '@tskeeper/protocol';
+import {
+  type Acl,
+  AddWatchMode,
+  creatorAcl,
+  CreateMode,
+  type KeeperMultiOp,
+  keeperPath,
+  type MultiOp,
+  openAcl,
+  Perms,
+  readOnlyAcl,
+  type Stat,
+  WatcherType,
+} from '@tskeeper/protocol';
 import type { SeededRandom } from '@tskeeper/runtime';
 import { digestId } from '../model/access-rules.ts';
 import type { Actor, ClientRequest } from './actor.ts';
@@ -73,6 +86,10 @@ export class Workload {
       for (const ask of this.#emptyContainers()) actor.submit(ask);
       return;
     }
+    if (this.#options.usesKeeperExtensions && this.#random.below(5) === 0) {
+      for (const ask of this.#fillAndRemove()) actor.submit(ask);
+      return;
+    }
     for (let count = 1 + this.#random.below(5); count > 0; count--) {
       actor.submit(this.#random.below(100) < this.#options.writePercent ? this.#write() : this.#read());
       if (this.#options.usesAcls && this.#random.below(20) === 0) actor.submit(this.#auth());
@@ -111,6 +128,7 @@ export class Workload {
 
   #write(): ClientRequest {
     if (this.#options.usesPages && this.#random.below(16) === 0) return this.#siblings();
+    if (this.#options.usesKeeperExtensions && this.#random.below(3) === 0) return this.#keeperWrite();
     const kind = this.#random.below(24);
     if (kind < 8) return { name: this.#random.below(2) === 0 ? 'create' : 'create2', record: this.#create() };
     if (kind < 13) return { name: 'setData', record: { path: this.#pick(paths), data: this.#value(), version: this.#version() } };
@@ -246,6 +264,86 @@ export class Workload {
     return `count=3,bytes=-1${text === '' ? '' : `=${text}`}`;
   }
 
+  /**
+   * Fills a subtree and removes it at once, so that the removal is validated against writes that are
+   * not applied yet.
+   */
+  #fillAndRemove(): ClientRequest[] {
+    const top = this.#pick(['/a', '/b', '/c']);
+    const make = (path: string, flags: number = CreateMode.persistent): ClientRequest => ({
+      name: 'createIfNotExists',
+      record: { path, data: this.#value(), acl: this.#random.below(3) === 0 ? this.#acl() : openAcl, flags },
+    });
+    const removal = { path: top, limit: [2, 3, 100, 0xffffffff][this.#random.below(4)]! };
+    const requests = [make(top), make(`${top}/x`)];
+    if (this.#random.below(2) === 0) requests.push(make(`${top}/x/deep`));
+    if (this.#random.below(2) === 0) requests.push(make(`${top}/y`, CreateMode.ephemeral));
+    if (this.#random.below(3) === 0) requests.push({ name: 'tryRemove', record: { path: `${top}/x`, version: this.#version() } });
+    const again: MultiOp = { kind: 'createIfNotExists', path: top, data: this.#value(), acl: openAcl, flags: CreateMode.persistent };
+    if (this.#random.below(2) === 0) requests.push({ name: 'multi', record: { ops: [{ kind: 'removeRecursive', ...removal }, again] } });
+    else requests.push({ name: 'removeRecursive', record: removal });
+    return requests;
+  }
+
+  /** A write of ClickHouse Keeper, alone or in a multi. */
+  #keeperWrite(): ClientRequest {
+    switch (this.#random.below(6)) {
+      case 0:
+      case 1:
+        return { name: 'createIfNotExists', record: this.#plainCreate() };
+      case 2:
+        return { name: 'tryRemove', record: { path: this.#pick(readPaths), version: this.#version() } };
+      case 3:
+        return { name: 'removeRecursive', record: this.#removal() };
+      default: {
+        const op = () => (this.#random.below(2) === 0 ? this.#keeperOp() : this.#multiOp());
+        return { name: 'multi', record: { ops: [this.#keeperOp(), ...Array.from({ length: this.#random.below(4) }, op)] } };
+      }
+    }
+  }
+
+  #plainCreate() {
+    const flags = this.#random.below(3) === 0 ? CreateMode.ephemeral : CreateMode.persistent;
+    return { path: this.#pick(paths), data: this.#value(), acl: this.#acl(), flags };
+  }
+
+  #removal() {
+    return { path: this.#pick(['/a', '/b', '/b/z', '/c', '/k1', '/e1', '/q']), limit: [1, 3, 100, 0xffffffff][this.#random.below(4)]! };
+  }
+
+  #keeperOp(): KeeperMultiOp {
+    switch (this.#random.below(6)) {
+      case 0:
+      case 1:
+        return { kind: 'createIfNotExists', ...this.#plainCreate() };
+      case 2:
+        return { kind: 'checkNotExists', path: this.#pick(paths), version: this.#version() };
+      case 3:
+        return { kind: 'tryRemove', path: this.#pick(paths), version: this.#version() };
+      case 4:
+        return { kind: 'checkStat', path: this.#pick(paths), version: -1, stat: this.#partOfStat() };
+      default:
+        return { kind: 'removeRecursive', ...this.#removal() };
+    }
+  }
+
+  /** One field counts, so that it often agrees. */
+  #partOfStat(): Stat {
+    const times = { czxid: -1, mzxid: -1, ctime: -1, mtime: -1, pzxid: -1 };
+    const any = { ...times, version: -1, cversion: -1, aversion: -1, ephemeralOwner: -1n, dataLength: -1, numChildren: -1 };
+    switch (this.#random.below(5)) {
+      case 0:
+        return { ...any, version: this.#random.below(2) };
+      case 1:
+      case 2:
+        return { ...any, cversion: this.#random.below(3) };
+      case 3:
+        return { ...any, ephemeralOwner: 0n };
+      default:
+        return { ...any, numChildren: this.#random.below(2) };
+    }
+  }
+
   #multiOp(): MultiOp {
     switch (this.#random.below(6)) {
       case 5:
@@ -263,9 +361,28 @@ export class Workload {
     }
   }
 
-  #filteredList(): ClientRequest {
-    const record = { path: this.#pick(listedPaths), watch: this.#random.below(3) === 0, filter: this.#random.below(3) };
-    return { name: 'filteredList', record };
+  #keeperRead(): ClientRequest {
+    const list = { path: this.#pick(listedPaths), watch: this.#random.below(3) === 0, filter: this.#random.below(3) };
+    switch (this.#random.below(8)) {
+      case 0:
+      case 1: {
+        const contents = { withStat: this.#random.below(2) === 0, withData: this.#random.below(2) === 0 };
+        return { name: 'filteredListWithStatsAndData', record: { ...list, ...contents } };
+      }
+      case 2:
+        return {
+          name: 'listRecursive',
+          record: { path: this.#pick(['/', '/', '/a', '/b']), limit: this.#random.below(6) === 0 ? 0 : 100_000 },
+        };
+      case 3:
+        return { name: 'checkNotExists', record: { path: this.#pick(paths), version: this.#version() } };
+      case 4:
+        return { name: 'checkStat', record: { path: this.#pick(paths), version: this.#version(), stat: this.#partOfStat() } };
+      case 5:
+        return { name: 'getData', record: { path: this.#pick(Object.values(keeperPath)), watch: false } };
+      default:
+        return { name: 'filteredList', record: list };
+    }
   }
 
   /** A first page, one after a page that some client has received, or one anywhere. */
@@ -291,7 +408,7 @@ export class Workload {
 
   #read(): ClientRequest {
     if (this.#options.usesPages && this.#random.below(5) === 0) return this.#page();
-    if (this.#options.usesKeeperExtensions && this.#random.below(10) === 0) return this.#filteredList();
+    if (this.#options.usesKeeperExtensions && this.#random.below(3) === 0) return this.#keeperRead();
     const path = this.#pick(readPaths);
     const watch = this.#random.below(3) === 0;
     switch (this.#random.below(20)) {

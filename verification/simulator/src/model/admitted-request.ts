@@ -27,6 +27,9 @@ const writeKinds = new Set<Operation['kind']>([
   'multi',
   'reconfig',
   'closeSession',
+  'createIfNotExists',
+  'removeRecursive',
+  'tryRemove',
 ]);
 const writeOpCodes = new Set<number>([
   OpCode.create,
@@ -38,6 +41,9 @@ const writeOpCodes = new Set<number>([
   OpCode.setACL,
   OpCode.multi,
   OpCode.reconfig,
+  OpCode.createIfNotExists,
+  OpCode.removeRecursive,
+  OpCode.tryRemove,
 ]);
 
 /** Whether a request becomes a txn, and so waits for the log, whatever its result. */
@@ -45,7 +51,20 @@ export function isWrite(operation: Operation): boolean {
   return operation.kind === 'undecodable' ? writeOpCodes.has(operation.opCode) : writeKinds.has(operation.kind);
 }
 
+const keeperKinds = [
+  'filteredList',
+  'checkNotExists',
+  'createIfNotExists',
+  'removeRecursive',
+  'checkStat',
+  'tryRemove',
+  'filteredListWithStatsAndData',
+  'listRecursive',
+] as const satisfies readonly Operation['kind'][];
+const keeperOpCodes = new Set<number>(keeperKinds.map((kind) => OpCode[kind]));
+
 /** A server without Keeper's extensions does not know the operation, and reads no record of it. */
-export function isFilteredList(operation: Operation): boolean {
-  return operation.kind === 'undecodable' ? operation.opCode === OpCode.filteredList : operation.kind === 'filteredList';
+export function isKeeperOperation(operation: Operation): boolean {
+  if (operation.kind === 'undecodable') return keeperOpCodes.has(operation.opCode);
+  return (keeperKinds as readonly string[]).includes(operation.kind);
 }

@@ -11,11 +11,14 @@ import type {
   ChildrenDataPageReply,
   ChildrenPageReply,
   ChildrenPageRequest,
+  CheckStatRequest,
   ChildWithData,
   CreateRequest,
   CreateTTLRequest,
   DeleteRequest,
   FilteredListRequest,
+  FilteredListWithStatsAndDataReply,
+  FilteredListWithStatsAndDataRequest,
   GetDataRequest,
   GetEphemeralsRequest,
   MultiOp,
@@ -24,6 +27,7 @@ import type {
   OperationName,
   PathRequest,
   ReconfigRequest,
+  RecursiveRequest,
   SaslRequest,
   SetACLRequest,
   SetDataRequest,
@@ -62,6 +66,15 @@ function multiStepOf(op: MultiOp): WriteStep | ReadStep {
     case 'getData':
     case 'getChildren':
       return { kind: op.kind, path: op.path, watch: op.watch };
+    case 'createIfNotExists':
+      return { kind: op.kind, ...createOf(op) };
+    case 'checkNotExists':
+    case 'tryRemove':
+      return { kind: op.kind, path: op.path, version: op.version };
+    case 'checkStat':
+      return { kind: op.kind, path: op.path, version: op.version, stat: op.stat };
+    case 'removeRecursive':
+      return { kind: op.kind, path: op.path, limit: op.limit };
     default:
       return op satisfies never;
   }
@@ -79,10 +92,21 @@ export function operationFrom(name: OperationName | undefined, opCode: number, r
     case 'createTTL':
       return { kind: name, ...createOf(record as CreateTTLRequest), ttl: (record as CreateTTLRequest).ttl };
     case 'delete':
-    case 'check': {
+    case 'check':
+    case 'checkNotExists':
+    case 'tryRemove': {
       const { path, version } = record as DeleteRequest;
       return { kind: name, path, version };
     }
+    case 'createIfNotExists':
+      return { kind: name, ...createOf(record as CreateRequest) };
+    case 'checkStat':
+      return { kind: name, ...(record as CheckStatRequest) };
+    case 'removeRecursive':
+    case 'listRecursive':
+      return { kind: name, ...(record as RecursiveRequest) };
+    case 'filteredListWithStatsAndData':
+      return { kind: name, ...(record as FilteredListWithStatsAndDataRequest) };
     case 'setData': {
       const { path, data, version } = record as SetDataRequest;
       return { kind: name, path, data: dataOf(data), version };
@@ -161,6 +185,7 @@ interface WireBody {
 export function bodyFrom(record: unknown): Body | null {
   if (record === undefined || record === null) return null;
   if ((record as WireBody).isLast !== undefined) return pageFrom(record as ChildrenPageReply | ChildrenDataPageReply);
+  if ((record as { readonly stats?: unknown }).stats !== undefined) return contentsFrom(record as FilteredListWithStatsAndDataReply);
   const body = record as WireBody;
   return {
     ...(body.path !== undefined && { path: body.path }),
@@ -186,6 +211,20 @@ function pageFrom({ children, isLast, lastZxid, stat }: ChildrenPageReply | Chil
   return { page: { children: children.map(childFrom), isLast, lastZxid }, stat };
 }
 
+/** One for each child, and one for each Stat or value too many. */
+function contentsFrom({ children, stat, stats, data }: FilteredListWithStatsAndDataReply): Body {
+  const contents = Array.from({ length: Math.max(children.length, stats.length, data.length) }, (_, at): PageChild => ({
+    name: children[at] ?? '',
+    ...(stats[at] !== undefined && { stat: stats[at] }),
+    ...(data[at] !== undefined && { data: dataOf(data[at]) }),
+  }));
+  return { contents: contents.toSorted(byName), stat };
+}
+
+function byName(one: PageChild, other: PageChild): number {
+  return one.name < other.name ? -1 : Number(one.name > other.name);
+}
+
 function resultFrom(result: WireMultiResult): MultiResult {
   if (result.kind === 'error') return { type: OpCode.error, err: result.err, body: { err: result.err } };
   const { kind, ...rest } = result;
@@ -200,6 +239,7 @@ export function sortedBody(body: Body | null): Body | null {
   return {
     ...body,
     ...(body.children !== undefined && { children: body.children.toSorted() }),
+    ...(body.contents !== undefined && { contents: body.contents.toSorted(byName) }),
     ...(body.ephemerals !== undefined && { ephemerals: body.ephemerals.toSorted() }),
     ...(body.results !== undefined && {
       results: body.results.map((result) => (result.body === undefined ? result : { ...result, body: sortedBody(result.body)! })),

@@ -1,6 +1,7 @@
 /** Multi, whose operations succeed together or not at all, and multiRead. */
 import { CreateMode, ErrorCode, OpCode } from '@tskeeper/protocol';
-import type { Admitted } from './admitted-request.ts';
+import { type Admitted, isKeeperOperation } from './admitted-request.ts';
+import type { ModelOptions } from './model-options.ts';
 import type { Connections } from './connections.ts';
 import type { ModelTree } from './model-tree.ts';
 import type { Body, MultiResult, ReadStep, WriteStep } from './operation-types.ts';
@@ -19,8 +20,9 @@ function isReadStep(step: Step): step is ReadStep {
 /**
  * A step as the decoder reads it: stricter than outside a multi, and the flags choose the opcode.
  */
-function decodedStep(step: Step): WriteStep {
+function decodedStep(step: Step, withKeeper: boolean): WriteStep {
   const marshalling = new Refusal(ErrorCode.MarshallingError);
+  if (isKeeperOperation(step) && !withKeeper) throw marshalling;
   if (isReadStep(step)) throw marshalling;
   if (step.kind === 'createTTL') {
     const { flags, path, data, acl } = step;
@@ -44,19 +46,26 @@ interface MultiState {
 
 export class MultiRequests {
   readonly #javaCompatible: boolean;
+  readonly #keeperExtensions: boolean;
   readonly #state: MultiState;
   readonly #writes: WriteRequests;
   readonly #reads: ReadRequests;
 
-  constructor(javaCompatible: boolean, state: MultiState, writes: WriteRequests, reads: ReadRequests) {
+  constructor(
+    { javaCompatible, keeperExtensions }: Pick<ModelOptions, 'javaCompatible' | 'keeperExtensions'>,
+    state: MultiState,
+    writes: WriteRequests,
+    reads: ReadRequests,
+  ) {
     this.#javaCompatible = javaCompatible;
+    this.#keeperExtensions = keeperExtensions;
     this.#state = state;
     this.#writes = writes;
     this.#reads = reads;
   }
 
   multi(steps: readonly Step[], request: Admitted): MultiResult[] {
-    const writes = steps.map((step) => decodedStep(step));
+    const writes = steps.map((step) => decodedStep(step, this.#keeperExtensions));
     if (writes.some(({ path }) => path === null)) throw new Refusal(ErrorCode.MarshallingError);
     const { tree, connections, outbox, quotaRule } = this.#state;
     const treeBefore = tree.copy();
@@ -94,7 +103,7 @@ export class MultiRequests {
     if (reads.length > 0 && reads.length < steps.length) throw new Refusal(ErrorCode.MarshallingError);
     // Java notices writes only at their turn, and then sends an empty list of results.
     if (reads.length < steps.length) {
-      for (const step of steps) decodedStep(step);
+      for (const step of steps) decodedStep(step, false);
       return { err: ErrorCode.MarshallingError, body: { results: [] } };
     }
     const results: MultiResult[] = [];

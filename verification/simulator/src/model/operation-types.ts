@@ -27,7 +27,15 @@ export type WriteStep =
   | ({ readonly kind: 'createTTL'; readonly ttl: number } & CreateFields)
   | { readonly kind: 'delete'; readonly path: Path; readonly version: number }
   | { readonly kind: 'setData'; readonly path: Path; readonly data: Data; readonly version: number }
-  | { readonly kind: 'check'; readonly path: Path; readonly version: number };
+  | { readonly kind: 'check'; readonly path: Path; readonly version: number }
+  | KeeperStep;
+
+/** Operations of ClickHouse Keeper that may be steps of a multi. */
+export type KeeperStep =
+  | ({ readonly kind: 'createIfNotExists' } & CreateFields)
+  | { readonly kind: 'checkNotExists' | 'tryRemove'; readonly path: Path; readonly version: number }
+  | { readonly kind: 'removeRecursive'; readonly path: Path; readonly limit: number }
+  | { readonly kind: 'checkStat'; readonly path: Path; readonly version: number; readonly stat: Stat };
 
 export type ReadStep = { readonly kind: 'getData' | 'getChildren'; readonly path: Path; readonly watch: boolean };
 
@@ -68,6 +76,15 @@ export type Operation =
   | { readonly kind: 'setACL'; readonly path: Path; readonly acl: readonly AclEntry[] | null; readonly version: number }
   | { readonly kind: 'exists' | 'getChildren2'; readonly path: Path; readonly watch: boolean }
   | { readonly kind: 'filteredList'; readonly path: Path; readonly watch: boolean; readonly filter: number }
+  | {
+      readonly kind: 'filteredListWithStatsAndData';
+      readonly path: Path;
+      readonly watch: boolean;
+      readonly filter: number;
+      readonly withStat: boolean;
+      readonly withData: boolean;
+    }
+  | { readonly kind: 'listRecursive'; readonly path: Path; readonly limit: number }
   | ({ readonly kind: 'getChildrenPage' | 'getChildrenDataPage' } & PageFields)
   | { readonly kind: 'getACL' | 'sync' | 'getAllChildrenNumber' | 'deleteContainer'; readonly path: Path }
   | { readonly kind: 'getEphemerals'; readonly prefixPath: Path }
@@ -123,6 +140,8 @@ export interface Body {
   readonly data?: Data;
   readonly stat?: Stat;
   readonly children?: readonly string[];
+  /** Of a list with Stats and data; `stat` and `data` only where they were requested. */
+  readonly contents?: readonly PageChild[];
   readonly page?: Page;
   readonly acl?: readonly AclEntry[];
   readonly ephemerals?: readonly string[];

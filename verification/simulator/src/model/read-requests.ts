@@ -4,7 +4,7 @@ import { type AccessRules, userOf } from './access-rules.ts';
 import type { Admitted } from './admitted-request.ts';
 import type { Connections } from './connections.ts';
 import { type ModelTree, statOf, type Znode } from './model-tree.ts';
-import type { Body, Path, ReadStep, Stat } from './operation-types.ts';
+import type { Body, Operation, PageChild, Path, ReadStep, Stat } from './operation-types.ts';
 import { Refusal, requirePath } from './refusal.ts';
 import type { Watches } from './watches.ts';
 
@@ -42,15 +42,15 @@ export class ReadRequests {
   }
 
   /** 1: those that are not ephemeral, 2: those that are. All that are returned must be readable. */
-  filtered(wanted: Path, watch: boolean, filter: number, request: Admitted): Body {
+  filtered(wanted: Path, watch: boolean, filter: number, request: Admitted, showsContents = false): Body {
     const path = requirePath(wanted);
     if (filter < 0 || filter > 2) throw new Refusal(ErrorCode.BadArguments);
     const parent = this.#tree.require(path);
     this.#requireRead(parent, request);
     const children = [...parent.children].filter((name) => {
-      if (filter === 0) return true;
+      if (filter === 0 && !showsContents) return true;
       const child = this.#tree.require(`${path === '/' ? '' : path}/${name}`);
-      if ((child.owner.kind === 'ephemeral') !== (filter === 2)) return false;
+      if (filter !== 0 && (child.owner.kind === 'ephemeral') !== (filter === 2)) return false;
       this.#requireRead(child, request);
       return true;
     });
@@ -59,6 +59,34 @@ export class ReadRequests {
       this.#connections.get(request.cnxn).childWatches.add(path, 'standard');
     }
     return { children, stat: statOf(parent) };
+  }
+
+  filteredWithContents(operation: Extract<Operation, { kind: 'filteredListWithStatsAndData' }>, request: Admitted): Body {
+    const { path, watch, filter, withStat, withData } = operation;
+    const { children, stat } = this.filtered(path, watch, filter, request, withStat || withData);
+    const contents = children!.map((name): PageChild => {
+      const znode = this.#tree.require(`${path === '/' ? '' : path}/${name}`);
+      return { name, ...(withStat && { stat: statOf(znode) }), ...(withData && { data: znode.data }) };
+    });
+    return { contents, stat: stat! };
+  }
+
+  /** All that may be read, without what is below the others. Which of them, if there are more, is not defined. */
+  recursive(wanted: Path, limit: number, request: Admitted): Body {
+    const top = requirePath(wanted);
+    this.#requireRead(this.#tree.require(top), request);
+    const found: string[] = [];
+    const visit = (path: string): void => {
+      for (const name of this.#tree.require(path).children) {
+        const child = `${path === '/' ? '' : path}/${name}`;
+        if (!this.#access.isPermitted(this.#tree.require(child).acl, Perms.read, request.identities)) continue;
+        found.push(child);
+        visit(child);
+      }
+    };
+    visit(top);
+    if (limit > 0 && found.length > limit) throw new Error('the model does not know where a list of descendants ends');
+    return { children: limit === 0 ? [] : found };
   }
 
   exists(wanted: Path, request: Admitted, watch: boolean): Stat {

@@ -16,7 +16,7 @@
  */
 import { ErrorCode, OpCode, Perms, Xid } from '@tskeeper/protocol';
 import { AccessRules, type Id } from './access-rules.ts';
-import { type Admitted, isFilteredList, isWrite } from './admitted-request.ts';
+import { type Admitted, isKeeperOperation, isWrite } from './admitted-request.ts';
 import { Connections } from './connections.ts';
 import { type ModelOptions, modelDefaults } from './model-options.ts';
 import { ModelTree, statOf } from './model-tree.ts';
@@ -77,11 +77,11 @@ export class ReferenceModel {
     const quotaRule = (this.quotaRule = new QuotaRule(enforceQuota, tree));
     const watches = (this.#watches = new Watches(watchesPerCnxnMax, tree, connections, access, outbox));
     const isLocal = (session: bigint) => localSessions && !this.#sessions.has(session);
-    const writes = (this.#writes = new WriteRequests(this.#options, tree, access, quotaRule, watches, isLocal));
+    const writes = (this.#writes = new WriteRequests(this.#options, tree, access, quotaRule, watches, outbox, isLocal));
     this.membership = new Membership(tree, access, watches);
     const reads = (this.#reads = new ReadRequests(tree, access, connections, watches));
     this.#pages = new PageRequests(this.#options.juteMaxBuffer, tree, access, connections, watches);
-    this.#multis = new MultiRequests(javaCompatible, { tree, connections, outbox, quotaRule }, writes, reads);
+    this.#multis = new MultiRequests(this.#options, { tree, connections, outbox, quotaRule }, writes, reads);
   }
 
   // --- what a test sets and sees
@@ -325,7 +325,7 @@ export class ReferenceModel {
     } else if (
       operation.kind === 'unknown' ||
       operation.kind === 'check' ||
-      (isFilteredList(operation) && !this.#options.keeperExtensions) ||
+      (isKeeperOperation(operation) && !this.#options.keeperExtensions) ||
       (operation.kind === 'deleteContainer' && !this.#options.javaCompatible)
     ) {
       this.#outbox.send(cnxn, { kind: 'reply', xid, zxid: -1, err: ErrorCode.Unimplemented, body: null });
@@ -345,6 +345,11 @@ export class ReferenceModel {
       case 'createTTL':
       case 'delete':
       case 'setData':
+      case 'checkNotExists':
+      case 'checkStat':
+      case 'createIfNotExists':
+      case 'removeRecursive':
+      case 'tryRemove':
         return ok(this.#writes.perform(operation, request).body ?? null);
       case 'setACL':
         return ok({ stat: this.#writes.setAcl(operation, request) });
@@ -363,6 +368,10 @@ export class ReferenceModel {
         return ok(null);
       case 'filteredList':
         return ok(this.#reads.filtered(operation.path, operation.watch, operation.filter, request));
+      case 'filteredListWithStatsAndData':
+        return ok(this.#reads.filteredWithContents(operation, request));
+      case 'listRecursive':
+        return ok(this.#reads.recursive(operation.path, operation.limit, request));
       case 'getChildrenPage':
       case 'getChildrenDataPage':
         return ok(this.#pages.page(operation, request));

@@ -3,10 +3,13 @@ import type { Body } from './operation-types.ts';
 
 const features = new Map([['/zookeeper/tskeeper', 'childrenPages']]);
 
-/** Bit 7 of the first byte: lists may be filtered. */
+/**
+ * Bit 7 of the first byte is flag 0. Flags 0, 2, 3, 4, 6, 9 and 10 are the operations from 500 to
+ * 506.
+ */
 const keeper = new Map([
   ['/keeper/api_version', '1'],
-  ['/keeper/feature_flags', '\x80'],
+  ['/keeper/feature_flags', '\xba\x60'],
 ]);
 
 export function virtualZnode(path: string, keeperExtensions: boolean): Body | undefined {

@@ -7,8 +7,9 @@ import { CreateMode, ErrorCode, OpCode, Perms } from '@tskeeper/protocol';
 import type { AccessRules } from './access-rules.ts';
 import type { Admitted } from './admitted-request.ts';
 import type { ModelOptions } from './model-options.ts';
-import { byteCount, type ModelTree, type Owner } from './model-tree.ts';
+import { byteCount, type ModelTree, type Owner, statOf } from './model-tree.ts';
 import type { MultiResult, Operation, Path, Stat, WriteStep } from './operation-types.ts';
+import type { Outbox } from './outbox.ts';
 import type { QuotaRule } from './quota-rule.ts';
 import { quotaRoot } from './quotas.ts';
 import { Refusal, requirePath, requireValidPath, requireVersion } from './refusal.ts';
@@ -29,6 +30,7 @@ export class WriteRequests {
   readonly #access: AccessRules;
   readonly #quotaRule: QuotaRule;
   readonly #watches: Watches;
+  readonly #outbox: Outbox;
   readonly #isLocal: (session: bigint) => boolean;
 
   constructor(
@@ -37,10 +39,12 @@ export class WriteRequests {
     access: AccessRules,
     quotaRule: QuotaRule,
     watches: Watches,
+    outbox: Outbox,
     isLocal: (session: bigint) => boolean,
   ) {
     this.#extendedTypesEnabled = extendedTypesEnabled;
     this.#isLocal = isLocal;
+    this.#outbox = outbox;
     this.#tree = tree;
     this.#access = access;
     this.#quotaRule = quotaRule;
@@ -69,10 +73,74 @@ export class WriteRequests {
         requireVersion(step.version, znode.version);
         return { type: OpCode.check, err };
       }
+      case 'createIfNotExists':
+        return { type: OpCode.createIfNotExists, err, body: { path: this.#createIfNotExists(step, request) } };
+      case 'tryRemove':
+        this.#tryRemove(step.path, step.version, request);
+        return { type: OpCode.tryRemove, err };
+      case 'removeRecursive':
+        this.#removeRecursive(step.path, step.limit, request);
+        return { type: OpCode.removeRecursive, err };
+      case 'checkNotExists': {
+        const znode = this.#tree.get(requireValidPath(step.path));
+        if (znode !== undefined) {
+          this.#access.requirePermission(znode.acl, Perms.read, request.identities);
+          if (step.version === -1 || step.version === znode.version) throw new Refusal(ErrorCode.NodeExists);
+        }
+        return { type: OpCode.checkNotExists, err };
+      }
+      case 'checkStat': {
+        const znode = this.#tree.require(requireValidPath(step.path));
+        this.#access.requirePermission(znode.acl, Perms.read, request.identities);
+        requireVersion(step.version, znode.version);
+        const actual = statOf(znode);
+        for (const [field, expected] of Object.entries(step.stat) as [keyof Stat, number | bigint][]) {
+          if (expected !== -1 && expected !== -1n && expected !== actual[field]) throw new Refusal(ErrorCode.BadVersion);
+        }
+        return { type: OpCode.checkStat, err };
+      }
       default:
         step satisfies never;
         throw new Error('unknown step');
     }
+  }
+
+  /** Returns the path, whether or not it was there. */
+  #createIfNotExists(step: Extract<WriteStep, { kind: 'createIfNotExists' }>, request: Admitted): string {
+    if (step.flags !== CreateMode.persistent && step.flags !== CreateMode.ephemeral) throw new Refusal(ErrorCode.BadArguments);
+    try {
+      return this.#create({ ...step, kind: 'create' }, request).path;
+    } catch (error) {
+      if (error instanceof Refusal && error.code === ErrorCode.NodeExists) return step.path!;
+      throw error;
+    }
+  }
+
+  #tryRemove(path: Path, version: number, request: Admitted): void {
+    const harmless: readonly number[] = [ErrorCode.NoNode, ErrorCode.BadVersion, ErrorCode.NotEmpty];
+    try {
+      this.#delete(path, version, request);
+    } catch (error) {
+      if (!(error instanceof Refusal && harmless.includes(error.code))) throw error;
+    }
+  }
+
+  #removeRecursive(wanted: Path, limit: number, request: Admitted): void {
+    const path = requirePath(wanted);
+    if (!isValidPath(path) || reservedPaths.has(path)) throw new Refusal(ErrorCode.BadArguments);
+    const parent = this.#tree.get(parentOf(path));
+    if (parent === undefined) return;
+    this.#access.requirePermission(parent.acl, Perms.delete, request.identities);
+    if (!this.#tree.has(path)) return;
+    const removed = [...this.#tree.entries()].filter(([each]) => each === path || each.startsWith(`${path}/`));
+    if (removed.length > limit) throw new Refusal(ErrorCode.NotEmpty);
+    for (const [, { acl }] of removed) this.#access.requirePermission(acl, Perms.delete, request.identities);
+    const depthOf = (each: string): number => each.split('/').length;
+    const deepestFirst = removed.map(([each]) => each).toSorted((one, other) => depthOf(other) - depthOf(one));
+    // The order within a level is not defined.
+    this.#outbox.inAnyOrder(() => {
+      for (const each of deepestFirst) this.remove(each);
+    });
   }
 
   #create(step: Extract<WriteStep, { flags: number }>, request: Admitted): { path: string; stat: Stat } {

@@ -20,8 +20,8 @@ export const localSessionMutants: Readonly<Record<string, Mutant>> = {
     description: 'only the last create of a multi decides whether the session must become global',
     origin: 'ZOOKEEPER-2725, A33',
     symbol: 'hasEphemeralCreate',
-    original: 'found = isEphemeral(skipCreate(reader)) || found;',
-    replacement: 'found = isEphemeral(skipCreate(reader));',
+    original: 'found = isEphemeral(flags) || found;',
+    replacement: 'found = isEphemeral(flags);',
   },
   'local-session-resumed-by-leader': {
     description: 'a leader tells a learner that a session lives which is a local one of the leader',

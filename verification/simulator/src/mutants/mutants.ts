@@ -5,6 +5,7 @@ import { readOnlyMutants } from './read-only-mutants.ts';
 import { electionMutants } from './election-mutants.ts';
 import { ensembleMutants } from './ensemble-mutants.ts';
 import { joiningMutants } from './joining-mutants.ts';
+import { keeperMutants } from './keeper-mutants.ts';
 import { learnerLinkMutants } from './learner-link-mutants.ts';
 import { localSessionMutants } from './local-session-mutants.ts';
 import type { Mutant } from './mutant.ts';
@@ -34,6 +35,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   ...reconfigMutants,
   ...queueMutants,
   ...pageMutants,
+  ...keeperMutants,
   ...transactionMutants,
   ...transferMutants,
   ...recipeMutants,

@@ -46,20 +46,6 @@ export const pageMutants: Readonly<Record<string, Mutant>> = {
     original: 'if (!this.#replies.hasPermission(Perms.read, node, request.identities)) err = ErrorCode.NoAuth;',
     replacement: 'if (!this.#replies.hasPermission(Perms.read, parent, request.identities)) err = ErrorCode.NoAuth;',
   },
-  'filtered-list-counts-containers': {
-    description: 'a list of ephemerals has every child that is not persistent',
-    origin: 'A20',
-    symbol: 'FilteredLists.#answer',
-    original: "(tree.kindOf(child) === 'ephemeral') === (filter === ListFilter.ephemeral)",
-    replacement: "(tree.kindOf(child) !== 'persistent') === (filter === ListFilter.ephemeral)",
-  },
-  'filtered-list-reads-without-permission': {
-    description: 'a filtered list checks the ACLs of the children that it leaves out',
-    origin: 'A20, P33',
-    symbol: 'FilteredLists.#answer',
-    original: 'filter !== ListFilter.all && !this.#replies',
-    replacement: "filter === ListFilter.all && tree.kindOf(child) === 'ephemeral' && !this.#replies",
-  },
   'client-pages-from-first-czxid': {
     description: 'the client continues after the first child of a page',
     origin,

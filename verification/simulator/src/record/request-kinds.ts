@@ -13,6 +13,9 @@ const writeNames: ReadonlySet<string> = new Set([
   'multi',
   'reconfig',
   'closeSession',
+  'createIfNotExists',
+  'removeRecursive',
+  'tryRemove',
 ]);
 
 /** Whether a request is a write that the server accepted and ordered, as far as its client knows. */

@@ -7,7 +7,7 @@
  * Nothing changes at such a server, so no event but those of restored watches is due, and requests
  * that it refuses have no effect in the model.
  */
-import { counterOf, epochOf, ErrorCode, makeZxid, type Zxid } from '@tskeeper/protocol';
+import { counterOf, epochOf, ErrorCode, keeperPath, makeZxid, type Zxid } from '@tskeeper/protocol';
 import { leaderEpochsOf } from '../record/committed-history.ts';
 import type { CnxnRecord, Item, Recording, Request } from '../record/recording.ts';
 
@@ -33,8 +33,10 @@ function keptZxids(recording: Recording): (zxid: Zxid) => boolean {
     logged.has(zxid) || zxid === recording.seedState.zxid || (counterOf(zxid) === 0 && begun.has(makeZxid(epochOf(zxid), 0)));
 }
 
-function isRead({ name, reply }: Request): boolean {
-  return reply?.err !== ErrorCode.NotReadOnly && name !== 'closeSession';
+function isRead({ name, reply, record }: Request): boolean {
+  // Without a leader a server announces fewer operations of Keeper than the model.
+  const path = (record as { readonly path?: string } | undefined)?.path;
+  return reply?.err !== ErrorCode.NotReadOnly && name !== 'closeSession' && path !== keeperPath.featureFlags;
 }
 
 function isReadItem(item: Item): boolean {

@@ -234,7 +234,7 @@ class Replayer {
     // Only the server of a local session knows why its ephemeral is refused.
     if (err === ErrorCode.EphemeralOnLocalSession && loggedErr === ErrorCode.SessionExpired) return loggedErr;
     // The result of a multi is in its operations.
-    return txn.kind === 'multi' ? loggedErr : err;
+    return request.name === 'multi' && txn.kind === 'multi' ? loggedErr : err;
   }
 
   /** The request is refused because of its session; returns the error of its reply. */

@@ -9,6 +9,7 @@ import {
   ErrorCode,
   type TxnLogEntry,
   type Millis,
+  type MultiMember,
   type MultiMemberTxn,
   type MultiOp,
   type MultiRequest,
@@ -190,9 +191,10 @@ export function canResultFrom({ name, record }: Request, { txn }: Pick<TxnLogEnt
     case 'closeSession':
       return name === 'closeSession';
     case 'multi': {
-      if (name !== 'multi') return false;
-      const { ops } = record as MultiRequest;
-      return ops.length === txn.txns.length && ops.every((op, at) => isResultOfOp(op, txn.txns[at]!.txn));
+      const ops = name === 'multi' ? (record as MultiRequest).ops : [{ kind: name, ...(record as object) } as MultiOp];
+      const members = membersByOp(ops, txn.txns);
+      if (name !== 'multi' && name !== 'createIfNotExists' && name !== 'removeRecursive') return false;
+      return members !== undefined && ops.every((op, at) => members[at]!.every((member) => isResultOfOp(op, member.txn)));
     }
     case 'setACL':
       return name === 'setACL' && (record as { readonly path: string }).path === txn.path;
@@ -201,14 +203,35 @@ export function canResultFrom({ name, record }: Request, { txn }: Pick<TxnLogEnt
   }
 }
 
+/**
+ * The members of a multi's txn for each operation; undefined if it cannot be the txn of these. A
+ * removeRecursive is several deletes, the last one of the path that it names.
+ */
+export function membersByOp(ops: readonly MultiOp[], members: readonly MultiMember[]): MultiMember[][] | undefined {
+  let next = 0;
+  const found = ops.map((op) => {
+    const own: MultiMember[] = [];
+    for (let member = members[next]; member !== undefined; member = members[next]) {
+      own.push(member);
+      next++;
+      if (op.kind !== 'removeRecursive' || !('path' in member.txn) || member.txn.path === op.path) break;
+    }
+    return own;
+  });
+  return next === members.length && found.every((own) => own.length > 0) ? found : undefined;
+}
+
 /** Some errors show the kind of request. Those of a multi are in its operations. */
 function canFailWith(name: string | undefined, err: number): boolean {
   switch (err) {
+    case ErrorCode.Ok:
+      // A txn without a change.
+      return name === 'tryRemove' || name === 'removeRecursive';
     case ErrorCode.NodeExists:
     case ErrorCode.NoChildrenForEphemerals:
       return name?.startsWith('create') === true;
     case ErrorCode.NotEmpty:
-      return name === 'delete' || name === 'deleteContainer';
+      return name === 'delete' || name === 'deleteContainer' || name === 'removeRecursive';
     case ErrorCode.BadVersion:
       return name !== 'multi' && name?.startsWith('create') !== true;
     case ErrorCode.InvalidACL:
@@ -228,9 +251,10 @@ function isResultOfOp(op: MultiOp, txn: MultiMemberTxn): boolean {
       // The server may have appended a counter to the name.
       return op.kind.startsWith('create') && txn.path.startsWith(op.path ?? '') && isSameData((op as { data?: unknown }).data, txn.data);
     case 'delete':
-      return (op.kind === 'delete' || (op.kind as string) === 'deleteContainer') && op.path === txn.path;
+      if (op.kind === 'removeRecursive') return `${txn.path}/`.startsWith(`${op.path}/`);
+      return (op.kind === 'delete' || op.kind === 'tryRemove' || (op.kind as string) === 'deleteContainer') && op.path === txn.path;
     case 'check':
-      return op.kind === 'check' && op.path === txn.path;
+      return mayChangeNothing.has(op.kind) && op.path === txn.path;
     case 'setData':
       if ((op.kind as string) === 'reconfig') return txn.path === '/zookeeper/config';
       return op.kind === 'setData' && op.path === txn.path && isSameData(op.data, txn.data);
@@ -238,6 +262,16 @@ function isResultOfOp(op: MultiOp, txn: MultiMemberTxn): boolean {
       return txn satisfies never;
   }
 }
+
+/** Operations of a multi that can be a check in its txn. */
+const mayChangeNothing: ReadonlySet<string> = new Set([
+  'check',
+  'checkNotExists',
+  'checkStat',
+  'createIfNotExists',
+  'removeRecursive',
+  'tryRemove',
+]);
 
 function isSameData(asked: unknown, logged: Uint8Array | null): boolean {
   return Buffer.from((asked ?? []) as Uint8Array).equals(Buffer.from(logged ?? []));

@@ -1,7 +1,7 @@
 import { dataView } from '../../files/views.ts';
 import { usageError, noNodeError, optionLines, pathOf, isWatchRequested, type ZkCommand } from '../../zk/command.ts';
 import { hexDump, listText, statLines, statView } from '../../zk/zkcli-texts.ts';
-import { walkSubtree } from '../../zk/subtree.ts';
+import { allChildren, walkSubtree } from '../../zk/subtree.ts';
 
 /** Commands that read one znode or its subtree. */
 
@@ -78,7 +78,7 @@ export const ls: ZkCommand = {
       for await (const one of walkSubtree(client, path, { watch, ...call.options })) await call.answer(one, { path: one });
       return;
     }
-    const result = await client.getChildren(path, { watch, ...call.options });
+    const result = await allChildren(client, path, { watch, ...call.options });
     const children = result.children.toSorted();
     const withStat = line.has('s');
     await call.answer(`${listText(children)}${withStat ? `\n${statLines(result.stat)}` : ''}`, {
