@@ -104,9 +104,14 @@ export class SessionTracker {
     return this.#awaitingCreate.has(slot);
   }
 
-  /** The createSession of a session that `openFor` has opened is about to be proposed. */
-  createOrdered(high: number, low: number): void {
-    this.#awaitingCreate.delete(this.#table.find(high, low));
+  /**
+   * The createSession of a session that `openFor` has opened is about to be proposed. Its client is
+   * answered only after that, so its whole timeout begins now.
+   */
+  createOrdered(high: number, low: number, elapsedMs: Millis): void {
+    const slot = this.#table.find(high, low);
+    if (!this.#awaitingCreate.delete(slot)) return;
+    this.#expiry.touch(slot, elapsedMs, this.#table.timeoutMs(slot));
   }
 
   /**
