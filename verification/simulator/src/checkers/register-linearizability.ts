@@ -385,7 +385,11 @@ function matches(wanted: number, version: number): boolean {
 function createEffect({ data, flags }: CreateRequest, session: SessionId, err: number | undefined, isKept: boolean): Effect | undefined {
   const isSweepable = flags > CreateMode.ephemeralSequential;
   const made: Register = { version: 0, value: valueOf(data), owner: isEphemeral(flags) ? String(session) : '', isSweepable };
-  if (err === ErrorCode.Ok || err === undefined) return (register) => (register === undefined ? made : isKept ? register : 'impossible');
+  if (err === ErrorCode.Ok || err === undefined) {
+    // A copy: that it changes nothing here does not mean that it took effect here.
+    const kept = (register: Register & object): Register | 'impossible' => (isKept ? { ...register } : 'impossible');
+    return (register) => (register === undefined ? made : kept(register));
+  }
   if (err === ErrorCode.NodeExists) return (register) => (register === undefined ? 'impossible' : register);
   return undefined;
 }
