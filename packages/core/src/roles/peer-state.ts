@@ -100,7 +100,10 @@ export class PeerState implements ConfigListener {
     const electionOptions = { ...election, sid: zab.sid, reconfigEnabled: core.reconfigEnabled };
     this.election = new FastLeaderElection(electionOptions, this.config, io.election, this);
     // The log decides: a crash may have taken from it what is in the file, or the other way round.
-    if (this.config.readFrom(this.replica.tree)) this.disk.saveConfig(this.config.members, this.config.lastSeen);
+    if (this.config.readFrom(this.replica.tree)) {
+      this.disk.saveConfig(this.config.members, this.config.lastSeen);
+      this.#publishMembers();
+    }
     this.config.storeIn(this.replica.tree);
   }
 
