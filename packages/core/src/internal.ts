@@ -9,6 +9,7 @@ export { FastLeaderElection } from './election/fast-leader-election.ts';
 export type { Vote } from './election/vote.ts';
 export { Fifo } from './fifo.ts';
 export type { Fingerprint } from './fingerprint.ts';
+export { Configuration } from './quorum/configuration.ts';
 export type { ElectionConfig } from './quorum/election-config.ts';
 export { HierarchicalQuorum, type HierarchicalQuorumOptions } from './quorum/hierarchical-quorum.ts';
 export { JointQuorum } from './quorum/joint-quorum.ts';

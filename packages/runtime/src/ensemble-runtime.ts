@@ -3,7 +3,7 @@
  * work of its peer. The runtime drives it in its turns.
  */
 import { type CoreOptions, type Now, type Observer, Peer, type PeerClients, type PeerStorage } from '@tskeeper/core';
-import { CommittedLog, committedLogDefaults, type Replica } from '@tskeeper/core/internal';
+import { CommittedLog, committedLogDefaults, Configuration, type Replica } from '@tskeeper/core/internal';
 import { type HostPort, isParticipant, type Millis, PacketView, type QuorumConfig, type Zxid } from '@tskeeper/protocol';
 import { EnsembleStorage } from './ensemble-storage.ts';
 import type { Logger } from './logger.ts';
@@ -190,7 +190,7 @@ export class EnsembleRuntime {
       clients,
       election: this.#electionPort,
       quorum: this.#learnerPort,
-      storage: this.#keepsNoLog ? this.#memoryOnly(this.#storage) : this.#storage,
+      storage: this.#keepsNoLog(replica) ? this.#memoryOnly(this.#storage) : this.#storage,
       oracle: oracle === undefined ? undefined : { ask: () => this.#askAgain(oracle) },
       members: this.#membership,
     };
@@ -203,15 +203,22 @@ export class EnsembleRuntime {
     return this.#peer;
   }
 
-  /** With syncEnabled=false, an observer that no stored configuration makes a participant. */
-  get #keepsNoLog(): boolean {
-    const { syncEnabled, quorum, lastSeen, zab } = this.#dependencies.options;
-    const observes = ({ servers }: QuorumConfig) => servers.get(zab.sid)?.role === 'observer';
-    return !syncEnabled && observes(quorum) && (lastSeen === undefined || observes(lastSeen));
+  /** With syncEnabled=false, an observer that neither its files nor its log make a participant. */
+  #keepsNoLog({ tree }: Replica): boolean {
+    const { core, options } = this.#dependencies;
+    const { syncEnabled, quorum, lastSeen, zab } = options;
+    if (syncEnabled || quorum.servers.get(zab.sid)?.role !== 'observer') return false;
+    const config = new Configuration({ sid: zab.sid, active: quorum, lastSeen, reconfigEnabled: core.reconfigEnabled });
+    if (config.mustKeepLog) return false;
+    config.readFrom(tree);
+    return !config.mustKeepLog;
   }
 
   /** For an observer that keeps what it receives in memory only. */
   #memoryOnly(storage: EnsembleStorage): PeerStorage {
+    this.#dependencies.logger.info('this observer keeps no log (syncEnabled=false): after a restart it is sent everything again', {
+      event: 'server.no-log',
+    });
     const { world, metrics, runTurn } = this.#dependencies;
     return (this.#memoryOnlyStorage = new MemoryOnlyStorage({ storage, clock: world.clock, metrics, runTurn }));
   }

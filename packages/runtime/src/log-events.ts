@@ -84,6 +84,7 @@ export const logEvents = {
       'settings',
     ],
   },
+  'server.no-log': { level: 'info', fields: [] },
   'server.exposed': { level: 'warn', fields: ['addresses'] },
   'config.warning': { level: 'warn', fields: ['reason'] },
   'config.no-effect': { level: 'info', fields: ['reason'] },

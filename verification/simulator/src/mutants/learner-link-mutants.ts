@@ -20,7 +20,7 @@ export const learnerLinkMutants: Readonly<Record<string, Mutant>> = {
     symbol: 'LearnerTable.resolveSidConflicts',
     original:
       "else this.disconnect(holder, 'replaced by a later connection', 'the learner has reconnected, and this connection does not answer');",
-    replacement: 'else this.rejectClaimant(holder);',
+    replacement: 'else this.#rejectClaimant(holder);',
   },
   'sid-conflict-claimant-forgotten': {
     detector: 'scenarios',

@@ -77,8 +77,8 @@ const seeded: Readonly<Record<string, Omit<Mutant, 'detector'>>> = {
     description: 'a server that starts does not look for a later configuration in its log',
     origin: 'P32',
     symbol: 'PeerState.constructor',
-    original: 'if (this.config.readFrom(this.replica.tree)) this.disk.saveConfig(this.config.members, this.config.lastSeen);',
-    replacement: '',
+    original: 'if (this.config.readFrom(this.replica.tree)) {',
+    replacement: 'if (false) {',
   },
   'learner-keeps-its-role': {
     description: 'a learner that the new configuration gives another role keeps the old one',
@@ -179,8 +179,8 @@ const explored: Readonly<Record<string, Omit<Mutant, 'detector'>>> = {
     description: 'a configuration whose txn a crash has taken from the log stays in its file',
     origin: 'found here: lost configuration; F24',
     symbol: 'PeerState.constructor',
-    original: 'if (this.config.readFrom(this.replica.tree)) this.disk.saveConfig(this.config.members, this.config.lastSeen);',
-    replacement: 'this.config.readFrom(this.replica.tree);',
+    original: 'this.disk.saveConfig(this.config.members, this.config.lastSeen);\n      this.#publishMembers();',
+    replacement: 'this.#publishMembers();',
   },
 };
 

@@ -82,11 +82,6 @@ function clientEndpointOf({ servers }: QuorumConfig, sid: Sid): Partial<RuntimeO
   return port === undefined ? {} : { clientPort: port, clientPortAddress: host === '0.0.0.0' ? undefined : host };
 }
 
-/** With syncEnabled=false an observer has no log, unless it is about to get a vote. */
-function keepsNoLog({ quorum, lastSeen, zab, syncEnabled }: EnsembleOptions): boolean {
-  return !syncEnabled && [quorum, lastSeen].every((config) => config === undefined || config.servers.get(zab.sid)?.role === 'observer');
-}
-
 export class ServerHost implements MachineClock {
   readonly name: string;
   readonly disk = new VirtualDisk();
@@ -279,9 +274,6 @@ export class ServerHost implements MachineClock {
     if (ensembleOptions?.lastSeen !== undefined) this.#annotate('next configuration at a start');
     if (this.isReconfigured && hasUnnamedDynamicFile(this.disk)) this.#annotate('dynamic file without zoo.cfg');
     const record = newProcessRecord(this.name, clock.elapsedMs);
-    if (ensembleOptions !== undefined && keepsNoLog(ensembleOptions)) {
-      recording.peerEvents.push({ atMs: clock.elapsedMs, server: this.name, kind: 'keepsNoLog' });
-    }
     recording.processes.push(record);
     this.#lives++;
     this.#poweredOffProcess?.resetCnxns();
@@ -300,6 +292,7 @@ export class ServerHost implements MachineClock {
     const log = (level: string) => (message: string, fields: LogFields) => {
       this.logLines.push(`${level} ${message}`);
       this.logEvents.push(fields);
+      if (fields.event === 'server.no-log') recording.peerEvents.push({ atMs: clock.elapsedMs, server: this.name, kind: 'keepsNoLog' });
     };
     const logger: Logger = { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') };
     this.process = new ServerProcess({
