@@ -51,6 +51,8 @@ const client = 'only clients read it';
 const tlsOrSasl = 'it matters with TLS or SASL only';
 const logging = 'it sets up the logging of the Java server';
 
+const closeNeverBlocks = 'closing a connection never blocks the server';
+const oneQueue = "a request of a learner's client waits in one place only, so there is no second one to skip";
 const oneWrite = 'the output of a turn for a server is sent in one write, at once';
 
 const off = ['false'];
@@ -204,7 +206,7 @@ export const configKeys: readonly ConfigKey[] = [
   }),
   warns('metricsProvider.*', 'a metrics provider', file('text')),
   warns('pathStats.*', 'statistics of paths', { inertValues: off }),
-  withoutEffect('messageTracker.*', ensemble),
+  withoutEffect('messageTracker.*', 'when a learner is disconnected the log says why; its last packets are not kept for that'),
   withoutEffect('jvm.pause.monitor', jvm, file('boolean', 'false')),
   withoutEffect('jvm.pause.warn-threshold.ms', jvm, file(whole, '10000')),
   withoutEffect('jvm.pause.info-threshold.ms', jvm, file(whole, '1000')),
@@ -225,7 +227,7 @@ export const configKeys: readonly ConfigKey[] = [
   inEnsemble('quorumListenOnAllIPs', 'file', 'boolean', 'false'),
   inEnsemble('syncEnabled', 'file', 'boolean', 'true'),
   inEnsemble('observerMasterPort', 'file', port, '0'),
-  withoutEffect('quorum.cnxn.threads.size', jvm, file(whole, '20')),
+  withoutEffect('quorum.cnxn.threads.size', 'no connection needs a thread', file(whole, '20')),
   inEnsemble('oraclePath', 'file', 'text', ''),
   inEnsemble('multiAddress.enabled', 'property', 'boolean', 'false'),
   inEnsemble('multiAddress.reachabilityCheckTimeoutMs', 'property', positive, '1000'),
@@ -241,23 +243,23 @@ export const configKeys: readonly ConfigKey[] = [
   inEnsemble('leader.maxConcurrentSnapSyncs', 'property', positive, '10'),
   inEnsemble('leader.maxConcurrentDiffSyncs', 'property', positive, '100'),
   inEnsemble('leader.maxTimeToWaitForEpoch', 'property', orMinusOne, '-1'),
-  withoutEffect('leader.ackLoggingFrequency', jvm, { value: any, default: '1000' }),
-  withoutEffect('leader.closeSocketAsync', jvm, { value: 'boolean', default: 'false' }),
+  withoutEffect('leader.ackLoggingFrequency', 'acknowledgements are not logged', { value: any, default: '1000' }),
+  withoutEffect('leader.closeSocketAsync', closeNeverBlocks, { value: 'boolean', default: 'false' }),
   withoutEffect('leader.nodelay', oneWrite, { source: 'bare', value: 'boolean', default: 'true' }),
   withoutEffect('follower.nodelay', oneWrite, { source: 'bare', value: 'boolean', default: 'true' }),
-  withoutEffect('follower.skipLearnerRequestToNextProcessor', jvm, { value: 'boolean', default: 'false' }),
+  withoutEffect('follower.skipLearnerRequestToNextProcessor', oneQueue, { value: 'boolean', default: 'false' }),
   // Ours: a ZooKeeper leader accepts any number.
   inEnsemble('tskeeper.maxUnknownObservers', 'file', whole, '16'),
   inEnsemble('tskeeper.leaderPriority', 'file', { min: 0, max: 1000 }, '1'),
   inEnsemble('leaderConnectDelayDuringRetryMs', 'property', whole, '100'),
-  withoutEffect('learner.asyncSending', jvm, { value: 'boolean', default: 'false' }),
-  withoutEffect('learner.closeSocketAsync', jvm, { value: 'boolean', default: 'false' }),
+  withoutEffect('learner.asyncSending', 'sending to the leader never blocks the server', { value: 'boolean', default: 'false' }),
+  withoutEffect('learner.closeSocketAsync', closeNeverBlocks, { value: 'boolean', default: 'false' }),
   inEnsemble('observer.reconnectDelayMs', 'property', whole, '0'),
   inEnsemble('observer.election.DelayMs', 'property', whole, '200'),
   inEnsemble('observer.syncEnabled', 'property', 'boolean', ''),
   inEnsemble('observerMaster.sizeLimit', 'property', whole, '33554432'),
   inEnsemble('tcpKeepAlive', 'property', 'boolean', 'false'),
-  withoutEffect('forward_learner_requests_to_commit_processor_disabled', jvm, { value: 'boolean', default: 'false' }),
+  withoutEffect('forward_learner_requests_to_commit_processor_disabled', oneQueue, { value: 'boolean', default: 'false' }),
 
   // Internals of the Java server.
   withoutEffect('serverCnxnFactory', jvm, { default: 'org.apache.zookeeper.server.NIOServerCnxnFactory' }),
