@@ -18,7 +18,7 @@ afterAll(async () => {
 
 /** What one server without a super user cannot run. */
 const notApplicable = checks.filter(
-  ({ name }) => name.startsWith('ensemble.') || ['acl.super', 'config.reconfig', 'create.ttl-switched-off'].includes(name),
+  ({ name }) => /^(?:ensemble|local-sessions)\./.test(name) || ['acl.super', 'config.reconfig', 'create.ttl-switched-off'].includes(name),
 );
 
 describe('a standalone tskeeper server', () => {

@@ -134,7 +134,7 @@ describe('D18: a traced call', () => {
     await world.until(zk.deleteRecursive('/a'));
     const [whole, ...steps] = [...parents.keys()];
     expect(whole).toMatchObject({ op: 'deleteRecursive', path: '/a', isCompound: true, xid: undefined, result: { deleted: 2 } });
-    expect(steps.map(({ op }) => op)).toContain('getChildren');
+    expect(steps.map(({ op }) => op)).toContain('children');
     expect(steps.map(({ op }) => op)).toContain('delete');
     expect(steps.every((step) => parents.get(step) === whole && !step.isCompound && step.xid !== undefined)).toBe(true);
     expect(around.getStore()).toBeUndefined();
