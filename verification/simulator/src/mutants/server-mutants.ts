@@ -150,9 +150,9 @@ export const serverMutants: Readonly<Record<string, Mutant>> = {
   'expiry-early': {
     description: 'sessions expire two ticks too early',
     origin: 'P21',
-    symbol: 'ExpiryQueue.touch',
-    original: '(Math.floor((elapsedMs + timeoutMs) / this.#tickMs) + 1) * this.#tickMs',
-    replacement: 'Math.max(1, Math.floor((elapsedMs + timeoutMs) / this.#tickMs) - 1) * this.#tickMs',
+    symbol: 'SessionTracker.touch',
+    original: 'this.#expiry.touch(slot, elapsedMs, timeoutMs);',
+    replacement: 'this.#expiry.touch(slot, elapsedMs, Math.max(1, timeoutMs - 2 * this.#tickMs));',
   },
   'expiry-right-after-pause': {
     description: 'after a pause sessions expire before the server has read what clients sent',
