@@ -107,7 +107,7 @@ export class Lockstep {
   }
 
   #remember(where: string, what: unknown): void {
-    this.#recent.push(`  ${where} ${JSON.stringify(what)}`);
+    this.#recent.push(`  ${where} ${JSON.stringify(what, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value))}`);
     if (this.#recent.length > 12) this.#recent.shift();
   }
 

@@ -22,14 +22,22 @@ interface Settings {
 function compare(settings: Settings, count: number, spoil?: (message: Message, at: number) => Message): Promise<LockstepReport> {
   const javaCompatible = kind !== 'ours';
   return inFolder(async (folder) => {
-    const server = await start(folder, kind, {
+    const properties = {
       'zookeeper.extendedTypesEnabled': settings.extendedTypesEnabled,
       'zookeeper.enforceQuota': settings.enforceQuota,
-    });
+    };
+    const server = await start(folder, kind, properties, javaCompatible ? {} : { 'tskeeper.keeperExtensions': true });
     try {
       return await new Lockstep({
         endpoint: endpointOf(server.connectString),
-        model: { ...settings, javaCompatible, superDigest, minSessionTimeoutMs: 4000, maxSessionTimeoutMs: 40_000 },
+        model: {
+          ...settings,
+          javaCompatible,
+          keeperExtensions: !javaCompatible,
+          superDigest,
+          minSessionTimeoutMs: 4000,
+          maxSessionTimeoutMs: 40_000,
+        },
         profile: { javaSafe: javaCompatible, slots },
         seed,
         actions: count,
