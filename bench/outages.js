@@ -49,25 +49,33 @@ async function longestGapDuring(writers, causeOutage) {
  */
 async function measureInRotation({ kinds, rounds, start, say }, round) {
   const all = [];
-  for (const kind of kinds) {
-    const ensemble = await start(kind);
-    await makeZnode(ensemble.clientPorts[0]);
-    await ensemble.untilConverged();
-    all.push({ kind, ensemble, writers: new Writers(ensemble.clientPorts), results: [] });
-  }
-  for (let number = 0; number < rounds; number++) {
-    for (let turn = 0; turn < all.length; turn++) {
-      const { kind, ensemble, writers, results } = all[(turn + number) % all.length];
-      writers.start();
-      const result = await round(ensemble, writers);
-      results.push(result);
-      say(`round ${number + 1}, ${kind}: ${JSON.stringify(result)}`);
-      await writers.stop();
-      await ensemble.untilServing();
+  try {
+    for (const kind of kinds) {
+      const ensemble = await start(kind);
+      const writers = new Writers(ensemble.clientPorts);
+      all.push({ kind, ensemble, writers, results: [] });
+      await makeZnode(ensemble.clientPorts[0]);
       await ensemble.untilConverged();
     }
+    for (let number = 0; number < rounds; number++) {
+      for (let turn = 0; turn < all.length; turn++) {
+        const { kind, ensemble, writers, results } = all[(turn + number) % all.length];
+        writers.start();
+        const result = await round(ensemble, writers);
+        results.push(result);
+        say(`round ${number + 1}, ${kind}: ${JSON.stringify(result)}`);
+        await writers.stop();
+        await ensemble.untilServing();
+        await ensemble.untilConverged();
+      }
+    }
+  } finally {
+    // After a failure too: a writer would keep this process alive for ever.
+    for (const { ensemble, writers } of all) {
+      await writers.stop().catch(() => {});
+      await ensemble[Symbol.asyncDispose]();
+    }
   }
-  for (const { ensemble } of all) await ensemble[Symbol.asyncDispose]();
   return Object.fromEntries(all.map(({ kind, results }) => [kind, results]));
 }
 
@@ -113,17 +121,44 @@ function serverLine({ sid, ports: { quorum, election, client } }) {
   return `server.${sid}=127.0.0.1:${quorum}:${election}:participant;127.0.0.1:${client}`;
 }
 
+const membersOf = (config) =>
+  new Set(
+    [
+      ...Buffer.from(config.data)
+        .toString()
+        .matchAll(/^server\.(\d+)=/gm),
+    ].map(([, sid]) => Number(sid)),
+  );
+
+/**
+ * Changes the membership through a server. A server of ZooKeeper may close the connection instead of
+ * answering when its leader goes; then the configuration shows whether the change was made.
+ */
+async function reconfigure(server, change, isMade) {
+  try {
+    await ask(server, (client) => client.reconfig(change));
+  } catch (error) {
+    if (error.code !== 'ConnectionLoss') throw error;
+    const members = membersOf(await ask(server, (client) => client.getConfig({ retry: true })));
+    if (!isMade(members)) await reconfigure(server, change, isMade);
+  }
+}
+
 /** Three members of five servers become five, and then three without the leader and one follower. */
 async function membership(context) {
   const results = await measureInRotation(context, async (ensemble, writers) => {
     const leader = await ensemble.leader();
-    const config = Buffer.from((await ask(leader, (client) => client.getConfig())).data).toString();
-    const isMember = ({ sid }) => config.includes(`server.${sid}=`);
-    const joining = ensemble.peers.filter((peer) => !isMember(peer)).map(serverLine);
+    const members = membersOf(await ask(leader, (client) => client.getConfig({ retry: true })));
+    const isMember = ({ sid }) => members.has(sid);
+    const joining = ensemble.peers.filter((peer) => !isMember(peer));
     const stays = ensemble.peers.find((peer) => isMember(peer) && peer !== leader);
     const leaving = [leader, ensemble.peers.find((peer) => isMember(peer) && peer !== leader && peer !== stays)].map(({ sid }) => sid);
-    const grow = await longestGapDuring(writers, () => ask(stays, (client) => client.reconfig({ joiningServers: joining.join(',') })));
-    const shrink = await longestGapDuring(writers, () => ask(stays, (client) => client.reconfig({ leavingServers: leaving.join(',') })));
+    const grow = await longestGapDuring(writers, () =>
+      reconfigure(stays, { joiningServers: joining.map(serverLine).join(',') }, (now) => joining.every(({ sid }) => now.has(sid))),
+    );
+    const shrink = await longestGapDuring(writers, () =>
+      reconfigure(stays, { leavingServers: leaving.join(',') }, (now) => !leaving.some((sid) => now.has(sid))),
+    );
     return { grow: Math.round(grow * 10) / 10, shrink: Math.round(shrink * 10) / 10 };
   });
   const gaps = (each, name) =>
