@@ -15,6 +15,7 @@ import {
   sessionIdOf,
   type Stat,
   type StatReply,
+  systemPath,
 } from '@tskeeper/protocol';
 import { describe, expect, test, vi } from 'vitest';
 import { breadth, isFull, sample } from '../../../test/breadth.ts';
@@ -1049,6 +1050,19 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
     ({ peerEvents }) => {
       const event = found(peerEvents.find(({ kind }) => kind === 'readOnly'));
       change(event, { atMs: event.atMs - 10 });
+    },
+  ],
+  [
+    'readOnlyMode',
+    'a configuration that no server has had, in read-only mode',
+    ({ readOnlyCnxns }) => {
+      const read = readOnlyCnxns
+        .flatMap(({ requests }) => requests)
+        .find(({ name, record, reply }) => {
+          const { path } = (record ?? {}) as { readonly path?: string };
+          return name === 'getData' && path === systemPath.config && reply?.err === ErrorCode.Ok;
+        });
+      change(found(read).reply!.body as Mutable<GetDataReply>, { data: Buffer.from('server.9=nowhere:2888:3888:participant') });
     },
   ],
   [

@@ -2,7 +2,7 @@
  * What a server in read-only mode may say, and to whom. Which state it shows is compared by `reads`
  * (replay/read-only-streams.ts).
  */
-import { ErrorCode, type Millis, type SessionId, type Zxid } from '@tskeeper/protocol';
+import { ErrorCode, type Millis, OpCode, type SessionId, systemPath, type Zxid } from '@tskeeper/protocol';
 import { sessionPassword as modelPassword } from '../model/session-password.ts';
 import type { CnxnRecord, Recording } from '../record/recording.ts';
 import { isAnsweredOutOfOrder } from '../record/request-kinds.ts';
@@ -32,12 +32,13 @@ const refusedNames: ReadonlySet<string> = new Set([
 export const readOnlyMode: Checker = {
   property: 'P36',
   promise:
-    'A server in read-only mode acknowledges no write and no sync, serves only clients that asked for such a server and have not seen a later zxid, shows one state as long as it lasts, and neither resumes nor declares expired a session that it has not opened. It is in this mode only after two seconds without a leader and until it has found one, and it opens no session twice.',
+    'A server in read-only mode acknowledges no write and no sync, serves only clients that asked for such a server and have not seen a later zxid, shows one state as long as it lasts and a configuration that a server has had, and neither resumes nor declares expired a session that it has not opened. It is in this mode only after two seconds without a leader and until it has found one, and it opens no session twice.',
   check(recording, { sessions }) {
     const violations: string[] = [];
     const granted = new Map<SessionId, string>();
+    const configs = knownConfigs(recording);
     for (const cnxn of recording.readOnlyCnxns.toSorted((a, b) => a.handshakeMs - b.handshakeMs)) {
-      for (const text of [...requestFaults(cnxn), ...sessionFaults(recording, cnxn, granted, sessions)]) {
+      for (const text of [...requestFaults(cnxn), ...configFaults(cnxn, configs), ...sessionFaults(recording, cnxn, granted, sessions)]) {
         violations.push(`${cnxn.server}, in read-only mode, ${text} over ${cnxn.key}`);
       }
     }
@@ -59,6 +60,27 @@ function* requestFaults({ requests, items, handshake }: CnxnRecord): Iterable<st
     if (shown !== undefined && item.zxid !== shown) yield `showed ${item.zxid} after ${shown}`;
     shown = item.zxid;
   }
+}
+
+/** The server may know a later configuration than that of its log, but none that no server has had. */
+function* configFaults({ requests }: CnxnRecord, known: ReadonlySet<string>): Iterable<string> {
+  for (const { name, record, reply } of requests) {
+    if (name !== 'getData' || (record as { readonly path?: string } | undefined)?.path !== systemPath.config) continue;
+    const { data } = (reply?.body ?? {}) as { readonly data?: string | Uint8Array | null };
+    if (data === undefined || data === null) continue;
+    const text = Buffer.from(data).toString('utf8');
+    if (!known.has(text)) yield `showed a configuration that no server has had: ${text}`;
+  }
+}
+
+function knownConfigs({ configText = '', log, peerEvents }: Recording): ReadonlySet<string> {
+  const texts = new Set([configText]);
+  for (const event of peerEvents) if (event.kind === 'config') texts.add(event.text);
+  for (const { logged } of log) {
+    const { header, txn } = logged;
+    if (header.type === OpCode.reconfig && txn.kind === 'setData') texts.add(Buffer.from(txn.data ?? []).toString('utf8'));
+  }
+  return texts;
 }
 
 function* sessionFaults(

@@ -5,9 +5,10 @@
  * committed, and the recording does not say what that was.
  *
  * Nothing changes at such a server, so no event but those of restored watches is due, and requests
- * that it refuses have no effect in the model.
+ * that it refuses have no effect in the model. The configuration is an exception: the server may
+ * have been sent a later one than that of its last txn, and shows it. `readOnlyMode` checks that.
  */
-import { counterOf, epochOf, ErrorCode, keeperPath, makeZxid, type Zxid } from '@tskeeper/protocol';
+import { counterOf, epochOf, ErrorCode, keeperPath, makeZxid, systemPath, type Zxid } from '@tskeeper/protocol';
 import { leaderEpochsOf } from '../record/committed-history.ts';
 import type { CnxnRecord, Item, Recording, Request } from '../record/recording.ts';
 
@@ -16,7 +17,13 @@ export function readOnlyStreams(recording: Recording): CnxnRecord[] {
   return recording.readOnlyCnxns.flatMap((cnxn) => {
     const zxid = shownZxidOf(cnxn);
     if (zxid === undefined || !isKnown(zxid)) return [];
-    return [{ ...cnxn, requests: cnxn.requests.filter(isRead), items: cnxn.items.filter(isReadItem) }];
+    const requests = new Map(cnxn.requests.filter(isRead).map((request) => [request, withoutConfigWatches(request)]));
+    const items = cnxn.items.flatMap((item): Item[] => {
+      if (item.kind === 'event') return item.path === systemPath.config ? [] : [item];
+      const request = requests.get(item.request);
+      return request === undefined ? [] : [{ ...item, request }];
+    });
+    return [{ ...cnxn, requests: [...requests.values()], items }];
   });
 }
 
@@ -34,11 +41,23 @@ function keptZxids(recording: Recording): (zxid: Zxid) => boolean {
 }
 
 function isRead({ name, reply, record }: Request): boolean {
+  if (reply?.err === ErrorCode.NotReadOnly || name === 'closeSession') return false;
+  const { path, steps } = (record ?? {}) as { readonly path?: string; readonly steps?: readonly { readonly path?: string }[] };
   // Without a leader a server announces fewer operations of Keeper than the model.
-  const path = (record as { readonly path?: string } | undefined)?.path;
-  return reply?.err !== ErrorCode.NotReadOnly && name !== 'closeSession' && path !== keeperPath.featureFlags;
+  return path !== keeperPath.featureFlags && !showsConfig(path) && steps?.some((step) => showsConfig(step.path)) !== true;
 }
 
-function isReadItem(item: Item): boolean {
-  return item.kind === 'event' || isRead(item.request);
+/** Whether the reply, or the list with data, may contain the configuration or its Stat. */
+function showsConfig(path: string | undefined): boolean {
+  return path === systemPath.config || path === systemPath.zookeeper;
+}
+
+/** The same request; watches of the configuration are not restored with the others. */
+function withoutConfigWatches(request: Request): Request {
+  if (request.name !== 'setWatches' && request.name !== 'setWatches2') return request;
+  const lists = Object.entries(request.record as Readonly<Record<string, unknown>>).map(([name, value]) => [
+    name,
+    Array.isArray(value) ? value.filter((path) => path !== systemPath.config) : value,
+  ]);
+  return { ...request, record: Object.fromEntries(lists) as Request['record'] };
 }
