@@ -36,6 +36,8 @@ export interface CoreOptions {
   readonly enforceQuota: boolean;
   /** tskeeper.keeperExtensions: operations of ClickHouse Keeper. */
   readonly keeperExtensions: boolean;
+  /** tskeeper.wideSequences: numbers of sequential znodes do not end at 2147483647. */
+  readonly wideSequences: boolean;
   /** zookeeper.skipACL */
   readonly skipAcl: boolean;
   /** zookeeper.DigestAuthenticationProvider.enabled */
@@ -149,6 +151,7 @@ export const coreDefaults: CoreOptions = {
   emulate353TtlNodes: false,
   enforceQuota: false,
   keeperExtensions: false,
+  wideSequences: false,
   skipAcl: false,
   digestAuthEnabled: true,
   superDigest: undefined,

@@ -132,7 +132,7 @@ export class LocalSequencer implements WriteSequencer {
     }
     const outcome =
       origin.opCode === OpCode.closeSession ? this.#preparer.closeSession(origin, now) : this.#preparer.prepare(origin, reader, now);
-    return this.#enqueueResult(outcome);
+    return this.#enqueueResult(outcome, now);
   }
 
   /**
@@ -342,22 +342,28 @@ export class LocalSequencer implements WriteSequencer {
     const { sessions } = this.#tracker;
     const changesBefore = outstandingChanges.size;
     const origin = serverOrigin(OpCode.closeSession, sessions.high(slot), sessions.low(slot), now);
-    const job = this.#enqueueResult(this.#preparer.closeSession(origin, now));
+    const job = this.#enqueueResult(this.#preparer.closeSession(origin, now), now);
     this.workUnits += unitsPerRequest + (outstandingChanges.size - changesBefore) * unitsPerChange;
     return job;
   }
 
   /** Enqueues a proposal, or starts the job that will produce one. */
-  #enqueueResult(outcome: Proposal | PrepareJob): Job | undefined {
-    if ('zxid' in outcome) {
-      this.#enqueue(outcome);
-      return undefined;
-    }
-    return this.#enqueueWhenPrepared(outcome);
+  #enqueueResult(outcome: Proposal | PrepareJob, now: Now): Job | undefined {
+    if (!('zxid' in outcome)) return this.#enqueueWhenPrepared(outcome, now);
+    this.#enqueue(outcome);
+    this.#recordSequences(now);
+    return undefined;
   }
 
-  *#enqueueWhenPrepared(job: PrepareJob): Job {
+  *#enqueueWhenPrepared(job: PrepareJob, now: Now): Job {
     this.#enqueue(yield* job);
+    this.#recordSequences(now);
+  }
+
+  /** Directly after the txn that made it due: the next create may depend on it. */
+  #recordSequences(now: Now): void {
+    for (let record = this.#preparer.recordSequence(now); record !== undefined; record = this.#preparer.recordSequence(now))
+      this.#enqueue(record);
   }
 
   #enqueue(proposal: Proposal): void {

@@ -50,7 +50,7 @@ import { OutstandingChanges, type PendingZnode } from './outstanding-changes.ts'
 import { PendingClose } from './pending-close.ts';
 import { PendingMulti } from './pending-multi.ts';
 import type { PendingRemoval } from './pending-removal.ts';
-import { errorTxn, type PrepareResult, type Proposal, type TypedTxn, type WriteOrigin } from '../pending/proposal.ts';
+import { errorTxn, type PrepareResult, type Proposal, serverOrigin, type TypedTxn, type WriteOrigin } from '../pending/proposal.ts';
 import type { Replica } from './replica.ts';
 import { copyForJob, StepBudget } from '../step-budget.ts';
 import type { TransferRefusal } from '../transfer-outcome.ts';
@@ -258,6 +258,19 @@ export class Preparer {
     const zxid = ++this.lastZxid;
     this.#validator.removeZnode(path, zxid);
     return this.#propose(origin, zxid, now, { type: OpCode.deleteContainer, txn: { kind: 'delete', path } });
+  }
+
+  /**
+   * Stores the number of a parent of sequential znodes, if a create of the last txn made that due;
+   * undefined if none is.
+   */
+  recordSequence(now: Now): Proposal | undefined {
+    const { sequenceNumbers } = this.#validator;
+    for (let path = sequenceNumbers.takeDue(); path !== undefined; path = sequenceNumbers.takeDue()) {
+      const result = this.#validator.recordSequence(path, this.lastZxid + 1, now);
+      if (result !== undefined) return this.#propose(serverOrigin(result.type, 0, 0, now), ++this.lastZxid, now, result);
+    }
+    return undefined;
   }
 
   #propose(origin: WriteOrigin, zxid: Zxid, now: Now, result: PrepareResult, prepareMs: Millis = 0): Proposal {

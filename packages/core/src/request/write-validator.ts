@@ -14,9 +14,12 @@ import {
   type DeleteRequest,
   ErrorCode,
   isReservedPath,
+  type MultiMember,
   OpCode,
   Perms,
   pathError,
+  readOnlyAcl,
+  sequenceRecordPath,
   sequenceSuffix,
   type SetACLRequest,
   type SetDataRequest,
@@ -34,8 +37,9 @@ import type { SessionTracker } from '../session/session-tracker.ts';
 import { containerOwner, isSessionOwner, ttlMax, ttlOwner } from './ephemeral-type.ts';
 import { isTtlMode } from './multi-parts.ts';
 import { type OutstandingChanges, PendingZnode } from './outstanding-changes.ts';
-import type { PrepareResult, WriteOrigin } from '../pending/proposal.ts';
+import type { PrepareResult, TypedTxn, WriteOrigin } from '../pending/proposal.ts';
 import type { Replica } from './replica.ts';
+import { SequenceNumbers } from './sequence-numbers.ts';
 import { unitsPerAclEntry } from '../step-budget.ts';
 
 /** What validation needs from the server. */
@@ -56,6 +60,7 @@ export class WriteValidator {
   readonly #observer: Observer;
   readonly #requestedAcls: RequestedAcls;
   readonly #outstandingChanges: OutstandingChanges;
+  readonly sequenceNumbers: SequenceNumbers;
   /** A longer txn could not be read back. */
   readonly entryBytesMax: number;
   /**
@@ -76,6 +81,7 @@ export class WriteValidator {
     this.#observer = observer;
     this.#requestedAcls = new RequestedAcls(registry);
     this.#outstandingChanges = outstandingChanges;
+    this.sequenceNumbers = new SequenceNumbers(replica.tree, outstandingChanges, options.wideSequences);
     this.entryBytesMax = options.juteMaxBuffer + options.juteMaxBufferExtra;
   }
 
@@ -141,21 +147,37 @@ export class WriteValidator {
     const parent = this.#outstandingChanges.find(parentPath);
     if (parent === undefined) return ErrorCode.NoNode;
     if (this.#lacksPermission(Perms.create, parent, origin)) return ErrorCode.NoAuth;
-    const path = isSequential(mode) ? request.path + sequenceSuffix(parent.cversion) : request.path;
+    const path = isSequential(mode) ? request.path + sequenceSuffix(this.sequenceNumbers.next(parentPath, parent)) : request.path;
     if (pathError(path) !== undefined) return ErrorCode.BadArguments;
+    // Servers trust what is below it.
+    if (path === systemPath.sequences) return ErrorCode.NoAuth;
     if (this.#outstandingChanges.find(path) !== undefined) return ErrorCode.NodeExists;
     if (isSessionOwner(parent.ownerHigh, parent.ownerLow, this.#options)) return ErrorCode.NoChildrenForEphemerals;
     const data = copyData(request.data);
     if (this.#exceedsQuota(path, data?.length ?? 0, 1)) return ErrorCode.QuotaExceeded;
 
     if (this.#exceedsEntryBytes(stored)) return ErrorCode.MarshallingError;
-    // The counter is a signed 32-bit int and wraps: after 2147483647 comes -2147483648.
-    const parentCVersion = (parent.cversion + 1) | 0;
-    const txn = createTxn(opCode, path, data, acl, ephemeral, parentCVersion, ttlMs);
     const owner = ownerOf(opCode, ephemeral, ttlMs, origin);
+    const parentCVersion = this.#addZnode(path, parentPath, parent, data, acl, owner, zxid, now);
+    this.sequenceNumbers.counted(parentPath);
+    return { type: opCode, txn: createTxn(opCode, path, data, acl, ephemeral, parentCVersion, ttlMs) };
+  }
+
+  /** Records that a znode is created; returns the cversion of its parent after that. */
+  #addZnode(
+    path: string,
+    parentPath: string,
+    parent: PendingZnode,
+    data: Uint8Array | null,
+    acl: readonly Acl[],
+    owner: Owner,
+    zxid: Zxid,
+    now: Now,
+  ): number {
     const parentAfter = parent.copyIfRecorded();
     parentAfter.childCount++;
-    parentAfter.cversion = parentCVersion;
+    // The counter is a signed 32-bit int and wraps: after 2147483647 comes -2147483648.
+    parentAfter.cversion = (parent.cversion + 1) | 0;
     parentAfter.pzxid = zxid;
     this.#outstandingChanges.record(parentPath, zxid, parentAfter, parent.digest);
     const znode = new PendingZnode();
@@ -167,7 +189,31 @@ export class WriteValidator {
     znode.data = data;
     this.#outstandingChanges.record(path, zxid, znode, 0);
     this.#replica.tree.acls.release(znode.acl);
-    return { type: opCode, txn };
+    return parentAfter.cversion;
+  }
+
+  /**
+   * Stores the number that the children of `parentPath` have reached, in a znode that clients can
+   * only read; undefined if that is not due, or no longer possible.
+   */
+  recordSequence(parentPath: string, zxid: Zxid, now: Now): TypedTxn | undefined {
+    const data = this.sequenceNumbers.recordDue(parentPath);
+    if (data === undefined) return undefined;
+    const path = sequenceRecordPath(parentPath);
+    const existing = this.#outstandingChanges.find(path);
+    if (existing !== undefined) return this.#replaceData(path, existing, data, (existing.version + 1) | 0, zxid, now);
+    const txns: MultiMember[] = [];
+    if (this.#outstandingChanges.find(systemPath.sequences) === undefined)
+      txns.push(this.#addSystemZnode(systemPath.sequences, null, zxid, now));
+    txns.push(this.#addSystemZnode(path, data, zxid, now));
+    return { type: OpCode.multi, txn: { kind: 'multi', txns } };
+  }
+
+  #addSystemZnode(path: string, data: Uint8Array | null, zxid: Zxid, now: Now): MultiMember {
+    const parentPath = parentOf(path);
+    const parent = this.#outstandingChanges.find(parentPath)!;
+    const parentCVersion = this.#addZnode(path, parentPath, parent, data, readOnlyAcl, noOwner, zxid, now);
+    return { type: OpCode.create, txn: { kind: 'create', path, data, acl: readOnlyAcl, ephemeral: false, parentCVersion } };
   }
 
   delete(origin: WriteOrigin, request: DeleteRequest, zxid: Zxid): PrepareResult {
@@ -217,7 +263,10 @@ export class WriteValidator {
     const data = copyData(request.data);
     if (this.#exceedsQuota(path, (data?.length ?? 0) - this.#outstandingChanges.dataLength(znode), 0)) return ErrorCode.QuotaExceeded;
     if (request.version !== -1 && request.version !== znode.version) return ErrorCode.BadVersion;
-    const version = (znode.version + 1) | 0;
+    return this.#replaceData(path, znode, data, (znode.version + 1) | 0, zxid, now);
+  }
+
+  #replaceData(path: string, znode: PendingZnode, data: Uint8Array | null, version: number, zxid: Zxid, now: Now): TypedTxn {
     const after = znode.copyIfRecorded();
     after.data = data;
     after.version = version;
@@ -284,15 +333,7 @@ export class WriteValidator {
     const fault = this.checkMayReconfigure(origin);
     if (fault !== undefined) return fault;
     const znode = this.#outstandingChanges.find(path)!;
-    const data = Buffer.from(text, 'utf8');
-    const version = -1;
-    const after = znode.copyIfRecorded();
-    after.data = data;
-    after.version = version;
-    after.mzxid = zxid;
-    after.mtime = now.wallMs;
-    this.#outstandingChanges.record(path, zxid, after, znode.digest);
-    return { type: OpCode.reconfig, txn: { kind: 'setData', path, data, version }, node: after.node };
+    return { ...this.#replaceData(path, znode, Buffer.from(text, 'utf8'), -1, zxid, now), type: OpCode.reconfig };
   }
 
   #lacksPermission(perms: number, znode: PendingZnode, origin: WriteOrigin): boolean {
@@ -350,18 +391,19 @@ function createTxn(
   }
 }
 
-function ownerOf(
-  opCode: CreateOpCode,
-  ephemeral: boolean,
-  ttlMs: number,
-  origin: WriteOrigin,
-): { readonly high: number; readonly low: number } {
+function ownerOf(opCode: CreateOpCode, ephemeral: boolean, ttlMs: number, origin: WriteOrigin): Owner {
   if (opCode === OpCode.createContainer) return containerOwner;
   if (opCode === OpCode.createTTL) return ttlOwner(ttlMs);
   return ephemeral ? { high: origin.sessionHigh, low: origin.sessionLow } : noOwner;
 }
 
-const noOwner = { high: 0, low: 0 };
+/** The field ephemeralOwner of a new znode. */
+interface Owner {
+  readonly high: number;
+  readonly low: number;
+}
+
+const noOwner: Owner = { high: 0, low: 0 };
 
 /**
  * Index of the slash before the name in the path of a create or delete; -1 if the path cannot have

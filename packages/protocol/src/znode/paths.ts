@@ -95,15 +95,30 @@ export function nodeName(path: string): string {
 }
 
 /**
- * The counter at the end of a sequential znode's path: ten digits, padded with zeros. After
- * 2147483647 it wraps like a signed int, and `-2147483648` has eleven characters.
+ * The number at the end of a sequential znode's path: ten digits, padded with zeros. ZooKeeper
+ * continues after 2147483647 like a signed int, and `-2147483648` has eleven characters. A server
+ * with tskeeper.wideSequences continues with 2147483648; above 9999999999 there are more digits.
  */
-export function sequenceSuffix(counter: number): string {
-  return counter < 0 ? `-${String(-counter).padStart(9, '0')}` : String(counter).padStart(10, '0');
+export function sequenceSuffix(number: number): string {
+  return number < 0 ? `-${String(-number).padStart(9, '0')}` : String(number).padStart(10, '0');
 }
 
-/** The znodes that ZooKeeper creates itself. */
-export const systemPath = { zookeeper: '/zookeeper', quota: '/zookeeper/quota', config: '/zookeeper/config' } as const;
+/**
+ * The znodes that servers create themselves. Below `sequences` is the number that the sequential
+ * children of a znode have reached, for znodes with more creates than 32 bits count; it exists only
+ * where it is needed.
+ */
+export const systemPath = {
+  zookeeper: '/zookeeper',
+  quota: '/zookeeper/quota',
+  config: '/zookeeper/config',
+  sequences: '/zookeeper/sequences',
+} as const;
+
+/** The znode that records the number of the children of `path`. */
+export function sequenceRecordPath(path: string): string {
+  return `${systemPath.sequences}/${encodeURIComponent(path)}`;
+}
 
 /** Names in the quota tree: the limits of a path, and its usage. */
 export const quotaNodeName = { limits: 'zookeeper_limits', stats: 'zookeeper_stats' } as const;

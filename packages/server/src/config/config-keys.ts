@@ -125,6 +125,8 @@ export const configKeys: readonly ConfigKey[] = [
   built('tskeeper.memoryLimitInMb', 'file', { min: 64, max: 2 ** 32 }, ''),
   // Ours: operations that ZooKeeper does not have.
   built('tskeeper.keeperExtensions', 'file', 'boolean', 'false'),
+  // Ours: ZooKeeper's numbers of sequential znodes have 32 bits.
+  built('tskeeper.wideSequences', 'file', 'boolean', 'false'),
   built('globalOutstandingLimit', 'property', positive, '1000'),
   built('request_throttle_max_requests', 'property', whole, '0'),
   built('request_throttle_stall_time', 'property', positive, '100'),

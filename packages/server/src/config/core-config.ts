@@ -32,6 +32,7 @@ export function readCoreOptions({ serverId, localSessions }: ServerIdentity, set
     emulate353TtlNodes: settings.boolean('emulate353TTLNodes'),
     enforceQuota: settings.boolean('enforceQuota'),
     keeperExtensions: settings.boolean('tskeeper.keeperExtensions'),
+    wideSequences: settings.boolean('tskeeper.wideSequences'),
     skipAcl: settings.boolean('skipACL'),
     digestAuthEnabled: settings.boolean('DigestAuthenticationProvider.enabled'),
     superDigest: superDigest(settings),
