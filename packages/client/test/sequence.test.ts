@@ -17,6 +17,11 @@ describe('B57: the number of a sequential znode', () => {
     ['lock-2000000000', 'lock-', 2000000000],
     ['lock-2000000000', 'lock', -2000000000],
     ['lock-000000005', 'lock', -5],
+    // With tskeeper.wideSequences.
+    ['lock-2147483648', 'lock-', 2147483648],
+    ['lock-9999999999', 'lock-', 9999999999],
+    ['lock-10000000000', 'lock-', 10000000000],
+    ['lock-9007199254740991', 'lock-', Number.MAX_SAFE_INTEGER],
   ])('of %s after the prefix "%s" is %i', (name, prefix, number) => {
     expect(sequenceOf(name, prefix)).toBe(number);
   });
@@ -27,7 +32,7 @@ describe('B57: the number of a sequential znode', () => {
     ['lock-1', 'lock-'],
     ['lock-00000000001', 'lock-'],
     ['lock-000000005', 'lock-'],
-    ['lock-2147483648', 'lock-'],
+    ['lock-9007199254740992', 'lock-'],
     ['lock--2147483649', 'lock-'],
     ['lock--0000000001', 'lock-'],
     ['lock--000000000', 'lock-'],
@@ -55,6 +60,19 @@ describe('B57: compareSequences', () => {
     expect(around.toSorted()).not.toEqual(around);
     // And where the counter returns to 0.
     expect(inOrder(names.slice(4).toReversed())).toEqual(names.slice(4));
+  });
+
+  it('D17: is correct for wide numbers, and between those and the ones before', () => {
+    for (const [first, second] of [
+      [2 ** 31 - 1, 2 ** 31],
+      [2 ** 31 - 1, -(2 ** 31)],
+      [-(2 ** 31), 2 ** 31 + 1],
+      [2 ** 32 - 1, 2 ** 32],
+      [5 * 2 ** 32 - 7, 5 * 2 ** 32 + 2 ** 30],
+    ] as const) {
+      expect(compareSequences(first, second)).toBeLessThan(0);
+      expect(compareSequences(second, first)).toBeGreaterThan(0);
+    }
   });
 
   it('is correct for any two znodes with fewer than 2^31 creates between them', () => {

@@ -22,7 +22,7 @@ export interface Contender {
    * `read-`.
    */
   readonly prefix: string;
-  /** The number at the end, -2147483648 .. 2147483647. */
+  /** The number at the end, as `sequenceOf` gives it. */
   readonly sequence: number;
 }
 

@@ -174,10 +174,10 @@ function sweepsInLog(log: Recording['log']): Map<string, Zxid[]> {
 }
 
 /**
- * The suffix that the server appends to a sequential name: ten digits, or a minus with nine or ten
- * digits.
+ * The suffix that the server appends to a sequential name: ten digits, or eleven with wide numbers,
+ * or a minus with nine or ten digits.
  */
-const sequenceSuffixes = [/\d{10}$/, /-\d{9}$/, /-\d{10}$/];
+const sequenceSuffixes = [/\d{10}$/, /\d{11}$/, /-\d{9}$/, /-\d{10}$/];
 
 /** What is collected besides the effects of a client's request on one znode. */
 interface ImplicitEffects {

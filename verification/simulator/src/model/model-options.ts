@@ -22,6 +22,8 @@ export interface ModelOptions {
   readonly watchesPerCnxnMax: number;
   /** Operations of ClickHouse Keeper. */
   readonly keeperExtensions: boolean;
+  /** Numbers of sequential znodes do not end at 2147483647. */
+  readonly wideSequences: boolean;
   /** jute.maxbuffer: the most bytes of a page of children. */
   readonly juteMaxBuffer: number;
   /**
@@ -51,6 +53,7 @@ export const modelDefaults: ModelOptions = {
   maxSessionTimeoutMs: 60_000,
   watchesPerCnxnMax: Infinity,
   keeperExtensions: false,
+  wideSequences: false,
   juteMaxBuffer: juteMaxBufferDefault,
   identitiesPerCnxnMax: Infinity,
   identityBytesPerCnxnMax: Infinity,

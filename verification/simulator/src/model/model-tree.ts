@@ -5,6 +5,7 @@
  */
 import { ErrorCode, Perms } from '@tskeeper/protocol';
 import { type Acl, openAcl } from './access-rules.ts';
+import type { ModelOptions } from './model-options.ts';
 import type { Data, Stat } from './operation-types.ts';
 import { formatQuota, limitsName, parseQuota, quotaPathOf, quotaRoot, type Quotas, statsName } from './quotas.ts';
 import { Refusal } from './refusal.ts';
@@ -26,7 +27,7 @@ export interface Znode {
   mtime: number;
   pzxid: number;
   version: number;
-  /** Counts creates only; clients see 2 x this - children. */
+  /** Counts creates only; clients see 2 x this - children, in 32 bits. */
   creates: number;
   aversion: number;
 }
@@ -81,7 +82,7 @@ function initialZnode(acl: readonly Acl[], aversion: number, ...children: string
 }
 
 export class ModelTree {
-  readonly #javaCompatible: boolean;
+  readonly #options: Pick<ModelOptions, 'javaCompatible' | 'wideSequences'>;
   /**
    * Every znode by its path. The root is here twice, as '' (the parent of top-level znodes) and as
    * '/'.
@@ -92,8 +93,8 @@ export class ModelTree {
   /** The zxid of the last txn. */
   zxid = 0;
 
-  constructor(javaCompatible: boolean) {
-    this.#javaCompatible = javaCompatible;
+  constructor(options: Pick<ModelOptions, 'javaCompatible' | 'wideSequences'>) {
+    this.#options = options;
     const root = initialZnode(openAcl, 0, 'zookeeper');
     this.#znodes.set('', root);
     this.#znodes.set('/', root);
@@ -136,7 +137,7 @@ export class ModelTree {
    * has one more than '/'.
    */
   countBelow(path: string): number {
-    if (path === '/' || (path === '' && !this.#javaCompatible)) return this.#znodes.size - 2;
+    if (path === '/' || (path === '' && !this.#options.javaCompatible)) return this.#znodes.size - 2;
     return [...this.#znodes.keys()].filter((other) => other.startsWith(`${path}/`)).length;
   }
 
@@ -149,9 +150,9 @@ export class ModelTree {
   add({ path, data, acl, owner, wallMs }: NewZnode): Stat {
     const parentPath = parentOf(path);
     const parent = this.#znodes.get(parentPath)!;
-    const creates = toInt32(parent.creates + 1);
+    const creates = this.#options.wideSequences ? parent.creates + 1 : toInt32(parent.creates + 1);
     // The counter can overflow; in Java the tree only ever raises it, so it stays.
-    if (creates > parent.creates || !this.#javaCompatible) {
+    if (creates > parent.creates || !this.#options.javaCompatible) {
       parent.creates = creates;
       parent.pzxid = this.zxid;
     }
@@ -247,7 +248,7 @@ export class ModelTree {
   // --- going back
 
   copy(): ModelTree {
-    const copy = new ModelTree(this.#javaCompatible);
+    const copy = new ModelTree(this.#options);
     copy.#znodes = new Map();
     for (const [path, znode] of this.#znodes) copy.#znodes.set(path, { ...znode, children: new Set(znode.children) });
     copy.#znodes.set('/', copy.#znodes.get('')!);

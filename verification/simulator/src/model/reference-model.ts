@@ -69,10 +69,10 @@ export class ReferenceModel {
 
   constructor(options: Partial<ModelOptions> = {}) {
     this.#options = { ...modelDefaults, ...options };
-    const { javaCompatible, enforceQuota, localSessions, watchesPerCnxnMax } = this.#options;
+    const { enforceQuota, localSessions, watchesPerCnxnMax } = this.#options;
     const outbox = this.#outbox;
     const connections = this.#connections;
-    const tree = (this.#tree = new ModelTree(javaCompatible));
+    const tree = (this.#tree = new ModelTree(this.#options));
     const access = (this.#access = new AccessRules(this.#options));
     const quotaRule = (this.quotaRule = new QuotaRule(enforceQuota, tree));
     const watches = (this.#watches = new Watches(watchesPerCnxnMax, tree, connections, access, outbox));
@@ -263,6 +263,19 @@ export class ReferenceModel {
       this.#tree.zxid++;
       this.#writes.maybeSweep(path);
     });
+  }
+
+  /** The server's own records of numbers of sequential znodes, by path: one txn. */
+  recordSequences(records: readonly { readonly path: string; readonly data: Data }[], wallMs: number): ModelOutput[] {
+    return this.#outbox.collect(() => {
+      this.#tree.zxid++;
+      for (const { path, data } of records) this.#writes.recordSequence(path, data, wallMs);
+    });
+  }
+
+  /** How many children have been created below a znode so far; undefined if it does not exist. */
+  createsOf(path: string): number | undefined {
+    return this.#tree.get(path)?.creates;
   }
 
   // --- requests

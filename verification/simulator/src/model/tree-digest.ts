@@ -17,7 +17,7 @@ export function treeDigest(tree: ModelTree, mapping: DigestMapping): bigint {
     [znode.czxid, znode.mzxid, znode.pzxid, mapping.wallMsOf(znode.ctime), mapping.wallMsOf(znode.mtime)].forEach((value, index) =>
       stat.writeBigInt64BE(BigInt(value), index * 8),
     );
-    [znode.version, znode.creates, znode.aversion].forEach((value, index) => stat.writeInt32BE(value, 40 + index * 4));
+    [znode.version, znode.creates, znode.aversion].forEach((value, index) => stat.writeInt32BE(value | 0, 40 + index * 4));
     stat.writeBigInt64BE(storedOwner(znode.owner, mapping), 52);
     sum += BigInt(crc32(Buffer.concat([Buffer.from(path, 'utf8'), Buffer.from(znode.data ?? '', 'latin1'), stat])));
   }

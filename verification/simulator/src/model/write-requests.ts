@@ -8,7 +8,7 @@ import type { AccessRules } from './access-rules.ts';
 import type { Admitted } from './admitted-request.ts';
 import type { ModelOptions } from './model-options.ts';
 import { byteCount, type ModelTree, type Owner, statOf } from './model-tree.ts';
-import type { MultiResult, Operation, Path, Stat, WriteStep } from './operation-types.ts';
+import type { Data, MultiResult, Operation, Path, Stat, WriteStep } from './operation-types.ts';
 import type { Outbox } from './outbox.ts';
 import type { QuotaRule } from './quota-rule.ts';
 import { quotaRoot } from './quotas.ts';
@@ -20,6 +20,9 @@ const reservedPaths: ReadonlySet<string> = new Set(['/', '/zookeeper', quotaRoot
 const ttlMaxMs = 2 ** 40 - 1;
 
 /** `%010d`: at least ten digits; a minus sign counts as one. */
+/** Below it servers record how far sequential znodes have been counted. */
+const sequencesRoot = '/zookeeper/sequences';
+
 function formatCounter(counter: number): string {
   return counter < 0 ? `-${String(-counter).padStart(9, '0')}` : String(counter).padStart(10, '0');
 }
@@ -168,6 +171,7 @@ export class WriteRequests {
       flags === CreateMode.persistentSequentialWithTtl;
     const path = sequential ? wanted + formatCounter(parent.creates) : wanted;
     if (!isValidPath(path)) throw new Refusal(ErrorCode.BadArguments);
+    if (path === sequencesRoot) throw new Refusal(ErrorCode.NoAuth);
     if (this.#tree.has(path)) throw new Refusal(ErrorCode.NodeExists);
     if (parent.owner.kind === 'ephemeral') throw new Refusal(ErrorCode.NoChildrenForEphemerals);
     this.#quotaRule.require(path, byteCount(step.data), 1);
@@ -226,6 +230,18 @@ export class WriteRequests {
   /** The server's own deleteContainer: a refusal goes to no client. */
   maybeSweep(path: string): void {
     if (this.#containerDeleteError(path) === ErrorCode.Ok) this.remove(path);
+  }
+
+  /** The server's own record of the number that the children of a znode have reached. */
+  recordSequence(path: string, data: Data, wallMs: number): void {
+    const acl = [{ perms: Perms.read, scheme: 'world', id: 'anyone' }];
+    if (!this.#tree.has(path)) {
+      this.#tree.add({ path, data, acl, owner: { kind: 'persistent' }, wallMs });
+      this.#watches.created(path, acl);
+    } else {
+      this.#tree.setData(path, data, wallMs);
+      this.#watches.dataChanged(path, acl);
+    }
   }
 
   #containerDeleteError(path: string): number {

@@ -171,8 +171,11 @@ export interface SnapshotState {
 export interface SeedState {
   readonly zxid: Zxid;
   readonly wallMs: Millis;
-  /** Persistent and empty; `creates` is the number of children created so far. */
-  readonly znodes: readonly { readonly path: string; readonly creates: number }[];
+  /**
+   * Persistent and, without `data`, empty; `creates` is the number of children created so far. A
+   * record of such a number is in /zookeeper/sequences.
+   */
+  readonly znodes: readonly { readonly path: string; readonly creates: number; readonly data?: string }[];
 }
 
 /** The children that a client of the library got, page by page. */
@@ -198,6 +201,7 @@ export interface RunLimits {
   readonly watchesPerCnxnMax?: number | undefined;
   readonly juteMaxBuffer?: number | undefined;
   readonly keeperExtensions?: boolean | undefined;
+  readonly wideSequences?: boolean | undefined;
   /** The identity that is super. */
   readonly superDigest?: string | undefined;
   /** Whether clients may change the membership, and how many voters there must be. */

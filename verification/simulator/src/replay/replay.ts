@@ -11,7 +11,7 @@
  * This file walks through the log. request-tracer.ts finds the request of a txn, stream-checker.ts
  * compares what connections received.
  */
-import { ErrorCode, type Millis, OpCode, type SessionId, sessionIdOf, type Zxid } from '@tskeeper/protocol';
+import { ErrorCode, type Millis, OpCode, type SessionId, sessionIdOf, systemPath, type Zxid } from '@tskeeper/protocol';
 import type { AclEntry } from '../model/operation-types.ts';
 import { ReferenceModel } from '../model/reference-model.ts';
 import type { Recording, Request } from '../record/recording.ts';
@@ -43,6 +43,7 @@ function modelFor({ limits }: Recording): ReferenceModel {
     localSessions: limits.localSessions !== undefined && limits.localSessions !== 'disabled',
     watchesPerCnxnMax: limits.watchesPerCnxnMax ?? Infinity,
     keeperExtensions: limits.keeperExtensions === true,
+    wideSequences: limits.wideSequences === true,
     ...(limits.juteMaxBuffer !== undefined && { juteMaxBuffer: limits.juteMaxBuffer }),
     identitiesPerCnxnMax: limits.identitiesPerCnxnMax ?? Infinity,
     identityBytesPerCnxnMax: limits.identityBytesPerCnxnMax ?? Infinity,
@@ -137,7 +138,11 @@ class Replayer {
     this.#model.setZxid(zxid - znodes.length);
     this.#model.connect(-1, '0.0.0.0');
     this.#model.attach(-1, 0n);
-    for (const { path } of znodes) {
+    for (const { path, data = null } of znodes) {
+      if (path.startsWith(systemPath.sequences)) {
+        this.#model.recordSequences([{ path, data }], wallMs);
+        continue;
+      }
       const acl: AclEntry[] = [{ perms: 31, scheme: 'world', id: 'anyone' }];
       this.#model.perform(this.#model.admit(-1, 0, { kind: 'create', path, data: '', acl, flags: 0 }, wallMs));
     }
@@ -160,7 +165,7 @@ class Replayer {
     model.setZxid(zxid - 1);
     if (txn.kind === 'createSession') this.#openSession(session, txn.timeOut, entry);
     else if (txn.kind === 'closeSession') isUnexplained = !this.#closeSession(session, entry, found);
-    else if (found === undefined) isUnexplained = !this.#maybeSweep(session, entry);
+    else if (found === undefined) isUnexplained = !this.#applyOwnTxn(session, entry);
     else expectedErr = this.#applyWrite(found, session, entry);
     this.#membership?.carriedOut(logged);
     this.#quotaChecker?.recordQuotas(zxid, model.quotaRule.quotas());
@@ -259,13 +264,37 @@ class Replayer {
 
   // --- what the server does by itself
 
-  /** Applies a deletion by the container manager; returns whether the txn is one. */
-  #maybeSweep(session: SessionId, { atMs, logged }: LogEntry): boolean {
-    const { header, txn } = logged;
-    if (header.type !== OpCode.deleteContainer || session !== 0n || txn.kind !== 'delete') {
-      this.#model.skipZxid();
-      return false;
+  /** Applies a txn that no client asked for; returns whether the server had a reason for it. */
+  #applyOwnTxn(session: SessionId, entry: LogEntry): boolean {
+    const { logged } = entry;
+    if (session === 0n && (this.#maybeSweep(entry) || this.#maybeRecordSequence(logged))) return true;
+    this.#model.skipZxid();
+    return false;
+  }
+
+  /** Whether the txn records the number that the children of a znode have reached. */
+  #maybeRecordSequence({ header, txn }: LogEntry['logged']): boolean {
+    if (this.#recording.limits.wideSequences !== true) return false;
+    const records: { path: string; data: string | null }[] = [];
+    for (const member of txn.kind === 'multi' ? txn.txns.map((each) => each.txn) : [txn]) {
+      if (member.kind !== 'create' && member.kind !== 'setData') return false;
+      records.push({ path: member.path!, data: member.data === null ? null : Buffer.from(member.data).toString('latin1') });
     }
+    const isCorrect = records.every(({ path, data }) => {
+      if (path === systemPath.sequences) return data === null;
+      const of = decodeURIComponent(path.slice(systemPath.sequences.length + 1));
+      const czxid = this.#model.lookUp(of)?.stat.czxid;
+      const number = `number=${this.#model.createsOf(of)}\nczxid=0x${czxid?.toString(16)}\n`;
+      return path.startsWith(`${systemPath.sequences}/`) && data === number;
+    });
+    if (isCorrect) this.#streams.expectOutputs(this.#model.recordSequences(records, header.time));
+    return isCorrect;
+  }
+
+  /** Applies a deletion by the container manager; returns whether the txn is one. */
+  #maybeSweep({ atMs, logged }: LogEntry): boolean {
+    const { header, txn } = logged;
+    if (header.type !== OpCode.deleteContainer || txn.kind !== 'delete') return false;
     const { path } = txn;
     const isDue = this.#model.sweepCandidates(this.#latestWallMs(atMs, header.time)).includes(path);
     this.#sweeps.push({ zxid: header.zxid, path, isDue });

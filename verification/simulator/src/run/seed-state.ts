@@ -3,13 +3,14 @@
  * near the end of a counter.
  */
 import { Replica, replicaOptions } from '@tskeeper/core/internal';
-import { OpCode, openAcl, type Txn, type Zxid } from '@tskeeper/protocol';
+import { OpCode, openAcl, readOnlyAcl, systemPath, type Txn, type Zxid } from '@tskeeper/protocol';
 import { SeededRandom, writeSnapshot } from '@tskeeper/runtime';
 import type { SeedState } from '../record/recording.ts';
 import { parentOf } from '../record/parent-of.ts';
 import type { ServerHost } from '../world/server-host.ts';
 import type { VirtualWorld } from '../world/virtual-world.ts';
 
+const int32Max = 2 ** 31 - 1;
 /** Ample for a write to a disk that does not fail. */
 const writeMaxMs = 1000;
 
@@ -43,11 +44,26 @@ export async function writeSeedState(world: VirtualWorld, server: ServerHost, se
     server,
     zxid,
     wallMs,
-    znodes.map(({ path }) => {
-      // A parent's counter is set by its last child.
-      const parentCVersion = znodes.find((other) => other.path === parentOf(path))?.creates ?? -1;
-      return { type: OpCode.create, txn: { kind: 'create', path, data: Buffer.alloc(0), acl: openAcl, ephemeral: false, parentCVersion } };
+    znodes.map(({ path, data }) => {
+      const isSystem = path.startsWith(systemPath.sequences);
+      const txn: Txn = {
+        kind: 'create',
+        path,
+        data: data === undefined && isSystem ? null : Buffer.from(data ?? ''),
+        acl: isSystem ? readOnlyAcl : openAcl,
+        ephemeral: false,
+        parentCVersion: parentCVersionAfter(path, znodes),
+      };
+      return { type: OpCode.create, txn };
     }),
   );
   world.recording.seedState = seedState;
+}
+
+/** A parent's counter is set by its last child. It never moves by half a circle at once. */
+function parentCVersionAfter(path: string, znodes: SeedState['znodes']): number {
+  const parent = znodes.find((other) => other.path === parentOf(path));
+  if (parent === undefined) return -1;
+  const last = znodes.findLast((other) => parentOf(other.path) === parent.path)!;
+  return path === last.path ? parent.creates | 0 : int32Max;
 }

@@ -5,7 +5,7 @@
  * last zxid of an epoch) takes a minute here.
  */
 import { coreDefaults, type CoreOptions, type LocalSessionMode, type ZabOptions } from '@tskeeper/core';
-import { epochMax, makeZxid, type Millis, type Sid } from '@tskeeper/protocol';
+import { epochMax, makeZxid, type Millis, type Sid, type Zxid } from '@tskeeper/protocol';
 import { type EnsembleOptions, runtimeDefaults, type RuntimeOptions, type SeededRandom } from '@tskeeper/runtime';
 import {
   clientPortDefaults,
@@ -187,6 +187,7 @@ export function drawPlan(random: SeededRandom): SeedPlan {
   const juteMaxBuffer = pick(coreDefaults.juteMaxBuffer, 30_000);
   const clientCount = 2 + random.below(4);
   const keeperExtensions = random.below(3) === 0;
+  const wideSequences = random.below(2) === 0;
   const flood =
     (ensemble?.windowBytes ?? Infinity) === Infinity && random.below(ensemble === undefined ? 14 : 8) === 0
       ? drawFlood(random, safetyMs, Math.min(juteMaxBuffer, floodValueMax))
@@ -214,6 +215,7 @@ export function drawPlan(random: SeededRandom): SeedPlan {
       shortAclEntriesMax: pick(16, 0),
       extendedTypesEnabled: true,
       keeperExtensions,
+      wideSequences,
       enforceQuota: random.below(8) > 0,
       containerCheckIntervalMs: pick(0, 150, 150, 150, 150, 150, 400, 400, 400, 400),
       containerMaxNeverUsedIntervalMs: pick(0, 0, 500),
@@ -274,7 +276,7 @@ export function drawPlan(random: SeededRandom): SeedPlan {
       keepsLocalSession: isReadOnlyModeOn && random.below(3) === 0,
     })),
     // An impersonator that votes can use up the last epochs.
-    seedState: chosen.includes('impersonator') ? undefined : drawSeedState(random, ensemble !== undefined),
+    seedState: chosen.includes('impersonator') ? undefined : drawSeedState(random, ensemble !== undefined, wideSequences),
     flood,
     restartUnderLoad,
   };
@@ -472,21 +474,56 @@ function drawLinks(random: SeededRandom): LinksPlan {
   return { percent: pick(50, 100), distanceMs: pick(0, 2, 20, random.below(100)), earlyAccept: random.below(4) > 0 ? early : undefined };
 }
 
-function drawSeedState(random: SeededRandom, isEnsemble: boolean): SeedState | undefined {
-  const znodes = [
-    { path: '/q', creates: 2 ** 31 - 1 - random.below(countsLeftMax) },
-    { path: '/q/last', creates: 0 },
-  ];
+function drawSeedState(random: SeededRandom, isEnsemble: boolean, wideSequences: boolean): SeedState | undefined {
   // The next epoch of an ensemble begins before a txn does, and must be possible.
-  const zxid = isEnsemble
+  const lastZxid = isEnsemble
     ? makeZxid(random.below(2) === 0 ? 7 : epochMax - 1000, 0xffff_0000)
     : makeZxid(0, 2 ** 32 - 1 - random.below(zxidsLeftMax));
-  switch (random.below(8)) {
+  const begins = random.below(8);
+  if (begins > 1) return undefined;
+  const znodesUpTo = wideSequences ? drawWideCounter(random) : drawCounter(random);
+  const count = znodesUpTo(0).length;
+  const zxid = begins === 0 ? count : lastZxid;
+  return { zxid, wallMs, znodes: znodesUpTo(zxid - count + 1) };
+}
+
+/** The znodes of a tree, the first of which gets `zxid`, the others the zxids that follow. */
+type SeedZnodes = (zxid: Zxid) => SeedState['znodes'];
+
+function drawCounter(random: SeededRandom): SeedZnodes {
+  const creates = 2 ** 31 - 1 - random.below(countsLeftMax);
+  return () => [
+    { path: '/q', creates },
+    { path: '/q/last', creates: 0 },
+  ];
+}
+
+/** Near the first record of a number, where 32 bits end, or where a record is renewed. */
+function drawWideCounter(random: SeededRandom): SeedZnodes {
+  const left = random.below(countsLeftMax);
+  const turns = 1 + random.below(4);
+  switch (random.below(3)) {
     case 0:
-      return { zxid: znodes.length, wallMs, znodes };
+      return drawCounter(random);
     case 1:
-      return { zxid, wallMs, znodes };
-    default:
-      return undefined;
+      return () => wideCounter(2 ** 32 - 2 - left);
+    default: {
+      const creates = turns * 2 ** 32 - 2 - left;
+      const recorded = creates - 2 ** 30 + random.below(countsLeftMax);
+      return (zxid) => [
+        ...wideCounter(creates),
+        { path: '/zookeeper/sequences', creates: 1 },
+        { path: '/zookeeper/sequences/%2Fq', creates: 0, data: `number=${recorded}\nczxid=0x${zxid.toString(16)}\n` },
+      ];
+    }
   }
+}
+
+/** More creates than a signed counter can rise by at once. */
+function wideCounter(creates: number): SeedState['znodes'] {
+  return [
+    { path: '/q', creates },
+    { path: '/q/first', creates: 0 },
+    { path: '/q/last', creates: 0 },
+  ];
 }

@@ -188,6 +188,7 @@ export class VirtualWorld {
       syncLimitTicks: ensemble === undefined ? undefined : (ensemble.zab?.syncLimitTicks ?? syncLimitTicksDefault),
       juteMaxBuffer: coreOptions.juteMaxBuffer,
       keeperExtensions: coreOptions.keeperExtensions,
+      wideSequences: coreOptions.wideSequences,
       txnBytesMax: coreOptions.juteMaxBuffer + coreOptions.juteMaxBufferExtra,
     });
     this.servers = Array.from(
