@@ -81,8 +81,22 @@ export const serverMutants: Readonly<Record<string, Mutant>> = {
     description: 'the counter of sequential znodes is the number of children',
     origin: 'ZOOKEEPER-3249, P25',
     symbol: 'WriteValidator.create',
-    original: 'sequenceSuffix(parent.cversion)',
-    replacement: 'sequenceSuffix(parent.childCount)',
+    original: 'this.sequenceNumbers.next(parentPath, parent)',
+    replacement: 'parent.childCount',
+  },
+  'sequence-recorded-at-its-end': {
+    description: 'the number of a parent is recorded when 32 bits have ended',
+    origin: 'D17, P25',
+    symbol: 'SequenceNumbers.recordDue',
+    original: 'number >= recordFrom',
+    replacement: 'number > 2 * recordFrom',
+  },
+  'sequence-record-not-renewed': {
+    description: 'the record of a number is renewed only if the number has fallen',
+    origin: 'D17, P25',
+    symbol: 'SequenceNumbers.recordDue',
+    original: 'Math.abs(number - recorded) >= recordEvery',
+    replacement: 'recorded - number >= recordEvery',
   },
   'ephemerals-outlive-session': {
     description: 'closing a session deletes only the ephemerals that its txn lists',
@@ -108,7 +122,7 @@ export const serverMutants: Readonly<Record<string, Mutant>> = {
   'digest-without-pzxid': {
     description: "the digest in a txn omits the change of the parent's pzxid",
     origin: 'P29',
-    symbol: 'WriteValidator.create',
+    symbol: 'WriteValidator.#addZnode',
     original: 'parentAfter.pzxid = zxid;\n    this.#outstandingChanges.record(parentPath, zxid, parentAfter, parent.digest);',
     replacement: 'this.#outstandingChanges.record(parentPath, zxid, parentAfter, parent.digest);',
   },

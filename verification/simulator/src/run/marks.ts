@@ -30,6 +30,7 @@ import { ensembleMarks } from './ensemble-marks.ts';
 import { isLongMulti } from './flood.ts';
 import { keeperMarks } from './keeper-marks.ts';
 import { reconfigMarks } from './reconfig-marks.ts';
+import { sequenceMarks } from './sequence-marks.ts';
 import type { Outcome } from './seed-run.ts';
 import { evictionPattern } from './held-bytes-evictions.ts';
 
@@ -239,6 +240,7 @@ export const marks: Readonly<Record<string, Count>> = {
       (reply.body as GetChildren2Reply).children.length > 0,
   ),
   ...keeperMarks,
+  ...sequenceMarks,
   'a listing in several pages': ({ recording }) => recording.listings.filter(({ names }) => names.length > 3).length,
   'a multi succeeded': requests((request) => partsOf(request)?.every(({ kind }) => kind !== 'error') === true),
   'a multi failed': requests((request) => partsOf(request)?.some(({ kind }) => kind === 'error') === true),

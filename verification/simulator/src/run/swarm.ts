@@ -123,6 +123,7 @@ const wallMs = 1_699_999_999_000;
 /** Zxids and counters begin so near to their ends that many overflow. */
 const zxidsLeftMax = 240;
 const countsLeftMax = 12;
+const wideCountsLeftMax = 5;
 /**
  * Faults that are weighted: a truncated log, a pause longer than a session's timeout, and a torn
  * tail are otherwise too rare.
@@ -500,7 +501,7 @@ function drawCounter(random: SeededRandom): SeedZnodes {
 
 /** Near the first record of a number, where 32 bits end, or where a record is renewed. */
 function drawWideCounter(random: SeededRandom): SeedZnodes {
-  const left = random.below(countsLeftMax);
+  const left = random.below(wideCountsLeftMax);
   const turns = 1 + random.below(4);
   switch (random.below(3)) {
     case 0:
@@ -509,7 +510,7 @@ function drawWideCounter(random: SeededRandom): SeedZnodes {
       return () => wideCounter(2 ** 32 - 2 - left);
     default: {
       const creates = turns * 2 ** 32 - 2 - left;
-      const recorded = creates - 2 ** 30 + random.below(countsLeftMax);
+      const recorded = creates - 2 ** 30 + random.below(wideCountsLeftMax);
       return (zxid) => [
         ...wideCounter(creates),
         { path: '/zookeeper/sequences', creates: 1 },
