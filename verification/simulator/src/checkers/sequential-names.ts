@@ -64,7 +64,7 @@ export const sequentialNames: Checker = {
   },
 };
 
-/** The parent and the number that a record names; nothing if the znode is no record. */
+/** The parent and the number that a record names; nothing if the znode is not a record. */
 function recordOf(path: string | null, data: string | Uint8Array | null | undefined): [string, number][] {
   if (path?.startsWith(`${systemPath.sequences}/`) !== true) return [];
   const number = /^number=(\d+)$/m.exec(Buffer.from(data ?? '').toString('latin1'))?.[1];
