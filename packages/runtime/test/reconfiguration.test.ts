@@ -49,6 +49,19 @@ async function reconfigure(rig: EnsembleRuntimeRig, node: EnsembleRuntimeNode, l
   return readReplyHeader(new Reader(end.received.subarray(handshakeBytes + 4))).err;
 }
 
+/** The addresses at which the server starts to listen from now on, at this port. */
+function boundAt(rig: EnsembleRuntimeRig, node: EnsembleRuntimeNode, port: number): (string | undefined)[] {
+  const bound: (string | undefined)[] = [];
+  const network = rig.rig.wire.stack(addressOf(node.sid));
+  const listen = network.listen.bind(network);
+  network.listen = async (options) => {
+    const listener = await listen(options);
+    if (options.port === port) bound.push(options.address);
+    return listener;
+  };
+  return bound;
+}
+
 const configOf = (node: EnsembleRuntimeNode): QuorumConfig => parseQuorumConfig(node.runtime!.inspect.ensemble()!.configText);
 
 describe('A58: a reconfiguration', () => {
@@ -103,19 +116,29 @@ describe('A58: a reconfiguration', () => {
     const rig = await started();
     const node = rig.learners[0]!;
     const others = [1, 2, 3].filter((sid) => sid !== node.sid).map((sid) => line(sid));
-    const asked: (string | undefined)[] = [];
-    const network = rig.rig.wire.stack(addressOf(node.sid));
-    const listen = network.listen.bind(network);
-    network.listen = (options) => {
-      if (options.port === clientPort) asked.push(options.address);
-      return listen(options);
-    };
+    const bound = boundAt(rig, node, clientPort);
     rig.rig.wire.name('zk.here', [addressOf(node.sid)]);
     for (const [at, clientHost] of ['zk.here', '0.0.0.0'].entries()) {
       expect(await reconfigure(rig, rig.leader, [...others, line(node.sid, { clientHost })])).toBe(0);
       await rig.until(() => node.lines.filter((each) => /has this server listen for clients on/.test(each)).length > at, 5000);
     }
-    expect(asked).toEqual([addressOf(node.sid), undefined]);
+    expect(bound).toEqual([addressOf(node.sid), undefined]);
+    expect(await rig.word(node, 'ruok')).toBe('imok');
+  });
+
+  it('leaves the client port of a server open while its new address, of the same port, is not one of its machine', async () => {
+    const rig = await started();
+    const node = rig.learners[0]!;
+    const others = [1, 2, 3].filter((sid) => sid !== node.sid).map((sid) => line(sid));
+    const bound = boundAt(rig, node, clientPort);
+    rig.rig.wire.name('zk.later', ['10.0.8.8']);
+    expect(await reconfigure(rig, rig.leader, [...others, line(node.sid, { clientHost: 'zk.later' })])).toBe(0);
+    await rig.until(() => node.lines.some((each) => each.startsWith('error This server does not listen for clients on zk.later')), 5000);
+    await rig.rig.run(10_000, 10);
+    expect(bound).toEqual([]);
+    rig.rig.wire.name('zk.later', [addressOf(node.sid)]);
+    await rig.until(() => node.lines.some((each) => /has this server listen for clients on 10\.0\.0\.\d:2181/.test(each)), 20_000);
+    expect(bound).toEqual([addressOf(node.sid)]);
     expect(await rig.word(node, 'ruok')).toBe('imok');
   });
 
