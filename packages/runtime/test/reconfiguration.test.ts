@@ -167,6 +167,21 @@ describe('A58: a reconfiguration', () => {
     await rig.until(() => rig.nodes.some(({ role }) => role === 'leader'), 20_000);
   });
 
+  it('lets a server listen for votes at all its addresses and at one, at the port that it has', async () => {
+    const rig = await started();
+    const node = rig.learners[0]!;
+    const others = [1, 2, 3].filter((sid) => sid !== node.sid).map((sid) => line(sid));
+    const bound = boundAt(rig, node, electionPort);
+    for (const host of ['0.0.0.0', addressOf(node.sid)]) {
+      expect(await reconfigure(rig, rig.leader, [...others, line(node.sid, { host })])).toBe(0);
+      await rig.rig.run(5000, 10);
+    }
+    expect(bound).toEqual([undefined, addressOf(node.sid)]);
+    expect(node.lines.filter((each) => /^(?:warn|error)/.test(each))).toEqual([]);
+    await rig.close(rig.leader);
+    await rig.until(() => rig.nodes.some(({ role }) => role === 'leader'), 20_000);
+  });
+
   it('gives a server another name of the same address: its election port stays open, and nothing is wrong', async () => {
     const rig = await started();
     const node = rig.learners[0]!;
