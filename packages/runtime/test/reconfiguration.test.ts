@@ -198,6 +198,25 @@ describe('A58: a reconfiguration', () => {
     await rig.until(() => rig.nodes.some(({ role }) => role === 'leader'), 20_000);
   });
 
+  it('is in the log of a server that starts with older files: it dials the servers where that has them', async () => {
+    const rig = await started();
+    const node = rig.learners[0]!;
+    const moved = rig.leader;
+    const others = [1, 2, 3].filter((sid) => sid !== moved.sid).map((sid) => line(sid));
+    expect(await reconfigure(rig, node, [...others, line(moved.sid, { election: 4888 })])).toBe(0);
+    await rig.until(() => rig.nodes.every((each) => configOf(each).version > 0), 5000);
+    for (const each of rig.nodes) await rig.close(each);
+    const dialled = new Set<string>();
+    const network = rig.rig.wire.stack(addressOf(node.sid));
+    const connect = network.connect.bind(network);
+    network.connect = (endpoint) => {
+      dialled.add(`${endpoint.address}:${endpoint.port}`);
+      return connect(endpoint);
+    };
+    await Promise.all([rig.boot(node), rig.rig.run(1000, 10)]);
+    expect([...dialled]).toContain(`${addressOf(moved.sid)}:4888`);
+  });
+
   it('leaves a removed server its own address, by which others dial back', async () => {
     const rig = await started();
     const removed = rig.learners.find(({ sid }) => sid === Math.min(...rig.learners.map((each) => each.sid)))!;
@@ -267,6 +286,51 @@ describe('a server without a log (syncEnabled=false) that gets a vote', () => {
     await rig.until(() => failures.length > 0, 5000);
     expect(failures[0]!.text).toMatch(/makes this server a participant, or is about to, .* restart it, and it keeps one/);
     expect(failures[0]!.isStored).toBe(true);
+  });
+
+  it('P32: loses its connections with other servers at once, although the disk takes its time', async () => {
+    const rig = setUp();
+    await boot(rig);
+    await rig.until(() => rig.isWhole, 10_000);
+    const observer = rig.nodes[3]!;
+    const withOthers = () =>
+      rig.rig.cnxns.filter(({ dialer, listener }) => dialer.address === observer.address && listener.port === quorumPort).length;
+    expect(withOthers()).toBe(1);
+    let complete: (() => void) | undefined;
+    observer.disk.schedule = ({ path }, done) => {
+      if (path.includes('zoo.cfg')) complete = done;
+      else void rig.rig.clock.after(3, done);
+    };
+    void reconfigure(
+      rig,
+      rig.leader,
+      [1, 2, 3, 4].map((sid) => line(sid)),
+    );
+    await rig.until(() => complete !== undefined, 5000);
+    await rig.rig.run(20);
+    expect([withOthers(), observer.failure]).toEqual([0, undefined]);
+  });
+
+  it('P32: keeps a log where only its log makes it a voter, and its files are older', async () => {
+    const options = { syncEnabled: true };
+    const rig = new EnsembleRuntimeRig({ servers: 4, observers: 1, core: { reconfigEnabled: true, skipAcl: true }, options });
+    await boot(rig);
+    await rig.until(() => rig.isWhole, 10_000);
+    const observer = rig.nodes[3]!;
+    expect(
+      await reconfigure(
+        rig,
+        rig.leader,
+        [1, 2, 3, 4].map((sid) => line(sid)),
+      ),
+    ).toBe(0);
+    await rig.until(() => observer.role === 'follower', 10_000);
+    await rig.close(observer);
+    options.syncEnabled = false;
+    await Promise.all([rig.boot(observer), rig.rig.run(400)]);
+    await rig.until(() => observer.role === 'follower' || observer.failure !== undefined, 10_000);
+    expect(observer.failure).toBeUndefined();
+    expect(observer.logged.some(({ event }) => event === 'server.no-log')).toBe(false);
   });
 
   it('P32: keeps a log from its next start on, though the configuration is not committed yet', async () => {
