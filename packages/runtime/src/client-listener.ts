@@ -3,7 +3,7 @@
  * then listens at the new one and no longer at the old one, and connected clients stay.
  *
  * One move follows the other, and only the last address counts. While the new address cannot be
- * used the server goes on at the old one and tries again, as its other ports do.
+ * used the server goes on at the old one and tries again.
  */
 import { formatHostPort, type HostPort, isWildcardHost, type Millis } from '@tskeeper/protocol';
 import type { Clock } from './clock.ts';
@@ -11,11 +11,12 @@ import type { Logger } from './logger.ts';
 import type { Endpoint, Listener, Network } from './network.ts';
 import { waitForOwnName } from './ports/bind-listener.ts';
 import { RateLimitedLog } from './ports/rate-limited-log.ts';
+import { replaceListeners } from './ports/replace-listeners.ts';
 import type { ServerParts } from './server-parts.ts';
 
 /**
- * Pauses before a move is tried again. A move between two addresses of one port interrupts the port,
- * so it is tried less and less often.
+ * Pauses before a move is tried again. A move from one address to all addresses of a port interrupts
+ * the port, so it is tried less and less often.
  */
 const retryMsMin: Millis = 1000;
 const retryMsMax: Millis = 60_000;
@@ -109,29 +110,16 @@ export class ClientListener {
     if (numeric === undefined && !isWildcardHost(host)) throw new Error(`the name ${host} has no address.`);
     if (this.#wanted !== wanted || !this.#mayListen()) return;
     const before = this.#listener!;
-    // One port of two addresses, of which one may be that of all interfaces.
-    const isSamePort = before.endpoint.port === port;
-    if (clientPort.owns(before) && isSamePort && numeric === this.#address) return;
-    if (isSamePort) await this.#stop(before);
-    try {
-      this.#listener = await clientPort.listen({ address: numeric, port, backlog });
-    } catch (error) {
-      if (isSamePort)
-        this.#listener = await clientPort.listen({ address: this.#address, port: before.endpoint.port, backlog }).catch(() => before);
-      throw error;
-    }
+    if (clientPort.owns(before) && before.endpoint.port === port && numeric === this.#address) return;
+    const replacement = await replaceListeners(clientPort, [before], { address: numeric, port, backlog });
+    this.#listener = replacement.kind === 'replaced' ? replacement.listener : replacement.listeners[0]!;
+    if (!this.#mayListen()) return clientPort.stopListeningAt(this.#listener);
+    if (replacement.kind === 'kept') throw replacement.error;
     this.#address = numeric;
-    await this.#stop(before);
-    if (!this.#mayListen()) return this.#stop(this.#listener);
     const { endpoint } = this.#listener;
     onMoved(endpoint);
     const moved = formatHostPort({ host: endpoint.address, port: endpoint.port });
     logger.info(`The new configuration has this server listen for clients on ${moved}.`, { event: 'client-port.moved', address: moved });
-  }
-
-  async #stop(listener: Listener): Promise<void> {
-    const { clientPort } = this.#dependencies.parts;
-    if (clientPort.owns(listener)) await clientPort.stopListeningAt(listener);
   }
 
   #reportFailure(address: HostPort, error: unknown): void {

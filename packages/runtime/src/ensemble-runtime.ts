@@ -173,7 +173,10 @@ export class EnsembleRuntime {
     for (const { zxid, bytes } of recovered.recent) committedLog.restore(zxid, bytes);
     const { oracle } = this.#dependencies;
     const { standaloneEnabled, multiAddressEnabled } = options;
-    const config = { active: quorum, lastSeen, standaloneEnabled, multiAddressEnabled, hasOracle: oracle !== undefined };
+    const { reconfigEnabled } = core;
+    const { sid } = options.zab;
+    const hasOracle = oracle !== undefined;
+    const config = new Configuration({ sid, active: quorum, lastSeen, reconfigEnabled, standaloneEnabled, multiAddressEnabled, hasOracle });
     const start = {
       replica,
       lastZxid: recovered.lastZxid,
@@ -190,7 +193,7 @@ export class EnsembleRuntime {
       clients,
       election: this.#electionPort,
       quorum: this.#learnerPort,
-      storage: this.#keepsNoLog(replica) ? this.#memoryOnly(this.#storage) : this.#storage,
+      storage: this.#keepsNoLog(config, replica) ? this.#memoryOnly(this.#storage) : this.#storage,
       oracle: oracle === undefined ? undefined : { ask: () => this.#askAgain(oracle) },
       members: this.#membership,
     };
@@ -204,14 +207,9 @@ export class EnsembleRuntime {
   }
 
   /** With syncEnabled=false, an observer that neither its files nor its log make a participant. */
-  #keepsNoLog({ tree }: Replica): boolean {
-    const { core, options } = this.#dependencies;
-    const { syncEnabled, quorum, lastSeen, zab } = options;
-    if (syncEnabled || quorum.servers.get(zab.sid)?.role !== 'observer') return false;
-    const config = new Configuration({ sid: zab.sid, active: quorum, lastSeen, reconfigEnabled: core.reconfigEnabled });
-    if (config.mustKeepLog) return false;
-    config.readFrom(tree);
-    return !config.mustKeepLog;
+  #keepsNoLog(config: Configuration, { tree }: Replica): boolean {
+    const { syncEnabled, zab } = this.#dependencies.options;
+    return !syncEnabled && config.members.servers.get(zab.sid)?.role === 'observer' && !config.mustKeepLogWith(tree);
   }
 
   /** For an observer that keeps what it receives in memory only. */

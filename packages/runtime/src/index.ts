@@ -3,7 +3,17 @@ export { type Disk, DiskError, type DiskFile, FolderInUse, type FolderLock, type
 export { type FieldsAt, type LogEvent, logEvents, type LogFields } from './log-events.ts';
 export { type Logger, silentLogger } from './logger.ts';
 export type { MemoryProbe, MemoryUse } from './memory-use.ts';
-export type { Endpoint, Listener, ListenOptions, Network, NetworkSink, ReceivedBatch, SendBatch, StreamId } from './network.ts';
+export {
+  type Endpoint,
+  type Listener,
+  ListenError,
+  type ListenOptions,
+  type Network,
+  type NetworkSink,
+  type ReceivedBatch,
+  type SendBatch,
+  type StreamId,
+} from './network.ts';
 export type { Random } from './random.ts';
 export { crashChoices } from './virtual/crash-choices.ts';
 export { ManualClock } from './virtual/manual-clock.ts';

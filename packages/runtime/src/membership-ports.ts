@@ -3,7 +3,8 @@
  * which addresses this server listens. A reconfiguration changes both while the server runs.
  *
  * A new address is bound before the old one is given up, so a port that is in use or a name that
- * does not resolve leaves the server reachable as before; the log says so.
+ * does not resolve leaves the server reachable as before; the log says so. See replace-listeners for
+ * addresses of one port, which may exclude each other.
  */
 import type { MembershipListener, Now, Peer } from '@tskeeper/core';
 import { formatHostPort, type HostPort, isWildcardHost, type QuorumConfig, type QuorumServer, type Sid } from '@tskeeper/protocol';
@@ -13,6 +14,7 @@ import { ownAddresses } from './own-addresses.ts';
 import type { ElectionPort } from './ports/election/election-port.ts';
 import type { LearnerPort } from './ports/learner/learner-port.ts';
 import type { PeerServer } from './ports/peer-server.ts';
+import { overlap } from './ports/replace-listeners.ts';
 
 export interface MembershipPortsDependencies {
   readonly sid: Sid;
@@ -94,8 +96,8 @@ export class MembershipPorts implements MembershipListener {
     const names = new Set(wanted.map(formatHostPort));
     try {
       for (const address of wanted) {
-        if (!this.#listeners.has(formatHostPort(address)) && !(await this.#maybeRename(address, names)))
-          await this.#listenForVotes(address);
+        if (this.#listeners.has(formatHostPort(address)) || (await this.#maybeRename(address, names))) continue;
+        if (!(await this.#maybeReplace(address, names))) await this.#listenForVotes(address);
       }
     } catch (error) {
       if (this.#isShutDown) return;
@@ -128,6 +130,27 @@ export class MembershipPorts implements MembershipListener {
     if (renamed === undefined) return false;
     this.#listeners.delete(renamed[0]);
     this.#listeners.set(formatHostPort({ host, port }), renamed[1]);
+    return true;
+  }
+
+  /**
+   * Between one address and all addresses of the same port one listener is replaced by another.
+   * Returns whether that is so. Rejects if the new address cannot be bound.
+   */
+  async #maybeReplace(address: HostPort, wanted: ReadonlySet<string>): Promise<boolean> {
+    const asked = { port: address.port, address: isWildcardHost(address.host) ? undefined : address.host };
+    const old = [...this.#listeners].filter(([name, { endpoint }]) => !wanted.has(name) && overlap(endpoint, asked));
+    if (old.length === 0) return false;
+    const replacement = await this.#dependencies.electionPort.replace(
+      old.map(([, listener]) => listener),
+      address,
+    );
+    if (replacement?.kind === 'kept') {
+      for (const [at, [name]] of old.entries()) this.#listeners.set(name, replacement.listeners[at]!);
+      throw replacement.error;
+    }
+    for (const [name] of old) this.#listeners.delete(name);
+    if (replacement !== undefined) this.#listeners.set(formatHostPort(address), replacement.listener);
     return true;
   }
 

@@ -61,7 +61,7 @@ export interface SendBatch {
 }
 
 export interface Listener {
-  /** With the actual port when port 0 was requested. */
+  /** With the actual port when port 0 was requested; `::` or `0.0.0.0` stands for every address. */
   readonly endpoint: Endpoint;
   close(): Promise<void>;
 }
@@ -77,10 +77,22 @@ export interface ListenOptions {
   readonly forServers?: boolean;
 }
 
+/** An address cannot be bound. The message is a sentence for the operator. */
+export class ListenError extends Error {
+  override readonly name = 'ListenError';
+  /** The system's code: `EADDRINUSE`, `EADDRNOTAVAIL` ... */
+  readonly code: string;
+
+  constructor(code: string, sentence: string, options?: ErrorOptions) {
+    super(sentence, options);
+    this.code = code;
+  }
+}
+
 export interface Network {
   /** Called once, before all other methods. */
   start(sink: NetworkSink): void;
-  /** Rejects with a sentence that names the port, and its owner if known. */
+  /** Rejects with a `ListenError` that names the port, and its owner if known. */
   listen(options: ListenOptions): Promise<Listener>;
   /** Connects to a numeric address; `connected` or `closed` follows. */
   connect(endpoint: Endpoint): StreamId;

@@ -130,7 +130,7 @@ describe('an operator', () => {
     const [old] = [rig.leader];
     const delivered = (node: EnsembleRuntimeNode, role: string) => [
       `server ${node.sid} looks for a leader`,
-      `server ${node.sid} of 3 voters and 1 observer, listening for clients on 10.0.0.${node.sid}:2181 and for votes on 10.0.0.${node.sid}:3888, from zxid 0x0 (0 txns replayed, loaded in N ms)`,
+      `server ${node.sid} of 3 voters and 1 observer, listening for clients on [::]:2181 and for votes on 10.0.0.${node.sid}:3888, from zxid 0x0 (0 txns replayed, loaded in N ms)`,
       `election finished in N ms: ${node === old ? 'leading' : `following server ${old.sid}`}`,
       `server ${node.sid} ${role} in epoch 1, from zxid 0x100000000`,
     ];

@@ -49,6 +49,19 @@ async function reconfigure(rig: EnsembleRuntimeRig, node: EnsembleRuntimeNode, l
   return readReplyHeader(new Reader(end.received.subarray(handshakeBytes + 4))).err;
 }
 
+/** The addresses at which the server starts to listen from now on, at this port. */
+function boundAt(rig: EnsembleRuntimeRig, node: EnsembleRuntimeNode, port: number): (string | undefined)[] {
+  const bound: (string | undefined)[] = [];
+  const network = rig.rig.wire.stack(addressOf(node.sid));
+  const listen = network.listen.bind(network);
+  network.listen = async (options) => {
+    const listener = await listen(options);
+    if (options.port === port) bound.push(options.address);
+    return listener;
+  };
+  return bound;
+}
+
 const configOf = (node: EnsembleRuntimeNode): QuorumConfig => parseQuorumConfig(node.runtime!.inspect.ensemble()!.configText);
 
 describe('A58: a reconfiguration', () => {
@@ -103,19 +116,29 @@ describe('A58: a reconfiguration', () => {
     const rig = await started();
     const node = rig.learners[0]!;
     const others = [1, 2, 3].filter((sid) => sid !== node.sid).map((sid) => line(sid));
-    const asked: (string | undefined)[] = [];
-    const network = rig.rig.wire.stack(addressOf(node.sid));
-    const listen = network.listen.bind(network);
-    network.listen = (options) => {
-      if (options.port === clientPort) asked.push(options.address);
-      return listen(options);
-    };
+    const bound = boundAt(rig, node, clientPort);
     rig.rig.wire.name('zk.here', [addressOf(node.sid)]);
     for (const [at, clientHost] of ['zk.here', '0.0.0.0'].entries()) {
       expect(await reconfigure(rig, rig.leader, [...others, line(node.sid, { clientHost })])).toBe(0);
       await rig.until(() => node.lines.filter((each) => /has this server listen for clients on/.test(each)).length > at, 5000);
     }
-    expect(asked).toEqual([addressOf(node.sid), undefined]);
+    expect(bound).toEqual([addressOf(node.sid), undefined]);
+    expect(await rig.word(node, 'ruok')).toBe('imok');
+  });
+
+  it('leaves the client port of a server open while its new address, of the same port, is not one of its machine', async () => {
+    const rig = await started();
+    const node = rig.learners[0]!;
+    const others = [1, 2, 3].filter((sid) => sid !== node.sid).map((sid) => line(sid));
+    const bound = boundAt(rig, node, clientPort);
+    rig.rig.wire.name('zk.later', ['10.0.8.8']);
+    expect(await reconfigure(rig, rig.leader, [...others, line(node.sid, { clientHost: 'zk.later' })])).toBe(0);
+    await rig.until(() => node.lines.some((each) => each.startsWith('error This server does not listen for clients on zk.later')), 5000);
+    await rig.rig.run(10_000, 10);
+    expect(bound).toEqual([]);
+    rig.rig.wire.name('zk.later', [addressOf(node.sid)]);
+    await rig.until(() => node.lines.some((each) => /has this server listen for clients on 10\.0\.0\.\d:2181/.test(each)), 20_000);
+    expect(bound).toEqual([addressOf(node.sid)]);
     expect(await rig.word(node, 'ruok')).toBe('imok');
   });
 
@@ -144,6 +167,21 @@ describe('A58: a reconfiguration', () => {
     await rig.until(() => rig.nodes.some(({ role }) => role === 'leader'), 20_000);
   });
 
+  it('lets a server listen for votes at all its addresses and at one, at the port that it has', async () => {
+    const rig = await started();
+    const node = rig.learners[0]!;
+    const others = [1, 2, 3].filter((sid) => sid !== node.sid).map((sid) => line(sid));
+    const bound = boundAt(rig, node, electionPort);
+    for (const host of ['0.0.0.0', addressOf(node.sid)]) {
+      expect(await reconfigure(rig, rig.leader, [...others, line(node.sid, { host })])).toBe(0);
+      await rig.rig.run(5000, 10);
+    }
+    expect(bound).toEqual([undefined, addressOf(node.sid)]);
+    expect(node.lines.filter((each) => /^(?:warn|error)/.test(each))).toEqual([]);
+    await rig.close(rig.leader);
+    await rig.until(() => rig.nodes.some(({ role }) => role === 'leader'), 20_000);
+  });
+
   it('gives a server another name of the same address: its election port stays open, and nothing is wrong', async () => {
     const rig = await started();
     const node = rig.learners[0]!;
@@ -158,6 +196,25 @@ describe('A58: a reconfiguration', () => {
     expect(node.lines.filter((each) => /^(?:warn|error)/.test(each))).toEqual([]);
     await rig.close(rig.leader);
     await rig.until(() => rig.nodes.some(({ role }) => role === 'leader'), 20_000);
+  });
+
+  it('is in the log of a server that starts with older files: it dials the servers where that has them', async () => {
+    const rig = await started();
+    const node = rig.learners[0]!;
+    const moved = rig.leader;
+    const others = [1, 2, 3].filter((sid) => sid !== moved.sid).map((sid) => line(sid));
+    expect(await reconfigure(rig, node, [...others, line(moved.sid, { election: 4888 })])).toBe(0);
+    await rig.until(() => rig.nodes.every((each) => configOf(each).version > 0), 5000);
+    for (const each of rig.nodes) await rig.close(each);
+    const dialled = new Set<string>();
+    const network = rig.rig.wire.stack(addressOf(node.sid));
+    const connect = network.connect.bind(network);
+    network.connect = (endpoint) => {
+      dialled.add(`${endpoint.address}:${endpoint.port}`);
+      return connect(endpoint);
+    };
+    await Promise.all([rig.boot(node), rig.rig.run(1000, 10)]);
+    expect([...dialled]).toContain(`${addressOf(moved.sid)}:4888`);
   });
 
   it('leaves a removed server its own address, by which others dial back', async () => {
@@ -229,6 +286,51 @@ describe('a server without a log (syncEnabled=false) that gets a vote', () => {
     await rig.until(() => failures.length > 0, 5000);
     expect(failures[0]!.text).toMatch(/makes this server a participant, or is about to, .* restart it, and it keeps one/);
     expect(failures[0]!.isStored).toBe(true);
+  });
+
+  it('P32: loses its connections with other servers at once, although the disk takes its time', async () => {
+    const rig = setUp();
+    await boot(rig);
+    await rig.until(() => rig.isWhole, 10_000);
+    const observer = rig.nodes[3]!;
+    const withOthers = () =>
+      rig.rig.cnxns.filter(({ dialer, listener }) => dialer.address === observer.address && listener.port === quorumPort).length;
+    expect(withOthers()).toBe(1);
+    let complete: (() => void) | undefined;
+    observer.disk.schedule = ({ path }, done) => {
+      if (path.includes('zoo.cfg')) complete = done;
+      else void rig.rig.clock.after(3, done);
+    };
+    void reconfigure(
+      rig,
+      rig.leader,
+      [1, 2, 3, 4].map((sid) => line(sid)),
+    );
+    await rig.until(() => complete !== undefined, 5000);
+    await rig.rig.run(20);
+    expect([withOthers(), observer.failure]).toEqual([0, undefined]);
+  });
+
+  it('P32: keeps a log where only its log makes it a voter, and its files are older', async () => {
+    const options = { syncEnabled: true };
+    const rig = new EnsembleRuntimeRig({ servers: 4, observers: 1, core: { reconfigEnabled: true, skipAcl: true }, options });
+    await boot(rig);
+    await rig.until(() => rig.isWhole, 10_000);
+    const observer = rig.nodes[3]!;
+    expect(
+      await reconfigure(
+        rig,
+        rig.leader,
+        [1, 2, 3, 4].map((sid) => line(sid)),
+      ),
+    ).toBe(0);
+    await rig.until(() => observer.role === 'follower', 10_000);
+    await rig.close(observer);
+    options.syncEnabled = false;
+    await Promise.all([rig.boot(observer), rig.rig.run(400)]);
+    await rig.until(() => observer.role === 'follower' || observer.failure !== undefined, 10_000);
+    expect(observer.failure).toBeUndefined();
+    expect(observer.logged.some(({ event }) => event === 'server.no-log')).toBe(false);
   });
 
   it('P32: keeps a log from its next start on, though the configuration is not committed yet', async () => {

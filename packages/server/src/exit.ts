@@ -1,6 +1,5 @@
-import { BindError, DiskError, FolderInUse, StorageRefused } from '@tskeeper/runtime';
+import { BindError, DiskError, FolderInUse, ListenError, StorageRefused } from '@tskeeper/runtime';
 import { ConfigError } from './config/config-error.ts';
-import { ListenError } from './net-network.ts';
 
 /** Exit codes of a server process. A restart helps after 1, perhaps after 3, and never after 2. */
 export const exitCodes = {

@@ -3,6 +3,6 @@ export type { SessionId, Sid } from '@tskeeper/protocol';
 export { ConfigError } from './config/config-error.ts';
 export { exitCodes, exitStatusOf } from './exit.ts';
 export { createLogger, type LogLevel, logLevels, type LogOptions } from './log.ts';
-export { ListenError } from './net-network.ts';
+export { ListenError } from '@tskeeper/runtime';
 export type { Server, ServerOptions } from './server.ts';
 export { startServer } from './start-server.ts';

@@ -1,5 +1,15 @@
 import { connect, createServer, isIPv6, type Server, type Socket } from 'node:net';
-import type { Endpoint, Listener, ListenOptions, Logger, Network, NetworkSink, SendBatch, StreamId } from '@tskeeper/runtime';
+import {
+  type Endpoint,
+  type Listener,
+  ListenError,
+  type ListenOptions,
+  type Logger,
+  type Network,
+  type NetworkSink,
+  type SendBatch,
+  type StreamId,
+} from '@tskeeper/runtime';
 import { ReceivedList, StreamTable } from '@tskeeper/runtime/internal';
 import { NameResolver } from './name-resolver.ts';
 import { type PortOwner, portOwner } from './port-owner.ts';
@@ -293,14 +303,10 @@ export function formatEndpoint({ address, port }: Endpoint): string {
   return isIPv6(address) ? `[${address}]:${port}` : `${address}:${port}`;
 }
 
-/** A failure to listen on a port. The message is a sentence for the operator. */
-export class ListenError extends Error {
-  override readonly name = 'ListenError';
-}
-
 function listenError(error: NodeJS.ErrnoException, { address, port }: ListenOptions): ListenError {
   const owner = error.code === 'EADDRINUSE' ? portOwner(port) : undefined;
-  return new ListenError(listenSentence(error.code ?? error.message, address, port, owner), { cause: error });
+  const code = error.code ?? error.message;
+  return new ListenError(code, listenSentence(code, address, port, owner), { cause: error });
 }
 
 export function listenSentence(code: string, address: string | undefined, port: number, owner: PortOwner | undefined): string {

@@ -1,12 +1,11 @@
-import { BindError, DiskError, FolderInUse, StorageRefused } from '@tskeeper/runtime';
+import { BindError, DiskError, FolderInUse, ListenError, StorageRefused } from '@tskeeper/runtime';
 import { expect, it } from 'vitest';
 import { ConfigError } from '../src/config/config-error.ts';
 import { exitCodes, exitStatusOf } from '../src/exit.ts';
-import { ListenError } from '../src/net-network.ts';
 
 it.each<[Error, number, string]>([
   [new ConfigError('zoo.cfg:1: no.'), exitCodes.refused, 'zoo.cfg:1: no.'],
-  [new ListenError('port 1 is in use.'), exitCodes.refused, 'port 1 is in use.'],
+  [new ListenError('EADDRINUSE', 'port 1 is in use.'), exitCodes.refused, 'port 1 is in use.'],
   [new BindError('the election port is in use.'), exitCodes.refused, 'the election port is in use.'],
   [new StorageRefused('the log /d/log.1 is damaged.'), exitCodes.refused, 'the log /d/log.1 is damaged.'],
   [

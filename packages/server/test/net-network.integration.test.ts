@@ -344,16 +344,21 @@ describe('listening', () => {
   it.runIf(process.platform === 'linux')('on a port in use names the process that uses it', async () => {
     const { port } = listener.endpoint;
     const { program } = portOwner(port)!;
-    await expect(network.listen({ address: '127.0.0.1', port, backlog: undefined })).rejects.toThrow(
-      `port ${port} of 127.0.0.1 is already in use by process ${process.pid} (${program}). Stop that process or choose another port.`,
-    );
+    await expect(network.listen({ address: '127.0.0.1', port, backlog: undefined })).rejects.toMatchObject({
+      name: 'ListenError',
+      code: 'EADDRINUSE',
+      message: `port ${port} of 127.0.0.1 is already in use by process ${process.pid} (${program}). Stop that process or choose another port.`,
+    });
     expect(portOwner(1)).toBeUndefined();
   });
 
   it('on an address of another machine is explained', async () => {
-    await expect(network.listen({ address: '192.0.2.1', port: 0, backlog: undefined })).rejects.toThrow(
-      'port 0 of 192.0.2.1 cannot be used because this machine has no such address. Correct the address to listen on, or leave it out to listen on all.',
-    );
+    await expect(network.listen({ address: '192.0.2.1', port: 0, backlog: undefined })).rejects.toMatchObject({
+      name: 'ListenError',
+      code: 'EADDRNOTAVAIL',
+      message:
+        'port 0 of 192.0.2.1 cannot be used because this machine has no such address. Correct the address to listen on, or leave it out to listen on all.',
+    });
   });
 
   it.each([

@@ -8,7 +8,16 @@
  * is closed. A machine without a process refuses connections; on a machine with a process, a dial
  * waits a moment for it to listen, and while the process starts, until the start has finished.
  */
-import type { Endpoint, Listener, ListenOptions, Network, NetworkSink, SendBatch, StreamId } from '@tskeeper/runtime';
+import {
+  type Endpoint,
+  type Listener,
+  ListenError,
+  type ListenOptions,
+  type Network,
+  type NetworkSink,
+  type SendBatch,
+  type StreamId,
+} from '@tskeeper/runtime';
 import { ReceivedList, StreamTable } from '@tskeeper/runtime/internal';
 import type { ActivityTracker } from './activity-tracker.ts';
 
@@ -225,10 +234,12 @@ export class PeerNetwork implements Network {
     this.#sink = sink;
   }
 
-  listen({ port }: ListenOptions): Promise<Listener> {
-    const endpoint: Endpoint = { address: addressOf(this.machine), port: port === 0 ? this.#nextPort++ : port };
+  listen({ address, port }: ListenOptions): Promise<Listener> {
+    const endpoint: Endpoint = { address: address ?? '::', port: port === 0 ? this.#nextPort++ : port };
     if ([...this.#listeners].some((other) => other.endpoint.port === port))
-      return Promise.reject(new Error(`port ${port} of ${hostOf(this.machine)} is already in use. Choose another port.`));
+      return Promise.reject(
+        new ListenError('EADDRINUSE', `port ${port} of ${hostOf(this.machine)} is already in use. Choose another port.`),
+      );
     const listener: PeerListener = {
       endpoint,
       close: () => {

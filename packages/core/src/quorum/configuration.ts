@@ -154,6 +154,11 @@ export class Configuration implements ElectionConfig {
     return this.#active.verifier.isVoter(sid) || this.#lastSeen?.verifier.isVoter(sid) === true;
   }
 
+  /** As `mustKeepLog`, for a server that starts, and has not read the configuration of its tree yet. */
+  mustKeepLogWith(tree: DataTree): boolean {
+    return this.mustKeepLog || this.#laterIn(tree)?.verifier.isVoter(this.#options.sid) === true;
+  }
+
   /** Whether the active configuration allows the server to lead. */
   canLead(sid: Sid): boolean {
     return this.#active.verifier.weight(sid) > 0;
@@ -282,19 +287,27 @@ export class Configuration implements ElectionConfig {
   readFrom(tree: DataTree): boolean {
     if (!this.#options.reconfigEnabled) return false;
     const before = this.#lastSeen?.text;
-    this.#lastSeen = undefined;
-    const node = tree.find(systemPath.config);
-    const config = node === 0 ? undefined : this.#read(tree.dataOf(node)?.toString('utf8') ?? '');
-    if (config !== undefined && config.version > this.version) this.#lastSeen = this.#versioned(config);
+    this.#lastSeen = this.#laterIn(tree);
     this.#updateQuorum();
     return this.#lastSeen?.text !== before;
+  }
+
+  /** The configuration in the tree, if it is later than the active one and may have an effect. */
+  #laterIn(tree: DataTree): VersionedConfig | undefined {
+    if (!this.#options.reconfigEnabled) return undefined;
+    const config = this.#configIn(tree);
+    return config !== undefined && config.version > this.version ? this.#versioned(config) : undefined;
+  }
+
+  #configIn(tree: DataTree): QuorumConfig | undefined {
+    const node = tree.find(systemPath.config);
+    return node === 0 ? undefined : this.#read(tree.dataOf(node)?.toString('utf8') ?? '');
   }
 
   /** Shows the active configuration in /zookeeper/config, unless that is of a later txn. */
   storeIn(tree: DataTree): void {
     if (this.#options.reconfigEnabled) {
-      const node = tree.find(systemPath.config);
-      const shown = node === 0 ? undefined : this.#read(tree.dataOf(node)?.toString('utf8') ?? '');
+      const shown = this.#configIn(tree);
       if (shown !== undefined && shown.version >= this.version && shown.version !== 0) return;
     }
     tree.setConfig(this.text, this.version);

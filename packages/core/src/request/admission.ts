@@ -156,7 +156,7 @@ export class Admission {
   /** A learner has forwarded a request of one of its clients. */
   forwarded(forwarded: ForwardedRequest, now: Now): void {
     const request = this.#isKeeperMulti(forwarded) ? { ...forwarded, opCode: OpCode.multi, keeperParts: partsKnownElsewhere } : forwarded;
-    if (request.opCode === OpCode.createSession) this.#maybeOpenFor(request, now);
+    if (request.opCode === OpCode.createSession) this.#maybeOpenAwaitingCreate(request, now);
     if (!this.mustQueue) {
       this.#submitForwarded(request, now);
       return;
@@ -349,10 +349,10 @@ export class Admission {
    * createSession that a client of a ZooKeeper server sends as an ordinary request comes the same
    * way, with any record: it is treated like any other unknown request.
    */
-  #maybeOpenFor({ owner, sessionHigh: high, sessionLow: low, record }: ForwardedRequest, now: Now): void {
+  #maybeOpenAwaitingCreate({ owner, sessionHigh: high, sessionLow: low, record }: ForwardedRequest, now: Now): void {
     if (record.length < int32Bytes || (high === 0 && low === 0) || this.#tracker.sessions.find(high, low) !== -1) return;
     const timeoutMs = record.readInt32BE(0);
-    if (timeoutMs > 0) this.#tracker.openFor(owner, high, low, timeoutMs, now.elapsedMs);
+    if (timeoutMs > 0) this.#tracker.openAwaitingCreate(owner, high, low, timeoutMs, now.elapsedMs);
   }
 
   // ---- long writes

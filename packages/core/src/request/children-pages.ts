@@ -7,7 +7,6 @@
  * a long getChildren does, but its size does not depend on them.
  */
 import { type ChildrenPageRequest, ErrorCode, OpCode, Perms, type Reader, readChildrenPageRequest, statBytes } from '@tskeeper/protocol';
-import type { Permissions } from '../auth/permissions.ts';
 import { bytesPerUnit, type Job, startJob, type StepBudget } from '../step-budget.ts';
 import type { NodeId } from '../tree/data-tree.ts';
 import type { Ordering } from '../tree/child-order.ts';
@@ -32,15 +31,13 @@ const unitsPerOrderedName = 4;
 export class ChildrenPages {
   readonly #replica: Replica;
   readonly #replies: ReadReplies;
-  readonly #permissions: Permissions;
   readonly #budget: StepBudget;
   readonly #bytesMax: number;
 
   /** `packetBytesMax`: jute.maxbuffer, which no page exceeds. */
-  constructor(replica: Replica, replies: ReadReplies, permissions: Permissions, budget: StepBudget, packetBytesMax: number) {
+  constructor(replica: Replica, replies: ReadReplies, budget: StepBudget, packetBytesMax: number) {
     this.#replica = replica;
     this.#replies = replies;
-    this.#permissions = permissions;
     this.#budget = budget;
     this.#bytesMax = Math.max(1, packetBytesMax - pageFrameBytes);
   }
@@ -57,7 +54,6 @@ export class ChildrenPages {
   }
 
   *#answer(request: Request, parent: NodeId, page: ChildrenPageRequest): Job {
-    const { cnxn } = request;
     const { tree } = this.#replica;
     const { childOrder } = tree;
     const { afterZxid, afterName, untilZxid } = page;
@@ -86,7 +82,7 @@ export class ChildrenPages {
       // The others of that txn are in order already.
       runZxid = afterZxid;
     }
-    let spent = 0;
+    const steps = this.#replies.startSteps(request);
     while (node !== 0) {
       const czxid = tree.czxidOf(node);
       if (untilZxid >= 0 && czxid > untilZxid) break;
@@ -100,7 +96,7 @@ export class ChildrenPages {
         isLast = false;
         break;
       }
-      const judgedBefore = this.#permissions.workUnits;
+      steps.beginItem();
       const nameBytes = tree.nameLengthOf(node);
       const dataBytes = withData ? Math.max(0, tree.dataLengthOf(node)) : 0;
       let err: number = ErrorCode.Ok;
@@ -125,11 +121,8 @@ export class ChildrenPages {
       bytesRead += nameBytes + (err === ErrorCode.Ok ? dataBytes : 0);
       lastZxid = czxid;
       node = tree.nextSiblingOf(node);
-      spent += (withData ? unitsPerChild : unitsPerOrderedName) + size / bytesPerUnit + this.#permissions.workUnits - judgedBefore;
-      if (spent < this.#budget.units) continue;
-      spent = 0;
-      request.now = yield;
-      if (cnxn.isClosed) return;
+      const isStepOver = steps.endItem((withData ? unitsPerChild : unitsPerOrderedName) + size / bytesPerUnit);
+      if (isStepOver && !(yield* steps.next())) return;
     }
     this.#replies.reportReadOf(parent, page.path, bytesRead);
     const { writer } = reply;

@@ -17,8 +17,7 @@ import {
   readFilteredListWithStatsAndDataRequest,
   statBytes,
 } from '@tskeeper/protocol';
-import type { Permissions } from '../auth/permissions.ts';
-import { bytesPerUnit, type Job, startJob, type StepBudget } from '../step-budget.ts';
+import { bytesPerUnit, type Job, startJob } from '../step-budget.ts';
 import type { NodeId } from '../tree/data-tree.ts';
 import { LongReply, longReplyBytesMax } from './long-reply.ts';
 import type { ReadReplies } from './read-replies.ts';
@@ -32,14 +31,10 @@ const lengthBytes = 4;
 export class FilteredLists {
   readonly #replica: Replica;
   readonly #replies: ReadReplies;
-  readonly #permissions: Permissions;
-  readonly #budget: StepBudget;
 
-  constructor(replica: Replica, replies: ReadReplies, permissions: Permissions, budget: StepBudget) {
+  constructor(replica: Replica, replies: ReadReplies) {
     this.#replica = replica;
     this.#replies = replies;
-    this.#permissions = permissions;
-    this.#budget = budget;
   }
 
   /** `watch` sets the child watch on a path, and returns false if the limits refuse it. */
@@ -101,16 +96,13 @@ export class FilteredLists {
   /** Visits the children that are listed, until `visit` returns false or the connection is closed. */
   *#forEachListed(request: Request, parent: NodeId, filter: number, visit: (child: NodeId) => boolean | void): Job {
     const { tree } = this.#replica;
-    let spent = 0;
+    const steps = this.#replies.startSteps(request);
     for (let child = tree.firstChildOf(parent); child !== 0; child = tree.nextSiblingOf(child)) {
-      const judgedBefore = this.#permissions.workUnits;
+      steps.beginItem();
       const isListed = filter === ListFilter.all || (tree.kindOf(child) === 'ephemeral') === (filter === ListFilter.ephemeral);
       if (isListed && visit(child) === false) return;
-      spent += unitsPerListedChild + Math.max(0, tree.dataLengthOf(child)) / bytesPerUnit + this.#permissions.workUnits - judgedBefore;
-      if (spent < this.#budget.units) continue;
-      spent = 0;
-      request.now = yield;
-      if (request.cnxn.isClosed) return;
+      const isStepOver = steps.endItem(unitsPerListedChild + Math.max(0, tree.dataLengthOf(child)) / bytesPerUnit);
+      if (isStepOver && !(yield* steps.next())) return;
     }
   }
 }

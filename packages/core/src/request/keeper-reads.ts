@@ -16,8 +16,7 @@ import {
   sessionIdOf,
   type Stat,
 } from '@tskeeper/protocol';
-import type { Permissions } from '../auth/permissions.ts';
-import type { Job, StepBudget } from '../step-budget.ts';
+import type { Job } from '../step-budget.ts';
 import type { NodeId } from '../tree/data-tree.ts';
 import { FilteredLists } from './filtered-lists.ts';
 import type { ReadReplies } from './read-replies.ts';
@@ -32,11 +31,11 @@ export class KeeperReads {
   readonly #filteredLists: FilteredLists;
   readonly #recursiveLists: RecursiveLists;
 
-  constructor(replica: Replica, replies: ReadReplies, permissions: Permissions, budget: StepBudget) {
+  constructor(replica: Replica, replies: ReadReplies) {
     this.#replica = replica;
     this.#replies = replies;
-    this.#filteredLists = new FilteredLists(replica, replies, permissions, budget);
-    this.#recursiveLists = new RecursiveLists(replica, replies, permissions, budget);
+    this.#filteredLists = new FilteredLists(replica, replies);
+    this.#recursiveLists = new RecursiveLists(replica, replies);
   }
 
   /** `watch` sets the child watch on a path, and returns false if the limits refuse it. */

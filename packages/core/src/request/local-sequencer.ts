@@ -153,7 +153,7 @@ export class LocalSequencer implements WriteSequencer {
   }
 
   #orderSession(origin: WriteOrigin, timeoutMs: Millis, now: Now): void {
-    this.#tracker.createOrdered(origin.sessionHigh, origin.sessionLow, now.elapsedMs);
+    this.#tracker.endAwaitingCreate(origin.sessionHigh, origin.sessionLow, now.elapsedMs);
     this.#enqueue(this.#preparer.createSession(origin, timeoutMs, now));
   }
 

@@ -14,7 +14,6 @@ import {
   writeMultiEnd,
   writeMultiHeader,
 } from '@tskeeper/protocol';
-import type { Permissions } from '../auth/permissions.ts';
 import type { NodeId } from '../tree/data-tree.ts';
 import { LongReply, longReplyBytesMax } from './long-reply.ts';
 import { toMultiWrite } from './multi-parts.ts';
@@ -32,16 +31,14 @@ export class MultiReads {
   readonly #replica: Replica;
   readonly #replyWriter: ReplyWriter;
   readonly #replies: ReadReplies;
-  readonly #permissions: Permissions;
   readonly #budget: StepBudget;
   /** Units spent on reading the parts, without those of jobs. */
   workUnits = 0;
 
-  constructor(replica: Replica, replyWriter: ReplyWriter, replies: ReadReplies, permissions: Permissions, budget: StepBudget) {
+  constructor(replica: Replica, replyWriter: ReplyWriter, replies: ReadReplies, budget: StepBudget) {
     this.#replica = replica;
     this.#replyWriter = replyWriter;
     this.#replies = replies;
-    this.#permissions = permissions;
     this.#budget = budget;
   }
 
@@ -90,10 +87,10 @@ export class MultiReads {
     }
     const reply = new LongReply();
     const sizes: number[] = [];
-    let spent = 0;
+    const steps = this.#replies.startSteps(request);
     for (const op of ops) {
       const before = reply.bytes;
-      const judgedBefore = this.#permissions.workUnits;
+      steps.beginItem();
       const node = this.#writePartHead(request, op, reply.writer, sizes);
       const from = reply.bytes;
       if (node !== 0 && tree.childCountOf(node) <= this.#replies.namesPerPiece) tree.writeChildren(node, reply.writer);
@@ -104,11 +101,8 @@ export class MultiReads {
         this.#replies.error(request, ErrorCode.MarshallingError);
         return;
       }
-      spent += unitsPerRead + (reply.bytes - before) / bytesPerUnit + this.#permissions.workUnits - judgedBefore;
-      if (spent < this.#budget.units) continue;
-      spent = 0;
-      request.now = yield;
-      if (cnxn.isClosed) return;
+      const isStepOver = steps.endItem(unitsPerRead + (reply.bytes - before) / bytesPerUnit);
+      if (isStepOver && !(yield* steps.next())) return;
     }
     writeMultiEnd(reply.writer);
     yield* this.#replies.send(request, reply);

@@ -53,10 +53,6 @@ export class PendingRemoval {
   #count = 0;
   /** Units spent so far. */
   workUnits = 0;
-  get path(): string {
-    return this.#removal.path;
-  }
-
   /** The error that refuses it; undefined until then. */
   error: number | undefined;
   /** Of the deletes so far. */
@@ -78,6 +74,10 @@ export class PendingRemoval {
     this.#validator = validator;
     this.#outstandingChanges = outstandingChanges;
     this.error = this.#begin(removal.path);
+  }
+
+  get path(): string {
+    return this.#removal.path;
   }
 
   /** Returns the error, if there is one that depends on no other znode than the parent. */

@@ -72,9 +72,9 @@ export class ReadHandler {
     this.#operatorRequests = operatorRequests;
     this.#replies = new ReadReplies(replica, replyWriter, permissions, observer, budget);
     this.#watchRequests = new WatchRequests(replica, watches, cnxns, limits, replyWriter, this.#replies, budget);
-    this.#multiReads = new MultiReads(replica, replyWriter, this.#replies, permissions, budget);
-    this.#childrenPages = new ChildrenPages(replica, this.#replies, permissions, budget, juteMaxBuffer);
-    this.#keeperReads = keeperExtensions ? new KeeperReads(replica, this.#replies, permissions, budget) : undefined;
+    this.#multiReads = new MultiReads(replica, replyWriter, this.#replies, budget);
+    this.#childrenPages = new ChildrenPages(replica, this.#replies, budget, juteMaxBuffer);
+    this.#keeperReads = keeperExtensions ? new KeeperReads(replica, this.#replies) : undefined;
     this.#virtualZnodes = new VirtualZnodes(!keeperExtensions ? 'none' : sequencer.acceptsKeeperWrites ? 'all' : 'reads');
   }
 

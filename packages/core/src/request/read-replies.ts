@@ -11,6 +11,7 @@ import type { Permissions } from '../auth/permissions.ts';
 import type { Observer } from '../observer.ts';
 import type { NodeId } from '../tree/data-tree.ts';
 import type { LongReply } from './long-reply.ts';
+import { ReplySteps } from './reply-steps.ts';
 import type { Replica } from './replica.ts';
 import type { ReplyWriter } from './reply-writer.ts';
 import type { Request } from './request.ts';
@@ -61,6 +62,11 @@ export class ReadReplies {
 
   hasPermission(perms: number, node: NodeId, identities: Identities): boolean {
     return this.#permissions.permits(this.#replica.tree.aclOf(node), perms, identities);
+  }
+
+  /** For a job that collects a reply of many items. */
+  startSteps(request: Request): ReplySteps {
+    return new ReplySteps(request, this.#permissions, this.#budget.units);
   }
 
   /**

@@ -7,8 +7,7 @@
  * can use.
  */
 import { ErrorCode, Perms, ProtocolError, type Reader, readRecursiveRequest } from '@tskeeper/protocol';
-import type { Permissions } from '../auth/permissions.ts';
-import { bytesPerUnit, type Job, startJob, type StepBudget, unitsPerPath } from '../step-budget.ts';
+import { bytesPerUnit, type Job, startJob, unitsPerPath } from '../step-budget.ts';
 import type { NodeId } from '../tree/data-tree.ts';
 import { LongReply, longReplyBytesMax } from './long-reply.ts';
 import type { ReadReplies } from './read-replies.ts';
@@ -18,14 +17,10 @@ import type { Request } from './request.ts';
 export class RecursiveLists {
   readonly #replica: Replica;
   readonly #replies: ReadReplies;
-  readonly #permissions: Permissions;
-  readonly #budget: StepBudget;
 
-  constructor(replica: Replica, replies: ReadReplies, permissions: Permissions, budget: StepBudget) {
+  constructor(replica: Replica, replies: ReadReplies) {
     this.#replica = replica;
     this.#replies = replies;
-    this.#permissions = permissions;
-    this.#budget = budget;
   }
 
   handle(request: Request, reader: Reader): Job | undefined {
@@ -44,10 +39,10 @@ export class RecursiveLists {
     /** Znodes whose children are listed, in the order in which they were. */
     const parents: NodeId[] = [top];
     let count = 0;
-    let spent = 0;
+    const steps = this.#replies.startSteps(request);
     for (let at = 0; at < parents.length && count < limit; at++) {
       for (let child = tree.firstChildOf(parents[at]!); child !== 0 && count < limit; child = tree.nextSiblingOf(child)) {
-        const judgedBefore = this.#permissions.workUnits;
+        steps.beginItem();
         const before = reply.bytes;
         if (this.#replies.hasPermission(Perms.read, child, request.identities)) {
           reply.writer.ustring(tree.pathOf(child));
@@ -58,11 +53,8 @@ export class RecursiveLists {
           this.#replies.error(request, ErrorCode.MarshallingError);
           return;
         }
-        spent += unitsPerPath + (reply.bytes - before) / bytesPerUnit + this.#permissions.workUnits - judgedBefore;
-        if (spent < this.#budget.units) continue;
-        spent = 0;
-        request.now = yield;
-        if (request.cnxn.isClosed) return;
+        const isStepOver = steps.endItem(unitsPerPath + (reply.bytes - before) / bytesPerUnit);
+        if (isStepOver && !(yield* steps.next())) return;
       }
     }
     this.#replies.reportReadOf(top, path, reply.bytes);

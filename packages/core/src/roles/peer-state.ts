@@ -10,7 +10,7 @@ import type { Now } from '../now.ts';
 import type { Observer } from '../observer.ts';
 import type { PeerOptions } from '../peer-options.ts';
 import type { PeerIo } from '../peer-io.ts';
-import { Configuration, type ConfigurationOptions } from '../quorum/configuration.ts';
+import type { Configuration } from '../quorum/configuration.ts';
 import type { ConfigListener } from '../quorum/election-config.ts';
 import type { Random } from '../random.ts';
 import type { SequencerFactory } from '../request/local-sequencer.ts';
@@ -37,7 +37,8 @@ export interface PeerStart extends PersistedState {
 /** What a server of an ensemble is made of. */
 export interface PeerDependencies {
   readonly options: PeerOptions;
-  readonly config: Omit<ConfigurationOptions, 'sid' | 'reconfigEnabled'>;
+  /** As the server's files have it; the peer adds what its log has. */
+  readonly config: Configuration;
   readonly start: PeerStart;
   /** Placed over each packet that arrives or is sent; shared with the learner port. */
   readonly packetView: PacketView;
@@ -86,7 +87,7 @@ export class PeerState implements ConfigListener {
     this.io = io;
     this.random = random;
     this.observer = observer;
-    this.config = new Configuration({ ...config, sid: options.zab.sid, reconfigEnabled: options.core.reconfigEnabled });
+    this.config = config;
     this.disk = new DiskState(start, io.storage);
     this.leaderBackoff = new LeaderBackoff(options.zab);
     this.leaderPreference = new LeaderPreference(options.zab.initLimitTicks * options.zab.tickTimeMs);

@@ -47,7 +47,7 @@ export class SessionExpiry {
     do {
       this.#nextDue = -1;
       this.#dueTimes.takeDue(inputWatermarkMs, 1, this.#setNextDue);
-    } while (this.#nextDue !== -1 && this.#tracker.maybeOutlast(this.#nextDue, inputWatermarkMs));
+    } while (this.#nextDue !== -1 && this.#tracker.maybeExtendAwaitingCreate(this.#nextDue, inputWatermarkMs));
     return this.#nextDue;
   }
 }

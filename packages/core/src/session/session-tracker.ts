@@ -55,7 +55,7 @@ export class SessionTracker {
    * that is not in the map belongs to a client of this server.
    */
   readonly #owners = new Map<SessionSlot, SessionOwner>();
-  /** Sessions of other servers' clients whose createSession waits for its turn. */
+  /** See `openAwaitingCreate`. */
   readonly #awaitingCreate = new Set<SessionSlot>();
   /**
    * How often each session has moved to another connection, as far as this server knows; sessions
@@ -86,42 +86,6 @@ export class SessionTracker {
     const slot = this.#table.open(high, low, timeoutMs);
     this.#expiry.touch(slot, elapsedMs, timeoutMs);
     return slot;
-  }
-
-  /**
-   * Opens a session of another server's client, whose createSession has arrived; `createOrdered`
-   * follows. That is not a move: requests that the session sent before, as a local one, may be
-   * waiting here.
-   */
-  openFor(owner: SessionOwner, high: number, low: number, timeoutMs: Millis, elapsedMs: Millis): void {
-    const slot = this.open(high, low, timeoutMs, elapsedMs);
-    this.#owners.set(slot, owner);
-    this.#awaitingCreate.add(slot);
-  }
-
-  /** Whether the createSession of the session has arrived, and waits for its turn. */
-  isAwaitingCreate(slot: SessionSlot): boolean {
-    return this.#awaitingCreate.has(slot);
-  }
-
-  /**
-   * The createSession of a session that `openFor` has opened is about to be proposed. Its client is
-   * answered only after that, so its whole timeout begins now.
-   */
-  createOrdered(high: number, low: number, elapsedMs: Millis): void {
-    const slot = this.#table.find(high, low);
-    if (!this.#awaitingCreate.delete(slot)) return;
-    this.#expiry.touch(slot, elapsedMs, this.#table.timeoutMs(slot));
-  }
-
-  /**
-   * A session that is due lives on while its createSession waits for its turn: its closeSession must
-   * not come first. Returns whether it does.
-   */
-  maybeOutlast(slot: SessionSlot, elapsedMs: Millis): boolean {
-    if (!this.#awaitingCreate.has(slot)) return false;
-    this.#expiry.touch(slot, elapsedMs, this.#table.timeoutMs(slot));
-    return true;
   }
 
   /** -1 if the session is unknown or closing. */
@@ -231,6 +195,44 @@ export class SessionTracker {
     this.#moveCounts.delete(slot);
     this.#touched?.delete(slot);
     this.#table.remove(slot);
+  }
+
+  // ---- sessions whose createSession waits for its turn
+  //
+  // A leader opens the session of another server's client when its createSession arrives. The client can
+  // send nothing before the answer, so the session does not expire before its createSession is proposed.
+
+  /**
+   * Opens such a session. That is not a move: requests that the session sent before, as a local one,
+   * may be waiting here.
+   */
+  openAwaitingCreate(owner: SessionOwner, high: number, low: number, timeoutMs: Millis, elapsedMs: Millis): void {
+    const slot = this.open(high, low, timeoutMs, elapsedMs);
+    this.#owners.set(slot, owner);
+    this.#awaitingCreate.add(slot);
+  }
+
+  isAwaitingCreate(slot: SessionSlot): boolean {
+    return this.#awaitingCreate.has(slot);
+  }
+
+  /**
+   * A session that is due lives on if it awaits its createSession: its closeSession must not come
+   * first. Returns whether it does.
+   */
+  maybeExtendAwaitingCreate(slot: SessionSlot, elapsedMs: Millis): boolean {
+    if (!this.#awaitingCreate.has(slot)) return false;
+    this.#expiry.touch(slot, elapsedMs, this.#table.timeoutMs(slot));
+    return true;
+  }
+
+  /**
+   * A createSession is about to be proposed. If the session awaited it, its client is answered only
+   * after that, so its whole timeout begins now.
+   */
+  endAwaitingCreate(high: number, low: number, elapsedMs: Millis): void {
+    const slot = this.#table.find(high, low);
+    if (this.maybeExtendAwaitingCreate(slot, elapsedMs)) this.#awaitingCreate.delete(slot);
   }
 
   // ---- local sessions

@@ -2,102 +2,27 @@
  * The memory of a forwarded request with its identities: at the learner until it is answered, at
  * the leader until it is validated.
  */
-import { ErrorCode } from '@tskeeper/protocol';
-import { OpCode, operations, PacketType, Reader, Writer, writeConnectRequest } from '@tskeeper/protocol';
+import { OpCode, operations, PacketType, Reader, Writer } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
 import { Identities } from '../../src/auth/identities.ts';
 import { ForwardedIdentities } from '../../src/auth/forwarded-identities.ts';
-import { type CoreOptions, type ClientOutput, type TxnLog, Server, silentObserver } from '../../src/index.ts';
-import { LocalSequencer, type SequencerDependencies } from '../../src/request/local-sequencer.ts';
-import { LeaderForwarder } from '../../src/request/leader-forwarder.ts';
 import { noCnxn, type WriteOrigin } from '../../src/pending/proposal.ts';
+import { LoneServer } from '../support/lone-server.ts';
 import { packet } from '../zab/packets.ts';
-import { testOptions } from '../support/script.ts';
 
-const now = { elapsedMs: 1000, wallMs: 1_700_000_000_000 };
-const context = { remoteAddress: '127.0.0.1', remotePort: 1, localPort: 2181, secure: false, peerCertificate: undefined };
 const client = 1;
 const other = 2;
 
-const lead = {
-  sync: () => undefined,
-  learnersWatermarkMs: Infinity,
-  unknownObserversAwaitedUntilMs: () => undefined,
-  learnersPolledMs: Infinity,
-  pollLearners: () => undefined,
-  sid: 1,
-  transferLeadership: () => 'not in step' as const,
-  prepareReconfig: () => ErrorCode.ReconfigInProgress,
-  reconfigProposed: () => undefined,
-};
-
-class Host implements ClientOutput, TxnLog {
-  readonly core: Server;
-  readonly link = {
-    request: () => undefined,
-    revalidate: () => undefined,
-    queuedBytes: 0,
-    leader: 1,
-    leaderAcceptsTransfers: true,
-    leaderAcceptsKeeperWrites: false,
-  };
-  order!: LocalSequencer | LeaderForwarder;
-  readonly #output = new Writer();
-
-  constructor(role: 'follower' | 'leader', changed: Partial<CoreOptions>) {
-    const { link } = this;
-    const orderOf = (parts: SequencerDependencies) =>
-      (this.order = role === 'leader' ? new LocalSequencer(parts, this, now, lead) : new LeaderForwarder(role, link, parts));
-    const options = { ...testOptions, ...changed };
-    this.core = new Server(options, this, { uint32: () => 7 }, silentObserver, now, orderOf);
-  }
-  reply(): Writer {
-    return this.#output;
-  }
-  isFull(): boolean {
-    return false;
-  }
-  close(): void {}
-  append(): void {}
-
-  connect(cnxn: number): void {
-    this.core.connect(cnxn, context, now);
-    const hello = { protocolVersion: 0, lastZxidSeen: 0, timeOut: 10_000, sessionId: 0n, passwd: Buffer.alloc(16), readOnly: false };
-    this.#frame(cnxn, (writer) => writeConnectRequest(writer, hello));
-  }
-  ask(cnxn: number, xid: number, opCode: number, body: (writer: Writer) => void): void {
-    this.#frame(cnxn, (writer) => {
-      writer.int32(xid);
-      writer.int32(opCode);
-      body(writer);
-    });
-  }
+class Host extends LoneServer {
   write(cnxn: number, xid: number): void {
     this.ask(cnxn, xid, OpCode.setData, (writer) => operations.setData.request.write(writer, setRoot));
   }
-  /** Delivers txns of the leader, one for each of `cxids`. */
-  commit(first: number, type: number, cxids: readonly number[], session: { high: number; low: number }): void {
-    const forwarding = this.order as LeaderForwarder;
+  /** Delivers txns of the leader from `first` on, one for each of `cxids`. */
+  commitAll(first: number, type: Parameters<LoneServer['commit']>[1], cxids: readonly number[], session = this.sessionOf(client)): void {
     for (const [at, cxid] of cxids.entries()) {
-      const zxid = first + at;
-      const header = { clientHigh: session.high, clientLow: session.low, cxid, zxid, time: 1, type };
-      const txn =
-        type === OpCode.createSession ? ({ kind: 'createSession', timeOut: 10_000 } as const) : ({ kind: 'error', err: -101 } as const);
-      forwarding.commit({ zxid, header, txn, digest: undefined, bytes: 40, mayBeLocal: true });
-      this.core.appended(zxid, now);
+      this.commit(first + at, type, session, cxid);
+      this.core.appended(first + at, this.now);
     }
-  }
-  get session(): { high: number; low: number } {
-    return this.sessionOf(client);
-  }
-  sessionOf(cnxn: number): { high: number; low: number } {
-    const { session } = [...this.core.inspect.cnxns()].find(({ id }) => id === cnxn)!;
-    return { high: Number(BigInt.asIntN(32, session >> 32n)), low: Number(BigInt.asIntN(32, session)) };
-  }
-  #frame(cnxn: number, write: (writer: Writer) => void): void {
-    const writer = new Writer();
-    write(writer);
-    this.core.frame(cnxn, new Reader(Buffer.from(writer.written())), now);
   }
 }
 
@@ -111,7 +36,7 @@ describe('on a learner', () => {
   function follower(): Host {
     const host = new Host('follower', { inFlightBytesMax: 25_000 });
     host.connect(client);
-    host.commit(1, OpCode.createSession, [0], host.session);
+    host.commitAll(1, OpCode.createSession, [0]);
     const auth = Buffer.from(`${'x'.repeat(10_000)}:secret`);
     host.ask(client, -4, OpCode.auth, (writer) => operations.auth.request.write(writer, { type: 0, scheme: 'digest', auth }));
     return host;
@@ -124,18 +49,18 @@ describe('on a learner', () => {
     expect(host.core.wantsInput(client)).toBe(true);
     host.write(client, 3);
     expect(host.core.wantsInput(client)).toBe(false);
-    host.commit(2, OpCode.error, [1], host.session);
+    host.commitAll(2, OpCode.error, [1]);
     expect(host.core.wantsInput(client)).toBe(true);
-    host.commit(3, OpCode.error, [2, 3], host.session);
+    host.commitAll(3, OpCode.error, [2, 3]);
     host.write(client, 4);
     host.write(client, 5);
     expect(host.core.wantsInput(client)).toBe(true);
   });
 
   it('an address has at most half a megabyte of identities outstanding; its connections with few identities are still read', () => {
-    const host = new Host('follower', {});
+    const host = new Host('follower');
     host.connect(client);
-    host.commit(1, OpCode.createSession, [0], host.session);
+    host.commitAll(1, OpCode.createSession, [0]);
     const auth = Buffer.from(`${'x'.repeat(60_000)}:secret`);
     host.ask(client, -4, OpCode.auth, (writer) => operations.auth.request.write(writer, { type: 0, scheme: 'digest', auth }));
     host.connect(other);
@@ -143,10 +68,10 @@ describe('on a learner', () => {
     expect(host.core.wantsInput(client)).toBe(true);
     host.write(client, 9);
     expect(host.core.wantsInput(client)).toBe(false);
-    host.commit(2, OpCode.createSession, [0], host.sessionOf(other));
+    host.commitAll(2, OpCode.createSession, [0], host.sessionOf(other));
     host.write(other, 1);
     expect(host.core.wantsInput(other)).toBe(true);
-    host.commit(3, OpCode.error, [1], host.session);
+    host.commitAll(3, OpCode.error, [1]);
     expect(host.core.wantsInput(client)).toBe(true);
   });
 
@@ -179,17 +104,17 @@ describe('on a learner', () => {
     host.ask(client, 3, OpCode.sync, (writer) => writer.ustring('/'));
     expect(host.core.wantsInput(client)).toBe(false);
     host.write(client, 4);
-    host.core.disconnected(client, now);
+    host.core.disconnected(client, host.now);
     host.connect(other);
     // The new session waits, and counts as an outstanding request.
     expect(host.core.inspect.outstandingRequests()).toBe(1);
-    host.core.disconnected(other, now);
+    host.core.disconnected(other, host.now);
     const again = follower();
     again.write(client, 1);
     again.write(client, 2);
-    again.core.disconnected(client, now);
+    again.core.disconnected(client, again.now);
     again.connect(client);
-    again.commit(9, OpCode.createSession, [0], again.session);
+    again.commitAll(9, OpCode.createSession, [0]);
     again.write(client, 1);
     expect(again.core.wantsInput(client)).toBe(true);
   });
@@ -218,25 +143,25 @@ describe('on a leader', () => {
   };
 
   it('a forwarded request has no identities after it has been validated', () => {
-    const host = new Host('leader', {});
+    const host = new Host('leader');
     const forwarded = origin();
-    host.order.submitWrite(forwarded, record(), now);
+    host.order.submitWrite(forwarded, record(), host.now);
     expect(forwarded.identities.count).toBe(0);
   });
 
   it('held requests count with their identities', () => {
     const host = new Host('leader', { inFlightBytesMax: 100_000, requestThrottleLimit: 1 });
     host.connect(client);
-    host.core.appended(1, now);
+    host.core.appended(1, host.now);
     host.write(client, 1);
     expect(host.core.wantsInput(client)).toBe(true);
     for (const cxid of [1, 2]) {
-      host.core.forwarded({ ...origin(), cxid, record: Buffer.from(record().bytes) }, now);
+      host.core.forwarded({ ...origin(), cxid, record: Buffer.from(record().bytes) }, host.now);
     }
     expect(host.core.wantsInput(client)).toBe(false);
     // There is room again, and they are validated.
-    host.core.appended(2, now);
-    host.core.wake({ ...now, elapsedMs: now.elapsedMs + 1000 });
+    host.core.appended(2, host.now);
+    host.core.wake({ ...host.now, elapsedMs: host.now.elapsedMs + 1000 });
     host.write(client, 2);
     expect(host.core.wantsInput(client)).toBe(true);
   });

@@ -8,22 +8,22 @@ const [high, low] = [1, 2];
 describe('a session whose createSession waits for its turn', () => {
   it('P21: has its whole timeout from that turn on, since its client cannot say anything before the answer', () => {
     const tracker = new SessionTracker(10);
-    tracker.openFor(owner, high, low, 400, 1000);
+    tracker.openAwaitingCreate(owner, high, low, 400, 1000);
     // Times are rounded up to the next tick.
     expect(tracker.expiry.deadline()).toBe(1410);
-    tracker.createOrdered(high, low, 1255);
+    tracker.endAwaitingCreate(high, low, 1255);
     expect(tracker.expiry.deadline()).toBe(1660);
     // No later createSession with this id lengthens it.
-    tracker.createOrdered(high, low, 1500);
+    tracker.endAwaitingCreate(high, low, 1500);
     expect(tracker.expiry.deadline()).toBe(1660);
   });
 
   it('P21: does not expire before', () => {
     const tracker = new SessionTracker(10);
-    tracker.openFor(owner, high, low, 400, 1000);
+    tracker.openAwaitingCreate(owner, high, low, 400, 1000);
     const slot = tracker.findLive(high, low);
-    expect([tracker.isAwaitingCreate(slot), tracker.maybeOutlast(slot, 1400)]).toEqual([true, true]);
-    tracker.createOrdered(high, low, 1500);
-    expect([tracker.isAwaitingCreate(slot), tracker.maybeOutlast(slot, 1900)]).toEqual([false, false]);
+    expect([tracker.isAwaitingCreate(slot), tracker.maybeExtendAwaitingCreate(slot, 1400)]).toEqual([true, true]);
+    tracker.endAwaitingCreate(high, low, 1500);
+    expect([tracker.isAwaitingCreate(slot), tracker.maybeExtendAwaitingCreate(slot, 1900)]).toEqual([false, false]);
   });
 });

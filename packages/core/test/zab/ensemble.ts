@@ -33,6 +33,7 @@ import {
 import { Peer } from '../../src/peer.ts';
 import type { MembershipListener, PeerClients } from '../../src/peer-io.ts';
 import type { ElectionLinks } from '../../src/election/election-links.ts';
+import { Configuration } from '../../src/quorum/configuration.ts';
 import { Replica, replicaOptions } from '../../src/request/replica.ts';
 import { SnapshotLoader } from '../../src/snapshot/snapshot-loader.ts';
 import { CommittedLog, committedLogDefaults } from '../../src/zab/committed-log.ts';
@@ -173,8 +174,9 @@ export class Node implements PeerClients, ElectionLinks, QuorumLinks, PeerStorag
     };
     const written = parseQuorumConfig(ensemble.configTexts.get(this.sid) ?? configText);
     const observers = ensemble.nodes.map(({ sid }) => sid).filter((sid) => !ensemble.voters.includes(sid));
-    const config = { active: folder.config ?? (written.servers.size > 0 ? written : membersOf(ensemble.voters, observers)) };
-    this.changed(config.active, []);
+    const active = folder.config ?? (written.servers.size > 0 ? written : membersOf(ensemble.voters, observers));
+    const config = new Configuration({ sid: this.sid, active, reconfigEnabled });
+    this.changed(active, []);
     const options = { core, zab, readOnlyMode, observerMasterEnabled };
     this.turn(() => {
       const io = { clients: this, election: this, quorum: this, storage: this, members: this };

@@ -2,50 +2,33 @@
 import { type Acl, CreateMode, ErrorCode, keeperPath, type MultiOp, type MultiReply, openAcl, Perms, type Sid } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
 import { EnsembleClient } from './ensemble-client.ts';
-import { Ensemble, type Node } from './ensemble.ts';
+import { Ensemble } from './ensemble.ts';
+import { delivered, joined, serve } from './ensemble-requests.ts';
 
 /** `has`: the servers with tskeeper.keeperExtensions; by default all. */
 function served(voters: number, observers: number, has?: (sid: Sid) => boolean, observerMasterEnabled = false): Ensemble {
   const ensemble = new Ensemble(1, voters, observers, 0);
   ensemble.observerMasterEnabled = observerMasterEnabled;
   for (const { sid } of ensemble.nodes) if (has?.(sid) ?? true) ensemble.keeperServers.add(sid);
-  for (const node of ensemble.nodes) node.start();
-  if (!ensemble.runUntil(() => ensemble.isWhole, 10_000)) throw new Error(`it does not serve: ${ensemble.describe()}`);
+  serve(ensemble);
   return ensemble;
-}
-
-function joined(ensemble: Ensemble, node: Node): EnsembleClient {
-  const client = new EnsembleClient().connect(node, 2000);
-  if (!ensemble.runUntil(() => client.isAnswered || client.isClosed, 5000)) throw new Error('the handshake was not answered');
-  return client;
-}
-
-function answer<Name extends Parameters<EnsembleClient['ask']>[0]>(
-  ensemble: Ensemble,
-  client: EnsembleClient,
-  name: Name,
-  record: Parameters<typeof client.ask<Name>>[1],
-) {
-  const asked = client.ask(name, record);
-  if (!ensemble.runUntil(() => asked.answer !== undefined || client.isClosed, 5000)) throw new Error(`${name} was not answered`);
-  return asked.answer;
 }
 
 function create(path: string, flags: number = CreateMode.persistent, acl: readonly Acl[] = openAcl) {
   return { path, data: Buffer.from(path), acl, flags };
 }
 
-const multi = (ensemble: Ensemble, client: EnsembleClient, ops: readonly MultiOp[]) => answer(ensemble, client, 'multi', { ops });
+const multi = (ensemble: Ensemble, client: EnsembleClient, ops: readonly MultiOp[]) => delivered(ensemble, client, 'multi', { ops });
 const resultsOf = (reply: ReturnType<typeof multi>) => (reply?.body as MultiReply | undefined)?.results;
 
 function flagsOf(ensemble: Ensemble, client: EnsembleClient): string | undefined {
-  const reply = answer(ensemble, client, 'getData', { path: keeperPath.featureFlags, watch: false });
+  const reply = delivered(ensemble, client, 'getData', { path: keeperPath.featureFlags, watch: false });
   return (reply?.body as { readonly data: Buffer } | undefined)?.data.toString('hex');
 }
 
 const children = (ensemble: Ensemble, client: EnsembleClient, path: string) => {
-  answer(ensemble, client, 'sync', { path });
-  const reply = answer(ensemble, client, 'getChildren', { path, watch: false });
+  delivered(ensemble, client, 'sync', { path });
+  const reply = delivered(ensemble, client, 'getChildren', { path, watch: false });
   return (reply!.body as { readonly children: readonly string[] }).children.toSorted();
 };
 
@@ -72,27 +55,27 @@ describe('writes of ClickHouse Keeper', () => {
         const client = joined(ensemble, node);
         expect(flagsOf(ensemble, client)).toBe('ba60');
         const top = `/t${at}`;
-        const made = answer(ensemble, client, 'createIfNotExists', create(top));
+        const made = delivered(ensemble, client, 'createIfNotExists', create(top));
         expect(made).toMatchObject({ err: ErrorCode.Ok, body: { path: top } });
         // The second one finds it, and has a txn of its own.
-        const found = answer(ensemble, client, 'createIfNotExists', create(top));
+        const found = delivered(ensemble, client, 'createIfNotExists', create(top));
         expect(found).toMatchObject({ err: ErrorCode.Ok, body: { path: top } });
         expect(found!.zxid).toBe(made!.zxid + 1);
-        expect(answer(ensemble, client, 'createIfNotExists', create(`${top}/q-`, CreateMode.persistentSequential))?.err).toBe(
+        expect(delivered(ensemble, client, 'createIfNotExists', create(`${top}/q-`, CreateMode.persistentSequential))?.err).toBe(
           ErrorCode.BadArguments,
         );
-        for (const path of ['/a', '/a/b', '/a/b/c', '/d']) answer(ensemble, client, 'create', create(top + path));
-        expect(answer(ensemble, client, 'tryRemove', { path: `${top}/a`, version: -1 })?.err).toBe(ErrorCode.Ok);
-        expect(answer(ensemble, client, 'tryRemove', { path: `${top}/nothing/here`, version: -1 })?.err).toBe(ErrorCode.Ok);
-        expect(answer(ensemble, client, 'tryRemove', { path: `${top}/d`, version: 7 })?.err).toBe(ErrorCode.Ok);
+        for (const path of ['/a', '/a/b', '/a/b/c', '/d']) delivered(ensemble, client, 'create', create(top + path));
+        expect(delivered(ensemble, client, 'tryRemove', { path: `${top}/a`, version: -1 })?.err).toBe(ErrorCode.Ok);
+        expect(delivered(ensemble, client, 'tryRemove', { path: `${top}/nothing/here`, version: -1 })?.err).toBe(ErrorCode.Ok);
+        expect(delivered(ensemble, client, 'tryRemove', { path: `${top}/d`, version: 7 })?.err).toBe(ErrorCode.Ok);
         expect(children(ensemble, client, top)).toEqual(['a', 'd']);
-        expect(answer(ensemble, client, 'tryRemove', { path: `${top}/d`, version: 0 })?.err).toBe(ErrorCode.Ok);
-        expect(answer(ensemble, client, 'removeRecursive', { path: `${top}/a`, limit: 2 })?.err).toBe(ErrorCode.NotEmpty);
+        expect(delivered(ensemble, client, 'tryRemove', { path: `${top}/d`, version: 0 })?.err).toBe(ErrorCode.Ok);
+        expect(delivered(ensemble, client, 'removeRecursive', { path: `${top}/a`, limit: 2 })?.err).toBe(ErrorCode.NotEmpty);
         expect(children(ensemble, client, top)).toEqual(['a']);
-        expect(answer(ensemble, client, 'removeRecursive', { path: `${top}/a`, limit: 3 })?.err).toBe(ErrorCode.Ok);
-        expect(answer(ensemble, client, 'removeRecursive', { path: `${top}/a`, limit: 3 })?.err).toBe(ErrorCode.Ok);
-        expect(answer(ensemble, client, 'removeRecursive', { path: '/', limit: 3 })?.err).toBe(ErrorCode.BadArguments);
-        expect(answer(ensemble, client, 'removeRecursive', { path: '/zookeeper', limit: 100 })?.err).toBe(ErrorCode.BadArguments);
+        expect(delivered(ensemble, client, 'removeRecursive', { path: `${top}/a`, limit: 3 })?.err).toBe(ErrorCode.Ok);
+        expect(delivered(ensemble, client, 'removeRecursive', { path: `${top}/a`, limit: 3 })?.err).toBe(ErrorCode.Ok);
+        expect(delivered(ensemble, client, 'removeRecursive', { path: '/', limit: 3 })?.err).toBe(ErrorCode.BadArguments);
+        expect(delivered(ensemble, client, 'removeRecursive', { path: '/zookeeper', limit: 100 })?.err).toBe(ErrorCode.BadArguments);
         expect(children(ensemble, client, top)).toEqual([]);
       }
       ensemble.run(50);
@@ -105,7 +88,7 @@ describe('writes of ClickHouse Keeper', () => {
     for (const [at, node] of ensemble.nodes.entries()) {
       const client = joined(ensemble, node);
       const top = `/m${at}`;
-      for (const path of ['', '/a', '/a/b', '/a/b/c']) answer(ensemble, client, 'create', create(top + path));
+      for (const path of ['', '/a', '/a/b', '/a/b/c']) delivered(ensemble, client, 'create', create(top + path));
       const done = multi(ensemble, client, [
         { kind: 'checkNotExists', path: `${top}/x`, version: -1 },
         { kind: 'checkNotExists', path: `${top}/a`, version: 5 },
@@ -154,20 +137,20 @@ describe('writes of ClickHouse Keeper', () => {
     const ensemble = served(1, 0);
     const client = joined(ensemble, ensemble.nodes[0]!);
     const kept: readonly Acl[] = [{ perms: Perms.all & ~Perms.delete, id: { scheme: 'world', id: 'anyone' } }];
-    for (const path of ['/s', '/s/a', '/s/b']) answer(ensemble, client, 'create', create(path));
-    answer(ensemble, client, 'create', create('/s/a/kept', CreateMode.persistent, kept));
-    expect(answer(ensemble, client, 'removeRecursive', { path: '/s', limit: 100 })?.err).toBe(ErrorCode.NoAuth);
+    for (const path of ['/s', '/s/a', '/s/b']) delivered(ensemble, client, 'create', create(path));
+    delivered(ensemble, client, 'create', create('/s/a/kept', CreateMode.persistent, kept));
+    expect(delivered(ensemble, client, 'removeRecursive', { path: '/s', limit: 100 })?.err).toBe(ErrorCode.NoAuth);
     // A subtree that is too large is refused as such.
-    expect(answer(ensemble, client, 'removeRecursive', { path: '/s', limit: 3 })?.err).toBe(ErrorCode.NotEmpty);
+    expect(delivered(ensemble, client, 'removeRecursive', { path: '/s', limit: 3 })?.err).toBe(ErrorCode.NotEmpty);
     expect(children(ensemble, client, '/s')).toEqual(['a', 'b']);
-    expect(answer(ensemble, client, 'removeRecursive', { path: '/s/b', limit: 1 })?.err).toBe(ErrorCode.Ok);
+    expect(delivered(ensemble, client, 'removeRecursive', { path: '/s/b', limit: 1 })?.err).toBe(ErrorCode.Ok);
   });
 
   it('A20: a removal sees the writes before it that are not applied yet', () => {
     const ensemble = served(3, 0);
     const client = joined(ensemble, ensemble.leader!);
-    answer(ensemble, client, 'create', create('/p'));
-    answer(ensemble, client, 'create', create('/p/old'));
+    delivered(ensemble, client, 'create', create('/p'));
+    delivered(ensemble, client, 'create', create('/p/old'));
     const asked = [
       client.ask('create', create('/p/new')),
       client.ask('create', create('/p/new/below')),
@@ -192,13 +175,13 @@ describe('servers with and without the operations of ClickHouse Keeper', () => {
     // The leader refuses this as it does any multi with a strange part.
     expect(multi(ensemble, client, [{ kind: 'checkNotExists', path: '/none', version: -1 }])?.err).toBe(ErrorCode.MarshallingError);
     // Reads concern this server alone.
-    expect(answer(ensemble, client, 'checkNotExists', { path: '/none', version: -1 })?.err).toBe(ErrorCode.Ok);
-    expect(answer(ensemble, client, 'checkStat', { path: '/', version: -1, stat: anyStat })?.err).toBe(ErrorCode.Ok);
+    expect(delivered(ensemble, client, 'checkNotExists', { path: '/none', version: -1 })?.err).toBe(ErrorCode.Ok);
+    expect(delivered(ensemble, client, 'checkStat', { path: '/', version: -1, stat: anyStat })?.err).toBe(ErrorCode.Ok);
     const before = ensemble.leader!.lastLogged;
     for (const name of ['createIfNotExists', 'tryRemove', 'removeRecursive'] as const) {
       const other = joined(ensemble, ensemble.nodes[0]!);
       const record = name === 'createIfNotExists' ? create('/none') : { path: '/none', version: -1, limit: 1 };
-      expect(answer(ensemble, other, name, record as never)).toMatchObject({ err: ErrorCode.Unimplemented, zxid: -1 });
+      expect(delivered(ensemble, other, name, record as never)).toMatchObject({ err: ErrorCode.Unimplemented, zxid: -1 });
       expect(other.isClosed).toBe(true);
     }
     // Only their sessions are in the log.
@@ -216,7 +199,7 @@ describe('servers with and without the operations of ClickHouse Keeper', () => {
     for (const name of ['checkStat', 'tryRemove', 'listRecursive'] as const) {
       const other = joined(ensemble, ensemble.nodes[0]!);
       const record = { path: '/', version: -1, limit: 1, stat: anyStat };
-      expect(answer(ensemble, other, name, record as never)).toMatchObject({ err: ErrorCode.Unimplemented, zxid: -1 });
+      expect(delivered(ensemble, other, name, record as never)).toMatchObject({ err: ErrorCode.Unimplemented, zxid: -1 });
       expect(other.isClosed).toBe(true);
     }
   });

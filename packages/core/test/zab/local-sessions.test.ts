@@ -1,29 +1,18 @@
 /** Sessions that only their own server knows, at every server of an ensemble. */
-import {
-  CreateMode,
-  ErrorCode,
-  openAcl,
-  OpCode,
-  operations,
-  PacketType,
-  Reader,
-  readTxn,
-  type SessionId,
-  Writer,
-} from '@tskeeper/protocol';
+import { CreateMode, ErrorCode, OpCode, operations, PacketType, Reader, readTxn, type SessionId, Writer } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
 import { Identities } from '../../src/auth/identities.ts';
 import type { LocalSessionMode } from '../../src/index.ts';
 import { type Asked, EnsembleClient } from './ensemble-client.ts';
 import { Ensemble, type Node } from './ensemble.ts';
+import { create, joined, rejoined, serve } from './ensemble-requests.ts';
 
 function served(localSessions: LocalSessionMode, voters = 3, observers = 1, seed = 1, throttle: Ensemble['throttle'] = {}): Ensemble {
   const ensemble = new Ensemble(seed, voters, observers, 0);
   ensemble.localSessions = localSessions;
   ensemble.throttle = throttle;
   for (const { sid } of ensemble.nodes) ensemble.keeperServers.add(sid);
-  for (const node of ensemble.nodes) node.start();
-  if (!ensemble.runUntil(() => ensemble.isWhole, 5000)) throw new Error(`it does not serve: ${ensemble.describe()}`);
+  serve(ensemble);
   return ensemble;
 }
 
@@ -41,19 +30,6 @@ const roles: readonly (readonly [string, (ensemble: Ensemble) => Node])[] = [
   ['follower', followerOf],
   ['observer', observerOf],
 ];
-
-function create(path: string, flags: number = CreateMode.persistent) {
-  return { path, data: null, acl: openAcl, flags };
-}
-
-function joined(ensemble: Ensemble, node: Node, timeOut = 2000): EnsembleClient {
-  return answered(ensemble, new EnsembleClient().connect(node, timeOut));
-}
-
-function answered(ensemble: Ensemble, client: EnsembleClient): EnsembleClient {
-  if (!ensemble.runUntil(() => client.isAnswered || client.isClosed, 5000)) throw new Error('the handshake was not answered');
-  return client;
-}
 
 function settle(ensemble: Ensemble, ...asked: readonly Asked[]) {
   if (!ensemble.runUntil(() => asked.every(({ answer }) => answer !== undefined), 5000)) throw new Error('a request was not answered');
@@ -90,7 +66,7 @@ describe.each(roles)('A33: a local session at a %s', (_role, nodeOf) => {
     expect(client.isClosed).toBe(true);
     expect(counts(ensemble)).toEqual(['0 0', '0 0', '0 0', '0 0']);
     expect([lastZxids(ensemble), requests]).toEqual([before, []]);
-    expect(answered(ensemble, client.connect(node)).timeoutMs).toBe(0);
+    expect(rejoined(ensemble, node, client).timeoutMs).toBe(0);
   });
 
   it('answers its closeSession after its writes, and ignores what follows', () => {
@@ -195,7 +171,7 @@ describe.each(roles)('A33: a local session at a %s', (_role, nodeOf) => {
     // It moves like any global session, and ends everywhere.
     client.break();
     const other = ensemble.nodes.find((each) => each !== node)!;
-    expect(answered(ensemble, client.connect(other, 3000)).timeoutMs).toBe(3000);
+    expect(rejoined(ensemble, other, client, 3000).timeoutMs).toBe(3000);
     settle(ensemble, client.ask('closeSession', undefined));
     ensemble.run(50);
     expect(counts(ensemble)).toEqual(['0 0', '0 0', '0 0', '0 0']);
@@ -208,11 +184,11 @@ describe.each(roles)('A33: a local session at a %s', (_role, nodeOf) => {
     const node = nodeOf(ensemble);
     const client = joined(ensemble, node);
     client.break();
-    expect(answered(ensemble, client.connect(node)).timeoutMs).toBe(2000);
+    expect(rejoined(ensemble, node, client).timeoutMs).toBe(2000);
     expect(settle(ensemble, client.ask('create', create('/a')))).toMatchObject([{ err: 0 }]);
     for (const other of ensemble.nodes.filter((each) => each !== node)) {
       const mover = Object.assign(new EnsembleClient(), { session: client.session, password: client.password });
-      expect(answered(ensemble, mover.connect(other)).timeoutMs).toBe(0);
+      expect(rejoined(ensemble, other, mover).timeoutMs).toBe(0);
     }
     // The attempts elsewhere have not harmed it.
     expect(settle(ensemble, client.ask('setData', { path: '/a', data: null, version: 0 }))).toMatchObject([{ err: 0 }]);
@@ -251,7 +227,7 @@ describe.each(roles)('A33: a local session at a %s', (_role, nodeOf) => {
     }
     expect([alive.isClosed, localCountOf(node)]).toEqual([false, 1]);
     expect(node.peer!.inspect.hasSession(silent.session)).toBe(false);
-    expect(answered(ensemble, silent.connect(node)).timeoutMs).toBe(0);
+    expect(rejoined(ensemble, node, silent).timeoutMs).toBe(0);
     ensemble.run(1000);
     expect([alive.isClosed, localCountOf(node)]).toEqual([true, 0]);
     expect(lastZxids(ensemble).size).toBe(1);
@@ -331,7 +307,7 @@ describe('A33: with local sessions, a leader', () => {
     ensemble.run(10);
     client.break();
     client.asked.length = 0;
-    expect([answered(ensemble, client.connect(follower)).timeoutMs, others.at(-1)!.answer]).toEqual([2000, undefined]);
+    expect([rejoined(ensemble, follower, client).timeoutMs, others.at(-1)!.answer]).toEqual([2000, undefined]);
     expect(settle(ensemble, client.ask('exists', { path: '/', watch: false }), ...others)).toHaveLength(101);
     // The first create was still waiting when the session moved to the new connection.
     expect(settle(ensemble, client.ask('create', create('/e', CreateMode.ephemeral)))).toMatchObject([{ err: 0 }]);
@@ -402,8 +378,8 @@ describe('A33: when the role of a server ends', () => {
     leader.start();
     ensemble.runUntil(() => ensemble.isWhole, 5000);
     expect([local.isClosed, global.isClosed, localCountOf(node)]).toEqual([true, true, 0]);
-    expect(answered(ensemble, local.connect(node)).timeoutMs).toBe(0);
-    expect(answered(ensemble, global.connect(node)).timeoutMs).toBe(2000);
+    expect(rejoined(ensemble, node, local).timeoutMs).toBe(0);
+    expect(rejoined(ensemble, node, global).timeoutMs).toBe(2000);
     ensemble.compare();
   });
 
@@ -423,7 +399,7 @@ describe('A33: when the role of a server ends', () => {
       const isKnown = ensemble.leader!.peer!.inspect.hasSession(client.session);
       outcomes.add(isKnown);
       if (!client.isClosed) client.break();
-      expect(answered(ensemble, client.connect(node)).timeoutMs > 0).toBe(isKnown);
+      expect(rejoined(ensemble, node, client).timeoutMs > 0).toBe(isKnown);
       if (!isKnown) expect(ensemble.leader!.peer!.inspect.ephemeralCount()).toBe(0);
       ensemble.compare();
     }

@@ -27,6 +27,7 @@ import { type CoreOptions, coreDefaults, type Now, silentObserver } from '../../
 import { Peer } from '../../src/peer.ts';
 import type { PeerClients } from '../../src/peer-io.ts';
 import type { ElectionLinks } from '../../src/election/election-links.ts';
+import { Configuration } from '../../src/quorum/configuration.ts';
 import { Replica, replicaOptions } from '../../src/request/replica.ts';
 import { SnapshotLoader } from '../../src/snapshot/snapshot-loader.ts';
 import { CommittedLog, type CommittedLogOptions, committedLogDefaults } from '../../src/zab/committed-log.ts';
@@ -76,7 +77,7 @@ export class LoneLeader implements PeerClients, ElectionLinks, QuorumLinks, Peer
     const zab = { sid: 1, tickTimeMs: 100, initLimitTicks: 1000, syncLimitTicks: 1000, forceSnapshotSync: false, counterMax: 0xffff_0000 };
     const found = { lastZxid: firstZxid, acceptedEpoch: 3, currentEpoch: 3, snapshotZxid: 0 };
     const recovered = { replica, committedLog: new CommittedLog(committedLog), ...found };
-    const config = { active: membersOf(voters) };
+    const config = new Configuration({ sid: 1, active: membersOf(voters), reconfigEnabled: this.#core.reconfigEnabled });
     const options = { core: this.#core, zab };
     const io = { clients: this, election: this, quorum: this, storage: this };
     const parts = { options, config, start: recovered, packetView: new PacketView(), io, random, observer: silentObserver };

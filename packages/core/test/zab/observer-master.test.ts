@@ -1,10 +1,11 @@
 /**
  * Observers that learn from a follower (observerMasterPort) instead of the leader.
  */
-import { CreateMode, ErrorCode, openAcl, PacketType, type Zxid } from '@tskeeper/protocol';
+import { CreateMode, ErrorCode, PacketType, type Zxid } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
 import { EnsembleClient } from './ensemble-client.ts';
 import { Ensemble, type Node } from './ensemble.ts';
+import { create, delivered, joined, rejoined, serve } from './ensemble-requests.ts';
 
 interface Started {
   readonly ensemble: Ensemble;
@@ -15,8 +16,7 @@ interface Started {
 function started(observers = 1, seed = 1): Started {
   const ensemble = new Ensemble(seed, 3, observers, 0);
   ensemble.observerMasterEnabled = true;
-  for (const node of ensemble.nodes) node.start();
-  if (!ensemble.runUntil(() => ensemble.isWhole, 5000)) throw new Error(`it does not serve: ${ensemble.describe()}`);
+  serve(ensemble);
   return { ensemble, observers: ensemble.nodes.slice(3) };
 }
 
@@ -26,8 +26,7 @@ function startedWithReconfig(): Started {
   const ensemble = new Ensemble(1, 3, 1, 0);
   Object.assign(ensemble, { observerMasterEnabled: true, reconfigEnabled: true, throttle: { skipAcl: true } });
   ensemble.configText = [lineOf(1), lineOf(2), lineOf(3), lineOf(4, 'observer'), 'version=0'].join('\n');
-  for (const node of ensemble.nodes) node.start();
-  if (!ensemble.runUntil(() => ensemble.isWhole, 5000)) throw new Error(`it does not serve: ${ensemble.describe()}`);
+  serve(ensemble);
   return { ensemble, observers: ensemble.nodes.slice(3) };
 }
 
@@ -36,33 +35,11 @@ function masterOf({ ensemble }: Started, observer: Node): Node {
   return ensemble.nodes.find((node) => node.sid === sid)!;
 }
 
-function joined(ensemble: Ensemble, node: Node, client = new EnsembleClient(), timeOut = 2000): EnsembleClient {
-  client.connect(node, timeOut);
-  if (!ensemble.runUntil(() => client.isAnswered || client.isClosed, 5000)) throw new Error('the handshake was not answered');
-  return client;
-}
-
-function create(path: string, flags: number = CreateMode.persistent) {
-  return { path, data: null, acl: openAcl, flags };
-}
-
-function delivered<Name extends Parameters<EnsembleClient['ask']>[0]>(
-  ensemble: Ensemble,
-  client: EnsembleClient,
-  name: Name,
-  record: Parameters<typeof client.ask<Name>>[1],
-) {
-  const asked = client.ask(name, record);
-  if (!ensemble.runUntil(() => asked.answer !== undefined || client.isClosed, 5000)) throw new Error(`${name} was not answered`);
-  return asked.answer;
-}
-
 describe('an observer with observerMasterPort', () => {
   it('A55: learns from the leader where the leader alone is a quorum, since there may be no follower', () => {
     const ensemble = new Ensemble(1, 1, 1, 0);
     ensemble.observerMasterEnabled = true;
-    for (const node of ensemble.nodes) node.start();
-    expect(ensemble.runUntil(() => ensemble.isWhole, 5000)).toBe(true);
+    serve(ensemble);
     expect(ensemble.nodes[1]!.peer!.status()).toMatchObject({ state: 'observing', learnerMaster: 1 });
   });
 
@@ -128,20 +105,20 @@ describe('an observer with observerMasterPort', () => {
     const { session } = client;
     for (const node of [masterOf(run, observers[0]!), observers[0]!, ensemble.leader!, observers[0]!]) {
       client.break();
-      joined(ensemble, node, client);
+      rejoined(ensemble, node, client);
       expect(client.session).toBe(session);
       expect(client.timeoutMs).toBeGreaterThan(0);
       expect(delivered(ensemble, client, 'setData', { path: '/', data: null, version: -1 })?.err).toBe(ErrorCode.Ok);
     }
     delivered(ensemble, client, 'closeSession', undefined as never);
     client.isAnswered = false;
-    joined(ensemble, observers[0]!, client);
+    rejoined(ensemble, observers[0]!, client);
     expect(client.timeoutMs).toBe(0);
   });
 
   it('A55: a session whose client pings an observer outlives its timeout many times, and expires when it is silent', () => {
     const { ensemble, observers } = started(1);
-    const client = joined(ensemble, observers[0]!, undefined, 300);
+    const client = joined(ensemble, observers[0]!, 300);
     delivered(ensemble, client, 'create', create('/e', CreateMode.ephemeral));
     for (let ms = 0; ms < 6000; ms += 100) {
       client.ask('ping', undefined);
@@ -230,7 +207,7 @@ describe('an observer with observerMasterPort', () => {
     moved.session = old.session;
     moved.password = old.password;
     ensemble.muted.clear();
-    joined(ensemble, master, moved);
+    rejoined(ensemble, master, moved);
     expect(delivered(ensemble, moved, 'create', create('/new'))?.err).toBe(ErrorCode.Ok);
     const again = old.ask('create', create('/old'));
     ensemble.runUntil(() => again.answer !== undefined || old.isClosed, 2000);

@@ -19,6 +19,7 @@ import { silentObserver } from '../../src/index.ts';
 import { EnsembleClient } from './ensemble-client.ts';
 import type { LocalSessionMode } from '../../src/options.ts';
 import { Ensemble, type Node } from './ensemble.ts';
+import { delivered, serve } from './ensemble-requests.ts';
 
 const delayMs = 2000;
 
@@ -32,24 +33,12 @@ function served(settings: Settings = {}): Ensemble {
   const ensemble = new Ensemble(1, 3, 0, 0);
   Object.assign(ensemble, { readOnlyMode: true, localSessions: 'upgradable', ...settings });
   for (const { sid } of ensemble.nodes) ensemble.keeperServers.add(sid);
-  for (const node of ensemble.nodes) node.start();
-  until(ensemble, () => ensemble.isWhole);
+  serve(ensemble);
   return ensemble;
 }
 
 function until(ensemble: Ensemble, condition: () => boolean): void {
   if (!ensemble.runUntil(condition, 10_000)) throw new Error(`it did not happen: ${ensemble.describe()}`);
-}
-
-function delivered<Name extends Parameters<EnsembleClient['ask']>[0]>(
-  ensemble: Ensemble,
-  client: EnsembleClient,
-  name: Name,
-  record: Parameters<typeof client.ask<Name>>[1],
-) {
-  const asked = client.ask(name, record);
-  until(ensemble, () => asked.answer !== undefined || client.isClosed);
-  return asked.answer;
 }
 
 function create(path: string, flags: number = CreateMode.persistent) {

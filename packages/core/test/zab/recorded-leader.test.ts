@@ -39,6 +39,7 @@ import { coreDefaults, type Now, silentObserver } from '../../src/index.ts';
 import { Peer } from '../../src/peer.ts';
 import type { PeerClients } from '../../src/peer-io.ts';
 import type { ElectionLinks } from '../../src/election/election-links.ts';
+import { Configuration } from '../../src/quorum/configuration.ts';
 import { Replica, replicaOptions } from '../../src/request/replica.ts';
 import { SnapshotLoader } from '../../src/snapshot/snapshot-loader.ts';
 import { CommittedLog, committedLogDefaults } from '../../src/zab/committed-log.ts';
@@ -111,8 +112,8 @@ class Replayed implements PeerClients, ElectionLinks, QuorumLinks, PeerStorage {
     const zab = { sid, tickTimeMs: 1000, initLimitTicks: 100, syncLimitTicks: 100, forceSnapshotSync: false, counterMax: 0xffff_0000 };
     const recovered = { replica, lastZxid, acceptedEpoch: epoch, currentEpoch: epoch, committedLog, snapshotZxid: 0 };
     this.now = { elapsedMs: elapsedMs(learnings[0]!.packets[0]!.t) - 500, wallMs: 0 };
-    const config = { active: parseQuorumConfig(configText) };
     const options = { core, zab };
+    const config = new Configuration({ sid, active: parseQuorumConfig(configText), reconfigEnabled: core.reconfigEnabled });
     const io = { clients: this, election: this, quorum: this, storage: this };
     const parts = { options, config, start: recovered, packetView: new PacketView(), io, random, observer: silentObserver };
     this.peer = new Peer(parts, this.now);

@@ -1,10 +1,11 @@
 /**
  * What clients of an ensemble can rely on, at any of its servers.
  */
-import { CreateMode, ErrorCode, EventType, openAcl, PacketType } from '@tskeeper/protocol';
+import { CreateMode, ErrorCode, EventType, PacketType } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
 import { type Asked, EnsembleClient } from './ensemble-client.ts';
 import { Ensemble, type Node } from './ensemble.ts';
+import { create, delivered, joined, serve } from './ensemble-requests.ts';
 
 /** Of an `Ensemble`. */
 const tickTimeMs = 100;
@@ -12,35 +13,12 @@ const tickTimeMs = 100;
 function served(voters: number, observers = 0, seed = 1, counterMax = 0xffff_0000): Ensemble {
   const ensemble = new Ensemble(seed, voters, observers, 0);
   ensemble.counterMax = counterMax;
-  for (const node of ensemble.nodes) node.start();
-  if (!ensemble.runUntil(() => ensemble.isWhole, 5000)) throw new Error(`it does not serve: ${ensemble.describe()}`);
+  serve(ensemble);
   return ensemble;
 }
 
 function followersOf(ensemble: Ensemble): Node[] {
   return ensemble.nodes.filter((node) => node !== ensemble.leader);
-}
-
-function create(path: string, flags: number = CreateMode.persistent, data: string | null = null) {
-  return { path, data: data === null ? null : Buffer.from(data), acl: openAcl, flags };
-}
-
-/** Sends a request and waits for the reply. */
-function delivered<Name extends Parameters<EnsembleClient['ask']>[0]>(
-  ensemble: Ensemble,
-  client: EnsembleClient,
-  name: Name,
-  record: Parameters<typeof client.ask<Name>>[1],
-) {
-  const asked = client.ask(name, record);
-  if (!ensemble.runUntil(() => asked.answer !== undefined || client.isClosed, 5000)) throw new Error(`${name} was not answered`);
-  return asked.answer;
-}
-
-function joined(ensemble: Ensemble, node: Node, timeOut = 2000): EnsembleClient {
-  const client = new EnsembleClient().connect(node, timeOut);
-  if (!ensemble.runUntil(() => client.isAnswered || client.isClosed, 5000)) throw new Error('the handshake was not answered');
-  return client;
 }
 
 describe('any server of an ensemble', () => {
@@ -355,8 +333,7 @@ describe('a session in an ensemble', () => {
   it('has no write of an old connection performed after one of a newer, though it has returned to the server where the old one waits', () => {
     const ensemble = new Ensemble(1, 3, 0, 0);
     ensemble.throttle = { requestThrottleLimit: 1, requestThrottleDropStale: false };
-    for (const node of ensemble.nodes) node.start();
-    expect(ensemble.runUntil(() => ensemble.isWhole, 5000)).toBe(true);
+    serve(ensemble);
     const [here] = followersOf(ensemble);
     const [busy, client] = [joined(ensemble, here!), joined(ensemble, here!)];
     delivered(ensemble, client, 'create', create('/a'));
@@ -384,8 +361,7 @@ describe('a session in an ensemble', () => {
   it('has no write of an old connection performed that the leader holds, though it has moved and returned to the server that forwarded it', () => {
     const ensemble = new Ensemble(1, 3, 0, 0);
     ensemble.throttle = { requestThrottleLimit: 1, requestThrottleDropStale: false };
-    for (const node of ensemble.nodes) node.start();
-    expect(ensemble.runUntil(() => ensemble.isWhole, 5000)).toBe(true);
+    serve(ensemble);
     const leader = ensemble.leader!;
     const [here, there] = followersOf(ensemble);
     const [busy, client] = [joined(ensemble, leader), joined(ensemble, here!)];
@@ -416,8 +392,7 @@ describe('a session in an ensemble', () => {
     for (const goesOnHere of [true, false]) {
       const ensemble = new Ensemble(1, 3, 0, 0);
       ensemble.throttle = { requestThrottleLimit: 1, requestThrottleDropStale: false };
-      for (const node of ensemble.nodes) node.start();
-      expect(ensemble.runUntil(() => ensemble.isWhole, 5000)).toBe(true);
+      serve(ensemble);
       const leader = ensemble.leader!;
       const [here, there] = followersOf(ensemble);
       const [busy, client] = [joined(ensemble, leader), joined(ensemble, here!)];

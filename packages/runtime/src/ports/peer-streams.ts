@@ -8,12 +8,13 @@
  * makes the kernel reset it, and the last output could be lost.
  */
 import type { Now } from '@tskeeper/core';
-import { formatHostPort, type HostPort, type Millis } from '@tskeeper/protocol';
+import { formatHostPort, type HostPort, isWildcardHost, type Millis } from '@tskeeper/protocol';
 import type { Clock } from '../clock.ts';
-import type { Endpoint, Listener, Network, ReceivedBatch, StreamId } from '../network.ts';
-import { bindListener } from './bind-listener.ts';
+import type { Endpoint, Listener, ListenOptions, Network, ReceivedBatch, StreamId } from '../network.ts';
+import { bindListener, waitForOwnName } from './bind-listener.ts';
 import { HalfOpenStreams } from './half-open-streams.ts';
 import type { RateLimitedLog } from './rate-limited-log.ts';
+import { type Replacement, replaceListeners } from './replace-listeners.ts';
 
 /** A stream between two servers, at either end. Ports extend it. */
 export class PeerStream {
@@ -118,6 +119,27 @@ export class PeerStreams<S extends PeerStream> {
     });
     if (listener !== undefined) this.#listeners.add(listener);
     return listener;
+  }
+
+  /**
+   * Listens on another address of this server instead of `old`, which may exclude it. It tries once.
+   * Resolves with undefined if the port is shut down before.
+   */
+  async replace(old: readonly Listener[], address: HostPort): Promise<Replacement | undefined> {
+    const { network, clock, log, portName } = this.#dependencies;
+    const isCancelled = (): boolean => this.#isShutDown;
+    const numeric = isWildcardHost(address.host)
+      ? undefined
+      : await waitForOwnName(network, clock, log, { portName, address, isCancelled });
+    if (isCancelled()) return undefined;
+    const wanted: ListenOptions = { address: numeric, port: address.port, backlog: undefined, forServers: true };
+    const listen = async (options: ListenOptions): Promise<Listener> => {
+      const listener = await network.listen(options);
+      if (isCancelled()) await listener.close();
+      else this.#listeners.add(listener);
+      return listener;
+    };
+    return replaceListeners({ listen, stopListeningAt: (listener) => this.stopListeningAt(listener) }, old, wanted);
   }
 
   owns(listener: Listener): boolean {

@@ -6,17 +6,22 @@
  * pipe.ts has a connection, virtual-wire.ts what lies between the machines, this file one machine.
  */
 import type { Millis } from '@tskeeper/protocol';
-import type { Endpoint, Listener, ListenOptions, Network, NetworkSink, SendBatch, StreamId } from '../network.ts';
+import {
+  type Endpoint,
+  type Listener,
+  ListenError,
+  type ListenOptions,
+  type Network,
+  type NetworkSink,
+  type SendBatch,
+  type StreamId,
+} from '../network.ts';
 import { ReceivedList } from '../received-list.ts';
 import { StreamTable } from '../stream-table.ts';
 import { StreamEnd, type StreamStack, type WireScheduler } from './pipe.ts';
 
 /** First of the ports for dialling sides, as in Linux. */
 const firstEphemeralPort = 32_768;
-
-interface MemoryListener extends Listener {
-  readonly address: string | undefined;
-}
 
 /** What a machine needs of the wire between the machines. */
 export interface NetworkWire {
@@ -32,7 +37,7 @@ export class VirtualNetwork implements Network, StreamStack {
   readonly #wire: NetworkWire;
   readonly #scheduler: WireScheduler;
   #sink: NetworkSink | undefined;
-  readonly #listeners = new Set<MemoryListener>();
+  readonly #listeners = new Set<Listener>();
   readonly #sides = new StreamTable<StreamEnd>();
   #nextPort = firstEphemeralPort;
   /** The machine is off: dials are not answered. */
@@ -57,16 +62,20 @@ export class VirtualNetwork implements Network, StreamStack {
     this.#sink = sink;
   }
 
-  listen(options: ListenOptions): Promise<Listener> {
+  /** A machine has one address, so two listeners of one port exclude each other, as in Linux. */
+  listen({ address, port }: ListenOptions): Promise<Listener> {
+    if (address !== undefined && address !== this.address) {
+      return Promise.reject(
+        new ListenError('EADDRNOTAVAIL', `port ${port} of ${address} cannot be used: this machine has no such address.`),
+      );
+    }
     for (const { endpoint } of this.#listeners) {
-      if (options.port !== 0 && endpoint.port === options.port) {
-        return Promise.reject(new Error(`port ${options.port} is already in use by this process. Choose another port.`));
+      if (port !== 0 && endpoint.port === port) {
+        return Promise.reject(new ListenError('EADDRINUSE', `port ${port} is already in use by this process. Choose another port.`));
       }
     }
-    const endpoint: Endpoint = { address: this.address, port: options.port === 0 ? this.#nextPort++ : options.port };
-    const listener: MemoryListener = {
-      address: options.address,
-      endpoint,
+    const listener: Listener = {
+      endpoint: { address: address ?? '::', port: port === 0 ? this.#nextPort++ : port },
       close: () => {
         this.#listeners.delete(listener);
         return Promise.resolve();
@@ -141,7 +150,7 @@ export class VirtualNetwork implements Network, StreamStack {
   accept(to: Endpoint, from: Endpoint): StreamEnd | undefined {
     for (const listener of this.#listeners) {
       if (listener.endpoint.port !== to.port || this.#sink === undefined) continue;
-      const side = this.#newStream(listener.endpoint);
+      const side = this.#newStream({ address: this.address, port: to.port });
       this.#accepting.set(side, { listener, from });
       return side;
     }

@@ -386,6 +386,19 @@ describe('output', () => {
     expect(other.received.length).toBe(rounds * 20);
   });
 
+  test('of all channels is discarded by dropAll, which resets them at once, with both their ends', async () => {
+    const { rig, node, channel, cnxn, end } = await withLearner();
+    const other = new RawHost(rig, addressOf(3)).dial(addressOf(1), quorumPort);
+    await rig.settle();
+    cnxn.backward.conditions.windowBytes = 0;
+    node.write(channel, Buffer.alloc(mebibyte));
+    node.runTurn((now) => node.learner.dropAll(now));
+    await rig.settle();
+    expect(node.events).toEqual([`gone ${channel}`]);
+    expect([end.closed, end.received.length, other.closed]).toEqual(['ECONNRESET', 0, 'ECONNRESET']);
+    expect(rig.cnxns).toEqual([]);
+  });
+
   // After the end of a snapshot, which the learner may not have read yet, follow the committed txns
   // that memory holds and new proposals.
   test('the limit of the output that waits for a learner is at least twice the size of the committed txns in memory', () => {

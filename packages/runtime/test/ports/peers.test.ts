@@ -3,7 +3,7 @@
  * a disk that takes a millisecond.
  */
 import { coreDefaults, type EpochName, type Now, Peer, type PeerClients, type PeerStorage, silentObserver } from '@tskeeper/core';
-import { CommittedLog, committedLogDefaults, Replica, replicaOptions } from '@tskeeper/core/internal';
+import { CommittedLog, committedLogDefaults, Configuration, Replica, replicaOptions } from '@tskeeper/core/internal';
 import {
   openAcl,
   OpCode,
@@ -77,7 +77,8 @@ class Server implements PeerClients, PeerStorage {
     };
     const options = { core: { ...coreDefaults, serverId: this.sid }, zab };
     const line = (sid: Sid) => `server.${sid}=${addressOf(sid)}:${quorumPort}:${electionPort}`;
-    const config = { active: parseQuorumConfig(sids.map(line).join('\n')) };
+    const active = parseQuorumConfig(sids.map(line).join('\n'));
+    const config = new Configuration({ sid: this.sid, active, reconfigEnabled: options.core.reconfigEnabled });
     const recovered = {
       replica: new Replica(replicaOptions(coreDefaults, random)),
       lastZxid: 0,

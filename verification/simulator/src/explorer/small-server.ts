@@ -20,7 +20,7 @@ import {
   type Zxid,
 } from '@tskeeper/protocol';
 import { type ChannelId, type CnxnId, type Now, Peer, type PeerOptions } from '@tskeeper/core';
-import { CommittedLog, committedLogDefaults, type Fingerprint } from '@tskeeper/core/internal';
+import { CommittedLog, committedLogDefaults, Configuration, type Fingerprint } from '@tskeeper/core/internal';
 import { type ServerView, versionName } from './invariants.ts';
 import type { ServerState, SmallServerEnvironment, UsedConfigs } from './server-environment.ts';
 import {
@@ -170,7 +170,7 @@ export class SmallServer implements ServerState {
       core: { ...core, serverId: sid, reconfigEnabled: isReconfigurable, skipAcl: isReconfigurable },
       zab: { sid, tickTimeMs, initLimitTicks, syncLimitTicks: initLimitTicks, forceSnapshotSync: false, counterMax: 0xffff_0000 },
     };
-    const config = { active, lastSeen };
+    const config = new Configuration({ sid, active, lastSeen, reconfigEnabled: isReconfigurable });
     const io = { clients: this.#cnxns, election, quorum: streams, storage: this.#storage };
     this.#turn(() => {
       const { observer } = election;

@@ -40,7 +40,7 @@ export const localSessionMutants: Readonly<Record<string, Mutant>> = {
   'creation-counts-as-move': {
     description: 'a session that becomes global counts as moved, so a leader refuses the create that was waiting after its createSession',
     origin: 'A33, P36',
-    symbol: 'SessionTracker.openFor',
+    symbol: 'SessionTracker.openAwaitingCreate',
     original: 'this.#owners.set(slot, owner);',
     replacement: 'this.setOwner(slot, owner);',
   },

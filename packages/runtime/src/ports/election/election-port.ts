@@ -27,6 +27,7 @@ import { Dialler } from '../dialler.ts';
 import type { PeerServer } from '../peer-server.ts';
 import type { PeerStreams } from '../peer-streams.ts';
 import { RateLimitedLog } from '../rate-limited-log.ts';
+import type { Replacement } from '../replace-listeners.ts';
 import { ElectionCnxns } from './election-cnxns.ts';
 import type { ElectionCore } from './election-core.ts';
 import type { ElectionCnxn, ElectionLink } from './election-link.ts';
@@ -118,6 +119,11 @@ export class ElectionPort implements ElectionLinks {
    */
   listen(address: HostPort): Promise<Listener | undefined> {
     return this.#streams.listen(address);
+  }
+
+  /** Listens at another address instead of these; see `PeerStreams.replace`. */
+  replace(old: readonly Listener[], address: HostPort): Promise<Replacement | undefined> {
+    return this.#streams.replace(old, address);
   }
 
   /** Stops listening at one address; connections stay. */
