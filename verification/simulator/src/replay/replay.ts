@@ -278,7 +278,7 @@ class Replayer {
     const records: { path: string; data: string | null }[] = [];
     for (const member of txn.kind === 'multi' ? txn.txns.map((each) => each.txn) : [txn]) {
       if (member.kind !== 'create' && member.kind !== 'setData') return false;
-      records.push({ path: member.path!, data: member.data === null ? null : Buffer.from(member.data).toString('latin1') });
+      records.push({ path: member.path, data: member.data === null ? null : Buffer.from(member.data).toString('latin1') });
     }
     const isCorrect = records.every(({ path, data }) => {
       if (path === systemPath.sequences) return data === null;

@@ -12,10 +12,9 @@ export const sequenceMarks: Readonly<Record<string, (outcome: Outcome) => number
 };
 
 function createdFrom({ log }: Outcome['recording'], number: number): number {
-  return log.filter(({ logged: { txn } }) => txn.kind === 'create' && Number(/-(\d{10,})$/.exec(txn.path ?? '')?.[1] ?? 0) >= number)
-    .length;
+  return log.filter(({ logged: { txn } }) => txn.kind === 'create' && Number(/-(\d{10,})$/.exec(txn.path)?.[1] ?? 0) >= number).length;
 }
 
 function isRecord(txn: Txn): boolean {
-  return (txn.kind === 'create' || txn.kind === 'setData') && txn.path?.startsWith(`${systemPath.sequences}/`) === true;
+  return (txn.kind === 'create' || txn.kind === 'setData') && txn.path.startsWith(`${systemPath.sequences}/`);
 }
