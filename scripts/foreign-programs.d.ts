@@ -26,6 +26,7 @@ export interface ForeignPrograms {
   curator: JavaProgram;
   kazoo: PythonProgram;
   'kazoo-suite': PythonProgram;
+  clickhouse: PythonProgram;
   'zookeeper-c': CLibrary;
   'zookeeper-c-suite': SourcePackage;
   'node-zookeeper-client': NpmPackage;

@@ -1,6 +1,6 @@
 /**
  * Installs the foreign peers for comparisons: Apache ZooKeeper itself (with its Java client and
- * zkCli), kazoo for Python, the C client, and the other clients on npm.
+ * zkCli), kazoo for Python, the C client, ClickHouse, and the other clients on npm.
  *
  * Everything goes into `.cache/peers/<name>`; nothing outside the repository changes, and an
  * installed peer costs one look at the file system. A peer that cannot be installed on this machine
@@ -145,8 +145,8 @@ const kazooSuitePackages = [
 const cSuiteSource = 'zookeeper';
 const cSuitePackages = ['libcppunit-dev'];
 
-/** kazoo with further Python packages. */
-function kazooInstaller(packages) {
+/** Python packages. `version`: that of the program they are installed for. */
+function pythonInstaller(version, packages) {
   return {
     text: packages.join(' '),
     /** @param {string} folder */
@@ -156,7 +156,7 @@ function kazooInstaller(packages) {
     },
     /** @param {string} folder */
     async facts(folder) {
-      return { version: kazooVersion, pythonPath: path.join(folder, 'site') };
+      return { version, pythonPath: path.join(folder, 'site') };
     },
   };
 }
@@ -255,8 +255,10 @@ const installers = {
     'org.apache.zookeeper:zookeeper:3.9.5',
     ...zookeeperExtras['3.9.5'],
   ]),
-  kazoo: kazooInstaller([`kazoo==${kazooVersion}`]),
-  'kazoo-suite': kazooInstaller(kazooSuitePackages),
+  kazoo: pythonInstaller(kazooVersion, [`kazoo==${kazooVersion}`]),
+  'kazoo-suite': pythonInstaller(kazooVersion, kazooSuitePackages),
+  // The engine of ClickHouse 26.9 as a library: about 900 MB.
+  clickhouse: pythonInstaller('26.9.0', ['chdb==4.4.0', 'chdb-core==26.9.0']),
   'node-zookeeper-client': npmInstaller('node-zookeeper-client', '1.1.3', { async: '3.2.6', underscore: '1.13.8' }),
   'zookeeper-npm': npmInstaller(
     'zookeeper',

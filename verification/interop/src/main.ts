@@ -50,8 +50,11 @@ const partNames = [
   'kazoo-suite',
   'kazoo',
   'c',
+  'clickhouse',
 ] as const;
 type PartName = (typeof partNames)[number];
+/** Parts that only the long form has, unless --only names them: what they install is large. */
+const longParts: ReadonlySet<PartName> = new Set(['clickhouse']);
 const kinds: readonly ServerKind[] = ['ours', 'java-3.9.5', 'java-3.8.0'];
 
 interface Settings {
@@ -97,7 +100,7 @@ function factsOf(server: ServerProcess): DriverFacts {
 async function withServer(
   kind: ServerKind,
   use: (server: ServerProcess) => Promise<void>,
-  more: Readonly<Record<string, number>> = {},
+  more: Readonly<Record<string, number | string>> = {},
   properties: Readonly<Record<string, number>> = {},
 ): Promise<void> {
   const folder = await mkdtemp(path.join(tmpdir(), 'tskeeper-interop-'));
@@ -125,6 +128,26 @@ const parts: Record<PartName, Part> = {
         const script = path.join(repositoryFolder, 'verification', 'interop', 'python', 'kazoo_driver.py');
         await runDriver('kazoo', 'python3', [script, JSON.stringify(factsOf(server))], { PYTHONPATH: kazoo.pythonPath }, report);
       }),
+  },
+  clickhouse: {
+    peers: ['clickhouse'],
+    run: ({ kind }, report) =>
+      withServer(
+        kind,
+        async (server) => {
+          const { clickhouse } = await ensureForeignPrograms(['clickhouse']);
+          if (!clickhouse.installed) return;
+          const script = path.join(repositoryFolder, 'verification', 'interop', 'python', 'clickhouse_driver.py');
+          await runDriver(
+            'clickhouse',
+            'python3',
+            [script, JSON.stringify(factsOf(server))],
+            { PYTHONPATH: clickhouse.pythonPath },
+            report,
+          );
+        },
+        kind === 'ours' ? { 'tskeeper.keeperExtensions': 'true' } : {},
+      ),
   },
   'kazoo-suite': {
     peers: ['kazoo-suite'],
@@ -257,7 +280,7 @@ function parse(): Settings & { only: readonly PartName[]; verbose: boolean } {
   const { values } = parseArgs({
     options: {
       server: { type: 'string', default: 'ours' },
-      only: { type: 'string', default: partNames.join(',') },
+      only: { type: 'string' },
       seed: { type: 'string', default: '1' },
       operations: { type: 'string' },
       bounded: { type: 'boolean', default: false },
@@ -267,7 +290,8 @@ function parse(): Settings & { only: readonly PartName[]; verbose: boolean } {
   });
   const { server, bounded, verbose } = values;
   if (!isOneOf(server, kinds)) throw new Error(`--server must be one of ${kinds.join(', ')}, not ${server}`);
-  const only = values.only.split(',').map((name) => {
+  const all = partNames.filter((name) => !bounded || !longParts.has(name));
+  const only = (values.only?.split(',') ?? all).map((name) => {
     if (!isOneOf(name, partNames)) throw new Error(`--only must be a list of ${partNames.join(', ')}, not ${name}`);
     return name;
   });
