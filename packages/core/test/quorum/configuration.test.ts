@@ -159,6 +159,18 @@ describe('a configuration that others have announced', () => {
     expect(configuration.maybeActivateAnnounced()).toBe(false);
   });
 
+  it('is active with an oracle once one of its two voters has announced it: the other may be down', () => {
+    const two = parseQuorumConfig(text('100000003', line(2), line(3)));
+    const activated = (hasOracle: boolean, from: number, announced = two) => {
+      const configuration = started('0', { hasOracle });
+      configuration.maybeNoteAnnouncement(from, announced);
+      return configuration.maybeActivateAnnounced();
+    };
+    expect([activated(true, 2), activated(false, 2), activated(true, 1), activated(true, 7)]).toEqual([true, false, false, false]);
+    expect(activated(true, 3, parseQuorumConfig(text('100000003', ...three.slice(1), line(4), line(5))))).toBe(false);
+    expect(activated(true, 6, parseQuorumConfig(text('100000003', line(6), line(7))))).toBe(false);
+  });
+
   it('is found among any number of others', () => {
     const configuration = started();
     for (let sid = 10; sid < 2000; sid++)
