@@ -736,6 +736,24 @@ describe('an oracle', () => {
     expect(bench.outcome()).toBe('leading 1 zxid 7 epoch 1 round 1');
   });
 
+  it.each<[string, QuorumVerifier]>([
+    ['outside the two voters', new OracleQuorum(1, [2, 3])],
+    ['that a pending configuration gives a vote', new JointQuorum(new OracleQuorum(1, [2, 3]), new MajorityQuorum([1, 2]))],
+  ])('A57: a server %s asks its candidate again soon, which may lead without a majority', (_which, verifier) => {
+    const bench = new Bench(verifier);
+    bench.start();
+    bench.pass(10_000);
+    bench.hear(2, 'looking', [2, 9, 1]);
+    expect(bench.outcome()).toBeUndefined();
+    for (let asked = 0; asked < 5; asked++) {
+      bench.take();
+      bench.pass(200);
+      expect(bench.take()).toContainEqual(expect.stringMatching(/^2 <- looking 2 /));
+    }
+    bench.hear(2, 'leading', [2, 9, 1]);
+    expect(bench.outcome()).toBe('following 2 zxid 9 epoch 1 round 1');
+  });
+
   it.each([false, true])('A57: a voter follows the other one that leads, whether it may continue alone or not: %s', (mayContinueAlone) => {
     const oracle = new OracleQuorum(1, [1, 2]);
     oracle.oracleAnswered(mayContinueAlone);
