@@ -7,7 +7,7 @@
  * Nothing changes at such a server, so no event but those of restored watches is due, and requests
  * that it refuses have no effect in the model.
  */
-import { counterOf, epochOf, ErrorCode, keeperPath, makeZxid, type Zxid } from '@tskeeper/protocol';
+import { counterOf, epochOf, ErrorCode, keeperPath, makeZxid, type Stat, systemPath, type Zxid } from '@tskeeper/protocol';
 import { leaderEpochsOf } from '../record/committed-history.ts';
 import type { CnxnRecord, Item, Recording, Request } from '../record/recording.ts';
 
@@ -16,7 +16,9 @@ export function readOnlyStreams(recording: Recording): CnxnRecord[] {
   return recording.readOnlyCnxns.flatMap((cnxn) => {
     const zxid = shownZxidOf(cnxn);
     if (zxid === undefined || !isKnown(zxid)) return [];
-    return [{ ...cnxn, requests: cnxn.requests.filter(isRead), items: cnxn.items.filter(isReadItem) }];
+    const isTraced = (request: Request) => isRead(request) && !showsOwnConfig(recording, cnxn, request);
+    const isTracedItem = (item: Item) => item.kind === 'event' || isTraced(item.request);
+    return [{ ...cnxn, requests: cnxn.requests.filter(isTraced), items: cnxn.items.filter(isTracedItem) }];
   });
 }
 
@@ -39,6 +41,15 @@ function isRead({ name, reply, record }: Request): boolean {
   return reply?.err !== ErrorCode.NotReadOnly && name !== 'closeSession' && path !== keeperPath.featureFlags;
 }
 
-function isReadItem(item: Item): boolean {
-  return item.kind === 'event' || isRead(item.request);
+/**
+ * A server that is to join shows the configuration of its own files, which name it beside the others,
+ * until a leader sends it another.
+ */
+function showsOwnConfig({ ensemble, configText = '' }: Recording, { server }: CnxnRecord, { name, record, reply }: Request): boolean {
+  const { path } = (record ?? {}) as { readonly path?: string };
+  if (path !== systemPath.config || (name !== 'getData' && name !== 'exists') || reply?.err !== ErrorCode.Ok) return false;
+  const line = new RegExp(`^server\\.${ensemble.get(server)?.sid}=`, 'm');
+  const { data, stat } = reply.body as { readonly data?: Uint8Array; readonly stat: Stat };
+  if (data === undefined) return stat.dataLength !== configText.length;
+  return !line.test(configText) && line.test(Buffer.from(data).toString('utf8'));
 }

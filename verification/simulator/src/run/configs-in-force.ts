@@ -8,7 +8,7 @@ import type { VirtualWorld } from '../world/virtual-world.ts';
 
 export function configsInForce({ servers, recording }: VirtualWorld): readonly Members[] {
   const texts = new Set(servers.flatMap(({ knownConfigTexts }) => knownConfigTexts));
-  return texts.size === 0 ? [recording.ensemble] : [...texts].map(membersOf);
+  return texts.size === 0 ? [recording.ensemble] : [...texts].map((text) => membersOf(text, recording.limits.oracleSid));
 }
 
 /** Whether these servers are a quorum of each of the configurations. */

@@ -377,7 +377,8 @@ class SeedRun {
   #addReconfigurer(): void {
     const { movesClientPorts } = this.#plan.reconfig!;
     const deadAddress = this.#plan.ensemble?.deadAddress;
-    const options = { name: 'operator', address: '10.9.2.1', timeoutMs: 1500, movesClientPorts, deadAddress };
+    const oracleSid = this.#plan.ensemble?.oracleSid;
+    const options = { name: 'operator', address: '10.9.2.1', timeoutMs: 1500, movesClientPorts, deadAddress, oracleSid };
     this.#reconfigurer = new Reconfigurer(this.world, new SeededRandom(this.#random.uint32()), options);
     this.run.actors.push(this.#reconfigurer.client);
     this.#scheduleReconfig();
