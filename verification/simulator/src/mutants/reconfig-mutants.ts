@@ -9,12 +9,12 @@ const seeded: Readonly<Record<string, Omit<Mutant, 'detector'>>> = {
     original: ' && this.#lastSeen.containsQuorum(sids)',
     replacement: '',
   },
-  'oracle-permits-a-leader-outside': {
-    description: "a leader that is none of the two voters counts its oracle's permission",
+  'oracle-decides-among-three': {
+    description: 'the oracle decides for one of three voters as well',
     origin: 'A57, P32',
     symbol: 'OracleQuorum.#canBeAlone',
-    original: ' && this.isVoter(this.#own)',
-    replacement: '',
+    original: 'this.voters.length === 2',
+    replacement: 'this.voters.length <= 3',
   },
   'oracle-silence-ignored': {
     description: 'once the oracle has allowed a server to continue alone, the server does so for good',
