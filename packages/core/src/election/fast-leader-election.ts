@@ -388,8 +388,8 @@ export class FastLeaderElection {
       return;
     }
     // One of two voters leads by the oracle's decision, and no quorum will ever confirm it to the
-    // others. That this server may continue alone as well is no reason to stay away: the other may
-    // have been allowed to before, and have written.
+    // others. One that may continue alone too follows nevertheless: the other may have been allowed
+    // to before, and have written.
     if (vote.state === 'leading' && vote.leader === from && verifier.mayLackMajority) {
       this.#round = vote.electionEpoch;
       this.#decide(voteOf(notification), now);

@@ -23,13 +23,6 @@ const seeded: Readonly<Record<string, Omit<Mutant, 'detector'>>> = {
     original: 'this.#canServeAlone = canServeAlone;',
     replacement: 'this.#canServeAlone ||= canServeAlone;',
   },
-  'oracle-waits-for-any-follower': {
-    description: 'a follower that is none of two voters keeps the oracle from deciding',
-    origin: 'A57, P35',
-    symbol: 'OracleQuorum.setFollowers',
-    original: 'sid !== this.#own && followers.has(sid)',
-    replacement: 'sid === this.#own && followers.size > 0',
-  },
   'two-voters-announced-by-one-ignored': {
     description: 'a server outside two voters with an oracle waits until both have announced their configuration',
     origin: 'A57, P35',
