@@ -283,6 +283,8 @@ export interface Recording {
   readonly peerEvents: PeerEvent[];
   /** The servers by name, and whether they vote. Empty for standalone servers. */
   readonly ensemble: Map<string, EnsembleServer>;
+  /** The longest delay between two servers, in each direction, that is there all the time. */
+  linkDistanceMs: Millis;
   /** The answers of the oracle to the server that it favours, from the first on. */
   readonly oracleAnswers: { readonly atMs: Millis; readonly isYes: boolean }[];
   /** The content of /zookeeper/config; undefined for standalone servers. */
@@ -352,6 +354,7 @@ export function newRecording(limits: RunLimits): Recording {
     pauses: [],
     peerEvents: [],
     ensemble: new Map(),
+    linkDistanceMs: 0,
     oracleAnswers: [],
     configText: undefined,
     disturbances: [],

@@ -133,6 +133,7 @@ class SeedRun {
         if (this.#random.below(100) >= percent) continue;
         const link = this.world.link(a.name, b.name);
         link.distanceMs = distanceMs;
+        this.world.recording.linkDistanceMs = distanceMs;
         link.earlyAccept = earlyAccept;
       }
     }
@@ -218,6 +219,11 @@ class SeedRun {
     if (run.isEnsemble && this.#random.below(2) === 0) await this.#coreLiveness();
     run.heal();
     const rests = () => run.allServing && run.actors.every((actor) => run.isServed(actor));
+    if (this.#plan.reconfig?.clientsFollow === true) {
+      // A pending change may be completed only now, and move all servers that a client knows.
+      await world.runUntil(() => run.allServing, healingMs);
+      run.updateServerLists();
+    }
     if (!(await world.runUntil(rests, healingMs))) {
       run.reportViolation(`not quiet ${healingMs} ms after the last fault: ${this.#waitingText()}`);
       return false;
