@@ -15,6 +15,7 @@ import {
   type Transport,
 } from '../src/index.ts';
 import { clientAddressesOf } from '../src/ensemble/client-addresses.ts';
+import { followConfig } from '../src/ensemble/follow-config.ts';
 import { ClientWorld } from './support/client-world.ts';
 
 let world: ClientWorld;
@@ -281,6 +282,19 @@ describe('followConfig', () => {
     const zk = await world.connect({ followConfig: true });
     expect(zk.servers).toEqual(['server:2181']);
     expect(zk.connectedServer).toBe('server:2181');
+  });
+
+  it('B36: rejects if the session ends before the configuration has been read: no later state event says so', async () => {
+    name('one');
+    const zk = await world.until(connect('one', world.options()));
+    world.wire.name('one', []);
+    world.break();
+    await world.untilSo(() => zk.state === 'suspended');
+    await world.pass(60_000);
+    name('one');
+    const following = followConfig(zk);
+    await expect(world.until(following)).rejects.toMatchObject({ code: 'SessionExpired' });
+    expect(zk.endReason).toBe('expired');
   });
 
   it('B36: a client that may not read the configuration keeps its list, until it may', async () => {

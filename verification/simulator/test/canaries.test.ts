@@ -46,6 +46,7 @@ const seedMax = breadth(2, 120);
 const firstSeeds: Readonly<Record<string, number>> = {
   'a read of a znode that was deleted long before': 36,
   'a server whose digest differs': 39,
+  'a txn that one of two voters committed alone against the word of the oracle': 40,
   'a session that became global although none may': 3,
   'a session that became global before its client had sent an ephemeral': 3,
   'a local session that another server resumed': 14,
@@ -224,6 +225,27 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
       change(request.reply!.body as GetDataReply, { data: Buffer.from('no client wrote this') });
     },
   ]),
+  [
+    'registerLinearizability',
+    'a znode that a removeRecursive has left behind',
+    ({ log, cnxns }) => {
+      const isRemoval = ({ logged: { header, txn } }: Recording['log'][number]) =>
+        txn.kind === 'multi' &&
+        txn.txns.length > 1 &&
+        cnxns.some(({ requests }) => requests.some(({ name, reply }) => name === 'removeRecursive' && reply?.zxid === header.zxid));
+      const { txn } = found(log.findLast(isRemoval)).logged;
+      if (txn.kind === 'multi') change(txn, { txns: txn.txns.slice(1) });
+    },
+  ],
+  [
+    'registerLinearizability',
+    'a tryRemove that removed a znode of another version',
+    (recording) => {
+      const deleted = new Set(recording.log.flatMap(({ logged: { header, txn } }) => (txn.kind === 'delete' ? [header.zxid] : [])));
+      const request = found(requestsOf(recording).findLast(({ name, reply }) => name === 'tryRemove' && deleted.has(reply?.zxid ?? 0)));
+      change(request.record as { version: number }, { version: 1000 });
+    },
+  ],
   [
     'registerLinearizability',
     'a read of a znode that was deleted long before',
@@ -909,6 +931,19 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
       const at = peerEvents.findLastIndex((event) => event.kind === 'applied' && event.server === followers.at(-1));
       const event = found(peerEvents[at]) as Extract<PeerEvent, { kind: 'applied' }>;
       peerEvents.splice(at + 1, 0, { ...event, zxid: event.zxid + 1 });
+    },
+  ],
+  [
+    'quorumCommits',
+    'a txn that one of two voters committed alone against the word of the oracle',
+    ({ peerEvents, oracleAnswers, limits, ensemble }) => {
+      if (limits.oracleSid === undefined || ensemble.get(`server-${limits.oracleSid}`)?.isVoter !== true) throw new NothingOfTheKind();
+      // Without the other voter every commit was made alone.
+      for (let at = peerEvents.length - 1; at >= 0; at--) {
+        const { kind, server } = peerEvents[at]!;
+        if (kind === 'logged' && server !== `server-${limits.oracleSid}`) peerEvents.splice(at, 1);
+      }
+      oracleAnswers.splice(0, oracleAnswers.length, { atMs: 0, isYes: false });
     },
   ],
   [

@@ -1,7 +1,7 @@
 import { verifierOf } from '@tskeeper/core/internal';
 import type { QuorumConfig, Sid } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
-import { type EnsembleServer, isQuorum } from '../src/record/quorum-rule.ts';
+import { type EnsembleServer, isQuorum, withoutFavourite } from '../src/record/quorum-rule.ts';
 
 function ensembleOf(
   sids: readonly Sid[],
@@ -67,6 +67,17 @@ describe('the quorum rule of the checkers', () => {
         ),
       ]).toEqual([mask, verifier.containsQuorum(present)]);
     }
+  });
+
+  it('accepts the server that the oracle favours alone only where it is one of two voters', () => {
+    const three = ensembleOf([1, 2, 3], new Map(), new Map(), 2);
+    expect([isQuorum(three, ['server-2']), isQuorum(three, ['server-2', 'server-3'])]).toEqual([false, true]);
+    const outside = new Map(
+      Array.from(three, ([name, server]): [string, EnsembleServer] => [name, { ...server, isVoter: server.sid !== 2 }]),
+    );
+    expect([isQuorum(outside, ['server-2', 'server-3']), isQuorum(outside, ['server-1', 'server-3'])]).toEqual([false, true]);
+    const alone = ensembleOf([1, 2], new Map(), new Map(), 2);
+    expect(isQuorum(withoutFavourite(alone), ['server-2'])).toBe(false);
   });
 
   it('accepts the server that the oracle favours alone, and never the other one alone', () => {

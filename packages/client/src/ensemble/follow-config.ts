@@ -10,7 +10,8 @@ import { clientAddressesOf } from './client-addresses.ts';
 
 /**
  * Reads `/zookeeper/config`, now and whenever it changes, and passes its addresses to
- * `updateServerList`. Resolves after the first read, even if it failed. A configuration that cannot
+ * `updateServerList`. Resolves after the first read, even if it failed, and rejects if the session
+ * ended meanwhile: a program that receives the client then would never learn of it. A configuration that cannot
  * be read, or lacks the address of a server, does not change the list; the client reads it again
  * after its next change, or, if the read failed, after the next reconnect.
  */
@@ -27,8 +28,9 @@ export async function followConfig(client: Client): Promise<void> {
     isWatched = false;
     void read();
   };
-  const read = async (): Promise<void> => {
-    if (isWatched) return;
+  /** Returns why the configuration could not be read. */
+  const read = async (): Promise<KeeperError | undefined> => {
+    if (isWatched) return undefined;
     isWatched = true;
     let data: Uint8Array | null;
     try {
@@ -36,18 +38,20 @@ export async function followConfig(client: Client): Promise<void> {
     } catch (error) {
       if (!KeeperError.is(error)) throw error;
       isWatched = false;
-      return;
+      return error;
     }
     const servers = clientAddressesOf(Buffer.from(data ?? []).toString('utf8'));
-    if (servers === undefined) return;
+    if (servers === undefined) return undefined;
     const list = servers.map(formatServer).join();
-    if (list === lastApplied) return;
+    if (list === lastApplied) return undefined;
     lastApplied = list;
     client.updateServerList(servers);
+    return undefined;
   };
 
   client.on('state', ({ state }) => {
     if (state === 'SyncConnected' || state === 'ConnectedReadOnly') void read();
   });
-  await read();
+  const failure = await read();
+  if (failure !== undefined && client.endReason !== undefined) throw failure;
 }

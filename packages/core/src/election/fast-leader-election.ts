@@ -388,8 +388,9 @@ export class FastLeaderElection {
       return;
     }
     // One of two voters leads by the oracle's decision, and no quorum will ever confirm it to the
-    // other.
-    if (vote.state === 'leading' && vote.leader === from && verifier.deniedByOracle()) {
+    // others. One that may continue alone too follows nevertheless: the other may have been allowed
+    // to before, and have written.
+    if (vote.state === 'leading' && vote.leader === from && verifier.mayLackMajority) {
       this.#round = vote.electionEpoch;
       this.#decide(voteOf(notification), now);
       return;
@@ -492,6 +493,7 @@ export class FastLeaderElection {
     if (!this.#received.hasQuorum({ ...this.#proposal, state: 'looking', version: notificationVersion }, verifier)) {
       this.#finalizeAtMs = undefined;
       this.eligibility.setHopeless(this.#received.isHopeless(this.#proposal, verifier), now);
+      this.#maybeAskCandidate(now);
       return;
     }
     this.eligibility.setHopeless(false, now);
@@ -500,6 +502,17 @@ export class FastLeaderElection {
     } else {
       this.#finalizeAtMs ??= now.elapsedMs + this.#finalizeWaitMs;
     }
+  }
+
+  /**
+   * The candidate of this server may find a quorum by its oracle where this server finds none. It
+   * leads then without a word, and gives up if this server does not follow: so it must be asked soon,
+   * and not after an interval of up to a minute.
+   */
+  #maybeAskCandidate(now: Now): void {
+    const { leader } = this.#proposal;
+    if (leader === this.#sid || !this.#config.verifier.mayLackMajority) return;
+    if (this.#received.get(leader)?.leader === leader) this.#notifier.repeatSoon(now);
   }
 
   /**

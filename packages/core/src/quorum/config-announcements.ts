@@ -8,6 +8,8 @@
  * of the voters, or one that was removed, so it asks the others itself, at the addresses that were
  * announced.
  *
+ * Of two voters with an oracle one may be all that is left, and has announced it if it leads.
+ *
  * A server that votes there counts itself. Otherwise two voters, or three of which one is down, could
  * never go on after one of them had missed the change.
  */
@@ -84,7 +86,8 @@ export class ConfigAnnouncements {
       if (config.version <= (latest?.version ?? active.version)) continue;
       const isSame = formatQuorumConfig({ ...active, version: config.version }) === text;
       const agrees = { has: (sid: Sid) => sid === own || announcers.has(sid) };
-      const isConfirmed = (isSame || verifier.containsQuorum(agrees)) && [...announcers].some(isKnown);
+      const mayBeAlone = verifier.mayLackMajority && [...announcers].some((sid) => verifier.isVoter(sid));
+      const isConfirmed = (isSame || mayBeAlone || verifier.containsQuorum(agrees)) && [...announcers].some(isKnown);
       if (text === loggedText || isConfirmed) latest = config;
     }
     return latest;

@@ -81,8 +81,8 @@ export class Configuration implements ElectionConfig {
   /** What voters have in their logs, and the latest of it; see `maybeNotePending`. */
   readonly #pendingTexts = new Map<Sid, string>();
   #reported: VersionedConfig | undefined;
-  /** Whether a voter follows this server; for the oracle. */
-  #hasFollower = false;
+  /** The voters that follow this server; for the oracle. */
+  #followers: ReadonlySet<Sid> = new Set();
   /** The last answer of the oracle, for the configurations that follow. */
   #canServeAlone = false;
 
@@ -359,18 +359,15 @@ export class Configuration implements ElectionConfig {
   }
 
   /**
-   * Notes whether a voter follows this server, which leads. Returns whether the oracle must be
-   * asked again: its earlier answer is void.
+   * Notes which voters follow this server, which leads, and are in step. Returns whether the oracle
+   * must be asked again: the other of two voters is lost, and the earlier answer is void.
    */
-  setHasFollower(hasFollower: boolean): boolean {
-    this.#hasFollower = hasFollower;
-    if (this.#options.hasOracle !== true) return false;
-    if (!hasFollower) this.#canServeAlone = false;
-    for (const oracle of this.#oracles()) {
-      oracle.setHasFollower(hasFollower);
-      if (!hasFollower) oracle.oracleAnswered(false);
-    }
-    return !hasFollower;
+  setFollowers(followers: ReadonlySet<Sid>): boolean {
+    this.#followers = followers;
+    let isOtherLost = false;
+    for (const oracle of this.#oracles()) if (oracle.setFollowers(followers)) isOtherLost = true;
+    if (isOtherLost) this.oracleAnswered(false);
+    return isOtherLost;
   }
 
   *#oracles(): Generator<OracleQuorum> {
@@ -386,7 +383,9 @@ export class Configuration implements ElectionConfig {
       to.number(sid);
       to.text(text);
     }
-    if (this.#options.hasOracle === true) for (const flag of [this.#hasFollower, this.#canServeAlone]) to.number(flag ? 1 : 0);
+    if (this.#options.hasOracle !== true) return;
+    to.number(this.#canServeAlone ? 1 : 0);
+    for (const sid of [...this.#followers].sort((a, b) => a - b)) to.number(sid);
   }
 
   // ---- forms
@@ -418,8 +417,8 @@ export class Configuration implements ElectionConfig {
   #versioned(members: QuorumConfig): VersionedConfig {
     const majority = verifierOf(members);
     if (this.#options.hasOracle !== true) return { members, text: formatQuorumConfig(members), verifier: majority };
-    const oracle = new OracleQuorum(majority.voters);
-    oracle.setHasFollower(this.#hasFollower);
+    const oracle = new OracleQuorum(this.#options.sid, majority.voters);
+    oracle.setFollowers(this.#followers);
     oracle.oracleAnswered(this.#canServeAlone);
     return { members, text: formatQuorumConfig(members), verifier: oracle };
   }

@@ -38,8 +38,8 @@ export class CurrentQuorum implements QuorumVerifier {
     return this.#verifier.containsQuorum(sids);
   }
 
-  deniedByOracle(): boolean {
-    return this.#verifier.deniedByOracle();
+  get mayLackMajority(): boolean {
+    return this.#verifier.mayLackMajority;
   }
 
   fingerprint(to: Fingerprint): void {

@@ -79,7 +79,7 @@ export class HierarchicalQuorum implements QuorumVerifier {
     return agreeing * 2 > this.#groups.length;
   }
 
-  deniedByOracle(): boolean {
+  get mayLackMajority(): boolean {
     return false;
   }
 

@@ -42,8 +42,8 @@ export class JointQuorum implements QuorumVerifier {
     return this.#current.containsQuorum(sids) && this.#lastSeen.containsQuorum(sids);
   }
 
-  deniedByOracle(): boolean {
-    return this.#current.deniedByOracle();
+  get mayLackMajority(): boolean {
+    return this.#current.mayLackMajority;
   }
 
   fingerprint(to: Fingerprint): void {

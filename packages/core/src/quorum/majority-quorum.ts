@@ -31,7 +31,7 @@ export class MajorityQuorum implements QuorumVerifier {
     return present * 2 > this.voters.length;
   }
 
-  deniedByOracle(): boolean {
+  get mayLackMajority(): boolean {
     return false;
   }
 

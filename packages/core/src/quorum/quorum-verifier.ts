@@ -32,10 +32,10 @@ export interface QuorumVerifier {
    */
   containsQuorum(sids: SidSet): boolean;
   /**
-   * Whether an oracle decides and does not allow this server to continue alone: then it follows a
-   * server that claims to lead.
+   * Whether one of two voters may lead alone, because an oracle allows it: then no majority confirms
+   * to other servers that it leads.
    */
-  deniedByOracle(): boolean;
+  readonly mayLackMajority: boolean;
   fingerprint(to: Fingerprint): void;
 }
 

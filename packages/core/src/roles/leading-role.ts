@@ -208,8 +208,8 @@ export class LeadingRole extends PeerRole implements LeaderHost {
     this.#syncer.remove(channel);
   }
 
-  hasFollowerChanged(isFollowed: boolean): void {
-    if (this.#state.config.setHasFollower(isFollowed)) this.#state.io.oracle?.ask();
+  followersChanged(followers: ReadonlySet<Sid>): void {
+    if (this.#state.config.setFollowers(followers)) this.#state.io.oracle?.ask();
   }
 
   committed(zxid: Zxid, entry: Buffer): void {

@@ -198,7 +198,7 @@ export class Broadcast {
       if (learner.isObserver) writer.raw(entry);
       endQuorumPacket(writer, at);
     }
-    this.#learners.updateHasFollower();
+    this.#learners.updateFollowers();
   }
 
   /**

@@ -55,10 +55,10 @@ export interface LeaderHost {
   /** The learner has disconnected. */
   learnerGone(channel: ChannelId): void;
   /**
-   * Called when the leader gets its first following voter or loses its last: while a voter follows,
-   * the oracle is not consulted.
+   * Called when other voters follow the leader than before, and are in step: while the other of two
+   * voters follows, the oracle is not consulted.
    */
-  hasFollowerChanged?(hasFollower: boolean): void;
+  followersChanged?(followers: ReadonlySet<Sid>): void;
   readonly config: LeaderConfig;
   /** tskeeper.keeperExtensions */
   readonly acceptsKeeperWrites: boolean;

@@ -288,6 +288,8 @@ export class Leader implements TxnLog, SequencerLeader {
   reconfigProposed(zxid: Zxid, text: string, now: Now): void {
     this.#broadcast.reconfigProposed(zxid, text);
     this.#host.configSeen(text, now);
+    // Followers may have a vote in the configuration that begins.
+    this.#learners.updateFollowers();
   }
 
   // ---- the transfer of the lead
@@ -504,7 +506,7 @@ export class Leader implements TxnLog, SequencerLeader {
       if (learner.stage !== 'synchronising' || zxid !== makeZxid(this.#stages.epoch, 0)) return;
       learner.stage = 'synchronised';
       learner.ackedZxid = Math.max(learner.ackedZxid, learner.historyEndZxid);
-      this.#learners.updateHasFollower();
+      this.#learners.updateFollowers();
       if (this.#stages.stage === 'broadcast') {
         this.#learners.activate(learner, this.#nowMs);
       } else if (this.#learners.isVoting(learner)) {

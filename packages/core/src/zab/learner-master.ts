@@ -18,8 +18,8 @@ export interface LearnerMaster {
   readonly acceptsKeeperWrites: boolean;
   /** The learner has disconnected. */
   learnerGone(channel: ChannelId): void;
-  /** See `LeaderHost.hasFollowerChanged`. */
-  hasFollowerChanged?(hasFollower: boolean): void;
+  /** See `LeaderHost.followersChanged`. */
+  followersChanged?(followers: ReadonlySet<Sid>): void;
 }
 
 /**

@@ -68,7 +68,8 @@ export class LearnerTable {
   readonly #learners = new Map<ChannelId, LearnerProgress>();
   /** The origin that is sent with txns of clients of this server and of each learner. */
   readonly #origins = new Map<SessionOwner, readonly Id[]>();
-  #hasFollower = false;
+  /** The voters that follow and are in step. */
+  #followers: ReadonlySet<Sid> = new Set();
   #lastAnonymousSid = 0;
   #lastOwner: SessionOwner = localOwner;
 
@@ -449,7 +450,7 @@ export class LearnerTable {
     const text = reason === 'not leading' ? 'this server no longer leads' : 'this server no longer follows a leader';
     for (const { channel } of this.#learners.values()) this.#links.closeChannel(channel, reason, text);
     this.#learners.clear();
-    this.updateHasFollower();
+    this.updateFollowers();
   }
 
   #remove(learner: LearnerProgress): void {
@@ -457,7 +458,7 @@ export class LearnerTable {
     if (learner.owner !== undefined) this.#origins.delete(learner.owner);
     for (const owner of learner.observerOwners?.values() ?? []) this.#origins.delete(owner);
     this.#host.learnerGone(learner.channel);
-    this.updateHasFollower();
+    this.updateFollowers();
     if (learner.stage === 'claiming') {
       for (const holder of this.#learners.values()) if (holder.sidConflict?.claimant === learner) holder.sidConflict = undefined;
       return;
@@ -472,12 +473,12 @@ export class LearnerTable {
    * A voter that is being synchronised cannot complete this leader's quorum, so the oracle decides
    * until it is synchronised.
    */
-  updateHasFollower(): void {
-    let isFollowed = false;
-    for (const learner of this.#learners.values()) isFollowed ||= learner.isSynced && this.isVoting(learner);
-    if (isFollowed === this.#hasFollower) return;
-    this.#hasFollower = isFollowed;
-    this.#host.hasFollowerChanged?.(isFollowed);
+  updateFollowers(): void {
+    const followers = new Set<Sid>();
+    for (const learner of this.#learners.values()) if (learner.isSynced && this.isVoting(learner)) followers.add(learner.sid);
+    if (followers.size === this.#followers.size && [...followers].every((sid) => this.#followers.has(sid))) return;
+    this.#followers = followers;
+    this.#host.followersChanged?.(followers);
   }
 
   // ---- for operators

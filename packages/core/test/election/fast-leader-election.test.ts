@@ -713,7 +713,7 @@ describe('votes of servers that have settled', () => {
 
 describe('an oracle', () => {
   it('A57: the one of two voters that may continue alone leads after the wait', () => {
-    const oracle = new OracleQuorum([1, 2]);
+    const oracle = new OracleQuorum(1, [1, 2]);
     const bench = new Bench(oracle);
     bench.start();
     bench.pass(5000);
@@ -727,7 +727,7 @@ describe('an oracle', () => {
   });
 
   it('A57: that voter leads at the next repetition even if its election receives no input', () => {
-    const oracle = new OracleQuorum([1, 2]);
+    const oracle = new OracleQuorum(1, [1, 2]);
     const bench = new Bench(oracle);
     bench.start();
     bench.pass(100);
@@ -736,8 +736,28 @@ describe('an oracle', () => {
     expect(bench.outcome()).toBe('leading 1 zxid 7 epoch 1 round 1');
   });
 
-  it('A57: the voter that may not continue alone follows a server that leads', () => {
-    const bench = new Bench(new OracleQuorum([1, 2]));
+  it.each<[string, QuorumVerifier]>([
+    ['outside the two voters', new OracleQuorum(1, [2, 3])],
+    ['that a pending configuration gives a vote', new JointQuorum(new OracleQuorum(1, [2, 3]), new MajorityQuorum([1, 2]))],
+  ])('A57: a server %s asks its candidate again soon, which may lead without a majority', (_which, verifier) => {
+    const bench = new Bench(verifier);
+    bench.start();
+    bench.pass(10_000);
+    bench.hear(2, 'looking', [2, 9, 1]);
+    expect(bench.outcome()).toBeUndefined();
+    for (let asked = 0; asked < 5; asked++) {
+      bench.take();
+      bench.pass(200);
+      expect(bench.take()).toContainEqual(expect.stringMatching(/^2 <- looking 2 /));
+    }
+    bench.hear(2, 'leading', [2, 9, 1]);
+    expect(bench.outcome()).toBe('following 2 zxid 9 epoch 1 round 1');
+  });
+
+  it.each([false, true])('A57: a voter follows the other one that leads, whether it may continue alone or not: %s', (mayContinueAlone) => {
+    const oracle = new OracleQuorum(1, [1, 2]);
+    oracle.oracleAnswered(mayContinueAlone);
+    const bench = new Bench(oracle);
     bench.start(99, 9);
     bench.hear(2, 'following', [2, 7, 1], 4);
     expect(bench.outcome()).toBeUndefined();

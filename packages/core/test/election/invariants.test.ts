@@ -221,7 +221,7 @@ function tampered(sound: QuorumVerifier, containsQuorum: QuorumVerifier['contain
     active: sound,
     weight: (sid) => sound.weight(sid),
     containsQuorum,
-    deniedByOracle: () => false,
+    mayLackMajority: false,
     fingerprint: (to) => sound.fingerprint(to),
   };
 }

@@ -159,6 +159,18 @@ describe('a configuration that others have announced', () => {
     expect(configuration.maybeActivateAnnounced()).toBe(false);
   });
 
+  it('is active with an oracle once one of its two voters has announced it: the other may be down', () => {
+    const two = parseQuorumConfig(text('100000003', line(2), line(3)));
+    const activated = (hasOracle: boolean, from: number, announced = two) => {
+      const configuration = started('0', { hasOracle });
+      configuration.maybeNoteAnnouncement(from, announced);
+      return configuration.maybeActivateAnnounced();
+    };
+    expect([activated(true, 2), activated(false, 2), activated(true, 1), activated(true, 7)]).toEqual([true, false, false, false]);
+    expect(activated(true, 3, parseQuorumConfig(text('100000003', ...three.slice(1), line(4), line(5))))).toBe(false);
+    expect(activated(true, 6, parseQuorumConfig(text('100000003', line(6), line(7))))).toBe(false);
+  });
+
   it('is found among any number of others', () => {
     const configuration = started();
     for (let sid = 10; sid < 2000; sid++)
@@ -254,19 +266,16 @@ describe('the oracle of a configuration', () => {
 
   it('does not exist if a majority decides', () => {
     const configuration = started();
-    expect([configuration.oracleAnswered(true), configuration.setHasFollower(true), configuration.setHasFollower(false)]).toEqual([
-      false,
-      false,
-      false,
-    ]);
+    const lost = [configuration.setFollowers(new Set([2])), configuration.setFollowers(new Set())];
+    expect([configuration.oracleAnswered(true), ...lost]).toEqual([false, false, false]);
   });
 
   it('is asked again when the follower is lost, and allows nothing before its answer', () => {
     const configuration = started('0', { active: two, hasOracle: true });
     const may = () => counts(configuration, 1);
     expect([configuration.oracleAnswered(true), may()]).toEqual([true, true]);
-    expect([configuration.setHasFollower(true), may()]).toEqual([false, false]);
-    expect([configuration.setHasFollower(false), may()]).toEqual([true, false]);
+    expect([configuration.setFollowers(new Set([2])), may()]).toEqual([false, false]);
+    expect([configuration.setFollowers(new Set()), may()]).toEqual([true, false]);
   });
 
   it('keeps its answer when the configuration gets another version', () => {
@@ -274,9 +283,31 @@ describe('the oracle of a configuration', () => {
     configuration.oracleAnswered(true);
     configuration.maybeActivate(text('100000000', line(1), line(2)));
     expect(counts(configuration, 1)).toBe(true);
-    configuration.setHasFollower(false);
+    configuration.setFollowers(new Set([2]));
+    configuration.setFollowers(new Set());
     configuration.maybeActivate(text('100000001', line(1), line(2)));
     expect(counts(configuration, 1)).toBe(false);
+  });
+
+  it('is asked although a voter follows that is not one of the two', () => {
+    const configuration = started('0', { active: two, hasOracle: true });
+    configuration.oracleAnswered(true);
+    configuration.setFollowers(new Set([3]));
+    configuration.maybeSee(text('100000004', ...three));
+    expect([counts(configuration, 1), counts(configuration, 1, 3), counts(configuration, 2, 3)]).toEqual([false, true, false]);
+    configuration.setFollowers(new Set([2, 3]));
+    expect([counts(configuration, 1, 3), configuration.setFollowers(new Set([3])), counts(configuration, 1, 3)]).toEqual([
+      false,
+      true,
+      false,
+    ]);
+  });
+
+  it('gives a leader no quorum of two voters of which it is none', () => {
+    const configuration = started('0', { active: parseQuorumConfig(text('0', ...three)), hasOracle: true });
+    configuration.oracleAnswered(true);
+    configuration.maybeSee(text('100000004', line(2), line(3)));
+    expect([counts(configuration, 1, 2), counts(configuration, 1, 2, 3)]).toEqual([false, true]);
   });
 
   it('has no say after a third voter has been added', () => {

@@ -148,25 +148,28 @@ describe('a quorum of groups', () => {
 });
 
 describe('an oracle', () => {
-  function received(mayGoAlone: boolean, hasFollower: boolean, voters = [1, 2]): OracleQuorum {
-    const verifier = new OracleQuorum(voters);
+  function received(mayGoAlone: boolean, followers: readonly Sid[], voters = [1, 2], own = 1): OracleQuorum {
+    const verifier = new OracleQuorum(own, voters);
     verifier.oracleAnswered(mayGoAlone);
-    verifier.setHasFollower(hasFollower);
+    verifier.setFollowers(new Set(followers));
     return verifier;
   }
 
   it.each([
-    [true, false, true, false],
-    [false, false, false, true],
-    [true, true, false, false],
-    [false, true, false, false],
+    [true, [], true],
+    [false, [], false],
+    [true, [2], false],
+    [false, [2], false],
+    // A server that has no vote here follows as well.
+    [true, [3], true],
   ])(
-    'A57: that answered %s to a server with a follower (%s) makes it a quorum alone: %s, and forbids it to lead: %s',
-    (said, followed, alone, denied) => {
-      const verifier = received(said, followed);
+    'A57: that answered %s to a server with followers %j makes it a quorum alone: %s, and never the other one',
+    (said, followers, alone) => {
+      const verifier = received(said, followers);
       expect(contains(verifier, [1])).toBe(alone);
-      expect(contains(verifier, [2])).toBe(alone);
-      expect(verifier.deniedByOracle()).toBe(denied);
+      expect(contains(verifier, [1, 3])).toBe(alone);
+      expect(contains(verifier, [2])).toBe(false);
+      expect(contains(verifier, [2, 3])).toBe(false);
       expect(contains(verifier, [1, 2])).toBe(true);
       expect(contains(verifier, [])).toBe(false);
       expect(contains(verifier, [7])).toBe(false);
@@ -174,14 +177,31 @@ describe('an oracle', () => {
   );
 
   it('A57: denies before its answer has been read', () => {
-    expect(contains(new OracleQuorum([1, 2]), [1])).toBe(false);
+    expect(contains(new OracleQuorum(1, [1, 2]), [1])).toBe(false);
+  });
+
+  it('A57: gives a server outside the two voters no say: neither a leader that was removed, nor an observer', () => {
+    const verifier = received(true, [], [1, 2], 3);
+    for (const sids of [[1], [2], [3], [1, 3], [2, 3]]) expect(contains(verifier, sids)).toBe(false);
+    expect(contains(verifier, [1, 2])).toBe(true);
+    // Which must follow the one that leads, though no majority confirms it.
+    expect(verifier.mayLackMajority).toBe(true);
+  });
+
+  it('is asked again only when the other of the two voters no longer follows', () => {
+    const verifier = received(true, [2, 3]);
+    expect([verifier.setFollowers(new Set([2])), verifier.setFollowers(new Set([3])), verifier.setFollowers(new Set())]).toEqual([
+      false,
+      true,
+      false,
+    ]);
   });
 
   it('A57: has no effect unless there are two voters', () => {
-    expect(contains(received(true, false, [1, 2, 3]), [1])).toBe(false);
-    expect(received(false, false, [1, 2, 3]).deniedByOracle()).toBe(false);
-    expect(received(false, false, [1]).deniedByOracle()).toBe(false);
-    expect(contains(received(false, false, [1]), [1])).toBe(true);
+    expect(contains(received(true, [], [1, 2, 3]), [1])).toBe(false);
+    expect(received(false, [], [1, 2, 3]).mayLackMajority).toBe(false);
+    expect(received(false, [], [1]).mayLackMajority).toBe(false);
+    expect(contains(received(false, [], [1]), [1])).toBe(true);
   });
 });
 
@@ -217,9 +237,9 @@ describe('a joint quorum', () => {
     expect([1, 3, 4].map((sid) => both.weight(sid))).toEqual([1, 1, 6]);
   });
 
-  it('is denied by the oracle of the active configuration', () => {
-    expect(new JointQuorum(new OracleQuorum([1, 2]), new MajorityQuorum([1, 2, 3])).deniedByOracle()).toBe(true);
-    expect(verifier.deniedByOracle()).toBe(false);
+  it('may lack a majority if the active configuration may', () => {
+    expect(new JointQuorum(new OracleQuorum(1, [1, 2]), new MajorityQuorum([1, 2, 3])).mayLackMajority).toBe(true);
+    expect(verifier.mayLackMajority).toBe(false);
   });
 });
 
@@ -270,11 +290,11 @@ it('any two quorums of one verifier have a voter in common', () => {
 });
 
 it('the fingerprints of two verifiers differ if they may decide differently', () => {
-  const oracle = new OracleQuorum([1, 2]);
+  const oracle = new OracleQuorum(1, [1, 2]);
   const before = fingerprintOf(oracle);
   oracle.oracleAnswered(true);
   const said = fingerprintOf(oracle);
-  oracle.setHasFollower(true);
+  oracle.setFollowers(new Set([2]));
   const groups = new Map([[1, [1, 2, 3]]]);
   const all = [
     before,

@@ -49,7 +49,7 @@ function leading(
       learner.historySent();
     },
     learnerGone: () => undefined,
-    hasFollowerChanged: (hasFollower: boolean) => oracle?.setHasFollower(hasFollower),
+    followersChanged: (followers: ReadonlySet<number>) => void oracle?.setFollowers(followers),
     config: {
       members: membersOf(voters),
       text: 'version=0',
@@ -443,7 +443,7 @@ describe('a leader in broadcast', () => {
   });
 
   it('as one of two voters with the oracle, continues while the other is synchronised, and then needs it', () => {
-    const oracle = new OracleQuorum([1, 2]);
+    const oracle = new OracleQuorum(1, [1, 2]);
     oracle.oracleAnswered(true);
     const leader = leading([1, 2], {}, {}, oracle);
     leader.quorumChanged(now);

@@ -50,7 +50,7 @@ class ConfigurationHistory {
       if (event.kind === 'serves') this.#mustUse(server, event.historyEnd, `serves in epoch ${event.epoch}`);
     }
     for (const states of quiescentStates) {
-      const last = membersOf(this.#lastText(Infinity));
+      const last = membersOf(this.#lastText(Infinity), this.#recording.limits.oracleSid);
       for (const { server, configText = '', role } of states) {
         const isObserver = last.get(server)?.isVoter === false;
         if ((role === 'observer') !== isObserver)

@@ -55,7 +55,7 @@ function excusedMs(recording: Recording, fromMs: Millis, toMs: Millis): Millis {
   const silenceMaxMs = ((limits.syncLimitTicks ?? 0) + 1) * limits.tickMs;
   // Observers of followers report to those first.
   const hops = [...ensemble.values()].some(({ observesFollowers }) => observesFollowers === true) ? 2 : 1;
-  totalMs += hops * limits.tickMs + disturbances.reduce((sum, each) => sum + overlapMs(each), 0);
+  totalMs += hops * (limits.tickMs + recording.linkDistanceMs) + disturbances.reduce((sum, each) => sum + overlapMs(each), 0);
   const hasServerGone = processes.some(({ endedMs = Infinity }) => endedMs >= fromMs - silenceMaxMs && endedMs <= toMs);
   return hasServerGone ? totalMs + hops * silenceMaxMs : totalMs;
 }

@@ -1,13 +1,20 @@
-import { epochOf, formatZxid, type Zxid } from '@tskeeper/protocol';
+import { epochOf, formatZxid, type Millis, type Zxid } from '@tskeeper/protocol';
 import { committedConfigs, configsAt } from '../record/config-history.ts';
-import { isQuorum } from '../record/quorum-rule.ts';
+import { isQuorum, withoutFavourite } from '../record/quorum-rule.ts';
+import type { Recording } from '../record/recording.ts';
 import { ServersWithoutLog } from '../record/servers-without-log.ts';
 import type { Checker } from './checker.ts';
+
+/**
+ * The oracle is asked every 100 ms and takes a moment to answer; what is committed is applied some
+ * turns later.
+ */
+const answerMs = 250;
 
 export const quorumCommits: Checker = {
   property: 'P32, P36',
   promise:
-    'A server applies a txn only when a quorum of the voters has it on disk: a majority, or what groups, weights and an oracle define; of a change of the membership also a quorum of the new voters. Observers and removed servers do not count. Once a voter has a txn of its ' +
+    'A server applies a txn only when a quorum of the voters has it on disk: a majority, or what groups, weights and an oracle define; of a change of the membership also a quorum of the new voters. Observers and removed servers do not count. The voter that an oracle favours commits alone only if it leads, and only while the oracle allows it. Once a voter has a txn of its ' +
     "leader's epoch on disk, it keeps it.",
   check(recording) {
     const { peerEvents, ensemble } = recording;
@@ -28,6 +35,7 @@ export const quorumCommits: Checker = {
     const keyOf = (server: string, epoch: number) => `${server} ${epoch}`;
     /** The epoch in which each server serves. */
     const servingEpochs = new Map<string, number>();
+    const leading = new Set<string>();
     const names = new Map(Array.from(ensemble, ([name, { sid }]) => [sid, name]));
     /** The leader that each server follows or was elected to follow. */
     const leaders = new Map<string, string>();
@@ -35,8 +43,14 @@ export const quorumCommits: Checker = {
     for (const event of peerEvents) {
       const { server } = event;
       withoutLog.onEvent(event);
-      if (event.kind === 'serves') servingEpochs.set(server, event.epoch);
-      if (event.kind === 'roleEnded' || event.kind === 'processGone') servingEpochs.delete(server);
+      if (event.kind === 'serves') {
+        servingEpochs.set(server, event.epoch);
+        if (event.role === 'leader') leading.add(server);
+      }
+      if (event.kind === 'roleEnded' || event.kind === 'processGone') {
+        servingEpochs.delete(server);
+        leading.delete(server);
+      }
       if (event.kind === 'elected') leaders.set(server, names.get(event.leader) ?? '');
       if (event.kind === 'replaced' && event.by === 'snap') {
         const had = durableSinceWipe.get(keyOf(server, servingEpochs.get(leaders.get(server) ?? '') ?? -1)) ?? 0;
@@ -59,7 +73,16 @@ export const quorumCommits: Checker = {
       for (const members of configsAt(configs, event.zxid)) {
         const voters = [...members].filter(([, { isVoter }]) => isVoter).map(([name]) => name);
         const durableVoters = voters.filter(has);
-        if (isQuorum(members, durableVoters)) continue;
+        if (isQuorum(members, durableVoters)) {
+          // Learners may be late to learn what it has committed.
+          if (!leading.has(server) || isQuorum(withoutFavourite(members), durableVoters)) continue;
+          if (members.get(server)?.mayGoAlone !== true) {
+            violations.push(`${server} applied ${formatZxid(event.zxid)}, which only the other voter has on disk`);
+          } else if (!wasAllowedAlone(recording, server, event.atMs)) {
+            violations.push(`${server} applied ${formatZxid(event.zxid)} alone at ${event.atMs}, which the oracle had forbidden before`);
+          }
+          continue;
+        }
         violations.push(
           `${server} applied ${formatZxid(event.zxid)}, which only ${durableVoters.length} of ${voters.length} voters have on disk: ${durableVoters.join(', ')}`,
         );
@@ -68,3 +91,12 @@ export const quorumCommits: Checker = {
     return violations;
   },
 };
+
+/** Whether the oracle allowed it so recently that the server may not know better. A paused server knows nothing. */
+function wasAllowedAlone({ oracleAnswers, pauses, jobs }: Recording, server: string, atMs: Millis): boolean {
+  let sinceMs = atMs - answerMs;
+  for (const each of [...pauses, ...jobs].toSorted((a, b) => b.toMs - a.toMs)) {
+    if (each.server === server && each.fromMs < atMs && each.toMs > sinceMs) sinceMs -= each.toMs - each.fromMs;
+  }
+  return oracleAnswers.some(({ atMs: fromMs, isYes }, at) => isYes && fromMs < atMs && (oracleAnswers[at + 1]?.atMs ?? Infinity) > sinceMs);
+}

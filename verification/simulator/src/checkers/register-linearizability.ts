@@ -3,7 +3,8 @@
  * deleted. What clients saw of it must fit one order in which each operation takes effect at one
  * instant between its request and its reply (the search of Wing and Gong with Lowe's cache). The
  * log only says what to try first, which keeps the search short: an order that the search finds is
- * valid whatever the log says, and if none exists it finds none.
+ * valid whatever the log says, and if none exists it finds none. Only what a tryRemove or a
+ * removeRecursive of ClickHouse Keeper has deleted is read off its txn, since no reply shows it.
  *
  * Reads of a standalone server are linearizable too, so they take part.
  */
@@ -24,11 +25,12 @@ import {
   type SessionId,
   sessionIdOf,
   type StatReply,
+  type Txn,
   type Zxid,
 } from '@tskeeper/protocol';
 import type { Recording, Request } from '../record/recording.ts';
 import { isWrite } from '../record/request-kinds.ts';
-import { isRefusal, canResultFrom } from '../replay/request-of-txn.ts';
+import { canResultFrom, isRefusal, membersByOp } from '../replay/request-of-txn.ts';
 import type { Checker } from './checker.ts';
 
 /** Undefined means that the znode does not exist. */
@@ -72,7 +74,7 @@ export const registerLinearizability: Checker = {
       if (known === undefined) byPath.set(path, [operation]);
       else known.push(operation);
     };
-    const implicit: ImplicitEffects = { owners: new Map(), sweeps: new Map(), unansweredSequential: [], unclear: [] };
+    const implicit: ImplicitEffects = { owners: new Map(), sweeps: new Map(), unansweredSequential: [], absences: [], unclear: [] };
     const { owners } = implicit;
     /**
      * Zxids of answered requests, and those already assigned to a request: two requests with equal
@@ -87,6 +89,7 @@ export const registerLinearizability: Checker = {
         const answered = logged.find(({ header }) => header.zxid === request.reply?.zxid);
         const own = answered ?? logged.find(({ header }) => !matchedZxids.has(header.zxid)) ?? logged[0];
         const loggedZxid = own?.header.zxid ?? Infinity;
+        const result = answered ?? loggedTxns.unchanged.get(request.reply?.zxid ?? 0) ?? own;
         matchedZxids.add(loggedZxid);
         // A server of an ensemble may lag, so a read may show any earlier state; only the order
         // within a connection counts.
@@ -96,7 +99,14 @@ export const registerLinearizability: Checker = {
           process,
           index,
           loggedZxid,
+          txn: result?.txn,
         });
+      }
+    }
+    // After a removeRecursive nothing is left of a subtree, whether its txn names it or not.
+    for (const path of byPath.keys()) {
+      for (const { top, touched, operation } of implicit.absences) {
+        if (isAtOrBelow(path, top) && !touched.has(path)) addOne(path, operation);
       }
     }
     // A sequential create without a reply may have created any znode whose path is its prefix plus
@@ -148,11 +158,18 @@ function requestKey(session: SessionId, xid: number): string {
 }
 
 /** Several txns have one key if processes share a session. */
-function indexLog(log: Recording['log']): { readonly txns: Map<string, TxnLogEntry[]>; readonly ends: Map<string, Zxid> } {
+function indexLog(log: Recording['log']): {
+  readonly txns: Map<string, TxnLogEntry[]>;
+  readonly ends: Map<string, Zxid>;
+  /** Txns without a change of requests that did not fail, by zxid. */
+  readonly unchanged: Map<Zxid, TxnLogEntry>;
+} {
+  const unchanged = new Map<Zxid, TxnLogEntry>();
   const txns = new Map<string, TxnLogEntry[]>();
   const ends = new Map<string, Zxid>();
   for (const { logged } of log) {
     const { txn } = logged;
+    if (txn.kind === 'error' && txn.err === ErrorCode.Ok) unchanged.set(logged.header.zxid, logged);
     // A refused request changed nothing.
     if (isRefusal(logged)) continue;
     const { clientHigh, clientLow, cxid, zxid } = logged.header;
@@ -160,7 +177,7 @@ function indexLog(log: Recording['log']): { readonly txns: Map<string, TxnLogEnt
     if (txn.kind === 'closeSession') ends.set(`${session}`, zxid);
     else txns.set(requestKey(session, cxid), [...(txns.get(requestKey(session, cxid)) ?? []), logged]);
   }
-  return { txns, ends };
+  return { txns, ends, unchanged };
 }
 
 /** By path: the zxids at which the log sweeps containers and TTL znodes. */
@@ -192,11 +209,14 @@ interface ImplicitEffects {
     readonly flags: number;
     readonly session: SessionId;
   }[];
-  /** Paths that a tryRemove or a removeRecursive names: no reply shows which znodes they have removed. */
+  /** Subtrees of which nothing exists at one moment, except the paths that the request itself changes. */
+  readonly absences: { readonly top: string; readonly touched: ReadonlySet<string>; readonly operation: Operation }[];
+  /** Paths that an answered tryRemove or removeRecursive names whose txn is not in the log: nothing shows what it has removed. */
   readonly unclear: string[];
 }
 
-type OperationOrder = Pick<Operation, 'process' | 'index' | 'loggedZxid'>;
+/** `txn`: what the log says that became of it; undefined if nothing. */
+type OperationOrder = Pick<Operation, 'process' | 'index' | 'loggedZxid'> & { readonly txn: Txn | undefined };
 
 function valueOf(data: Uint8Array | null): string {
   return data === null ? 'null' : `=${Buffer.from(data).toString('latin1')}`;
@@ -233,7 +253,8 @@ function addOperations(
       return;
     case 'tryRemove':
     case 'removeRecursive':
-      implicit.unclear.push((record as { readonly path: string }).path);
+      if (err === undefined || err === ErrorCode.Ok)
+        addRemoval({ kind: name, ...(record as object) } as Removal, request, addEffect, implicit, order);
       return;
     case 'setData':
       addEffect(
@@ -266,6 +287,10 @@ function addOperations(
   }
 }
 
+function placeOf({ process, index, loggedZxid }: OperationOrder): Pick<Operation, 'process' | 'index' | 'loggedZxid'> {
+  return { process, index, loggedZxid };
+}
+
 function isAtOrBelow(path: string, top: string): boolean {
   return path === top || path.startsWith(`${top}/`);
 }
@@ -282,11 +307,21 @@ function addMulti(
   // All operations of a multi take effect at once, path by path. A failed one changed nothing and
   // shows nothing.
   if (results?.some(({ kind }) => kind === 'error') === true) return;
+  const members = order.txn?.kind === 'multi' ? membersByOp(ops, order.txn.txns) : undefined;
+  const removals = ops.filter((op): op is Removal => isRemoval(op) && op.path !== null);
+  if (removals.length > 0 && members === undefined) {
+    // Without a txn it has changed nothing.
+    if (request.reply === undefined) return;
+    implicit.unclear.push(...removals.map(({ path }) => path!));
+  }
   const effects: { readonly path: string; readonly effect: Effect }[] = [];
   for (const [at, op] of ops.entries()) {
     if (op.path === null) continue;
-    if (op.kind === 'tryRemove' || op.kind === 'removeRecursive') implicit.unclear.push(op.path);
     const result = results?.[at];
+    if (isRemoval(op)) {
+      for (const path of deletedBy(members?.[at] ?? [])) effects.push({ path, effect: removalEffect(op) });
+      continue;
+    }
     if (op.kind.startsWith('create')) {
       const made = result !== undefined && 'path' in result ? result.path : undefined;
       const addPartEffect = (path: string | null, effect: Effect | undefined) => {
@@ -299,7 +334,9 @@ function addMulti(
     const effect = opEffect(op, results === undefined ? undefined : ErrorCode.Ok, version);
     if (effect !== undefined) effects.push({ path: op.path, effect });
   }
-  for (const path of new Set(effects.map((each) => each.path))) {
+  const touched = new Set(effects.map((each) => each.path));
+  if (request.reply !== undefined) for (const op of removals) addAbsence(op, touched, request, implicit, order);
+  for (const path of touched) {
     const parts = effects.filter((each) => each.path === path);
     addEffect(path, (register) => {
       let now: Register | 'impossible' = register;
@@ -310,6 +347,54 @@ function addMulti(
       return now;
     });
   }
+}
+
+type Removal = MultiOp & { readonly kind: 'tryRemove' | 'removeRecursive' };
+
+function isRemoval(op: MultiOp): op is Removal {
+  return op.kind === 'tryRemove' || op.kind === 'removeRecursive';
+}
+
+/** One that is not a part of a multi. */
+function addRemoval(
+  op: Removal,
+  request: Request,
+  addEffect: (path: string, effect: Effect) => void,
+  implicit: ImplicitEffects,
+  order: OperationOrder,
+): void {
+  const { txn } = order;
+  if (op.path === null || (txn === undefined && request.reply === undefined)) return;
+  if (txn === undefined) {
+    implicit.unclear.push(op.path);
+    return;
+  }
+  const members = txn.kind === 'multi' ? txn.txns : txn.kind === 'delete' ? [{ txn }] : [];
+  const deleted = new Set(deletedBy(members));
+  for (const path of deleted) addEffect(path, removalEffect(op));
+  if (request.reply !== undefined) addAbsence(op, deleted, request, implicit, order);
+}
+
+/** A removeRecursive that succeeds removes everything. */
+function addAbsence(
+  { kind, path }: Removal,
+  touched: ReadonlySet<string>,
+  { sentMs, reply }: Request,
+  { absences }: ImplicitEffects,
+  { process, index, loggedZxid }: OperationOrder,
+): void {
+  if (kind !== 'removeRecursive' || path === null) return;
+  const apply: Effect = (register) => (register === undefined ? register : 'impossible');
+  absences.push({ top: path, touched, operation: { process, index, loggedZxid, invokedMs: sentMs, completedMs: reply!.atMs, apply } });
+}
+
+function deletedBy(members: readonly { readonly txn: Txn }[]): string[] {
+  return members.flatMap(({ txn }) => (txn.kind === 'delete' ? [txn.path] : []));
+}
+
+function removalEffect(op: Removal): Effect {
+  const version = op.kind === 'tryRemove' ? op.version : -1;
+  return (register) => (register !== undefined && matches(version, register.version) ? undefined : 'impossible');
 }
 
 function opEffect(op: MultiOp, err: number | undefined, version: number | undefined): Effect | undefined {
@@ -347,7 +432,7 @@ function addCreate(
   if (effect !== undefined && isCounted && reply === undefined) {
     implicit.unansweredSequential.push({
       prefix: asked,
-      operation: { ...order, invokedMs: sentMs, completedMs: Infinity, apply: effect },
+      operation: { ...placeOf(order), invokedMs: sentMs, completedMs: Infinity, apply: effect },
       flags,
       session,
     });

@@ -25,12 +25,12 @@ export const staleness: Checker = {
 };
 
 /** During the pause the others may have elected another leader and written. */
-function lateLeaders({ peerEvents, pauses, ensemble, limits: { syncLimitTicks = 0, tickMs } }: Recording): string[] {
+function lateLeaders({ peerEvents, pauses, ensemble, limits: { syncLimitTicks = 0, tickMs, oracleSid } }: Recording): string[] {
   const electedMs = new Map<string, Millis>();
   const configs = new Map<string, string>();
   const isQuorumAlone = (server: string): boolean => {
     const text = configs.get(server);
-    return isQuorum(text === undefined ? ensemble : membersOf(text), [server]);
+    return isQuorum(text === undefined ? ensemble : membersOf(text, oracleSid), [server]);
   };
   return peerEvents.flatMap((event) => {
     const { server, atMs } = event;
@@ -64,7 +64,7 @@ function readsWithBound(recording: Recording): BoundedRead[] {
   // A voter that a reconfiguration makes an observer may learn from a follower as well.
   const demoted = new Set(
     peerEvents.flatMap((event) =>
-      event.kind === 'config' && membersOf(event.text).get(event.server)?.isVoter === false ? event.server : [],
+      event.kind === 'config' && membersOf(event.text, undefined).get(event.server)?.isVoter === false ? event.server : [],
     ),
   );
   const isFar = (server: string): boolean => {

@@ -28,6 +28,8 @@ export interface ReconfigurerOptions extends Pick<RawClientOptions, 'name' | 'ad
   readonly movesClientPorts: boolean;
   /** The second address of each server; undefined if a server may have only one. */
   readonly deadAddress: 'first' | 'second' | undefined;
+  /** The server that an oracle favours; undefined if there is no oracle. */
+  readonly oracleSid: Sid | undefined;
 }
 
 const anyVersion = -1;
@@ -130,6 +132,7 @@ export class Reconfigurer {
     const whole = (lines: readonly string[]) => ({ ...base, newMembers: lines.join(',') });
     const all = this.#world.servers.map(({ sid }) => sid);
     const outside = all.filter((sid) => !members.some((member) => member.sid === sid));
+    if (this.#options.oracleSid !== undefined && this.#random.below(2) === 0) return whole(this.#aroundTwo(members).map(lineOf));
     const newcomer = (sid: Sid): Member => this.#memberOf(sid, this.#random.below(4) === 0 ? 'observer' : 'participant');
     switch (this.#random.below(isGrouped ? 5 : 12)) {
       case 0:
@@ -159,6 +162,25 @@ export class Reconfigurer {
       default:
         return { ...base, joiningServers: lineOf(this.#changed(this.#pick(members))) };
     }
+  }
+
+  /**
+   * Two voters, if there are others, and mostly with the one that the oracle favours; or a third one
+   * beside two. The others observe or are left out.
+   */
+  #aroundTwo(members: readonly Member[]): Member[] {
+    const { oracleSid } = this.#options;
+    const all = this.#world.servers.map(({ sid }) => members.find((member) => member.sid === sid) ?? this.#memberOf(sid, 'observer'));
+    const favourite = all.filter(({ sid }) => sid === oracleSid && this.#random.below(4) > 0);
+    const others = all.filter((member) => !favourite.includes(member));
+    const voters = members.filter(({ role }) => role === 'participant').length;
+    const count = voters === 2 ? this.#pick([2, 3, 3]) : 2;
+    const chosen = [...favourite, ...this.#sample(others, count - favourite.length)];
+    const rest = all.filter((member) => !chosen.includes(member) && this.#random.below(2) === 0);
+    return [
+      ...chosen.map((member): Member => ({ ...member, role: 'participant' })),
+      ...rest.map((member): Member => ({ ...member, role: 'observer' })),
+    ].toSorted((one, other) => one.sid - other.sid);
   }
 
   #leave(base: ReconfigRecord, members: readonly Member[]): ReconfigRecord {

@@ -30,6 +30,8 @@ const readPaths = ['/', ...paths, ...sweepablePaths, ...childrenOfSweepable];
 const watchedPaths = ['/', '/a', '/b', '/a/x', '/b/z', '/e1'];
 /** These have several children. */
 const listedPaths = ['/', '/', '/a', '/b', '/b/z', '/q', '/k1'];
+/** Whole Stats are compared; those of parents change with every child. */
+const comparedPaths = ['/a', '/b', '/b/z', '/a', '/b', '/b/z', ...paths];
 const ttlsMs = [1, 100, 700, 3_600_000];
 const credentials = ['alice:secret', 'bob:pw', 'carol:key'];
 const noAcl: readonly Acl[] = [];
@@ -321,7 +323,7 @@ export class Workload {
       case 3:
         return { kind: 'tryRemove', path: this.#pick(paths), version: this.#version() };
       case 4:
-        return { kind: 'checkStat', path: this.#pick(paths), version: -1, stat: this.#partOfStat() };
+        return { kind: 'checkStat', path: this.#pick(comparedPaths), version: -1, stat: this.#partOfStat() };
       default:
         return { kind: 'removeRecursive', ...this.#removal() };
     }
@@ -336,7 +338,7 @@ export class Workload {
         return { ...any, version: this.#random.below(2) };
       case 1:
       case 2:
-        return { ...any, cversion: this.#random.below(3) };
+        return { ...any, cversion: this.#random.below(6) };
       case 3:
         return { ...any, ephemeralOwner: 0n };
       default:
@@ -377,7 +379,7 @@ export class Workload {
       case 3:
         return { name: 'checkNotExists', record: { path: this.#pick(paths), version: this.#version() } };
       case 4:
-        return { name: 'checkStat', record: { path: this.#pick(paths), version: this.#version(), stat: this.#partOfStat() } };
+        return { name: 'checkStat', record: { path: this.#pick(comparedPaths), version: this.#version(), stat: this.#partOfStat() } };
       case 5:
         return { name: 'getData', record: { path: this.#pick(Object.values(keeperPath)), watch: false } };
       default:

@@ -9,6 +9,27 @@ const seeded: Readonly<Record<string, Omit<Mutant, 'detector'>>> = {
     original: ' && this.#lastSeen.containsQuorum(sids)',
     replacement: '',
   },
+  'oracle-decides-among-three': {
+    description: 'the oracle decides for one of three voters as well',
+    origin: 'A57, P32',
+    symbol: 'OracleQuorum.#canBeAlone',
+    original: 'this.voters.length === 2',
+    replacement: 'this.voters.length <= 3',
+  },
+  'oracle-silence-ignored': {
+    description: 'once the oracle has allowed a server to continue alone, the server does so for good',
+    origin: 'A57, P32',
+    symbol: 'OracleQuorum.oracleAnswered',
+    original: 'this.#canServeAlone = canServeAlone;',
+    replacement: 'this.#canServeAlone ||= canServeAlone;',
+  },
+  'two-voters-announced-by-one-ignored': {
+    description: 'a server outside two voters with an oracle waits until both have announced their configuration',
+    origin: 'A57, P35',
+    symbol: 'ConfigAnnouncements.latestConfirmed',
+    original: 'isSame || mayBeAlone || ',
+    replacement: 'isSame || ',
+  },
   'configuration-of-uptodate-not-used': {
     description: 'a learner does not use the configuration that NEWLEADER has brought',
     origin: 'P32',

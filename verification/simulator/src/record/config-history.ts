@@ -18,14 +18,15 @@ export interface CommittedConfig {
 export function committedConfigs({
   log,
   ensemble,
+  limits: { oracleSid },
   configText = '',
-}: Pick<Recording, 'log' | 'ensemble' | 'configText'>): CommittedConfig[] {
+}: Pick<Recording, 'log' | 'ensemble' | 'limits' | 'configText'>): CommittedConfig[] {
   const configs: CommittedConfig[] = [{ zxid: 0, text: configText, members: ensemble }];
   for (const { logged } of log) {
     const { header, txn } = logged;
     if (header.type !== OpCode.reconfig || txn.kind !== 'setData') continue;
     const text = Buffer.from(txn.data ?? []).toString('utf8');
-    configs.push({ zxid: header.zxid, text, members: membersOf(text) });
+    configs.push({ zxid: header.zxid, text, members: membersOf(text, oracleSid) });
   }
   return configs;
 }

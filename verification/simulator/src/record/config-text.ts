@@ -26,21 +26,25 @@ export function membershipText(text: string): string {
     .join('\n');
 }
 
-/** Every server is a name such as `server-3`; one that the text does not name is not a member. */
-export function membersOf(text: string): Members {
+/**
+ * Every server is a name such as `server-3`; one that the text does not name is not a member.
+ * `oracleSid` is the server that an oracle may let continue alone, as in `RunLimits`: with an oracle
+ * groups and weights have no effect.
+ */
+export function membersOf(text: string, oracleSid: Sid | undefined): Members {
   const groupOf = new Map<Sid, number>();
   const weights = new Map<Sid, number>();
   for (const [, group, sids] of text.matchAll(/^group\.(\d+)=(.*)$/gm)) {
     for (const sid of sids!.split(':')) groupOf.set(Number(sid), Number(group));
   }
   for (const [, sid, weight] of text.matchAll(/^weight\.(\d+)=(\d+)$/gm)) weights.set(Number(sid), Number(weight));
-  const isGrouped = groupOf.size > 0 || weights.size > 0;
+  const isGrouped = oracleSid === undefined && (groupOf.size > 0 || weights.size > 0);
   const members = new Map<string, EnsembleServer>();
   for (const [, number, line] of text.matchAll(/^server\.(\d+)=(.*)$/gm)) {
     const sid = Number(number);
     const isVoter = !/:observer(?:;|$)/.test(line!);
     const place = isGrouped && isVoter ? { group: groupOf.get(sid) ?? 0, weight: weights.get(sid) ?? 1 } : {};
-    members.set(serverNameOf(sid), { sid, isVoter, ...place });
+    members.set(serverNameOf(sid), { sid, isVoter, ...place, mayGoAlone: sid === oracleSid });
   }
   return members;
 }

@@ -1,7 +1,7 @@
 /**
  * What a quorum is in the ensemble of a recording: a majority of the voters; with groups, more than
- * half of the weight in more than half of the groups; with an oracle, also the one server that it
- * may let continue alone. Derived from the configuration alone, without code that is shared with
+ * half of the weight in more than half of the groups; with an oracle and two voters, also the one
+ * voter that it may let continue alone. Derived from the configuration alone, without code that is shared with
  * the servers.
  */
 import type { Sid } from '@tskeeper/protocol';
@@ -15,7 +15,7 @@ export interface EnsembleServer {
   readonly weight?: number | undefined;
   /** An observer that learns from a follower, and from no leader. */
   readonly observesFollowers?: boolean | undefined;
-  /** The oracle may let this server continue without the other. */
+  /** Where this server is one of two voters, an oracle may let it continue without the other. */
   readonly mayGoAlone?: boolean | undefined;
 }
 
@@ -23,7 +23,7 @@ export interface EnsembleServer {
 export function isQuorum(ensemble: ReadonlyMap<string, EnsembleServer>, names: Iterable<string>): boolean {
   const present = new Set(names);
   const voters = [...ensemble].filter(([, { isVoter }]) => isVoter);
-  if (voters.some(([name, { mayGoAlone }]) => mayGoAlone === true && present.has(name))) return true;
+  if (voters.length === 2 && voters.some(([name, { mayGoAlone }]) => mayGoAlone === true && present.has(name))) return true;
   if (voters.every(([, { group }]) => group === undefined)) {
     return voters.filter(([name]) => present.has(name)).length * 2 > voters.length;
   }
@@ -37,4 +37,9 @@ export function isQuorum(ensemble: ReadonlyMap<string, EnsembleServer>, names: I
   // A group without weight neither agrees nor disagrees.
   const counted = [...groups.values()].filter(({ total }) => total > 0);
   return counted.filter((sum) => sum.present * 2 > sum.total).length * 2 > counted.length;
+}
+
+/** The same servers under an oracle that allows none of them to continue alone. */
+export function withoutFavourite(ensemble: ReadonlyMap<string, EnsembleServer>): ReadonlyMap<string, EnsembleServer> {
+  return new Map([...ensemble].map(([name, server]) => [name, { ...server, mayGoAlone: false }]));
 }

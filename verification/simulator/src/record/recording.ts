@@ -11,6 +11,7 @@ import {
   OpCode,
   type OperationName,
   type SessionId,
+  type Sid,
   sessionIdOf,
   type Zxid,
 } from '@tskeeper/protocol';
@@ -207,6 +208,8 @@ export interface RunLimits {
   /** Whether clients may change the membership, and how many voters there must be. */
   readonly reconfigEnabled?: boolean | undefined;
   readonly votersMin?: number | undefined;
+  /** The server that an oracle may let continue alone where it is one of two voters; undefined: there is no oracle. */
+  readonly oracleSid?: Sid | undefined;
   readonly multiAddressEnabled?: boolean | undefined;
   readonly identitiesPerCnxnMax?: number | undefined;
   readonly identityBytesPerCnxnMax?: number | undefined;
@@ -284,6 +287,10 @@ export interface Recording {
   readonly peerEvents: PeerEvent[];
   /** The servers by name, and whether they vote. Empty for standalone servers. */
   readonly ensemble: Map<string, EnsembleServer>;
+  /** The longest delay between two servers, in each direction, that is there all the time. */
+  linkDistanceMs: Millis;
+  /** The answers of the oracle to the server that it favours, from the first on. */
+  readonly oracleAnswers: { readonly atMs: Millis; readonly isYes: boolean }[];
   /** The content of /zookeeper/config; undefined for standalone servers. */
   configText: string | undefined;
   /**
@@ -351,6 +358,8 @@ export function newRecording(limits: RunLimits): Recording {
     pauses: [],
     peerEvents: [],
     ensemble: new Map(),
+    linkDistanceMs: 0,
+    oracleAnswers: [],
     configText: undefined,
     disturbances: [],
     annotations: [],

@@ -6,7 +6,7 @@
 import { ErrorCode, epochOf, makeZxid, OpCode, type TxnLogEntry, type Millis, type Zxid } from '@tskeeper/protocol';
 import { membersOf, membershipText } from '../record/config-text.ts';
 import { servingPeriodsOf } from '../record/committed-history.ts';
-import { isQuorum } from '../record/quorum-rule.ts';
+import { isQuorum, withoutFavourite } from '../record/quorum-rule.ts';
 import type { Recording, Request } from '../record/recording.ts';
 
 export class MembershipChecker {
@@ -58,6 +58,8 @@ export class MembershipChecker {
   #mayLackQuorum(newMembers: string | null, zxid: Zxid, atMs: Millis): boolean {
     if (newMembers === null) return true;
     const { disturbances, pauses, limits } = this.#recording;
+    // What the oracle said to the leader at that moment is not known here.
+    const members = withoutFavourite(membersOf(newMembers.replaceAll(',', '\n'), limits.oracleSid));
     const awhileMs = 2 * (limits.syncLimitTicks ?? 0) * limits.tickMs;
     const isMeanwhile = (each: { readonly fromMs: Millis; readonly toMs: Millis }) => each.fromMs <= atMs && each.toMs >= atMs - awhileMs;
     if (disturbances.some(isMeanwhile) || pauses.some(isMeanwhile)) return true;
@@ -66,7 +68,7 @@ export class MembershipChecker {
         epoch === epochOf(zxid) && role !== 'observer' && fromMs < atMs - awhileMs && toMs > atMs + awhileMs,
     );
     return !isQuorum(
-      membersOf(newMembers.replaceAll(',', '\n')),
+      members,
       inStep.map(({ server }) => server),
     );
   }

@@ -59,6 +59,14 @@ function localSessionsOf({ cnxns, limits }: Recording): Set<SessionId> {
   return found;
 }
 
+function localEndsMsOf({ peerEvents }: Recording): Map<SessionId, Millis> {
+  return new Map(
+    peerEvents.flatMap((event): [SessionId, Millis][] =>
+      event.kind === 'localSession' && (event.what === 'closed' || event.what === 'expired') ? [[event.session, event.atMs]] : [],
+    ),
+  );
+}
+
 class Replayer {
   readonly #recording: Recording;
   readonly #model: ReferenceModel;
@@ -73,6 +81,8 @@ class Replayer {
   readonly #sessions = new Map<SessionId, SessionLife>();
   /** Sessions that servers opened without a txn. Some become global. */
   readonly #localSessions: ReadonlySet<SessionId>;
+  /** When the servers of local sessions ended them. */
+  readonly #localEndsMs: ReadonlyMap<SessionId, Millis>;
   readonly #txns: ReplayedTxn[] = [];
   readonly #writes: Expectation[] = [];
   readonly #sweeps: Sweep[] = [];
@@ -87,6 +97,7 @@ class Replayer {
     this.#tracer = new RequestTracer(recording, cnxns, tracing, model, admissions);
     this.#streams = new StreamChecker(recording, cnxns, model, admissions, previousAcls);
     this.#localSessions = localSessionsOf(recording);
+    this.#localEndsMs = localEndsMsOf(recording);
     if (recording.limits.reconfigEnabled === true && recording.ensemble.size > 0) {
       this.#membership = new MembershipChecker(recording);
       model.membership.votersMin = recording.limits.votersMin;
@@ -225,6 +236,12 @@ class Replayer {
     if (this.#hasEnded(session)) {
       const err = this.#refuse(request, ErrorCode.SessionExpired);
       return request.name === 'multi' ? loggedErr : err;
+    }
+    // A leader may find that a local session of its own has ended while a write waited. No client
+    // waits for the answer.
+    if (loggedErr === ErrorCode.SessionExpired && request.reply === undefined && (this.#localEndsMs.get(session) ?? Infinity) <= atMs) {
+      this.#refuse(request, loggedErr);
+      return loggedErr;
     }
     if (loggedErr === ErrorCode.SessionMoved && mayHaveMoved) {
       // The fence: a request in transit over the old connection must not take effect after the new

@@ -12,7 +12,7 @@ export function configsInForce({ servers, recording }: VirtualWorld): readonly M
   const texts = new Set(servers.flatMap(({ knownConfigTexts }) => knownConfigTexts));
   const activated = lastActivated(recording);
   if (activated !== undefined) texts.add(activated);
-  return texts.size === 0 ? [recording.ensemble] : [...texts].map(membersOf);
+  return texts.size === 0 ? [recording.ensemble] : [...texts].map((text) => membersOf(text, recording.limits.oracleSid));
 }
 
 /**

@@ -174,7 +174,9 @@ export class FinalChecks {
   async #quiesce(): Promise<void> {
     const world = this.#world;
     const { peerEvents } = world.recording;
-    for (let seen = -1; seen !== peerEvents.length;) {
+    // A learner that its leader has dropped, for a slow disk, is silent for a while before it returns.
+    const untilMs = world.clock.elapsedMs + allServingMaxMs;
+    for (let seen = -1; seen !== peerEvents.length || (!this.#run.allServing && world.clock.elapsedMs < untilMs);) {
       seen = peerEvents.length;
       await world.run(quiescentMs);
     }

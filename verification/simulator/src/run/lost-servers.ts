@@ -15,10 +15,13 @@ export function configForLost(server: ServerHost, servers: readonly ServerHost[]
     .toSorted((a, b) => configVersionOf(b) - configVersionOf(a))[0]!;
   const isFound = ({ name, sid, knownConfigTexts }: ServerHost) => {
     const own = new Set(knownConfigTexts.flatMap((text) => addressesIn(text, sid)));
-    const isKnownIn = (text: string) => membersOf(text).get(name)?.isVoter === true && addressesIn(text, sid).some((each) => own.has(each));
+    const isKnownIn = (text: string) =>
+      membersOf(text, undefined).get(name)?.isVoter === true && addressesIn(text, sid).some((each) => own.has(each));
     return server.name !== name && known.some(isKnownIn);
   };
-  const votesAlone = known.every((text) => [...membersOf(text)].every(([name, { isVoter }]) => !isVoter || name === server.name));
+  const votesAlone = known.every((text) =>
+    [...membersOf(text, undefined)].every(([name, { isVoter }]) => !isVoter || name === server.name),
+  );
   return votesAlone || servers.some(isFound) ? undefined : present;
 }
 

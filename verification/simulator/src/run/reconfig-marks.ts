@@ -1,7 +1,7 @@
 /** Marks: rare things that happen only where the membership of an ensemble changes. */
 import { counterOf, epochOf, ErrorCode, type Zxid } from '@tskeeper/protocol';
 import { committedConfigs } from '../record/config-history.ts';
-import { configVersionOf, type Members } from '../record/config-text.ts';
+import { configVersionOf, type Members, serverNameOf } from '../record/config-text.ts';
 import type { PeerEvent } from '../record/peer-event.ts';
 import type { Recording } from '../record/recording.ts';
 import type { Replay } from '../replay/replay-result.ts';
@@ -59,6 +59,34 @@ function servedElsewhere(concerns: (recording: Recording, client: string) => boo
       .length;
 }
 
+/** Only of seeds with an oracle. */
+function withOracle(count: Count): Count {
+  return (outcome, replay) => (outcome.recording.limits.oracleSid === undefined ? 0 : count(outcome, replay));
+}
+
+/** Txns that a leader applies under a later configuration of two voters, of which the other does not have them. */
+function committedAlone(recording: Recording): number {
+  const configs = committedConfigs(recording);
+  const logged = new Map<string, Zxid>();
+  const leading = new Set<string>();
+  let count = 0;
+  for (const event of recording.peerEvents) {
+    const { server } = event;
+    if (event.kind === 'serves' && event.role === 'leader') leading.add(server);
+    if (event.kind === 'roleEnded' || event.kind === 'processGone') leading.delete(server);
+    if (event.kind === 'logged' || event.kind === 'started' || event.kind === 'replaced') logged.set(server, event.zxid);
+    if (event.kind !== 'applied' || !leading.has(server)) continue;
+    const { zxid, members } = configs.findLast((config) => config.zxid < event.zxid)!;
+    const others = [...members].filter(([name, { isVoter }]) => isVoter && name !== server).map(([name]) => name);
+    if (zxid > 0 && others.length === 1 && (logged.get(others[0]!) ?? 0) < event.zxid) count++;
+  }
+  return count;
+}
+
+function votersText(members: Members): string {
+  return [...members].flatMap(([name, { isVoter }]) => (isVoter ? [name] : [])).join();
+}
+
 const votersOf = (members: Members): number => [...members.values()].filter(({ isVoter }) => isVoter).length;
 
 export const reconfigMarks: Readonly<Record<string, Count>> = {
@@ -70,6 +98,18 @@ export const reconfigMarks: Readonly<Record<string, Count>> = {
   'an observer became a voter': changes(roleChanged(false)),
   'an ensemble grew from one voter': changes((before, after) => votersOf(before) === 1 && votersOf(after) > 1),
   'an ensemble shrank to one voter': changes((before, after) => votersOf(before) > 1 && votersOf(after) === 1),
+  'two voters with an oracle became three': withOracle(changes((before, after) => votersOf(before) === 2 && votersOf(after) === 3)),
+  'more or fewer voters became two with an oracle': withOracle(changes((before, after) => votersOf(before) !== 2 && votersOf(after) === 2)),
+  'one of two voters was replaced with an oracle': withOracle(
+    changes((before, after) => votersOf(before) === 2 && votersOf(after) === 2 && votersText(before) !== votersText(after)),
+  ),
+  'one of two voters of a reconfiguration went on alone': withOracle(({ recording }) => committedAlone(recording)),
+  'a leader that an oracle favours was removed, or can no longer lead': withOracle(
+    ({ recording: { peerEvents, limits } }) =>
+      peerEvents.filter(
+        (event) => event.kind === 'roleEnded' && event.reason === 'resigned' && event.server === serverNameOf(limits.oracleSid!),
+      ).length,
+  ),
   'groups and weights were set by a reconfiguration': changes((_before, _after, [, text]) => text.includes('group.')),
   'a server moved to other ports': memberChanged((before, after) => before.isMoved !== after.isMoved && after.second !== 'live'),
   'a server got or lost a second address': memberChanged((before, after) => before.second !== after.second),

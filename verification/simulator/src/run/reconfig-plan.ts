@@ -8,8 +8,9 @@ import { superCredentials } from '../clients/reconfigurer.ts';
 import { withObserverFaults } from './observer-plan.ts';
 import { diskLosingFaults, drawPlan, type EnsemblePlan, type ReconfigPlan, type SeedPlan } from './swarm.ts';
 
-/** One of so many ensembles changes its membership. */
+/** One of so many ensembles changes its membership; of the few that have an oracle more. */
 const oneIn = 4;
+const oneInWithOracle = 2;
 const serversMax = 7;
 
 /** Make the random numbers of these plans others than those of the rest. */
@@ -25,9 +26,9 @@ export function planOf(seed: number, random: SeededRandom = new SeededRandom(see
 /** Returns the plan with reconfigurations, or as it is. */
 function withReconfigs(plan: SeedPlan, random: SeededRandom): SeedPlan {
   const { ensemble, flood, faults, servers } = plan;
-  if (ensemble === undefined || random.below(oneIn) > 0) return plan;
-  // An oracle knows two servers. An impersonator may announce any configuration as a voter.
-  if (ensemble.oracleSid !== undefined || flood !== undefined || faults.includes('impersonator')) return plan;
+  if (ensemble === undefined || random.below(ensemble.oracleSid === undefined ? oneIn : oneInWithOracle) > 0) return plan;
+  // An impersonator may announce any configuration as a voter.
+  if (flood !== undefined || faults.includes('impersonator')) return plan;
   const {
     observers,
     options: { observerMasterPort },
@@ -42,11 +43,14 @@ function withReconfigs(plan: SeedPlan, random: SeededRandom): SeedPlan {
     // The first address of a server with several may be dead, and is the one that clients use.
     clientsFollow: random.below(2) === 0 && ensemble.deadAddress === undefined,
   };
+  // The oracle may favour a server that gets a vote later, or never.
+  const oracleSid =
+    ensemble.oracleSid !== undefined && random.below(4) === 0 ? 1 + random.below(servers + reconfig.joiners) : ensemble.oracleSid;
   return {
     ...withVotesOfEmptyFolders(plan),
     servers: servers + reconfig.joiners,
     reconfig,
-    ensemble: reconfigurable(ensemble, reconfig),
+    ensemble: { ...reconfigurable(ensemble, reconfig), oracleSid },
     // The operator's connection takes a place, and every other client has to find one as well.
     options: {
       ...withVotesOfEmptyFolders(plan).options,

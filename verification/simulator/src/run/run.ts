@@ -357,7 +357,7 @@ export class Run implements RunContext {
       link.slow(0);
     }
     this.#healPipes((name) => !isOther(name));
-    for (const server of core) this.#healServer(server);
+    this.#healServers(core);
     for (const server of others) this.#leaveFaulty(server, core);
     return core;
   }
@@ -382,8 +382,13 @@ export class Run implements RunContext {
     }
   }
 
-  #healServer(server: ServerHost): void {
-    const config = configForLost(server, this.world.servers);
+  #healServers(servers: readonly ServerHost[]): void {
+    // Before any is written: a written one has version 0, and would count for less than an old one.
+    const configs = servers.map((server) => configForLost(server, this.world.servers));
+    for (const [at, server] of servers.entries()) this.#healServer(server, configs[at]);
+  }
+
+  #healServer(server: ServerHost, config: string | undefined): void {
     if (config !== undefined) {
       this.hitMark('an operator wrote the present configuration');
       server.kill();
@@ -423,7 +428,7 @@ export class Run implements RunContext {
       link.slow(0);
     }
     this.#healPipes(() => true);
-    for (const server of this.world.servers) this.#healServer(server);
+    this.#healServers(this.world.servers);
   }
 }
 

@@ -49,6 +49,7 @@ export interface EnsemblePlan {
    * what a slow receiver has not read.
    */
   readonly windowBytes: number;
+  /** See `VirtualEnsembleOptions.oracleSid`. */
   readonly oracleSid: Sid | undefined;
   /** See `VirtualEnsembleOptions.deadAddress`. */
   readonly deadAddress: 'first' | 'second' | undefined;
@@ -349,6 +350,7 @@ export function kindsOf({ ensemble, flood, restartUnderLoad, core, reconfig }: S
     ['reconfig', reconfig !== undefined],
     ['reconfig with dead addresses', reconfig !== undefined && ensemble?.deadAddress !== undefined],
     ['reconfig without a log', reconfig !== undefined && ensemble?.options.syncEnabled === false],
+    ['reconfig with an oracle', reconfig !== undefined && ensemble?.oracleSid !== undefined],
     ['reconfig of client ports', reconfig?.movesClientPorts === true],
     ['flood', flood !== undefined],
     ['restart under load', restartUnderLoad !== undefined],

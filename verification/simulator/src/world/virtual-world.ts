@@ -64,8 +64,8 @@ export interface VirtualEnsembleOptions {
   /** `tskeeper.leaderPriority` of each server, in their order. */
   readonly priorities?: readonly number[] | undefined;
   /**
-   * With two voters: the one that an oracle may let continue without the other. The other never
-   * gets this answer.
+   * The server that an oracle may let continue alone where it is one of two voters. The others never
+   * get this answer.
    */
   readonly oracleSid?: Sid | undefined;
   /** Each server has a second address, at which nothing ever answers; whether it is the first. */
@@ -135,8 +135,7 @@ export class VirtualWorld {
   readonly wire: VirtualWire;
   readonly servers: readonly ServerHost[];
   readonly recording: Recording;
-  /** Whether the oracle, if there is one, lets the server that it favours continue alone. */
-  oracleAllows = true;
+  #oracleAllows = true;
   /** A hash over everything that happened, in order. */
   traceHash = 0;
   eventCount = 0;
@@ -183,6 +182,7 @@ export class VirtualWorld {
       reconfigEnabled: coreOptions.reconfigEnabled,
       votersMin: ensemble?.options?.standaloneEnabled === false ? 1 : 2,
       multiAddressEnabled: ensemble?.options?.multiAddressEnabled === true,
+      oracleSid: ensemble?.oracleSid,
       identitiesPerCnxnMax: coreOptions.identitiesPerCnxnMax,
       identityBytesPerCnxnMax: coreOptions.identityBytesPerCnxnMax,
       syncLimitTicks: ensemble === undefined ? undefined : (ensemble.zab?.syncLimitTicks ?? syncLimitTicksDefault),
@@ -191,6 +191,7 @@ export class VirtualWorld {
       wideSequences: coreOptions.wideSequences,
       txnBytesMax: coreOptions.juteMaxBuffer + coreOptions.juteMaxBufferExtra,
     });
+    if (ensemble?.oracleSid !== undefined) this.oracleAllows = true;
     this.servers = Array.from(
       { length: servers },
       (_, index) =>
@@ -203,7 +204,7 @@ export class VirtualWorld {
           core: ensemble === undefined ? { ...coreOptions, localSessions: 'disabled' } : { ...coreOptions, serverId: index + 1 },
           options: runtimeOptions,
           ensembleOptions: ensemble === undefined ? undefined : ensembleOptionsOf(index + 1, servers, coreOptions.tickTimeMs, ensemble),
-          oracle: ensemble?.oracleSid === undefined ? undefined : () => this.oracleAllows && ensemble.oracleSid === index + 1,
+          oracle: ensemble?.oracleSid === undefined ? undefined : () => this.#oracleAllows && ensemble.oracleSid === index + 1,
           snappy,
           knowsMemory,
           movesClientPorts,
@@ -239,6 +240,16 @@ export class VirtualWorld {
       this.traceHash = crc32(what, this.traceHash);
       this.onEvent?.(what, elapsedMs);
     };
+  }
+
+  /** Whether the oracle, if there is one, lets the server that it favours continue alone. */
+  get oracleAllows(): boolean {
+    return this.#oracleAllows;
+  }
+
+  set oracleAllows(isYes: boolean) {
+    this.#oracleAllows = isYes;
+    this.recording.oracleAnswers.push({ atMs: this.clock.elapsedMs, isYes });
   }
 
   #makeDeadMachine(sid: Sid): void {

@@ -1,7 +1,7 @@
 /**
  * The checker that does not use zxids terminates, however many requests stay without an answer.
  */
-import { ErrorCode } from '@tskeeper/protocol';
+import { ErrorCode, OpCode } from '@tskeeper/protocol';
 import { expect, it } from 'vitest';
 import { registerLinearizability } from '../../src/checkers/register-linearizability.ts';
 
@@ -43,6 +43,60 @@ it('a value that no request can have written is a finding', () => {
 
 it('reads that reverse the order of two requests of one connection are a finding', () => {
   expect(verdict(readAt(20, '3.2', 1), readAt(30, '3.1', 2))).toEqual([expect.stringMatching(/^no order of the \d+ operations on \/a /)]);
+});
+
+/** Of session 1; `deleted` undefined for a txn that has changed nothing. */
+function removalTxn(zxid: number, cxid: number, deleted?: readonly string[]): object {
+  const members = deleted?.map((path) => ({ type: OpCode.delete, txn: { kind: 'delete', path } }));
+  const txn = members === undefined ? { kind: 'error', err: ErrorCode.Ok } : { kind: 'multi', txns: members };
+  return { logged: { header: { clientHigh: 0, clientLow: 1, cxid, zxid, type: OpCode.multi }, txn } };
+}
+
+const removal = { ...request('removeRecursive', { limit: 100 }, 10), xid: 7 };
+const answeredRemoval = { ...removal, reply: { atMs: 11, err: ErrorCode.Ok, zxid: 5 } };
+
+/** Both /a and /a/x are created before, and each of `others` is sent over a connection of its own. */
+function verdictOfRemoval(log: readonly object[], ...others: object[]): readonly string[] {
+  const both = [created, request('create', { path: '/a/x', data: data('new'), flags: 0 }, 2, { path: '/a/x' })];
+  const cnxns = [{ requests: both }, ...others.map((each) => ({ requests: [each] }))];
+  const recording = { seedState: { znodes: [] }, ensemble: new Map(), cnxns, log };
+  return registerLinearizability.check(...([recording, {}] as unknown as Evidence));
+}
+
+const readOfChild = (sentMs: number, answer?: object) => ({
+  ...request('exists', { path: '/a/x' }, sentMs),
+  reply: { atMs: sentMs + 1, ...(answer === undefined ? { err: ErrorCode.NoNode } : { err: ErrorCode.Ok, body: answer }) },
+});
+const isThere = { stat: { version: 0 } };
+
+it('after a removeRecursive the znodes of its txn are gone, and there are no others', () => {
+  const whole = [removalTxn(5, 7, ['/a/x', '/a'])];
+  expect(verdictOfRemoval(whole, answeredRemoval, readOfChild(20))).toEqual([]);
+  expect(verdictOfRemoval(whole, answeredRemoval, readOfChild(20, isThere))).toEqual([expect.stringContaining('operations on /a/x ')]);
+  expect(verdictOfRemoval([removalTxn(5, 7, ['/a'])], answeredRemoval)).toEqual([expect.stringContaining('operations on /a/x ')]);
+  expect(verdictOfRemoval([removalTxn(5, 7)], answeredRemoval)).toHaveLength(2);
+});
+
+it('a removeRecursive without an answer has an effect at any time, or never, and none without a txn', () => {
+  const whole = [removalTxn(5, 7, ['/a/x', '/a'])];
+  expect(verdictOfRemoval(whole, removal, readOfChild(20, isThere), readOfChild(30))).toEqual([]);
+  expect(verdictOfRemoval(whole, removal, readOfChild(20), readOfChild(30, isThere))).toHaveLength(1);
+  expect(verdictOfRemoval([], removal, readOfChild(20, isThere))).toEqual([]);
+  expect(verdictOfRemoval([], removal, readOfChild(20))).toHaveLength(1);
+});
+
+it('a removeRecursive in a multi may be followed by a create of the same znode', () => {
+  const ops = [
+    { kind: 'removeRecursive', path: '/a', limit: 100 },
+    { kind: 'create', path: '/a', data: data('again'), flags: 0 },
+  ];
+  const reply = { atMs: 11, err: ErrorCode.Ok, zxid: 5, body: { results: [{ kind: 'removeRecursive' }, { kind: 'create', path: '/a' }] } };
+  const multi = { ...request('multi', { ops }, 10), xid: 7, reply };
+  const { logged } = removalTxn(5, 7, ['/a/x', '/a']) as { logged: { header: object; txn: { txns: object[] } } };
+  const txns = [...logged.txn.txns, { type: OpCode.create, txn: { kind: 'create', path: '/a', data: data('again') } }];
+  const log = [{ logged: { ...logged, txn: { kind: 'multi', txns } } }];
+  expect(verdictOfRemoval(log, multi, readAt(20, 'again', 0), readOfChild(20))).toEqual([]);
+  expect(verdictOfRemoval(log, multi, readAt(20, 'new', 0))).toEqual([expect.stringContaining('operations on /a ')]);
 });
 
 it('an ephemeral znode of a create without an answer is deleted with its session, and another create can succeed', () => {
