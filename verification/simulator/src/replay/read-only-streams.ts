@@ -42,6 +42,8 @@ function keptZxids(recording: Recording): (zxid: Zxid) => boolean {
 
 function isRead({ name, reply, record }: Request): boolean {
   if (reply?.err === ErrorCode.NotReadOnly || name === 'closeSession') return false;
+  // The watches of the configuration count at the server, and the model does not have them.
+  if (reply?.err === ErrorCode.ThrottledOp) return false;
   const { path, steps } = (record ?? {}) as { readonly path?: string; readonly steps?: readonly { readonly path?: string }[] };
   // Without a leader a server announces fewer operations of Keeper than the model.
   return path !== keeperPath.featureFlags && !showsConfig(path) && steps?.some((step) => showsConfig(step.path)) !== true;
