@@ -138,6 +138,23 @@ describe('states', () => {
     }
   });
 
+  test('do not differ by where in a tick a clock is, and the next session of a client is the same', () => {
+    // Of server 3 one clock is at 3201 ms, the other at 3200 ms; no client has a session yet.
+    const end = 'elect7,dial1,packet3#0,file3,packet1#0,file1,packet3#0,file3,packet1#0,packet1#0,file1,packet3#0';
+    const { world } = replayRun(
+      usual,
+      parseRun(`crash3.0.0,crash1.0.0,start3,cut1-2,elect6,wake2,elect6,start1,dial3,wake3,break2#0,sleep2,heal1-2,${end}`),
+    );
+    const { world: twin } = replayRun(
+      usual,
+      parseRun(`cut2-3,crash2.0.0,crash1.0.0,start2,start1,heal2-3,elect6,wake2,elect6,sleep2,wake3,${end}`),
+    );
+    expect(world.servers[2]!.clockMs - twin.servers[2]!.clockMs).toBe(1);
+    expect(hashOf(twin)).toBe(hashOf(world));
+    for (const each of [world, twin]) each.apply(encodeChoice('write', 3));
+    expect(hashOf(twin)).toBe(hashOf(world));
+  });
+
   test('have different fingerprints after each relevant input', () => {
     const world = new SmallWorld(scopeDefaults);
     const seen = [hashOf(world)];
