@@ -479,7 +479,7 @@ export class SmallWorld implements SmallServerEnvironment, Quorums {
 
   /**
    * From here on there are no more faults, and elections follow the actual notifications. `healing`
-   * is explained at `Healing` (quiescence.ts).
+   * is explained at `Healing` (quiescence.ts); to call this again heals what is needed by then.
    */
   stopFaults(healing: 'all' | 'core'): void {
     this.#faultsStopped = true;
