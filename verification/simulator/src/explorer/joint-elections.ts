@@ -72,9 +72,8 @@ export class JointElections {
   /** A quorum whose members reach each other and of which one looks for a leader. */
   mayElect(mask: number): boolean {
     const members = this.#network.members(mask);
-    if (!this.#quorums.isQuorum(members)) return false;
     if (members.some(({ peer }) => peer === undefined) || !members.some(({ isLooking }) => isLooking)) return false;
-    if (!this.#network.isWhole(mask)) return false;
+    if (!this.#network.isWhole(mask) || !this.#quorums.isQuorum(members)) return false;
     // Members that are not looking may be unable to help the others, which would ask again forever; so
     // would members of which none can be elected.
     if (this.#fruitless < this.#fruitlessMax) return true;
