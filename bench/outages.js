@@ -70,7 +70,7 @@ async function measureInRotation({ kinds, rounds, start, say }, round) {
       }
     }
   } finally {
-    // After a failure too: a writer would keep this process alive for ever.
+    // After a failure too: a writer would keep this process alive forever.
     for (const { ensemble, writers } of all) {
       await writers.stop().catch(() => {});
       await ensemble[Symbol.asyncDispose]();

@@ -159,7 +159,7 @@ class Search {
     if (hashOf(world) !== this.#states.hash(state))
       throw new Error(`the same choices led to another state, at depth ${this.#states.depth(state)}`);
     let at = this.#descend(world, state);
-    while (inChains && at !== -1 && !this.#isQuiescenceDue) at = this.#descend(world, at);
+    if (inChains) while (at !== -1 && !this.#isQuiescenceDue) at = this.#descend(world, at);
     this.#maybeQuiesce(world);
     return true;
   }

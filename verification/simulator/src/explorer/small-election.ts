@@ -43,7 +43,7 @@ export class SmallElection implements ElectionLinks {
       notice: (notice) => {
         if (notice.kind !== 'transferEnded') return;
         server.world.hit(notice.outcome === 'handed over' ? 'lead handed over' : 'transfer given up');
-        // It does not serve any more at the end of this turn, in which it may have replied to clients.
+        // It may reply to clients in this turn, and no longer serves at the end of it.
         if (notice.outcome === 'handed over') server.world.invariants.checkServed(server.view());
       },
       roleChanged: (role) => {
