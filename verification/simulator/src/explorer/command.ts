@@ -200,6 +200,7 @@ function exploreOnce(options: ExploreOptions): boolean {
   });
   console.log(progressText(found, performance.now() - begun));
   console.log(`marks: ${found.marks.text}`);
+  if (found.quiescences > 0) console.log(quiescenceText(found.quiescences, found.longestRecoveryMs));
   if (found.violation === undefined) {
     console.log(found.isComplete ? 'every state within this scope was explored; all invariants hold' : 'all invariants hold so far');
     return true;
@@ -228,7 +229,7 @@ function explorePresets(states: number, seed: number): boolean {
   console.log(`marks: ${marks.text}`);
   const quiescences = sum(results, ({ found }) => found.quiescences);
   const longestMs = Math.max(...results.map(({ found }) => found.longestRecoveryMs));
-  console.log(`faults ceased ${quiescences} times; the ensemble served again after at most ${longestMs} ms`);
+  console.log(quiescenceText(quiescences, longestMs));
   console.log(
     `${seen} distinct states in ${seconds.toFixed(1)} s of CPU time (${Math.round(seen / seconds)} per second); all invariants hold`,
   );
@@ -264,6 +265,10 @@ function progressText({ states, steps, depth }: Progress, elapsedMs: number): st
   const seconds = elapsedMs / 1000;
   const rate = Math.round(states / seconds);
   return `${states} distinct states in ${seconds.toFixed(1)} s (${rate} per second), ${steps} steps, depth ${depth}`;
+}
+
+function quiescenceText(quiescences: number, longestMs: number): string {
+  return `faults ceased ${quiescences} times; the ensemble served again after at most ${longestMs} ms`;
 }
 
 /** The options that differ from the defaults. */
