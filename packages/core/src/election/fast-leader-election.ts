@@ -438,7 +438,12 @@ export class FastLeaderElection {
   }
 
   #isBetter(vote: Vote, than: Vote, now: Now): boolean {
-    return this.eligibility.isEligible(vote.leader, now) && isBetterVote(vote, than, this.#config.verifier);
+    const { verifier } = this.#config;
+    // It was announced before a TRUNC or a SNAP of the last leader has taken txns from this server's
+    // log, and has reached another voter late. ZooKeeper adopts it, and may elect a server that
+    // its own voters do not follow, since they have more.
+    if (vote.leader === this.#sid && isBetterVote(vote, this.#ownVote(), verifier)) return false;
+    return this.eligibility.isEligible(vote.leader, now) && isBetterVote(vote, than, verifier);
   }
 
   /**

@@ -290,7 +290,7 @@ export class SessionTracker {
 
   /**
    * Everything that can influence behaviour, for an explorer. A touch is rounded up to a tick, so
-   * the position within the current tick counts too.
+   * the position within the current tick counts too, also while there is no session.
    */
   fingerprint(to: Fingerprint, nowMs: Millis): void {
     const table = this.#table;
@@ -314,7 +314,7 @@ export class SessionTracker {
     });
     to.number(rows.length);
     for (const row of rows.sort()) to.text(row);
-    if (rows.length > 0) to.number(nowMs % this.#tickMs);
+    to.number(nowMs % this.#tickMs);
     this.#foreign?.fingerprint(to);
   }
 }

@@ -389,6 +389,23 @@ describe('votes of looking servers', () => {
   });
 });
 
+describe('a vote for this server that it has not given', () => {
+  it('is not adopted if it promises more than the server has: a TRUNC has taken txns that it announced before', () => {
+    const bench = new Bench([1, 2, 3], { sid: 3 });
+    bench.start(7);
+    bench.take();
+    bench.hear(2, 'looking', [3, 8, 1]);
+    expect(bench.take()).toEqual([]);
+    bench.hear(2, 'looking', [3, 8, 1], 2);
+    expect(bench.take()).toEqual([1, 2].map((to) => `${to} <- looking 3 zxid 7 epoch 1 round 2`));
+    bench.hear(1, 'looking', [3, 8, 1], 2);
+    bench.pass(200);
+    expect(bench.outcome()).toBeUndefined();
+    bench.hear(2, 'looking', [2, 8, 1], 2);
+    expect(bench.take().at(-1)).toBe('2 <- looking 2 zxid 8 epoch 1 round 2');
+  });
+});
+
 describe('the finalize wait', () => {
   it('C4-11: the vote of a quorum is decided if no better one arrives for 200 ms', () => {
     const bench = new Bench();

@@ -1,4 +1,7 @@
-/** The sessions that a leader knows before their createSession has had its turn. */
+/**
+ * The sessions that a leader knows before their createSession has had its turn, and the fingerprint
+ * of all sessions.
+ */
 import { describe, expect, it } from 'vitest';
 import { SessionTracker } from '../../src/session/session-tracker.ts';
 
@@ -25,5 +28,25 @@ describe('a session whose createSession waits for its turn', () => {
     expect([tracker.isAwaitingCreate(slot), tracker.maybeExtendAwaitingCreate(slot, 1400)]).toEqual([true, true]);
     tracker.endAwaitingCreate(high, low, 1500);
     expect([tracker.isAwaitingCreate(slot), tracker.maybeExtendAwaitingCreate(slot, 1900)]).toEqual([false, false]);
+  });
+});
+
+describe('the fingerprint', () => {
+  const words = (tracker: SessionTracker, nowMs: number): unknown[] => {
+    const written: unknown[] = [];
+    tracker.fingerprint({ number: (value) => written.push(value), text: (value) => written.push(value) }, nowMs);
+    return written;
+  };
+
+  it('contains where in a tick the clock is, which decides when the next session is due', () => {
+    const leftMs = (nowMs: number): number => {
+      const tracker = new SessionTracker(100);
+      tracker.open(high, low, 400, nowMs);
+      return tracker.expiry.deadline()! - nowMs;
+    };
+    expect([leftMs(1000), leftMs(1050), leftMs(1100)]).toEqual([500, 450, 500]);
+    const empty = new SessionTracker(100);
+    expect(words(empty, 1000)).not.toEqual(words(empty, 1050));
+    expect(words(empty, 1000)).toEqual(words(empty, 1100));
   });
 });

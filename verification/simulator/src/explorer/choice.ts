@@ -15,6 +15,7 @@
  *     connect2       the persistent client connects to server 2, with its session
  *     request2.1     it sends a request to server 2: 0 writes, 1 reads after a sync, 2 reads
  *     reconfig3.1    a client asks server 3 for the configuration 1 of those that the ensemble changes to
+ *     transfer3>2    an operator asks server 3, which leads, to give the lead to server 2
  *     crash1.2.0     server 1 ends; of the unanswered requests to its disk, two to the log and none
  *                    for an epoch file take effect
  *     crash1.0.0.1   the same, and one of the files of its configuration was replaced
@@ -49,6 +50,7 @@ const kinds = [
   'request',
   'config',
   'reconfig',
+  'transfer',
 ] as const;
 
 export type ChoiceKind = (typeof kinds)[number];
@@ -83,6 +85,7 @@ const separators: Readonly<Partial<Record<ChoiceKind, string>>> = {
   finalize: '>',
   request: '.',
   reconfig: '.',
+  transfer: '>',
 };
 
 export function encodeChoice(kind: ChoiceKind, a: number, b = 0, c = 0, d = 0): Choice {

@@ -31,12 +31,12 @@ npm run explore -- [options]      explores the states of a small ensemble for a 
   --states N                      number of distinct states after which it ends
   --depth N                       maximum number of choices from the beginning; default 400
   --seed N                        seed of the order
-  --servers N --txns N --reconfigs N --crashes N --cuts N --wakes N
-                                  bounds of the scope; default 3, 2, 0, 2, 1, 3
+  --servers N --txns N --reconfigs N --transfers N --crashes N --cuts N --wakes N
+                                  bounds of the scope; default 3, 2, 0, 0, 2, 1, 3
   --client-steps N                how often a persistent client connects to a server or sends a request; default 0
   --ensemble NAME                 voters and their weights: ${ensembleNames.join(', ')}; default equal
   --elections together|each|any   an election is one step, or each notification is a choice, or any result is possible; default together
-  --quiesce N                     after every N paths faults cease, and the ensemble must come to serve; default 40, 0 for never
+  --quiesce N                     after every N choices that led to a known state faults cease, and the ensemble must come to serve; default 40, 0 for never
   --committed-log N               number of txns that a leader keeps in memory for learners; default 500
   --no-log                        leaders do not read their logs for learners, and send snapshots
   --run CHOICES                   makes these choices and prints the result
@@ -105,6 +105,7 @@ function parseOptions(args: readonly string[]): ExploreOptions {
         ensemble: { ...text, default: scopeDefaults.ensemble },
         txns: text,
         reconfigs: text,
+        transfers: text,
         crashes: text,
         cuts: text,
         wakes: text,
@@ -140,6 +141,7 @@ function parseOptions(args: readonly string[]): ExploreOptions {
     ensemble,
     txns: numberOf('txns', values.txns, scopeDefaults.txns),
     reconfigs: numberOf('reconfigs', values.reconfigs, scopeDefaults.reconfigs),
+    transfers: numberOf('transfers', values.transfers, scopeDefaults.transfers),
     crashes: numberOf('crashes', values.crashes, scopeDefaults.crashes),
     cuts: numberOf('cuts', values.cuts, scopeDefaults.cuts),
     wakes: numberOf('wakes', values.wakes, scopeDefaults.wakes),
@@ -198,6 +200,7 @@ function exploreOnce(options: ExploreOptions): boolean {
   });
   console.log(progressText(found, performance.now() - begun));
   console.log(`marks: ${found.marks.text}`);
+  if (found.quiescences > 0) console.log(quiescenceText(found.quiescences, found.longestRecoveryMs));
   if (found.violation === undefined) {
     console.log(found.isComplete ? 'every state within this scope was explored; all invariants hold' : 'all invariants hold so far');
     return true;
@@ -226,7 +229,7 @@ function explorePresets(states: number, seed: number): boolean {
   console.log(`marks: ${marks.text}`);
   const quiescences = sum(results, ({ found }) => found.quiescences);
   const longestMs = Math.max(...results.map(({ found }) => found.longestRecoveryMs));
-  console.log(`faults ceased ${quiescences} times; the ensemble served again after at most ${longestMs} ms`);
+  console.log(quiescenceText(quiescences, longestMs));
   console.log(
     `${seen} distinct states in ${seconds.toFixed(1)} s of CPU time (${Math.round(seen / seconds)} per second); all invariants hold`,
   );
@@ -264,10 +267,14 @@ function progressText({ states, steps, depth }: Progress, elapsedMs: number): st
   return `${states} distinct states in ${seconds.toFixed(1)} s (${rate} per second), ${steps} steps, depth ${depth}`;
 }
 
+function quiescenceText(quiescences: number, longestMs: number): string {
+  return `faults ceased ${quiescences} times; the ensemble served again after at most ${longestMs} ms`;
+}
+
 /** The options that differ from the defaults. */
 function scopeText(scope: Scope): string {
   const words: string[] = [];
-  for (const key of ['servers', 'txns', 'reconfigs', 'crashes', 'cuts', 'wakes'] as const) {
+  for (const key of ['servers', 'txns', 'reconfigs', 'transfers', 'crashes', 'cuts', 'wakes'] as const) {
     if (scope[key] !== scopeDefaults[key]) words.push(`--${key} ${scope[key]} `);
   }
   if (scope.clientSteps !== scopeDefaults.clientSteps) words.push(`--client-steps ${scope.clientSteps} `);

@@ -22,6 +22,11 @@ const electionMaxMs = 125_000;
  */
 const settleMaxMs = 5000;
 /**
+ * The same with four voters: all of three must agree if one is down, and two of them with the same history may
+ * avoid each other in turn, for twice as long each time.
+ */
+const settleOfFourMaxMs = 10_000;
+/**
  * The same while some of them know a pending configuration. Others settle with a quorum of the active
  * one and leave again, since those need more, and each change of a vote takes longer.
  */
@@ -30,6 +35,14 @@ const settleWithPendingMaxMs = 60_000;
 const exchangeRoundsMax = 20;
 /** A server that is not looking repeats an answer to the same question only after this time. */
 const repeatAnswerMs = 100;
+
+/** Within what time some of these settle, if all look and one of them can be elected. */
+function settleMsOf(servers: readonly SmallServer[]): Millis {
+  const configs = new Set(servers.flatMap((server) => server.knownMembers()));
+  if (configs.size > 1) return settleWithPendingMaxMs;
+  const hasFourVoters = [...configs].some((members) => sidsOfVoters(members).length > 3);
+  return hasFourVoters ? settleOfFourMaxMs : settleMaxMs;
+}
 
 function sidsText(servers: readonly SmallServer[]): string {
   return servers.map(({ sid }) => sid).join(', ');
@@ -72,9 +85,8 @@ export class JointElections {
   /** A quorum whose members reach each other and of which one looks for a leader. */
   mayElect(mask: number): boolean {
     const members = this.#network.members(mask);
-    if (!this.#quorums.isQuorum(members)) return false;
     if (members.some(({ peer }) => peer === undefined) || !members.some(({ isLooking }) => isLooking)) return false;
-    if (!this.#network.isWhole(mask)) return false;
+    if (!this.#network.isWhole(mask) || !this.#quorums.isQuorum(members)) return false;
     // Members that are not looking may be unable to help the others, which would ask again forever; so
     // would members of which none can be elected.
     if (this.#fruitless < this.#fruitlessMax) return true;
@@ -87,8 +99,7 @@ export class JointElections {
     const hasLeader = this.#hasLeader(members);
     let looking = lookedBefore;
     const mustElect = this.#quorums.canElectLatest(members);
-    const isPending = new Set(members.flatMap((member) => member.knownMembers())).size > 1;
-    const settleMs = isPending ? settleWithPendingMaxMs : settleMaxMs;
+    const settleMs = settleMsOf(members);
     let passedMs = 0;
     while (looking > 0 && passedMs < electionMaxMs) {
       this.#exchangeNotifications(members);

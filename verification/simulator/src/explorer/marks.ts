@@ -41,6 +41,9 @@ export const marks = {
   'joiner synchronised': 'a server outside the configuration in force is synchronised',
   'leader removed': 'a leader ends because the configuration in force has no place for it',
   'role changed': 'a learner ends because it has become an observer or a voter',
+  'lead handed over': 'a leader resigns, and has named a follower that has everything as the next one',
+  'transfer given up': 'a leader keeps the lead, since the server that was to have it is lost or too slow',
+  'transfer refused': 'a leader keeps the lead, since the other server is not in step, or a transfer is under way',
   'leads without an election': 'a server leads because the last leader has named it',
   'follows without an election': 'a server follows another because the last leader has named that',
 } as const;

@@ -34,6 +34,8 @@ export function runToQuiescence(world: SmallWorld, healing: Healing): Millis {
     if (code !== undefined) {
       world.apply(code);
     } else {
+      // A configuration that arrived meanwhile may need a server or a link that was not needed before.
+      world.stopFaults(healing);
       const ms = world.nextDeadlineMs();
       if (ms !== undefined) passedMs += ms;
       if (ms === undefined || passedMs > recoveryMaxMs)

@@ -9,6 +9,8 @@ export interface Scope {
   readonly txns: number;
   /** Number of requests for another configuration, if the ensemble has some. */
   readonly reconfigs: number;
+  /** How often an operator asks the leader to give the lead to another server. */
+  readonly transfers: number;
   readonly crashes: number;
   /** Number of pairs whose link is cut, one after the other or at once. */
   readonly cuts: number;
@@ -42,6 +44,7 @@ export const scopeDefaults: Scope = {
   ensemble: 'equal',
   txns: 2,
   reconfigs: 0,
+  transfers: 0,
   crashes: 2,
   cuts: 1,
   wakes: 3,

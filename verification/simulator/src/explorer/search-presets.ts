@@ -86,7 +86,7 @@ export const searchPresets: readonly SearchPreset[] = [
     initialState: 'lagging server',
     order: 'chains',
     quiesceEvery: 40,
-    statesPercent: 5,
+    statesPercent: 4,
   },
   {
     name: 'uncommitted tail',
@@ -111,7 +111,7 @@ export const searchPresets: readonly SearchPreset[] = [
     initialState: 'two uncommitted tails',
     order: 'chains',
     quiesceEvery: 40,
-    statesPercent: 5,
+    statesPercent: 4,
   },
   {
     name: 'interrupted join',
@@ -177,7 +177,16 @@ export const searchPresets: readonly SearchPreset[] = [
     initialState: 'uncommitted tail',
     order: 'walks',
     quiesceEvery: 4,
-    statesPercent: 5,
+    statesPercent: 4,
+  },
+  {
+    name: 'the lead is given away',
+    scope: { ...scopeDefaults, transfers: 2 },
+    initialState: 'empty',
+    prefix: 'serving',
+    order: 'chains',
+    quiesceEvery: 40,
+    statesPercent: 3,
   },
   // In these ensembles of three servers two form a quorum, always the same two.
   {

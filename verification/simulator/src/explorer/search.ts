@@ -4,8 +4,10 @@
  * it continues. There are three orders:
  *
  *     chains    continues from a state that has choices left, in turn the shallowest and one from
- *               anywhere, and descends, to a new state each time, until a state is known. Nearly
- *               every step finds something, and in the end every state is explored.
+ *               anywhere, and descends, by a choice that was not made yet each time, until it reaches
+ *               a state without one. A known state does not end a chain: to go on from there is as
+ *               good as to return, since states with equal fingerprints continue alike. In the end
+ *               every state is explored.
  *     breadth   explores all states of a depth before the next: a violation is found on its shortest
  *               path. Slow.
  *     walks     descends randomly from the beginning, again and again. Deep at once, and never
@@ -41,8 +43,9 @@ export interface SearchOptions extends SearchStart {
   /** Called between two paths: whether to end. */
   readonly shouldStop: (progress: Progress) => boolean;
   /**
-   * After every so many paths faults cease, and the ensemble must come to serve: first with a
-   * healthy quorum, then with all servers. Default: never.
+   * After every so many choices that led to a known state, and after every so many walks, faults
+   * cease, and the ensemble must come to serve: first with a healthy quorum, then with all servers.
+   * Default: never.
    */
   readonly quiesceEvery?: number;
 }
@@ -94,7 +97,8 @@ class Search {
   #run: Choice[] = [];
   readonly #marks = new MarkCounts();
   #picks = 0;
-  #descents = 0;
+  /** How often, since faults last ceased, a choice has led to a known state, or there was none. */
+  #arrivals = 0;
   #quiescences = 0;
   #longestRecoveryMs = 0;
   #healing: Healing | undefined;
@@ -148,37 +152,51 @@ class Search {
 
   /** Continues from the next state with choices left. Returns whether there was one. */
   #expandNext(inChains: boolean): boolean {
-    const state = inChains && ++this.#picks % 2 === 0 ? this.#takeRandom() : this.#takeShallowest();
+    const state = inChains && ++this.#picks % 2 === 0 ? this.#randomOpen() : this.#shallowestOpen();
     if (state === undefined) return false;
     const world = this.#begin();
     for (const code of this.#states.pathTo(state)) this.#make(world, code);
     if (hashOf(world) !== this.#states.hash(state))
       throw new Error(`the same choices led to another state, at depth ${this.#states.depth(state)}`);
-    let at: StateId = this.#descend(world, state);
-    if (inChains) while (at !== -1) at = this.#descend(world, at);
-    else if (at !== -1) this.#pushOpen(at);
+    let at = this.#descend(world, state);
+    if (inChains) while (at !== -1 && !this.#isQuiescenceDue) at = this.#descend(world, at);
     this.#maybeQuiesce(world);
     return true;
   }
 
-  #takeShallowest(): StateId | undefined {
-    while (this.#open[this.#shallowest]?.length === 0) this.#shallowest++;
-    return this.#open[this.#shallowest]?.pop();
+  #shallowestOpen(): StateId | undefined {
+    for (; this.#shallowest < this.#open.length; this.#shallowest++) {
+      const state = this.#openAt(this.#shallowest);
+      if (state !== undefined) return state;
+    }
+    return undefined;
   }
 
   /** A state at a random depth: otherwise deep states would come last. */
-  #takeRandom(): StateId | undefined {
+  #randomOpen(): StateId | undefined {
     for (let depth = this.#below(this.#open.length); depth >= 0; depth--) {
-      const state = this.#open[depth]!.pop();
+      const state = this.#openAt(depth);
       if (state !== undefined) return state;
     }
-    return this.#takeShallowest();
+    return this.#shallowestOpen();
+  }
+
+  /** The latest state of this depth with choices left. */
+  #openAt(depth: number): StateId | undefined {
+    const states = this.#open[depth]!;
+    while (states.length > 0 && !this.#states.hasChoicesLeft(states.at(-1)!)) states.pop();
+    return states.at(-1);
+  }
+
+  get #isQuiescenceDue(): boolean {
+    const { quiesceEvery } = this.#options;
+    return quiesceEvery !== undefined && this.#arrivals >= quiesceEvery;
   }
 
   /** Ceases faults in the world at the end of a path, which is no longer needed. */
   #maybeQuiesce(world: SmallWorld): void {
-    const { quiesceEvery } = this.#options;
-    if (quiesceEvery === undefined || ++this.#descents % quiesceEvery !== 0) return;
+    if (!this.#isQuiescenceDue) return;
+    this.#arrivals = 0;
     // First with a healthy quorum, then with all servers.
     for (const healing of ['core', 'all'] as const) {
       this.#healing = healing;
@@ -189,30 +207,33 @@ class Search {
   }
 
   /**
-   * Makes the next choice of a state. Returns the new state if it is one and may be continued from,
-   * otherwise -1.
+   * Makes the next choice of a state. Returns the state that it leads to if that may have choices
+   * left, otherwise -1.
    */
   #descend(world: SmallWorld, state: StateId): StateId {
     const choices = world.choices();
-    if (choices.length === 0) return -1;
-    const turn = this.#states.nextChoiceIndex(state);
-    if (turn + 1 < choices.length) this.#pushOpen(state);
+    const turn = this.#states.takeChoiceIndex(state, choices.length);
+    if (turn === -1) {
+      this.#arrivals++;
+      return -1;
+    }
     const code = choiceOrder(choices, (this.#states.hash(state) + this.#options.seed) % orderEnd)[turn]!;
     world.takeHits();
     this.#make(world, code);
-    const next = this.#states.add(hashOf(world), state, code);
-    if (next === -1) return -1;
+    const added = this.#states.add(hashOf(world), state, code);
+    if (added < 0) {
+      this.#arrivals++;
+      const known = -1 - added;
+      return this.#states.hasChoicesLeft(known) && this.#states.depth(known) < this.#options.depthMax ? known : -1;
+    }
     this.#marks.add(world.takeHits());
-    const depth = this.#states.depth(next);
+    const depth = this.#states.depth(added);
     this.#depth = Math.max(this.#depth, depth);
-    return depth < this.#options.depthMax ? next : -1;
-  }
-
-  #pushOpen(state: StateId): void {
-    const depth = this.#states.depth(state);
+    if (depth >= this.#options.depthMax) return -1;
     while (this.#open.length <= depth) this.#open.push([]);
-    this.#open[depth]!.push(state);
+    this.#open[depth]!.push(added);
     this.#shallowest = Math.min(this.#shallowest, depth);
+    return added;
   }
 
   #walk(): void {
@@ -221,11 +242,12 @@ class Search {
       const code = this.#draw(world.choices());
       if (code === undefined) break;
       this.#make(world, code);
-      const isNew = this.#states.add(hashOf(world), -1, 0) !== -1;
+      const isNew = this.#states.add(hashOf(world), -1, 0) >= 0;
       const hits = world.takeHits();
       if (isNew) this.#marks.add(hits);
       this.#depth = Math.max(this.#depth, depth);
     }
+    this.#arrivals++;
     this.#maybeQuiesce(world);
   }
 
@@ -263,8 +285,10 @@ const orderEnd = 2 ** 31;
  * would happen in the first few steps, before there is anything to disturb.
  */
 function choiceOrder(choices: readonly Choice[], order: number): Choice[] {
-  const first = (order >>> 3) % choices.length;
-  const rotated = [...choices.slice(first), ...choices.slice(0, first)];
+  // Two worlds in one state may list its choices in different orders.
+  const sorted = choices.toSorted((a, b) => a - b);
+  const first = (order >>> 3) % sorted.length;
+  const rotated = [...sorted.slice(first), ...sorted.slice(0, first)];
   return order % 8 === 0 ? rotated : [...rotated.filter((code) => !isFault(code)), ...rotated.filter(isFault)];
 }
 

@@ -15,7 +15,9 @@ export const packetBytesMax = 10_000_000;
 export const fixedRandom = { uint32: () => 7 };
 export const core: CoreOptions = {
   ...coreDefaults,
-  tickTimeMs,
+  // Rounds the expiry of sessions, and nothing else. With whole ticks it would matter where in a tick
+  // the clock is, and states would differ by that.
+  tickTimeMs: 1,
   minSessionTimeoutMs: sessionTimeoutMs,
   maxSessionTimeoutMs: sessionTimeoutMs,
   containerCheckIntervalMs: 0,

@@ -40,6 +40,12 @@ export class SmallElection implements ElectionLinks {
         else if (reason === 'role changed') server.world.hit('role changed');
         else if (reason === 'resigned' && !server.isVoter) server.world.hit('leader removed');
       },
+      notice: (notice) => {
+        if (notice.kind !== 'transferEnded') return;
+        server.world.hit(notice.outcome === 'handed over' ? 'lead handed over' : 'transfer given up');
+        // It may reply to clients in this turn, and no longer serves at the end of it.
+        if (notice.outcome === 'handed over') server.world.invariants.checkServed(server.view());
+      },
       roleChanged: (role) => {
         if (role === 'looking') this.isWithoutLeader = true;
       },

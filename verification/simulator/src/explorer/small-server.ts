@@ -410,6 +410,14 @@ export class SmallServer implements ServerState {
     });
   }
 
+  /** An operator asks this server, which leads, to give the lead to another. */
+  transferLeadership(target: Sid): void {
+    this.#turn((peer) => {
+      const outcome = peer.transferLeadership(target, this.now);
+      if (typeof outcome === 'string') this.world.hit('transfer refused');
+    });
+  }
+
   clientRequests(what: (typeof clientRequests)[number]): void {
     const [cnxn] = this.#cnxns.ofSmallClient();
     const frames = this.world.client.request(what, this.world.writes);

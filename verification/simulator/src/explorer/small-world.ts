@@ -71,6 +71,7 @@ export class SmallWorld implements SmallServerEnvironment, Quorums {
   #cutsMade = 0;
   #wakes = 0;
   #forcedElections = 0;
+  #transfers = 0;
   #faultsStopped = false;
   readonly #proposed = new Map<Zxid, StoredTxn>();
   /** The txn before each txn in its leader's log. */
@@ -226,6 +227,7 @@ export class SmallWorld implements SmallServerEnvironment, Quorums {
     }
     if (this.#clientSteps < scope.clientSteps) this.#clientChoices(found);
     if (this.operator.requests - this.#initialReconfigs < scope.reconfigs) this.#reconfigChoices(found);
+    if (this.#transfers < scope.transfers) this.#transferChoices(found);
     if (this.#crashes < scope.crashes) {
       for (const { sid, peer, disk } of servers) {
         if (peer === undefined) continue;
@@ -253,6 +255,14 @@ export class SmallWorld implements SmallServerEnvironment, Quorums {
         if (membersText(config) !== own) found.push(encodeChoice('reconfig', server.sid, at));
       }
     }
+  }
+
+  /** An operator asks the leader to give the lead to another server, in step or not. */
+  #transferChoices(found: Choice[]): void {
+    const leader = this.servers.find(({ peer }) => peer?.role === 'leading' && peer.server !== undefined);
+    if (leader === undefined) return;
+    for (const { sid, peer } of this.servers)
+      if (peer !== undefined && sid !== leader.sid) found.push(encodeChoice('transfer', leader.sid, sid));
   }
 
   #clientChoices(found: Choice[]): void {
@@ -374,6 +384,9 @@ export class SmallWorld implements SmallServerEnvironment, Quorums {
         return server.configDone();
       case 'reconfig':
         return server.reconfigure(this.ensemble.configs[b]!);
+      case 'transfer':
+        this.#transfers++;
+        return server.transferLeadership(b);
       case 'wake':
         if (server.peer!.deadline()! > server.clockMs) this.#wakes++;
         return server.wake();
@@ -479,7 +492,7 @@ export class SmallWorld implements SmallServerEnvironment, Quorums {
 
   /**
    * From here on there are no more faults, and elections follow the actual notifications. `healing`
-   * is explained at `Healing` (quiescence.ts).
+   * is explained at `Healing` (quiescence.ts); to call this again heals what is needed by then.
    */
   stopFaults(healing: 'all' | 'core'): void {
     this.#faultsStopped = true;
@@ -525,6 +538,7 @@ export class SmallWorld implements SmallServerEnvironment, Quorums {
   fingerprint(to: Fingerprint): void {
     for (const number of [this.writes, this.#clientSteps, this.#crashes, this.#cutsMade, this.#wakes, this.#forcedElections])
       to.number(number);
+    if (this.scope.transfers > 0) to.number(this.#transfers);
     this.#elections.fingerprint(to);
     this.#network.fingerprint(to);
     this.#notifications.fingerprint(to);

@@ -12,6 +12,22 @@ const half = 4_294_967_296;
 /** So that the text '1' differs from the number 1. */
 const textMark = 0x7e57;
 
+/** Longer texts are configurations and packets: few different ones, and most states have them. */
+const longTextMin = 12;
+const knownTextsMax = 100_000;
+/** The hashes of long texts, so that each is computed once. */
+const knownTexts = new Map<string, number>();
+
+function hashOfLongText(text: string): number {
+  let hash = knownTexts.get(text);
+  if (hash === undefined) {
+    hash = StateHash.ofText(text);
+    if (knownTexts.size >= knownTextsMax) knownTexts.clear();
+    knownTexts.set(text, hash);
+  }
+  return hash;
+}
+
 export class StateHash implements Fingerprint {
   #high = 0x9e3779b9;
   #low = 0x1b873593;
@@ -23,6 +39,17 @@ export class StateHash implements Fingerprint {
   }
 
   text(value: string): void {
+    if (value.length > longTextMin) this.number(hashOfLongText(value));
+    else this.#mixText(value);
+  }
+
+  static ofText(value: string): number {
+    const hash = new StateHash();
+    hash.#mixText(value);
+    return hash.value;
+  }
+
+  #mixText(value: string): void {
     this.#mix(value.length ^ textMark);
     for (let at = 0; at < value.length; at++) this.#mix(value.charCodeAt(at));
   }

@@ -17,6 +17,8 @@ export class StateTable {
   #depths = new Uint16Array(initialCapacity);
   /** Number of choices that were made at this state. */
   #choicesMade = new Uint16Array(initialCapacity);
+  /** Number of choices that it has, once the first was to be made. */
+  #choiceCounts = new Uint16Array(initialCapacity);
   #count = 0;
   /**
    * Indexes + 1 by hash, with open addressing; 0 for none. Always at least twice as long as the
@@ -29,12 +31,13 @@ export class StateTable {
   }
 
   /**
-   * Adds a state and returns its index, or -1 if it is known. `parent` is -1 for an initial state.
+   * Adds a state and returns its index. Of a known one with the index i, which it does not add, it
+   * returns -1 - i. `parent` is -1 for an initial state.
    */
   add(hash: number, parent: StateId, choice: Choice): StateId {
     let at = this.#slotOf(hash);
     for (let found = this.#index[at]!; found !== 0; found = this.#index[at]!) {
-      if (this.#hashes[found - 1] === hash) return -1;
+      if (this.#hashes[found - 1] === hash) return -found;
       at = (at + 1) & (this.#index.length - 1);
     }
     if (this.#count === this.#hashes.length) {
@@ -59,9 +62,22 @@ export class StateTable {
     return this.#depths[state]!;
   }
 
-  /** Returns the number of choices made at a state so far, and increments it. */
-  nextChoiceIndex(state: StateId): number {
-    return this.#choicesMade[state]!++;
+  /**
+   * Of the choices of a state, in an order of its own, the index of the one to make next; -1 if all
+   * were made.
+   */
+  takeChoiceIndex(state: StateId, count: number): number {
+    this.#choiceCounts[state] = count;
+    const made = this.#choicesMade[state]!;
+    // A state without choices was visited nevertheless.
+    this.#choicesMade[state] = Math.min(made, Math.max(count, 1) - 1) + 1;
+    return made < count ? made : -1;
+  }
+
+  /** Whether it has choices that were not made yet; true before the first was to be made. */
+  hasChoicesLeft(state: StateId): boolean {
+    const made = this.#choicesMade[state]!;
+    return made === 0 || made < this.#choiceCounts[state]!;
   }
 
   /** The choices that lead to a state. */
@@ -82,6 +98,7 @@ export class StateTable {
     this.#choices = copied(new Uint32Array(size), this.#choices);
     this.#depths = copied(new Uint16Array(size), this.#depths);
     this.#choicesMade = copied(new Uint16Array(size), this.#choicesMade);
+    this.#choiceCounts = copied(new Uint16Array(size), this.#choiceCounts);
     this.#index = new Int32Array(size * 2);
     for (let place = 0; place < this.#count; place++) {
       let at = this.#slotOf(this.#hashes[place]!);

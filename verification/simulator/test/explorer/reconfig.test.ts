@@ -173,6 +173,29 @@ describe('a reconfiguration', () => {
     expect(world.servers[0]!.disk.configs.state.next).toBeUndefined();
   });
 
+  test('that arrives after the faults, and needs more servers than are up, lets one of them start', () => {
+    // Servers 1 and 2 would be a quorum of three; the proposal of the fourth is still on its way to them.
+    const start = { scope: { ...scopeDefaults, servers: 4, ensemble: 'growing', reconfigs: 2, txns: 1 } } as const;
+    const run = parseRun(
+      'elect15,dial1,dial2,packet3#0,packet3#1,file3,packet1#0,file1,packet2#0,file2,packet3#0,packet3#1,file3,packet1#0,packet1#0,config1,file1,packet2#0,packet2#0,config2,file2,packet3#0,packet1#0,config1,packet3#0,packet3#1,config3,write3,packet1#0,log1,packet3#0,log3,reconfig3.1,crash3.1.0.1,crash4.0.0',
+    );
+    const { made, error, world } = replayRun(start, run, 'core');
+    expect(made).toEqual(run);
+    expect(error?.message).toBeUndefined();
+    expect(world.servers.filter(({ peer }) => peer !== undefined).length).toBe(3);
+  });
+
+  test('leaves three of four servers, two of them with the same history, which agree within ten seconds', () => {
+    const start = { scope: { ...scopeDefaults, servers: 4, ensemble: 'growing', reconfigs: 2, txns: 1 } } as const;
+    const run = parseRun(
+      'elect15,dial1,dial2,packet3#0,packet3#1,file3,packet1#0,file1,packet2#0,file2,packet3#0,packet3#1,file3,packet1#0,packet1#0,config1,file1,packet2#0,packet2#0,config2,file2,packet3#1,packet2#0,config2,packet3#1,config3,dial4,packet3#2,packet4#0,file4,packet3#2,log3,wake3,packet4#0,log4,config4,file4,packet3#2,packet4#0,write3,packet1#0,packet2#0,log2,packet3#0,packet3#1,log3,packet4#0,packet4#0,config4,log4,packet3#2,reconfig3.1,crash2.0.0,start2,packet4#0,packet1#0,elect14,elect7,config1,config3,dial2,config4,crash1.1.0,log3,start1,elect7,packet3#3,packet2#0,packet3#3,packet2#0,log4,wake1,packet2#0,config2,packet2#0,packet3#2,packet3#2,log2,file2,packet3#3,packet2#0,packet3#3,config3,packet2#0,config2,packet4#0,config4,wake3,sleep3,break4#0,elect7,break2#0,elect7,elect11,config1,sleep3,elect13',
+    );
+    const { made, error, world } = replayRun(start, run);
+    expect(made).toEqual(run);
+    expect(error?.message).toBeUndefined();
+    expect(world.servers[3]!.peer!.role).toBe('leading');
+  });
+
   test('is impossible while the servers of the next configuration are not in step', () => {
     const world = withSession('joining', 3);
     choose(world, 'crash3.0.0');

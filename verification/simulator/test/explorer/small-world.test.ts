@@ -83,7 +83,7 @@ afterEach(() => {
 describe('a run', () => {
   test('is the same after it was written as text and parsed', () => {
     const words =
-      'notify1>2,packet2#0,break2#1,dial3,log1,file1,wake2,sleep2,write1,crash1.2.1,start1,cut1-2,heal1-2,elect6,refuse1-3,refusal1>3,finalize2>2,crash1.0.0.1,config1,reconfig3.1,elect15';
+      'notify1>2,packet2#0,break2#1,dial3,log1,file1,wake2,sleep2,write1,crash1.2.1,start1,cut1-2,heal1-2,elect6,refuse1-3,refusal1>3,finalize2>2,crash1.0.0.1,config1,reconfig3.1,transfer3>2,elect15';
     expect(runText(parseRun(words))).toBe(words);
     expect(() => parseRun('packet2#0,hop1')).toThrow('hop1 is not a choice');
   });
@@ -136,6 +136,23 @@ describe('states', () => {
       twin.apply(code);
       expect(`${runText([code])} ${hashOf(twin)}`, `${runText(one)} and ${runText(other)}`).toBe(`${runText([code])} ${hashOf(world)}`);
     }
+  });
+
+  test('do not differ by where in a tick a clock is, and the next session of a client is the same', () => {
+    // Of server 3 one clock is at 3201 ms, the other at 3200 ms; no client has a session yet.
+    const end = 'elect7,dial1,packet3#0,file3,packet1#0,file1,packet3#0,file3,packet1#0,packet1#0,file1,packet3#0';
+    const { world } = replayRun(
+      usual,
+      parseRun(`crash3.0.0,crash1.0.0,start3,cut1-2,elect6,wake2,elect6,start1,dial3,wake3,break2#0,sleep2,heal1-2,${end}`),
+    );
+    const { world: twin } = replayRun(
+      usual,
+      parseRun(`cut2-3,crash2.0.0,crash1.0.0,start2,start1,heal2-3,elect6,wake2,elect6,sleep2,wake3,${end}`),
+    );
+    expect(world.servers[2]!.clockMs - twin.servers[2]!.clockMs).toBe(1);
+    expect(hashOf(twin)).toBe(hashOf(world));
+    for (const each of [world, twin]) each.apply(encodeChoice('write', 3));
+    expect(hashOf(twin)).toBe(hashOf(world));
   });
 
   test('have different fingerprints after each relevant input', () => {
@@ -208,6 +225,30 @@ describe('the world', () => {
   test('skips choices that are not possible', () => {
     const { made } = replayRun(usual, parseRun('packet1#0,start1,crash1.0.0,start1'));
     expect(runText(made)).toBe('crash1.0.0,start1');
+  });
+});
+
+describe('an operator', () => {
+  const giving: SearchStart = { scope: { ...scopeDefaults, transfers: 2 } };
+
+  test('has the leader give the lead to a follower, which leads without an election', () => {
+    const { world } = replayRun(giving, [...choicesToServe(giving), ...parseRun('transfer3>1')]);
+    expect([...world.takeHits()]).toContain('lead handed over');
+    expect(runToQuiescence(world, 'all')).toBeLessThan(2000);
+    expect(world.servers.map(({ peer }) => peer!.role)).toEqual(['leading', 'learning', 'learning']);
+    expect([...world.takeHits()]).toEqual(expect.arrayContaining(['leads without an election', 'follows without an election']));
+  });
+
+  test('is refused while another transfer is under way, and can ask as often as the scope allows', () => {
+    const { world } = replayRun(giving, [...choicesToServe(giving), ...parseRun('write3,transfer3>1,transfer3>2')]);
+    expect([...world.takeHits()]).toContain('transfer refused');
+    expect(runText(world.choices())).not.toContain('transfer');
+  });
+
+  test('a reply that the leader sends before it resigns is to a committed txn', () => {
+    const run = 'write3,packet1#0,transfer3>1,log3,log1,packet3#0';
+    const { made, error } = replayRun(giving, [...choicesToServe(giving), ...parseRun(run)]);
+    expect([made.length - choicesToServe(giving).length, error?.message]).toEqual([6, undefined]);
   });
 });
 
