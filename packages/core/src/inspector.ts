@@ -76,6 +76,11 @@ export interface EnsembleStatus {
   readonly voterCount: number;
   /** The active configuration, as in /zookeeper/config. */
   readonly configText: string;
+  /**
+   * A later configuration that the log has, or that a reconfiguration proposes, and that is not active
+   * yet; undefined if there is none.
+   */
+  readonly pendingConfigText: string | undefined;
   /** A leader's view of its learners; undefined unless it leads and serves. */
   readonly leading: LeaderStatus | undefined;
   /**

@@ -192,11 +192,12 @@ export class Peer {
   /** See `Inspector.ensemble`. */
   status(): EnsembleStatus {
     const { options, config } = this.#state;
-    const { voterCount, text: configText } = config;
+    const { voterCount, text: configText, latestText } = config;
     return {
       sid: options.zab.sid,
       voterCount,
       configText,
+      pendingConfigText: latestText === configText ? undefined : latestText,
       syncMode: undefined,
       leading: undefined,
       learnerMaster: undefined,

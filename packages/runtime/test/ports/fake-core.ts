@@ -45,6 +45,7 @@ export const recordedEnsemble: EnsembleStatus = {
   syncMode: undefined,
   leader: 2,
   voterCount: 3,
+  pendingConfigText: undefined,
   configText: [
     'server.1=127.0.0.1:43101:43201:participant;127.0.0.1:43001',
     'server.2=127.0.0.1:43102:43202:participant;127.0.0.1:43002',

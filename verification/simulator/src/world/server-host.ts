@@ -154,17 +154,25 @@ export class ServerHost implements MachineClock {
     return port === serverPort ? [serverPort, otherServerPort] : [otherServerPort, serverPort];
   }
 
+  /** Returns the active configuration, if it may change, and notes the pending one. */
+  #noteConfig(): string | undefined {
+    if (!this.isReconfigured) return undefined;
+    const status = this.process?.runtime?.inspect.ensemble();
+    if (status !== undefined) this.#pendingConfigText = status.pendingConfigText;
+    return status?.configText;
+  }
+
   /**
-   * Every configuration that its server uses, or would use after a start now: active ones, and one
-   * that may become active.
+   * Every configuration that its server uses, or would use after a start now: active ones, and those
+   * that may become active, of which one may be in its log only.
    */
   get knownConfigTexts(): readonly string[] {
     if (!this.isReconfigured) return [];
     writeOperatorConfig(this.disk, this.#ensembleOptions!.quorum);
     const { active, next } = storedConfigs(this.disk);
     const stored = next === undefined ? [active] : [active, next];
-    const { configText } = this;
-    return [...stored.map(formatQuorumConfig), ...(configText === undefined ? [] : [configText])];
+    const known = [...stored.map(formatQuorumConfig), this.#noteConfig(), this.#pendingConfigText];
+    return known.filter((text) => text !== undefined);
   }
 
   /** The operator writes another configuration for the next start. */
@@ -196,6 +204,8 @@ export class ServerHost implements MachineClock {
   readonly #parts: ServerHostOptions;
   #ensembleOptions: EnsembleOptions | undefined;
   #lives = 0;
+  /** The one that its server noted last, also if it is down now. */
+  #pendingConfigText: string | undefined;
   /**
    * It removed files while it neither led nor learned, and has not yet reported that another
    * history replaces them.
@@ -286,7 +296,7 @@ export class ServerHost implements MachineClock {
             clock,
             this.name,
             (by, zxid) => this.#supersede(by, zxid),
-            () => (this.isReconfigured ? this.configText : undefined),
+            () => this.#noteConfig(),
           );
     const words = new PeerClaims(this.sid, (word) => this.#recordClaim(word));
     const log = (level: string) => (message: string, fields: LogFields) => {
