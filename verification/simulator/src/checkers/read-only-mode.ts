@@ -8,6 +8,7 @@ import type { CnxnRecord, Recording } from '../record/recording.ts';
 import { isAnsweredOutOfOrder } from '../record/request-kinds.ts';
 import { requestText } from '../record/request-text.ts';
 import type { SessionLife } from '../replay/replay-result.ts';
+import { keptZxids } from '../replay/read-only-streams.ts';
 import type { Checker } from './checker.ts';
 
 /** A server waits so long for a leader, or for a tick if that is longer. */
@@ -37,8 +38,13 @@ export const readOnlyMode: Checker = {
     const violations: string[] = [];
     const granted = new Map<SessionId, string>();
     const configs = knownConfigs(recording);
+    const isKept = keptZxids(recording);
     for (const cnxn of recording.readOnlyCnxns.toSorted((a, b) => a.handshakeMs - b.handshakeMs)) {
-      for (const text of [...requestFaults(cnxn), ...configFaults(cnxn, configs), ...sessionFaults(recording, cnxn, granted, sessions)]) {
+      for (const text of [
+        ...requestFaults(cnxn),
+        ...configFaults(cnxn, configs),
+        ...sessionFaults(recording, cnxn, granted, sessions, isKept),
+      ]) {
         violations.push(`${cnxn.server}, in read-only mode, ${text} over ${cnxn.key}`);
       }
     }
@@ -88,6 +94,7 @@ function* sessionFaults(
   { handshake, session = 0n, key, timeoutMs, passwd, server, items }: CnxnRecord,
   granted: Map<SessionId, string>,
   sessions: ReadonlyMap<SessionId, SessionLife>,
+  isKept: (zxid: Zxid) => boolean,
 ): Iterable<string> {
   if (handshake === undefined) return;
   const asked = handshake.sessionId;
@@ -112,7 +119,8 @@ function* sessionFaults(
   if (!hasPassword) yield `resumed ${name} with a wrong password`;
   const life = sessions.get(session);
   const shown = items.find(({ zxid }) => zxid > 0)?.zxid;
-  if (life !== undefined && shown !== undefined && life.openedZxid <= shown && shown < life.closedZxid) {
+  // A log with txns that were not kept may have the end of the session.
+  if (life !== undefined && shown !== undefined && isKept(shown) && life.openedZxid <= shown && shown < life.closedZxid) {
     yield `resumed ${name}, which the ensemble has`;
   }
 }

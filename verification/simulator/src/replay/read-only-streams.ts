@@ -33,7 +33,7 @@ export function shownZxidOf({ items }: CnxnRecord): Zxid | undefined {
 }
 
 /** Whether a zxid is one of the ensemble's history: a txn's, or the beginning of an epoch. */
-function keptZxids(recording: Recording): (zxid: Zxid) => boolean {
+export function keptZxids(recording: Recording): (zxid: Zxid) => boolean {
   const logged = new Set(recording.log.map(({ logged: { header } }) => header.zxid));
   const begun = new Set(leaderEpochsOf(recording).map(({ epoch }) => makeZxid(epoch, 0)));
   return (zxid) =>
