@@ -44,6 +44,8 @@ const seedMax = breadth(2, 120);
  * so the others are tried as well.
  */
 const firstSeeds: Readonly<Record<string, number>> = {
+  'an event of a znode that the client may not read': 132,
+  'a configuration that no server has had, in read-only mode': 306,
   'a read of a znode that was deleted long before': 36,
   'a server whose digest differs': 39,
   'a txn that one of two voters committed alone against the word of the oracle': 40,
