@@ -18,7 +18,18 @@ function played(red: readonly number[], redAnyway: readonly number[]) {
       return Promise.resolve();
     },
   });
-  return { ran, run: (most: number) => runMutants(['ack-before-log'], 1, most, 1, () => undefined, poolOf) };
+  return {
+    ran,
+    run: (most: number) =>
+      runMutants(
+        ['ack-before-log'],
+        1,
+        () => most,
+        1,
+        () => undefined,
+        poolOf,
+      ),
+  };
 }
 
 describe('a mutant', () => {

@@ -1,8 +1,8 @@
 /**
  * `npm run sim:ci`, which every change runs: seeds, some of them a second time in another process
  * to compare the trace; the named scenarios; bounded searches of the explorer and of the crash
- * states; and mutants in rotation, each of which must be caught. Marks that are never hit fail the
- * command.
+ * states; and mutants in rotation, which must be caught, or need more seeds than CI has. Marks that
+ * are never hit fail the command.
  */
 import { isRecipeDetector } from '../mutants/mutant.ts';
 import { mutants } from '../mutants/mutants.ts';

@@ -2,7 +2,8 @@
 import { crashStates } from '../crash-states/command.ts';
 import { mutants } from '../mutants/mutants.ts';
 import { runCi } from './ci.ts';
-import { detectors } from './detectors.ts';
+import type { Detector } from '../mutants/mutant.ts';
+import { detectors, seedsMax } from './detectors.ts';
 import { type CommandOptions, parseOptions } from './options.ts';
 import { serveSeeds } from './pool.ts';
 import { runRecipesCi } from './recipes-ci.ts';
@@ -39,7 +40,8 @@ async function execute(options: CommandOptions): Promise<boolean> {
     case 'mutants': {
       const names =
         mutant === undefined ? Object.keys(mutants).filter((name) => detector === undefined || detectorOf(name) === detector) : [mutant];
-      const results = await runMutants(names, from ?? freshSeedBase(), seeds, jobs, (each) => console.log(mutantResultText(each)));
+      const limitOf = (of: Detector) => seeds ?? seedsMax[of];
+      const results = await runMutants(names, from ?? freshSeedBase(), limitOf, jobs, (each) => console.log(mutantResultText(each)));
       console.log(mutantsSummary(results));
       return results.every(({ report }) => report !== undefined);
     }

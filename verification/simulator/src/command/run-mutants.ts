@@ -4,7 +4,7 @@
  */
 import type { Detector } from '../mutants/mutant.ts';
 import { mutants } from '../mutants/mutants.ts';
-import { detectors, seedsMax } from './detectors.ts';
+import { detectors } from './detectors.ts';
 import { Pool, type PoolOptions } from './pool.ts';
 import type { SeedReport } from './seed-report.ts';
 
@@ -21,13 +21,13 @@ export interface MutantResult {
 }
 
 /**
- * Runs the mutants, `jobs` at a time, each on seeds from `from`, at most `seeds` of them; default:
- * the maximum of its detector. A seed that also fails without the mutant does not count.
+ * Runs the mutants, `jobs` at a time, each on seeds from `from`, at most as many as the limit of its
+ * detector. A seed that also fails without the mutant does not count.
  */
 export async function runMutants(
   names: readonly string[],
   from: number,
-  seeds: number | undefined,
+  limitOf: (detector: Detector) => number,
   jobs: number,
   onResult: (results: MutantResult) => void,
   poolOf: PoolMaker = (options) => new Pool(options),
@@ -36,7 +36,7 @@ export async function runMutants(
   const results: MutantResult[] = [];
   const worker = async () => {
     for (let name = waiting.shift(); name !== undefined; name = waiting.shift()) {
-      const result = await runMutant(name, from, seeds ?? seedsMax[detectorOf(name)], poolOf);
+      const result = await runMutant(name, from, limitOf(detectorOf(name)), poolOf);
       results.push(result);
       onResult(result);
     }
