@@ -64,18 +64,36 @@ function eventText(item: Item): string | undefined {
   return item.kind === 'event' ? `${item.type} ${item.path} ${item.zxid === -1 ? undefined : item.zxid}` : undefined;
 }
 
+/**
+ * How many of the delivered items the connections explain, at most. A reply that the library itself
+ * has asked for may look like one that a call waits for, so there may be several ways.
+ */
 function firstDifference(delivered: readonly string[], cnxns: readonly CnxnRecord[]): string | undefined {
-  let next = 0;
-  for (const { items } of cnxns) {
-    let hasPages = false;
-    for (const item of items) {
-      hasPages ||= isRequestOf(item, 'getChildrenDataPage');
-      const text = answerText(item) ?? eventText(item);
-      if (text === undefined) continue;
-      if (delivered[next] === text) next++;
-      // The library reads data that a page has no room for, and otherwise gave this connection up here.
-      else if (!hasPages || !isRequestOf(item, 'getData')) break;
+  let counts: ReadonlySet<number> = new Set([0]);
+  for (const { items } of cnxns) counts = countsAfter(items, delivered, counts);
+  const most = Math.max(...counts);
+  return most < delivered.length ? `passed on ${delivered[most]} as item ${most}, which had not arrived there` : undefined;
+}
+
+/** The numbers of items that may have been delivered by the end of a connection. */
+function countsAfter(items: readonly Item[], delivered: readonly string[], before: ReadonlySet<number>): ReadonlySet<number> {
+  /** Where the connection was given up. */
+  const ended = new Set<number>();
+  let going: ReadonlySet<number> = before;
+  let hasPages = false;
+  for (const item of items) {
+    hasPages ||= isRequestOf(item, 'getChildrenDataPage');
+    const text = answerText(item) ?? eventText(item);
+    if (text === undefined) continue;
+    // The library reads data that a page has no room for.
+    const mayBeOwn = hasPages && isRequestOf(item, 'getData');
+    const next = new Set<number>();
+    for (const count of going) {
+      if (delivered[count] === text) next.add(count + 1);
+      if (mayBeOwn) next.add(count);
+      else if (delivered[count] !== text) ended.add(count);
     }
+    going = next;
   }
-  return next < delivered.length ? `passed on ${delivered[next]} as item ${next}, which had not arrived there` : undefined;
+  return new Set([...going, ...ended]);
 }
