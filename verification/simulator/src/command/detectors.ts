@@ -59,7 +59,7 @@ export const seedsMax: Readonly<Record<Detector, number>> = {
  * What CI spends on a mutant. One that needs more is for `npm run sim:mutants`: CI would take an hour
  * where two such mutants have their turn.
  */
-export const ciSeedsMax: Readonly<Record<Detector, number>> = { ...seedsMax, seeds: 300, reconfigs: 300, observers: 300, explorer: 40 };
+export const ciSeedsMax: Readonly<Record<Detector, number>> = { ...seedsMax, seeds: 120, reconfigs: 120, observers: 120, explorer: 20 };
 
 function forRecipes<T>(make: (options: RecipeRunOptions) => T): Readonly<Record<RecipeDetector, T>> {
   const each = familyNames.map((family) => [`recipes/${family}`, make({ family })] as const);
