@@ -481,17 +481,14 @@ export class Leader implements TxnLog, SequencerLeader {
     const { config } = this.#host;
     const before = config.members;
     this.#host.configActivated(config.newLeaderConfig(this.#stages.epoch), false, now);
-    if (canLeadOn(this.#options.sid, before, config.members)) {
-      this.#servingSinceMs = now.elapsedMs;
-      this.#server = this.#host.startServing(this.#stages.epoch, now);
-      this.#broadcast.begin(this.#server, this.#stages.epoch);
-      this.#activateSynced();
-    } else {
-      // An earlier leader has proposed to remove this server, and that is complete now. UPTODATE
-      // makes the learners activate it; then they elect a leader.
-      this.#activateSynced();
+    this.#servingSinceMs = now.elapsedMs;
+    this.#server = this.#host.startServing(this.#stages.epoch, now);
+    this.#broadcast.begin(this.#server, this.#stages.epoch);
+    this.#activateSynced();
+    // An earlier leader has proposed to remove this server, and that is complete now. UPTODATE made the
+    // learners activate it, and serve in this epoch; now they elect a leader.
+    if (!canLeadOn(this.#options.sid, before, config.members))
       this.#stages.end('resigned', 'the configuration that this leader has completed has no place for it as leader');
-    }
   }
 
   #activateSynced(): void {

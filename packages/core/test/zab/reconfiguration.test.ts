@@ -5,6 +5,7 @@
 import { ErrorCode, parseQuorumConfig, type Sid } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
 import { breadth } from '../../../../test/breadth.ts';
+import { silentObserver } from '../../src/index.ts';
 import { EnsembleClient } from './ensemble-client.ts';
 import { Ensemble, type Node } from './ensemble.ts';
 
@@ -241,6 +242,36 @@ describe('A58: the membership', () => {
     expect(activeOf(late)).toEqual(before);
     ensemble.muted.clear();
     expect(ensemble.runUntil(() => ensemble.isWhole && activeOf(late).join() !== before.join(), 8000)).toBe(true);
+  });
+
+  it('ends an epoch that has begun, if a leader completes what an earlier one has proposed, and has to leave by it', () => {
+    const ensemble = started(19, 3, [1, 2, 3]);
+    const { leader: old } = ensemble;
+    const [follower, next] = ensemble.nodes.filter((node) => node !== old) as [Node, Node];
+    const begun: string[] = [];
+    for (const node of [follower, next]) {
+      node.crash();
+      node.observer = { ...silentObserver, epochStarted: (epoch) => void begun.push(`${node.sid} in ${epoch}`) };
+      node.start();
+      expect(whole(ensemble)).toBe(true);
+    }
+    const admin = new EnsembleClient().connect(old!);
+    expect(ensemble.runUntil(() => admin.isAnswered, 2000)).toBe(true);
+    for (const node of [follower, next]) ensemble.muted.add(`${node.sid}>${old!.sid}`);
+    const lines = [1, 2, 3].map((sid) => line(sid, 'participant', sid === next.sid ? 2777 : 2888));
+    admin.ask('reconfig', { joiningServers: null, leavingServers: null, newMembers: lines.join(','), curConfigId: -1 });
+    ensemble.run(40);
+    old!.crash();
+    ensemble.muted.clear();
+    expect(ensemble.runUntil(() => [follower, next].every((node) => activeOf(node).join() === lines.join()), 5000)).toBe(true);
+    expect(ensemble.runUntil(() => ensemble.leader === next, 5000)).toBe(true);
+    const epoch = next.peer!.epoch!;
+    expect(ensemble.runUntil(() => follower.peer!.epoch === epoch && follower.peer!.server !== undefined, 5000)).toBe(true);
+    // A follower may have begun the first epoch, so its leader has begun it too before it resigned.
+    expect(begun.filter((each) => each.startsWith(`${next.sid} `)).slice(-2)).toEqual([
+      `${next.sid} in ${epoch - 1}`,
+      `${next.sid} in ${epoch}`,
+    ]);
   });
 
   it('is refused without a quorum of the new servers, and everything goes on', () => {
