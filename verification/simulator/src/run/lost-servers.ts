@@ -6,14 +6,31 @@ import { configVersionOf, membersOf } from '../record/config-text.ts';
 import { isDeadHost } from '../world/peer-ports.ts';
 import type { ServerHost } from '../world/server-host.ts';
 
-/** Whether the server cannot find any voter that it knows, and the configuration that it needs. */
-export function configForLost(server: ServerHost, servers: readonly ServerHost[]): string | undefined {
-  const known = server.knownConfigTexts;
-  if (known.length === 0) return undefined;
-  const present = servers
+type Member = Pick<ServerHost, 'name' | 'sid' | 'knownConfigTexts'>;
+
+/**
+ * The configuration that those of `servers` need that cannot find any voter that they know. A server
+ * that gets it no longer uses the addresses of its own files, which others may know only.
+ */
+export function configsForLost<T extends Member>(servers: readonly T[], all: readonly Member[]): ReadonlyMap<T, string> {
+  const present = all
     .flatMap(({ knownConfigTexts }) => knownConfigTexts.slice(0, 1))
-    .toSorted((a, b) => configVersionOf(b) - configVersionOf(a))[0]!;
-  const isFound = ({ name, sid, knownConfigTexts }: ServerHost) => {
+    .toSorted((a, b) => configVersionOf(b) - configVersionOf(a))[0];
+  const lost = new Map<T, string>();
+  if (present === undefined) return lost;
+  const members = all.map(({ name, sid, knownConfigTexts }) => ({ name, sid, knownConfigTexts }));
+  for (;;) {
+    const next = servers.find((server) => !lost.has(server) && isLost(server, members));
+    if (next === undefined) return lost;
+    lost.set(next, present);
+    members.find(({ name }) => name === next.name)!.knownConfigTexts = [present];
+  }
+}
+
+function isLost(server: Member, members: readonly Member[]): boolean {
+  const known = server.knownConfigTexts;
+  if (known.length === 0) return false;
+  const isFound = ({ name, sid, knownConfigTexts }: Member) => {
     const own = new Set(knownConfigTexts.flatMap((text) => addressesIn(text, sid)));
     const isKnownIn = (text: string) =>
       membersOf(text, undefined).get(name)?.isVoter === true && addressesIn(text, sid).some((each) => own.has(each));
@@ -22,7 +39,7 @@ export function configForLost(server: ServerHost, servers: readonly ServerHost[]
   const votesAlone = known.every((text) =>
     [...membersOf(text, undefined)].every(([name, { isVoter }]) => !isVoter || name === server.name),
   );
-  return votesAlone || servers.some(isFound) ? undefined : present;
+  return !votesAlone && !members.some(isFound);
 }
 
 function addressesIn(text: string, sid: number): readonly string[] {

@@ -17,7 +17,7 @@ import { drawCrashChoice } from '../faults/crash-choice.ts';
 import { snappy } from '../world/snappy.ts';
 import { recoverReplica } from './snapshot-states.ts';
 import { configsInForce, isQuorumOfAll } from './configs-in-force.ts';
-import { configForLost } from './lost-servers.ts';
+import { configsForLost } from './lost-servers.ts';
 import type { RunContext } from './run-context.ts';
 import { ServerDisks } from './server-disks.ts';
 import { Strangers } from './strangers.ts';
@@ -384,8 +384,8 @@ export class Run implements RunContext {
 
   #healServers(servers: readonly ServerHost[]): void {
     // Before any is written: a written one has version 0, and would count for less than an old one.
-    const configs = servers.map((server) => configForLost(server, this.world.servers));
-    for (const [at, server] of servers.entries()) this.#healServer(server, configs[at]);
+    const configs = configsForLost(servers, this.world.servers);
+    for (const server of servers) this.#healServer(server, configs.get(server));
   }
 
   #healServer(server: ServerHost, config: string | undefined): void {

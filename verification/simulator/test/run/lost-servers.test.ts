@@ -1,0 +1,41 @@
+import { describe, expect, test } from 'vitest';
+import { configsForLost } from '../../src/run/lost-servers.ts';
+
+function server(sid: number, ...knownConfigTexts: string[]) {
+  return { name: `server-${sid}`, sid, knownConfigTexts };
+}
+
+const first = 'server.1=server-1:2888:3888:participant\nserver.2=server-2:2888:3888:participant\nversion=1';
+const moved = 'server.1=server-1:2889:3889:participant\nserver.2=server-2:2889:3889:participant\nversion=2';
+
+describe('a server that knows only addresses that all voters have left', () => {
+  test('needs the present configuration', () => {
+    const one = server(1, moved);
+    const two = server(2, moved);
+    const three = server(3, first);
+    const all = [one, two, three];
+    expect(configsForLost(all, all)).toEqual(new Map([[three, moved]]));
+    expect(configsForLost([one, two], all).size).toBe(0);
+  });
+
+  test('also if the only one at such an address is about to leave it', () => {
+    const one = server(1, moved);
+    const two = server(2, 'server.2=server-2:2888:3888:participant\nserver.4=server-4:2888:3888:participant\nversion=0', moved);
+    const three = server(3, 'server.2=server-2:2888:3888:participant\nserver.3=server-3:2888:3888:participant\nversion=1');
+    expect(configsForLost([three], [one, two, three]).size).toBe(0);
+    const stale = server(2, 'server.2=server-2:2888:3888:participant\nserver.4=server-4:2888:3888:participant\nversion=0');
+    expect(configsForLost([stale, three], [one, stale, three])).toEqual(
+      new Map([
+        [stale, moved],
+        [three, moved],
+      ]),
+    );
+  });
+
+  test('does not need one if it votes alone, or has none', () => {
+    const alone = server(1, 'server.1=server-1:2888:3888:participant\nversion=3');
+    const without = server(2);
+    expect(configsForLost([alone, without], [alone, without]).size).toBe(0);
+    expect(configsForLost([without], [without]).size).toBe(0);
+  });
+});
