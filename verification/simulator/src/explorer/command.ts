@@ -22,7 +22,8 @@ import {
 export const exploreUsage = `npm run explore -- all [--states N] [--seed N]
                                   runs all search presets: N distinct states in total, default 180000; every mark must be hit
 npm run explore -- [options]      explores the states of a small ensemble for a minute
-  --order chains|breadth|walks    order of the search; default chains
+  --order chains|complete|breadth|walks
+                                  order of the search; default chains; complete is for scopes that are to be explored to the end
   --from start|serving|session|reconfig
                                   begins with servers that have just started, with an ensemble that serves, with one in which a client has
                                   a session, or with one whose leader has been asked for another configuration; default start
@@ -169,7 +170,7 @@ function parseOptions(args: readonly string[]): ExploreOptions {
 }
 
 function isOrder(text: string): text is SearchOrder {
-  return text === 'chains' || text === 'breadth' || text === 'walks';
+  return text === 'chains' || text === 'complete' || text === 'breadth' || text === 'walks';
 }
 
 function isElections(text: string): text is Scope['elections'] {

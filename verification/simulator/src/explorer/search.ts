@@ -1,13 +1,17 @@
 /**
  * Searches the states of a small world. A state is reached again by its choices from the beginning,
  * since machines cannot be copied; so the cost of a search is the path back to the state from which
- * it continues. There are three orders:
+ * it continues. There are four orders:
  *
  *     chains    continues from a state that has choices left, in turn the shallowest and one from
  *               anywhere, and descends, by a choice that was not made yet each time, until it reaches
  *               a state without one. A known state does not end a chain: to go on from there is as
  *               good as to return, since states with equal fingerprints continue alike. In the end
  *               every state is explored.
+ *     complete  as chains, always from the shallowest state; and a chain that has reached a state
+ *               without choices left goes on by known choices to the nearest state that has some.
+ *               The fastest way to the end of a scope: near it, most chains of the other order lead
+ *               to one choice.
  *     breadth   explores all states of a depth before the next: a violation is found on its shortest
  *               path. Slow.
  *     walks     descends randomly from the beginning, again and again. Deep at once, and never
@@ -21,9 +25,10 @@ import type { Scope } from './scope.ts';
 import { clientRequests } from './small-client.ts';
 import { type InitialState, SmallWorld } from './small-world.ts';
 import { StateHash } from './state-hash.ts';
+import { StateGraph } from './state-graph.ts';
 import { type StateId, StateTable } from './state-table.ts';
 
-export type SearchOrder = 'chains' | 'breadth' | 'walks';
+export type SearchOrder = 'chains' | 'complete' | 'breadth' | 'walks';
 
 /** Where a search begins. */
 export interface SearchStart {
@@ -87,6 +92,8 @@ export function search(options: SearchOptions): SearchResult {
 class Search {
   readonly #options: SearchOptions;
   readonly #states = new StateTable();
+  /** The known choices of each state, in the order `complete`. */
+  readonly #graph: StateGraph | undefined;
   /** By depth: the states that have choices left. */
   readonly #open: StateId[][] = [];
   #shallowest = 0;
@@ -106,6 +113,7 @@ class Search {
   constructor(options: SearchOptions) {
     this.#options = options;
     this.#randomState = options.seed >>> 0;
+    if (options.order === 'complete') this.#graph = new StateGraph((state) => this.#mayGoOn(state));
   }
 
   run(): SearchResult {
@@ -116,7 +124,7 @@ class Search {
       let isComplete = false;
       while (!isComplete && !this.#options.shouldStop(this.#progress)) {
         if (order === 'walks') this.#walk();
-        else isComplete = !this.#expandNext(order === 'chains');
+        else isComplete = !this.#expandNext(order);
       }
       return { ...this.#progress, isComplete, violation: undefined };
     } catch (error) {
@@ -151,17 +159,35 @@ class Search {
   }
 
   /** Continues from the next state with choices left. Returns whether there was one. */
-  #expandNext(inChains: boolean): boolean {
-    const state = inChains && ++this.#picks % 2 === 0 ? this.#randomOpen() : this.#shallowestOpen();
+  #expandNext(order: SearchOrder): boolean {
+    const state = order === 'chains' && ++this.#picks % 2 === 0 ? this.#randomOpen() : this.#shallowestOpen();
     if (state === undefined) return false;
     const world = this.#begin();
-    for (const code of this.#states.pathTo(state)) this.#make(world, code);
-    if (hashOf(world) !== this.#states.hash(state))
-      throw new Error(`the same choices led to another state, at depth ${this.#states.depth(state)}`);
+    this.#follow(world, this.#states.pathTo(state), state);
     let at = this.#descend(world, state);
-    if (inChains) while (at !== -1 && !this.#isQuiescenceDue) at = this.#descend(world, at);
+    if (order !== 'breadth') {
+      while (at !== -1 && !this.#isQuiescenceDue) at = this.#mayGoOn(at) ? this.#descend(world, at) : this.#goToNearest(world, at);
+    }
     this.#maybeQuiesce(world);
     return true;
+  }
+
+  /** Makes known choices, which lead to a known state. */
+  #follow(world: SmallWorld, choices: readonly Choice[], state: StateId): void {
+    for (const code of choices) this.#make(world, code);
+    if (hashOf(world) !== this.#states.hash(state))
+      throw new Error(`the same choices led to another state, at depth ${this.#states.depth(state)}`);
+  }
+
+  /**
+   * Goes on by known choices to the nearest state from which the search may continue. Returns it, or
+   * -1 if there is none, or if the order does not ask for it.
+   */
+  #goToNearest(world: SmallWorld, from: StateId): StateId {
+    const way = this.#graph?.nearest(from);
+    if (way === undefined) return -1;
+    this.#follow(world, way.choices, way.state);
+    return way.state;
   }
 
   #shallowestOpen(): StateId | undefined {
@@ -206,10 +232,7 @@ class Search {
     this.#healing = undefined;
   }
 
-  /**
-   * Makes the next choice of a state. Returns the state that it leads to if that may have choices
-   * left, otherwise -1.
-   */
+  /** Makes the next choice of a state. Returns the state that it leads to, or -1 if none was left. */
   #descend(world: SmallWorld, state: StateId): StateId {
     const choices = world.choices();
     const turn = this.#states.takeChoiceIndex(state, choices.length);
@@ -221,19 +244,26 @@ class Search {
     world.takeHits();
     this.#make(world, code);
     const added = this.#states.add(hashOf(world), state, code);
-    if (added < 0) {
-      this.#arrivals++;
-      const known = -1 - added;
-      return this.#states.hasChoicesLeft(known) && this.#states.depth(known) < this.#options.depthMax ? known : -1;
-    }
-    this.#marks.add(world.takeHits());
-    const depth = this.#states.depth(added);
+    const reached = added < 0 ? -1 - added : added;
+    this.#graph?.add(state, code, reached);
+    if (added < 0) this.#arrivals++;
+    else this.#reachedNew(reached, world.takeHits());
+    return reached;
+  }
+
+  #reachedNew(state: StateId, hits: ReturnType<SmallWorld['takeHits']>): void {
+    this.#marks.add(hits);
+    const depth = this.#states.depth(state);
     this.#depth = Math.max(this.#depth, depth);
-    if (depth >= this.#options.depthMax) return -1;
+    if (depth >= this.#options.depthMax) return;
     while (this.#open.length <= depth) this.#open.push([]);
-    this.#open[depth]!.push(added);
+    this.#open[depth]!.push(state);
     this.#shallowest = Math.min(this.#shallowest, depth);
-    return added;
+  }
+
+  /** Whether the search may continue from a state. */
+  #mayGoOn(state: StateId): boolean {
+    return this.#states.hasChoicesLeft(state) && this.#states.depth(state) < this.#options.depthMax;
   }
 
   #walk(): void {

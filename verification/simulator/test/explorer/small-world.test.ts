@@ -170,9 +170,11 @@ describe('a search', () => {
   test('that is complete visits the same states in every order', () => {
     const chains = search(options(tiny));
     const layers = search(options(tiny, { order: 'breadth', seed: 7 }));
+    const complete = search(options(tiny, { order: 'complete' }));
     expect(chains.violation).toBeUndefined();
-    expect([chains.isComplete, layers.isComplete]).toEqual([true, true]);
-    expect(chains.states).toBe(layers.states);
+    expect([chains.isComplete, layers.isComplete, complete.isComplete]).toEqual([true, true, true]);
+    expect([layers.states, complete.states]).toEqual([chains.states, chains.states]);
+    expect(complete.steps).toBeLessThanOrEqual(chains.steps);
     expect(chains.states).toBeGreaterThan(breadth(10, 200));
   });
 
