@@ -77,6 +77,8 @@ export interface CnxnRecord {
   closedMs: Millis | undefined;
   /** When the client sent bytes that are not a request: its later bytes have no meaning. */
   malformedMs: Millis | undefined;
+  /** In read-only mode: the zxid of the state that the server has shown all the time. */
+  readonly shownZxid?: Zxid;
 }
 
 export function newCnxnRecord(cnxn: Pick<CnxnRecord, 'client' | 'server' | 'address' | 'port' | 'openedMs'>): CnxnRecord {

@@ -23,7 +23,7 @@ export function readOnlyStreams(recording: Recording): CnxnRecord[] {
       const request = requests.get(item.request);
       return request === undefined ? [] : [{ ...item, request }];
     });
-    return [{ ...cnxn, requests: [...requests.values()], items }];
+    return [{ ...cnxn, requests: [...requests.values()], items, shownZxid: zxid }];
   });
 }
 

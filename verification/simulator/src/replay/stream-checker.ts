@@ -76,7 +76,8 @@ export class StreamChecker {
   consume(zxid: Zxid): void {
     let isOver = false;
     for (const stream of this.#active) {
-      const { items } = stream.cnxn;
+      const { items, shownZxid } = stream.cnxn;
+      if (shownZxid !== undefined && shownZxid >= zxid) continue;
       while (!stream.isOver && this.#maybeConsumeOne(stream, items[stream.next]!, zxid)) stream.next++;
       if (stream.isOver) {
         isOver = true;
