@@ -19,9 +19,14 @@ function afterCreates(count: number): Replica {
   return replica;
 }
 
+/** Commands to a script, and the replies to creates. */
+function creatorOf(script: Script): (...lines: string[]) => string[] {
+  return (...lines) => lines.flatMap((line) => script.run(line)).filter((line) => line.startsWith('a <- create'));
+}
+
 it('A6, C3-19, C3-20, E7: after 2147483647 the counter of a parent continues at -2147483648, one by one and many at once', () => {
   const script = new Script({}, afterCreates(2_147_483_646));
-  const run = (...lines: string[]): string[] => lines.flatMap((line) => script.run(line)).filter((line) => line.startsWith('a <- create'));
+  const run = creatorOf(script);
   script.run('log at once');
   script.run('a connects');
   const one = 'a create /q/n- mode=2';
@@ -33,11 +38,6 @@ it('A6, C3-19, C3-20, E7: after 2147483647 the counter of a parent continues at 
   script.run('log on request');
   expect(run(one, one, 'appended')).toEqual(['a <- create 0x7 /q/n--2147483647', 'a <- create 0x8 /q/n--2147483646']);
 });
-
-/** Commands to a script, and the replies to creates. */
-function creatorOf(script: Script): (...lines: string[]) => string[] {
-  return (...lines) => lines.flatMap((line) => script.run(line)).filter((line) => line.startsWith('a <- create'));
-}
 
 const wide = { wideSequences: true };
 const record = 'a getData /zookeeper/sequences/%2Fq';

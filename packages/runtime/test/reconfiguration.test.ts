@@ -19,6 +19,8 @@ const line = (
   { host = addressOf(sid), client = clientPort, election = electionPort, role = 'participant', clientHost = addressOf(sid) } = {},
 ) => `server.${sid}=${host}:${quorumPort}:${election}:${role};${clientHost}:${client}`;
 
+const fourVoters = [1, 2, 3, 4].map((sid) => line(sid));
+
 async function started(): Promise<EnsembleRuntimeRig> {
   return EnsembleRuntimeRig.start({ core: { reconfigEnabled: true, skipAcl: true } });
 }
@@ -241,7 +243,7 @@ describe('A58: a reconfiguration', () => {
 describe('a server without a log (syncEnabled=false) that gets a vote', () => {
   const zooCfg = '/conf/zoo.cfg';
   const allVote = (version: number): QuorumConfig => ({
-    ...parseQuorumConfig([1, 2, 3, 4].map((sid) => line(sid)).join('\n')),
+    ...parseQuorumConfig(fourVoters.join('\n')),
     version,
   });
   /** Three voters and an observer, each with files of its configuration on a disk that takes its time. */
@@ -278,11 +280,7 @@ describe('a server without a log (syncEnabled=false) that gets a vote', () => {
         failures.push({ text: String(error), isStored: isStored() });
       },
     });
-    void reconfigure(
-      rig,
-      rig.leader,
-      [1, 2, 3, 4].map((sid) => line(sid)),
-    ).catch(() => undefined);
+    void reconfigure(rig, rig.leader, fourVoters).catch(() => undefined);
     await rig.until(() => failures.length > 0, 5000);
     expect(failures[0]!.text).toMatch(/makes this server a participant, or is about to, .* restart it, and it keeps one/);
     expect(failures[0]!.isStored).toBe(true);
@@ -301,11 +299,7 @@ describe('a server without a log (syncEnabled=false) that gets a vote', () => {
       if (path.includes('zoo.cfg')) complete = done;
       else void rig.rig.clock.after(3, done);
     };
-    void reconfigure(
-      rig,
-      rig.leader,
-      [1, 2, 3, 4].map((sid) => line(sid)),
-    );
+    void reconfigure(rig, rig.leader, fourVoters);
     await rig.until(() => complete !== undefined, 5000);
     await rig.rig.run(20);
     expect([withOthers(), observer.failure]).toEqual([0, undefined]);
@@ -317,13 +311,7 @@ describe('a server without a log (syncEnabled=false) that gets a vote', () => {
     await boot(rig);
     await rig.until(() => rig.isWhole, 10_000);
     const observer = rig.nodes[3]!;
-    expect(
-      await reconfigure(
-        rig,
-        rig.leader,
-        [1, 2, 3, 4].map((sid) => line(sid)),
-      ),
-    ).toBe(0);
+    expect(await reconfigure(rig, rig.leader, fourVoters)).toBe(0);
     await rig.until(() => observer.role === 'follower', 10_000);
     await rig.close(observer);
     options.syncEnabled = false;
@@ -337,13 +325,7 @@ describe('a server without a log (syncEnabled=false) that gets a vote', () => {
     const rig = setUp({ lastSeen: allVote(7) });
     await boot(rig);
     await rig.until(() => rig.isWhole, 10_000);
-    expect(
-      await reconfigure(
-        rig,
-        rig.leader,
-        [1, 2, 3, 4].map((sid) => line(sid)),
-      ),
-    ).toBe(0);
+    expect(await reconfigure(rig, rig.leader, fourVoters)).toBe(0);
     await rig.until(() => rig.nodes[3]!.role === 'follower', 10_000);
     await rig.rig.run(500, 10);
     expect(rig.nodes[3]!.failure).toBeUndefined();
