@@ -8,6 +8,10 @@
  * of the voters, or one that was removed, so it asks the others itself, at the addresses that were
  * announced.
  *
+ * A server that has a later configuration in its log has had this one before, and counts as well: it
+ * started with older files. Otherwise servers whose files were lost could not learn of it from the last one
+ * that has kept them, which follows none of them.
+ *
  * Of two voters with an oracle one may be all that is left, and has announced it if it leads.
  *
  * A server that votes there counts itself. Otherwise two voters, or three of which one is down, could
@@ -29,6 +33,8 @@ const announcementsMax = 4;
 export class ConfigAnnouncements {
   /** By their texts. */
   readonly #announcements = new Map<string, Announcement>();
+  /** The versions of configurations that others have in their logs, and may not have activated. */
+  readonly #pendingVersions = new Map<Sid, number>();
 
   /**
    * Notes an announcement. One of a server that has no vote in it, as of one that was removed, does
@@ -51,8 +57,15 @@ export class ConfigAnnouncements {
     return [...this.#announcements].reduce((least, each) => (each[1].announcers.size < least[1].announcers.size ? each : least))[0];
   }
 
+  /** A server that this one knows has a configuration of this version in its log; undefined: none later than its active one. */
+  notePending(from: Sid, version: number | undefined): void {
+    if (version === undefined) this.#pendingVersions.delete(from);
+    else this.#pendingVersions.set(from, version);
+  }
+
   clear(): void {
     this.#announcements.clear();
+    this.#pendingVersions.clear();
   }
 
   get isEmpty(): boolean {
@@ -71,7 +84,7 @@ export class ConfigAnnouncements {
 
   /**
    * The latest configuration after the active one that a quorum of it, this server included, and a
-   * server that `isKnown` have announced, or whose text this server has in its own log. If only the version is another,
+   * server that `isKnown` have announced or had, or whose text this server has in its own log. If only the version is another,
    * as after a restart with the operator's file, the word of one known server is enough: the quorums
    * are the same.
    */
@@ -85,7 +98,8 @@ export class ConfigAnnouncements {
     for (const [text, { config, verifier, announcers }] of this.#announcements) {
       if (config.version <= (latest?.version ?? active.version)) continue;
       const isSame = formatQuorumConfig({ ...active, version: config.version }) === text;
-      const agrees = { has: (sid: Sid) => sid === own || announcers.has(sid) };
+      const hadIt = (sid: Sid) => (this.#pendingVersions.get(sid) ?? 0) > config.version;
+      const agrees = { has: (sid: Sid) => sid === own || announcers.has(sid) || hadIt(sid) };
       const mayBeAlone = verifier.mayLackMajority && [...announcers].some((sid) => verifier.isVoter(sid));
       const isConfirmed = (isSame || mayBeAlone || verifier.containsQuorum(agrees)) && [...announcers].some(isKnown);
       if (text === loggedText || isConfirmed) latest = config;
@@ -97,6 +111,10 @@ export class ConfigAnnouncements {
     for (const [text, { announcers }] of [...this.#announcements].sort(([a], [b]) => (a < b ? -1 : 1))) {
       to.text(text);
       for (const sid of [...announcers].sort((a, b) => a - b)) to.number(sid);
+    }
+    for (const [sid, version] of [...this.#pendingVersions].sort(([a], [b]) => a - b)) {
+      to.number(sid);
+      to.number(version);
     }
   }
 }

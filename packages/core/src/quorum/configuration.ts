@@ -258,6 +258,7 @@ export class Configuration implements ElectionConfig {
    * no longer say so. Returns whether another one counts now.
    */
   maybeNotePending(from: Sid, text: string | undefined): boolean {
+    if (this.isMember(from)) this.#announced.notePending(from, text === undefined ? undefined : this.#read(text)?.version);
     if (!this.#active.verifier.isVoter(from)) return false;
     if (text === undefined) this.#pendingTexts.delete(from);
     else this.#pendingTexts.set(from, text);

@@ -141,6 +141,30 @@ describe('a configuration that others have announced', () => {
     expect([configuration.maybeActivateAnnounced(), configuration.version]).toEqual([true, 0x1_0000_0000]);
   });
 
+  it('is active if one server has kept it, and the others of a quorum have a later one in their logs', () => {
+    const between = parseQuorumConfig(text('100000004', line(1), line(2), line(3), line(4), line(5)));
+    const pending = text('200000004', line(1), line(2), line(4));
+    const configuration = started();
+    configuration.maybeSee(pending);
+    configuration.maybeNoteAnnouncement(2, between);
+    // Strangers do not count, nor does one that has an earlier configuration in its log.
+    for (const sid of [5, 7]) configuration.maybeNotePending(sid, pending);
+    configuration.maybeNotePending(3, text('100000002', line(1), line(2)));
+    expect(configuration.maybeActivateAnnounced()).toBe(false);
+    configuration.maybeNotePending(3, pending);
+    expect([configuration.maybeActivateAnnounced(), configuration.version]).toEqual([true, 0x1_0000_0004]);
+    expect(configuration.pendingText).toBe(pending);
+  });
+
+  it('is not active if the other servers have none in their logs any more', () => {
+    const between = parseQuorumConfig(text('100000004', line(1), line(2), line(3), line(4), line(5)));
+    const configuration = started();
+    configuration.maybeNotePending(3, text('200000004', line(1), line(2), line(4)));
+    configuration.maybeNotePending(3, undefined);
+    configuration.maybeNoteAnnouncement(2, between);
+    expect(configuration.maybeActivateAnnounced()).toBe(false);
+  });
+
   it('is ignored while no server announces it that this one knows: strangers can make a quorum of themselves', () => {
     const configuration = started();
     const strange = parseQuorumConfig(text('900000000', line(7), line(8)));
