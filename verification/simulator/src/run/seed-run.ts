@@ -374,7 +374,13 @@ class SeedRun {
       if (isQuorumOfAll(configs.map(withoutFavourite), servers)) return true;
       return configs.length === 1 && isQuorumOfAll(configs, servers) && this.#favouriteHasMost(core);
     };
-    if (!(await world.runUntil(rests, coreLivenessMs))) {
+    let isQuiet = await world.runUntil(rests, coreLivenessMs);
+    if (!isQuiet && this.#plan.reconfig?.clientsFollow === true) {
+      // A client may have connected to a server that was cut off before it could tell the present configuration.
+      run.updateServerLists();
+      isQuiet = await world.runUntil(rests, coreLivenessMs);
+    }
+    if (!isQuiet) {
       if (suffices()) run.reportViolation(`not quiet ${coreLivenessMs} ms after a quorum (${names}) was healed: ${this.#waitingText()}`);
     } else if (!(await this.#progress(rests, coreLivenessMs)) && suffices()) {
       // Roles are what servers believe: an election may still be necessary.
