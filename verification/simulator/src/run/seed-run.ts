@@ -435,7 +435,9 @@ class SeedRun {
         return;
       }
       default:
-        reconfigurer.ask();
+        // A leader may not know yet that a disk is lost, and propose what needs that server. Without its disk
+        // the server cannot complete it once the leader has ended.
+        if (!this.run.disks.isOneWiped) reconfigurer.ask();
     }
   }
 

@@ -91,8 +91,7 @@ export class ServerDisks {
    * one besides the leader that has everything.
    */
   canWipe(server: ServerHost): boolean {
-    for (const each of this.#wiped)
-      if (each.role === 'leader' || each.role === 'follower' || each.role === 'observer') this.#wiped.delete(each);
+    this.#forgetRestored();
     if (this.#fullDisks.has(server)) return false;
     const { recording, servers } = this.#run.world;
     // After the loss the server uses the operator's configuration again.
@@ -116,5 +115,16 @@ export class ServerDisks {
 
   isWiped(server: ServerHost): boolean {
     return this.#wiped.has(server);
+  }
+
+  /** Whether a server lost its disk and was not sent everything since. */
+  get isOneWiped(): boolean {
+    this.#forgetRestored();
+    return this.#wiped.size > 0;
+  }
+
+  #forgetRestored(): void {
+    for (const each of this.#wiped)
+      if (each.role === 'leader' || each.role === 'follower' || each.role === 'observer') this.#wiped.delete(each);
   }
 }
