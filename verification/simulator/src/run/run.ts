@@ -388,6 +388,12 @@ export class Run implements RunContext {
     for (const server of servers) this.#healServer(server, configs.get(server));
   }
 
+  /** An operator writes the present configuration for servers that cannot find any voter that they know. */
+  findLostServers(): void {
+    const { servers } = this.world;
+    for (const [server, config] of configsForLost(servers, servers)) this.#healServer(server, config);
+  }
+
   #healServer(server: ServerHost, config: string | undefined): void {
     if (config !== undefined) {
       this.hitMark('an operator wrote the present configuration');
