@@ -150,7 +150,7 @@ function wrongLife(recording: Recording, life: LocalLife): string[] {
   const contacts = contactsOf(recording, life);
   const lastMs = (untilMs: Millis) => contacts.reduce((last, atMs) => (atMs <= untilMs ? Math.max(last, atMs) : last), life.openedMs);
   const timeoutMs = timeoutAt(life, Math.min(endMs, roleEndMs, upgradedMs));
-  if (expiredMs + roundingMs < lastMs(expiredMs) + timeoutMs) {
+  if (expiredMs + roundingMs < lastMs(expiredMs) + timeoutMs && !recording.endedByOperator.has(session)) {
     violations.push(
       `${nameOf(session)} expired at ${expiredMs}, though its server had received something from it at ${lastMs(expiredMs)} and its timeout was ${timeoutMs} ms`,
     );

@@ -39,7 +39,7 @@ import {
   observerAhead,
   slowLink,
 } from './partition-faults.ts';
-import { shedConnections, transferLead } from './operator-faults.ts';
+import { expireSession, shedConnections, transferLead } from './operator-faults.ts';
 import { impersonator, unknownPeer } from './peer-faults.ts';
 import {
   longDowntime,
@@ -117,6 +117,7 @@ export const faults = {
   impersonator,
   transferLead,
   shedConnections,
+  expireSession,
 } as const satisfies Record<string, Fault>;
 
 export type FaultName = keyof typeof faults;

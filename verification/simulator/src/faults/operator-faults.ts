@@ -1,4 +1,7 @@
-/** What an operator asks of servers at a bad moment: another leader, or fewer connections. */
+/** What an operator asks of servers at a bad moment: another leader, fewer connections, or the end of a session. */
+import type { Actor } from '../clients/actor.ts';
+import { LibraryClient } from '../clients/library-client.ts';
+import { RawClient } from '../clients/raw-client.ts';
 import type { Run } from '../run/run.ts';
 import type { ServerHost } from '../world/server-host.ts';
 import type { Fault } from './fault.ts';
@@ -84,10 +87,12 @@ function kill(run: Run, server: ServerHost, downMs: number): void {
 }
 
 function write(run: Run): void {
-  for (const actor of run.actors) {
-    const data = Buffer.from(`transfer ${run.nowMs} ${actor.name}`);
-    if (actor.ready) actor.submit({ name: 'setData', record: { path: '/', data, version: -1 } });
-  }
+  for (const actor of run.actors) if (actor.ready) writeBy(actor, run);
+}
+
+function writeBy(actor: Actor, run: Run): void {
+  const data = Buffer.from(`operator ${run.nowMs} ${actor.name}`);
+  actor.submit({ name: 'setData', record: { path: '/', data, version: -1 } });
 }
 
 export const shedConnections: Fault = {
@@ -104,3 +109,33 @@ export const shedConnections: Fault = {
     );
   },
 };
+
+export const sessionEndedMark = 'an operator ended a session';
+
+export const expireSession: Fault = {
+  id: 'F37',
+  description: 'an operator ends the session of a client, at any server, while the client writes',
+  inject(run, random) {
+    const { actors } = run;
+    const clients = actors.filter((actor) => (actor instanceof RawClient || actor instanceof LibraryClient) && actor.ready);
+    const client = clients[random.below(Math.max(1, clients.length))] as RawClient | LibraryClient | undefined;
+    const server = run.anyServer();
+    if (client === undefined || client.session === 0n) return;
+    const { session } = client;
+    run.schedule(random.below(10), 'ends a session', undefined, () => {
+      if (run.isHealed || server.isPaused || !serves(server)) return;
+      run.world.recording.endedByOperator.add(session);
+      server.process!.runtime!.expireSession(session).then(
+        (ended) => (ended ? run.hitMark(sessionEndedMark) : undefined),
+        () => undefined,
+      );
+    });
+    // Some of these are on their way to the leader when it ends the session.
+    for (let left = random.below(4); left > 0; left--) writeBy(client, run);
+  },
+};
+
+/** A server in read-only mode has only sessions of its own. */
+function serves({ process, role }: ServerHost): boolean {
+  return process?.isServing === true && role !== 'read-only';
+}

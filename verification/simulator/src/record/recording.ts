@@ -279,6 +279,8 @@ export interface Recording {
   readonly clientDeliveries: ClientDelivery[];
   /** Listings of children that the library has finished. */
   readonly listings: Listing[];
+  /** Sessions that an operator has ended, or asked a server to end. */
+  readonly endedByOperator: Set<SessionId>;
   /** Servers that were short of memory at some time. */
   readonly memoryPressuredServers: Set<string>;
   /** When servers worked on a single request or commit for longer than one step. */
@@ -355,6 +357,7 @@ export function newRecording(limits: RunLimits): Recording {
     libraryClients: new Set(),
     clientDeliveries: [],
     listings: [],
+    endedByOperator: new Set(),
     memoryPressuredServers: new Set(),
     jobs: [],
     pauses: [],

@@ -217,9 +217,9 @@ class Replayer {
       life.closedBy = byClient ? 'client' : 'server';
       life.ephemerals = ephemerals;
     }
-    // If a client closes its session twice through a learner, the leader processes both requests,
-    // as in ZooKeeper.
-    return byClient || (wasOpen && cxid === 0);
+    // If a client closes its session twice through a learner, or an operator at two servers, the leader
+    // processes both requests, as in ZooKeeper.
+    return byClient || (cxid === 0 && (wasOpen || this.#recording.endedByOperator.has(session)));
   }
 
   #hasEnded(session: SessionId): boolean {

@@ -19,7 +19,7 @@ import {
 import type { LimitName } from '@tskeeper/core';
 import type { LogEvent } from '@tskeeper/runtime';
 import { checkers } from '../checkers/checkers.ts';
-import { transferOutcomes, transferredMark } from '../faults/operator-faults.ts';
+import { sessionEndedMark, transferOutcomes, transferredMark } from '../faults/operator-faults.ts';
 import { faults } from '../faults/faults.ts';
 import type { Item, Recording, Request } from '../record/recording.ts';
 import { isThrottled, isWrite, requestKey } from '../record/request-kinds.ts';
@@ -304,10 +304,13 @@ export const marks: Readonly<Record<string, Count>> = {
     Object.keys({ ...unknownPeerAttacks, ...impersonatorAttacks }).map((name) => [`hostile ${name}`, annotated(`hostile ${name}`)]),
   ),
   ...Object.fromEntries(
-    [transferredMark, ...Object.keys(transferOutcomes), 'a server that was to lead was killed', 'connections were shed'].map((name) => [
-      name,
-      annotated(name),
-    ]),
+    [
+      transferredMark,
+      ...Object.keys(transferOutcomes),
+      'a server that was to lead was killed',
+      'connections were shed',
+      sessionEndedMark,
+    ].map((name) => [name, annotated(name)]),
   ),
   ...ensembleMarks,
   ...reconfigMarks,

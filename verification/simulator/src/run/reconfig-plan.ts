@@ -5,7 +5,7 @@
 import { SeededRandom } from '@tskeeper/runtime';
 import { digestId } from '../model/access-rules.ts';
 import { superCredentials } from '../clients/reconfigurer.ts';
-import { withObserverFaults } from './observer-plan.ts';
+import { withEndedSessions, withObserverFaults } from './faults-apart.ts';
 import { diskLosingFaults, drawPlan, type EnsemblePlan, type ReconfigPlan, type SeedPlan } from './swarm.ts';
 
 /** One of so many ensembles changes its membership; of the few that have an oracle more. */
@@ -16,10 +16,12 @@ const serversMax = 7;
 /** Make the random numbers of these plans others than those of the rest. */
 const salt = 0x3c6ef372;
 const observerSalt = 0x51ed270b;
+const endedSessionSalt = 0x1f83d9ab;
 
 /** What a seed does. */
 export function planOf(seed: number, random: SeededRandom = new SeededRandom(seed)): SeedPlan {
-  const plan = withObserverFaults(drawPlan(random), new SeededRandom(seed ^ observerSalt));
+  const withoutSome = withObserverFaults(drawPlan(random), new SeededRandom(seed ^ observerSalt));
+  const plan = withEndedSessions(withoutSome, new SeededRandom(seed ^ endedSessionSalt));
   return withReconfigs(plan, new SeededRandom(seed ^ salt));
 }
 

@@ -163,8 +163,8 @@ const oneIn: Partial<Record<FaultName, number>> = { impersonator: 12, memoryPres
  */
 export const diskLosingFaults: readonly FaultName[] = ['wipe', 'logRot', 'snapshotRot', 'epochRot', 'lostLog'];
 
-/** Chosen apart from the others, by the seeds that they concern; see `observer-plan.ts`. */
-const chosenApart: ReadonlySet<FaultName> = new Set<FaultName>(['observerAhead', 'syncAtObserver']);
+/** Chosen apart from the others, by the seeds that they concern; see `faults-apart.ts`. */
+const chosenApart: ReadonlySet<FaultName> = new Set<FaultName>(['observerAhead', 'syncAtObserver', 'expireSession']);
 
 export function drawPlan(random: SeededRandom): SeedPlan {
   const pick = <T>(...from: readonly T[]): T => from[random.below(from.length)]!;

@@ -1,6 +1,6 @@
 /**
- * The faults of observers that learn from followers. They are drawn apart from the rest of a seed, so
- * that the seeds without such observers stay as they are.
+ * Faults that are drawn apart from the rest of a seed, so that the seeds without them stay as they
+ * are: those of observers that learn from followers, and the end of a session by an operator.
  */
 import type { SeededRandom } from '@tskeeper/runtime';
 import type { FaultName } from '../faults/faults.ts';
@@ -18,4 +18,9 @@ export function withObserverFaults(plan: SeedPlan, random: SeededRandom): SeedPl
   const { ensemble, faults } = plan;
   const learnFromFollowers = (ensemble?.observers ?? 0) > 0 && ensemble?.options.observerMasterPort !== undefined;
   return learnFromFollowers && random.below(2) === 0 ? { ...plan, faults: [...faults, ...ofObservers] } : plan;
+}
+
+/** Returns the plan with this fault in every third seed, or as it is. */
+export function withEndedSessions(plan: SeedPlan, random: SeededRandom): SeedPlan {
+  return random.below(3) === 0 ? { ...plan, faults: [...plan.faults, ...repeat<FaultName>('expireSession', 2)] } : plan;
 }
