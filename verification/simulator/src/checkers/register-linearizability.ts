@@ -53,6 +53,11 @@ interface Operation {
    * here.
    */
   apply(register: Register): Register | 'impossible';
+  /**
+   * What changes nothing in one state may change another: it need not take effect where it changes
+   * nothing.
+   */
+  readonly mayChange?: boolean | undefined;
 }
 
 /**
@@ -236,8 +241,8 @@ function addOperations(
   // The server did not validate the request.
   if (reply?.err === ErrorCode.ThrottledOp) return;
   const times = { invokedMs: request.sentMs, completedMs: reply?.atMs ?? Infinity };
-  const addEffect = (path: string | null, effect: Effect | undefined) => {
-    if (path !== null && effect !== undefined) add(path, { ...times, apply: effect });
+  const addEffect = (path: string | null, effect: Effect | undefined, mayChange?: boolean) => {
+    if (path !== null && effect !== undefined) add(path, { ...times, apply: effect, mayChange });
   };
   const err = reply?.err;
   switch (name) {
@@ -297,7 +302,7 @@ function isAtOrBelow(path: string, top: string): boolean {
 
 function addMulti(
   request: Request,
-  addEffect: (path: string | null, effect: Effect | undefined) => void,
+  addEffect: (path: string | null, effect: Effect | undefined, mayChange?: boolean) => void,
   implicit: ImplicitEffects,
   order: OperationOrder,
 ): void {
@@ -338,14 +343,16 @@ function addMulti(
   if (request.reply !== undefined) for (const op of removals) addAbsence(op, touched, request, implicit, order);
   for (const path of touched) {
     const parts = effects.filter((each) => each.path === path);
-    addEffect(path, (register) => {
+    const effectOfAll: Effect = (register) => {
       let now: Register | 'impossible' = register;
       for (const { effect } of parts) {
         if (now === 'impossible') return now;
         now = effect(now);
       }
       return now;
-    });
+    };
+    // A create and a delete, say, change nothing where there is no znode.
+    addEffect(path, effectOfAll, parts.length > 1);
   }
 }
 
@@ -565,8 +572,8 @@ function linearize(operations: readonly Operation[], initialRegister: Register):
     if (++steps > stepsMax) return false;
     let first = from;
     const applied: number[] = [];
-    // An operation that fits here and changes nothing can take effect here without loss of
-    // solutions.
+    // An operation that fits here and changes nothing, nor could change anything elsewhere, can take effect
+    // here without loss of solutions.
     for (let hasMoved = true; hasMoved;) {
       hasMoved = false;
       while (first < answeredCount && done[first] === 1) first++;
@@ -574,7 +581,8 @@ function linearize(operations: readonly Operation[], initialRegister: Register):
       const deadlineMs = sorted[first]!.completedMs;
       for (let at = first; at < answeredCount; at++) {
         const operation = sorted[at]!;
-        if (done[at] === 1 || !isEnabled(at) || operation.invokedMs > deadlineMs || operation.apply(register) !== register) continue;
+        if (done[at] === 1 || !isEnabled(at) || operation.invokedMs > deadlineMs) continue;
+        if (operation.mayChange === true || operation.apply(register) !== register) continue;
         done[at] = 1;
         applied.push(at);
         hasMoved = true;
@@ -584,11 +592,11 @@ function linearize(operations: readonly Operation[], initialRegister: Register):
     for (const at of tryOrder) {
       if (at < first) continue;
       const operation = sorted[at]!;
-      const { invokedMs, process, index } = operation;
+      const { invokedMs, process, index, mayChange = false } = operation;
       const isSure = at < answeredCount;
       if (invokedMs > deadlineMs || !isEnabled(at) || (isSure ? done[at] === 1 : index <= reached.get(process)!)) continue;
       const next = operation.apply(register);
-      if (next === 'impossible' || next === register) continue;
+      if (next === 'impossible' || (next === register && !mayChange)) continue;
       const before = reached.get(process);
       if (isSure) done[at] = 1;
       else reached.set(process, index);

@@ -110,3 +110,25 @@ it('an ephemeral znode of a create without an answer is deleted with its session
   const recording = { seedState: { znodes: [] }, ensemble: new Map(), cnxns: requests.map((each) => ({ requests: [each] })), log: [] };
   expect(registerLinearizability.check(...([recording, {}] as unknown as Evidence))).toEqual([]);
 });
+
+it('a multi that creates a znode unless it exists and deletes it may take effect where it exists, also at a moment when it does not', () => {
+  const ops = [
+    { kind: 'createIfNotExists', path: '/a', data: data('kept'), flags: 0 },
+    { kind: 'delete', path: '/a', version: -1 },
+  ];
+  const results = [{ kind: 'createIfNotExists', path: '/a' }, { kind: 'delete' }];
+  const both = { ...request('multi', { ops }, 5), reply: { atMs: 15, err: ErrorCode.Ok, body: { results } } };
+  const create = (sentMs: number, atMs: number) => ({
+    ...request('create', { data: data('new'), flags: 0 }, sentMs),
+    reply: { atMs, err: ErrorCode.Ok, body: { path: '/a' } },
+  });
+  const verdictOf = (...requests: object[]) => {
+    const cnxns = requests.map((each) => ({ requests: [each] }));
+    const recording = { seedState: { znodes: [] }, ensemble: new Map(), cnxns, log: [] };
+    return registerLinearizability.check(...([recording, {}] as unknown as Evidence));
+  };
+  // The first create overlaps the multi, and the second shows that the multi came between them.
+  expect(verdictOf(create(0, 10), both, create(20, 21))).toEqual([]);
+  expect(verdictOf(create(0, 10), both, readAt(20, 'new', 0))).toEqual([]);
+  expect(verdictOf(create(0, 10), both, create(20, 21), create(22, 23))).toHaveLength(1);
+});
