@@ -19,7 +19,7 @@ export function configsInForce({ servers, recording }: VirtualWorld): readonly M
  * The latest configuration that a server has had. It counts although every server may have lost its
  * files since: it is in their logs.
  */
-function lastActivated({ peerEvents }: Recording): string | undefined {
+export function lastActivated({ peerEvents }: Pick<Recording, 'peerEvents'>): string | undefined {
   const versionOf = (text: string) => parseQuorumConfig(text).version;
   let last: string | undefined;
   for (const event of peerEvents) {

@@ -1,8 +1,12 @@
 /**
- * A server that was away for long may know only addresses that all voters have left: it can ask none
- * of them, in ZooKeeper neither, and its operator has to write the present configuration.
+ * Servers for which an operator has to write the present configuration, with ZooKeeper as well.
+ *
+ * A server that was away for long may know only addresses that all voters have left: it can ask none of
+ * them. And if no quorum of the configuration has kept its files, nobody can announce it.
  */
+import type { Sid } from '@tskeeper/protocol';
 import { configVersionOf, membersOf } from '../record/config-text.ts';
+import { isQuorum } from '../record/quorum-rule.ts';
 import { isDeadHost } from '../world/peer-ports.ts';
 import type { ServerHost } from '../world/server-host.ts';
 
@@ -40,6 +44,16 @@ function isLost(server: Member, members: readonly Member[]): boolean {
     [...membersOf(text, undefined)].every(([name, { isVoter }]) => !isVoter || name === server.name),
   );
   return !votesAlone && !members.some(isFound);
+}
+
+/**
+ * The servers with older files than those of `present`, if the others are no quorum of it; otherwise none.
+ */
+export function outdatedServers<T extends Member>(servers: readonly T[], present: string, oracleSid: Sid | undefined): readonly T[] {
+  const version = configVersionOf(present);
+  const isOutdated = ({ knownConfigTexts: [active] }: Member) => active !== undefined && configVersionOf(active) < version;
+  const others = servers.filter((server) => !isOutdated(server)).map(({ name }) => name);
+  return isQuorum(membersOf(present, oracleSid), others) ? [] : servers.filter(isOutdated);
 }
 
 function addressesIn(text: string, sid: number): readonly string[] {

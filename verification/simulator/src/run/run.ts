@@ -16,8 +16,8 @@ import type { Pipe, VirtualCnxn } from '@tskeeper/runtime/internal';
 import { drawCrashChoice } from '../faults/crash-choice.ts';
 import { snappy } from '../world/snappy.ts';
 import { recoverReplica } from './snapshot-states.ts';
-import { configsInForce, isQuorumOfAll } from './configs-in-force.ts';
-import { configsForLost } from './lost-servers.ts';
+import { configsInForce, isQuorumOfAll, lastActivated } from './configs-in-force.ts';
+import { configsForLost, outdatedServers } from './lost-servers.ts';
 import type { RunContext } from './run-context.ts';
 import { ServerDisks } from './server-disks.ts';
 import { Strangers } from './strangers.ts';
@@ -392,6 +392,19 @@ export class Run implements RunContext {
   findLostServers(): void {
     const { servers } = this.world;
     for (const [server, config] of configsForLost(servers, servers)) this.#healServer(server, config);
+  }
+
+  /** Servers that nobody can tell the present configuration, since too few have kept its files. */
+  get outdatedServers(): readonly ServerHost[] {
+    const { servers, recording } = this.world;
+    const present = lastActivated(recording);
+    return present === undefined ? [] : outdatedServers(servers, present, recording.limits.oracleSid);
+  }
+
+  /** An operator writes the present configuration for them. */
+  writeLostConfig(): void {
+    const present = lastActivated(this.world.recording)!;
+    for (const server of this.outdatedServers) this.#healServer(server, present);
   }
 
   #healServer(server: ServerHost, config: string | undefined): void {

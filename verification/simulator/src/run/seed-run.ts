@@ -223,9 +223,10 @@ class SeedRun {
     const rests = () => run.allServing && run.actors.every((actor) => run.isServed(actor));
     if (this.#plan.reconfig !== undefined) {
       // A pending change may be completed only now, and move all servers that a client or a server knows.
-      await world.runUntil(() => run.allServing, healingMs);
+      const allServe = await world.runUntil(() => run.allServing, healingMs);
       run.updateServerLists();
       run.findLostServers();
+      if (!allServe) run.writeLostConfig();
     }
     if (!(await this.#comesToRest(rests))) {
       run.reportViolation(`not quiet ${healingMs} ms after the last fault: ${this.#waitingText()}`);
@@ -387,6 +388,7 @@ class SeedRun {
     const suffices = () => {
       const servers = core.map(({ name }) => name);
       const configs = configsInForce(world);
+      if (run.outdatedServers.length > 0) return false;
       if (isQuorumOfAll(configs.map(withoutFavourite), servers)) return true;
       return configs.length === 1 && isQuorumOfAll(configs, servers) && this.#favouriteHasMost(core);
     };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { configsForLost } from '../../src/run/lost-servers.ts';
+import { configsForLost, outdatedServers } from '../../src/run/lost-servers.ts';
 
 function server(sid: number, ...knownConfigTexts: string[]) {
   return { name: `server-${sid}`, sid, knownConfigTexts };
@@ -37,5 +37,25 @@ describe('a server that knows only addresses that all voters have left', () => {
     const without = server(2);
     expect(configsForLost([alone, without], [alone, without]).size).toBe(0);
     expect(configsForLost([without], [without]).size).toBe(0);
+  });
+});
+
+describe('servers with older files than those of the present configuration', () => {
+  const old = server(1, first);
+
+  test('can learn it while a quorum has kept its files', () => {
+    const three =
+      'server.1=server-1:2888:3888:participant\nserver.2=server-2:2888:3888:participant\nserver.3=server-3:2888:3888:participant';
+    const present = `${three}\nversion=5`;
+    expect(outdatedServers([old, server(2, present), server(3, present)], present, undefined)).toEqual([]);
+    const pending = server(2, first, present);
+    expect(outdatedServers([old, pending, server(3, present)], present, undefined)).toEqual([old, pending]);
+  });
+
+  test('need an operator, also where they do not vote', () => {
+    const present = 'server.2=server-2:2889:3889:participant\nversion=5';
+    const two = server(2, first, present);
+    expect(outdatedServers([old, two], present, undefined)).toEqual([old, two]);
+    expect(outdatedServers([old, server(2, present)], present, undefined)).toEqual([]);
   });
 });
