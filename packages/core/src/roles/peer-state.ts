@@ -130,11 +130,11 @@ export class PeerState implements ConfigListener {
 
   /**
    * The servers that an observer may learn from; undefined: the leader. A leader that is a quorum by
-   * itself may have no follower, and refuses observers at its observerMasterPort.
+   * itself, or with an oracle, may have no follower, and refuses observers at its observerMasterPort.
    */
   #mastersUnder(leader: Sid): ObserverMasters | undefined {
     const { ownRole, verifier } = this.config;
-    if (ownRole !== 'observer' || verifier.containsQuorum({ has: (sid) => sid === leader })) return undefined;
+    if (ownRole !== 'observer' || verifier.mayLackMajority || verifier.containsQuorum({ has: (sid) => sid === leader })) return undefined;
     this.#observerMasters?.setVoters(verifier.voters);
     return this.#observerMasters;
   }

@@ -175,7 +175,7 @@ export class Node implements PeerClients, ElectionLinks, QuorumLinks, PeerStorag
     const written = parseQuorumConfig(ensemble.configTexts.get(this.sid) ?? configText);
     const observers = ensemble.nodes.map(({ sid }) => sid).filter((sid) => !ensemble.voters.includes(sid));
     const active = folder.config ?? (written.servers.size > 0 ? written : membersOf(ensemble.voters, observers));
-    const config = new Configuration({ sid: this.sid, active, reconfigEnabled });
+    const config = new Configuration({ sid: this.sid, active, reconfigEnabled, hasOracle: ensemble.hasOracle });
     this.changed(active, []);
     const options = { core, zab, readOnlyMode, observerMasterEnabled };
     this.turn(() => {
@@ -514,6 +514,8 @@ export class Ensemble {
   readOnlyMode = false;
   /** Followers accept observers, and observers learn from them. */
   observerMasterEnabled = false;
+  /** An oracle decides whether one of two voters may go on alone. */
+  hasOracle = false;
   throttle: Partial<Pick<CoreOptions, 'requestThrottleLimit' | 'requestThrottleDropStale' | 'skipAcl'>> = {};
   localSessions: LocalSessionMode = 'disabled';
   truncations = 0;

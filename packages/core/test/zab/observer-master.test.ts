@@ -43,6 +43,35 @@ describe('an observer with observerMasterPort', () => {
     expect(ensemble.nodes[1]!.peer!.status()).toMatchObject({ state: 'observing', learnerMaster: 1 });
   });
 
+  it('A55, A57: learns from the leader of two voters with an oracle, since that may go on alone', () => {
+    const ensemble = new Ensemble(1, 2, 1, 0);
+    Object.assign(ensemble, { observerMasterEnabled: true, hasOracle: true });
+    serve(ensemble);
+    const leader = ensemble.leader!;
+    const observer = ensemble.nodes[2]!;
+    expect(observer.peer!.status()).toMatchObject({ state: 'observing', learnerMaster: leader.sid });
+    observer.crash();
+    ensemble.nodes.find((node) => node !== leader && node !== observer)!.crash();
+    const isAllowedUntil = (isDone: () => boolean) => () => {
+      leader.turn((peer) => peer.oracleAnswered(true, leader.now));
+      return isDone();
+    };
+    ensemble.runUntil(
+      isAllowedUntil(() => false),
+      1000,
+      20,
+    );
+    observer.start();
+    expect(
+      ensemble.runUntil(
+        isAllowedUntil(() => observer.peer!.server !== undefined),
+        5000,
+        20,
+      ),
+      ensemble.describe(),
+    ).toBe(true);
+  });
+
   it('A55: learns from a follower, never from the leader, which sends it nothing', () => {
     const run = started(3);
     const { ensemble, observers } = run;
