@@ -2,7 +2,7 @@
  * Servers for which an operator has to write the present configuration, with ZooKeeper as well.
  *
  * A server that was away for long may know only addresses that all voters have left: it can ask none of
- * them. And if no quorum of the configuration has kept its files, nobody can announce it.
+ * them. And if no quorum of the configuration has kept its files, no server can announce it.
  */
 import type { Sid } from '@tskeeper/protocol';
 import { configVersionOf, membersOf } from '../record/config-text.ts';
@@ -47,7 +47,7 @@ function isLost(server: Member, members: readonly Member[]): boolean {
 }
 
 /**
- * The servers with older files than those of `present`, if the others are no quorum of it; otherwise none.
+ * The servers with older files than those of `present`, if the others are not a quorum of it; otherwise none.
  */
 export function outdatedServers<T extends Member>(servers: readonly T[], present: string, oracleSid: Sid | undefined): readonly T[] {
   const version = configVersionOf(present);

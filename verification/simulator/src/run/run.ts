@@ -394,7 +394,7 @@ export class Run implements RunContext {
     for (const [server, config] of configsForLost(servers, servers)) this.#healServer(server, config);
   }
 
-  /** Servers that nobody can tell the present configuration, since too few have kept its files. */
+  /** Servers that cannot learn the present configuration, since too few have kept its files. */
   get outdatedServers(): readonly ServerHost[] {
     const { servers, recording } = this.world;
     const present = lastActivated(recording);

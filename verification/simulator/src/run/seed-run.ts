@@ -243,7 +243,7 @@ class SeedRun {
 
   /**
    * Clients with many requests may need long where few are processed at a time, over a distance: that is
-   * no fault as long as there are fewer each time.
+   * allowed as long as there are fewer each time.
    */
   async #comesToRest(rests: () => boolean): Promise<boolean> {
     const { world, run } = this;
@@ -394,7 +394,7 @@ class SeedRun {
     };
     let isQuiet = await world.runUntil(rests, coreLivenessMs);
     if (!isQuiet && this.#plan.reconfig?.clientsFollow === true) {
-      // A client may have connected to a server that was cut off before it could tell the present configuration.
+      // A client may have connected to a server that was cut off before it could send the present configuration.
       run.updateServerLists();
       isQuiet = await world.runUntil(rests, coreLivenessMs);
     }
