@@ -6,6 +6,7 @@ import {
   ErrorCode,
   OpCode,
   Reader,
+  readReplyHeader,
   type SessionId,
   sessionHigh,
   sessionLow,
@@ -85,6 +86,21 @@ export class LoneServer implements ClientOutput, TxnLog {
   }
   close(): void {}
   append(): void {}
+
+  /** The zxids of the replies to a client since the last call, by xid. */
+  answers(cnxn: CnxnId): Record<number, Zxid> {
+    const output = this.reply(cnxn);
+    const reader = new Reader(Buffer.from(output.written()));
+    output.clear();
+    const found: Record<number, Zxid> = {};
+    while (reader.remaining > 0) {
+      const end = reader.int32() + reader.offset;
+      const { xid, zxid } = readReplyHeader(reader);
+      found[xid] = zxid;
+      reader.offset = end;
+    }
+    return found;
+  }
 
   // ---- clients
 

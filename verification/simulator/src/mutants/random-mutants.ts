@@ -314,12 +314,6 @@ const halfOfPair: Readonly<Record<string, RandomMutant>> = {
     original: 'if (znode.ownerHigh !== ownerHigh || this.#latestByPath.get(path) !== znode) continue;',
     replacement: 'if (this.#latestByPath.get(path) !== znode) continue;',
   },
-  'reply-by-session-only': {
-    description: 'a txn answers the oldest pending write of its session, whatever its xid',
-    symbol: 'LeaderForwarder.#originOf',
-    original: 'if (head !== undefined && head.cxid === cxid) return head;',
-    replacement: 'if (head !== undefined) return head;',
-  },
   'sync-completed-at-head-only': {
     description: 'the answer to a sync that is not at the head of its queue is lost',
     symbol: 'SessionQueue.replySyncs',
