@@ -27,8 +27,8 @@ const settlesWithoutExternalMax = 64;
  * the awaited event, for example that of clients that write all the time.
  */
 const roundsMax = 12;
-/** Maximum number of turns for one settling. Only a hanging disk needs more. */
-const turnsMax = 10_000;
+/** Maximum time for one settling, in real ms. Only a hanging disk needs more. */
+const settlingMsMax = 10_000;
 
 /** The round in which an operation began. */
 export type ActivityToken = number;
@@ -148,7 +148,8 @@ export class ActivityTracker {
   async settle(includesExternal: boolean): Promise<void> {
     if (includesExternal || ++this.#settlesWithoutExternal >= settlesWithoutExternalMax) this.#hadExternalTraffic = true;
     let [quiet, loopbackPasses] = [0, 0];
-    for (let rounds = 0, turns = 0; rounds < roundsMax && turns < turnsMax; turns++) {
+    const endsMs = performance.now() + settlingMsMax;
+    for (let rounds = 0; rounds < roundsMax && performance.now() < endsMs;) {
       if (this.#hadExternalTraffic && loopbackPasses < loopbackPassesMax) {
         await this.#receiveExternal();
         loopbackPasses++;
@@ -159,10 +160,7 @@ export class ActivityTracker {
       }
       this.#round++;
       rounds++;
-      while (this.#hasEarlierPending() && turns < turnsMax) {
-        turns++;
-        if (!(await this.#runPending())) await eventLoopTurn();
-      }
+      while (this.#hasEarlierPending() && performance.now() < endsMs) if (!(await this.#runPending())) await eventLoopTurn();
     }
     this.#hadExternalTraffic = false;
     if (loopbackPasses > 0) this.#settlesWithoutExternal = 0;

@@ -34,6 +34,19 @@ it('settle resolves only after pending operations have ended, such as a call to 
   await reading;
 });
 
+it('settle awaits an operation that takes many turns of the event loop, such as a sync of a busy disk', async () => {
+  const activity = new ActivityTracker();
+  const begun = activity.begin();
+  let isDone = false;
+  const busyMs = 300;
+  setTimeout(() => {
+    isDone = true;
+    activity.end(begun);
+  }, busyMs);
+  await activity.settle(false);
+  expect(isDone).toBe(true);
+});
+
 it('settle resolves even if new operations begin all the time', async () => {
   const activity = new ActivityTracker();
   let isOver = false;
