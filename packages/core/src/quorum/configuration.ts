@@ -205,10 +205,12 @@ export class Configuration implements ElectionConfig {
   }
 
   /**
-   * This configuration is committed. Returns whether it is later than the active one, which it then
-   * replaces.
+   * This configuration is committed, says a leader that is in force. Returns whether it is later than
+   * the active one, which it then replaces. What voters have reported while they had no leader no
+   * longer counts.
    */
   maybeActivate(text: string): boolean {
+    this.#forgetReports();
     const config = this.#read(text);
     return config !== undefined && this.#maybeActivate(config);
   }
@@ -217,8 +219,7 @@ export class Configuration implements ElectionConfig {
     if (!this.#options.reconfigEnabled || config.version <= this.version) return false;
     this.#active = this.#versioned(config);
     this.#announced.clear();
-    this.#pendingTexts.clear();
-    this.#reported = undefined;
+    this.#forgetReports();
     if (this.#lastSeen !== undefined && this.#lastSeen.members.version <= this.version) this.#lastSeen = undefined;
     this.#updateQuorum();
     return true;
@@ -267,6 +268,13 @@ export class Configuration implements ElectionConfig {
     if (this.#reported?.text === before) return false;
     this.#updateQuorum();
     return true;
+  }
+
+  #forgetReports(): void {
+    this.#pendingTexts.clear();
+    if (this.#reported === undefined) return;
+    this.#reported = undefined;
+    this.#updateQuorum();
   }
 
   #latestReported(): VersionedConfig | undefined {

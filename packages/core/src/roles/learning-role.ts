@@ -326,7 +326,8 @@ export class LearningRole extends PeerRole implements LearnerHost, ObserverMaste
     const isActivated = this.#state.activateConfig(text, isTxn, now);
     return {
       isFollowed: options.core.reconfigEnabled,
-      isRoleChanged: isActivated && this.#kind !== kindOf(config),
+      // Also if the leader's history has taken back a pending configuration, which gave this server a vote.
+      isRoleChanged: this.#kind !== kindOf(config),
       canLeaderLeadOn: !isActivated || canLeadOn(this.#connector.leader, before, config.members),
     };
   }

@@ -54,6 +54,17 @@ describe('P32: quorums during a reconfiguration', () => {
     expect([configuration.lastSeen, configuration.ownRole, configuration.canVote]).toEqual([undefined, 'participant', false]);
   });
 
+  it('do not count what voters have reported once a leader has taken this server in', () => {
+    const observed = text('100000000', line(1), line(2), line(3, 'observer'));
+    const active = parseQuorumConfig(observed);
+    const configuration = new Configuration({ sid: 3, active, reconfigEnabled: true });
+    const pending = text('100000007', line(1), line(2), line(3));
+    expect([configuration.maybeNotePending(1, pending), configuration.ownRole]).toEqual([true, 'participant']);
+    // The leader does not have it: it was taken back.
+    expect([configuration.maybeActivate(observed), configuration.ownRole, configuration.canVote]).toEqual([false, 'observer', false]);
+    expect(configuration.verifier.voters).toEqual([1, 2]);
+  });
+
   it('do not change with an earlier configuration, an equal one, a malformed one, or one without voters', () => {
     const configuration = started('300000000');
     const others = [text('0', ...four), text('200000005', ...four), text('300000000', ...four), 'server.1=nonsense\nversion=900000000', ''];
