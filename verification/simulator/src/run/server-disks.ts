@@ -7,6 +7,7 @@ import type { DiskCall, DiskFault } from '@tskeeper/runtime';
 import { lastLogged, lastServed } from '../record/committed-history.ts';
 import type { ServerHost } from '../world/server-host.ts';
 import type { ServerProcess } from '../world/server-process.ts';
+import { withoutFavourite } from '../record/quorum-rule.ts';
 import { configsInForce, isQuorumOfAll } from './configs-in-force.ts';
 import type { RunContext } from './run-context.ts';
 
@@ -95,7 +96,9 @@ export class ServerDisks {
     if (this.#fullDisks.has(server)) return false;
     const { recording, servers } = this.#run.world;
     // After the loss the server uses the operator's configuration again.
-    const configs = [recording.ensemble, ...configsInForce(this.#run.world)];
+    const inForce = configsInForce(this.#run.world);
+    // By an oracle alone no leader is expected while a change is pending.
+    const configs = [recording.ensemble, ...(inForce.length > 1 ? inForce.map(withoutFavourite) : inForce)];
     if (recording.ensemble.size > 0 && configs.every((members) => members.get(server.name)?.isVoter !== true)) return true;
     const [committed, logged] = [lastServed(recording), lastLogged(recording)];
     const left = servers.filter(
