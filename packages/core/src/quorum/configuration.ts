@@ -154,9 +154,9 @@ export class Configuration implements ElectionConfig {
     return this.#active.verifier.isVoter(sid) || this.#lastSeen?.verifier.isVoter(sid) === true;
   }
 
-  /** As `mustKeepLog`, for a server that starts, and has not read the configuration of its tree yet. */
+  /** As `mustKeepLog`, for a server that starts, and has not read the configurations of its tree yet. */
   mustKeepLogWith(tree: DataTree): boolean {
-    return this.mustKeepLog || this.#laterIn(tree)?.verifier.isVoter(this.#options.sid) === true;
+    return this.mustKeepLog || [this.#laterIn(tree), this.#replacedIn(tree)].some((each) => each?.verifier.isVoter(this.#options.sid));
   }
 
   /** Whether the active configuration allows the server to lead. */
@@ -291,14 +291,29 @@ export class Configuration implements ElectionConfig {
 
   /**
    * Reads the last seen configuration anew: the log has been replaced or cut, and `tree` is the
-   * state after it. Returns whether there is another than before.
+   * state after it. If the log has one that is later than the active one and was replaced, the files
+   * of this server are older than its log, and that one is active. Returns whether there is another
+   * than before.
    */
   readFrom(tree: DataTree): boolean {
     if (!this.#options.reconfigEnabled) return false;
-    const before = this.#lastSeen?.text;
+    const before = [this.text, this.#lastSeen?.text];
+    this.#active = this.#replacedIn(tree) ?? this.#active;
     this.#lastSeen = this.#laterIn(tree);
     this.#updateQuorum();
-    return this.#lastSeen?.text !== before;
+    return this.text !== before[0] || this.#lastSeen?.text !== before[1];
+  }
+
+  /**
+   * The configuration that the last reconfig in the log has replaced, if it is later than the active
+   * one. No leader proposes another before the last is committed.
+   */
+  #replacedIn(tree: DataTree): VersionedConfig | undefined {
+    if (!this.#options.reconfigEnabled || tree.replacedConfig === undefined) return undefined;
+    const config = this.#read(tree.replacedConfig);
+    // A snapshot may have had the later one already.
+    const wasReplaced = config !== undefined && config.version < (this.#configIn(tree)?.version ?? 0);
+    return wasReplaced && config.version > this.version ? this.#versioned(config) : undefined;
   }
 
   /** The configuration in the tree, if it is later than the active one and may have an effect. */

@@ -284,6 +284,7 @@ export class Replica {
       case 'delete':
         return this.#delete(header.zxid, txn.path);
       case 'setData': {
+        if (type === OpCode.reconfig) this.tree.noteReconfig();
         const error = this.tree.setData(txn.path, txn.data, txn.version, header.zxid, header.time, node);
         if (error !== ErrorCode.Ok) return undefined;
         this.#reportWritten(txn.path, txn.data);

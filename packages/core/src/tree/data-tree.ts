@@ -102,6 +102,9 @@ export class DataTree extends ZnodePaths {
   digestHigh = 0;
   digestLow = 0;
 
+  /** The text of the configuration that the last reconfig has replaced; undefined if there was none. */
+  replacedConfig: string | undefined;
+
   /** Bytes of paths and data digested so far. The difference measures the cost of a change. */
   digestedBytes = 0;
 
@@ -263,6 +266,11 @@ export class DataTree extends ZnodePaths {
     // Snapshots of ZooKeeper 3.4 do not contain it.
     this.#addSystemNode(systemPath.config, this.acls.intern(readOnlyAcl), -1);
     this.setData(systemPath.config, data, -1, version, 0);
+  }
+
+  /** The txn of a reconfig is about to replace the configuration. */
+  noteReconfig(): void {
+    this.replacedConfig = this.dataOf(this.find(systemPath.config))?.toString('utf8');
   }
 
   /** Takes over the caller's reference to the ACL, whatever the result. */

@@ -2,10 +2,12 @@
  * The configuration of a server: what is active, what may become active next, and which quorums
  * count meanwhile.
  */
-import { ErrorCode, formatQuorumConfig, parseQuorumConfig, type QuorumConfig, type ReconfigRequest } from '@tskeeper/protocol';
+import { ErrorCode, formatQuorumConfig, OpCode, parseQuorumConfig, type QuorumConfig, type ReconfigRequest } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
 import { canLeadOn, Configuration, type ConfigurationOptions } from '../../src/quorum/configuration.ts';
+import { Replica, replicaOptions } from '../../src/request/replica.ts';
 import { DataTree } from '../../src/tree/data-tree.ts';
+import { testOptions } from '../support/script.ts';
 import { treeOptions } from '../tree/tree-and-model.ts';
 
 const line = (sid: number, role = 'participant') => `server.${sid}=h${sid}:2888:3888:${role};0.0.0.0:2181`;
@@ -95,6 +97,36 @@ describe('a restart', () => {
     expect(formatQuorumConfig(configuration.lastSeen!)).toBe(text('100000004', ...four));
     expect([configuration.version, counts(configuration, 1, 2), counts(configuration, 1, 2, 3)]).toEqual([0, false, true]);
     expect(tree.dataOf(tree.find('/zookeeper/config'))?.toString()).toBe(text('100000004', ...four));
+  });
+
+  it('uses the configuration that the last one in the log has replaced, if the files are older: that was committed', () => {
+    const replica = new Replica(replicaOptions(testOptions, { uint32: () => 1 }));
+    const reconfig = (zxid: number, config: string) => {
+      const header = { clientHigh: 0, clientLow: 1, cxid: 0, zxid, time: 0, type: OpCode.reconfig };
+      replica.apply(header, { kind: 'setData', path: '/zookeeper/config', data: Buffer.from(config), version: -1 }, undefined);
+    };
+    const moved = text('100000004', line(4), line(5), line(6));
+    const back = text('200000002', ...three, line(4));
+    reconfig(0x1_0000_0004, moved);
+    reconfig(0x2_0000_0002, back);
+    const configuration = started();
+    expect([configuration.mustKeepLogWith(replica.tree), configuration.readFrom(replica.tree)]).toEqual([true, true]);
+    expect([configuration.text, configuration.pendingText]).toEqual([moved, back]);
+    // Not one, two and three alone, which are a quorum of the files and of the last one.
+    expect([counts(configuration, 1, 2, 3), counts(configuration, 1, 2, 3, 4, 5)]).toEqual([false, true]);
+    expect(configuration.readFrom(replica.tree)).toBe(false);
+    const newer = started('200000002');
+    expect([newer.readFrom(replica.tree), newer.version]).toEqual([false, 0x2_0000_0002]);
+  });
+
+  it('does not take for replaced what a snapshot had before the log was applied to it', () => {
+    const tree = new DataTree(treeOptions);
+    tree.setConfig(text('100000004', ...four), 0x1_0000_0004);
+    tree.noteReconfig();
+    tree.setConfig(text('100000004', ...four), 0x1_0000_0004);
+    const configuration = started();
+    configuration.readFrom(tree);
+    expect([configuration.version, configuration.lastSeen?.version]).toEqual([0, 0x1_0000_0004]);
   });
 
   it('does so with the file that an earlier process has left, too', () => {
