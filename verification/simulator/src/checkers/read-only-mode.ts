@@ -79,8 +79,9 @@ function* configFaults({ requests }: CnxnRecord, known: ReadonlySet<string>): It
   }
 }
 
-function knownConfigs({ configText = '', log, peerEvents }: Recording): ReadonlySet<string> {
-  const texts = new Set([configText]);
+/** Also those that were proposed and never committed: the server shows the end of its log. */
+function knownConfigs({ configText = '', log, peerEvents, abandonedReconfigs }: Recording): ReadonlySet<string> {
+  const texts = new Set([configText, ...abandonedReconfigs.map(({ text }) => text)]);
   for (const event of peerEvents) if (event.kind === 'config') texts.add(event.text);
   for (const { logged } of log) {
     const { header, txn } = logged;

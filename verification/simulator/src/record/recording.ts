@@ -268,7 +268,7 @@ export interface Recording {
    */
   log: { readonly atMs: Millis; readonly bytes: number; readonly logged: TxnLogEntry }[];
   /** Reconfigurations in some log that are not part of the history. */
-  abandonedReconfigs: readonly Zxid[];
+  abandonedReconfigs: readonly { readonly zxid: Zxid; readonly text: string }[];
   readonly snapshots: SnapshotState[];
   readonly leftovers: LeftoverCounts[];
   /** The states of all servers of an ensemble at one moment, each time. */

@@ -159,7 +159,7 @@ function takenBack({ peerEvents, abandonedReconfigs }: Recording): number {
   for (const event of peerEvents) {
     const end = ends.get(event.server) ?? 0;
     if (event.kind === 'replaced' && event.by === 'trunc') {
-      count += abandonedReconfigs.filter((zxid) => zxid > event.zxid && zxid <= end && epochOf(zxid) === epochOf(end)).length;
+      count += abandonedReconfigs.filter(({ zxid }) => zxid > event.zxid && zxid <= end && epochOf(zxid) === epochOf(end)).length;
     }
     if (event.kind === 'logged' || event.kind === 'started' || event.kind === 'replaced') ends.set(event.server, event.zxid);
   }

@@ -400,9 +400,11 @@ export class VirtualWorld {
         const logged = readTxn(new Reader(bytes));
         return { atMs: this.#elapsedOf(logged.header.time), bytes: bytes.length, logged };
       });
-    recording.abandonedReconfigs = [...entries]
-      .filter(([zxid, { bytes }]) => !isHistory(zxid) && readTxn(new Reader(bytes)).header.type === OpCode.reconfig)
-      .map(([zxid]) => zxid);
+    recording.abandonedReconfigs = [...entries].flatMap(([zxid, { bytes }]) => {
+      const { header, txn } = readTxn(new Reader(bytes));
+      if (isHistory(zxid) || header.type !== OpCode.reconfig || txn.kind !== 'setData') return [];
+      return [{ zxid, text: Buffer.from(txn.data ?? []).toString('utf8') }];
+    });
     recording.endedMs = this.clock.elapsedMs;
     markLocalCloses(recording);
   }
