@@ -13,7 +13,8 @@ import type { ServerHost } from '../world/server-host.ts';
 type Member = Pick<ServerHost, 'name' | 'sid' | 'knownConfigTexts'>;
 
 /**
- * The configuration that those of `servers` need that cannot find any voter that they know. A server
+ * The configuration that those of `servers` need that cannot find any voter that they know among them:
+ * they reach each other, and perhaps none of the rest. A server
  * that gets it no longer uses the addresses of its own files, which others may know only.
  */
 export function configsForLost<T extends Member>(servers: readonly T[], all: readonly Member[]): ReadonlyMap<T, string> {
@@ -22,7 +23,7 @@ export function configsForLost<T extends Member>(servers: readonly T[], all: rea
     .toSorted((a, b) => configVersionOf(b) - configVersionOf(a))[0];
   const lost = new Map<T, string>();
   if (present === undefined) return lost;
-  const members = all.map(({ name, sid, knownConfigTexts }) => ({ name, sid, knownConfigTexts }));
+  const members = servers.map(({ name, sid, knownConfigTexts }) => ({ name, sid, knownConfigTexts }));
   for (;;) {
     const next = servers.find((server) => !lost.has(server) && isLost(server, members));
     if (next === undefined) return lost;

@@ -22,7 +22,9 @@ describe('a server that knows only addresses that all voters have left', () => {
     const one = server(1, moved);
     const two = server(2, 'server.2=server-2:2888:3888:participant\nserver.4=server-4:2888:3888:participant\nversion=0', moved);
     const three = server(3, 'server.2=server-2:2888:3888:participant\nserver.3=server-3:2888:3888:participant\nversion=1');
-    expect(configsForLost([three], [one, two, three]).size).toBe(0);
+    expect(configsForLost([one, two, three], [one, two, three]).size).toBe(0);
+    // It cannot reach the second.
+    expect(configsForLost([one, three], [one, two, three])).toEqual(new Map([[three, moved]]));
     const stale = server(2, 'server.2=server-2:2888:3888:participant\nserver.4=server-4:2888:3888:participant\nversion=0');
     expect(configsForLost([stale, three], [one, stale, three])).toEqual(
       new Map([
