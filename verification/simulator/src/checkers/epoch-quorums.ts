@@ -15,6 +15,8 @@ export const epochQuorums: Checker = {
     const configs = committedConfigs(recording);
     const leaderEpochs = leaderEpochsOf(recording);
     const [saved, durable] = [new Map<string, number>(), new Map<string, Zxid>()];
+    /** What was on disks that are lost: a leader that is slow may count its acknowledgement afterwards. */
+    const lost = new Map<string, { readonly epoch: number; readonly zxid: Zxid }>();
     /** Reconfigurations that a server has carried out, or that were in the history of a leader. */
     const committed = new Set<Zxid>();
     const raise = (known: Map<string, number>, server: string, to: number) => known.set(server, Math.max(known.get(server) ?? 0, to));
@@ -29,7 +31,10 @@ export const epochQuorums: Checker = {
       if (event.kind === 'applied') committed.add(event.zxid);
       // Its leader may have resigned before any server applied it; `configurations` checks the claim.
       if (event.kind === 'config') committed.add(configVersionOf(event.text));
-      if (event.kind === 'wiped') for (const known of [saved, durable]) known.delete(server);
+      if (event.kind === 'wiped') {
+        lost.set(server, { epoch: saved.get(server) ?? 0, zxid: durable.get(server) ?? 0 });
+        for (const known of [saved, durable]) known.delete(server);
+      }
       if (event.kind !== 'serves' || event.role !== 'leader') continue;
       // A leader of an earlier epoch may be slow to serve: others are in a later one by then.
       if (epochOf(Math.max(0, ...committed)) > event.epoch) continue;
@@ -40,6 +45,7 @@ export const epochQuorums: Checker = {
       committed.add(configs[last]!.zxid);
       const names = [...saved].flatMap(([name, epoch]) => (epoch >= event.epoch ? [name] : []));
       const having = names.filter((name) => historyEnd <= recording.seedState.zxid || (durable.get(name) ?? 0) >= historyEnd);
+      for (const [name, { epoch, zxid }] of lost) if (epoch === event.epoch && zxid >= historyEnd) having.push(name);
       if (inForce.every((members) => isQuorum(members, having))) continue;
       violations.push(
         `${server} leads epoch ${event.epoch}, which only ${names.join(', ')} have saved, of them ${having.join(', ') || 'none'} with ${formatZxid(historyEnd)}`,
