@@ -165,9 +165,8 @@ export class EnsembleStorage implements PeerStorage {
   }
 
   saveConfig(active: QuorumConfig, lastSeen: QuorumConfig | undefined): void {
-    const { sid } = this.#dependencies.options.zab;
     this.#unstoredConfigs++;
-    this.#storingConfigs = this.#storingConfigs.then(() => this.#configFiles?.save(active, lastSeen, sid));
+    this.#storingConfigs = this.#storingConfigs.then(() => this.#saveConfig(active, lastSeen));
     void this.#then(this.#storingConfigs, (_, now) => {
       this.#unstoredConfigs--;
       this.#peer.configSaved(now);
@@ -176,6 +175,16 @@ export class EnsembleStorage implements PeerStorage {
       this.#heldAfter = undefined;
       if (wasHeldBack) this.#reportDurable(now);
     });
+  }
+
+  /**
+   * Where the files cannot be written, only a snapshot shows after a restart that the last configuration of
+   * the log is committed: then the one that it replaced no longer counts (`Configuration.readFrom`).
+   */
+  async #saveConfig(active: QuorumConfig, lastSeen: QuorumConfig | undefined): Promise<void> {
+    const { options, storage } = this.#dependencies;
+    const isStored = this.#configFiles !== undefined && (await this.#configFiles.save(active, lastSeen, options.zab.sid));
+    if (!isStored && lastSeen === undefined) storage.requestSnapshot();
   }
 
   saveEpoch(name: EpochName, epoch: number): void {

@@ -240,6 +240,29 @@ describe('A58: a reconfiguration', () => {
   });
 });
 
+it('A58: a configuration that cannot be written into files is in a snapshot once it is committed', async () => {
+  const configFile = { path: '/conf/zoo.cfg', namesServers: true, edit: (text: string) => text };
+  const rig = new EnsembleRuntimeRig({ servers: 3, core: { reconfigEnabled: true, skipAcl: true }, options: { configFile } });
+  for (const { disk } of rig.nodes) {
+    disk.putFile('/conf/zoo.cfg', Buffer.from('tickTime=1000\n'));
+    disk.fault = ({ operation, path }) => (operation === 'open' && /zoo\.cfg\./.test(path) ? { code: 'EROFS' } : undefined);
+  }
+  await Promise.all([...rig.nodes.map((node) => rig.boot(node)), rig.rig.run(400)]);
+  await rig.until(() => rig.isWhole, 10_000);
+  expect(
+    await reconfigure(
+      rig,
+      rig.leader,
+      [1, 2].map((sid) => line(sid)),
+    ),
+  ).toBe(0);
+  const snapshots = (node: EnsembleRuntimeNode) => node.disk.files().filter((path) => /\/snapshot\.[0-9a-f]+$/.test(path));
+  const isInOne = (node: EnsembleRuntimeNode) =>
+    snapshots(node).some((path) => node.disk.contents(path).includes(`version=${configOf(node).version.toString(16)}`));
+  await rig.until(() => rig.nodes.every((node) => configOf(node).servers.size === 2 && isInOne(node)), 5000);
+  expect(rig.nodes.every(({ logged }) => logged.some(({ event }) => event === 'config.not-written'))).toBe(true);
+});
+
 describe('a server without a log (syncEnabled=false) that gets a vote', () => {
   const zooCfg = '/conf/zoo.cfg';
   const allVote = (version: number): QuorumConfig => ({

@@ -10,8 +10,8 @@
  * matters: zoo.cfg names a file that is complete, and `next` is removed only after that.
  *
  * A folder that cannot be written, as where zoo.cfg is mounted read-only, costs no data: the
- * configuration is in the log too. Then a restart begins with the old file, counts by both
- * configurations, and needs notifications of the servers of the later one.
+ * configuration is in the log too, and a snapshot shows that it is committed. Then a restart begins with
+ * the old file, counts by both configurations, and needs notifications of the servers of the later one.
  */
 import { formatQuorumConfig, type QuorumConfig } from '@tskeeper/protocol';
 import { type Disk, DiskError } from '../disk.ts';
@@ -66,10 +66,10 @@ export class ConfigFiles {
 
   /**
    * Stores both configurations; `lastSeen` is undefined if no change is pending. A failure is logged,
-   * and does not stop the server, as in ZooKeeper.
+   * and does not stop the server, as in ZooKeeper. Resolves to whether they are stored.
    */
-  async save(active: QuorumConfig, lastSeen: QuorumConfig | undefined, ownSid: number): Promise<void> {
-    await this.#logFailure(async () => {
+  save(active: QuorumConfig, lastSeen: QuorumConfig | undefined, ownSid: number): Promise<boolean> {
+    return this.#logFailure(async () => {
       if (active.version > this.#storedVersion) await this.#saveActive(active, ownSid);
       const next = `${this.#name}.dynamic.next`;
       if (lastSeen !== undefined) await this.#replace(next, formatQuorumConfig(lastSeen));
@@ -103,9 +103,11 @@ export class ConfigFiles {
     await this.#disk.syncFolder(this.#folder);
   }
 
-  async #logFailure(work: () => Promise<void>): Promise<void> {
+  /** Returns whether there was no failure. */
+  async #logFailure(work: () => Promise<void>): Promise<boolean> {
     try {
       await work();
+      return true;
     } catch (error) {
       if (!(error instanceof DiskError)) throw error;
       this.#logger.error(
@@ -113,6 +115,7 @@ export class ConfigFiles {
           'Let this server write there, or write the servers into zoo.cfg before its next start.',
         { event: 'config.not-written', path: error.path, reason: error.message },
       );
+      return false;
     }
   }
 }

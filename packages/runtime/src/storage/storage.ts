@@ -267,7 +267,12 @@ export class Storage {
     if (!this.#hasSnapshot) throw new Error('append before the first snapshot is durable');
     if (!this.#trigger.txnAppended(log.append(zxid, bytes, start, end))) return;
     log.roll();
-    if (this.#snapshotUnderWay === undefined) this.#clock.setImmediate(() => this.#requestSnapshot());
+    if (this.#snapshotUnderWay === undefined) this.#clock.setImmediate(() => this.requestSnapshot());
+  }
+
+  /** Asks for a snapshot, unless one is being written. */
+  requestSnapshot(): void {
+    if (this.#snapshotUnderWay === undefined && !this.#closing) this.#sink.snapshotDue();
   }
 
   /** Called at the end of each turn that may have appended. */
@@ -551,10 +556,6 @@ export class Storage {
     await this.#purgeUnderWay;
     await this.#log?.close();
     await this.#unlockFolders();
-  }
-
-  #requestSnapshot(): void {
-    if (this.#snapshotUnderWay === undefined && !this.#closing) this.#sink.snapshotDue();
   }
 
   async #lockFolders(): Promise<void> {

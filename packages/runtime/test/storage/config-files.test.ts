@@ -98,7 +98,7 @@ describe('A58: the files of a configuration', () => {
     const disk = await folderWith(written);
     disk.fault = ({ operation }) => (operation === 'open' ? { code: 'EROFS' } : undefined);
     const lines: string[] = [];
-    await files(disk, lines).save(next, undefined, 1);
+    expect(await files(disk, lines).save(next, undefined, 1)).toBe(false);
     expect(lines).toEqual([
       expect.stringMatching(
         /^config\.not-written The configuration of the ensemble could not be written to \/conf: .*EROFS\. Let this server write there/,
