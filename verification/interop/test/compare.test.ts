@@ -160,6 +160,12 @@ describe('justified differences', () => {
     expect(judge([reply(getData, 1, -101), closed], [reply(getData, 1, -101), reply(ping, 1, 0)])).toEqual([undefined]);
   });
 
+  test('an older connection that the first server leaves open is justified, and one of the second is not', () => {
+    const silence: Entry = { op: undefined, message: { kind: 'silence' } };
+    expect(judge([silence, reply(ping, 1, 0)], [closed, reply(ping, 1, 0)])).toEqual(['older-connection-lingers']);
+    expect(judge([closed, reply(ping, 1, 0)], [silence, reply(ping, 1, 0)])).toEqual([undefined]);
+  });
+
   test('a rejected deleteContainer is justified, and an accepted one is not', () => {
     const deleteContainer = opOf(OpCode.deleteContainer, 'deleteContainer /x', 'delete-container');
     expect(judge([reply(deleteContainer, 5, -101)], [reply(deleteContainer, 4, -6)])).toEqual([

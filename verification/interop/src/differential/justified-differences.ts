@@ -72,6 +72,11 @@ export const justifiedDifferences: readonly Justification[] = [
       // setWatches sends such events, so theirs is justified as missing.
       (op === 'event' && field === 'unexpected' && b !== asDecoded(b)),
   },
+  {
+    id: 'older-connection-lingers',
+    reason: 'When a session gets a new connection, ZooKeeper may leave the older one open for longer than 20 seconds. We end it at once.',
+    explains: ({ field, a, b }) => field === 'message' && a === 'silence' && b === 'closed',
+  },
 ];
 
 /**

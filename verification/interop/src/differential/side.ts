@@ -240,6 +240,10 @@ export class Side {
     if (previous !== undefined && step.session !== 'unknown') {
       await this.#untilClosed(previous);
       this.#collect(client, previous);
+      if (!previous.closed) {
+        client.log.push({ message: { kind: 'silence' }, op: undefined });
+        previous.destroy();
+      }
       client.cnxn = undefined;
     }
     const answer = cnxn.inbox.find((message) => message.kind === 'handshake');
