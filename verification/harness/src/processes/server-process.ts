@@ -8,6 +8,7 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { mkdir, open, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -198,6 +199,8 @@ export class ServerProcess {
   /** Stops the process, which keeps its connections, until `resume`. */
   pause(): void {
     this.#child.kill('SIGSTOP');
+    const endsMs = performance.now() + stoppedMsMax;
+    while (!hasStopped(this.#child.pid!) && performance.now() < endsMs);
   }
 
   resume(): void {
@@ -208,6 +211,20 @@ export class ServerProcess {
   async kill(): Promise<void> {
     this.#child.kill('SIGKILL');
     await this.exited;
+  }
+}
+
+/** A thread that waits for its disk stops only after that. */
+const stoppedMsMax = 5000;
+
+/** The threads of a process stop one after the other, and may still read and write until then. */
+function hasStopped(pid: number): boolean {
+  try {
+    const states = readdirSync(`/proc/${pid}/task`).map((task) => readFileSync(`/proc/${pid}/task/${task}/stat`, 'latin1'));
+    return states.every((stat) => /\) [TtXZ] /.test(stat));
+  } catch {
+    // A thread has ended meanwhile; or the process has, or this system has no such files.
+    return !existsSync(`/proc/${pid}/task`);
   }
 }
 
