@@ -20,8 +20,8 @@ const endedSessionSalt = 0x1f83d9ab;
 
 /** What a seed does. */
 export function planOf(seed: number, random: SeededRandom = new SeededRandom(seed)): SeedPlan {
-  const withoutSome = withObserverFaults(drawPlan(random), new SeededRandom(seed ^ observerSalt));
-  const plan = withEndedSessions(withoutSome, new SeededRandom(seed ^ endedSessionSalt));
+  const drawn = withObserverFaults(drawPlan(random), new SeededRandom(seed ^ observerSalt));
+  const plan = withEndedSessions(drawn, new SeededRandom(seed ^ endedSessionSalt));
   return withReconfigs(plan, new SeededRandom(seed ^ salt));
 }
 
