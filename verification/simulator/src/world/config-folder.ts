@@ -70,15 +70,18 @@ export function hasUnnamedDynamicFile(disk: VirtualDisk): boolean {
 /**
  * No server starts with files that do not name it. The operator of one that was removed writes its
  * line beside the servers that it knew last, as for a server that is to join; where there are groups
- * or weights, in the first group and with weight 1.
+ * or weights, in the first group and with weight 1. An oracle could let it lead alone if it were one
+ * of two voters, so the operator makes it an observer then.
  */
-function addOwnLine({ zab, quorum }: EnsembleOptions, disk: VirtualDisk): void {
+function addOwnLine({ zab, quorum }: EnsembleOptions, hasOracle: boolean, disk: VirtualDisk): void {
   const { active } = storedConfigs(disk);
   const { sid } = zab;
   if (active.servers.has(sid)) return;
   loseConfigFolder(disk);
   const own = quorum.servers.get(sid)!;
-  const servers = new Map([...active.servers, [sid, { ...own, role: 'participant' as const }]]);
+  const voters = [...active.servers.values()].filter(({ role }) => role === 'participant').length;
+  const role = hasOracle && voters === 1 ? 'observer' : 'participant';
+  const servers = new Map([...active.servers, [sid, { ...own, role } as const]]);
   writeOperatorConfig(disk, { version: 0, servers, ...withMember(active, sid) });
 }
 
@@ -93,9 +96,9 @@ function withMember({ groups, weights }: Pick<QuorumConfig, 'groups' | 'weights'
 }
 
 /** The options of the next start: the configuration is that of the files. */
-export function withStoredConfig(options: EnsembleOptions, disk: VirtualDisk): EnsembleOptions {
+export function withStoredConfig(options: EnsembleOptions, hasOracle: boolean, disk: VirtualDisk): EnsembleOptions {
   writeOperatorConfig(disk, options.quorum);
-  addOwnLine(options, disk);
+  addOwnLine(options, hasOracle, disk);
   const { active, next } = storedConfigs(disk);
   return { ...options, quorum: active, lastSeen: next, configFile: configFileOptions(disk) };
 }

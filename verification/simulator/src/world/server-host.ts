@@ -184,7 +184,7 @@ export class ServerHost implements MachineClock {
   /** The files of the configuration are lost: the next start uses what the operator wrote first. */
   loseConfigFiles(): void {
     loseConfigFolder(this.disk);
-    if (this.isReconfigured) withStoredConfig(this.#ensembleOptions!, this.disk);
+    if (this.isReconfigured) withStoredConfig(this.#ensembleOptions!, this.#parts.oracle !== undefined, this.disk);
   }
 
   /** The last txn that its server has applied; 0 while it is down, or starts. */
@@ -279,7 +279,7 @@ export class ServerHost implements MachineClock {
     const { clock, wire, random, core, options, snappy, knowsMemory, recording, number } = this.#parts;
     const ensembleOptions =
       this.isReconfigured && this.#ensembleOptions !== undefined
-        ? withStoredConfig(this.#ensembleOptions, this.disk)
+        ? withStoredConfig(this.#ensembleOptions, this.#parts.oracle !== undefined, this.disk)
         : this.#ensembleOptions;
     if (ensembleOptions?.lastSeen !== undefined) this.#annotate('next configuration at a start');
     if (this.isReconfigured && hasUnnamedDynamicFile(this.disk)) this.#annotate('dynamic file without zoo.cfg');
