@@ -3,7 +3,7 @@ import { membersOf } from '../record/config-text.ts';
 import { isQuorum } from '../record/quorum-rule.ts';
 import { isAnsweredOutOfOrder } from '../record/request-kinds.ts';
 import { requestText } from '../record/request-text.ts';
-import type { Recording, Request } from '../record/recording.ts';
+import type { Disturbance, Recording, Request } from '../record/recording.ts';
 import type { Checker } from './checker.ts';
 
 /** Allowance for links and turns of servers, which take a few milliseconds each. */
@@ -47,14 +47,28 @@ function lateLeaders({ peerEvents, pauses, ensemble, limits: { syncLimitTicks = 
 }
 
 /** An observer of a follower may lag it by as much as the follower lags its leader. */
-function lagMaxMsOf({ limits: { syncLimitTicks = 0, tickMs } }: Recording, hops: number): Millis {
-  return hops * ((syncLimitTicks + 1) * tickMs + latencyMs);
+function lagMaxMsOf({ limits: { syncLimitTicks = 0, tickMs }, linkDistanceMs }: Recording, hops: number): Millis {
+  return hops * ((syncLimitTicks + 1) * tickMs + latencyMs + linkDistanceMs);
+}
+
+/**
+ * The time at which a server that answers at `atMs` may have fallen behind. It counts the silence of its
+ * leader from the last message that it received, and a disturbance of the links may have kept that message.
+ */
+function behindSinceMs(disturbances: readonly Disturbance[], lagMaxMs: Millis, atMs: Millis): Millis {
+  for (let sinceMs = atMs - lagMaxMs; ;) {
+    const from = sinceMs;
+    const keptMs = disturbances.reduce((sum, { fromMs, toMs }) => sum + Math.max(0, Math.min(toMs, atMs) - Math.max(fromMs, from)), 0);
+    sinceMs = atMs - lagMaxMs - keptMs;
+    if (sinceMs === from) return sinceMs;
+  }
 }
 
 interface BoundedRead {
   readonly request: Request;
+  /** How long before the request its server may have fallen behind. */
   readonly lagMaxMs: Millis;
-  /** The highest zxid committed `lagMaxMs` before the request was sent. */
+  /** The highest zxid committed before that. */
   readonly frontier: Zxid;
 }
 
@@ -75,28 +89,42 @@ function readsWithBound(recording: Recording): BoundedRead[] {
 }
 
 function readsWithin(recording: Recording, hops: number, concerns: (server: string) => boolean): BoundedRead[] {
-  const { peerEvents, limits } = recording;
   const cnxns = recording.cnxns.filter(({ server }) => concerns(server));
-  if (limits.syncLimitTicks === undefined || cnxns.length === 0) return [];
+  if (recording.limits.syncLimitTicks === undefined || cnxns.length === 0) return [];
   const lagMaxMs = lagMaxMsOf(recording, hops);
-  const found: BoundedRead[] = [];
-  const commits: { readonly atMs: Millis; readonly zxid: Zxid }[] = [];
+  const committedBefore = commitsOf(recording);
+  return cnxns.flatMap(({ server, requests }) => {
+    // What an observer of a follower learns passes two links.
+    const disturbances = recording.disturbances.filter(({ machines }) => hops > 1 || machines.includes(server));
+    return requests.flatMap((request) => {
+      const { reply, sentMs } = request;
+      if (reply === undefined || reply.zxid <= 0 || isAnsweredOutOfOrder(request)) return [];
+      const sinceMs = behindSinceMs(disturbances, lagMaxMs, sentMs);
+      const frontier = committedBefore(sinceMs);
+      return frontier === 0 ? [] : [{ request, lagMaxMs: sentMs - sinceMs, frontier }];
+    });
+  });
+}
+
+/** Returns the highest zxid that a leader had committed before a time; 0 if there is none. */
+function commitsOf({ peerEvents }: Recording): (atMs: Millis) => Zxid {
+  const times: Millis[] = [];
+  const highest: Zxid[] = [];
   const leading = new Set<string>();
   for (const event of peerEvents) {
     if (event.kind === 'serves' && event.role === 'leader') leading.add(event.server);
     if (event.kind === 'roleEnded' || event.kind === 'processGone') leading.delete(event.server);
-    if (event.kind === 'applied' && leading.has(event.server)) commits.push({ atMs: event.atMs, zxid: event.zxid });
+    if (event.kind !== 'applied' || !leading.has(event.server)) continue;
+    times.push(event.atMs);
+    highest.push(Math.max(event.zxid, highest.at(-1) ?? 0));
   }
-  const requests = cnxns.flatMap((cnxn) =>
-    cnxn.requests.filter((request) => request.reply !== undefined && !isAnsweredOutOfOrder(request)),
-  );
-  let next = 0;
-  let committedZxid: Zxid = 0;
-  for (const request of requests.toSorted((a, b) => a.sentMs - b.sentMs)) {
-    for (; next < commits.length && commits[next]!.atMs < request.sentMs - lagMaxMs; next++) {
-      committedZxid = Math.max(committedZxid, commits[next]!.zxid);
+  return (atMs) => {
+    let [low, high] = [0, times.length];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (times[middle]! < atMs) low = middle + 1;
+      else high = middle;
     }
-    if (request.reply!.zxid > 0 && committedZxid > 0) found.push({ request, lagMaxMs, frontier: committedZxid });
-  }
-  return found;
+    return highest[low - 1] ?? 0;
+  };
 }

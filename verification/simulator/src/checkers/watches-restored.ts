@@ -29,12 +29,12 @@ const kindsOfType: Readonly<Record<number, readonly Kind[]>> = {
 export const watchesRestored: Checker = {
   property: 'P18',
   promise: 'A client that resumes its session restores every watch that has not fired.',
-  check({ cnxns, libraryClients, clientDeliveries }) {
+  check({ cnxns, readOnlyCnxns, libraryClients, clientDeliveries }) {
     const violations: string[] = [];
     /** By session: its watches, as `kind path`. */
     const watching = new Map<bigint, Set<string>>();
     const ends = clientDeliveries.filter(({ kind }) => kind === 'closed');
-    for (const { client, key, session, openedMs, handshakeMs, handshake, requests, items } of cnxns.toSorted(
+    for (const { client, key, session, openedMs, handshakeMs, handshake, requests, items } of [...cnxns, ...readOnlyCnxns].toSorted(
       (a, b) => a.handshakeMs - b.handshakeMs,
     )) {
       if (!libraryClients.has(client) || session === undefined || session === 0n) continue;
