@@ -132,13 +132,15 @@ export class LearnerTable {
     else backlog.raw(packet, start, packet.length);
   }
 
-  sendLeaderInfo({ channel, incarnation, leaderPriority }: LearnerProgress): void {
+  sendLeaderInfo(learner: LearnerProgress): void {
+    const { channel, incarnation, leaderPriority } = learner;
     const writer = this.#links.packets(channel);
     const at = beginQuorumPacket(writer, PacketType.LEADERINFO, makeZxid(this.#stages.epoch, 0));
     // A learner of ZooKeeper sends no incarnation, and gets what its own leader would send.
     const transfer = leaderPriority === undefined || this.#host.acceptsTransfers === false ? 0 : LeaderFeature.transfer;
     const keeperWrites = this.#host.acceptsKeeperWrites ? LeaderFeature.keeperWrites : 0;
-    writeLeaderInfo(writer, incarnation === 0 ? undefined : LeaderFeature.origins | transfer | keeperWrites);
+    const noVote = this.isVoting(learner) ? 0 : LeaderFeature.noVote;
+    writeLeaderInfo(writer, incarnation === 0 ? undefined : LeaderFeature.origins | transfer | keeperWrites | noVote);
     endQuorumPacket(writer, at);
   }
 

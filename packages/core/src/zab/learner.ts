@@ -390,17 +390,19 @@ export class Learner {
     this.requests.leaderAcceptsTransfers = (features & LeaderFeature.transfer) !== 0;
     this.requests.leaderAcceptsKeeperWrites = (features & LeaderFeature.keeperWrites) !== 0;
     const { acceptedEpoch, currentEpoch, role } = this.#start;
+    const hasVote = role === 'follower' && (features & LeaderFeature.noVote) === 0;
     if (this.#epoch < currentEpoch) {
       this.stages.end('leader of an older epoch', `the leader's epoch is ${this.#epoch}, but this server is in epoch ${currentEpoch}`);
-    } else if (this.#epoch < acceptedEpoch && role === 'follower') {
+    } else if (this.#epoch < acceptedEpoch && hasVote) {
       this.stages.end(
         'leader of an older epoch',
         `the leader's epoch is ${this.#epoch}, but this server has accepted epoch ${acceptedEpoch}`,
       );
     } else if (this.#epoch <= acceptedEpoch) {
-      // It has promised this epoch before, perhaps to another leader; it must not count twice. An
-      // observer never counts, so its promise to a leader whose epoch failed blocks no other
-      // leader, and must not keep it outside until a later epoch.
+      // It has promised this epoch before, perhaps to another leader; it must not count twice. A
+      // learner without a vote never counts, so its promise to a leader whose epoch failed blocks no
+      // other leader, and must not keep it outside until a later epoch. If a reconfiguration gives it a
+      // vote later, the quorum of the configuration before has kept no such promise.
       this.#acceptEpoch(-1);
     } else {
       this.stages.enter('saving acceptedEpoch');

@@ -4,7 +4,18 @@
  */
 import { membersOf } from '../support/members.ts';
 import { ErrorCode } from '@tskeeper/protocol';
-import { makeZxid, OpCode, PacketType, type Sid, Writer, writeLearnerInfo, type Zxid } from '@tskeeper/protocol';
+import {
+  LeaderFeature,
+  makeZxid,
+  OpCode,
+  PacketType,
+  Reader,
+  readLeaderInfo,
+  type Sid,
+  Writer,
+  writeLearnerInfo,
+  type Zxid,
+} from '@tskeeper/protocol';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { localOwner } from '../../src/session/session-tracker.ts';
 import { OracleQuorum } from '../../src/quorum/oracle-quorum.ts';
@@ -14,6 +25,7 @@ import { LeaderPreference } from '../../src/zab/leader-preference.ts';
 import { Leader } from '../../src/zab/leader.ts';
 import type { SyncTarget } from '../../src/zab/sync-target.ts';
 import type { ZabOptions } from '../../src/zab/zab-options.ts';
+import { LoneLeader } from './lone-leader.ts';
 import { int, Notes, packet } from './packets.ts';
 
 const options = { sid: 1, tickTimeMs: 100, initLimitTicks: 10, syncLimitTicks: 5, forceSnapshotSync: false, counterMax: 0xffff_0000 };
@@ -182,6 +194,23 @@ describe('a new epoch', () => {
     introduce(elsewhere, 7, 5, PacketType.OBSERVERINFO);
     introduce(elsewhere, 3, 4);
     expect(elsewhere.endReason).toBeUndefined();
+  });
+
+  it('is not required when a server without a vote joins that has accepted a later epoch: it is told that it has none', () => {
+    const leader = new LoneLeader();
+    leader.introduce(4, 4, 6, PacketType.FOLLOWERINFO, 1);
+    leader.introduce(3, 3, 3, PacketType.FOLLOWERINFO, 1);
+    leader.introduce(5, 5, 3, PacketType.OBSERVERINFO, 1);
+    leader.settle();
+    const hasVote = (channel: number) => {
+      const [info] = leader.take(channel);
+      return [info!.name, (readLeaderInfo(new Reader(info!.data)).features & LeaderFeature.noVote) === 0];
+    };
+    expect([4, 3, 5].map(hasVote)).toEqual([
+      ['LEADERINFO', false],
+      ['LEADERINFO', true],
+      ['LEADERINFO', false],
+    ]);
   });
 
   it('A54: is not chosen by observers, nor by disconnected learners', () => {

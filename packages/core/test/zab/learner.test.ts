@@ -2,7 +2,18 @@
  * The packets of a learner to its leader, and above all their time: never before the disk has what
  * they promise.
  */
-import { makeZxid, OpCode, PacketType, PacketView, Reader, Writer, writeTxn, type Zxid } from '@tskeeper/protocol';
+import {
+  LeaderFeature,
+  makeZxid,
+  OpCode,
+  PacketType,
+  PacketView,
+  Reader,
+  writeLeaderInfo,
+  Writer,
+  writeTxn,
+  type Zxid,
+} from '@tskeeper/protocol';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { Learner } from '../../src/zab/learner.ts';
 import type { LearnerStart } from '../../src/zab/learner-host.ts';
@@ -56,6 +67,12 @@ function txn(zxid: Zxid): Buffer {
 
 function proposal(zxid: Zxid): PacketView {
   return packet(PacketType.PROPOSAL, zxid, txn(zxid));
+}
+
+function leaderInfo(epoch: number, features: number): PacketView {
+  const writer = new Writer(8);
+  writeLeaderInfo(writer, features);
+  return packet(PacketType.LEADERINFO, makeZxid(epoch, 0), Buffer.from(writer.written()));
 }
 
 /** Up to ACKEPOCH, for epoch 5. */
@@ -115,6 +132,20 @@ describe('discovery', () => {
     expect(learner.stages.endReason).toBeUndefined();
     const behind = learning(observer);
     behind.packet(packet(PacketType.LEADERINFO, makeZxid(4, 0)), now);
+    expect(behind.stages.endText).toContain("the leader's epoch is 4, but this server is in epoch 5");
+  });
+
+  it('a follower without a vote follows in an earlier epoch than it has accepted, if its leader says so', () => {
+    const follower = { acceptedEpoch: 6, currentEpoch: 5 };
+    const learner = learning(follower);
+    learner.packet(leaderInfo(5, LeaderFeature.noVote), now);
+    expect(notes.take()).toEqual(['9 <- FOLLOWERINFO 0x600000000', '9 <- ACKEPOCH 0x300000007 -1']);
+    expect(learner.stages.endReason).toBeUndefined();
+    const voter = learning(follower);
+    voter.packet(leaderInfo(5, LeaderFeature.origins), now);
+    expect(voter.stages.endText).toContain("the leader's epoch is 5, but this server has accepted epoch 6");
+    const behind = learning(follower);
+    behind.packet(leaderInfo(4, LeaderFeature.noVote), now);
     expect(behind.stages.endText).toContain("the leader's epoch is 4, but this server is in epoch 5");
   });
 

@@ -112,6 +112,11 @@ export const LeaderFeature = {
   transfer: 2,
   /** It orders writes of ClickHouse Keeper, and multis with its operations: `OpCode.keeperMulti`. */
   keeperWrites: 4,
+  /**
+   * The learner has no vote in the leader's configuration, so it may follow in an earlier epoch than
+   * it has accepted.
+   */
+  noVote: 8,
 } as const;
 
 /**
