@@ -368,7 +368,7 @@ export class Server implements ClientFront {
     this.#tracker.setOwner(slot, owner);
     // The session is on another connection now, even if that is at the same server.
     this.#tracker.countMove(slot);
-    const judging = this.#admission.preparingWrite;
+    const judging = this.#sequencer.preparingWrite;
     // Its txn comes after the move and must not be taken for a request of the new connection.
     if (judging?.sessionHigh === high && judging.sessionLow === low && judging.owner === owner) judging.owner = previousOwner;
     this.#tracker.touch(slot, now.elapsedMs, Math.max(0, timeoutMs));
@@ -551,7 +551,7 @@ export class Server implements ClientFront {
     this.#expireLocalSessions();
     this.#scheduler.extendStep();
     const job = this.#sequencer.expireSessions(now, this.#inputWatermarkMs, this.#scheduler.isBudgetSpent);
-    if (job !== undefined) this.#scheduler.startJob(job, noCnxn, noop);
+    if (job !== undefined) this.#scheduler.startJob(job, noCnxn);
   }
 
   #expireLocalSessions(): void {
@@ -563,8 +563,6 @@ export class Server implements ClientFront {
     // Work that was done earlier in this step must not delay the expiry of sessions.
     this.#scheduler.extendStep();
     const job = this.#sequencer.wake(now, this.#inputWatermarkMs, this.#scheduler.isBudgetSpent);
-    if (job !== undefined) this.#scheduler.startJob(job, noCnxn, noop);
+    if (job !== undefined) this.#scheduler.startJob(job, noCnxn);
   }
 }
-
-function noop(): void {}

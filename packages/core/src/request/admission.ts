@@ -77,8 +77,6 @@ export class Admission {
   readonly #longWriteQueue = new LongWriteQueue();
   /** Queued frames or a long write could be admitted, but the budget of the step is spent. */
   #canResume = false;
-  /** The write that the running job validates; undefined if it validates none. */
-  #preparingWrite: WriteOrigin | undefined;
   /** Placed over frames that were parked or queued. */
   readonly #parkedReader = new Reader();
   /** A txn with the deletes of more znodes would be too long. */
@@ -120,11 +118,6 @@ export class Admission {
   /** When to check again whether queued frames can be admitted; undefined if none waits. */
   get deadline(): Millis | undefined {
     return this.#admissionQueue.deadline;
-  }
-
-  /** The write that the running job validates; undefined if it validates none. */
-  get preparingWrite(): WriteOrigin | undefined {
-    return this.#preparingWrite;
   }
 
   /**
@@ -598,11 +591,7 @@ export class Admission {
   #submitWrite(origin: WriteOrigin, reader: Reader, now: Now): void {
     this.#scheduler.addWork(writeUnits(origin.opCode, reader.remaining));
     const job = this.#sequencer.submitWrite(origin, reader, now);
-    if (job === undefined) return;
-    this.#preparingWrite = origin;
-    this.#scheduler.startJob(job, origin.cnxn, () => {
-      this.#preparingWrite = undefined;
-    });
+    if (job !== undefined) this.#scheduler.startJob(job, origin.cnxn);
   }
 
   #handshake(cnxn: Cnxn, reader: Reader, now: Now): void {

@@ -90,6 +90,7 @@ export class LeaderForwarder implements WriteSequencer {
   readonly #closeRequested = new Set<SessionId>();
   readonly #replica: Replica;
   readonly workUnits = 0;
+  readonly preparingWrite = undefined;
 
   constructor(role: 'follower' | 'observer', link: LeaderLink, { replica, tracker, cnxns }: SequencerDependencies) {
     this.#replica = replica;

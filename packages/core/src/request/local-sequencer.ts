@@ -77,6 +77,7 @@ export class LocalSequencer implements WriteSequencer {
   /** For the record of a write that waited. */
   readonly #heldReader = new Reader();
   workUnits = 0;
+  preparingWrite: WriteOrigin | undefined;
 
   readonly #leader: SequencerLeader | undefined;
 
@@ -132,7 +133,7 @@ export class LocalSequencer implements WriteSequencer {
     }
     const outcome =
       origin.opCode === OpCode.closeSession ? this.#preparer.closeSession(origin, now) : this.#preparer.prepare(origin, reader, now);
-    return this.#enqueueResult(outcome, now);
+    return this.#enqueueResult(outcome, origin, now);
   }
 
   /**
@@ -342,14 +343,17 @@ export class LocalSequencer implements WriteSequencer {
     const { sessions } = this.#tracker;
     const changesBefore = outstandingChanges.size;
     const origin = serverOrigin(OpCode.closeSession, sessions.high(slot), sessions.low(slot), now);
-    const job = this.#enqueueResult(this.#preparer.closeSession(origin, now), now);
+    const job = this.#enqueueResult(this.#preparer.closeSession(origin, now), origin, now);
     this.workUnits += unitsPerRequest + (outstandingChanges.size - changesBefore) * unitsPerChange;
     return job;
   }
 
   /** Enqueues a proposal, or starts the job that will produce one. */
-  #enqueueResult(outcome: Proposal | PrepareJob, now: Now): Job | undefined {
-    if (!('zxid' in outcome)) return this.#enqueueWhenPrepared(outcome, now);
+  #enqueueResult(outcome: Proposal | PrepareJob, origin: WriteOrigin, now: Now): Job | undefined {
+    if (!('zxid' in outcome)) {
+      this.preparingWrite = origin;
+      return this.#enqueueWhenPrepared(outcome, now);
+    }
     this.#enqueue(outcome);
     this.#recordSequences(now);
     return undefined;
@@ -357,6 +361,7 @@ export class LocalSequencer implements WriteSequencer {
 
   *#enqueueWhenPrepared(job: PrepareJob, now: Now): Job {
     this.#enqueue(yield* job);
+    this.preparingWrite = undefined;
     this.#recordSequences(now);
   }
 

@@ -26,6 +26,7 @@ export class ReadOnlySequencer implements WriteSequencer {
   readonly isCaughtUp = true;
   readonly hasCommitted = false;
   readonly workUnits = 0;
+  readonly preparingWrite = undefined;
   readonly #tracker: SessionTracker;
   readonly #opensSessions: boolean;
 

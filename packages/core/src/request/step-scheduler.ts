@@ -117,7 +117,7 @@ export class StepScheduler {
   }
 
   /** @param onDone the continuation, called when the job has finished. */
-  startJob(job: Job, cnxn: CnxnId, onDone: (now: Now) => void, kind: StepKind = 'request'): void {
+  startJob(job: Job, cnxn: CnxnId, onDone: (now: Now) => void = noop, kind: StepKind = 'request'): void {
     this.#job = job;
     this.#jobCnxn = cnxn;
     this.#jobFromQueue = this.isServingQueues;
@@ -146,3 +146,5 @@ export class StepScheduler {
     return !this.isBusy;
   }
 }
+
+function noop(): void {}

@@ -44,6 +44,8 @@ export interface WriteSequencer {
    * ordered, applied or answered.
    */
   submitWrite(origin: WriteOrigin, reader: Reader, now: Now): Job | undefined;
+  /** The write that the running job validates; undefined if it validates none. */
+  readonly preparingWrite: WriteOrigin | undefined;
   /** Orders the txn of a new session. */
   openSession(origin: WriteOrigin, timeoutMs: Millis, now: Now): void;
 

@@ -150,9 +150,16 @@ export class LoneLeader implements PeerClients, ElectionLinks, QuorumLinks, Peer
     this.peer.channelGone(channel, this.now);
   }
 
-  introduce(channel: ChannelId, serverId: Sid, acceptedEpoch = 3, type: number = PacketType.FOLLOWERINFO, incarnation?: number): void {
+  introduce(
+    channel: ChannelId,
+    serverId: Sid,
+    acceptedEpoch = 3,
+    type: number = PacketType.FOLLOWERINFO,
+    incarnation?: number,
+    leaderPriority?: number,
+  ): void {
     const info = new Writer(32);
-    writeLearnerInfo(info, { serverId, configVersion: 0, incarnation });
+    writeLearnerInfo(info, { serverId, configVersion: 0, incarnation, leaderPriority });
     this.connect(channel);
     this.say(channel, type, makeZxid(acceptedEpoch, 0), info.written());
   }
@@ -175,13 +182,18 @@ export class LoneLeader implements PeerClients, ElectionLinks, QuorumLinks, Peer
 
   /** Server 2 over channel 2 follows, and all requests to the disk are complete. */
   serveWithFollower(): void {
-    this.introduce(2, 2);
-    this.settle();
-    this.acceptEpoch(2);
-    this.settle();
-    this.ack(2, makeZxid(this.epoch, 0));
-    this.settle();
+    this.follow(2);
     if (this.peer.server === undefined) throw new Error('it does not serve');
+  }
+
+  /** A follower, on the channel with its number, up to the ACK of NEWLEADER. It can take over the lead. */
+  follow(sid: Sid): void {
+    this.introduce(sid, sid, 3, PacketType.FOLLOWERINFO, 1, 0);
+    this.settle();
+    this.acceptEpoch(sid);
+    this.settle();
+    this.ack(sid, makeZxid(this.epoch, 0));
+    this.settle();
   }
 
   get epoch(): number {

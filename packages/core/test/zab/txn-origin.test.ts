@@ -56,6 +56,23 @@ describe('the authinfo of a PROPOSAL', () => {
     leader.request(channel, session, 2, OpCode.setData, shortWrite);
     expect(origins(leader)).toEqual(['', '2']);
   });
+
+  it('names no server for a write that waited for a transfer of the lead, and is validated while its session moves', () => {
+    const leader = leaderWithSession();
+    leader.follow(3);
+    // Server 3 does not acknowledge it, so it is not in step, and then it is lost.
+    leader.request(channel, session, 1, OpCode.setData, shortWrite);
+    expect(origins(leader)).toEqual(['2']);
+    expect(leader.peer.transferLeadership(3, leader.now)).toBe(3);
+    leader.request(channel, session, 2, OpCode.multi, long);
+    expect(leader.peer.server!.isBusy).toBe(false);
+    leader.streamGone(3);
+    leader.peer.wake(leader.now);
+    expect(leader.peer.server!.isBusy).toBe(true);
+    comesBack(leader);
+    leader.request(channel, session, 3, OpCode.setData, shortWrite);
+    expect(origins(leader)).toEqual(['', '2']);
+  });
 });
 
 describe('a learner', () => {
