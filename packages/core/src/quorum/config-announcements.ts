@@ -84,13 +84,13 @@ export class ConfigAnnouncements {
 
   /**
    * The latest configuration after the active one that a quorum of it, this server included, and a
-   * server that `isKnown` have announced or had, or whose text this server has in its own log. If only the version is another,
-   * as after a restart with the operator's file, the word of one known server is enough: the quorums
-   * are the same.
+   * server that `isKnown` have announced or had, or a quorum of the active one, or whose text this server has in its own log.
+   * If only the version is another, as after a restart with the operator's file, the word of one known
+   * server is enough: the quorums are the same.
    */
   latestConfirmed(
     own: Sid,
-    active: QuorumConfig,
+    { members: active, verifier: activeVerifier }: { readonly members: QuorumConfig; readonly verifier: QuorumVerifier },
     loggedText: string | undefined,
     isKnown: (sid: Sid) => boolean,
   ): QuorumConfig | undefined {
@@ -99,10 +99,12 @@ export class ConfigAnnouncements {
       if (config.version <= (latest?.version ?? active.version)) continue;
       const isSame = formatQuorumConfig({ ...active, version: config.version }) === text;
       const hadIt = (sid: Sid) => (this.#pendingVersions.get(sid) ?? 0) > config.version;
-      const agrees = { has: (sid: Sid) => sid === own || announcers.has(sid) || hadIt(sid) };
+      const vouches = (sid: Sid) => announcers.has(sid) || hadIt(sid);
+      const isVouchedFor = activeVerifier.containsQuorum({ has: (sid: Sid) => sid !== own && vouches(sid) });
+      const agrees = { has: (sid: Sid) => sid === own || vouches(sid) };
       const mayBeAlone = verifier.mayLackMajority && [...announcers].some((sid) => verifier.isVoter(sid));
       const isConfirmed = (isSame || mayBeAlone || verifier.containsQuorum(agrees)) && [...announcers].some(isKnown);
-      if (text === loggedText || isConfirmed) latest = config;
+      if (text === loggedText || isVouchedFor || isConfirmed) latest = config;
     }
     return latest;
   }

@@ -248,7 +248,7 @@ export class Configuration implements ElectionConfig {
   /** Activates the latest configuration that enough servers have announced. */
   maybeActivateAnnounced(): boolean {
     if (this.#announced.isEmpty) return false;
-    const latest = this.#announced.latestConfirmed(this.#options.sid, this.members, this.#lastSeen?.text, (sid) => this.isMember(sid));
+    const latest = this.#announced.latestConfirmed(this.#options.sid, this.#active, this.#lastSeen?.text, (sid) => this.isMember(sid));
     return latest !== undefined && this.#maybeActivate(latest);
   }
 

@@ -220,10 +220,19 @@ describe('a configuration that others have announced', () => {
 
   it('is ignored if servers announce it that do not vote in it, or that announce different ones', () => {
     const configuration = started();
-    for (const sid of [1, 2, 6, 7]) configuration.maybeNoteAnnouncement(sid, later);
-    configuration.maybeNoteAnnouncement(3, later);
+    for (const sid of [1, 3, 6, 7]) configuration.maybeNoteAnnouncement(sid, later);
     configuration.maybeNoteAnnouncement(4, parseQuorumConfig(text('100000004', line(3), line(4), line(6))));
     expect(configuration.maybeActivateAnnounced()).toBe(false);
+  });
+
+  it('is active once a quorum of the active one without this server has announced it, also where they no longer vote', () => {
+    // Two of its five voters missed the change, and two are down: the last one that votes in both is not enough.
+    const moved = parseQuorumConfig(text('100000004', line(1), line(3), line(5), line(6), line(7)));
+    const configuration = started();
+    configuration.maybeNoteAnnouncement(2, moved);
+    expect(configuration.maybeActivateAnnounced()).toBe(false);
+    configuration.maybeNoteAnnouncement(3, moved);
+    expect([configuration.maybeActivateAnnounced(), configuration.version]).toEqual([true, 0x1_0000_0004]);
   });
 
   it('is active with an oracle once one of its two voters has announced it: the other may be down', () => {

@@ -48,13 +48,15 @@ function isLost(server: Member, members: readonly Member[]): boolean {
 }
 
 /**
- * The servers with older files than those of `present`, if the others are not a quorum of it; otherwise none.
+ * The servers with older files than those of `present`, unless the others are a quorum of it, or of the
+ * configuration in those files.
  */
 export function outdatedServers<T extends Member>(servers: readonly T[], present: string, oracleSid: Sid | undefined): readonly T[] {
   const version = configVersionOf(present);
   const isOutdated = ({ knownConfigTexts: [active] }: Member) => active !== undefined && configVersionOf(active) < version;
   const others = servers.filter((server) => !isOutdated(server)).map(({ name }) => name);
-  return isQuorum(membersOf(present, oracleSid), others) ? [] : servers.filter(isOutdated);
+  if (isQuorum(membersOf(present, oracleSid), others)) return [];
+  return servers.filter((server) => isOutdated(server) && !isQuorum(membersOf(server.knownConfigTexts[0]!, undefined), others));
 }
 
 function addressesIn(text: string, sid: number): readonly string[] {

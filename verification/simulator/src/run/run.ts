@@ -394,9 +394,9 @@ export class Run implements RunContext {
     for (const [server, config] of configsForLost(servers, servers)) this.#healServer(server, config);
   }
 
-  /** Servers that cannot learn the present configuration, since too few have kept its files. */
-  get outdatedServers(): readonly ServerHost[] {
-    const { servers, recording } = this.world;
+  /** Those of `servers` that cannot learn the present configuration from the others, since too few have kept its files. */
+  outdatedAmong(servers: readonly ServerHost[]): readonly ServerHost[] {
+    const { recording } = this.world;
     const present = lastActivated(recording);
     return present === undefined ? [] : outdatedServers(servers, present, recording.limits.oracleSid);
   }
@@ -404,7 +404,7 @@ export class Run implements RunContext {
   /** An operator writes the present configuration for them. */
   writeLostConfig(): void {
     const present = lastActivated(this.world.recording)!;
-    for (const server of this.outdatedServers) this.#healServer(server, present);
+    for (const server of this.outdatedAmong(this.world.servers)) this.#healServer(server, present);
   }
 
   #healServer(server: ServerHost, config: string | undefined): void {

@@ -388,7 +388,7 @@ class SeedRun {
     const suffices = () => {
       const servers = core.map(({ name }) => name);
       const configs = configsInForce(world);
-      if (run.outdatedServers.length > 0) return false;
+      if (run.outdatedAmong(core).length > 0) return false;
       if (isQuorumOfAll(configs.map(withoutFavourite), servers)) return true;
       return configs.length === 1 && isQuorumOfAll(configs, servers) && this.#favouriteHasMost(core);
     };

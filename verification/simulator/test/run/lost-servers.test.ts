@@ -54,6 +54,15 @@ describe('servers with older files than those of the present configuration', () 
     expect(outdatedServers([old, pending, server(3, present)], present, undefined)).toEqual([old, pending]);
   });
 
+  test('can learn it while a quorum of their own configuration has kept its files', () => {
+    const voters = (...sids: number[]) => sids.map((sid) => `server.${sid}=server-${sid}:2888:3888:participant\n`).join('');
+    const present = `${voters(1, 2, 4, 6, 7)}version=5`;
+    const [one, seven] = [1, 7].map((sid) => server(sid, `${voters(2, 3, 4, 5, 6)}version=1`));
+    const informed = [3, 4, 5].map((sid) => server(sid, present));
+    expect(outdatedServers([one!, seven!, ...informed], present, undefined)).toEqual([]);
+    expect(outdatedServers([one!, seven!, ...informed.slice(1)], present, undefined)).toEqual([one, seven]);
+  });
+
   test('need an operator, also where they do not vote', () => {
     const present = 'server.2=server-2:2889:3889:participant\nversion=5';
     const two = server(2, first, present);
