@@ -11,7 +11,7 @@
  * This file walks through the log. request-tracer.ts finds the request of a txn, stream-checker.ts
  * compares what connections received.
  */
-import { ErrorCode, type Millis, OpCode, type SessionId, sessionIdOf, systemPath, type Zxid } from '@tskeeper/protocol';
+import { ErrorCode, type Millis, OpCode, type SessionId, sessionIdOf, systemPath, type Txn, type Zxid } from '@tskeeper/protocol';
 import type { AclEntry } from '../model/operation-types.ts';
 import { ReferenceModel } from '../model/reference-model.ts';
 import type { Recording, Request } from '../record/recording.ts';
@@ -243,6 +243,11 @@ class Replayer {
       this.#refuse(request, loggedErr);
       return loggedErr;
     }
+    // A session that an operator ends accepts no writes from the request on, and its closeSession follows.
+    if (isRefusedAsExpired(txn) && this.#sessions.has(session) && this.#recording.endedByOperator.has(session)) {
+      this.#refuse(request, ErrorCode.SessionExpired);
+      return loggedErr;
+    }
     if (loggedErr === ErrorCode.SessionMoved && mayHaveMoved) {
       // The fence: a request in transit over the old connection must not take effect after the new
       // one has taken over.
@@ -333,4 +338,10 @@ class Replayer {
     }
     return latest;
   }
+}
+
+/** Whether the session of the write was at its end, in the eyes of the server that ordered it. */
+function isRefusedAsExpired(txn: Txn): boolean {
+  if (txn.kind === 'multi') return txn.txns.some((part) => isRefusedAsExpired(part.txn));
+  return txn.kind === 'error' && txn.err === ErrorCode.SessionExpired;
 }
