@@ -78,6 +78,11 @@ export class Configuration implements ElectionConfig {
   #lastSeen: VersionedConfig | undefined;
   readonly #quorum: CurrentQuorum;
   readonly #announced = new ConfigAnnouncements();
+  /**
+   * The one in the files, if the log has a later one that is active instead. Its servers are asked: an
+   * operator may have written where they are today.
+   */
+  #overruled: VersionedConfig | undefined;
   /** What voters have in their logs, and the latest of it; see `maybeNotePending`. */
   readonly #pendingTexts = new Map<Sid, string>();
   #reported: VersionedConfig | undefined;
@@ -218,6 +223,7 @@ export class Configuration implements ElectionConfig {
   #maybeActivate(config: QuorumConfig): boolean {
     if (!this.#options.reconfigEnabled || config.version <= this.version) return false;
     this.#active = this.#versioned(config);
+    this.#overruled = undefined;
     this.#announced.clear();
     this.#forgetReports();
     if (this.#lastSeen !== undefined && this.#lastSeen.members.version <= this.version) this.#lastSeen = undefined;
@@ -234,21 +240,28 @@ export class Configuration implements ElectionConfig {
     return versioned !== undefined && this.#announced.add(from, config, versioned.verifier);
   }
 
-  /** Voters of configurations that are announced and not active here. */
+  /** Voters of configurations that are announced, or in the files, and not active here. */
   get announcedVoters(): readonly Sid[] {
-    return this.#announced.isEmpty ? noSids : this.#announced.voters();
+    const written = this.#overruled?.verifier.voters ?? noSids;
+    return this.#announced.isEmpty ? written : [...new Set([...written, ...this.#announced.voters()])];
+  }
+
+  /** Whether the log has a later configuration than the files, which is active instead. */
+  get overrulesFiles(): boolean {
+    return this.#overruled !== undefined;
   }
 
   /** Every configuration that may become active next: its servers must be reachable. */
   get others(): readonly QuorumConfig[] {
-    const next = this.#lastSeen ?? this.#reported;
-    return next === undefined ? this.#announced.configs() : [next.members, ...this.#announced.configs()];
+    const next = (this.#lastSeen ?? this.#reported)?.members;
+    return [next, this.#overruled?.members, ...this.#announced.configs()].filter((config) => config !== undefined);
   }
 
   /** Activates the latest configuration that enough servers have announced. */
   maybeActivateAnnounced(): boolean {
     if (this.#announced.isEmpty) return false;
-    const latest = this.#announced.latestConfirmed(this.#options.sid, this.#active, this.#lastSeen?.text, (sid) => this.isMember(sid));
+    const isKnown = (sid: Sid) => this.isMember(sid) || this.#overruled?.members.servers.has(sid) === true;
+    const latest = this.#announced.latestConfirmed(this.#options.sid, this.#active, this.#lastSeen?.text, isKnown);
     return latest !== undefined && this.#maybeActivate(latest);
   }
 
@@ -298,7 +311,11 @@ export class Configuration implements ElectionConfig {
   readFrom(tree: DataTree): boolean {
     if (!this.#options.reconfigEnabled) return false;
     const before = [this.text, this.#lastSeen?.text];
-    this.#active = this.#replacedIn(tree) ?? this.#active;
+    const replaced = this.#replacedIn(tree);
+    if (replaced !== undefined) {
+      this.#overruled = this.#active;
+      this.#active = replaced;
+    }
     this.#lastSeen = this.#laterIn(tree);
     this.#updateQuorum();
     return this.text !== before[0] || this.#lastSeen?.text !== before[1];
@@ -401,6 +418,7 @@ export class Configuration implements ElectionConfig {
   fingerprint(to: Fingerprint): void {
     to.text(this.text);
     to.text(this.#lastSeen?.text ?? '');
+    to.text(this.#overruled?.text ?? '');
     this.#announced.fingerprint(to);
     to.text(this.#reported?.text ?? '');
     for (const [sid, text] of [...this.#pendingTexts].sort(([a], [b]) => a - b)) {

@@ -100,9 +100,10 @@ export class PeerState implements ConfigListener {
     if (observerMasterEnabled) this.#observerMasters = new ObserverMasters(random, observerReconnectDelayMs);
     const electionOptions = { ...election, sid: zab.sid, reconfigEnabled: core.reconfigEnabled };
     this.election = new FastLeaderElection(electionOptions, this.config, io.election, this);
-    // The log decides: a crash may have taken from it what is in the file, or the other way round.
+    // The log decides: a crash may have taken from it what is in the file, or the other way round. What an operator
+    // has written stays until others confirm a later configuration: the log may know old addresses only.
     if (this.config.readFrom(this.replica.tree)) {
-      this.disk.saveConfig(this.config.members, this.config.lastSeen);
+      if (!this.config.overrulesFiles) this.disk.saveConfig(this.config.members, this.config.lastSeen);
       this.#publishMembers();
     }
     this.config.storeIn(this.replica.tree);

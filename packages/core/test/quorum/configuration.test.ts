@@ -19,6 +19,11 @@ function started(version = '0', options: Partial<ConfigurationOptions> = {}): Co
   return new Configuration({ sid: 1, active: parseQuorumConfig(text(version, ...three)), reconfigEnabled: true, ...options });
 }
 
+function reconfig(replica: Replica, zxid: number, config: string): void {
+  const header = { clientHigh: 0, clientLow: 1, cxid: 0, zxid, time: 0, type: OpCode.reconfig };
+  replica.apply(header, { kind: 'setData', path: '/zookeeper/config', data: Buffer.from(config), version: -1 }, undefined);
+}
+
 const counts = (configuration: Configuration, ...sids: readonly number[]) => configuration.verifier.containsQuorum(new Set(sids));
 
 describe('the first leader', () => {
@@ -101,14 +106,10 @@ describe('a restart', () => {
 
   it('uses the configuration that the last one in the log has replaced, if the files are older: that was committed', () => {
     const replica = new Replica(replicaOptions(testOptions, { uint32: () => 1 }));
-    const reconfig = (zxid: number, config: string) => {
-      const header = { clientHigh: 0, clientLow: 1, cxid: 0, zxid, time: 0, type: OpCode.reconfig };
-      replica.apply(header, { kind: 'setData', path: '/zookeeper/config', data: Buffer.from(config), version: -1 }, undefined);
-    };
     const moved = text('100000004', line(4), line(5), line(6));
     const back = text('200000002', ...three, line(4));
-    reconfig(0x1_0000_0004, moved);
-    reconfig(0x2_0000_0002, back);
+    reconfig(replica, 0x1_0000_0004, moved);
+    reconfig(replica, 0x2_0000_0002, back);
     const configuration = started();
     expect([configuration.mustKeepLogWith(replica.tree), configuration.readFrom(replica.tree)]).toEqual([true, true]);
     expect([configuration.text, configuration.pendingText]).toEqual([moved, back]);
@@ -117,6 +118,22 @@ describe('a restart', () => {
     expect(configuration.readFrom(replica.tree)).toBe(false);
     const newer = started('200000002');
     expect([newer.readFrom(replica.tree), newer.version]).toEqual([false, 0x2_0000_0002]);
+  });
+
+  it('asks the servers in older files, too, until a later configuration is active: an operator may have written where they are', () => {
+    const replica = new Replica(replicaOptions(testOptions, { uint32: () => 1 }));
+    reconfig(replica, 0x1_0000_0004, text('100000004', line(1), line(4), line(5)));
+    reconfig(replica, 0x2_0000_0002, text('200000002', line(4), line(5)));
+    const written = parseQuorumConfig(text('0', line(1), line(4).replace('2888', '5000'), line(7)));
+    const present = parseQuorumConfig(text('300000005', line(4).replace('2888', '5000'), line(7)));
+    const configuration = started('0', { active: written });
+    configuration.readFrom(replica.tree);
+    expect([configuration.overrulesFiles, configuration.announcedVoters]).toEqual([true, [1, 4, 7]]);
+    expect(configuration.others).toContainEqual(written);
+    // The operator knows server 7.
+    for (const sid of [7, 4]) configuration.maybeNoteAnnouncement(sid, present);
+    expect([configuration.maybeActivateAnnounced(), configuration.version]).toEqual([true, 0x3_0000_0005]);
+    expect([configuration.overrulesFiles, configuration.announcedVoters, configuration.others]).toEqual([false, [], []]);
   });
 
   it('does not take for replaced what a snapshot had before the log was applied to it', () => {

@@ -106,6 +106,30 @@ describe('A58: the membership', () => {
     ensemble.compare();
   });
 
+  it('reads older files than its log, and leaves them as they are until others confirm a later configuration', () => {
+    const ensemble = started(31, 4, [1, 2, 3]);
+    const node = ensemble.nodes.find((each) => each.sid <= 3 && each !== ensemble.leader)!;
+    const written = node.folder.config;
+    for (const lines of [
+      [1, 2, 3, 4],
+      [1, 2, 3],
+    ]) {
+      const asked = lines.map((sid) => line(sid));
+      expect(reconfigure(ensemble, ensemble.leader!, asked)).toBe(ErrorCode.Ok);
+      expect(ensemble.runUntil(() => activeOf(node).length === asked.length, 2000)).toBe(true);
+    }
+    for (const each of ensemble.nodes) each.crash();
+    node.folder.config = written;
+    node.start();
+    ensemble.run(500);
+    expect([activeOf(node).length, node.folder.config]).toEqual([4, written]);
+    for (const each of ensemble.nodes) if (each.isDown) each.start();
+    expect(whole(ensemble)).toBe(true);
+    expect([activeOf(node).length, node.folder.config!.servers.size]).toEqual([3, 3]);
+    settle(ensemble);
+    ensemble.compare();
+  });
+
   it('makes a voter an observer and back, and the leader too', () => {
     const ensemble = started(13, 4, [1, 2, 3, 4]);
     const { leader } = ensemble;
