@@ -68,7 +68,8 @@ export class QuotaChecker {
   #appliedAt(ms: Millis, zxid: Zxid): Zxid {
     const leaderEpoch = this.#leaderEpochs.find(({ epoch }) => epoch === epochOf(zxid));
     if (this.#recording.ensemble.size > 0 && leaderEpoch === undefined) return 0;
-    const applied = this.#applied.get(leaderEpoch?.server ?? '')?.findLast(({ atMs }) => atMs <= ms)?.zxid ?? 0;
+    // A leader that is a quorum by itself may apply the request itself at the same moment.
+    const applied = this.#applied.get(leaderEpoch?.server ?? '')?.findLast(({ atMs }) => atMs < ms)?.zxid ?? 0;
     return Math.max(leaderEpoch?.historyEnd ?? 0, applied);
   }
 }
