@@ -159,6 +159,7 @@ export class EnsembleRuntime {
     this.#membership = new MembershipPorts({
       sid: options.zab.sid,
       members: quorum,
+      lastSeen,
       listensOnAllIps: options.listensOnAllIps,
       electionPort: this.#electionPort,
       learnerPort: this.#learnerPort,

@@ -19,6 +19,8 @@ import { overlap } from './ports/replace-listeners.ts';
 export interface MembershipPortsDependencies {
   readonly sid: Sid;
   readonly members: QuorumConfig;
+  /** One that may become active, and may add this server. */
+  readonly lastSeen: QuorumConfig | undefined;
   readonly listensOnAllIps: boolean;
   readonly electionPort: ElectionPort;
   readonly learnerPort: LearnerPort;
@@ -49,7 +51,8 @@ export class MembershipPorts implements MembershipListener {
   constructor(dependencies: MembershipPortsDependencies) {
     this.#dependencies = dependencies;
     this.#members = dependencies.members;
-    this.#own = dependencies.members.servers.get(dependencies.sid);
+    const { members, lastSeen, sid } = dependencies;
+    this.#own = members.servers.get(sid) ?? lastSeen?.servers.get(sid);
   }
 
   /** The active configuration. */

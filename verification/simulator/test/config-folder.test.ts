@@ -22,6 +22,21 @@ describe('the line of a server that was removed', () => {
     expect(roleOfServer3([1, 2], true)).toBe('participant');
   });
 
+  it('is not written where a pending change adds it', () => {
+    const world = new VirtualWorld(1, { servers: 3, ensemble: {} });
+    const options = world.servers[2]!.ensembleOptions!;
+    const disk = new VirtualDisk();
+    const text = (version: number, ...sids: Sid[]) =>
+      formatQuorumConfig({ ...options.quorum, version, servers: new Map(sids.map((sid) => [sid, options.quorum.servers.get(sid)!])) });
+    disk.putFile('/conf/zoo.cfg', Buffer.from('dynamicConfigFile=/conf/zoo.cfg.dynamic.100000001\n'));
+    disk.putFile('/conf/zoo.cfg.dynamic.100000001', Buffer.from(text(0x1_0000_0001, 1, 2)));
+    disk.putFile('/conf/zoo.cfg.dynamic.next', Buffer.from(text(0x1_0000_0005, 1, 2, 3)));
+    const { quorum, lastSeen } = withStoredConfig(options, false, disk);
+    expect([[...quorum.servers.keys()], lastSeen?.version]).toEqual([[1, 2], 0x1_0000_0005]);
+    disk.eraseFile('/conf/zoo.cfg.dynamic.next');
+    expect([...withStoredConfig(options, false, disk).quorum.servers.keys()]).toEqual([1, 2, 3]);
+  });
+
   it('makes it an observer where an oracle could let it lead alone', () => {
     expect(roleOfServer3([1], true)).toBe('observer');
   });

@@ -25,7 +25,7 @@ import type { Setting } from './settings.ts';
 
 /** One server's view of its ensemble. Ticks are multiples of tickTime. */
 export interface EnsembleConfig {
-  /** This server's number, from the file myid; `quorum` contains it. */
+  /** This server's number, from the file myid; `quorum` or `lastSeen` contains it. */
   readonly myid: Sid;
   /** As in the list of servers, whatever peerType says. */
   readonly role: PeerRole;
@@ -171,8 +171,9 @@ export function readEnsemble(quorum: QuorumConfig, source: QuorumLines, dataDir:
   const tickTimeMs = settings.int('tickTime');
   const initLimitTicks = limit('initLimit', settings);
   const syncLimitTicks = limit('syncLimit', settings);
-  const myid = readMyid(quorum, dataDir, settings);
-  const server = quorum.servers.get(myid)!;
+  const lastSeen = readLastSeen(source, settings);
+  const myid = readMyid(quorum, lastSeen, dataDir, settings);
+  const server = serverOf(myid, quorum, lastSeen)!;
   checkPeerType(server, settings);
   warnOfSize(quorum, settings, source);
   const own = (name: string): number | undefined => (settings.int(name) > 0 ? settings.int(name) : undefined);
@@ -185,7 +186,7 @@ export function readEnsemble(quorum: QuorumConfig, source: QuorumLines, dataDir:
     myid,
     role: server.role,
     quorum,
-    lastSeen: readLastSeen(source, settings),
+    lastSeen,
     configFile: source.configFile,
     dynamicConfigFile: source.dynamicConfigFile,
     standaloneEnabled: settings.boolean('standaloneEnabled'),
@@ -232,7 +233,7 @@ export function readEnsemble(quorum: QuorumConfig, source: QuorumLines, dataDir:
       `${name}=false has no effect on server.${myid}, which is a participant: only an observer can do without a log.`,
     );
   }
-  const { lastSeen, configFile } = config;
+  const { configFile } = config;
   if (lastSeen !== undefined && lastSeen.version > config.quorum.version && !config.reconfigEnabled) {
     throw new ConfigError(
       `${configFile}${nextSuffix}: a change of the ensemble was under way when this server last stopped. Set reconfigEnabled=true, as on the other servers, so that it can be finished.`,
@@ -310,7 +311,15 @@ function atLeast(name: string, least: number, otherwise: number, settings: Confi
   return otherwise;
 }
 
-function readMyid(quorum: QuorumConfig, dataDir: string, settings: ConfigSettings): Sid {
+/**
+ * The line of a server; undefined if it has none. A server that a pending change adds may be needed to
+ * complete it.
+ */
+export function serverOf(myid: Sid, quorum: QuorumConfig, lastSeen: QuorumConfig | undefined): QuorumServer | undefined {
+  return quorum.servers.get(myid) ?? lastSeen?.servers.get(myid);
+}
+
+function readMyid(quorum: QuorumConfig, lastSeen: QuorumConfig | undefined, dataDir: string, settings: ConfigSettings): Sid {
   const path = join(dataDir, 'myid');
   const text = maybeRead(path, settings);
   const listed = [...quorum.servers.keys()].join(', ');
@@ -324,7 +333,7 @@ function readMyid(quorum: QuorumConfig, dataDir: string, settings: ConfigSetting
   if (Number.isNaN(myid)) {
     throw new ConfigError(`${path}: the first line must be this server's number in decimal digits, one of ${listed}, not "${line}".`);
   }
-  if (!quorum.servers.has(myid)) {
+  if (serverOf(myid, quorum, lastSeen) === undefined) {
     throw new ConfigError(
       `${path}: this server is number ${myid}, and there is no line server.${myid} in ${listedIn(settings)}. Add the line, or write one of ${listed} into the file.`,
     );

@@ -13,7 +13,7 @@ import { ConfigError } from './config-error.ts';
 import { ConfigSettings } from './config-settings.ts';
 import type { ConfigSources } from './config-sources.ts';
 import { readCoreOptions } from './core-config.ts';
-import { type EnsembleConfig, isEnsemble, type QuorumLines, readEnsemble, readQuorum } from './ensemble-config.ts';
+import { type EnsembleConfig, isEnsemble, type QuorumLines, readEnsemble, readQuorum, serverOf } from './ensemble-config.ts';
 import { readRuntimeOptions } from './runtime-config.ts';
 import { SourceReader } from './source-reader.ts';
 
@@ -107,7 +107,9 @@ function readServers(
     return { ensemble: undefined, server: quorum.servers.values().next().value };
   }
   const ensemble = readEnsemble(quorum, source, dataDir, settings);
-  return { ensemble, server: quorum.servers.get(ensemble.myid) };
+  // Where a pending change will put its client port matters before the change only if nothing else says it.
+  const pending = settings.isSet('clientPort') ? undefined : ensemble.lastSeen;
+  return { ensemble, server: serverOf(ensemble.myid, quorum, pending) };
 }
 
 function checkPeerType(settings: ConfigSettings): void {

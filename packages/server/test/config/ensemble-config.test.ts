@@ -282,6 +282,16 @@ describe('a dynamic file', () => {
     expect(ensemble!.quorum.version).toBe(version);
   });
 
+  it('need not name the server if its successor does: the change may need this server', () => {
+    const next = `${three}server.4=d:2888:3888:participant;2182\nversion=100000009\n`;
+    const settings = { files: { ...files, 'zoo.cfg.dynamic.next': next, '/d/myid': '4' } };
+    const { ensemble, runtime } = read(dynamic, settings);
+    expect([ensemble!.myid, ensemble!.role, sids(ensemble!.quorum)]).toEqual([4, 'participant', [1, 2, 3]]);
+    expect(runtime.clientPort).toBe(2181);
+    expect(resolveConfig(sources(`dataDir=/d\n${limits}${dynamic}`, settings)).runtime.clientPort).toBe(2182);
+    expect(() => read(dynamic, { files: { ...files, '/d/myid': '4' } })).toThrow('there is no line server.4 in ');
+  });
+
   it('may have a successor that was received but not activated', () => {
     const next = `${three}server.4=d:2888:3888:observer\nversion=100000009\n`;
     const { ensemble } = read(dynamic, { files: { ...files, 'zoo.cfg.dynamic.next': next } });

@@ -68,15 +68,15 @@ export function hasUnnamedDynamicFile(disk: VirtualDisk): boolean {
 }
 
 /**
- * No server starts with files that do not name it. The operator of one that was removed writes its
+ * No server starts with files that do not name it, not even in a pending change. The operator of one that was removed writes its
  * line beside the servers that it knew last, as for a server that is to join; where there are groups
  * or weights, in the first group and with weight 1. An oracle could let it lead alone if it were one
  * of two voters, so the operator makes it an observer then.
  */
 function addOwnLine({ zab, quorum }: EnsembleOptions, hasOracle: boolean, disk: VirtualDisk): void {
-  const { active } = storedConfigs(disk);
+  const { active, next } = storedConfigs(disk);
   const { sid } = zab;
-  if (active.servers.has(sid)) return;
+  if (active.servers.has(sid) || next?.servers.has(sid) === true) return;
   loseConfigFolder(disk);
   const own = quorum.servers.get(sid)!;
   const voters = [...active.servers.values()].filter(({ role }) => role === 'participant').length;
