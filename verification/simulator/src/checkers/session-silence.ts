@@ -114,7 +114,7 @@ function reachesLeaderInTime(
       (servingPeriod) =>
         servingPeriod.server === server && servingPeriod.epoch === epoch && servingPeriod.fromMs <= sinceMs && servingPeriod.toMs >= toldMs,
     );
-    return isLearnerOfLeader && thenMs <= untilMs && isUndisturbed(recording, [...between, leaderEpoch.server], between, atMs, thenMs);
+    return isLearnerOfLeader && thenMs <= untilMs && isUndisturbed(recording, [...between, leaderEpoch.server], between, atMs, toldMs);
   };
 }
 
