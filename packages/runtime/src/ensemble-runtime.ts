@@ -218,6 +218,7 @@ export class EnsembleRuntime {
     this.#dependencies.logger.info('this observer keeps no log (syncEnabled=false): after a restart it is sent everything again', {
       event: 'server.no-log',
     });
+    storage.keepsLog = false;
     const { world, metrics, runTurn } = this.#dependencies;
     return (this.#memoryOnlyStorage = new MemoryOnlyStorage({ storage, clock: world.clock, metrics, runTurn }));
   }

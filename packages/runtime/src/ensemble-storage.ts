@@ -63,6 +63,8 @@ export class EnsembleStorage implements PeerStorage {
   /** The last txn that the peer knows to be durable. */
   #reported: Zxid = 0;
   #peer!: Peer;
+  /** False for an observer with syncEnabled=false: it stores only promises and configurations here. */
+  keepsLog = true;
   #state: 'open' | 'closing' | 'closed' = 'open';
 
   /** @param configFiles undefined: configurations are stored in the log only. */
@@ -179,12 +181,13 @@ export class EnsembleStorage implements PeerStorage {
 
   /**
    * Where the files cannot be written, only a snapshot shows after a restart that the last configuration of
-   * the log is committed: then the one that it replaced no longer counts (`Configuration.readFrom`).
+   * the log is committed: then the one that it replaced no longer counts (`Configuration.readFrom`). A server
+   * without a log writes none: the txns between its last log and that snapshot would be missing.
    */
   async #saveConfig(active: QuorumConfig, lastSeen: QuorumConfig | undefined): Promise<void> {
     const { options, storage } = this.#dependencies;
     const isStored = this.#configFiles !== undefined && (await this.#configFiles.save(active, lastSeen, options.zab.sid));
-    if (!isStored && lastSeen === undefined) storage.requestSnapshot();
+    if (!isStored && lastSeen === undefined && this.keepsLog) storage.requestSnapshot();
   }
 
   saveEpoch(name: EpochName, epoch: number): void {
