@@ -35,7 +35,8 @@ function lateLeaders({ peerEvents, pauses, ensemble, limits: { syncLimitTicks = 
   return peerEvents.flatMap((event) => {
     const { server, atMs } = event;
     if (event.kind === 'config') configs.set(server, event.text);
-    if (event.kind === 'elected') electedMs.set(server, atMs);
+    // The last leader may name this server without an election.
+    if (event.kind === 'elected' || event.kind === 'roleEnded') electedMs.set(server, atMs);
     if (event.kind !== 'serves' || event.role !== 'leader' || isQuorumAlone(server)) return [];
     const sinceMs = electedMs.get(server) ?? atMs;
     const pause = pauses.find(
