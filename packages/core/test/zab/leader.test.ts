@@ -196,7 +196,7 @@ describe('a new epoch', () => {
     expect(elsewhere.endReason).toBeUndefined();
   });
 
-  it('is not required when a server without a vote joins that has accepted a later epoch: it is told that it has none', () => {
+  it('is not required when a server without a vote joins that has accepted a later epoch, which the leader says to it', () => {
     const leader = new LoneLeader();
     leader.introduce(4, 4, 6, PacketType.FOLLOWERINFO, 1);
     leader.introduce(3, 3, 3, PacketType.FOLLOWERINFO, 1);
