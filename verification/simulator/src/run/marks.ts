@@ -161,6 +161,8 @@ export const rareMarks: ReadonlySet<string> = new Set([
   'a server got or lost a second address',
   'a server got another client address',
   'a server without a log got a vote',
+  'a server got another client port',
+  'a client was served at another client port',
   'a client library was served at another client port',
 ]);
 
