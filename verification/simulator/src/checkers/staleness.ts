@@ -12,7 +12,7 @@ const latencyMs = 30;
 export const staleness: Checker = {
   property: 'P10',
   promise:
-    'A server that serves a client lags the commits by at most syncLimit plus one tick; an observer of a follower by twice that. A server that was paused for longer than syncLimit since its election does not begin to lead.',
+    'A server that serves a client lags the commits by at most syncLimit plus one tick, and the time for which links kept what was on its way to it; an observer of a follower by twice that. A server that was paused for longer than syncLimit since its election does not begin to lead.',
   casesExercised: (recording) => readsWithBound(recording).length,
   check(recording) {
     const stale = readsWithBound(recording).flatMap(({ request, frontier, lagMaxMs }) => {
