@@ -38,17 +38,18 @@ export interface AnnouncedVote extends Vote {
  * server that can. The latter differs from ZooKeeper, where a server of weight 0 with the longest
  * log keeps voting for itself; since its vote counts nothing, only that server notices.
  *
- * While a configuration is pending, a server that votes in it alone loses against an equal history:
- * servers that do not know that configuration cannot vote for it, and the others would try it and
- * another in turn for half a minute. In ZooKeeper only the sid counts.
+ * While a configuration is pending, a server that has a weight in it alone loses against an equal
+ * history: servers that have not heard of that configuration do not vote for it yet. With the latest
+ * history it wins, since the others may need its vote and it would follow none of them. In ZooKeeper
+ * only the sid counts, and a server without a weight in the active configuration never leads.
  */
 export function isBetterVote(a: Vote, b: Vote, verifier: QuorumVerifier): boolean {
   if (verifier.weight(a.leader) === 0) return false;
   if (verifier.weight(b.leader) === 0) return true;
   if (a.peerEpoch !== b.peerEpoch) return a.peerEpoch > b.peerEpoch;
   if (a.zxid !== b.zxid) return a.zxid > b.zxid;
-  const isActive = verifier.active.isVoter(a.leader);
-  if (isActive !== verifier.active.isVoter(b.leader)) return isActive;
+  const isActive = verifier.active.weight(a.leader) > 0;
+  if (isActive !== verifier.active.weight(b.leader) > 0) return isActive;
   return a.leader > b.leader;
 }
 

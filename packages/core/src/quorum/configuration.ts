@@ -43,6 +43,7 @@ import { JointQuorum } from './joint-quorum.ts';
 import { OracleQuorum } from './oracle-quorum.ts';
 import type { QuorumVerifier } from './quorum-verifier.ts';
 import { nextConfig } from './reconfig-request.ts';
+import { ReportedQuorum } from './reported-quorum.ts';
 
 export interface ConfigurationOptions {
   readonly sid: Sid;
@@ -253,8 +254,9 @@ export class Configuration implements ElectionConfig {
 
   /** Every configuration that may become active next: its servers must be reachable. */
   get others(): readonly QuorumConfig[] {
-    const next = (this.#lastSeen ?? this.#reported)?.members;
-    return [next, this.#overruled?.members, ...this.#announced.configs()].filter((config) => config !== undefined);
+    return [this.#lastSeen?.members, this.#reported?.members, this.#overruled?.members, ...this.#announced.configs()].filter(
+      (config) => config !== undefined,
+    );
   }
 
   /** Activates the latest configuration that enough servers have announced. */
@@ -267,9 +269,9 @@ export class Configuration implements ElectionConfig {
 
   /**
    * `from` has this text in its log as a configuration that may not be committed; undefined if it
-   * has none. That matters to a server without a vote today: the others may need its vote under
-   * that configuration, and they wait for it. It is only a report: this server forgets it when voters
-   * no longer say so. Returns whether another one counts now.
+   * has none. The others may need this server's vote: under that configuration, or for a server that
+   * may lead under it only. See `ReportedQuorum`. It is only a report: this server forgets it when
+   * voters no longer say so. Returns whether another one counts now.
    */
   maybeNotePending(from: Sid, text: string | undefined): boolean {
     if (this.isMember(from)) this.#announced.notePending(from, text === undefined ? undefined : this.#read(text)?.version);
@@ -277,25 +279,21 @@ export class Configuration implements ElectionConfig {
     if (text === undefined) this.#pendingTexts.delete(from);
     else this.#pendingTexts.set(from, text);
     const before = this.#reported?.text;
-    this.#reported = this.#latestReported();
-    if (this.#reported?.text === before) return false;
     this.#updateQuorum();
-    return true;
+    return this.#reported?.text !== before;
   }
 
   #forgetReports(): void {
     this.#pendingTexts.clear();
-    if (this.#reported === undefined) return;
-    this.#reported = undefined;
-    this.#updateQuorum();
+    if (this.#reported !== undefined) this.#updateQuorum();
   }
 
   #latestReported(): VersionedConfig | undefined {
     let latest: VersionedConfig | undefined;
-    if (this.#active.verifier.isVoter(this.#options.sid) || this.#lastSeen !== undefined) return undefined;
+    const ownVersion = this.#lastSeen?.members.version ?? this.version;
     for (const text of this.#pendingTexts.values()) {
       const config = this.#read(text);
-      if (config !== undefined && config.version > (latest?.members.version ?? this.version)) latest = this.#versioned(config);
+      if (config !== undefined && config.version > (latest?.members.version ?? ownVersion)) latest = this.#versioned(config);
     }
     return latest;
   }
@@ -433,10 +431,10 @@ export class Configuration implements ElectionConfig {
   // ---- forms
 
   #updateQuorum(): void {
-    if (this.#lastSeen !== undefined) this.#reported = undefined;
+    this.#reported = this.#latestReported();
     const { verifier } = this.#active;
-    const next = this.#lastSeen ?? this.#reported;
-    this.#quorum.replace(next === undefined ? verifier : new JointQuorum(verifier, next.verifier));
+    const own = this.#lastSeen === undefined ? verifier : new JointQuorum(verifier, this.#lastSeen.verifier);
+    this.#quorum.replace(this.#reported === undefined ? own : new ReportedQuorum(own, this.#reported.verifier));
   }
 
   /** The configuration in a text; undefined if no server could use it. */

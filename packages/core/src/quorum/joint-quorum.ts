@@ -31,11 +31,12 @@ export class JointQuorum implements QuorumVerifier {
   }
 
   /**
-   * The weight in the active configuration, for its voters: a server that may lead today may do so
-   * until it is removed.
+   * The weight in the active configuration or, without one there, in the last seen one: a server that
+   * may lead today may do so until it is removed, and one that may lead tomorrow can be the only one
+   * that has all of the log.
    */
   weight(sid: Sid): number {
-    return this.#current.isVoter(sid) ? this.#current.weight(sid) : this.#lastSeen.weight(sid);
+    return this.#current.weight(sid) || this.#lastSeen.weight(sid);
   }
 
   containsQuorum(sids: SidSet): boolean {

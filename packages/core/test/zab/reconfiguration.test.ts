@@ -298,6 +298,60 @@ describe('A58: the membership', () => {
     ]);
   });
 
+  /**
+   * Server 2 leads and proposes a change, which server 1 does not receive; `ahead` receive a txn after
+   * it, which server 2 loses again. Nothing is acknowledged.
+   */
+  function interrupted(ensemble: Ensemble, lines: readonly string[], ahead: readonly Sid[]): void {
+    ensemble.isQuiet = true;
+    ensemble.run(200);
+    const leader = ensemble.nodes[1]!;
+    expect(ensemble.leader, ensemble.describe()).toBe(leader);
+    const admin = new EnsembleClient().connect(leader);
+    expect(ensemble.runUntil(() => admin.isAnswered, 2000)).toBe(true);
+    ensemble.run(50);
+    for (const { sid } of ensemble.nodes) if (sid !== 2) ensemble.muted.add(`${sid}>2`);
+    ensemble.muted.add('2>1');
+    admin.ask('reconfig', { joiningServers: null, leavingServers: null, newMembers: lines.join(','), curConfigId: -1 });
+    admin.ask('create', { path: '/after', data: Buffer.alloc(0), acl: [], flags: 0 });
+    ensemble.run(40);
+    const proposed = leader.lastLogged;
+    for (const sid of ahead) expect(ensemble.nodes[sid - 1]!.lastLogged).toBe(proposed);
+    expect(ensemble.nodes[0]!.lastLogged).toBe(proposed - 2);
+    for (const node of ensemble.nodes) if (!node.isDown) node.crash();
+    leader.folder.log.pop();
+    leader.folder.durable = leader.folder.log.length;
+    ensemble.muted.clear();
+  }
+
+  it('is completed by a server that may lead under it only, if no other has as much in its log', () => {
+    const ensemble = new Ensemble(20, 3, 0, 1);
+    ensemble.reconfigEnabled = true;
+    ensemble.throttle = { skipAcl: true };
+    const lines = [line(1), line(2), line(3)];
+    const weights = (...each: readonly number[]) => ['group.1=1:2:3', ...each.map((weight, at) => `weight.${at + 1}=${weight}`)];
+    ensemble.configText = [...lines, ...weights(1, 1, 0), 'version=0'].join('\n');
+    for (const node of ensemble.nodes) node.start();
+    expect(whole(ensemble)).toBe(true);
+    interrupted(ensemble, [...lines, ...weights(0, 1, 1)], [3]);
+    for (const node of ensemble.nodes) node.start();
+    expect(whole(ensemble), ensemble.describe()).toBe(true);
+    expect(ensemble.nodes.map(activeOf)).toEqual(ensemble.nodes.map(() => [...lines, ...weights(0, 1, 1)]));
+  });
+
+  it('is completed by a server that votes under it only, although a voter whose vote it needs has not received it', () => {
+    const ensemble = started(21, 5, [1, 2, 3]);
+    const lines = [1, 2, 3, 4, 5].map((sid) => line(sid));
+    const up = ensemble.nodes.filter(({ sid }) => sid !== 3);
+    const isUp = () => up.every(({ peer }) => peer?.server !== undefined);
+    ensemble.nodes[2]!.crash();
+    expect(ensemble.runUntil(() => ensemble.leader === up[1] && isUp(), 10_000)).toBe(true);
+    interrupted(ensemble, lines, [4, 5]);
+    for (const node of up) node.start();
+    expect(ensemble.runUntil(isUp, 10_000), ensemble.describe()).toBe(true);
+    expect(up.map(activeOf)).toEqual(up.map(() => lines));
+  });
+
   it('is refused without a quorum of the new servers, and everything goes on', () => {
     const ensemble = started(16, 5, [1, 2, 3]);
     ensemble.nodes[3]!.crash();
