@@ -48,9 +48,8 @@ const seeded: Readonly<Record<string, Omit<Mutant, 'detector'>>> = {
     description: 'after a reconfiguration a quorum of the earlier configuration is still needed',
     origin: 'P32, P35',
     symbol: 'Configuration.#updateQuorum',
-    original: 'this.#quorum.replace(next === undefined ? verifier : new JointQuorum(verifier, next.verifier));',
-    replacement:
-      'if (next !== undefined) this.#quorum.replace(new JointQuorum(verifier, next.verifier));\n    else if (this.#quorum.voters.length === 0) this.#quorum.replace(verifier);',
+    original: 'this.#quorum.replace(this.#reported === undefined ? own : new ReportedQuorum(own, this.#reported.verifier));',
+    replacement: 'if (own !== verifier || this.#quorum.voters.length === 0) this.#quorum.replace(own);',
   },
   'pending-configuration-announced-as-active': {
     description: 'a server that looks for a leader takes what others have in their logs for committed',
@@ -186,7 +185,7 @@ const explored: Readonly<Record<string, Omit<Mutant, 'detector'>>> = {
     description: 'a voter of a pending configuration alone is preferred to one of the active configuration',
     origin: 'found here: joiner preferred; P35',
     symbol: 'isBetterVote',
-    original: 'if (isActive !== verifier.active.isVoter(b.leader)) return isActive;',
+    original: 'if (isActive !== verifier.active.weight(b.leader) > 0) return isActive;',
     replacement: '',
   },
   'pending-configuration-keeps-outside': {
