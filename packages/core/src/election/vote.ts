@@ -39,7 +39,7 @@ export interface AnnouncedVote extends Vote {
  * log keeps voting for itself; since its vote counts nothing, only that server notices.
  *
  * While a configuration is pending, a server that has a weight in it alone loses against an equal
- * history: servers that have not heard of that configuration do not vote for it yet. With the latest
+ * history: servers that have not received that configuration do not vote for it yet. With the latest
  * history it wins, since the others may need its vote and it would follow none of them. In ZooKeeper
  * only the sid counts, and a server without a weight in the active configuration never leads.
  */
