@@ -94,6 +94,10 @@ export class ServerDisks {
   canWipe(server: ServerHost): boolean {
     this.#forgetRestored();
     if (this.#fullDisks.has(server)) return false;
+    // A leader that is paused does not know yet that a disk is lost, and may have received a request for
+    // a change that needs this server: it proposes that once it goes on.
+    const isLeaderPaused = this.#run.world.servers.some(({ role, isPaused }) => role === 'leader' && isPaused);
+    if (server.core.reconfigEnabled && isLeaderPaused) return false;
     const { recording, servers } = this.#run.world;
     // After the loss the server uses the operator's configuration again.
     const inForce = configsInForce(this.#run.world);
