@@ -15,7 +15,7 @@ import { detectorOf } from './run-mutants.ts';
 
 export async function runCi(jobs: number): Promise<boolean> {
   const run = new CiRun(jobs);
-  await run.seeds({ fixed: 30, fresh: 750, detector: 'seeds', summary: new Summary() });
+  await run.seeds({ fixed: 30, fresh: 650, detector: 'seeds', summary: new Summary() });
   for (const [name, scenario] of Object.entries(scenarios)) {
     const { findings } = reportOutcome(await scenario.run());
     if (findings.length === 0) run.passed();
