@@ -24,8 +24,9 @@ function corruptServers(run: Run, random: SeededRandom, corruptFile: (server: Se
 
 /**
  * Flips bits, zeroes a sector that was never written, or fills one with another part of the file.
- * It excludes damage that Adler-32 cannot detect (such as +16, -32, +16 in three neighbouring
- * bytes): the files are ZooKeeper's and have no other checksum.
+ * It excludes damage that Adler-32 cannot detect: the files are ZooKeeper's and have no other
+ * checksum. Of flipped bits it takes three, such as +16, -32, +16 in three neighbouring bytes, or one
+ * in an entry and two in its checksum; so there are at most two.
  */
 export function corrupt(random: SeededRandom, whole: Buffer, from: number, to: number): Buffer {
   const bytes = corruptOnce(random, whole, from, to);
@@ -37,7 +38,7 @@ function corruptOnce(random: SeededRandom, whole: Buffer, from: number, to: numb
   const at = from + random.below(to - from);
   switch (random.below(3)) {
     case 0:
-      for (let flips = 1 + random.below(3); flips > 0; flips--) bytes[Math.min(to - 1, at + random.below(20))]! ^= 1 << random.below(8);
+      for (let flips = 1 + random.below(2); flips > 0; flips--) bytes[Math.min(to - 1, at + random.below(20))]! ^= 1 << random.below(8);
       break;
     case 1:
       bytes.fill(0, at - (at % sectorBytes), Math.min(bytes.length, at - (at % sectorBytes) + sectorBytes));
