@@ -26,7 +26,7 @@ export interface ElectionOptions {
   readonly minNotificationIntervalMs?: Millis;
   /**
    * The interval doubles each time up to this (`zookeeper.fastleader.maxNotificationInterval`).
-   * Default: 60,000.
+   * Default: 60,000. A server without a vote waits 5,000 at most.
    */
   readonly maxNotificationIntervalMs?: Millis;
 }

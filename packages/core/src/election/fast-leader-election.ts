@@ -186,7 +186,7 @@ export class FastLeaderElection {
     if (this.eligibility.maybeAbandon(this.#proposal.leader, now)) this.#abandonProposal(now);
     if (this.eligibility.expireBackoffs(now)) this.#reconsider(now);
     if (this.#notifier.repeatAtMs === undefined || now.elapsedMs < this.#notifier.repeatAtMs) return;
-    this.#notifier.lengthenInterval();
+    this.#notifier.lengthenInterval(this.#canVote());
     this.#notifyAll(now);
     // No notification has arrived, but an oracle may have answered.
     this.#evaluate(now);

@@ -15,6 +15,12 @@ import type { Eligibility } from './eligibility.ts';
 import { sameVote } from './vote.ts';
 import { fingerprintVote } from './vote-set.ts';
 
+/**
+ * The longest interval of a server without a vote. Voters notify each other when they start, and no
+ * voter notifies this one, so it has to ask. In ZooKeeper it may ask once a minute only.
+ */
+const nonVoterIntervalMsMax: Millis = 5000;
+
 /** The last notification sent to a server. */
 interface SentNotification {
   readonly notification: Notification;
@@ -56,8 +62,9 @@ export class VoteNotifier {
     this.#intervalMs = this.#minIntervalMs;
   }
 
-  lengthenInterval(): void {
-    this.#intervalMs = Math.min(this.#intervalMs * 2, this.#maxIntervalMs);
+  lengthenInterval(isVoter: boolean): void {
+    const maxMs = isVoter ? this.#maxIntervalMs : Math.min(this.#maxIntervalMs, nonVoterIntervalMsMax);
+    this.#intervalMs = Math.min(this.#intervalMs * 2, maxMs);
   }
 
   /** All voters are notified again after the shortest interval, at the latest. */

@@ -195,6 +195,18 @@ describe('repetition of notifications', () => {
     expect(waits).toEqual([200, 400, 800, 1600, 3200, 6400, 12_800, 25_600, 51_200, 60_000, 60_000]);
   });
 
+  it('an observer asks every five seconds at the latest, since no voter notifies it', () => {
+    const bench = new Bench([1, 2, 3], { sid: 9, ownRole: 'observer' });
+    bench.start();
+    const waits: number[] = [];
+    for (let turn = 0; turn < 8; turn++) {
+      const wait = bench.machine.deadline()! - bench.nowMs;
+      waits.push(wait);
+      bench.pass(wait);
+    }
+    expect(waits).toEqual([200, 400, 800, 1600, 3200, 5000, 5000, 5000]);
+  });
+
   it('a new election starts with the shortest interval', () => {
     const bench = new Bench();
     bench.start();
