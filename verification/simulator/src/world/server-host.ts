@@ -416,11 +416,23 @@ export class ServerHost implements MachineClock {
     if (this.#ensembleOptions !== undefined) recording.peerEvents.push({ atMs: clock.elapsedMs, server: this.name, kind: 'processGone' });
   }
 
-  /** The disk as the process sees it; content that it removes is kept. */
+  /** The disk as the process sees it; content that it removes or takes back is kept. */
   #recordingDisk(): ReturnType<VirtualDisk['attach']> {
     const disk = this.disk.attach();
     return {
       ...disk,
+      open: async (path, mode) => {
+        const file = await disk.open(path, mode);
+        const truncate = file.truncate.bind(file);
+        return Object.assign(file, {
+          truncate: async (size: number) => {
+            // A TRUNC of the leader: the txns that it takes back may be nowhere else.
+            const isTakenBack = this.process?.isServing === true && this.role === 'looking' && path.startsWith(`${this.logFolder}/log.`);
+            if (isTakenBack && this.disk.files().includes(path)) this.supersededLogs.push(this.#undamaged(path));
+            await truncate(size);
+          },
+        });
+      },
       remove: async (path) => {
         // A start completes an interrupted installation: a leader's snapshot replaces all of this.
         const endsInstall = this.process?.isServing !== true && this.disk.files().includes(`${this.snapshotFolder}/${installNoteName}`);
