@@ -74,6 +74,18 @@ it('D17: numbers continue after 4294967295, and the counter in 32 bits begins an
   ]);
 });
 
+it.each([
+  ['two creates, and one after them', ['a multi [create /q/n- mode=2; create /q/n- mode=2]', 'a create /q/n- mode=2']],
+  ['three creates', ['a multi [create /q/n- mode=2; create /q/n- mode=2; create /q/n- mode=2]']],
+])('D17: a multi passes 4294967295 while there is no record: %s', (_, lines) => {
+  const script = new Script(wide, afterCreates(-2));
+  script.run('log at once');
+  script.run('a connects');
+  const replies = lines.flatMap((line) => script.run(line)).join('\n');
+  expect([...replies.matchAll(/n-\d+/g)].map(String)).toEqual(['n-4294967294', 'n-4294967295', 'n-4294967296']);
+  expect(script.run(record).join('\n')).toMatch(/number=429496729[67]/);
+});
+
 it('D17: a record is renewed after 2^30 creates, and one of an earlier znode does not count', () => {
   const replica = afterCreates(5);
   const apply = (zxid: number, type: number, txn: Txn): void => {

@@ -265,12 +265,11 @@ export class Preparer {
    * undefined if none is.
    */
   recordSequence(now: Now): Proposal | undefined {
-    const { sequenceNumbers } = this.#validator;
-    for (let path = sequenceNumbers.takeDue(); path !== undefined; path = sequenceNumbers.takeDue()) {
-      const result = this.#validator.recordSequence(path, this.lastZxid + 1, now);
-      if (result !== undefined) return this.#propose(serverOrigin(result.type, 0, 0, now), ++this.lastZxid, now, result);
-    }
-    return undefined;
+    const due = this.#validator.sequenceNumbers.takeDue();
+    if (due === undefined) return undefined;
+    const zxid = ++this.lastZxid;
+    const txn = this.#validator.recordSequence(due, zxid, now);
+    return this.#propose(serverOrigin(txn.type, 0, 0, now), zxid, now, txn);
   }
 
   #propose(origin: WriteOrigin, zxid: Zxid, now: Now, result: PrepareResult, prepareMs: Millis = 0): Proposal {

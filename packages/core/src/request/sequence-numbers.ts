@@ -16,13 +16,29 @@ const recordFrom = 2 ** 31;
 /** A record is renewed when the number is so far from it. */
 const recordEvery = 2 ** 30;
 
+/** A number that a parent has reached. */
+interface RecordedNumber {
+  readonly number: number;
+  /** Of the parent: a later znode with the same path begins anew. */
+  readonly czxid: Zxid;
+}
+
+/** The record of a parent, as it must be written. */
+export interface DueRecord {
+  readonly parentPath: string;
+  readonly data: Buffer;
+}
+
 export class SequenceNumbers {
   readonly #tree: DataTree;
   readonly #outstandingChanges: OutstandingChanges;
   /** Whether this server begins records, and reads a counter without one as unsigned. */
   readonly #isWide: boolean;
-  /** Parents whose record is due. */
-  readonly #due = new Set<string>();
+  /**
+   * Parents whose record is due, with the number of the create that made it due. Until the record is
+   * written this counts as one: a multi may create many children, past the end of 32 bits.
+   */
+  readonly #due = new Map<string, RecordedNumber>();
 
   constructor(tree: DataTree, outstandingChanges: OutstandingChanges, isWide: boolean) {
     this.#tree = tree;
@@ -32,32 +48,35 @@ export class SequenceNumbers {
 
   /** The number of the next sequential child. */
   next(parentPath: string, parent: PendingZnode): number {
-    const recorded = this.#recordOf(parentPath, parent.czxid);
+    const due = this.#due.get(parentPath);
+    const recorded = due?.czxid === parent.czxid ? due.number : this.#recordOf(parentPath, parent.czxid);
     if (recorded !== undefined) return recorded + ((parent.cversion - recorded) | 0);
     return this.#isWide ? parent.cversion >>> 0 : parent.cversion;
   }
 
   /** A child is created: the record of its parent may be due now. */
   counted(parentPath: string): void {
-    if (this.#isWide && this.recordDue(parentPath) !== undefined) this.#due.add(parentPath);
-  }
-
-  /** Takes a parent whose record may be due. */
-  takeDue(): string | undefined {
-    if (this.#due.size === 0) return undefined;
-    const [path] = this.#due;
-    this.#due.delete(path!);
-    return path;
-  }
-
-  /** The content of the record, if it is due. */
-  recordDue(parentPath: string): Buffer | undefined {
-    const parent = this.#outstandingChanges.find(parentPath);
-    if (parent === undefined) return undefined;
-    const recorded = this.#recordOf(parentPath, parent.czxid);
+    if (!this.#isWide) return;
+    const parent = this.#outstandingChanges.find(parentPath)!;
     const number = this.next(parentPath, parent);
-    const isDue = recorded === undefined ? number >= recordFrom : Math.abs(number - recorded) >= recordEvery;
-    return isDue ? Buffer.from(`number=${number}\nczxid=${formatZxid(parent.czxid)}\n`) : undefined;
+    if (this.#isDue(parentPath, parent.czxid, number)) this.#due.set(parentPath, { number, czxid: parent.czxid });
+  }
+
+  /** Takes a record that is due; undefined if none is. A multi that failed may have counted as well. */
+  takeDue(): DueRecord | undefined {
+    for (const parentPath of this.#due.keys()) {
+      const parent = this.#outstandingChanges.find(parentPath);
+      const number = parent === undefined ? 0 : this.next(parentPath, parent);
+      this.#due.delete(parentPath);
+      if (parent === undefined || !this.#isDue(parentPath, parent.czxid, number)) continue;
+      return { parentPath, data: Buffer.from(`number=${number}\nczxid=${formatZxid(parent.czxid)}\n`) };
+    }
+    return undefined;
+  }
+
+  #isDue(parentPath: string, czxid: Zxid, number: number): boolean {
+    const recorded = this.#recordOf(parentPath, czxid);
+    return recorded === undefined ? number >= recordFrom : Math.abs(number - recorded) >= recordEvery;
   }
 
   /**

@@ -39,7 +39,7 @@ import { isTtlMode } from './multi-parts.ts';
 import { type OutstandingChanges, PendingZnode } from './outstanding-changes.ts';
 import type { PrepareResult, TypedTxn, WriteOrigin } from '../pending/proposal.ts';
 import type { Replica } from './replica.ts';
-import { SequenceNumbers } from './sequence-numbers.ts';
+import { type DueRecord, SequenceNumbers } from './sequence-numbers.ts';
 import { unitsPerAclEntry } from '../step-budget.ts';
 
 /** What validation needs from the server. */
@@ -193,12 +193,10 @@ export class WriteValidator {
   }
 
   /**
-   * Stores the number that the children of `parentPath` have reached, in a znode that clients can
-   * only read; undefined if that is not due, or no longer possible.
+   * Stores the number that the children of a znode have reached, in a znode that clients can only
+   * read.
    */
-  recordSequence(parentPath: string, zxid: Zxid, now: Now): TypedTxn | undefined {
-    const data = this.sequenceNumbers.recordDue(parentPath);
-    if (data === undefined) return undefined;
+  recordSequence({ parentPath, data }: DueRecord, zxid: Zxid, now: Now): TypedTxn {
     const path = sequenceRecordPath(parentPath);
     const existing = this.#outstandingChanges.find(path);
     if (existing !== undefined) return this.#replaceData(path, existing, data, (existing.version + 1) | 0, zxid, now);

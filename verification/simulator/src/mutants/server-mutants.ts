@@ -87,14 +87,14 @@ export const serverMutants: Readonly<Record<string, Mutant>> = {
   'sequence-recorded-at-its-end': {
     description: 'the number of a parent is recorded when 32 bits have ended',
     origin: 'D17, P25',
-    symbol: 'SequenceNumbers.recordDue',
+    symbol: 'SequenceNumbers.#isDue',
     original: 'number >= recordFrom',
     replacement: 'number > 2 * recordFrom',
   },
   'sequence-record-not-renewed': {
     description: 'the record of a number is renewed only if the number has fallen',
     origin: 'D17, P25',
-    symbol: 'SequenceNumbers.recordDue',
+    symbol: 'SequenceNumbers.#isDue',
     original: 'Math.abs(number - recorded) >= recordEvery',
     replacement: 'recorded - number >= recordEvery',
   },
