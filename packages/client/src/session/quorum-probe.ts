@@ -14,9 +14,13 @@ export interface ProbeOutput {
   probe(server: ServerAddress): void;
 }
 
-/** Pauses between probes for a server with a quorum, doubling, as in ZooKeeper's client. */
+/**
+ * Pauses between probes for a server with a quorum, doubling as in ZooKeeper's client; there they
+ * grow to a minute, so that with several servers a client may stay read-only for minutes after a
+ * quorum is back.
+ */
 const pauseMsMin = 100;
-const pauseMsMax = 60_000;
+const pauseMsMax = 5000;
 
 export class QuorumProbe {
   readonly #dialPlan: DialPlan;
