@@ -79,11 +79,11 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
   },
   'reply-to-another-request': {
     detector: 'scenarios',
-    description: 'a txn answers the oldest pending write of its session',
+    description: 'a txn answers the oldest pending write of its session, whatever its xid, and whichever server it came through',
     origin: 'ZOOKEEPER-1863, ZOOKEEPER-4537',
     symbol: 'LeaderForwarder.#originOf',
-    original: 'if (head !== undefined && head.cxid === cxid) return head;',
-    replacement: 'if (head !== undefined && cxid > -1_000_000_000) return head;',
+    original: 'const head = mayBeLocal ? this.#oldestPendingWrite(sessionHigh, sessionLow, zxid, type) : undefined;',
+    replacement: 'const head = this.#oldestPendingWrite(sessionHigh, sessionLow, zxid, type);\n    if (head !== undefined) return head;',
   },
   'joining-observer-not-informed': {
     detector: 'scenarios',
