@@ -1,5 +1,6 @@
 import type { Millis } from '@tskeeper/protocol';
 import { leaderEpochsOf } from '../record/committed-history.ts';
+import { observersOfFollowers } from '../record/observers-of-followers.ts';
 import type { Recording } from '../record/recording.ts';
 import type { SessionLife } from '../replay/replay-result.ts';
 import type { Checker } from './checker.ts';
@@ -54,7 +55,7 @@ function excusedMs(recording: Recording, fromMs: Millis, toMs: Millis): Millis {
   // waits up to syncLimit for a server that vanished.
   const silenceMaxMs = ((limits.syncLimitTicks ?? 0) + 1) * limits.tickMs;
   // Observers of followers report to those first.
-  const hops = [...ensemble.values()].some(({ observesFollowers }) => observesFollowers === true) ? 2 : 1;
+  const hops = observersOfFollowers(recording).size > 0 ? 2 : 1;
   totalMs += hops * (limits.tickMs + recording.linkDistanceMs) + disturbances.reduce((sum, each) => sum + overlapMs(each), 0);
   const hasServerGone = processes.some(({ endedMs = Infinity }) => endedMs >= fromMs - silenceMaxMs && endedMs <= toMs);
   return hasServerGone ? totalMs + hops * silenceMaxMs : totalMs;

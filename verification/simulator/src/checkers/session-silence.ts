@@ -4,6 +4,7 @@
  */
 import { epochOf, type Millis } from '@tskeeper/protocol';
 import { leaderEpochsOf, servingPeriodsOf } from '../record/committed-history.ts';
+import { observersOfFollowers } from '../record/observers-of-followers.ts';
 import type { CnxnRecord, Recording } from '../record/recording.ts';
 import type { SessionLife } from '../replay/replay-result.ts';
 
@@ -93,6 +94,7 @@ function reachesLeaderInTime(
   const epoch = epochOf(life.closedZxid);
   const leaderEpoch = leaderEpochsOf(recording).find((each) => each.epoch === epoch);
   const servingPeriods = servingPeriodsOf(recording);
+  const far = observersOfFollowers(recording);
   // A learner reports the active sessions with each PING it answers, and the leader asks when a
   // session is due. A leader that was paused asks before it expires; a learner that is paused or
   // gone when its leader wakes may not be asked.
@@ -104,7 +106,7 @@ function reachesLeaderInTime(
     if (leaderEpoch.server === server) return true;
     // An observer of a follower reports to it, and the follower to the leader. Which follower that
     // is does not matter here, since none may be disturbed.
-    const isFar = recording.ensemble.get(server)?.observesFollowers === true;
+    const isFar = far.has(server);
     const pingIntervalMs = isFar ? 2 * tickMs : tickMs;
     const between = isFar ? [...recording.ensemble.keys()] : [server];
     const thenMs = atMs + pingIntervalMs;

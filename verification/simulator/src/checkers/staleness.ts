@@ -1,5 +1,6 @@
 import type { Millis, Zxid } from '@tskeeper/protocol';
 import { membersOf } from '../record/config-text.ts';
+import { observersOfFollowers } from '../record/observers-of-followers.ts';
 import { isQuorum } from '../record/quorum-rule.ts';
 import { isAnsweredOutOfOrder } from '../record/request-kinds.ts';
 import { requestText } from '../record/request-text.ts';
@@ -75,18 +76,8 @@ interface BoundedRead {
 
 /** Answered requests, with what each must have seen. */
 function readsWithBound(recording: Recording): BoundedRead[] {
-  const { ensemble, peerEvents } = recording;
-  // A voter that a reconfiguration makes an observer may learn from a follower as well.
-  const demoted = new Set(
-    peerEvents.flatMap((event) =>
-      event.kind === 'config' && membersOf(event.text, undefined).get(event.server)?.isVoter === false ? event.server : [],
-    ),
-  );
-  const isFar = (server: string): boolean => {
-    const member = ensemble.get(server);
-    return member?.observesFollowers === true || (member?.isVoter === true && demoted.has(server));
-  };
-  return [...readsWithin(recording, 1, (server) => !isFar(server)), ...readsWithin(recording, 2, isFar)];
+  const far = observersOfFollowers(recording);
+  return [...readsWithin(recording, 1, (server) => !far.has(server)), ...readsWithin(recording, 2, (server) => far.has(server))];
 }
 
 function readsWithin(recording: Recording, hops: number, concerns: (server: string) => boolean): BoundedRead[] {
