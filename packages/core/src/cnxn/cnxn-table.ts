@@ -69,11 +69,13 @@ export class CnxnTable {
     cnxn.hasDroppedRequest = !keepsDeferredFrames && cnxn.deferredFrames.length > 0;
     cnxn.state = 'closed';
     if (cnxn.slot !== -1 && this.#tracker.sessions.cnxnOf(cnxn.slot) === cnxn.id) {
-      this.#tracker.addStrayWrites(cnxn.slot, cnxn.pendingWriteCount);
+      // A write that is being applied has its txn already.
+      this.#tracker.addStrayWrites(cnxn.slot, cnxn.pendingWriteCount - (cnxn.isOldestWriteCommitted ? 1 : 0));
     }
     this.#load.pendingDropped(cnxn.pendingRequests.takeAll(), cnxn.addressLoad);
     if (!keepsDeferredFrames) this.#load.pendingDropped(cnxn.deferredFrames.takeAll(), cnxn.addressLoad);
     cnxn.pendingWriteCount = 0;
+    cnxn.isOldestWriteCommitted = false;
     cnxn.pendingLongReadCount = 0;
     this.#watches.removeAll(cnxn.id);
     if (cnxn.slot !== -1 && this.#tracker.sessions.cnxnOf(cnxn.slot) === cnxn.id) this.#tracker.setCnxn(cnxn.slot, -1);

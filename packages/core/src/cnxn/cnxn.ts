@@ -78,6 +78,11 @@ export class Cnxn {
   /** Writes in `pendingRequests`. */
   pendingWriteCount = 0;
   /**
+   * The txn of its oldest pending write has come from the leader and is being applied, which may
+   * take several steps.
+   */
+  isOldestWriteCommitted = false;
+  /**
    * Reads in `pendingRequests` whose replies may take many steps. No further frame is read after
    * one: a write would have to wait for it, and all clients for the write.
    */
@@ -123,9 +128,9 @@ export class Cnxn {
   fingerprint(to: Fingerprint): void {
     const { id, sessionHigh, sessionLow, slot, timeoutMs, identities } = this;
     for (const number of [id, sessionHigh, sessionLow, slot === -1 ? 0 : 1, timeoutMs, this.resumedAtZxid]) to.number(number);
-    to.text(
-      `${this.state} ${this.sentReadOnlyFlag} ${this.closeReason} ${this.hasDroppedRequest} ${this.authPendingAtClose} ${this.isOutputFull}`,
-    );
+    const { sentReadOnlyFlag, closeReason, hasDroppedRequest, authPendingAtClose, isOutputFull, isOldestWriteCommitted } = this;
+    const flags = [sentReadOnlyFlag, closeReason, hasDroppedRequest, authPendingAtClose, isOutputFull, isOldestWriteCommitted];
+    to.text(`${this.state} ${flags.join(' ')}`);
     for (const { scheme, id: name } of identities.toList()) to.text(`${scheme}:${name}`);
     for (const line of [this.pendingRequests, this.deferredFrames]) {
       to.number(line.length);

@@ -214,7 +214,10 @@ export class LeaderForwarder implements WriteSequencer {
   #originOf({ zxid, header, mayBeLocal }: LeaderTxn): WriteOrigin {
     const { clientHigh: sessionHigh, clientLow: sessionLow, cxid, type } = header;
     const head = mayBeLocal ? this.#oldestPendingWrite(sessionHigh, sessionLow, zxid, type) : undefined;
-    if (head !== undefined && head.cxid === cxid) return head;
+    if (head !== undefined && head.cxid === cxid) {
+      this.#cnxns.get(head.cnxn)!.isOldestWriteCommitted = true;
+      return head;
+    }
     return {
       kind: 'write',
       cnxn: noCnxn,

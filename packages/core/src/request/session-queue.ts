@@ -200,6 +200,7 @@ export class SessionQueue {
     if (cnxn === undefined || cnxn.pendingRequests.peek() !== origin) return undefined;
     cnxn.pendingRequests.shift();
     cnxn.pendingWriteCount--;
+    cnxn.isOldestWriteCommitted = false;
     this.#load.writeDone(origin, cnxn.addressLoad);
     return cnxn;
   }

@@ -10,6 +10,7 @@ import {
   type SessionId,
   sessionHigh,
   sessionLow,
+  sessionPassword,
   writeConnectRequest,
   Writer,
   type Zxid,
@@ -66,7 +67,9 @@ export class LoneServer implements ClientOutput, TxnLog {
     const orderOf = (parts: SequencerDependencies) =>
       (this.order =
         role === 'leader' ? new LocalSequencer(parts, this, this.now, this.#leader) : new LeaderForwarder(role, this.link, parts));
-    this.core = new Server({ ...testOptions, ...changed }, this, { uint32: () => 7 }, silentObserver, this.now, orderOf);
+    const options = { ...testOptions, ...changed };
+    const isLearner = role === 'follower';
+    this.core = new Server(options, this, { uint32: () => 7 }, silentObserver, this.now, orderOf, undefined, isLearner);
   }
 
   /** The syncs of clients of a leader. */
@@ -104,10 +107,11 @@ export class LoneServer implements ClientOutput, TxnLog {
 
   // ---- clients
 
-  /** A client opens a session of ten seconds. */
-  connect(cnxn: CnxnId): void {
+  /** A client opens a session of ten seconds, or resumes one. */
+  connect(cnxn: CnxnId, sessionId: SessionId = 0n): void {
+    const passwd = sessionId === 0n ? hello.passwd : sessionPassword(sessionHigh(sessionId), sessionLow(sessionId));
     this.core.connect(cnxn, context, this.now);
-    this.#frame(cnxn, (to) => writeConnectRequest(to, hello));
+    this.#frame(cnxn, (to) => writeConnectRequest(to, { ...hello, sessionId, passwd }));
   }
 
   ask(cnxn: CnxnId, xid: number, opCode: number, body: (to: Writer) => void): void {
