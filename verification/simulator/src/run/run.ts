@@ -351,12 +351,14 @@ export class Run implements RunContext {
     const others = this.world.servers.filter((server) => !core.includes(server));
     const isOther = (name: string) => others.some((server) => server.name === name);
     const isServer = (name: string) => this.world.servers.some((server) => server.name === name);
+    // A client may be served by a server that is not in the core.
+    const staysFaulty = (a: string, b: string) => (isOther(a) && isServer(b)) || (isServer(a) && isOther(b));
     for (const link of this.world.links) {
-      if ((isOther(link.a) && isServer(link.b)) || (isServer(link.a) && isOther(link.b))) continue;
+      if (staysFaulty(link.a, link.b)) continue;
       link.heal();
       link.slow(0);
     }
-    this.#healPipes((name) => !isOther(name));
+    this.#healPipes((a, b) => !staysFaulty(a, b));
     this.#healServers(core);
     for (const server of others) this.#leaveFaulty(server, core);
     return core;
@@ -420,9 +422,10 @@ export class Run implements RunContext {
     if (server.process === undefined) this.restartAfter(server, 1);
   }
 
-  #healPipes(isHealed: (name: string) => boolean): void {
-    for (const { dialer, listener, forward, backward } of this.world.wire.cnxns) {
-      if (![dialer, listener].every(({ address }) => isHealed(this.world.nameOf(address) ?? ''))) continue;
+  #healPipes(isHealed: (dialer: string, listener: string) => boolean): void {
+    const { world } = this;
+    for (const { dialer, listener, forward, backward } of world.wire.cnxns) {
+      if (!isHealed(world.nameOf(dialer.address) ?? '', world.nameOf(listener.address) ?? '')) continue;
       for (const pipe of [forward, backward]) {
         const delayMs = 1 + this.world.distanceMs(dialer.address, listener.address);
         Object.assign(pipe.conditions, { delayMs, windowBytes: 65_536, pieceBytes: Infinity, pieceIntervalMs: 0 });
