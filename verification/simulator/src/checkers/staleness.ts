@@ -1,4 +1,5 @@
 import type { Millis, Zxid } from '@tskeeper/protocol';
+import { leaderEpochsOf, servingPeriodsOf } from '../record/committed-history.ts';
 import { membersOf } from '../record/config-text.ts';
 import { observersOfFollowers } from '../record/observers-of-followers.ts';
 import { isQuorum } from '../record/quorum-rule.ts';
@@ -85,9 +86,10 @@ function readsWithin(recording: Recording, hops: number, concerns: (server: stri
   if (recording.limits.syncLimitTicks === undefined || cnxns.length === 0) return [];
   const lagMaxMs = lagMaxMsOf(recording, hops);
   const committedBefore = commitsOf(recording);
+  const kept = [...recording.disturbances, ...lastWords(recording)];
   return cnxns.flatMap(({ server, requests }) => {
     // What an observer of a follower learns passes two links.
-    const disturbances = recording.disturbances.filter(({ machines }) => hops > 1 || machines.includes(server));
+    const disturbances = kept.filter(({ machines }) => hops > 1 || machines.includes(server));
     return requests.flatMap((request) => {
       const { reply, sentMs } = request;
       if (reply === undefined || reply.zxid <= 0 || isAnsweredOutOfOrder(request)) return [];
@@ -95,6 +97,23 @@ function readsWithin(recording: Recording, hops: number, concerns: (server: stri
       const frontier = committedBefore(sinceMs);
       return frontier === 0 ? [] : [{ request, lagMaxMs: sentMs - sinceMs, frontier }];
     });
+  });
+}
+
+/**
+ * Where a small window lets little through at a time, a learner goes on receiving what its leader
+ * had sent before it stopped to lead, and counts the silence of the leader from the last of it.
+ */
+export function lastWords(recording: Pick<Recording, 'peerEvents'>): Disturbance[] {
+  const leaderEpochs = leaderEpochsOf(recording);
+  const periods = servingPeriodsOf(recording);
+  return recording.peerEvents.flatMap((event) => {
+    if (event.kind !== 'roleEnded' || event.reason !== 'leader silent') return [];
+    const { server, atMs, text } = event;
+    const epoch = periods.find((each) => each.server === server && each.toMs === atMs)?.epoch;
+    const fromMs = leaderEpochs.find((each) => each.epoch === epoch)?.toMs ?? Infinity;
+    const toMs = atMs - Number(/for ([\d.]+) ms$/.exec(text)?.[1] ?? Infinity);
+    return fromMs < toMs ? [{ machines: [server], fromMs, toMs }] : [];
   });
 }
 
