@@ -11,6 +11,9 @@ import { withoutFavourite } from '../record/quorum-rule.ts';
 import { configsInForce, isQuorumOfAll } from './configs-in-force.ts';
 import type { RunContext } from './run-context.ts';
 
+/** A request without a reply is proposed within this time, or never; unless its leader is paused. */
+const requestMsMax: Millis = 3000;
+
 export class ServerDisks {
   readonly #run: RunContext;
   readonly #slowUntilMs = new Map<ServerHost, Millis>();
@@ -97,8 +100,13 @@ export class ServerDisks {
     // A leader that is paused does not know yet that a disk is lost, and may have received a request for
     // a change that needs this server: it proposes that once it goes on.
     const isLeaderPaused = this.#run.world.servers.some(({ role, isPaused }) => role === 'leader' && isPaused);
-    if (server.core.reconfigEnabled && isLeaderPaused) return false;
     const { recording, servers } = this.#run.world;
+    // The same for one that a leader is about to receive, or whose client has gone meanwhile.
+    const sinceMs = this.#run.nowMs - requestMsMax;
+    const isChangeAsked = recording.cnxns.some(({ requests }) =>
+      requests.some(({ name, reply, sentMs }) => name === 'reconfig' && reply === undefined && sentMs > sinceMs),
+    );
+    if (server.core.reconfigEnabled && (isLeaderPaused || isChangeAsked)) return false;
     // After the loss the server uses the operator's configuration again.
     const inForce = configsInForce(this.#run.world);
     // By an oracle alone no leader is expected while a change is pending.
