@@ -79,7 +79,8 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
   readonly #sizes: FolderSizes;
   #throttle: ConnectionThrottle | undefined;
   #descriptorPlan: DescriptorPlan | undefined;
-  #listener: ClientListener | undefined;
+  readonly #listener: ClientListener;
+  #facts: RunningServerFacts | undefined;
   #closed: Promise<void> | undefined;
 
   constructor(world: World, core: CoreOptions, options: RuntimeOptions, hooks: RuntimeHooks, ensembleOptions: EnsembleOptions | undefined) {
@@ -107,6 +108,15 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     const { memory, logger } = hooks;
     this.#watchdog = new Watchdog({ ...shared, turns: this.#turns, memory, logger, maxSessionTimeoutMs, dataDir });
     this.#sizes = new FolderSizes(world.clock, this.#storage, this.#parts);
+    // Before the peer, which may know at once of another address for clients than the options.
+    this.#listener = new ClientListener({
+      network: world.network,
+      clock: world.clock,
+      logger,
+      parts: this.#parts,
+      backlog: options.clientPortListenBacklog,
+      onMoved: ({ port }) => (this.#facts!.clientPort = port),
+    });
   }
 
   get inspect(): Inspector {
@@ -114,7 +124,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
   }
 
   get clientEndpoint(): Endpoint {
-    return this.#listener!.endpoint;
+    return this.#listener.endpoint;
   }
 
   // --- Beginning and end
@@ -136,7 +146,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
       logMs: recovered.replayMs,
       txns: recovered.txnCount,
     });
-    const facts = new RunningServerFacts({
+    const facts = (this.#facts = new RunningServerFacts({
       core: this.#coreOptions,
       options,
       ensembleOptions: this.#ensembleOptions,
@@ -145,7 +155,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
       sizes: this.#sizes,
       throttle: this.#throttle,
       host,
-    });
+    }));
     const words = new FourLetterWords({
       whitelist: parseWhitelist(options.fourLetterWords.join(','), false),
       inspect: parts.core.inspect,
@@ -156,14 +166,6 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     if (parts.ensemble === undefined) await this.#takeFirstSnapshot(recovered);
     network.start(this);
     if (parts.ensemble !== undefined) parts.stage = 'serving';
-    this.#listener = new ClientListener({
-      network,
-      clock,
-      logger,
-      parts,
-      backlog: options.clientPortListenBacklog,
-      onMoved: ({ port }) => (facts.clientPort = port),
-    });
     await this.#listener.start(options.clientPortAddress, options.clientPort);
     facts.clientPort = this.#listener.endpoint.port;
     facts.startedMs = clock.now().elapsedMs;
@@ -212,7 +214,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
       logger: this.#hooks.logger,
       runTurn: (work) => this.#turns.run(work),
       failed: (error, work) => this.failed(error, work),
-      clientAddressChanged: (address) => this.#listener?.follow(address),
+      clientAddressChanged: (address) => this.#listener.follow(address),
     }));
     const { replica, recovered } = await others.recover(recovery);
     this.#parts.clientPort = this.#newClientPort();

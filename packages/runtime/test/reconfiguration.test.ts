@@ -26,8 +26,13 @@ async function started(): Promise<EnsembleRuntimeRig> {
 }
 
 /** A reconfig by a new client at this server; its error code, undefined if the connection closes. */
-async function reconfigure(rig: EnsembleRuntimeRig, node: EnsembleRuntimeNode, lines: readonly string[]): Promise<number | undefined> {
-  const end = rig.dial(node, clientPort, '10.0.9.8');
+async function reconfigure(
+  rig: EnsembleRuntimeRig,
+  node: EnsembleRuntimeNode,
+  lines: readonly string[],
+  port = clientPort,
+): Promise<number | undefined> {
+  const end = rig.dial(node, port, '10.0.9.8');
   const writer = new Writer();
   let start = writer.beginFrame();
   writeConnectRequest(writer, {
@@ -218,6 +223,32 @@ describe('A58: a reconfiguration', () => {
     await Promise.all([rig.boot(node), rig.rig.run(1000, 10)]);
     expect([...dialled]).toContain(`${addressOf(moved.sid)}:4888`);
   });
+
+  it.each([1, 3])(
+    'is in the log of a server of %i that starts with older files: it listens for clients where that says',
+    async (servers) => {
+      const path = '/conf/zoo.cfg';
+      const configFile = { path, namesServers: true, edit: (text: string, file: string) => `${text}dynamicConfigFile=${file}\n` };
+      const options = { standaloneEnabled: false, configFile };
+      const rig = new EnsembleRuntimeRig({ servers, core: { reconfigEnabled: true, skipAcl: true }, options });
+      for (const { disk } of rig.nodes) disk.putFile(path, Buffer.from('tickTime=500\n'));
+      await Promise.all([...rig.nodes.map((each) => rig.boot(each)), rig.rig.run(50)]);
+      await rig.until(() => rig.isWhole, 5000);
+      const node = rig.nodes[0]!;
+      const others = rig.nodes.slice(1).map(({ sid }) => line(sid));
+      // The log alone shows that the first of two is in force.
+      const ask = (election: number, port: number) =>
+        reconfigure(rig, rig.leader, [...others, line(node.sid, { client: 2182, election })], port);
+      expect(await ask(electionPort, clientPort)).toBe(0);
+      await rig.until(() => node.lines.some((each) => /has this server listen for clients on 10\.0\.0\.\d:2182/.test(each)), 5000);
+      expect(await ask(4888, rig.leader === node ? 2182 : clientPort)).toBe(0);
+      await rig.close(node);
+      await Promise.all([rig.boot(node), rig.rig.run(1000, 10)]);
+      const [old, moved] = [rig.dial(node, clientPort, '10.0.9.7'), rig.dial(node, 2182, '10.0.9.6')];
+      await rig.rig.run(50);
+      expect([old.closed, moved.closed]).toEqual(['ECONNREFUSED', undefined]);
+    },
+  );
 
   it('leaves a removed server its own address, by which others dial back', async () => {
     const rig = await started();
