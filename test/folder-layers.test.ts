@@ -20,7 +20,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
  * Imports of types count too: what a file must know to be read is what counts here, not what runs.
  */
 const layers: Readonly<Record<string, readonly string[]>> = {
-  protocol: ['jute', 'znode', 'client', 'ensemble', 'disk'],
+  protocol: ['jute', 'znode', 'auth', 'client', 'ensemble', 'disk'],
   core: ['tables', 'tree', 'snapshot', 'auth', 'session', 'pending', 'cnxn', 'request', 'quorum', 'election', 'zab', 'roles'],
   runtime: ['storage', 'ports', 'ports/client', 'ports/election', 'ports/learner', 'metrics', 'ports/four-letter-words', 'virtual'],
   client: ['auth', 'watches', 'operations', 'session', 'calls', 'view', 'ensemble', 'node'],

@@ -20,6 +20,7 @@ export type CloseReason =
   | 'session moved'
   | 'taken over by another connection of the session'
   | 'authentication failed'
+  | 'meant for another ensemble'
   | 'client has seen a later zxid than this server'
   | 'malformed request'
   | 'unknown operation'

@@ -26,3 +26,6 @@ export type { DataTree, NodeId, NodeKind } from './tree/data-tree.ts';
 export { CommittedLog, committedLogDefaults, type CommittedLogOptions, isPossibleSuccessor } from './zab/committed-log.ts';
 export type { LogEntry } from './zab/learner-syncer.ts';
 export { logBytesMax, LogWalk, planSync, type SyncPlan } from './zab/sync-plan.ts';
+export { AuthToLocal } from './auth/kerberos-name.ts';
+export { SaslNames } from './auth/sasl-names.ts';
+export { saslProvider } from './auth/sasl-provider.ts';

@@ -56,10 +56,12 @@ export interface Observer {
    * one.
    */
   cnxnClosed(cnxn: CnxnId, reason: CloseReason | undefined, context: CnxnContext, session: SessionId): void;
-  /**
-   * A provider has decided on credentials. `id` is in the form used in an ACL, empty if refused.
-   */
-  authenticated(cnxn: CnxnId, scheme: string, id: string, accepted: boolean): void;
+  /** A client has proved an identity; `id` is in the form used in an ACL. */
+  authenticated(cnxn: CnxnId, scheme: string, id: string): void;
+  /** A client has named the ensemble that it means to talk to. */
+  ensembleNamed(verdict: 'right' | 'wrong' | 'not compared'): void;
+  /** The credentials of a client were refused. `reason` is a clause for the log. */
+  authenticationRefused(cnxn: CnxnId, scheme: string, reason: string, context: CnxnContext): void;
   /**
    * A request has been decoded and its session touched. `frameBytes` includes the length prefix;
    * `waitedMs` runs from its arrival.
@@ -204,6 +206,8 @@ export const silentObserver: Observer = {
   cnxnOpened() {},
   cnxnClosed() {},
   authenticated() {},
+  ensembleNamed() {},
+  authenticationRefused() {},
   admitted() {},
   requestThrottled() {},
   limitReached() {},

@@ -1,5 +1,6 @@
 import { digestAlgorithmDefault, type Millis } from '@tskeeper/protocol';
 import type { AuthProvider } from './auth/auth-provider.ts';
+import type { SaslNames } from './auth/sasl-names.ts';
 import { stepUnitsDefault } from './step-budget.ts';
 
 /**
@@ -8,6 +9,14 @@ import { stepUnitsDefault } from './step-budget.ts';
  * its first ephemeral.
  */
 export type LocalSessionMode = 'disabled' | 'enabled' | 'upgradable';
+
+/** SASL at the client port: the mechanism that the JAAS section selects. */
+export interface SaslOptions {
+  readonly mechanism: 'DIGEST-MD5';
+  /** Passwords by user name: the options `user_<name>` of the section. */
+  readonly passwords: ReadonlyMap<string, string>;
+  readonly names: SaslNames;
+}
 
 /**
  * Everything an operator can set that changes the core's decisions. Parsed once, before the core is
@@ -129,6 +138,21 @@ export interface CoreOptions {
    */
   readonly enforcedAuthSchemes: readonly string[];
   /**
+   * How clients prove an identity by SASL; undefined if the server has no JAAS section for them, and
+   * then it answers their tokens with an empty one.
+   */
+  readonly sasl: SaslOptions | undefined;
+  /**
+   * zookeeper.allowSaslFailedClients: a client whose SASL exchange fails is served without an
+   * identity, unless the server requires one.
+   */
+  readonly allowsFailedSasl: boolean;
+  /**
+   * Clients may name the ensemble that they mean (auth/ensemble-provider.ts); undefined without the
+   * provider. `names`: zookeeper.ensembleAuthName; undefined: every name is right.
+   */
+  readonly ensembleAuth: { readonly names: readonly string[] | undefined } | undefined;
+  /**
    * Units of work (step-budget.ts) of one step, after which other input is processed. A
    * simulator sets it small, to interrupt work often.
    */
@@ -176,6 +200,9 @@ export const coreDefaults: CoreOptions = {
   requestThrottleDropStale: true,
   throttledOpWaitMs: 0,
   enforcedAuthSchemes: [],
+  sasl: undefined,
+  allowsFailedSasl: false,
+  ensembleAuth: undefined,
   stepUnits: stepUnitsDefault,
   authProviders: [],
 };

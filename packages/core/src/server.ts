@@ -16,9 +16,12 @@
  * request/step-scheduler.ts interrupts whatever takes longer than a step.
  */
 import { type Millis, OpCode, type Reader, type SessionId, type Zxid } from '@tskeeper/protocol';
+import { clientPortService } from '@tskeeper/protocol/internal';
 import { AuthRegistry, type AuthResult, type AuthTicket } from './auth/auth-provider.ts';
 import { Authentication } from './request/authentication.ts';
+import { DigestMd5Mechanism } from './auth/digest-md5.ts';
 import { digestProvider } from './auth/digest-provider.ts';
+import { ensembleProvider } from './auth/ensemble-provider.ts';
 import { ipProvider } from './auth/ip-provider.ts';
 import { Permissions } from './auth/permissions.ts';
 import type { ClientFront } from './client-front.ts';
@@ -111,10 +114,12 @@ export class Server implements ClientFront {
     const registry = new AuthRegistry([
       ipProvider,
       ...(options.digestAuthEnabled ? [digestProvider(options.digestAlgorithm, options.superDigest)] : []),
+      ...(options.ensembleAuth === undefined ? [] : [ensembleProvider(options.ensembleAuth.names, observer)]),
       ...options.authProviders,
     ]);
     const permissions = new Permissions(replica.tree.acls, registry, options.skipAcl);
-    const authentication = new Authentication(registry, options, cnxns, replyWriter, observer);
+    const sasl = options.sasl === undefined ? undefined : new DigestMd5Mechanism({ service: clientPortService, ...options.sasl, random });
+    const authentication = new Authentication(registry, sasl, options, cnxns, replyWriter, observer);
     const sequencer = createSequencer({ options, replica, tracker, cnxns, load, registry, permissions, observer }, now);
     const idSalt = hasLocalSessions ? random.uint32() : 0;
     const handshakes = new Handshakes(options, replica, tracker, cnxns, replyWriter, observer, now, sequencer, idSalt);

@@ -34,6 +34,8 @@ interface FieldTypes {
   readonly paths: readonly string[];
   /** The reason: a short text, or the code or message of an error. */
   readonly reason: string;
+  /** Authentication scheme: `digest`, `sasl`. */
+  readonly scheme: string;
   readonly durationMs: Millis;
   readonly bytes: number;
   readonly limitBytes: number;
@@ -125,6 +127,7 @@ export const logEvents = {
   'cnxn.address-limit': { level: 'warn', fields: ['address', 'limit'] },
   'cnxn.limit': { level: 'warn', fields: ['address', 'limit'] },
   'cnxn.memory': { level: 'warn', fields: ['address', 'reason'] },
+  'auth.refused': { level: 'warn', fields: ['address', 'scheme', 'reason'] },
   'cnxn.throttled': { level: 'warn', fields: ['address'] },
   'cnxn.accept-failed': { level: 'warn', fields: ['address', 'reason'] },
   'files.limit-low': { level: 'warn', fields: ['limit', 'count'] },

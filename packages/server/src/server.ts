@@ -20,7 +20,7 @@ import {
 import { RateLimitedLog } from '@tskeeper/runtime/internal';
 import { ConfigError } from './config/config-error.ts';
 import { ensembleOptionsOf } from './config/ensemble-options.ts';
-import type { ConfigFile, ConfigSources } from './config/config-sources.ts';
+import type { ConfigFile, ConfigSources, ReadFile } from './config/config-sources.ts';
 import { resolveConfig, type ServerConfig } from './config/server-config.ts';
 import { exposedPorts, exposedSentence } from './exposed-ports.ts';
 import { FsDisk } from './fs-disk.ts';
@@ -296,15 +296,16 @@ class EndSignal {
 function sourcesOf(options: ServerOptions, { config, readMyid, disk }: ServerEnvironment): ConfigSources {
   const sources = withDefaults(options);
   const { readFile } = sources;
-  const readFileOrMyid = (path: string): string => (readMyid !== undefined && basename(path) === 'myid' ? readMyid(path) : readFile(path));
+  const readFileOrMyid: ReadFile = (path, encoding) =>
+    readMyid !== undefined && basename(path) === 'myid' ? readMyid(path) : readFile(path, encoding);
   // Files of another disk are not visible here.
   const isFile = disk === undefined ? isFileOnDisk : undefined;
   return { ...sources, readFile: readFileOrMyid, isFile, ...(config === undefined ? {} : { file: config }) };
 }
 
-function withDefaults(options: ServerOptions): ConfigSources & { readonly readFile: (path: string) => string } {
+function withDefaults(options: ServerOptions): ConfigSources & { readonly readFile: ReadFile } {
   const { configFile, dataDir, clientPort, clientAddress, definitions, environment } = options;
-  const readText = (path: string): string => readFileSync(path, 'latin1');
+  const readText: ReadFile = (path, encoding = 'latin1') => readFileSync(path, encoding);
   const shared = { definitions, environment, readFile: readText };
   if (configFile !== undefined) return { ...shared, file: readConfigFile(configFile, readText), dataDir, clientPort, clientAddress };
   return { ...shared, dataDir: dataDir ?? 'data', clientPort: clientPort ?? 2181, clientAddress: clientAddress ?? '127.0.0.1' };

@@ -92,7 +92,7 @@ describe('B42: DIGEST-MD5', () => {
 
   it('reports which text a server without UTF-8 cannot accept', () => {
     expect(() => exchange('bob', '€').nextToken(bytes('nonce=a,algorithm=md5-sess'))).toThrow(
-      'the server supports only ISO 8859-1, and the password contains other characters',
+      'the exchange allows ISO 8859-1 only, and the password contains other characters',
     );
     expect(said(exchange('bob', 'ü').nextToken(bytes('nonce=a,algorithm=md5-sess')))).not.toContain('charset');
   });

@@ -19,7 +19,13 @@ export type AuthResult =
    * without one.
    */
   | { readonly kind: 'done'; readonly identities: readonly Identity[]; readonly reply?: Buffer }
-  | { readonly kind: 'refused' }
+  | {
+      readonly kind: 'refused';
+      /** For the log, a clause; the client does not see it. */
+      readonly reason?: string;
+    }
+  /** The client shall connect to another server: its connection is closed without an answer. */
+  | { readonly kind: 'elsewhere'; readonly reason: string }
   /** The exchange continues: `reply` is the next token for the client. */
   | { readonly kind: 'continue'; readonly reply: Buffer };
 
@@ -32,9 +38,7 @@ export type AuthOutcome =
   | { readonly kind: 'later' };
 
 export interface AuthProvider {
-  /**
-   * The scheme in an auth request; the provider of `sasl` gets the tokens of sasl requests instead.
-   */
+  /** The scheme in auth requests and in ACLs. */
   readonly scheme: string;
   /**
    * Whether an identity of this scheme proves who the client is. Only such identities replace the
@@ -71,7 +75,8 @@ export class AuthRegistry {
     return this.#providers.get(scheme);
   }
 
+  /** Empty if the scheme has no provider. */
   userName(identity: Identity): string {
-    return this.get(identity.scheme)?.userName(identity.id) ?? identity.id;
+    return this.get(identity.scheme)?.userName(identity.id) ?? '';
   }
 }

@@ -6,6 +6,7 @@
 import type { Millis, SessionId, Zxid } from '@tskeeper/protocol';
 import { sessionIdOf } from '@tskeeper/protocol';
 import { Identities } from '../auth/identities.ts';
+import type { SaslExchange } from '../auth/sasl-mechanism.ts';
 import { Fifo } from '../fifo.ts';
 import { type Fingerprint, fingerprintBytes } from '../fingerprint.ts';
 import type { CnxnInfo } from '../inspector.ts';
@@ -37,6 +38,8 @@ export class Cnxn {
    * with.
    */
   identities: Identities;
+  /** Its one SASL exchange; undefined before the first token. */
+  sasl: SaslExchange | 'ended' | undefined;
 
   sessionHigh = 0;
   sessionLow = 0;

@@ -11,8 +11,9 @@ import type { Observer } from '../observer.ts';
 import type { CoreOptions } from '../options.ts';
 import type { CloseReason } from '../client-output.ts';
 import type { ReplyWriter } from './reply-writer.ts';
-import type { AuthRegistry, AuthTicket, AuthResult } from '../auth/auth-provider.ts';
+import type { AuthOutcome, AuthRegistry, AuthTicket, AuthResult } from '../auth/auth-provider.ts';
 import type { Identities, IdentityLimits } from '../auth/identities.ts';
+import type { SaslMechanism } from '../auth/sasl-mechanism.ts';
 
 /** An authentication that waits for its result. */
 interface PendingAuth {
@@ -25,6 +26,9 @@ interface PendingAuth {
 
 export class Authentication {
   readonly #registry: AuthRegistry;
+  readonly #sasl: SaslMechanism | undefined;
+  readonly #requiresSasl: boolean;
+  readonly #allowsFailedSasl: boolean;
   readonly #enforcedSchemes: readonly string[];
   readonly #identityLimits: IdentityLimits;
   readonly #cnxns: CnxnTable;
@@ -33,9 +37,19 @@ export class Authentication {
   readonly #pending = new Map<AuthTicket, PendingAuth>();
   #nextTicket: AuthTicket = 1;
 
-  constructor(registry: AuthRegistry, options: CoreOptions, cnxns: CnxnTable, answers: ReplyWriter, observer: Observer) {
+  constructor(
+    registry: AuthRegistry,
+    sasl: SaslMechanism | undefined,
+    options: CoreOptions,
+    cnxns: CnxnTable,
+    answers: ReplyWriter,
+    observer: Observer,
+  ) {
     this.#registry = registry;
+    this.#sasl = sasl;
     this.#enforcedSchemes = options.enforcedAuthSchemes;
+    this.#requiresSasl = this.#enforcedSchemes.includes('sasl');
+    this.#allowsFailedSasl = options.allowsFailedSasl && !this.#requiresSasl;
     // A learner forwards a client's identities with each request, and a leader accepts no more than
     // this.
     const bytes = Math.min(options.identityBytesPerCnxnMax, options.juteMaxBuffer + options.juteMaxBufferExtra);
@@ -64,23 +78,34 @@ export class Authentication {
       return;
     }
     const pending = { cnxn, opCode, xid, scheme, arrivedMs: now.elapsedMs };
-    // Tokens of an exchange are sent in sasl requests only.
-    const provider = opCode === OpCode.auth && scheme === 'sasl' ? undefined : this.#registry.get(scheme);
-    if (provider === undefined) {
-      // Without a sasl mechanism, an empty token ends the exchange; the client gets no identity
-      // from it.
-      if (opCode === OpCode.sasl) this.#replySasl(pending, ErrorCode.Ok, null, now);
-      else this.#applyResult(pending, { kind: 'refused' }, now);
+    if (opCode === OpCode.sasl && cnxn.sasl === 'ended') {
+      // ZooKeeper answers forever a client that does not notice the end, such as kazoo.
+      this.#refuse(pending, 'authentication failed', 'it goes on after the end of its exchange', now);
       return;
     }
     const ticket = this.#nextTicket++;
-    const outcome = provider.authenticate(credentials, cnxn.context, ticket);
+    const outcome =
+      opCode === OpCode.sasl ? this.#saslOutcome(cnxn, credentials, ticket) : this.#outcome(cnxn, scheme, credentials, ticket);
     if (outcome.kind === 'later') {
       cnxn.state = 'parked';
       this.#pending.set(ticket, pending);
     } else {
       this.#applyResult(pending, outcome, now);
     }
+  }
+
+  #outcome(cnxn: Cnxn, scheme: string, credentials: Buffer | null, ticket: AuthTicket): AuthOutcome {
+    const provider = this.#registry.get(scheme);
+    if (provider === undefined) return { kind: 'refused', reason: 'this server does not have the scheme' };
+    return provider.authenticate(credentials, cnxn.context, ticket);
+  }
+
+  #saslOutcome(cnxn: Cnxn, token: Buffer | null, ticket: AuthTicket): AuthOutcome {
+    // Without a mechanism an empty token ends the exchange, and the client gets no identity.
+    if (this.#sasl === undefined) return { kind: 'done', identities: [] };
+    const exchange = cnxn.sasl === undefined || cnxn.sasl === 'ended' ? this.#sasl.start(cnxn.context) : cnxn.sasl;
+    cnxn.sasl = exchange;
+    return exchange.next(token ?? noBytes, ticket);
   }
 
   /**
@@ -113,39 +138,55 @@ export class Authentication {
   }
 
   #applyResult(pending: PendingAuth, result: AuthResult, now: Now): void {
-    const { cnxn, scheme } = pending;
+    const { cnxn, scheme, opCode } = pending;
+    if (opCode === OpCode.sasl && result.kind !== 'continue') cnxn.sasl = 'ended';
     switch (result.kind) {
       case 'done': {
         const identities = cnxn.identities.with(result.identities, this.#identityLimits);
         if (identities === undefined) {
-          this.#rejectCredentials(pending, 'too many identities', now);
+          this.#refuse(pending, 'too many identities', 'the connection has too many identities', now);
           return;
         }
         cnxn.identities = identities;
-        for (const { id } of result.identities) this.#observer.authenticated(cnxn.id, scheme, id, true);
+        for (const { id } of result.identities) this.#observer.authenticated(cnxn.id, scheme, id);
         this.#reply(pending, ErrorCode.Ok, result.reply ?? null, now);
         return;
       }
       case 'continue':
         this.#reply(pending, ErrorCode.Ok, result.reply, now);
         return;
+      case 'elsewhere':
+        this.#observer.authenticationRefused(cnxn.id, scheme, result.reason, cnxn.context);
+        this.#cnxns.close(cnxn, 'meant for another ensemble');
+        return;
       case 'refused':
-        this.#rejectCredentials(pending, 'authentication failed', now);
+        this.#rejectCredentials(pending, result.reason ?? 'the credentials are wrong', now);
         return;
       default:
         result satisfies never;
     }
   }
 
+  #rejectCredentials(pending: PendingAuth, reason: string, now: Now): void {
+    const { cnxn, scheme, opCode } = pending;
+    if (opCode !== OpCode.sasl || !this.#allowsFailedSasl) {
+      this.#refuse(pending, 'authentication failed', reason, now);
+      return;
+    }
+    this.#observer.authenticationRefused(cnxn.id, scheme, reason, cnxn.context);
+    this.#reply(pending, ErrorCode.Ok, null, now);
+  }
+
   /**
    * A client that receives AuthFailed gives up. If its connection were only closed, it would
    * reconnect and send the same credentials again, forever.
    */
-  #rejectCredentials(pending: PendingAuth, reason: CloseReason, now: Now): void {
-    const { cnxn, scheme } = pending;
-    this.#observer.authenticated(cnxn.id, scheme, '', false);
-    this.#reply(pending, ErrorCode.AuthFailed, null, now);
-    this.#cnxns.close(cnxn, reason);
+  #refuse(pending: PendingAuth, closeReason: CloseReason, reason: string, now: Now): void {
+    const { cnxn, scheme, opCode } = pending;
+    this.#observer.authenticationRefused(cnxn.id, scheme, reason, cnxn.context);
+    const error = opCode === OpCode.sasl && this.#requiresSasl ? ErrorCode.SessionClosedRequireSaslAuth : ErrorCode.AuthFailed;
+    this.#reply(pending, error, null, now);
+    this.#cnxns.close(cnxn, closeReason);
   }
 
   #reply(pending: PendingAuth, error: number, token: Buffer | null, now: Now): void {
@@ -160,6 +201,8 @@ export class Authentication {
     this.#replyWriter.end(cnxn, writer, opCode, xid, 0, error, arrivedMs, now.elapsedMs, false);
   }
 }
+
+const noBytes = Buffer.alloc(0);
 
 /** Credentials outlive their frame if the result arrives later. */
 function copyCredentials(bytes: Uint8Array | null): Buffer | null {

@@ -3,13 +3,18 @@
  * requests, and their identities.
  */
 import { ErrorCode, OpCode, operations, Reader, Writer, writeConnectRequest } from '@tskeeper/protocol';
+import { clientPortService, digestMd5Proofs } from '@tskeeper/protocol/internal';
 import { describe, expect, it } from 'vitest';
+import { AuthToLocal } from '../../src/auth/kerberos-name.ts';
+import { SaslNames } from '../../src/auth/sasl-names.ts';
+import { saslProvider } from '../../src/auth/sasl-provider.ts';
 import {
   type AuthOutcome,
   type AuthProvider,
   coreDefaults,
   type CoreOptions,
   type ClientOutput,
+  type Observer,
   type TxnLog,
   silentObserver,
   Server,
@@ -47,13 +52,18 @@ class Host implements ClientOutput, TxnLog {
   readonly provider: FakeProvider;
   readonly core: Server;
   closed: string[] = [];
+  readonly refusals: string[] = [];
   #lastAppended = 0;
   readonly #outputs = new Map<number, Writer>();
 
   constructor(scheme = 'fake', options: Partial<CoreOptions> = {}) {
     this.provider = new FakeProvider(scheme);
-    const all = { ...coreDefaults, ...options, authProviders: [this.provider] };
-    this.core = new Server(all, this, { uint32: () => 7 }, silentObserver, now, standaloneSequencer(this));
+    const all = { ...coreDefaults, authProviders: [this.provider], ...options };
+    const observer: Observer = {
+      ...silentObserver,
+      authenticationRefused: (cnxn, refusedScheme, reason) => void this.refusals.push(`${cnxn} ${refusedScheme}: ${reason}`),
+    };
+    this.core = new Server(all, this, { uint32: () => 7 }, observer, now, standaloneSequencer(this));
   }
   reply(cnxn: number): Writer {
     return this.#outputs.get(cnxn)!;
@@ -409,30 +419,109 @@ describe('A35: the identities of a connection', () => {
 });
 
 describe('a SASL exchange', () => {
-  it('exchanges tokens and ends with an identity', () => {
-    const server = new Host('sasl');
+  const names = new SaslNames({ rules: new AuthToLocal('DEFAULT', ''), removesHost: false, removesRealm: false, superUsers: new Set() });
+  const withSasl = (options: Partial<CoreOptions> = {}) =>
+    new Host('fake', {
+      sasl: { mechanism: 'DIGEST-MD5', passwords: new Map([['anna', 'secret']]), names },
+      authProviders: [saslProvider(undefined)],
+      ...options,
+    });
+  const nonce = Buffer.alloc(32, '00000007', 'hex').toString('base64', 0, 30);
+  const challenge = `realm="zk-sasl-md5",nonce="${nonce}",charset=utf-8,algorithm=md5-sess`;
+
+  function response(password: string): { readonly token: string; readonly rspauth: string } {
+    const { realm, digestUri } = clientPortService;
+    const terms = { username: 'anna', realm, password, nonce, cnonce: 'c', nonceCount: '00000001', authzid: undefined, digestUri };
+    const proofs = digestMd5Proofs({ ...terms, isUtf8: true });
+    const directives = [`username="anna",realm="${realm}",nonce="${nonce}",cnonce="c",nc=00000001,qop=auth,charset=utf-8`];
+    return { token: [...directives, `digest-uri="${digestUri}"`, `response=${proofs.response}`].join(','), rspauth: proofs.rspauth };
+  }
+
+  it('A39: exchanges tokens and ends with an identity', () => {
+    const server = withSasl();
     server.connect(1);
-    server.provider.outcome = { kind: 'continue', reply: Buffer.from('challenge') };
+    const { token, rspauth } = response('secret');
     server.sasl(1, 200, '');
-    server.provider.outcome = { kind: 'done', identities: [{ scheme: 'sasl', id: 'anna' }], reply: Buffer.from('welcome') };
-    server.sasl(1, 201, 'response');
+    server.sasl(1, 201, token);
     server.whoAmI(1, 100);
-    expect(server.heard(1)).toEqual(['200 0 challenge', '201 0 welcome', '100 0 ip:127.0.0.1 sasl:anna']);
-    expect(server.provider.asked.map(({ credentials }) => credentials)).toEqual(['', 'response']);
+    expect(server.heard(1)).toEqual([`200 0 ${challenge}`, `201 0 rspauth=${rspauth}`, '100 0 ip:127.0.0.1 sasl:anna']);
+    expect(server.closed).toEqual([]);
+  });
+
+  it('is one for each connection', () => {
+    const server = withSasl();
+    for (const cnxn of [1, 2]) server.connect(cnxn);
+    for (const cnxn of [1, 2]) server.sasl(cnxn, 200, '');
+    server.sasl(2, 201, response('secret').token);
+    server.sasl(1, 201, response('wrong').token);
+    server.whoAmI(2, 100);
+    expect(server.heard(1)).toEqual([`200 0 ${challenge}`, `201 ${ErrorCode.AuthFailed} null`]);
+    expect(server.heard(2).slice(2)).toEqual(['100 0 ip:127.0.0.1 sasl:anna']);
+    expect(server.closed).toEqual(['1: authentication failed']);
+    expect(server.refusals).toEqual(['1 sasl: the password of "anna" is wrong']);
+  });
+
+  it('fails where a client begins a second one', () => {
+    const server = withSasl();
+    server.connect(1);
+    server.sasl(1, 200, '');
+    server.sasl(1, 201, response('secret').token);
+    server.sasl(1, 202, '');
+    expect(server.heard(1).slice(2)).toEqual([`202 ${ErrorCode.AuthFailed} null`]);
+    expect(server.refusals).toEqual(['1 sasl: it goes on after the end of its exchange']);
+  });
+
+  it('that fails leaves the client without an identity where that is allowed', () => {
+    const server = withSasl({ allowsFailedSasl: true });
+    server.connect(1);
+    server.sasl(1, 200, '');
+    server.sasl(1, 201, response('wrong').token);
+    server.whoAmI(1, 100);
+    expect(server.heard(1).slice(1)).toEqual(['201 0 null', '100 0 ip:127.0.0.1']);
+    expect(server.closed).toEqual([]);
+    server.sasl(1, 202, '');
+    expect(server.heard(1)).toEqual([`202 ${ErrorCode.AuthFailed} null`]);
+    expect(server.closed).toEqual(['1: authentication failed']);
+  });
+
+  it.each([true, false])(
+    'A38: that fails where one is required ends with SessionClosedRequireSaslAuth (allowsFailedSasl %s)',
+    (allowsFailedSasl) => {
+      const server = withSasl({ enforcedAuthSchemes: ['sasl'], allowsFailedSasl });
+      server.connect(1);
+      server.sasl(1, 200, '');
+      server.sasl(1, 201, response('wrong').token);
+      expect(server.heard(1).slice(1)).toEqual([`201 ${ErrorCode.SessionClosedRequireSaslAuth} null`]);
+      expect(server.closed).toEqual(['1: authentication failed']);
+    },
+  );
+
+  it('A38: is required before a request', () => {
+    const server = withSasl({ enforcedAuthSchemes: ['sasl'] });
+    for (const cnxn of [1, 2]) server.connect(cnxn);
+    server.whoAmI(1, 50);
+    expect(server.heard(1)).toEqual([`50 ${ErrorCode.SessionClosedRequireSaslAuth}`]);
+    server.sasl(2, 200, '');
+    server.sasl(2, 201, response('secret').token);
+    server.whoAmI(2, 100);
+    expect(server.heard(2).at(-1)).toBe('100 0 ip:127.0.0.1 sasl:anna');
   });
 
   it('ends at once without an identity if no mechanism is configured', () => {
     const server = new Host();
     server.connect(1);
     server.sasl(1, 200, 'token');
-    expect(server.heard(1)).toEqual(['200 0 null']);
+    server.whoAmI(1, 100);
+    server.sasl(1, 201, 'token');
+    expect(server.heard(1)).toEqual(['200 0 null', '100 0 ip:127.0.0.1', `201 ${ErrorCode.AuthFailed} null`]);
+    expect(server.closed).toEqual(['1: authentication failed']);
   });
 
   it('cannot be started by an auth request for the scheme sasl', () => {
-    const server = new Host('sasl');
+    const server = new Host('fake', { authProviders: [saslProvider(undefined)] });
     server.connect(1);
     server.auth(1, 'token', 'sasl');
-    expect(server.provider.asked).toEqual([]);
+    expect(server.heard(1)).toEqual([`-4 ${ErrorCode.AuthFailed}`]);
     expect(server.closed).toEqual(['1: authentication failed']);
   });
 });

@@ -42,7 +42,6 @@ function absent(kind: MetricKind, why: string, name: string, meaning: string): M
   return { name, kind, meaning, state: 'absent', why };
 }
 
-const ensembleProvider = 'needs the ensemble authentication provider';
 const observerMaster = 'a follower informs its observers in the step in which it commits, which takes no time of its own';
 const oneWrite = 'the output of a turn for a learner is sent in one write';
 const tls = 'needs TLS';
@@ -120,9 +119,9 @@ export const metricTable: readonly MetricRow[] = [
   absent('counter', responseCache, 'response_packet_cache_misses', 'Misses, getData'),
   absent('counter', responseCache, 'response_packet_get_children_cache_hits', 'Hits, getChildren'),
   absent('counter', responseCache, 'response_packet_get_children_cache_misses', 'Misses, getChildren'),
-  zero('counter', ensembleProvider, 'ensemble_auth_success', 'Handshakes with the right ensemble name'),
-  zero('counter', ensembleProvider, 'ensemble_auth_fail', 'Handshakes with a wrong one'),
-  zero('counter', ensembleProvider, 'ensemble_auth_skip', 'Handshakes with none'),
+  measured('counter', 'ensemble_auth_success', 'Clients that named this ensemble'),
+  measured('counter', 'ensemble_auth_fail', 'Clients that named another one, and were closed'),
+  measured('counter', 'ensemble_auth_skip', 'Clients whose name was not compared'),
   measured('counter', 'prep_processor_request_queued', 'Requests admitted, new sessions among them, authentications not'),
   measured('counter', 'outstanding_changes_queued', 'Pending changes of a znode, recorded when a write is validated'),
   measured('counter', 'outstanding_changes_removed', 'Those of them that have been applied'),

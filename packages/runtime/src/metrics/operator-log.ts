@@ -3,7 +3,7 @@
  * the log.
  */
 import type { CloseReason, CnxnContext, CnxnId, Inspector, Notice, RoleEndReason } from '@tskeeper/core';
-import { formatZxid, makeZxid, type Millis, type SessionId, type Sid, type Zxid } from '@tskeeper/protocol';
+import { formatHostPort, formatZxid, makeZxid, type Millis, type SessionId, type Sid, type Zxid } from '@tskeeper/protocol';
 import type { Clock } from '../clock.ts';
 import type { Logger } from '../logger.ts';
 import { RateLimitedLog } from '../ports/rate-limited-log.ts';
@@ -38,6 +38,18 @@ export class OperatorLog extends ServerMetrics {
   override cnxnClosed(cnxn: CnxnId, reason: CloseReason | undefined, context: CnxnContext, session: SessionId): void {
     super.cnxnClosed(cnxn, reason, context, session);
     this.#sessions.disconnected(session, context, reason);
+  }
+
+  override authenticationRefused(cnxn: CnxnId, scheme: string, reason: string, context: CnxnContext): void {
+    super.authenticationRefused(cnxn, scheme, reason, context);
+    const { remoteAddress: host, remotePort: port } = context;
+    const address = formatHostPort({ host, port });
+    this.#rateLimitedLog.warn(this.#clock.now().elapsedMs, `${address} could not authenticate with the scheme ${scheme}: ${reason}.`, {
+      event: 'auth.refused',
+      address,
+      scheme,
+      reason,
+    });
   }
 
   override sessionAccepted(session: SessionId, timeoutMs: Millis, context: CnxnContext, isNew: boolean): void {

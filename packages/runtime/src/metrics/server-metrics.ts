@@ -26,6 +26,8 @@ import { AdvancedSummary, Summary } from './summary.ts';
 /** Reported sizes of replies include it and printed ones do not, as in ZooKeeper. */
 const lengthPrefixBytes = 4;
 
+const ensembleCounters = { right: 'ensemble_auth_success', wrong: 'ensemble_auth_fail', 'not compared': 'ensemble_auth_skip' } as const;
+
 /** How long it took to load the database. */
 export interface LoadTimes {
   readonly totalMs: Millis;
@@ -86,8 +88,14 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
     if (reason === 'not serving') this.#count('cnxn_closed_without_zk_server_running');
   }
 
-  authenticated(_cnxn: CnxnId, _scheme: string, _id: string, accepted: boolean): void {
-    if (!accepted) this.#authFailed++;
+  authenticated(): void {}
+
+  ensembleNamed(verdict: 'right' | 'wrong' | 'not compared'): void {
+    this.#count(ensembleCounters[verdict]);
+  }
+
+  authenticationRefused(_cnxn: CnxnId, _scheme: string, _reason: string, _context: CnxnContext): void {
+    this.#authFailed++;
   }
 
   admitted(_cnxn: CnxnId, opCode: number, _frameBytes: number, waitedMs: Millis): void {

@@ -85,8 +85,11 @@ describe('ServerMetrics', () => {
     ['a lost connection', (m) => m.cnxnDropped(), { connection_drop_count: 1 }],
     ['a connection that is not served', (m) => m.cnxnClosed(0, 'not serving', context, 0n), { cnxn_closed_without_zk_server_running: 1 }],
     ['a connection closed by its client', (m) => m.cnxnClosed(0, 'closed by the client', context, 1n), {}],
-    ['refused credentials', (m) => m.authenticated(0, 'digest', '', false), { auth_failed_count: 1 }],
-    ['accepted credentials', (m) => m.authenticated(0, 'digest', 'u:x', true), {}],
+    ['refused credentials', (m) => m.authenticationRefused(0, 'digest', 'reason', context), { auth_failed_count: 1 }],
+    ['the right name of the ensemble', (m) => m.ensembleNamed('right'), { ensemble_auth_success: 1 }],
+    ['a wrong name of the ensemble', (m) => m.ensembleNamed('wrong'), { ensemble_auth_fail: 1 }],
+    ['a name that is not compared', (m) => m.ensembleNamed('not compared'), { ensemble_auth_skip: 1 }],
+    ['accepted credentials', (m) => m.authenticated(), {}],
     ['a throttled request', (m) => m.requestRejected(0, OpCode.create, ErrorCode.ThrottledOp), { throttled_ops: 1 }],
     ['a large request', (m) => m.largeRequestRejected(), { large_requests_rejected: 1 }],
     ['a stale reply', (m) => m.staleReply(), { stale_replies: 1 }],
@@ -305,7 +308,7 @@ describe('ServerMetrics', () => {
     metrics.synced(3);
     metrics.flushed({ txns: 1, queued: 1, flushMs: 3, arrivals: [{ txns: 1, waitedMs: 3 }] });
     metrics.cnxnRejected();
-    metrics.authenticated(0, 'digest', '', false);
+    metrics.authenticationRefused(0, 'digest', 'reason', context);
     metrics.admitted(0, OpCode.getData, 40, 0);
     metrics.proposed(1, OpCode.create, 80, 4);
     metrics.changeQueued();

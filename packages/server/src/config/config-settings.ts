@@ -3,7 +3,7 @@
  * key that no source sets has the default of the table of keys.
  */
 import { type ConfigKey, findKey } from './config-keys.ts';
-import type { ConfigSources } from './config-sources.ts';
+import type { ConfigSources, ReadFile } from './config-sources.ts';
 import { readBoolean, readInteger, readReal, readYesNo } from './setting-values.ts';
 import type { Setting } from './settings.ts';
 
@@ -13,11 +13,12 @@ const secret = /digest$|password|passwd|secret/i;
 export class ConfigSettings {
   /** zoo.cfg, or a word in its place; for messages. */
   readonly configFile: string;
-  /** Throws as `readFileSync`. */
-  readonly readFile: (path: string) => string;
+  readonly readFile: ReadFile;
   readonly #settings = new Map<string, Setting>();
   /** Lines that name servers, groups and weights. */
   readonly quorumLines = new Map<string, Setting>();
+  /** What -D sets, by its whole name, and Java's own properties of the environment. */
+  readonly javaProperties = new Map<string, string>();
   /** Settings that only an ensemble uses. */
   readonly ensembleSettings: Setting[] = [];
   readonly warnings: string[] = [];
@@ -45,6 +46,11 @@ export class ConfigSettings {
   }
 
   // Reading values.
+
+  /** The settings `name` and `name.<anything>`, in order. */
+  settingsOf(name: string): readonly Setting[] {
+    return [...this.#settings.values()].filter((each) => each.name === name || each.name.startsWith(`${name}.`));
+  }
 
   /** Whether a source sets the key. */
   isSet(name: string): boolean {

@@ -3,6 +3,9 @@
  * that tests and the simulator can hand over texts.
  */
 
+/** Throws as readFileSync. The encoding is that of Java's properties, ISO 8859-1, by default. */
+export type ReadFile = (path: string, encoding?: 'latin1' | 'utf8') => string;
+
 /** The configuration as written, from all places. */
 export interface ConfigSources {
   /** zoo.cfg: its name, for messages, and its text. */
@@ -17,9 +20,9 @@ export interface ConfigSources {
   readonly clientAddress?: string | undefined;
   /**
    * Reads the file that `dynamicConfigFile` names, the file next to zoo.cfg that a reconfig leaves,
-   * and myid. Throws as readFileSync.
+   * myid, and the files of JAAS and Kerberos.
    */
-  readonly readFile?: ((path: string) => string) | undefined;
+  readonly readFile?: ReadFile | undefined;
   /** Whether a file, or anything that is not a folder, has this name. Default: no. */
   readonly isFile?: ((path: string) => boolean) | undefined;
 }

@@ -2,11 +2,13 @@
  * The options of the core: sessions, requests, authentication, znodes. Most are one key each; the
  * others have rules of their own, which are ZooKeeper's unless a comment says otherwise.
  */
-import { coreDefaults, type CoreOptions } from '@tskeeper/core';
+import { type AuthProvider, coreDefaults, type CoreOptions } from '@tskeeper/core';
 import { digestAlgorithmDefault, isDigestAlgorithm } from '@tskeeper/protocol';
+import { readAuthProviders, readEnsembleAuth } from './auth-providers.ts';
 import { ConfigError } from './config-error.ts';
 import { findKey } from './config-keys.ts';
 import type { ConfigSettings } from './config-settings.ts';
+import { readSasl } from './sasl-config.ts';
 import { commaList } from './setting-values.ts';
 
 /** Room in addition to a frame that ZooKeeper grants at least. */
@@ -21,6 +23,8 @@ export function readCoreOptions({ serverId, localSessions }: ServerIdentity, set
   const tickTimeMs = settings.int('tickTime');
   const [minSessionTimeoutMs, maxSessionTimeoutMs] = sessionTimeouts(tickTimeMs, settings);
   const juteMaxBufferBytes = juteMaxBuffer(settings);
+  const authProviders = readAuthProviders(settings);
+  const sasl = readSasl(settings);
   return {
     serverId,
     tickTimeMs,
@@ -57,8 +61,11 @@ export function readCoreOptions({ serverId, localSessions }: ServerIdentity, set
     requestThrottleStallMs: settings.int('request_throttle_stall_time'),
     requestThrottleDropStale: settings.boolean('request_throttle_drop_stale'),
     throttledOpWaitMs: settings.int('throttled_op_wait_time'),
-    enforcedAuthSchemes: enforcedAuthSchemes(settings),
-    authProviders: [],
+    enforcedAuthSchemes: enforcedAuthSchemes(authProviders, sasl !== undefined, settings),
+    sasl,
+    allowsFailedSasl: settings.boolean('allowSaslFailedClients'),
+    ensembleAuth: readEnsembleAuth(settings),
+    authProviders,
   };
 }
 
@@ -100,20 +107,39 @@ function digestAlgorithm(settings: ConfigSettings): string {
   return value.toUpperCase();
 }
 
-function enforcedAuthSchemes(settings: ConfigSettings): readonly string[] {
+/** The schemes of which a client must have one before it may send requests. */
+function enforcedAuthSchemes(providers: readonly AuthProvider[], offersSasl: boolean, settings: ConfigSettings): readonly string[] {
+  const saslKey = 'sessionRequireClientSASLAuth';
+  const key = settings.boolean(saslKey) ? saslKey : 'enforce.auth.schemes';
+  const schemes = settings.boolean(saslKey) ? ['sasl'] : requestedSchemes(settings);
+  const available = [
+    ...(settings.boolean('DigestAuthenticationProvider.enabled') ? ['digest', 'ip'] : ['ip']),
+    ...providers.map(({ scheme }) => scheme),
+  ];
+  const missing = schemes.find((scheme) => !available.includes(scheme));
+  const saslClass = 'authProvider.sasl=org.apache.zookeeper.server.auth.SASLAuthenticationProvider';
+  if (missing === 'sasl')
+    throw new ConfigError(`${settings.where(key)}: ${key} asks for sasl, which this server does not offer. Add ${saslClass}.`);
+  if (missing !== undefined) {
+    throw new ConfigError(
+      `${settings.where(key)}: ${key} names ${missing}, which this server does not offer. Name some of: ${available.join(', ')}.`,
+    );
+  }
+  if (schemes.length === 1 && schemes[0] === 'sasl' && !offersSasl) {
+    settings.warn(
+      settings.where(key),
+      `${key} asks for sasl only, and no JAAS section is for clients: every client is refused. Pass -Djava.security.auth.login.config=<file>.`,
+    );
+  }
+  return schemes;
+}
+
+function requestedSchemes(settings: ConfigSettings): readonly string[] {
   if (!settings.boolean('enforce.auth.enabled')) return [];
-  const name = 'enforce.auth.schemes';
-  const schemes = commaList(settings.text(name));
+  const schemes = commaList(settings.text('enforce.auth.schemes'));
   if (schemes.length === 0) {
     throw new ConfigError(
       `${settings.where('enforce.auth.enabled')}: enforce.auth.enabled needs enforce.auth.schemes, such as enforce.auth.schemes=digest.`,
-    );
-  }
-  const available = settings.boolean('DigestAuthenticationProvider.enabled') ? ['digest', 'ip'] : ['ip'];
-  const missing = schemes.find((scheme) => !available.includes(scheme));
-  if (missing !== undefined) {
-    throw new ConfigError(
-      `${settings.where(name)}: enforce.auth.schemes names ${missing}, which this server does not offer. Name some of: ${available.join(', ')}.`,
     );
   }
   return schemes;

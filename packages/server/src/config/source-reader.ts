@@ -27,7 +27,12 @@ export class SourceReader {
   apply(): void {
     // In ZooKeeper the command line sets properties first and zoo.cfg sets them again, so the file
     // overrides the command line.
-    for (const setting of this.#definitions()) this.#applyProperty(setting);
+    const home = this.#sources.environment?.['HOME'];
+    if (home !== undefined) this.#settings.javaProperties.set('user.home', home);
+    for (const setting of this.#definitions()) {
+      this.#settings.javaProperties.set(setting.name, setting.value);
+      this.#applyProperty(setting);
+    }
     const { file } = this.#sources;
     if (file !== undefined) this.#applyFile(file);
   }
