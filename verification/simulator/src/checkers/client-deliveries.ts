@@ -11,6 +11,7 @@ import type { Checker } from './checker.ts';
 const internalOperations: ReadonlySet<string> = new Set([
   'ping',
   'auth',
+  'sasl',
   'setWatches',
   'setWatches2',
   'removeWatches',

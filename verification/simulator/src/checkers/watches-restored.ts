@@ -13,6 +13,7 @@ import {
   WatcherType,
 } from '@tskeeper/protocol';
 import type { Item, Request } from '../record/recording.ts';
+import { saslEndMs } from '../record/request-kinds.ts';
 import type { Checker } from './checker.ts';
 
 const kinds = ['data', 'exist', 'child', 'persistent', 'recursive'] as const;
@@ -40,6 +41,8 @@ export const watchesRestored: Checker = {
       if (!libraryClients.has(client) || session === undefined || session === 0n) continue;
       // A client that was closed during the handshake restores nothing.
       if (ends.some((end) => end.client === client && openedMs < end.atMs && end.atMs <= handshakeMs + 1)) continue;
+      // It restores them after its SASL exchange, which the connection may not have outlived.
+      if (saslEndMs(requests) === Infinity) continue;
       const watches = watching.get(session) ?? new Set<string>();
       watching.set(session, watches);
       if (handshake?.sessionId !== 0n) {

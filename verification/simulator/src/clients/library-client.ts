@@ -43,6 +43,7 @@ import type { ClientDelivery } from '../record/recording.ts';
 import { writeKey } from '../record/write-key.ts';
 import type { Actor, ClientRequest } from './actor.ts';
 import { type ClientMachine, type ClientWorld, serverPort } from './client-world.ts';
+import type { SaslLogin } from './sasl-login.ts';
 import { WireTransport } from './wire-transport.ts';
 
 export interface LibraryClientOptions {
@@ -50,6 +51,7 @@ export interface LibraryClientOptions {
   readonly address: string;
   readonly timeoutMs: Millis;
   readonly credentials?: string | undefined;
+  readonly sasl?: SaslLogin | undefined;
   /** Whether it accepts a server in read-only mode. */
   readonly acceptsReadOnly?: boolean | undefined;
   /** Whether it uses the servers of the ensemble's configuration. */
@@ -141,7 +143,7 @@ export class LibraryClient implements Actor {
 
   async #connect(): Promise<void> {
     if (this.#isAbandoned) return;
-    const { timeoutMs, credentials, acceptsReadOnly = false, followsConfig = false } = this.#options;
+    const { timeoutMs, credentials, sasl, acceptsReadOnly = false, followsConfig = false } = this.#options;
     const world = this.#world;
     const servers = this.#servers();
     const auth = credentials === undefined ? [] : [{ scheme: 'digest', auth: credentials }];
@@ -152,6 +154,7 @@ export class LibraryClient implements Actor {
         readOnly: acceptsReadOnly,
         followConfig: followsConfig,
         auth,
+        ...(sasl !== undefined && { sasl: { mechanism: 'DIGEST-MD5' as const, ...sasl } }),
         transport: this.#transport,
         clock: world.clock,
         random: this.#random,

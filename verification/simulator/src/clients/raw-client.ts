@@ -20,6 +20,7 @@ import {
   readReplyHeader,
   readWatcherEvent,
   type RequestOf,
+  type SaslReply,
   type SessionId,
   writeConnectRequest,
   Writer,
@@ -32,6 +33,7 @@ import type { VirtualCnxn } from '@tskeeper/runtime/internal';
 import type { CnxnRecord, Request } from '../record/recording.ts';
 import type { Actor, ClientRequest } from './actor.ts';
 import { type ClientMachine, type ClientWorld, serverPort } from './client-world.ts';
+import { answerTo, type SaslLogin } from './sasl-login.ts';
 
 /** xid, zxid and error, without a body. */
 const replyHeaderBytes = 16;
@@ -55,6 +57,8 @@ export interface RawClientOptions {
   readonly restoresWatches?: boolean;
   /** Credentials that it sends at the beginning of each connection: `user:password`. */
   readonly credentials?: string | undefined;
+  /** Proved on each connection, while it sends other requests. */
+  readonly sasl?: SaslLogin | undefined;
   /** Whether it accepts a server in read-only mode, and looks for another one meanwhile. */
   readonly acceptsReadOnly?: boolean | undefined;
   /**
@@ -400,10 +404,19 @@ export class RawClient implements Actor {
   }
 
   #onReply(cnxn: ClientCnxn, { name, record, reply }: Request): void {
+    const { sasl } = this.options;
+    if (name === 'sasl' && sasl !== undefined && cnxn === this.cnxn) this.#onSaslReply(reply?.body as SaslReply | undefined, sasl);
     // It asked for the end of its session.
     if (name === 'closeSession' && reply?.err !== ErrorCode.NotReadOnly && cnxn === this.cnxn) this.#forgetSession();
     // A request that was turned away has set no watch.
     if (reply?.err !== ErrorCode.ThrottledOp) this.#noteWatch(name, record, reply?.err === ErrorCode.Ok);
+  }
+
+  /** The reply to its answer proves the server; it looks at that no more. */
+  #onSaslReply(body: SaslReply | undefined, login: SaslLogin): void {
+    const token = body?.token ?? undefined;
+    const answer = token === undefined ? undefined : answerTo(token, login);
+    if (answer !== undefined) this.send('sasl', { token: answer });
   }
 
   #onConnectResponse(cnxn: ClientCnxn, reader: Reader): void {
@@ -424,7 +437,8 @@ export class RawClient implements Actor {
     if (response.readOnly === true) this.#lookForAnother(cnxn);
     this.session = response.sessionId;
     this.password = Buffer.from(response.passwd ?? []);
-    const { credentials, restoresWatches } = this.options;
+    const { credentials, restoresWatches, sasl } = this.options;
+    if (sasl !== undefined) this.send('sasl', { token: Buffer.alloc(0) });
     if (credentials !== undefined) this.send('auth', { type: 0, scheme: 'digest', auth: Buffer.from(credentials) });
     if (isBack && restoresWatches === true) this.#restoreWatches();
     else this.#watches = noWatches();

@@ -484,7 +484,8 @@ export class Workload {
       { perms: Perms.read | Perms.write, id: { scheme: 'digest', id: digestId('bob:pw') } },
       { perms: Perms.create | Perms.delete, id: { scheme: 'digest', id: digestId('bob:pw') } },
     ];
-    const choices = [openAcl, openAcl, openAcl, openAcl, creatorAcl, readOnlyAcl, alice, fromHere, inParts, noAcl];
+    const dave: readonly Acl[] = [{ perms: Perms.all, id: { scheme: 'sasl', id: 'dave' } }];
+    const choices = [openAcl, openAcl, openAcl, openAcl, creatorAcl, readOnlyAcl, alice, fromHere, inParts, dave, noAcl];
     return choices[this.#random.below(choices.length)]!;
   }
 

@@ -8,6 +8,7 @@ import { Refusal } from './refusal.ts';
 import { addressRange } from './ip-range.ts';
 import type { ModelOptions } from './model-options.ts';
 import type { AclEntry, Data } from './operation-types.ts';
+import { provedUser } from './sasl-rules.ts';
 
 export interface Id {
   readonly scheme: string;
@@ -61,6 +62,13 @@ export class AccessRules {
     return true;
   }
 
+  /** Adds the identity that a token of SASL proves, if it proves one. */
+  proveByToken(identities: Id[], token: Data): void {
+    const { saslUsers } = this.#options;
+    const id = saslUsers === undefined ? undefined : provedUser(token, saslUsers);
+    if (id !== undefined && !identities.some((own) => own.scheme === 'sasl' && own.id === id)) identities.push({ scheme: 'sasl', id });
+  }
+
   isPermitted(acl: readonly AclEntry[], perms: number, identities: readonly Id[]): boolean {
     if (this.#options.skipAcl || acl.length === 0 || identities.some(({ scheme }) => scheme === 'super')) return true;
     return acl.some((entry) => {
@@ -72,6 +80,7 @@ export class AccessRules {
 
   #matches(own: Id, entry: AclEntry): boolean {
     if (entry.scheme === 'digest') return this.#options.digestAuthEnabled && own.id === entry.id;
+    if (entry.scheme === 'sasl') return this.#hasSasl && own.id === entry.id;
     if (entry.scheme !== 'ip') return false;
     const range = entry.id === null ? undefined : addressRange(entry.id);
     const address = addressRange(own.id);
@@ -90,7 +99,7 @@ export class AccessRules {
     if (unique.length === 0) throw new Refusal(ErrorCode.InvalidACL);
     return unique.flatMap(({ perms, scheme, id }): Acl[] => {
       if (scheme === 'auth') {
-        const known = identities.filter((own) => own.scheme === 'digest' && this.#options.digestAuthEnabled);
+        const known = identities.filter((own) => this.#provesIdentity(own));
         if (known.length === 0) throw new Refusal(ErrorCode.InvalidACL);
         return known.map((own) => ({ perms, ...own }));
       }
@@ -102,6 +111,15 @@ export class AccessRules {
   #isValidId(scheme: string, id: string): boolean {
     if (scheme === 'world') return id === 'anyone';
     if (scheme === 'ip') return addressRange(id) !== undefined;
+    if (scheme === 'sasl') return this.#hasSasl && !id.includes('@');
     return scheme === 'digest' && this.#options.digestAuthEnabled && isValidDigestId(id);
+  }
+
+  #provesIdentity({ scheme }: Id): boolean {
+    return (scheme === 'digest' && this.#options.digestAuthEnabled) || (scheme === 'sasl' && this.#hasSasl);
+  }
+
+  get #hasSasl(): boolean {
+    return this.#options.saslUsers !== undefined;
   }
 }

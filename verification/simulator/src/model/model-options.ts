@@ -1,6 +1,7 @@
 /** The configuration of the modelled server: ZooKeeper's settings, limits and compatibility. */
 
 import { juteMaxBufferDefault } from '@tskeeper/protocol';
+import type { SaslUsers } from './sasl-rules.ts';
 
 export interface ModelOptions {
   readonly extendedTypesEnabled: boolean;
@@ -8,6 +9,8 @@ export interface ModelOptions {
   readonly skipAcl: boolean;
   readonly digestAuthEnabled: boolean;
   readonly superDigest: string | undefined;
+  /** Undefined without SASL: then an empty token ends the exchange. */
+  readonly saslUsers: SaslUsers | undefined;
   readonly reconfigEnabled: boolean;
   /** Sessions that were not opened by `openSession` exist as well, and may not own ephemerals. */
   readonly localSessions: boolean;
@@ -47,6 +50,7 @@ export const modelDefaults: ModelOptions = {
   skipAcl: false,
   digestAuthEnabled: true,
   superDigest: undefined,
+  saslUsers: undefined,
   reconfigEnabled: false,
   localSessions: false,
   minSessionTimeoutMs: 6000,

@@ -331,7 +331,8 @@ export class ReferenceModel {
       this.#outbox.send(cnxn, { kind: 'reply', xid, zxid: 0, err: accepted ? 0 : ErrorCode.AuthFailed, body: null });
       if (!accepted) this.#connections.close(cnxn);
     } else if (operation.kind === 'sasl') {
-      // SASL is not configured here: an empty token ends the exchange.
+      this.#access.proveByToken(this.#connections.get(cnxn).identities, operation.token);
+      // The tokens of a server are random: they are not compared.
       this.#outbox.send(cnxn, { kind: 'reply', xid, zxid: 0, err: 0, body: { token: null } });
     } else if (operation.kind === 'ping') {
       this.#outbox.send(cnxn, { kind: 'reply', xid: Xid.ping, zxid: this.#tree.zxid, err: 0, body: null });

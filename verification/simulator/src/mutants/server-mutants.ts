@@ -255,6 +255,13 @@ export const serverMutants: Readonly<Record<string, Mutant>> = {
     original: 'if (opCode === OpCode.auth || opCode === OpCode.sasl) cnxn.authPendingAtClose = true;',
     replacement: '',
   },
+  'sasl-password-of-any-user': {
+    description: 'a client proves a name by SASL with whatever password it has',
+    origin: 'A39; P33',
+    symbol: 'DigestMd5Exchange.#verify',
+    original: 'const isRight = isEqual(response, proofs.response);',
+    replacement: 'const isRight = isEqual(proofs.response, proofs.response);',
+  },
   'server-answers-after-disk-failure': {
     description: 'a server whose disk failed keeps answering',
     origin: 'ZOOKEEPER-2247, F10',

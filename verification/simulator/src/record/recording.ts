@@ -207,6 +207,8 @@ export interface RunLimits {
   readonly wideSequences?: boolean | undefined;
   /** The identity that is super. */
   readonly superDigest?: string | undefined;
+  /** Users of SASL, with their passwords. */
+  readonly saslUsers?: Readonly<Record<string, string>> | undefined;
   /** Whether clients may change the membership, and how many voters there must be. */
   readonly reconfigEnabled?: boolean | undefined;
   readonly votersMin?: number | undefined;

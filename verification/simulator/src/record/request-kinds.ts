@@ -1,5 +1,5 @@
 /** What the name and the reply of a request tell about how the server handled it. */
-import { ErrorCode, type SessionId } from '@tskeeper/protocol';
+import { ErrorCode, type Millis, type SessionId } from '@tskeeper/protocol';
 import type { Request } from './recording.ts';
 
 const writeNames: ReadonlySet<string> = new Set([
@@ -31,6 +31,17 @@ export function isThrottled({ name, reply }: Request): boolean {
 /** Answered at once, before pending requests: its place among the replies says nothing. */
 export function isAnsweredOutOfOrder({ name }: Request): boolean {
   return name === undefined || name === 'auth' || name === 'sasl' || name === 'check' || name === 'deleteContainer';
+}
+
+/**
+ * When the SASL exchange of a connection ended, as far as its client knows: -Infinity without one,
+ * Infinity if a token was not answered. A client library sends nothing else before.
+ */
+export function saslEndMs(requests: readonly Request[]): Millis {
+  const tokens = requests.filter(({ name }) => name === 'sasl');
+  if (tokens.length === 0) return -Infinity;
+  // The first token asks for a challenge, and the second one answers it.
+  return tokens.length === 1 ? Infinity : (tokens.at(-1)!.reply?.atMs ?? Infinity);
 }
 
 /** Equal for requests and txns that may belong together. */

@@ -48,6 +48,7 @@ function modelFor({ limits }: Recording): ReferenceModel {
     identitiesPerCnxnMax: limits.identitiesPerCnxnMax ?? Infinity,
     identityBytesPerCnxnMax: limits.identityBytesPerCnxnMax ?? Infinity,
     superDigest: limits.superDigest,
+    saslUsers: limits.saslUsers,
     reconfigEnabled: limits.reconfigEnabled === true,
   });
 }
@@ -92,7 +93,7 @@ class Replayer {
     this.#recording = recording;
     const cnxns = [...recording.cnxns.toSorted((a, b) => a.handshakeMs - b.handshakeMs), ...readOnlyStreams(recording)];
     const model = (this.#model = modelFor(recording));
-    const admissions = (this.#admissions = new Admissions(cnxns, recording.limits.superDigest));
+    const admissions = (this.#admissions = new Admissions(cnxns, recording.limits));
     const previousAcls = (this.#previousAcls = new PreviousAcls(model));
     this.#tracer = new RequestTracer(recording, cnxns, tracing, model, admissions);
     this.#streams = new StreamChecker(recording, cnxns, model, admissions, previousAcls);

@@ -3,7 +3,7 @@
  * read becomes due; each received item must be the one that is due. Reads are performed in the
  * model when their reply turns up in the stream, after all txns up to the zxid in it.
  */
-import { type AddWatchRequest, type AuthRequest, ErrorCode, type Zxid } from '@tskeeper/protocol';
+import { type AddWatchRequest, ErrorCode, type Zxid } from '@tskeeper/protocol';
 import type { ModelOutput } from '../model/outbox.ts';
 import type { ReferenceModel } from '../model/reference-model.ts';
 import type { CnxnRecord, Item, Recording, Request } from '../record/recording.ts';
@@ -123,10 +123,10 @@ export class StreamChecker {
     if (next !== undefined && next.zxid > 0 && (next.kind === 'event' ? next.zxid > zxid : next.zxid >= zxid)) return false;
     this.#connectModel(stream);
     // It may also have overtaken the end of its session.
-    if (request.name !== 'auth' || !this.#model.hasCnxn(stream.number)) return true;
+    if ((request.name !== 'auth' && request.name !== 'sasl') || !this.#model.hasCnxn(stream.number)) return true;
     if (request.reply!.err === ErrorCode.Ok) {
       this.#model.perform(this.#admissions.of(request));
-      stream.identities = identitiesAfter(stream.identities, request.record as AuthRequest, this.#recording.limits.superDigest);
+      stream.identities = identitiesAfter(stream.identities, request, this.#recording.limits);
     }
     return true;
   }

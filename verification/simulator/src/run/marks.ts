@@ -14,6 +14,7 @@ import {
   ListFilter,
   type MultiReply,
   OpCode,
+  type SaslReply,
   type SetDataRequest,
 } from '@tskeeper/protocol';
 import type { LimitName } from '@tskeeper/core';
@@ -71,6 +72,12 @@ function annotated(mark: string): Count {
 /** 1 for a seed in which a checker had something to check. */
 function exercisedIn(name: 'staleness' | 'earlyExpiry' | 'lateExpiry'): Count {
   return ({ recording }, replayed) => Number((checkers[name].casesExercised?.(recording, replayed) ?? 0) > 0);
+}
+
+/** The token of an accepted request of a SASL exchange; undefined for any other request. */
+function saslReply({ name, reply }: Request): string | null | undefined {
+  if (name !== 'sasl' || reply?.err !== ErrorCode.Ok) return undefined;
+  return (reply.body as SaslReply).token?.toString() ?? null;
 }
 
 function partsOf({ name, reply }: Request): readonly { readonly kind: string }[] | undefined {
@@ -252,6 +259,9 @@ export const marks: Readonly<Record<string, Count>> = {
   'a multi succeeded': requests((request) => partsOf(request)?.every(({ kind }) => kind !== 'error') === true),
   'a multi failed': requests((request) => partsOf(request)?.some(({ kind }) => kind === 'error') === true),
   NoAuth: answered(ErrorCode.NoAuth),
+  'a client authenticated by SASL': requests((request) => saslReply(request)?.startsWith('rspauth=') === true),
+  'a SASL exchange failed, and the client was served': requests((request) => saslReply(request) === null),
+  'a SASL exchange was not answered': requests(({ name, reply }) => name === 'sasl' && reply === undefined),
   InvalidACL: answered(ErrorCode.InvalidACL),
   BadVersion: answered(ErrorCode.BadVersion),
   NotEmpty: answered(ErrorCode.NotEmpty),

@@ -188,7 +188,7 @@ class SeedRun {
   }
 
   #newActor(name: string, address: string, plan: ClientPlan): Actor {
-    const { kind, timeoutMs, credentials, restoresWatches, acceptsReadOnly, keepsLocalSession } = plan;
+    const { kind, timeoutMs, credentials, sasl, restoresWatches, acceptsReadOnly, keepsLocalSession } = plan;
     const random = new SeededRandom(this.#random.uint32());
     if (kind === 'library')
       return new LibraryClient(this.world, random, {
@@ -196,6 +196,7 @@ class SeedRun {
         address,
         timeoutMs,
         credentials,
+        sasl,
         acceptsReadOnly,
         followsConfig: this.#plan.reconfig?.clientsFollow === true,
       });
@@ -204,6 +205,7 @@ class SeedRun {
       address,
       timeoutMs,
       credentials,
+      sasl,
       restoresWatches,
       acceptsReadOnly,
       keepsLocalSession,

@@ -5,6 +5,7 @@
  * last zxid of an epoch) takes a minute here.
  */
 import { coreDefaults, type CoreOptions, type LocalSessionMode, type ZabOptions } from '@tskeeper/core';
+import { AuthToLocal, SaslNames, saslProvider } from '@tskeeper/core/internal';
 import { epochMax, makeZxid, type Millis, type Sid, type Zxid } from '@tskeeper/protocol';
 import { type EnsembleOptions, runtimeDefaults, type RuntimeOptions, type SeededRandom } from '@tskeeper/runtime';
 import {
@@ -15,6 +16,7 @@ import {
   learnerPortDefaults,
   type LearnerPortOptions,
 } from '@tskeeper/runtime/internal';
+import type { SaslLogin } from '../clients/sasl-login.ts';
 import type { WorkloadOptions } from '../clients/workload.ts';
 import { type FaultName, faults } from '../faults/faults.ts';
 import type { SeedState } from '../record/recording.ts';
@@ -26,6 +28,8 @@ export interface ClientPlan {
   readonly timeoutMs: Millis;
   /** Name and password; ACLs distinguish them. */
   readonly credentials: string | undefined;
+  /** Proved by SASL in addition. */
+  readonly sasl: SaslLogin | undefined;
   readonly restoresWatches: boolean;
   /** The client library, or a raw client. */
   readonly kind: 'raw' | 'library';
@@ -115,6 +119,14 @@ export interface SeedPlan {
 const localSessionModes: readonly LocalSessionMode[] = [...repeat<LocalSessionMode>('disabled', 4), 'enabled', 'upgradable'];
 /** Without local sessions a server in read-only mode opens none. */
 const readOnlySessionModes: readonly LocalSessionMode[] = ['enabled', 'upgradable', 'upgradable', 'disabled'];
+/** ACLs name dave. */
+const saslUsers: Readonly<Record<string, string>> = { dave: 'opens', erin: 'knocks' };
+const saslNames = new SaslNames({
+  rules: new AuthToLocal('DEFAULT', ''),
+  removesHost: false,
+  removesRealm: false,
+  superUsers: new Set(),
+});
 const counterMaxDefault = 0xffff_0000;
 /** The limit if the longest frame is a megabyte. */
 const floodValueMax = 50_000;
@@ -189,6 +201,7 @@ export function drawPlan(random: SeededRandom): SeedPlan {
   const juteMaxBuffer = pick(coreDefaults.juteMaxBuffer, 30_000);
   const clientCount = 2 + random.below(4);
   const keeperExtensions = random.below(3) === 0;
+  const allowsFailedSasl = random.below(3) === 0;
   const wideSequences = random.below(2) === 0;
   const flood =
     (ensemble?.windowBytes ?? Infinity) === Infinity && random.below(ensemble === undefined ? 14 : 8) === 0
@@ -215,6 +228,9 @@ export function drawPlan(random: SeededRandom): SeedPlan {
       identityBytesPerAddressMax: pick(coreDefaults.identityBytesPerAddressMax, 100),
       exemptIdentityBytes: pick(coreDefaults.exemptIdentityBytes, 50),
       shortAclEntriesMax: pick(16, 0),
+      sasl: { mechanism: 'DIGEST-MD5', passwords: new Map(Object.entries(saslUsers)), names: saslNames },
+      allowsFailedSasl,
+      authProviders: [saslProvider(undefined)],
       extendedTypesEnabled: true,
       keeperExtensions,
       wideSequences,
@@ -272,6 +288,7 @@ export function drawPlan(random: SeededRandom): SeedPlan {
     clients: Array.from({ length: clientCount }, (_, index) => ({
       timeoutMs: 300 + random.below(1400),
       credentials: pick(undefined, 'alice:secret', 'bob:pw'),
+      sasl: drawSaslLogin(random, index % 2 === 1 && allowsFailedSasl),
       restoresWatches: random.below(3) > 0,
       kind: index % 2 === 0 ? 'library' : 'raw',
       acceptsReadOnly: isReadOnlyModeOn && random.below(3) > 0,
@@ -285,6 +302,13 @@ export function drawPlan(random: SeededRandom): SeedPlan {
   return ensemble === undefined
     ? plan
     : { ...plan, core: { ...plan.core, localSessions: pick(...(isReadOnlyModeOn ? readOnlySessionModes : localSessionModes)) } };
+}
+
+/** @param mayBeWrong the password may be wrong, and the client is served nevertheless. */
+function drawSaslLogin(random: SeededRandom, mayBeWrong: boolean): SaslLogin | undefined {
+  if (random.below(2) === 0) return undefined;
+  const username = random.below(3) > 0 ? 'dave' : 'erin';
+  return { username, password: mayBeWrong && random.below(3) === 0 ? 'wrong' : saslUsers[username]! };
 }
 
 function repeat<T>(value: T, times: number): T[] {

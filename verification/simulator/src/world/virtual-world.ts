@@ -179,6 +179,7 @@ export class VirtualWorld {
       localSessions: ensemble === undefined ? 'disabled' : coreOptions.localSessions,
       watchesPerCnxnMax: coreOptions.watchesPerCnxnMax,
       superDigest: coreOptions.superDigest,
+      saslUsers: coreOptions.sasl === undefined ? undefined : Object.fromEntries(coreOptions.sasl.passwords),
       reconfigEnabled: coreOptions.reconfigEnabled,
       votersMin: ensemble?.options?.standaloneEnabled === false ? 1 : 2,
       multiAddressEnabled: ensemble?.options?.multiAddressEnabled === true,
