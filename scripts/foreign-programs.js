@@ -121,11 +121,12 @@ function zookeeperInstaller(version) {
 const curatorVersion = '5.9.0';
 
 const kazooVersion = '2.11.0';
+/** With it kazoo speaks SASL. */
+const pureSaslVersion = '0.6.2';
 
 /**
  * What kazoo's own tests import, and the dependencies of these packages. pyOpenSSL 26.2.0 and later
- * lack what kazoo's harness needs to create certificates. pure-sasl is omitted, so kazoo skips its
- * SASL tests.
+ * lack what kazoo's harness needs to create certificates.
  */
 const kazooSuitePackages = [
   `kazoo==${kazooVersion}`,
@@ -136,6 +137,7 @@ const kazooSuitePackages = [
   'eventlet>=0.40.0',
   'pyjks==20.0.0',
   'pyOpenSSL>=24.2.1,<26.2.0',
+  `pure-sasl==${pureSaslVersion}`,
 ];
 
 /**
@@ -255,7 +257,7 @@ const installers = {
     'org.apache.zookeeper:zookeeper:3.9.5',
     ...zookeeperExtras['3.9.5'],
   ]),
-  kazoo: pythonInstaller(kazooVersion, [`kazoo==${kazooVersion}`]),
+  kazoo: pythonInstaller(kazooVersion, [`kazoo==${kazooVersion}`, `pure-sasl==${pureSaslVersion}`]),
   'kazoo-suite': pythonInstaller(kazooVersion, kazooSuitePackages),
   // The engine of ClickHouse 26.9 as a library: about 900 MB.
   clickhouse: pythonInstaller('26.9.0', ['chdb==4.4.0', 'chdb-core==26.9.0']),

@@ -32,6 +32,7 @@ import { countRequests, runRecipes } from './recipes/run.ts';
 import { crowdTimeoutMs } from './recipes/traffic.ts';
 import { type Counts, Report, summaryOf } from './report.ts';
 import { superAuth, superDigestProperty, versionOf } from './settings.ts';
+import { buildSaslClient, runSecure } from './secure/run.ts';
 import { runCSuite } from './suites/c-suite.ts';
 import { runKazooSuite } from './suites/kazoo-suite.ts';
 import { twoAtATime } from './two-at-a-time.ts';
@@ -44,6 +45,7 @@ const partNames = [
   'exchange',
   'conformance',
   'c-suite',
+  'secure',
   'differential',
   'cli',
   'java',
@@ -215,6 +217,14 @@ const parts: Record<PartName, Part> = {
       );
       // Ensembles contain several kinds.
       if (kind === 'ours') await runClientEnsembles(report);
+    },
+  },
+  secure: {
+    peers: ['zookeeper-3.9.5', 'kazoo'],
+    run: async ({ kind }, report) => {
+      const { 'zookeeper-3.9.5': java, kazoo } = await ensureForeignPrograms(['zookeeper-3.9.5', 'kazoo']);
+      if (!java.installed || !kazoo.installed) return;
+      await runSecure(kind, reference, await buildSaslClient(java, kazoo.pythonPath), report);
     },
   },
   recipes: {

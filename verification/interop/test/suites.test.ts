@@ -90,13 +90,14 @@ describe('the stand-in for a JVM', () => {
     });
   });
 
-  test('starts a server without TLS and SASL, and names each omitted setting', () => {
+  test('starts a server without TLS, and names each omitted setting', () => {
     const config = 'tickTime=500\nssl.keyStore.location=a\nsecureClientPort=22281\nlocalSessionsEnabled=true';
-    const properties = ['-Dzookeeper.authProvider.1=a.b.C', '-Dznode.container.checkIntervalMs=100', '-Dreadonlymode.enabled=true'];
+    const kept = ['-Dzookeeper.authProvider.1=a.b.SASLAuthenticationProvider', '-Dznode.container.checkIntervalMs=100'];
+    const properties = ['-Dzookeeper.authProvider.2=a.b.X509AuthenticationProvider', ...kept];
     expect(withoutUnsupported({ config, properties })).toEqual({
       config: 'tickTime=500\nlocalSessionsEnabled=true',
-      properties: ['-Dznode.container.checkIntervalMs=100', '-Dreadonlymode.enabled=true'],
-      leftOut: ['ssl.keyStore.location', 'secureClientPort', 'zookeeper.authProvider.1'],
+      properties: kept,
+      leftOut: ['ssl.keyStore.location', 'secureClientPort', 'zookeeper.authProvider.2'],
     });
   });
 });

@@ -48,7 +48,7 @@ const fixtures: Readonly<Record<CProgram, Readonly<Record<string, number>>>> = {
 };
 
 /** The fixtures of the bounded form: those with a server that take less than half a minute. */
-const boundedFixtures: readonly string[] = ['Zookeeper_multi', 'Zookeeper_clientretry', 'Zookeeper_logClientEnv'];
+const boundedFixtures: readonly string[] = ['Zookeeper_multi', 'Zookeeper_clientretry', 'Zookeeper_logClientEnv', 'Zookeeper_SASLAuth'];
 
 /** Only a guard against a hang. */
 const fixtureTimeoutMs = 600_000;

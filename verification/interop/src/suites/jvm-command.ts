@@ -22,8 +22,9 @@ export function parseJvmCommand(argv: readonly string[]): JvmCommand {
   return { properties, mainClass: argv[at] ?? '', args: argv.slice(at + 1) };
 }
 
-/** TLS on the client port and SASL: tskeeper does not start with any of these. */
-const unsupported = /^(secureClientPort(Address)?|ssl\..+|serverCnxnFactory|authProvider\..+|sessionRequireClientSASLAuth)$/;
+/** TLS on the client port, and certificates as identities: tskeeper does not start with any of these. */
+const unsupported =
+  /^(?:zookeeper\.)?(?:(?:secureClientPort(?:Address)?|ssl\..+|serverCnxnFactory) *=|authProvider\..+=.*X509AuthenticationProvider)/;
 
 export interface ServerSettings {
   /** The text of zoo.cfg. */
@@ -33,14 +34,13 @@ export interface ServerSettings {
 
 /**
  * The settings without those that keep tskeeper from starting, and the names of these. The suites
- * configure TLS, SASL and the like for every server, even for tests that need none of it.
+ * configure TLS and the like for every server, even for tests that need none of it.
  */
 export function withoutUnsupported({ config, properties }: ServerSettings): ServerSettings & { readonly leftOut: readonly string[] } {
   const leftOut: string[] = [];
   const isKept = (setting: string): boolean => {
-    const name = setting.split('=')[0]!.trim();
-    if (!unsupported.test(name.replace(/^zookeeper\./, ''))) return true;
-    leftOut.push(name);
+    if (!unsupported.test(setting.trim())) return true;
+    leftOut.push(setting.split('=')[0]!.trim());
     return false;
   };
   return {

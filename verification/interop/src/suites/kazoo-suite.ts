@@ -24,6 +24,7 @@ const testsMin = 480;
 const boundedTests: readonly string[] = [
   ...['TestClient', 'TestClientTransactions', 'TestAuthentication'].map((name) => `test_client.py::${name}`),
   'test_watchers.py::KazooDataWatcherTests',
+  'test_sasl.py',
 ];
 const boundedTestsMin = 80;
 
