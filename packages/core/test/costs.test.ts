@@ -17,7 +17,7 @@ import {
 } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
 import { expectIs } from '../../../test/expect-is.ts';
-import type { AuthProvider, CoreOptions } from '../src/index.ts';
+import type { AuthProvider, AuthTicket, CoreOptions } from '../src/index.ts';
 import type { Replica } from '../src/request/replica.ts';
 import { Stepper } from './support/stepper.ts';
 
@@ -147,10 +147,14 @@ describe('work units', () => {
   });
 
   it('limit the number of requests answered in one step after an authentication', async () => {
+    const tickets: AuthTicket[] = [];
     const later: AuthProvider = {
       scheme: 'later',
       provesIdentity: true,
-      authenticate: () => ({ kind: 'later' }),
+      authenticate(_credentials, _context, ticket) {
+        tickets.push(ticket);
+        return { kind: 'later' };
+      },
       isValidId: () => true,
       matches: () => false,
       userName: (id) => id,
@@ -169,7 +173,7 @@ describe('work units', () => {
     });
     for (let xid = 1; xid <= 40; xid++) stepper.ask(client, xid, OpCode.getChildren, watched('/parent'));
     stepper.reset();
-    stepper.call(() => stepper.core.authenticated(1, { kind: 'done', identities: [] }, stepper.now));
+    stepper.call(() => stepper.core.authenticated(tickets[0]!, { kind: 'done', identities: [] }, stepper.now));
     expect(stepper.received.length).toBeLessThan(10);
     stepper.finish();
     expect(stepper.received.map(({ header }) => header.xid)).toEqual([-4, ...Array.from({ length: 40 }, (_, at) => at + 1)]);

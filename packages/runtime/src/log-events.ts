@@ -127,6 +127,7 @@ export const logEvents = {
   'cnxn.address-limit': { level: 'warn', fields: ['address', 'limit'] },
   'cnxn.limit': { level: 'warn', fields: ['address', 'limit'] },
   'cnxn.memory': { level: 'warn', fields: ['address', 'reason'] },
+  'auth.provider-failed': { level: 'warn', fields: ['scheme', 'reason'] },
   'auth.refused': { level: 'warn', fields: ['address', 'scheme', 'reason'] },
   'cnxn.throttled': { level: 'warn', fields: ['address'] },
   'cnxn.accept-failed': { level: 'warn', fields: ['address', 'reason'] },

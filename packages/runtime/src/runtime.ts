@@ -2,7 +2,15 @@
  * Starts and closes a server: recovers its state, makes its parts, listens for clients, and passes
  * what the network and the storage report to the part concerned, each in a turn (turn-loop.ts).
  */
-import { type CoreOptions, type Inspector, type Observer, Server, standaloneSequencer } from '@tskeeper/core';
+import {
+  type AuthResult,
+  type AuthTicket,
+  type CoreOptions,
+  type Inspector,
+  type Observer,
+  Server,
+  standaloneSequencer,
+} from '@tskeeper/core';
 import { ConnectionThrottle, StepBudget } from '@tskeeper/core/internal';
 import type { Millis, SessionId, Sid, Zxid } from '@tskeeper/protocol';
 import { ClientListener } from './client-listener.ts';
@@ -375,6 +383,11 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
         else resolve(server.shedConnections(share, now));
       });
     });
+  }
+
+  /** As `Server.authenticated`. Its server may have ended since, and then nothing waits for it. */
+  authenticated(ticket: AuthTicket, result: AuthResult): void {
+    this.#turns.run((now) => this.#parts.server?.authenticated(ticket, result, now));
   }
 
   // --- What the network reports

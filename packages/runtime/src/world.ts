@@ -1,4 +1,4 @@
-import type { Inspector, Observer } from '@tskeeper/core';
+import type { AuthResult, AuthTicket, Inspector, Observer } from '@tskeeper/core';
 import type { SessionId, Sid } from '@tskeeper/protocol';
 import type { Clock } from './clock.ts';
 import type { Disk } from './disk.ts';
@@ -93,6 +93,8 @@ export interface Runtime {
    * with a RangeError for another share.
    */
   shedConnections(share: number): Promise<number>;
+  /** The result of an authentication that a provider decides in its own time. */
+  authenticated(ticket: AuthTicket, result: AuthResult): void;
   /** Stops accepting, makes everything acknowledged durable, and releases the data folder. */
   close(): Promise<void>;
 }

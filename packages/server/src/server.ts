@@ -1,4 +1,5 @@
 import { readFileSync, statSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { isIPv6 } from 'node:net';
 import { basename, resolve } from 'node:path';
 import type { CoreOptions, Inspector } from '@tskeeper/core';
@@ -18,6 +19,7 @@ import {
   type World,
 } from '@tskeeper/runtime';
 import { RateLimitedLog } from '@tskeeper/runtime/internal';
+import { PluginProvider } from './auth-plugin.ts';
 import { ConfigError } from './config/config-error.ts';
 import { ensembleOptionsOf } from './config/ensemble-options.ts';
 import type { ConfigFile, ConfigSources, ReadFile } from './config/config-sources.ts';
@@ -158,6 +160,7 @@ export async function startServerWith(
     failed: (error) => end.fail(error),
   };
   const runtime = await startRuntime(world, config.core, runtimeOptions, hooks, member);
+  for (const provider of config.core.authProviders) if (provider instanceof PluginProvider) provider.serve(runtime, logger);
   return new RunningServer(runtime, runtimeOptions.dataDir, end);
 }
 
@@ -306,7 +309,8 @@ function sourcesOf(options: ServerOptions, { config, readMyid, disk }: ServerEnv
 function withDefaults(options: ServerOptions): ConfigSources & { readonly readFile: ReadFile } {
   const { configFile, dataDir, clientPort, clientAddress, definitions, environment } = options;
   const readText: ReadFile = (path, encoding = 'latin1') => readFileSync(path, encoding);
-  const shared = { definitions, environment, readFile: readText };
+  const loadModule = createRequire(resolve(configFile ?? 'zoo.cfg'));
+  const shared = { definitions, environment, readFile: readText, loadModule };
   if (configFile !== undefined) return { ...shared, file: readConfigFile(configFile, readText), dataDir, clientPort, clientAddress };
   return { ...shared, dataDir: dataDir ?? 'data', clientPort: clientPort ?? 2181, clientAddress: clientAddress ?? '127.0.0.1' };
 }

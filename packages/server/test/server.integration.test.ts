@@ -38,6 +38,7 @@ class RuntimeProbe {
       inspect: {} as Inspector,
       expireSession: () => Promise.resolve(false),
       transferLeadership: () => Promise.reject(new Error('not asked for')),
+      authenticated: () => undefined,
       shedConnections: () => Promise.resolve(0),
       close: async () => {
         this.closed++;

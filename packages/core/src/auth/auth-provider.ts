@@ -7,10 +7,12 @@ import type { AclKeys } from '../tree/acl-index.ts';
 import type { Identity } from './identity.ts';
 
 /**
- * Identifies one authentication that is decided elsewhere. Never reused, so a late result cannot
- * reach another client.
+ * Stands for one authentication that may be decided elsewhere. It is known by its identity as an
+ * object, so a late result cannot reach another client.
  */
-export type AuthTicket = number;
+export interface AuthTicket {
+  readonly scheme: string;
+}
 
 /** The result of a client's credentials, or of one token of an exchange. */
 export type AuthResult =
@@ -33,7 +35,7 @@ export type AuthOutcome =
   | AuthResult
   /**
    * The result comes from outside the core. The connection accepts no further requests until
-   * `Server.authenticated` is called with the ticket, exactly once, whatever the result.
+   * `Server.authenticated` is called with the ticket, whatever the result.
    */
   | { readonly kind: 'later' };
 

@@ -35,7 +35,6 @@ export class Authentication {
   readonly #replyWriter: ReplyWriter;
   readonly #observer: Observer;
   readonly #pending = new Map<AuthTicket, PendingAuth>();
-  #nextTicket: AuthTicket = 1;
 
   constructor(
     registry: AuthRegistry,
@@ -83,7 +82,7 @@ export class Authentication {
       this.#refuse(pending, 'authentication failed', 'it goes on after the end of its exchange', now);
       return;
     }
-    const ticket = this.#nextTicket++;
+    const ticket: AuthTicket = { scheme };
     const outcome =
       opCode === OpCode.sasl ? this.#saslOutcome(cnxn, credentials, ticket) : this.#outcome(cnxn, scheme, credentials, ticket);
     if (outcome.kind === 'later') {
@@ -110,11 +109,11 @@ export class Authentication {
 
   /**
    * Applies a result decided elsewhere. Returns the connection that is served again; undefined if
-   * it is closed, or was closed by the result.
+   * it is closed, was closed by the result, or belonged to an earlier role of this server.
    */
   complete(ticket: AuthTicket, result: AuthResult, now: Now): Cnxn | undefined {
     const pending = this.#pending.get(ticket);
-    if (pending === undefined) throw new Error(`no authentication waits for ticket ${ticket}: it already has a result`);
+    if (pending === undefined) return undefined;
     this.#pending.delete(ticket);
     const { cnxn } = pending;
     if (cnxn.isClosed) return undefined;

@@ -34,7 +34,7 @@ class Exchange {
     this.#exchange = mechanism.start();
   }
   send(token: string): unknown {
-    const outcome = this.#exchange.next(Buffer.from(token), 1);
+    const outcome = this.#exchange.next(Buffer.from(token), { scheme: 'sasl' });
     return 'reply' in outcome && outcome.reply !== undefined ? { ...outcome, reply: outcome.reply.toString() } : outcome;
   }
 }

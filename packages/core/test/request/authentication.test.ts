@@ -11,6 +11,8 @@ import { saslProvider } from '../../src/auth/sasl-provider.ts';
 import {
   type AuthOutcome,
   type AuthProvider,
+  type AuthResult,
+  type AuthTicket,
   coreDefaults,
   type CoreOptions,
   type ClientOutput,
@@ -28,12 +30,12 @@ const context = { remoteAddress: '127.0.0.1', remotePort: 1, localPort: 2181, se
 class FakeProvider implements AuthProvider {
   readonly scheme: string;
   readonly provesIdentity = true;
-  readonly asked: { credentials: string | undefined; ticket: number }[] = [];
+  readonly asked: { credentials: string | undefined; ticket: AuthTicket }[] = [];
   outcome: AuthOutcome = { kind: 'later' };
   constructor(scheme: string) {
     this.scheme = scheme;
   }
-  authenticate(credentials: Buffer | null, _context: unknown, ticket: number): AuthOutcome {
+  authenticate(credentials: Buffer | null, _context: unknown, ticket: AuthTicket): AuthOutcome {
     this.asked.push({ credentials: credentials?.toString(), ticket });
     return this.outcome;
   }
@@ -98,6 +100,10 @@ class Host implements ClientOutput, TxnLog {
     const behind = Buffer.from(reader.bytes.subarray(reader.int32() + reader.offset, reader.limit));
     output.clear();
     output.raw(behind);
+  }
+  /** The provider's result for the authentication that it was asked for as the `index`-th. */
+  decide(index: number, result: AuthResult): void {
+    this.core.authenticated(this.provider.asked[index]!.ticket, result, now);
   }
   auth(cnxn: number, credentials: string, scheme = 'fake'): void {
     const request = { type: 0, scheme, auth: Buffer.from(credentials) };
@@ -168,8 +174,8 @@ describe('an authentication decided elsewhere', () => {
     server.whoAmI(1, 100);
     expect(server.heard(1)).toEqual([]);
     expect(server.core.wantsInput(1)).toBe(false);
-    expect(server.provider.asked).toEqual([{ credentials: 'secret', ticket: 1 }]);
-    server.core.authenticated(1, bert, now);
+    expect(server.provider.asked).toEqual([{ credentials: 'secret', ticket: { scheme: 'fake' } }]);
+    server.decide(0, bert);
     expect(server.heard(1)).toEqual(['-4 0', '100 0 ip:127.0.0.1 fake:bert']);
     expect(server.core.wantsInput(1)).toBe(true);
   });
@@ -180,7 +186,7 @@ describe('an authentication decided elsewhere', () => {
     server.auth(1, 'secret');
     server.setRoot(1, 5);
     server.whoAmI(1, 100);
-    server.core.authenticated(1, bert, now);
+    server.decide(0, bert);
     expect(server.heard(1)).toEqual(['-4 0']);
     server.applied();
     expect(server.heard(1)).toEqual(['5 0', '100 0 ip:127.0.0.1 fake:bert']);
@@ -206,7 +212,7 @@ describe('an authentication decided elsewhere', () => {
     server.whoAmI(1, 101);
     server.applied();
     expect(server.heard(1)).toEqual(['5 0', '100 0 ip:127.0.0.1']);
-    server.core.authenticated(1, bert, now);
+    server.decide(0, bert);
     expect(server.heard(1)).toEqual(['-4 0', '101 0 ip:127.0.0.1 fake:bert']);
   });
 
@@ -216,7 +222,7 @@ describe('an authentication decided elsewhere', () => {
     server.setRoot(1, 5);
     server.auth(1, 'secret');
     server.whoAmI(1, 100);
-    server.core.authenticated(1, bert, now);
+    server.decide(0, bert);
     expect(server.heard(1)).toEqual(['-4 0']);
     server.applied();
     expect(server.heard(1)).toEqual(['5 0', '100 0 ip:127.0.0.1 fake:bert']);
@@ -228,7 +234,7 @@ describe('an authentication decided elsewhere', () => {
     server.connect(1);
     server.auth(1, 'wrong');
     server.whoAmI(1, 100);
-    server.core.authenticated(1, { kind: 'refused' }, now);
+    server.decide(0, { kind: 'refused' });
     expect(server.heard(1)).toEqual([`-4 ${ErrorCode.AuthFailed}`]);
     expect(server.closed).toEqual(['1: authentication failed']);
     expect(server.core.inspect.outstandingRequests()).toBe(0);
@@ -241,19 +247,21 @@ describe('an authentication decided elsewhere', () => {
     server.core.disconnected(1, now);
     server.connect(1);
     server.auth(1, 'other');
-    server.core.authenticated(1, bert, now);
+    server.decide(0, bert);
     expect(server.heard(1)).toEqual([]);
     server.whoAmI(1, 100);
-    server.core.authenticated(2, { kind: 'done', identities: [] }, now);
+    server.decide(1, { kind: 'done', identities: [] });
     expect(server.heard(1)).toEqual(['-4 0', '100 0 ip:127.0.0.1']);
   });
 
-  it('cannot be decided twice', () => {
+  it('is decided once: a second result has no effect', () => {
     const server = new Host();
     server.connect(1);
     server.auth(1, 'secret');
-    server.core.authenticated(1, bert, now);
-    expect(() => server.core.authenticated(1, bert, now)).toThrow('ticket 1');
+    server.decide(0, bert);
+    server.decide(0, { kind: 'refused' });
+    server.whoAmI(1, 100);
+    expect(server.heard(1)).toEqual(['-4 0', '100 0 ip:127.0.0.1 fake:bert']);
   });
 });
 
@@ -298,7 +306,7 @@ describe('credentials sent after the handshake', () => {
     });
     server.setRoot(2, 7);
     server.opened(1);
-    server.core.authenticated(1, bert, now);
+    server.decide(0, bert);
     server.applied();
     expect(server.heard(1)).toEqual(['-4 0', '6 0', '100 0 ip:127.0.0.1 fake:bert']);
   });

@@ -14,6 +14,7 @@ export class ConfigSettings {
   /** zoo.cfg, or a word in its place; for messages. */
   readonly configFile: string;
   readonly readFile: ReadFile;
+  readonly loadModule: (specifier: string) => unknown;
   readonly #settings = new Map<string, Setting>();
   /** Lines that name servers, groups and weights. */
   readonly quorumLines = new Map<string, Setting>();
@@ -24,9 +25,10 @@ export class ConfigSettings {
   readonly warnings: string[] = [];
   readonly notices: string[] = [];
 
-  constructor({ file, readFile }: ConfigSources) {
+  constructor({ file, readFile, loadModule }: ConfigSources) {
     this.configFile = file?.name ?? 'configuration';
     this.readFile = readFile ?? noFiles;
+    this.loadModule = loadModule ?? noModules;
   }
 
   /** Sets a key; a later value overrides an earlier one. */
@@ -115,4 +117,8 @@ export class ConfigSettings {
 
 function noFiles(): string {
   throw new Error('no readFile is given');
+}
+
+function noModules(): never {
+  throw new Error('no loadModule is given');
 }

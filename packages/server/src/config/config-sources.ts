@@ -23,6 +23,11 @@ export interface ConfigSources {
    * myid, and the files of JAAS and Kerberos.
    */
   readonly readFile?: ReadFile | undefined;
+  /**
+   * Loads a module that authProvider.* names, from the folder of zoo.cfg. Throws if it cannot be
+   * loaded. Default: no module can.
+   */
+  readonly loadModule?: ((specifier: string) => unknown) | undefined;
   /** Whether a file, or anything that is not a folder, has this name. Default: no. */
   readonly isFile?: ((path: string) => boolean) | undefined;
 }

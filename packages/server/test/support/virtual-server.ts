@@ -40,6 +40,7 @@ import {
   type StreamId,
 } from '@tskeeper/runtime';
 import { type VirtualNetwork, VirtualWire } from '@tskeeper/runtime/internal';
+import { PluginProvider } from '../../src/auth-plugin.ts';
 import { resolveConfig } from '../../src/config/server-config.ts';
 import { memoryProbe } from '../../src/memory-probe.ts';
 import { snappy } from '../../src/snappy.ts';
@@ -60,6 +61,8 @@ export interface VirtualServerOptions {
   readonly memory?: MemoryProbe;
   /** Files in addition to zoo.cfg. */
   readonly files?: Readonly<Record<string, string>>;
+  /** Modules that authProvider.* may name. */
+  readonly modules?: Readonly<Record<string, unknown>>;
 }
 
 export class VirtualServer {
@@ -89,6 +92,7 @@ export class VirtualServer {
       file: { name: 'zoo.cfg', text },
       definitions: options.definitions,
       readFile: (path) => options.files![path]!,
+      loadModule: (specifier) => options.modules![specifier],
     });
     const network = server.wire.stack(serverAddress);
     const listen = network.listen.bind(network);
@@ -121,6 +125,7 @@ export class VirtualServer {
       },
     );
     server.runtime = await server.#while(starting);
+    for (const provider of config.core.authProviders) if (provider instanceof PluginProvider) provider.serve(server.runtime, logger);
     await server.settle();
     return server;
   }
