@@ -133,7 +133,8 @@ export class Cnxn {
     for (const number of [id, sessionHigh, sessionLow, slot === -1 ? 0 : 1, timeoutMs, this.resumedAtZxid]) to.number(number);
     const { sentReadOnlyFlag, closeReason, hasDroppedRequest, authPendingAtClose, isOutputFull, isOldestWriteCommitted } = this;
     const flags = [sentReadOnlyFlag, closeReason, hasDroppedRequest, authPendingAtClose, isOutputFull, isOldestWriteCommitted];
-    to.text(`${this.state} ${flags.join(' ')}`);
+    const sasl = this.sasl === undefined || this.sasl === 'ended' ? this.sasl : 'under way';
+    to.text(`${this.state} ${flags.join(' ')} ${sasl}`);
     for (const { scheme, id: name } of identities.toList()) to.text(`${scheme}:${name}`);
     for (const line of [this.pendingRequests, this.deferredFrames]) {
       to.number(line.length);

@@ -34,7 +34,8 @@ export class Authentication {
   readonly #cnxns: CnxnTable;
   readonly #replyWriter: ReplyWriter;
   readonly #observer: Observer;
-  readonly #pending = new Map<AuthTicket, PendingAuth>();
+  /** Weak: a provider may never decide. */
+  readonly #pending = new WeakMap<AuthTicket, PendingAuth>();
 
   constructor(
     registry: AuthRegistry,
