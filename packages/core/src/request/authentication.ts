@@ -101,7 +101,7 @@ export class Authentication {
   }
 
   #saslOutcome(cnxn: Cnxn, token: Buffer | null, ticket: AuthTicket): AuthOutcome {
-    // Without a mechanism an empty token ends the exchange, and the client gets no identity.
+    // Without a mechanism each token is answered with an empty one, and the client gets no identity.
     if (this.#sasl === undefined) return { kind: 'done', identities: [] };
     const exchange = cnxn.sasl === undefined || cnxn.sasl === 'ended' ? this.#sasl.start(cnxn.context) : cnxn.sasl;
     cnxn.sasl = exchange;
@@ -139,7 +139,7 @@ export class Authentication {
 
   #applyResult(pending: PendingAuth, result: AuthResult, now: Now): void {
     const { cnxn, scheme, opCode } = pending;
-    if (opCode === OpCode.sasl && result.kind !== 'continue') cnxn.sasl = 'ended';
+    if (opCode === OpCode.sasl && this.#sasl !== undefined && result.kind !== 'continue') cnxn.sasl = 'ended';
     switch (result.kind) {
       case 'done': {
         const identities = cnxn.identities.with(result.identities, this.#identityLimits);
