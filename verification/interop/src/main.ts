@@ -210,7 +210,7 @@ const parts: Record<PartName, Part> = {
       // named.
       const servers = kind === 'ours' ? kinds : [kind];
       await twoAtATime(servers, (each) => withServer(each, (server) => runClient(server, factsOf(server), report)));
-      // Ours has no secureClientPort and no SASL.
+      // Ours has no secureClientPort; its SASL is compared by the part `secure`.
       await runSecureClient(
         servers.filter((each) => each !== 'ours'),
         report,
